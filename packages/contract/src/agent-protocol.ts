@@ -1,0 +1,179 @@
+/**
+ * What the agent and the service say to each other over HTTP under `/api/v1/harness-support/`, with the run token of
+ * one assignment as bearer key. A token whose execution was ended or superseded gets 401: the agent stops at once.
+ */
+import { z } from 'zod';
+import { AmbientAgentConfig } from './config.ts';
+import { ActionCategory, ActionState, MessageRole } from './conversations.ts';
+import { EnvironmentConfig } from './environments.ts';
+import { ErrorCode } from './errors.ts';
+import { ArtifactType } from './states.ts';
+
+/** A language model behind the gateway. */
+export const AgentModel = z.object({
+  /** The contract's model id. */
+  id: z.string(),
+  /** Wire protocol that the gateway speaks for it. */
+  protocol: z.enum(['anthropic', 'openai-responses', 'google', 'openai-compatible']),
+  /** The provider's own name of the model. */
+  provider_model: z.string(),
+  /** Path below the server root: the SDK's base URL is server root + this. The API key is the run token. */
+  gateway_path: z.string(),
+  vision_supported: z.boolean(),
+});
+export type AgentModel = z.infer<typeof AgentModel>;
+
+/** `POST /harness-support/resolve-prompt` `{}` → everything that the agent needs to begin. */
+export const AgentTask = z.object({
+  run_id: z.string(),
+  execution_id: z.string(),
+  execution_number: z.int(),
+  conversation_id: z.string(),
+  title: z.string(),
+  prompt: z.string(),
+  agent_config: AmbientAgentConfig,
+  attachments: z.array(
+    z.object({
+      file_name: z.string(),
+      mime_type: z.string(),
+      size_bytes: z.int(),
+      /** Path below the server root, readable with the run token. */
+      path: z.string(),
+    }),
+  ),
+  harness: z.object({
+    type: z.string(),
+    /** ACP agent to start inside the sandbox; absent for the built-in harness. */
+    command: z.array(z.string()).optional(),
+    /** Absent: `runbook`. */
+    model: AgentModel.optional(),
+    reasoning_level: z.string().optional(),
+  }),
+  environment: z.object({ uid: z.string(), config: EnvironmentConfig }).optional(),
+  /** Repositories to clone, each from a path of the gateway below the server root. */
+  repositories: z.array(z.object({ owner: z.string(), repo: z.string(), gateway_path: z.string() })),
+});
+export type AgentTask = z.infer<typeof AgentTask>;
+
+const eventBase = {
+  /** 1, 2, … in the execution. Sent until acknowledged, applied once. */
+  seq: z.int().min(1),
+  /** RFC 3339, the sandbox's clock. */
+  occurred_at: z.string(),
+};
+
+/** One thing that happened in the sandbox. */
+export const AgentEvent = z.discriminatedUnion('type', [
+  /** The harness is at work on the prompt: CLAIMED → INPROGRESS; the deadline counts from here. */
+  z.object({ ...eventBase, type: z.literal('agent_started'), harness: z.string(), model_id: z.string() }),
+  z.object({
+    ...eventBase,
+    type: z.literal('setup_step_started'),
+    step_id: z.string(),
+    kind: z.enum(['workspace', 'attachments', 'clone', 'setup_command', 'mcp_server', 'harness']),
+    name: z.string(),
+  }),
+  z.object({
+    ...eventBase,
+    type: z.literal('setup_step_finished'),
+    step_id: z.string(),
+    kind: z.enum(['workspace', 'attachments', 'clone', 'setup_command', 'mcp_server', 'harness']),
+    name: z.string(),
+    duration_ms: z.number(),
+    exit_code: z.int().optional(),
+    /** End of its output, at most 8 KB. */
+    output_tail: z.string().optional(),
+    error: z.string().optional(),
+  }),
+  /** A user prompt begins: a Step of the conversation with the user's message. */
+  z.object({ ...eventBase, type: z.literal('turn_started'), step_id: z.string(), prompt: z.string() }),
+  z.object({ ...eventBase, type: z.literal('turn_finished'), step_id: z.string(), summary: z.string().optional() }),
+  /** Text to append to the message `message_id`; the first one creates it. */
+  z.object({
+    ...eventBase,
+    type: z.literal('text'),
+    step_id: z.string(),
+    message_id: z.string(),
+    role: MessageRole,
+    text: z.string(),
+  }),
+  z.object({
+    ...eventBase,
+    type: z.literal('action'),
+    step_id: z.string(),
+    action_id: z.string(),
+    category: ActionCategory,
+    name: z.string(),
+    input: z.unknown(),
+  }),
+  /** Output of a running action, to append. The agent cuts an action's output to 64 KB head and tail. */
+  z.object({ ...eventBase, type: z.literal('action_output'), action_id: z.string(), text: z.string() }),
+  /** `output` replaces what was appended; absent: what was appended stays. */
+  z.object({
+    ...eventBase,
+    type: z.literal('action_result'),
+    action_id: z.string(),
+    state: ActionState,
+    output: z.unknown().optional(),
+    exit_code: z.int().optional(),
+    duration_ms: z.number().optional(),
+    /** Bytes of the whole output where it was cut. */
+    output_bytes: z.int().optional(),
+  }),
+  /** Anything else worth showing: thoughts, plans, mode changes. */
+  z.object({
+    ...eventBase,
+    type: z.literal('notice'),
+    step_id: z.string(),
+    name: z.string(),
+    data: z.unknown(),
+  }),
+  /** One line of the raw transcript, without its newline: JSON as the harness produced it. */
+  z.object({ ...eventBase, type: z.literal('transcript'), line: z.string() }),
+]);
+export type AgentEvent = z.infer<typeof AgentEvent>;
+
+/** An `AgentEvent` before the reporter numbers and dates it. */
+export type AgentEventBody = AgentEvent extends infer E ? (E extends AgentEvent ? Omit<E, 'seq' | 'occurred_at'> : never) : never;
+
+/** `POST /harness-support/events` → `{acknowledged}`: all events up to this seq are stored. */
+export const AgentEventBatch = z.object({ events: z.array(AgentEvent).max(1000) });
+export type AgentEventBatch = z.infer<typeof AgentEventBatch>;
+export const AgentEventAck = z.object({ acknowledged: z.int() });
+
+/** `GET /harness-support/inbox?wait_ms=25000`: answers at once where something waits, else after `wait_ms`. Renews the lease. */
+export const AgentInbox = z.object({
+  items: z.array(z.discriminatedUnion('type', [z.object({ type: z.literal('cancel') })])),
+});
+export type AgentInbox = z.infer<typeof AgentInbox>;
+
+/** `POST /harness-support/finish-task` → `{}`. Sent when all events are acknowledged; sending it twice is not an error. */
+export const FinishTask = z.object({
+  success: z.boolean(),
+  /** Last words of the agent, or why it failed. */
+  summary: z.string(),
+  error: z
+    .object({
+      /** Absent: the agent itself failed at the task (FAILED without a code). */
+      code: ErrorCode.optional(),
+      /** Phase, reason and what to do next, in one text. */
+      message: z.string(),
+    })
+    .optional(),
+});
+export type FinishTask = z.infer<typeof FinishTask>;
+
+/** `POST /harness-support/report-shutdown` → `{}`: the agent's last call before it exits. */
+export const ReportShutdown = z.object({ reason: z.string() });
+
+/** `POST /harness-support/report-artifact` → `{artifact_uid, upload_url?}`; file-like ones are PUT to `upload_url` and exist once their bytes are there. */
+export const ReportArtifact = z.object({
+  artifact_type: ArtifactType,
+  data: z.record(z.string(), z.unknown()),
+});
+export const ReportArtifactResponse = z
+  .object({
+    artifact_uid: z.string(),
+    upload_url: z.string().optional().meta({ description: 'Signed, for one PUT of the bytes (FILE, SCREENSHOT)' }),
+  })
+  .meta({ id: 'ReportArtifactResponse' });

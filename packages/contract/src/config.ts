@@ -1,0 +1,54 @@
+import { z } from 'zod';
+import { NonBlank, Text, Uid22 } from './primitives.ts';
+
+/** An MCP server of a run: exactly one of `command`, `url`, `warp_id` (alias `id`). */
+export const MCPServerConfig = z
+  .looseObject({
+    command: NonBlank.optional(),
+    args: z.array(Text).optional(),
+    env: z.record(Text, Text).optional(),
+    url: NonBlank.optional(),
+    headers: z.record(Text, Text).optional(),
+    warp_id: NonBlank.optional(),
+    id: NonBlank.optional(),
+  })
+  .refine((server) => [server.command, server.url, server.warp_id ?? server.id].filter(Boolean).length === 1, {
+    error: 'needs exactly one of command, url and warp_id',
+  })
+  .meta({ id: 'MCPServerConfig' });
+export type MCPServerConfig = z.infer<typeof MCPServerConfig>;
+
+/** Which harness drives the run, and how. `command` is ours: the ACP agent of the harness `acp`, started inside the sandbox. */
+export const HarnessConfig = z
+  .looseObject({
+    type: NonBlank.optional().meta({ description: 'oz (alias builtin) | acp | claude | codex | gemini | …' }),
+    model_id: Text.optional(),
+    reasoning_level: Text.optional(),
+    command: z.array(Text).min(1).max(64).optional(),
+  })
+  .meta({ id: 'HarnessConfig' });
+export type HarnessConfig = z.infer<typeof HarnessConfig>;
+
+/** Configuration of a run. Members that are not implemented are kept and returned. */
+export const AmbientAgentConfig = z
+  .looseObject({
+    name: Text.optional(),
+    model_id: Text.optional(),
+    base_prompt: Text.optional(),
+    environment_id: Uid22.optional(),
+    skill_spec: NonBlank.optional(),
+    skills: z.array(NonBlank).optional(),
+    mcp_servers: z.record(Text, MCPServerConfig).optional(),
+    computer_use_enabled: z.boolean().optional(),
+    idle_timeout_minutes: z.number().min(0).max(60).optional(),
+    worker_host: Text.optional(),
+    harness: HarnessConfig.optional(),
+    session_sharing: z.looseObject({ public_access: z.enum(['VIEWER', 'EDITOR']).optional() }).optional(),
+    secrets: z.array(z.looseObject({ name: NonBlank })).optional(),
+  })
+  .refine((config) => config.skill_spec === undefined || config.skills === undefined, {
+    error: 'skill_spec and skills exclude each other',
+    path: ['skills'],
+  })
+  .meta({ id: 'AmbientAgentConfig' });
+export type AmbientAgentConfig = z.infer<typeof AmbientAgentConfig>;

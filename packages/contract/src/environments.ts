@@ -1,0 +1,49 @@
+import { z } from 'zod';
+import { NonBlank, Text, Timestamp } from './primitives.ts';
+import { RunState } from './states.ts';
+
+/** A repository on the code host. */
+export const Repository = z.object({
+  owner: Text.regex(/^[A-Za-z0-9_.-]{1,100}$/).refine((name) => !/^\.+$/.test(name), { error: 'must be a name' }),
+  repo: Text.regex(/^[A-Za-z0-9_.-]{1,100}$/).refine((name) => !/^\.+$/.test(name), { error: 'must be a name' }),
+});
+export type Repository = z.infer<typeof Repository>;
+
+/** What a sandbox holds before the agent begins. */
+export const EnvironmentConfig = z
+  .looseObject({
+    name: NonBlank.optional(),
+    description: Text.nullable().optional(),
+    docker_image: Text.optional(),
+    github_repos: z.array(Repository).max(20).optional(),
+    setup_commands: z.array(NonBlank).max(50).optional(),
+    failure_session_retention_minutes: z.number().min(0).max(60).optional(),
+  })
+  .meta({ id: 'EnvironmentConfig' });
+export type EnvironmentConfig = z.infer<typeof EnvironmentConfig>;
+
+/** A cloud environment. */
+export const Environment = z
+  .object({
+    uid: z.string(),
+    config: EnvironmentConfig,
+    last_updated: Timestamp,
+    setup_failed: z.boolean(),
+    last_task_run_timestamp: Timestamp.optional(),
+    last_task_created: z
+      .object({
+        id: z.string(),
+        title: z.string(),
+        state: RunState,
+        created_at: Timestamp,
+        updated_at: Timestamp,
+        started_at: Timestamp.optional(),
+      })
+      .optional(),
+  })
+  .meta({ id: 'Environment' });
+export type Environment = z.infer<typeof Environment>;
+
+export const ListEnvironmentsResponse = z
+  .object({ environments: z.array(Environment) })
+  .meta({ id: 'ListEnvironmentsResponse' });

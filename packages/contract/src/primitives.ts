@@ -1,0 +1,19 @@
+import { z } from 'zod';
+
+/** PostgreSQL text cannot hold U+0000, and a JSON string with it has hung runs elsewhere: refused everywhere at the edge. */
+const withoutNul = (text: string): boolean => !text.includes('\u0000');
+
+/** Any string that the service stores: no NUL character. */
+export const Text = z.string().refine(withoutNul, { error: 'must not contain the NUL character (U+0000)' });
+
+/** A string with at least one character that is not white space. */
+export const NonBlank = Text.refine((text) => text.trim() !== '', { error: 'must not be empty' });
+
+/** UUIDv7 of a run, execution, conversation, artifact, schedule or delivery. */
+export const Uuid = z.string().meta({ format: 'uuid', description: 'UUIDv7' });
+
+/** 22 characters of [A-Za-z0-9]: environment id, webhook UID. */
+export const Uid22 = z.string().regex(/^[A-Za-z0-9]{22}$/, { error: 'must be exactly 22 characters of [A-Za-z0-9]' });
+
+/** RFC 3339 in UTC with a `Z`. */
+export const Timestamp = z.string().meta({ format: 'date-time', description: 'RFC 3339, UTC, with a Z' });

@@ -1,0 +1,144 @@
+/**
+ * Messages between service and worker: WebSocket text frames `{type, data}` on
+ * `GET /api/v1/selfhosted/worker/ws?worker_id=NAME`, the wire of the public `oz-agent-worker`.
+ * Members that are marked "ours" are optional: the public worker neither sends nor needs them.
+ */
+import { z } from 'zod';
+import { AmbientAgentConfig } from './config.ts';
+
+/** Why a sandbox did not come to life or ended badly: the phase it was in, a machine reason, a sentence for a person. */
+export const TaskFailure = z.object({
+  phase: z.enum(['prepare', 'spawn', 'run']),
+  reason: z.string(),
+});
+
+export const TaskAssignment = z.object({
+  type: z.literal('task_assignment'),
+  data: z.object({
+    task_id: z.string(),
+    execution_id: z.string(),
+    task: z.object({
+      id: z.string(),
+      title: z.string(),
+      task_definition: z.object({ prompt: z.string() }),
+      created_at: z.string(),
+      updated_at: z.string(),
+      owner: z.object({ Type: z.enum(['USER', 'TEAM']), Id: z.int() }).optional(),
+      agent_config_snapshot: AmbientAgentConfig,
+      agent_conversation_id: z.string().optional(),
+    }),
+    docker_image: z.string().optional(),
+    sidecar_image: z.string().optional(),
+    env_vars: z.record(z.string(), z.string()).optional(),
+    additional_sidecars: z
+      .array(z.object({ image: z.string(), mount_path: z.string(), read_write: z.boolean() }))
+      .optional(),
+    additional_oz_args: z.array(z.string()).optional(),
+    instance_shape: z.object({ vcpus: z.number(), memory_gb: z.number() }).optional(),
+  }),
+});
+export type TaskAssignment = z.infer<typeof TaskAssignment>;
+
+export const TaskCancellation = z.object({
+  type: z.literal('task_cancellation'),
+  data: z.object({
+    task_id: z.string(),
+    /** Ours: end only this execution; another one of the same task goes on. */
+    execution_id: z.string().optional(),
+    /** Ours: milliseconds the agent has to end by itself before its sandbox is killed; 5,000 when absent. */
+    grace_ms: z.int().optional(),
+  }),
+});
+export type TaskCancellation = z.infer<typeof TaskCancellation>;
+
+/** What the service sends. */
+export const ServiceMessage = z.discriminatedUnion('type', [TaskAssignment, TaskCancellation]);
+export type ServiceMessage = z.infer<typeof ServiceMessage>;
+
+/** What the sandboxes of a worker are worth, told by `doctor` and kept on each run. */
+export const SandboxLevel = z.object({
+  backend: z.enum(['bubblewrap', 'docker', 'none']),
+  /** What it gives: `user` own uid, `cgroup` hard memory and process limits, `network` no network but the relay, … */
+  features: z.array(z.string()),
+  /** What is missing, each with its reason. */
+  missing: z.array(z.object({ feature: z.string(), reason: z.string() })),
+});
+export type SandboxLevel = z.infer<typeof SandboxLevel>;
+
+/** Ours: first message of our worker on each connection, and again whenever its list of executions should be compared. */
+export const WorkerHello = z.object({
+  type: z.literal('worker_hello'),
+  data: z.object({
+    worker_id: z.string(),
+    /** Of this process; new on each start. */
+    instance_id: z.string(),
+    /** Instances whose processes are known dead and whose sandboxes are gone: same data folder, lock taken over. */
+    replaces: z.array(z.string()),
+    /** Executions that may run here at once. */
+    slots: z.int().min(0),
+    /** Executions that this process holds now, whatever their phase. */
+    executions: z.array(z.object({ task_id: z.string(), execution_id: z.string() })),
+    sandbox: SandboxLevel,
+    /** True: takes nothing new, ends when its last execution has. */
+    draining: z.boolean(),
+  }),
+});
+export type WorkerHello = z.infer<typeof WorkerHello>;
+
+export const TaskClaimed = z.object({
+  type: z.literal('task_claimed'),
+  data: z.object({ task_id: z.string(), worker_id: z.string(), execution_id: z.string().optional() }),
+});
+
+export const TaskRejected = z.object({
+  type: z.literal('task_rejected'),
+  data: z.object({ task_id: z.string(), reason: z.string(), execution_id: z.string().optional() }),
+});
+
+/** Ours: the sandbox's first process was spawned; gives the timeline event `worker_container_ready`. */
+export const SandboxReady = z.object({
+  type: z.literal('sandbox_ready'),
+  data: z.object({
+    task_id: z.string(),
+    execution_id: z.string(),
+    backend: z.string(),
+    /** From the arrival of the assignment to the spawned process, milliseconds. */
+    spawn_ms: z.number(),
+  }),
+});
+
+/** The agent process ended with exit code 0. Decides the run only where the agent reported nothing. */
+export const TaskCompleted = z.object({
+  type: z.literal('task_completed'),
+  data: z.object({
+    task_id: z.string(),
+    message: z.string(),
+    task_state: z.literal('CANCELLED').optional(),
+    execution_id: z.string().optional(),
+  }),
+});
+
+/** The sandbox could not be made, or its agent ended with another exit code. */
+export const TaskFailed = z.object({
+  type: z.literal('task_failed'),
+  data: z.object({
+    task_id: z.string(),
+    message: z.string(),
+    failure_reason: z.string().optional(),
+    /** 128 + signal where a signal ended it. */
+    exit_code: z.int().optional(),
+    execution_id: z.string().optional(),
+    failure: TaskFailure.optional(),
+  }),
+});
+
+/** What a worker sends. */
+export const WorkerMessage = z.discriminatedUnion('type', [
+  WorkerHello,
+  TaskClaimed,
+  TaskRejected,
+  SandboxReady,
+  TaskCompleted,
+  TaskFailed,
+]);
+export type WorkerMessage = z.infer<typeof WorkerMessage>;
