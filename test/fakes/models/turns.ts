@@ -1,0 +1,117 @@
+/** What a fake model says, apart from how a provider puts it on the wire. */
+
+/** Tokens of one answer. `input` counts neither `cacheRead` nor `cacheWrite`; `output` includes `reasoning`. */
+export interface FakeUsage {
+  readonly input: number;
+  readonly output: number;
+  readonly cacheRead: number;
+  readonly cacheWrite: number;
+  readonly reasoning: number;
+}
+
+export interface FakeToolCall {
+  readonly name: string;
+  readonly input: Readonly<Record<string, unknown>>;
+  /** Default: made from the position in the conversation. */
+  readonly id?: string;
+}
+
+/** One answer of the model. Thinking comes first, then the text pieces, then the tool calls. */
+export interface FakeTurn {
+  readonly thinking?: string;
+  /** Each piece is one event on the wire. */
+  readonly text?: readonly string[];
+  readonly toolCalls?: readonly FakeToolCall[];
+  /** Default: 100 in, 20 out, no cache. */
+  readonly usage?: Partial<FakeUsage>;
+  readonly misbehaviour?: FakeMisbehaviour;
+}
+
+/**
+ * What can go wrong, each seen at a real provider. `afterPieces` counts events on the wire.
+ * - `status`: an error answer in the provider's format (429 with `retryAfterSeconds`, 500, 529 …)
+ * - `cut`: the socket is destroyed in the middle of the stream
+ * - `slow`: a pause before every event
+ * - `hold`: nothing more is sent until `release()` is called
+ * - `garbage`: bytes that are no events, between good ones
+ * - `error_event`: the provider's error event inside a stream that began with 200, then the end
+ * - `silent`: the request is read and never answered
+ * - `redirect`: 307 to another address
+ * - `flood`: `bytes` of text events
+ * - `gzip`: the answer is compressed although nobody asked
+ */
+export type FakeMisbehaviour =
+  | {
+      readonly kind: 'status';
+      readonly status: number;
+      readonly retryAfterSeconds?: number;
+      readonly message?: string;
+    }
+  | { readonly kind: 'cut' | 'hold' | 'error_event' | 'garbage'; readonly afterPieces: number }
+  | { readonly kind: 'slow'; readonly delayMs: number }
+  | { readonly kind: 'silent' }
+  | { readonly kind: 'redirect'; readonly location: string }
+  | { readonly kind: 'flood'; readonly bytes: number }
+  | { readonly kind: 'gzip' };
+
+/** What a request says of the conversation so far. */
+export interface FakeConversation {
+  readonly model: string;
+  /** Answers that the model has given in this conversation. */
+  readonly turn: number;
+  /** Answers since the last prompt of the user. */
+  readonly turnOfPrompt: number;
+  /** The last prompt of the user. */
+  readonly prompt: string;
+  readonly toolNames: readonly string[];
+  /** Results of the tools since the last answer, as text. */
+  readonly toolResults: readonly string[];
+}
+
+/** An answer, ready for the wire. */
+export interface FakeReply {
+  readonly id: string;
+  readonly model: string;
+  readonly thinking: string;
+  readonly text: readonly string[];
+  readonly toolCalls: readonly Required<FakeToolCall>[];
+  readonly usage: FakeUsage;
+  /** Chat completions only: the caller asked for usage in the stream. */
+  readonly includeUsage: boolean;
+}
+
+/** How a provider speaks. */
+export interface FakeDialect {
+  /** Throws with a sentence where the real provider answers 400. */
+  read(body: Readonly<Record<string, unknown>>, pathModel: string | undefined): FakeConversation;
+  /** The events of a streamed answer, each with its line ends. */
+  stream(reply: FakeReply): string[];
+  /** The body of an answer that is not streamed. */
+  whole(reply: FakeReply): unknown;
+  /** The body of an error answer. */
+  error(status: number, message: string): unknown;
+  /** The event that tells of an error within a stream. */
+  errorEvent(message: string): string;
+  /** Headers that the real provider sends beside the body; they are not for the sandbox's eyes. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export const defaultUsage: FakeUsage = { input: 100, output: 20, cacheRead: 0, cacheWrite: 0, reasoning: 0 };
+
+/** First fenced `sh` block of a prompt, else what stands in backticks behind "run", else a fixed command. */
+function commandOf(prompt: string): string {
+  const fenced = /```(?:sh|bash|shell)\n([\s\S]*?)```/.exec(prompt)?.[1]?.trim();
+  return fenced ?? /\brun `([^`]+)`/i.exec(prompt)?.[1] ?? 'echo hello from the fake model';
+}
+
+/** Calls `shell` with the prompt's command where that tool is offered, then answers with what it gave. */
+export function defaultScript(conversation: FakeConversation): FakeTurn {
+  if (conversation.turnOfPrompt === 0 && conversation.toolNames.includes('shell')) {
+    return {
+      text: ['I will ', 'run the command.'],
+      toolCalls: [{ name: 'shell', input: { command: commandOf(conversation.prompt) } }],
+    };
+  }
+  const seen = conversation.toolResults.join('\n').slice(0, 500);
+  return { text: ['The command ', 'gave: ', seen || '(nothing)'], usage: { input: 140, output: 10 } };
+}
