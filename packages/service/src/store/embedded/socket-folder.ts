@@ -1,0 +1,42 @@
+/**
+ * The folder of the server's Unix socket: a fresh one for each start, with a name nobody can guess and take before us,
+ * open to the server's account (and root) only. That is the whole access control of the embedded server: it listens
+ * nowhere else. Not inside the data folder, because a socket's path may have 107 bytes at most (sun_path in unix(7)).
+ */
+import { chown, lstat, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import type { Account } from './account.ts';
+
+const prefix = 'runyard-pg-';
+const maxSocketPathBytes = 107;
+const socketName = '.s.PGSQL.5432';
+
+/** /run first for root: no sweeper of temporary files looks there. The user's own XDG_RUNTIME_DIR goes away when he logs out. */
+function parents(): string[] {
+  return process.getuid?.() === 0 ? ['/run', '/tmp'] : [tmpdir(), '/tmp'];
+}
+
+export async function makeSocketFolder(account: Account): Promise<string> {
+  let problem: unknown;
+  for (const parent of parents()) {
+    const length = Buffer.byteLength(path.join(parent, `${prefix}XXXXXX`, socketName));
+    if (length > maxSocketPathBytes) continue;
+    try {
+      const folder = await mkdtemp(path.join(parent, prefix));
+      if (account.uid !== process.getuid?.()) await chown(folder, account.uid, account.gid);
+      return folder;
+    } catch (error) {
+      problem = error;
+    }
+  }
+  throw new Error(`No folder for the database's socket: neither of ${parents().join(', ')} can be written`, {
+    cause: problem,
+  });
+}
+
+/** Removes a folder that `makeSocketFolder` made, and nothing else. */
+export async function removeSocketFolder(folder: string): Promise<void> {
+  if (!path.basename(folder).startsWith(prefix) || !(await lstat(folder).catch(() => undefined))?.isDirectory()) return;
+  await rm(folder, { recursive: true, force: true });
+}
