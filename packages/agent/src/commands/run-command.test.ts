@@ -1,0 +1,181 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type CommandOptions, runCommand } from './run-command.ts';
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'runyard-command-'));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const sh = (script: string, options: Partial<CommandOptions> = {}) =>
+  runCommand({ argv: ['/bin/sh', '-c', script], cwd: folder, env: { PATH: process.env.PATH }, ...options });
+
+const alive = (pid: number) => {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+async function until(condition: () => boolean): Promise<void> {
+  for (let tries = 0; !condition(); tries++) {
+    if (tries > 500) throw new Error('the condition did not come true');
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+describe('runCommand', () => {
+  test('gives output of both streams in order and the exit code', async () => {
+    const live: string[] = [];
+    const result = await sh('echo one; echo two >&2; echo three; exit 3', { onOutput: (text) => live.push(text) });
+    expect(result).toMatchObject({ outcome: 'exited', exitCode: 3, output: 'one\ntwo\nthree\n', truncated: false });
+    expect(live.join('')).toBe('one\ntwo\nthree\n');
+  });
+
+  test('tells 128 + signal where a signal ends the command', async () => {
+    expect(await sh('kill -9 $$')).toMatchObject({ exitCode: 137, signal: 'SIGKILL' });
+  });
+
+  test('says so where the program does not exist', async () => {
+    const result = await runCommand({ argv: ['/no/such/program'], cwd: folder, env: {} });
+    expect(result.exitCode).toBe(127);
+    expect(result.output).toContain('/no/such/program');
+  });
+
+  test('says so where the folder does not exist', async () => {
+    const result = await runCommand({ argv: ['true'], cwd: join(folder, 'absent'), env: {} });
+    expect(result).toMatchObject({ outcome: 'not_started', exitCode: 127 });
+  });
+
+  test('replaces invalid UTF-8 and NUL', async () => {
+    const live: string[] = [];
+    const result = await sh(String.raw`printf 'a\377\376b\000c'`, { onOutput: (text) => live.push(text) });
+    expect(result.output).toBe('a\uFFFD\uFFFDb\uFFFDc');
+    expect(live.join('')).toBe(result.output);
+  });
+
+  test('keeps a character whole that comes in two chunks', async () => {
+    const live: string[] = [];
+    const result = await sh(String.raw`printf '\303'; sleep 0.05; printf '\274'`, {
+      onOutput: (text) => live.push(text),
+    });
+    expect(result.output).toBe('ü');
+    expect(live.join('')).toBe('ü');
+  });
+
+  test('keeps head, tail and size of 200 MB in constant memory', async () => {
+    const before = process.memoryUsage().rss;
+    let live = 0;
+    let peak = 0;
+    const result = await sh('echo START; head -c 200000000 /dev/zero | tr "\\0" x; echo; echo END', {
+      onOutput: (text) => {
+        live += text.length;
+      },
+      backpressure: () => {
+        peak = Math.max(peak, process.memoryUsage.rss());
+        return undefined;
+      },
+    });
+    expect(result.outputBytes).toBe(200_000_000 + 6 + 1 + 4);
+    expect(result.truncated).toBe(true);
+    expect(result.output.startsWith('START\nxxx')).toBe(true);
+    expect(result.output.endsWith('xxx\nEND\n')).toBe(true);
+    expect(result.output).toContain('bytes left out');
+    expect(result.output.length).toBeLessThan(66 * 1024);
+    expect(live).toBe(64 * 1024);
+    expect(peak - before).toBeLessThan(120 * 1024 * 1024);
+  }, 30_000);
+
+  test('does not split a character where the output is cut', async () => {
+    const result = await sh(
+      String.raw`i=0; while [ $i -lt 3000 ]; do printf 'aüüüüüüüüüüüüüüüüüüüüüüü'; i=$((i+1)); done`,
+    );
+    expect(result.truncated).toBe(true);
+    expect(result.output).not.toContain('\uFFFD');
+  });
+
+  test('stops a command that ignores SIGTERM, with its children', async () => {
+    const abort = new AbortController();
+    let pid = 0;
+    const running = sh('trap "" TERM; sleep 600 & echo $!; while true; do sleep 1; done', {
+      signal: abort.signal,
+      graceMs: 100,
+      onOutput: (text) => {
+        pid = Number(text);
+        abort.abort();
+      },
+    });
+    expect(await running).toMatchObject({ outcome: 'aborted' });
+    await until(() => !alive(pid));
+  });
+
+  test('stops what left the process group', async () => {
+    const abort = new AbortController();
+    let pid = 0;
+    const running = sh("setsid sh -c 'echo $$; exec sleep 600' & wait", {
+      signal: abort.signal,
+      graceMs: 100,
+      onOutput: (text) => {
+        pid = Number(text);
+        abort.abort();
+      },
+    });
+    expect(await running).toMatchObject({ outcome: 'aborted' });
+    await until(() => !alive(pid));
+  });
+
+  test('ends a command at its timeout', async () => {
+    expect(await sh('sleep 600', { timeoutMs: 50, graceMs: 50 })).toMatchObject({
+      outcome: 'timed_out',
+      exitCode: 143,
+    });
+  });
+
+  test('does not wait for a process left in the background, and leaves it alive', async () => {
+    const result = await sh('sleep 600 & echo $!');
+    const pid = Number(result.output);
+    expect(result).toMatchObject({ outcome: 'exited', exitCode: 0 });
+    expect(result.durationMs).toBeLessThan(5_000);
+    expect(alive(pid)).toBe(true);
+    process.kill(pid, 'SIGKILL');
+  });
+
+  test('does not break the pipe of a process left in the background', async () => {
+    const result = await sh(
+      'sh -c \'trap "" PIPE; i=0; while [ $i -lt 30 ]; do sleep 0.02; echo tick || exit 1; i=$((i+1)); done; echo ok > survived\' & echo started',
+    );
+    expect(result.output).toContain('started');
+    await until(() => {
+      try {
+        rmSync(join(folder, 'survived'));
+        return true;
+      } catch {
+        return false;
+      }
+    });
+  });
+
+  test('pauses the command while there is no room for its output', async () => {
+    let release = () => {};
+    let asked = 0;
+    const room = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const running = sh('head -c 10000000 /dev/zero; echo done', {
+      backpressure: () => {
+        asked++;
+        return room;
+      },
+    });
+    await until(() => asked === 1);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(asked).toBe(1);
+    release();
+    expect(await running).toMatchObject({ outputBytes: 10_000_005 });
+  });
+});

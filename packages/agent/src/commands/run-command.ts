@@ -1,0 +1,144 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import type { Socket } from 'node:net';
+import { constants } from 'node:os';
+import { liveOutput } from './live-output.ts';
+import { type OutputWindow, outputWindow } from './output-window.ts';
+import { killMarked, signalGroup } from './processes.ts';
+
+export interface CommandOptions {
+  argv: readonly [string, ...string[]];
+  cwd: string;
+  env: Readonly<Record<string, string | undefined>>;
+  /** Output as it comes, up to 64 KB. */
+  onOutput?: (text: string) => void;
+  /** Asked after each chunk: a promise pauses the child's output until it resolves. */
+  backpressure?: () => Promise<void> | undefined;
+  signal?: AbortSignal | undefined;
+  timeoutMs?: number | undefined;
+  /** Between SIGTERM and SIGKILL. */
+  graceMs?: number | undefined;
+}
+
+export interface CommandResult {
+  /** `not_started`: the program could not be spawned; `output` says why. */
+  outcome: 'exited' | 'timed_out' | 'aborted' | 'not_started';
+  /** 128 + signal where a signal ended it, 127 where it was not started. */
+  exitCode: number;
+  signal: string | undefined;
+  output: string;
+  outputBytes: number;
+  /** True: `output` is head and tail only. */
+  truncated: boolean;
+  durationMs: number;
+}
+
+/**
+ * Background processes keep the pipe open. What the command itself wrote is in the pipe (64 KB at most) when it ends, so
+ * reading stops after a little silence, and at the latest after a second.
+ */
+const drainQuietMs = 100;
+const drainMaxMs = 1_000;
+const commandMarker = 'RUNYARD_COMMAND_ID';
+
+/**
+ * Runs a command in its own process group, with stdin closed and both outputs in one pipe, in order. Output of any size
+ * takes constant memory. On abort or timeout the group gets SIGTERM, after the grace SIGKILL, and so does what left
+ * the group. What a command leaves running in the background lives on until the agent ends.
+ */
+export async function runCommand(options: CommandOptions): Promise<CommandResult> {
+  const started = performance.now();
+  const window = outputWindow();
+  const commandId = randomUUID();
+  options.signal?.throwIfAborted();
+  const child = spawn('/bin/sh', ['-c', 'exec "$@" 2>&1', 'sh', ...options.argv], {
+    cwd: options.cwd,
+    env: { ...options.env, [commandMarker]: commandId },
+    stdio: ['ignore', 'pipe', 'ignore'],
+    detached: true,
+  });
+
+  let ended: 'timed_out' | 'aborted' | undefined;
+  let killTimer: NodeJS.Timeout | undefined;
+  const end = (reason: 'timed_out' | 'aborted') => {
+    if (ended !== undefined || child.pid === undefined) return;
+    ended = reason;
+    const pid = child.pid;
+    signalGroup(pid, 'SIGTERM');
+    killTimer = setTimeout(() => {
+      signalGroup(pid, 'SIGKILL');
+      killMarked(`${commandMarker}=${commandId}`);
+    }, options.graceMs ?? 1_000);
+  };
+  const onAbort = () => end('aborted');
+  options.signal?.addEventListener('abort', onAbort, { once: true });
+  const timer = options.timeoutMs === undefined ? undefined : setTimeout(() => end('timed_out'), options.timeoutMs);
+
+  try {
+    const exit = await exitAndOutput(child, window, options);
+    if (ended !== undefined && child.pid !== undefined) {
+      signalGroup(child.pid, 'SIGKILL');
+      killMarked(`${commandMarker}=${commandId}`);
+    }
+    const durationMs = performance.now() - started;
+    const common = { output: window.text(), outputBytes: window.totalBytes, truncated: window.truncated, durationMs };
+    if ('error' in exit) {
+      const output = `${common.output}could not be started: ${exit.error.message}\n`;
+      return { ...common, output, outcome: 'not_started', exitCode: 127, signal: undefined };
+    }
+    return { ...common, outcome: ended ?? 'exited', exitCode: exit.exitCode, signal: exit.signal };
+  } finally {
+    clearTimeout(timer);
+    clearTimeout(killTimer);
+    options.signal?.removeEventListener('abort', onAbort);
+  }
+}
+
+type Exit = { exitCode: number; signal: string | undefined } | { error: Error };
+
+function exitAndOutput(child: ChildProcess, window: OutputWindow, options: CommandOptions): Promise<Exit> {
+  return new Promise((resolve) => {
+    const live = options.onOutput && liveOutput(options.onOutput);
+    const stdout = child.stdout as Socket | null;
+    let exit: Exit | undefined;
+    let lastByteAt = 0;
+    const onData = (chunk: Buffer) => {
+      lastByteAt = performance.now();
+      window.push(chunk);
+      live?.push(chunk);
+      const room = options.backpressure?.();
+      if (room === undefined) return;
+      stdout?.pause();
+      void room.then(() => stdout?.resume());
+    };
+    const finish = () => {
+      if (exit === undefined) return;
+      live?.end();
+      stdout?.off('data', onData).off('close', finish);
+      // Read on and forget: a server left in the background must not die of a broken pipe.
+      stdout?.resume().unref();
+      resolve(exit);
+    };
+    stdout?.on('data', onData).on('close', finish);
+    child.on('error', (error) => {
+      exit ??= { error };
+      finish();
+    });
+    child.on('exit', (code, signal) => {
+      exit ??= {
+        exitCode: code ?? 128 + (signal === null ? 0 : constants.signals[signal]),
+        signal: signal ?? undefined,
+      };
+      if (stdout === null || stdout.closed) return finish();
+      const exitedAt = performance.now();
+      const check = () => {
+        if (stdout.closed) return;
+        const now = performance.now();
+        const quiet = now - Math.max(lastByteAt, exitedAt) >= drainQuietMs || now - exitedAt >= drainMaxMs;
+        if (quiet && !stdout.isPaused()) finish();
+        else setTimeout(check, 20);
+      };
+      setTimeout(check, drainQuietMs);
+    });
+  });
+}

@@ -1,0 +1,188 @@
+import type { AgentEvent, AgentEventBody } from '@runyard/contract/agent-protocol';
+import { backoffDelay, wait } from '../service/backoff.ts';
+import { type ServiceClient, ServiceRefusal, Superseded } from '../service/client.ts';
+import { waitingEvents } from './waiting-events.ts';
+import { storableJson } from './wire-text.ts';
+
+export interface ReporterOptions {
+  client: Pick<ServiceClient, 'sendEvents'>;
+  /** Aborts every request: superseded, or the end of the time to flush. */
+  signal: AbortSignal;
+  /** Called once, when the service says that this execution is over. */
+  onSuperseded: () => void;
+  flushDelayMs?: number;
+  batchBytes?: number;
+  /** Above this many waiting bytes producers must pause; they may go on below half of it. */
+  highWaterBytes?: number;
+  clock?: () => Date;
+}
+
+/** Numbers events, sends them in batches and keeps them until they are acknowledged. */
+export interface Reporter {
+  emit(event: AgentEventBody): void;
+  /** True while producers must wait for `ready()`. Nothing is ever dropped for want of room. */
+  readonly saturated: boolean;
+  /** Resolves when there is room again, at once where there is, and when the reporter has stopped. */
+  ready(): Promise<void>;
+  /** Resolves when everything emitted so far is acknowledged; rejects where the reporter was stopped. */
+  flush(): Promise<void>;
+}
+
+interface SentEvent {
+  seq: number;
+  type: AgentEventBody['type'];
+  occurredAt: string;
+  json: string;
+}
+
+/** Events whose sight starts a clock or a screen for somebody: sent without waiting for company. */
+const urgent: ReadonlySet<AgentEventBody['type']> = new Set(['agent_started', 'turn_started', 'turn_finished']);
+const maxBatchEvents = 1000;
+
+export function startReporter(options: ReporterOptions): Reporter {
+  const { client, signal, flushDelayMs = 30, batchBytes = 256 * 1024, highWaterBytes = 8 * 1024 * 1024 } = options;
+  const clock = options.clock ?? (() => new Date());
+  const waiting = waitingEvents();
+  let unacknowledged: SentEvent[] = [];
+  let nextSeq = 1;
+  let timer: NodeJS.Timeout | undefined;
+  let sending = false;
+  let saturated = false;
+  let urgentWaiting = false;
+  let failure: unknown;
+  let roomWaiters: (() => void)[] = [];
+  const flushWaiters: { resolve: () => void; reject: (reason: unknown) => void }[] = [];
+
+  const stopped = () => failure !== undefined;
+  const stop = (reason: unknown) => {
+    failure ??= reason ?? new Error('the reporter was stopped');
+    clearTimeout(timer);
+    releaseRoom();
+    for (const waiter of flushWaiters.splice(0)) waiter.reject(failure);
+  };
+  signal.addEventListener('abort', () => stop(signal.reason), { once: true });
+
+  function releaseRoom(): void {
+    saturated = false;
+    const waiters = roomWaiters;
+    roomWaiters = [];
+    for (const resolve of waiters) resolve();
+  }
+
+  function schedule(delayMs: number): void {
+    if (sending || stopped()) return;
+    clearTimeout(timer);
+    timer = setTimeout(() => void send(), delayMs);
+  }
+
+  async function send(): Promise<void> {
+    if (sending || stopped()) return;
+    sending = true;
+    clearTimeout(timer);
+    timer = undefined;
+    try {
+      do {
+        number();
+        await sendBatch(unacknowledged);
+        if (saturated && waiting.bytes < highWaterBytes / 2) releaseRoom();
+      } while (!stopped() && dueNow());
+      if (waiting.length === 0 && !stopped()) for (const waiter of flushWaiters.splice(0)) waiter.resolve();
+    } catch (error) {
+      if (error instanceof Superseded) options.onSuperseded();
+      stop(error);
+    } finally {
+      sending = false;
+      if (waiting.length > 0) schedule(flushDelayMs);
+    }
+  }
+
+  /** More than one batch, somebody waiting for the flush, or an urgent event: no reason to wait for company. */
+  const dueNow = () => waiting.length > 0 && (urgentWaiting || waiting.bytes >= batchBytes || flushWaiters.length > 0);
+
+  function number(): void {
+    urgentWaiting = false;
+    unacknowledged = waiting.take(batchBytes, maxBatchEvents).map((event) => {
+      const seq = nextSeq++;
+      return {
+        seq,
+        type: event.body.type,
+        occurredAt: event.occurredAt,
+        json: storableJson({ seq, occurred_at: event.occurredAt, ...event.body }),
+      };
+    });
+  }
+
+  /** Sends `batch`, a prefix of what is unacknowledged, until all of it is; a batch that is refused is halved down to the culprit. */
+  async function sendBatch(batch: readonly SentEvent[]): Promise<void> {
+    const last = batch.at(-1);
+    for (
+      let attempt = 0;
+      last !== undefined && unacknowledged[0] !== undefined && unacknowledged[0].seq <= last.seq;
+      attempt++
+    ) {
+      const rest = unacknowledged.filter((event) => event.seq <= last.seq);
+      try {
+        const { acknowledged } = await client.sendEvents(`{"events":[${rest.map((event) => event.json).join(',')}]}`, {
+          signal,
+        });
+        const before = unacknowledged.length;
+        unacknowledged = unacknowledged.filter((event) => event.seq > acknowledged);
+        // An answer that acknowledges nothing new must not make a busy loop.
+        if (unacknowledged.length === before) await wait(backoffDelay(attempt, 50, 5_000), signal);
+        else attempt = 0;
+      } catch (error) {
+        if (!(error instanceof ServiceRefusal)) throw error;
+        const [only, second] = rest;
+        if (only !== undefined && second === undefined) replaceRefused(only, error);
+        else {
+          await sendBatch(rest.slice(0, Math.ceil(rest.length / 2)));
+          attempt = 0;
+        }
+      }
+    }
+  }
+
+  /** The number must not be missing, so a refused event becomes a notice, and a refused notice a transcript line. */
+  function replaceRefused(event: SentEvent, refusal: ServiceRefusal): void {
+    const seq = { seq: event.seq, occurred_at: event.occurredAt };
+    const data = { type: event.type, bytes: event.json.length, reason: refusal.message };
+    const replacements: AgentEvent[] = [
+      { ...seq, type: 'notice', step_id: '', name: 'event_refused', data },
+      { ...seq, type: 'transcript', line: storableJson({ event_refused: data }) },
+    ];
+    const replacement = replacements[event.type === 'notice' ? 1 : 0];
+    if (event.type === 'transcript' || replacement === undefined) {
+      process.stderr.write(`agent: event ${event.seq} was refused and is left out: ${refusal.message}\n`);
+      unacknowledged = unacknowledged.filter((other) => other !== event);
+      return;
+    }
+    const sent: SentEvent = {
+      seq: event.seq,
+      type: replacement.type,
+      occurredAt: event.occurredAt,
+      json: storableJson(replacement),
+    };
+    unacknowledged = unacknowledged.map((other) => (other === event ? sent : other));
+  }
+
+  return {
+    emit(event) {
+      if (stopped()) return;
+      waiting.add(event, clock());
+      if (waiting.bytes > highWaterBytes) saturated = true;
+      if (urgent.has(event.type)) urgentWaiting = true;
+      if (dueNow()) schedule(0);
+      else if (timer === undefined) schedule(flushDelayMs);
+    },
+    get saturated() {
+      return saturated;
+    },
+    ready: () => (saturated ? new Promise((resolve) => roomWaiters.push(resolve)) : Promise.resolve()),
+    flush: () =>
+      new Promise((resolve, reject) => {
+        if (stopped()) return reject(failure);
+        flushWaiters.push({ resolve, reject });
+        if (!sending) void send();
+      }),
+  };
+}

@@ -1,0 +1,95 @@
+import type { AgentEventBody } from '@runyard/contract/agent-protocol';
+
+/** An event that was not sent yet: it has a date but no number, so text may still join it. */
+export interface WaitingEvent {
+  body: AgentEventBody;
+  occurredAt: string;
+  /** About what it takes in memory and on the wire. */
+  bytes: number;
+}
+
+/** Coalesced text does not grow an event beyond this. */
+const maxCoalescedBytes = 32 * 1024;
+const envelopeBytes = 160;
+
+/**
+ * The events that wait to be numbered and sent. Deltas of one message or one action join while they wait, as long as
+ * nothing of the conversation stands between them that would change places; transcript lines never stand between.
+ */
+export function waitingEvents() {
+  let events: WaitingEvent[] = [];
+  let bytes = 0;
+  const joinable = new Map<string, WaitingEvent>();
+
+  return {
+    get bytes() {
+      return bytes;
+    },
+    get length() {
+      return events.length;
+    },
+    add(body: AgentEventBody, now: Date): void {
+      const key = joinKey(body);
+      if (key === undefined) {
+        if (body.type !== 'transcript') joinable.clear();
+      } else {
+        const earlier = joinable.get(key);
+        if (earlier !== undefined && earlier.bytes < maxCoalescedBytes && join(earlier, body)) {
+          const added = textBytes(body);
+          earlier.bytes += added;
+          bytes += added;
+          return;
+        }
+      }
+      const event = { body: { ...body }, occurredAt: now.toISOString(), bytes: envelopeBytes + textBytes(body) };
+      events.push(event);
+      bytes += event.bytes;
+      if (key !== undefined) joinable.set(key, event);
+    },
+    /** Takes events from the front, up to `maxBytes` and `maxCount`, at least one. */
+    take(maxBytes: number, maxCount: number): WaitingEvent[] {
+      let count = 0;
+      let size = 0;
+      for (const event of events) {
+        if (count > 0 && (size + event.bytes > maxBytes || count === maxCount)) break;
+        size += event.bytes;
+        count++;
+      }
+      const taken = events.slice(0, count);
+      events = events.slice(count);
+      bytes -= size;
+      joinable.clear();
+      return taken;
+    },
+  };
+}
+
+function joinKey(body: AgentEventBody): string | undefined {
+  switch (body.type) {
+    case 'text':
+      return `text ${body.role} ${body.step_id} ${body.message_id}`;
+    case 'action_output':
+      return `output ${body.action_id}`;
+    default:
+      return undefined;
+  }
+}
+
+function join(earlier: WaitingEvent, later: AgentEventBody): boolean {
+  if (earlier.body.type === 'text' && later.type === 'text') earlier.body.text += later.text;
+  else if (earlier.body.type === 'action_output' && later.type === 'action_output') earlier.body.text += later.text;
+  else return false;
+  return true;
+}
+
+function textBytes(body: AgentEventBody): number {
+  switch (body.type) {
+    case 'text':
+    case 'action_output':
+      return body.text.length;
+    case 'transcript':
+      return body.line.length;
+    default:
+      return JSON.stringify(body).length;
+  }
+}

@@ -1,0 +1,168 @@
+import { createReadStream } from 'node:fs';
+import type {
+  AgentEventAck,
+  AgentInbox,
+  AgentTask,
+  FinishTask,
+  ReportArtifact,
+  ReportArtifactResponse,
+} from '@runyard/contract/agent-protocol';
+import type { z } from 'zod';
+import { backoffDelay, retryAfterMs, wait } from './backoff.ts';
+import { readBody, type ServiceConnection, type ServiceRequest } from './connection.ts';
+
+/** The run token's execution was ended or superseded (401): nothing more may be reported. */
+export class Superseded extends Error {
+  override name = 'Superseded';
+}
+
+/** The service refused a request for good (4xx other than 401, 408 and 429). */
+export class ServiceRefusal extends Error {
+  override name = 'ServiceRefusal';
+  readonly status: number;
+  readonly errorCode: string | undefined;
+  constructor(status: number, path: string, body: string) {
+    const problem = parseProblem(body);
+    const detail = problem?.detail ?? problem?.title ?? body.slice(0, 500);
+    super(`the service refused ${path.split('?')[0]} with ${status}: ${detail || 'no reason given'}`);
+    this.status = status;
+    this.errorCode = problem?.error_code;
+  }
+}
+
+export interface ServiceClientOptions {
+  connection: ServiceConnection;
+  /** First and longest wait between tries. */
+  firstRetryMs?: number;
+  maxRetryMs?: number;
+}
+
+export interface CallOptions {
+  signal?: AbortSignal | undefined;
+  idleTimeoutMs?: number;
+}
+
+/** What the agent asks of the service. Every call is retried until it is answered, aborted, refused or superseded. */
+export interface ServiceClient {
+  readonly connection: ServiceConnection;
+  resolvePrompt(options?: CallOptions): Promise<AgentTask>;
+  /** `body` is a serialised AgentEventBatch. */
+  sendEvents(body: string, options?: CallOptions): Promise<z.infer<typeof AgentEventAck>>;
+  pollInbox(waitMs: number, options?: CallOptions): Promise<AgentInbox>;
+  reportArtifact(
+    body: z.infer<typeof ReportArtifact>,
+    options?: CallOptions,
+  ): Promise<z.infer<typeof ReportArtifactResponse>>;
+  /** PUTs `size` bytes of the open file `fd` from its start. */
+  upload(path: string, fd: number, size: number, contentType: string, options?: CallOptions): Promise<void>;
+  download(path: string, maxBytes: number, options?: CallOptions): Promise<Buffer>;
+  finishTask(body: FinishTask, options?: CallOptions): Promise<void>;
+  reportShutdown(reason: string, options?: CallOptions): Promise<void>;
+}
+
+const harnessSupport = '/api/v1/harness-support';
+const maxAnswerBytes = 64 * 1024 * 1024;
+
+export function serviceClient(options: ServiceClientOptions): ServiceClient {
+  const { connection, firstRetryMs = 100, maxRetryMs = 5_000 } = options;
+
+  /** `makeRequest` is called for each try: a body that is a stream can be sent only once. */
+  async function call(
+    makeRequest: () => ServiceRequest,
+    signal: AbortSignal | undefined,
+    maxBytes: number,
+  ): Promise<Buffer> {
+    for (let attempt = 0; ; attempt++) {
+      signal?.throwIfAborted();
+      const request = makeRequest();
+      let delay = backoffDelay(attempt, firstRetryMs, maxRetryMs);
+      try {
+        const answer = await connection.open(request);
+        const status = answer.statusCode ?? 0;
+        const body = await readBody(answer, status < 300 ? maxBytes : 64 * 1024);
+        if (status >= 200 && status < 300) return body;
+        if (status === 401)
+          throw new Superseded('the run token is no longer valid: the execution was ended or superseded');
+        if (status < 500 && status !== 408 && status !== 429)
+          throw new ServiceRefusal(status, request.path, body.toString());
+        delay = Math.max(delay, Math.min(retryAfterMs(answer.headers['retry-after']) ?? 0, 60_000));
+      } catch (error) {
+        if (error instanceof Superseded || error instanceof ServiceRefusal) throw error;
+        signal?.throwIfAborted();
+      }
+      await wait(delay, signal);
+    }
+  }
+
+  async function post<T>(path: string, body: string, call_: CallOptions = {}): Promise<T> {
+    const answer = await call(
+      () => ({
+        method: 'POST',
+        path: `${harnessSupport}/${path}`,
+        headers: { 'content-type': 'application/json' },
+        body,
+        signal: call_.signal,
+        idleTimeoutMs: call_.idleTimeoutMs ?? 30_000,
+      }),
+      call_.signal,
+      maxAnswerBytes,
+    );
+    return JSON.parse(answer.toString() || '{}') as T;
+  }
+
+  const get = (path: string, maxBytes: number, call_: CallOptions = {}) =>
+    call(
+      () => ({ method: 'GET', path, signal: call_.signal, idleTimeoutMs: call_.idleTimeoutMs ?? 30_000 }),
+      call_.signal,
+      maxBytes,
+    );
+
+  return {
+    connection,
+    resolvePrompt: (call_) => post('resolve-prompt', '{}', call_),
+    sendEvents: (body, call_) => post('events', body, call_),
+    pollInbox: async (waitMs, call_) => {
+      const path = `${harnessSupport}/inbox?wait_ms=${waitMs}`;
+      return JSON.parse((await get(path, maxAnswerBytes, { idleTimeoutMs: waitMs + 15_000, ...call_ })).toString());
+    },
+    reportArtifact: (body, call_) => post('report-artifact', JSON.stringify(body), call_),
+    upload: async (path, fd, size, contentType, call_ = {}) => {
+      await call(
+        () => ({
+          method: 'PUT',
+          path,
+          headers: { 'content-type': contentType, 'content-length': String(size) },
+          body: size === 0 ? '' : createReadStream('', { fd, autoClose: false, start: 0, end: size - 1 }),
+          signal: call_.signal,
+          idleTimeoutMs: call_.idleTimeoutMs ?? 60_000,
+        }),
+        call_.signal,
+        maxAnswerBytes,
+      );
+    },
+    download: get,
+    finishTask: async (body, call_) => void (await post('finish-task', JSON.stringify(body), call_)),
+    reportShutdown: async (reason, call_) => void (await post('report-shutdown', JSON.stringify({ reason }), call_)),
+  };
+}
+
+interface ProblemLike {
+  title?: string;
+  detail?: string;
+  error_code?: string;
+}
+
+/** The members of a problem document (RFC 7807) that a message needs; undefined where the body is something else. */
+export function parseProblem(body: string): ProblemLike | undefined {
+  try {
+    const value: unknown = JSON.parse(body);
+    if (typeof value !== 'object' || value === null) return undefined;
+    const text = (key: string) => {
+      const member = (value as Record<string, unknown>)[key];
+      return typeof member === 'string' ? { [key]: member } : {};
+    };
+    return { ...text('title'), ...text('detail'), ...text('error_code') };
+  } catch {
+    return undefined;
+  }
+}

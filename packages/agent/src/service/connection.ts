@@ -1,0 +1,107 @@
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import type { Readable } from 'node:stream';
+import { http } from './http.ts';
+
+export interface ConnectionOptions {
+  /** Without `/api/v1`. */
+  serverRoot: string;
+  /** Unix socket of the worker's relay; absent: TCP to the server root. */
+  relaySocket?: string | undefined;
+  /** Run token; sent with every request. */
+  token: string;
+}
+
+export interface ServiceRequest {
+  method: 'GET' | 'POST' | 'PUT';
+  /** Path below the server root, with its query. */
+  path: string;
+  headers?: Record<string, string>;
+  /** A string or bytes are sent whole; a stream is piped and needs `content-length` in `headers`. */
+  body?: string | Uint8Array | Readable | undefined;
+  signal?: AbortSignal | undefined;
+  /** Longest silence of the peer before the request fails; counts from each byte. */
+  idleTimeoutMs: number;
+}
+
+/** HTTP to the service, with kept connections, through the relay's socket where there is one. */
+export interface ServiceConnection {
+  readonly serverRoot: string;
+  readonly token: string;
+  readonly relaySocket: string | undefined;
+  /** Resolves with the headers; the body is still to be read. Rejects on connection errors, silence and abort. */
+  open(request: ServiceRequest): Promise<IncomingMessage>;
+  close(): void;
+}
+
+export class RequestStalled extends Error {
+  override name = 'RequestStalled';
+}
+
+export function connectToService(options: ConnectionOptions): ServiceConnection {
+  const root = new URL(options.serverRoot);
+  const basePath = root.pathname.replace(/\/+$/, '');
+  const secure = root.protocol === 'https:' && options.relaySocket === undefined;
+  const client = secure ? process.getBuiltinModule('node:https') : http;
+  const agent = new client.Agent({ keepAlive: true, keepAliveMsecs: 15_000, maxSockets: 16 });
+  const target = options.relaySocket
+    ? { socketPath: options.relaySocket }
+    : { hostname: root.hostname.replace(/^\[|\]$/g, ''), port: root.port || (secure ? 443 : 80) };
+
+  return {
+    serverRoot: options.serverRoot.replace(/\/+$/, ''),
+    token: options.token,
+    relaySocket: options.relaySocket,
+    open: (request) =>
+      new Promise((resolve, reject) => {
+        const outgoing = client.request({
+          ...target,
+          agent,
+          method: request.method,
+          path: basePath + request.path,
+          headers: {
+            host: root.host,
+            authorization: `Bearer ${options.token}`,
+            ...bodyHeaders(request.body),
+            ...request.headers,
+          },
+          ...(request.signal ? { signal: request.signal } : {}),
+        });
+        outgoing.setTimeout(request.idleTimeoutMs, () =>
+          outgoing.destroy(new RequestStalled(`no answer for ${request.idleTimeoutMs} ms`)),
+        );
+        outgoing.on('error', reject);
+        outgoing.on('response', resolve);
+        send(outgoing, request.body);
+      }),
+    close: () => agent.destroy(),
+  };
+}
+
+function bodyHeaders(body: ServiceRequest['body']): Record<string, string> {
+  return typeof body === 'string' || body instanceof Uint8Array
+    ? { 'content-length': String(Buffer.byteLength(body)) }
+    : {};
+}
+
+function send(outgoing: ClientRequest, body: ServiceRequest['body']): void {
+  if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) {
+    outgoing.end(body);
+    return;
+  }
+  body.on('error', (error) => outgoing.destroy(error));
+  outgoing.on('close', () => body.destroy());
+  body.pipe(outgoing);
+}
+
+/** Reads an answer's body; more than `maxBytes` is an error. */
+export async function readBody(answer: IncomingMessage, maxBytes: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of answer as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > maxBytes) throw new Error(`the answer is larger than ${maxBytes} bytes`);
+    chunks.push(chunk);
+  }
+  if (!answer.complete) throw new Error('the answer was cut off');
+  return Buffer.concat(chunks);
+}
