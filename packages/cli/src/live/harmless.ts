@@ -1,0 +1,114 @@
+/**
+ * Makes text from a sandbox harmless for a terminal. An agent prints what it likes: escape sequences can recolour, move the
+ * cursor over what stands there, set the window title, write the clipboard (OSC 52) or make the terminal answer on our input
+ * (ECMA-48 for the forms of the sequences). None of them gets through.
+ */
+
+type Where = 'text' | 'escape' | 'sequence' | 'string' | 'string-escape';
+
+/** Cleans one stream piece by piece: a sequence that is cut by the border of two pieces is removed too. */
+export interface Cleaner {
+  /** The harmless part of the next piece: printable text, tabs and newlines. */
+  clean(piece: string): string;
+}
+
+/** Characters that reorder the text around them, so that what is shown is not what is there (CVE-2021-42574), and separators that some terminals break lines at. */
+const deceptive = /[\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/;
+
+/** A string command (OSC, DCS, APC, PM, SOS) that goes on for so long is none: what follows is shown as text again. */
+const longestString = 4096;
+
+export function createCleaner(): Cleaner {
+  let where: Where = 'text';
+  let inString = 0;
+  let afterReturn = false;
+
+  function text(char: string, code: number): string {
+    if (code === 0x1b) {
+      where = 'escape';
+      return '';
+    }
+    if (code === 0x9b) {
+      where = 'sequence';
+      return '';
+    }
+    if (code === 0x90 || code === 0x98 || code === 0x9d || code === 0x9e || code === 0x9f) {
+      where = 'string';
+      inString = 0;
+      return '';
+    }
+    if (char === '\n' || char === '\t') return char;
+    if (code < 0x20 || (code >= 0x7f && code < 0xa0)) return '';
+    return deceptive.test(char) ? '' : char;
+  }
+
+  function step(char: string): string {
+    const code = char.codePointAt(0) ?? 0;
+    switch (where) {
+      case 'text':
+        return text(char, code);
+      case 'escape':
+        if (char === '[') where = 'sequence';
+        else if (char === ']' || char === 'P' || char === 'X' || char === '^' || char === '_') {
+          where = 'string';
+          inString = 0;
+        } else if (code >= 0x20 && code <= 0x2f) where = 'escape';
+        else if (code >= 0x30 && code < 0x7f) where = 'text';
+        else {
+          where = 'text';
+          return text(char, code);
+        }
+        return '';
+      case 'sequence':
+        if (code >= 0x20 && code <= 0x3f) return '';
+        where = 'text';
+        return code >= 0x40 && code <= 0x7e ? '' : text(char, code);
+      case 'string':
+        inString += 1;
+        if (code === 0x07 || code === 0x9c) where = 'text';
+        else if (code === 0x1b) where = 'string-escape';
+        else if (char === '\n' || inString > longestString) {
+          where = 'text';
+          return text(char, code);
+        }
+        return '';
+      case 'string-escape':
+        where = 'text';
+        if (char === '\\') return '';
+        where = 'escape';
+        return step(char);
+    }
+  }
+
+  return {
+    clean(piece) {
+      let result = '';
+      for (const char of piece) {
+        // A return alone draws over the line (progress bars): each state of it becomes a line of its own.
+        if (afterReturn && char !== '\n' && char !== '\r') result += '\n';
+        afterReturn = where === 'text' && char === '\r';
+        if (!afterReturn) result += step(char);
+      }
+      return result;
+    },
+  };
+}
+
+/** A whole text, made harmless; newlines stay. */
+export function harmless(text: string): string {
+  return createCleaner().clean(text);
+}
+
+/** A title, name or path on one line, made harmless and cut at `max` characters. */
+export function harmlessLine(text: string, max = 200): string {
+  const line = harmless(text).replace(/\s+/g, ' ').trim();
+  return line.length > max ? `${line.slice(0, max - 1)}…` : line;
+}
+
+/** JSON on one line that is harmless when printed on a terminal: JSON escapes only U+0000 to U+001F by itself. */
+export function harmlessJson(value: unknown): string {
+  return JSON.stringify(value).replace(
+    /[\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/g,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}

@@ -1,0 +1,220 @@
+/** Turns the live events of a run into the text a person watches in a terminal. Pure: text comes back, nothing is written here. */
+import type { AgentEvent } from '@runyard/contract/agent-protocol';
+import type { LiveEvent } from '@runyard/contract/live-events';
+import type { RunState } from '@runyard/contract/states';
+import type { TimelineEvent } from '@runyard/contract/timeline';
+import { formatBytes, formatDuration } from './amounts.ts';
+import type { Colours } from './colours.ts';
+import { type Cleaner, createCleaner, harmless, harmlessLine } from './harmless.ts';
+
+/** Draws one run. Feed it the events in order; each call gives the text to write next. */
+export interface LiveView {
+  render(event: LiveEvent): string;
+}
+
+interface Action {
+  readonly cleaner: Cleaner;
+  readonly key: string;
+  showedOutput: boolean;
+}
+
+const margin = '  ';
+const outputMargin = '  │ ';
+/** Lines of a command and of an output that was not streamed; the rest is on the run's page. */
+const longestCommand = 30;
+const longestOutput = 200;
+
+const stateWords: Record<RunState, string> = {
+  QUEUED: 'queued',
+  PENDING: 'handed to a worker',
+  CLAIMED: 'a worker took it',
+  INPROGRESS: 'the agent is at work',
+  SUCCEEDED: 'succeeded',
+  FAILED: 'failed',
+  BLOCKED: 'waiting for a person',
+  ERROR: 'error',
+  CANCELLED: 'cancelled',
+};
+
+export function createLiveView(colours: Colours): LiveView {
+  const actions = new Map<string, Action>();
+  const messages = new Map<string, Cleaner>();
+  const finishedSteps = new Set<string>();
+  let lastState: RunState | undefined;
+  let turns = 0;
+  /** What the unfinished line on the screen belongs to; `undefined`: the cursor is at the start of a line. */
+  let openLine: string | undefined;
+
+  const endLine = (): string => {
+    const end = openLine === undefined ? '' : '\n';
+    openLine = undefined;
+    return end;
+  };
+  const line = (text: string): string => `${endLine()}${text}\n`;
+  const dimLine = (text: string): string => line(`${margin}${colours.dim(text)}`);
+
+  /** Writes on where `key` stopped; each line gets the margin. */
+  function flow(key: string, text: string, lineMargin: string): string {
+    if (text === '') return '';
+    let result = openLine === key ? '' : endLine();
+    for (const part of text.split(/(?<=\n)/)) {
+      if (openLine !== key) result += lineMargin;
+      result += part;
+      openLine = part.endsWith('\n') ? undefined : key;
+    }
+    return result;
+  }
+
+  function setupStep(event: Extract<AgentEvent, { type: 'setup_step_finished' }>): string {
+    if (finishedSteps.has(event.step_id)) return '';
+    finishedSteps.add(event.step_id);
+    const failed = event.error !== undefined || (event.exit_code ?? 0) !== 0;
+    const mark = failed ? colours.red('✗') : colours.green('✓');
+    const exit = event.exit_code === undefined ? '' : `exit ${event.exit_code} · `;
+    const head = `${margin}${mark} ${colours.dim('setup')} ${harmlessLine(event.name)}  ${colours.dim(exit + formatDuration(event.duration_ms))}`;
+    const why = failed ? [event.error ?? '', event.output_tail ?? ''].filter(Boolean).join('\n') : '';
+    return line(head) + (why ? flow(event.step_id, `${harmless(why).trimEnd()}\n`, outputMargin) : '');
+  }
+
+  function actionStart(event: Extract<AgentEvent, { type: 'action' }>): string {
+    actions.set(event.action_id, { cleaner: createCleaner(), key: `action ${event.action_id}`, showedOutput: false });
+    const command = commandOf(event.input);
+    if (event.category !== 'command' || command === undefined) {
+      return line(
+        `${colours.cyan('●')} ${colours.bold(harmlessLine(event.name, 60))} ${colours.dim(inputHint(event.input))}`.trimEnd(),
+      );
+    }
+    const lines = harmless(command).trimEnd().split('\n');
+    const shown = lines.slice(0, longestCommand);
+    if (lines.length > shown.length) shown.push(`… ${lines.length - shown.length} more lines`);
+    return shown.map((text, index) => line(`${colours.cyan(index === 0 ? '$' : ' ')} ${colours.bold(text)}`)).join('');
+  }
+
+  function actionResult(event: Extract<AgentEvent, { type: 'action_result' }>): string {
+    const action = actions.get(event.action_id);
+    actions.delete(event.action_id);
+    let result = '';
+    if (action && !action.showedOutput && typeof event.output === 'string' && event.output !== '') {
+      const lines = harmless(event.output).trimEnd().split('\n');
+      const shown = lines.slice(0, longestOutput);
+      if (lines.length > shown.length) shown.push(`… ${lines.length - shown.length} more lines`);
+      result += flow(action.key, `${shown.join('\n')}\n`, colours.dim(outputMargin));
+    }
+    const facts = [
+      event.exit_code === undefined ? (event.state === 'completed' ? '' : event.state) : `exit ${event.exit_code}`,
+      event.duration_ms === undefined ? '' : formatDuration(event.duration_ms),
+      event.output_bytes === undefined ? '' : `${formatBytes(event.output_bytes)} of output, cut`,
+    ].filter(Boolean);
+    const ok = event.state === 'completed' && (event.exit_code ?? 0) === 0;
+    return (
+      result +
+      line(`${margin}${ok ? colours.green('✓') : colours.red('✗')} ${colours.dim(facts.join(' · '))}`.trimEnd())
+    );
+  }
+
+  function text(event: Extract<AgentEvent, { type: 'text' }>): string {
+    // The prompt is shown by its turn.
+    if (event.role === 'user') return '';
+    const cleaner = messages.get(event.message_id) ?? createCleaner();
+    const key = `message ${event.message_id}`;
+    const opening = messages.has(event.message_id) ? '' : endLine();
+    messages.set(event.message_id, cleaner);
+    return opening + flow(key, cleaner.clean(event.text), event.role === 'assistant' ? '' : margin);
+  }
+
+  function agentEvent(event: AgentEvent): string {
+    switch (event.type) {
+      case 'agent_started':
+        return dimLine(`harness ${harmlessLine(event.harness)}, model ${harmlessLine(event.model_id)}`);
+      case 'setup_step_started':
+        return '';
+      case 'setup_step_finished':
+        return setupStep(event);
+      case 'turn_started':
+        turns += 1;
+        return turns === 1 ? '' : line(`${colours.bold('›')} ${harmlessLine(event.prompt, 120)}`);
+      case 'turn_finished':
+        return endLine();
+      case 'text':
+        return text(event);
+      case 'action':
+        return actionStart(event);
+      case 'action_output': {
+        const action = actions.get(event.action_id);
+        if (!action) return '';
+        const clean = action.cleaner.clean(event.text);
+        action.showedOutput ||= clean !== '';
+        return flow(action.key, clean, colours.dim(outputMargin));
+      }
+      case 'action_result':
+        return actionResult(event);
+      case 'notice':
+        return dimLine(`${harmlessLine(event.name, 60)} ${inputHint(event.data)}`.trimEnd());
+      case 'transcript':
+        return '';
+    }
+  }
+
+  function timeline(event: TimelineEvent): string {
+    const payload = event.payload ?? {};
+    switch (event.event_type) {
+      case 'worker_container_ready': {
+        const backend = typeof payload.backend === 'string' ? payload.backend : 'unknown';
+        const spawn = typeof payload.spawn_ms === 'number' ? ` in ${formatDuration(payload.spawn_ms)}` : '';
+        const warning = backend === 'none' ? colours.yellow('  no isolation: the agent runs as a plain process') : '';
+        return line(`${margin}${colours.dim(`sandbox ready: ${harmlessLine(backend, 40)}${spawn}`)}${warning}`);
+      }
+      case 'execution_retried':
+        return line(`${margin}${colours.yellow('tried again')} ${colours.dim(inputHint(payload))}`.trimEnd());
+      case 'setup_step_finished':
+        return typeof payload.step_id === 'string' &&
+          typeof payload.name === 'string' &&
+          typeof payload.duration_ms === 'number'
+          ? setupStep({
+              seq: 1,
+              occurred_at: event.occurred_at,
+              type: 'setup_step_finished',
+              step_id: payload.step_id,
+              kind: 'setup_command',
+              name: payload.name,
+              duration_ms: payload.duration_ms,
+              ...(typeof payload.exit_code === 'number' ? { exit_code: payload.exit_code } : {}),
+              ...(typeof payload.output_tail === 'string' ? { output_tail: payload.output_tail } : {}),
+              ...(typeof payload.error === 'string' ? { error: payload.error } : {}),
+            })
+          : '';
+      default:
+        return '';
+    }
+  }
+
+  return {
+    render(event) {
+      if (event.type === 'conversation') return agentEvent(event.event);
+      if (event.type === 'timeline') return timeline(event.event);
+      if (event.state === lastState) return '';
+      lastState = event.state;
+      return dimLine(stateWords[event.state]);
+    },
+  };
+}
+
+function commandOf(input: unknown): string | undefined {
+  if (typeof input === 'string') return input;
+  if (typeof input !== 'object' || input === null || !('command' in input)) return undefined;
+  if (typeof input.command === 'string') return input.command;
+  return Array.isArray(input.command) ? input.command.filter((word) => typeof word === 'string').join(' ') : undefined;
+}
+
+/** What a tool call is about, in a few words: its path, pattern, address, or else its JSON. */
+function inputHint(input: unknown): string {
+  if (input === undefined || input === null) return '';
+  if (typeof input === 'string') return harmlessLine(input, 100);
+  if (typeof input === 'object') {
+    for (const name of ['path', 'file_path', 'pattern', 'url', 'query', 'text', 'message', 'reason'] as const) {
+      const value = (input as Readonly<Record<string, unknown>>)[name];
+      if (typeof value === 'string') return harmlessLine(value, 100);
+    }
+  }
+  return harmlessLine(JSON.stringify(input), 100);
+}

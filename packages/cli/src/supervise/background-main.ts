@@ -1,0 +1,25 @@
+/** The process that holds service and worker when `run` started them: in the background, away from the terminal. */
+import { Failure } from '../failure.ts';
+import { dataFolder } from '../installation.ts';
+import { readSettings } from '../read-settings.ts';
+import { supervise } from './supervise.ts';
+
+const report = (message: string) => console.log(`${new Date().toISOString()} ${message}`);
+
+try {
+  const settings = readSettings(process.env);
+  await supervise({
+    mode: 'background',
+    settings,
+    env: process.env,
+    folder: dataFolder(settings, process.env),
+    service: true,
+    worker: true,
+    report,
+    onReady: (stack) => report(`started: ${stack.origin}`),
+  });
+  report('stopped');
+} catch (error) {
+  console.log(error instanceof Failure ? error.message : error);
+  process.exitCode = error instanceof Failure ? error.exitCode : 1;
+}

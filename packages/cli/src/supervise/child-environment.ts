@@ -1,0 +1,54 @@
+import { type SettingName, settingsTable } from '@runyard/contract/settings';
+
+/** What any program needs of its surroundings. */
+const common = [
+  'PATH',
+  'HOME',
+  'USER',
+  'LOGNAME',
+  'LANG',
+  'LC_ALL',
+  'LC_CTYPE',
+  'TZ',
+  'TMPDIR',
+  'XDG_RUNTIME_DIR',
+  'NODE_COMPILE_CACHE',
+  'NODE_EXTRA_CA_CERTS',
+  'SSL_CERT_FILE',
+  'SSL_CERT_DIR',
+];
+
+/** The service calls model providers and code hosts, maybe through a proxy, whose address may hold a password. */
+const onlyService = [
+  'HTTP_PROXY',
+  'HTTPS_PROXY',
+  'NO_PROXY',
+  'http_proxy',
+  'https_proxy',
+  'no_proxy',
+  'NODE_USE_ENV_PROXY',
+];
+
+/** Worker: which containers, later. */
+const onlyWorker = ['DOCKER_HOST'];
+
+/**
+ * Environment of a child program: the settings that the table gives it and what any program needs, nothing else. So the worker
+ * has no key of a model provider and no database address, and neither program has what the person's shell happens to export.
+ */
+export function childEnvironment(
+  program: 'service' | 'worker',
+  env: Readonly<Record<string, string | undefined>>,
+  overrides: Readonly<Partial<Record<SettingName, string>>>,
+): Record<string, string> {
+  const names = [...common, ...(program === 'service' ? onlyService : onlyWorker)];
+  for (const [name, setting] of Object.entries(settingsTable)) {
+    if ((setting.usedBy as readonly string[]).includes(program)) names.push(name);
+  }
+  const result: Record<string, string> = {};
+  for (const name of names) {
+    const value = overrides[name as SettingName] ?? env[name];
+    if (value) result[name] = value;
+  }
+  return result;
+}

@@ -1,0 +1,69 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describeExit, type Program } from './program.ts';
+
+export interface Kept {
+  /** The one that runs now; `undefined` while it waits for its next start. */
+  current(): Program | undefined;
+  /** Ends the watching and the program. */
+  stop(graceMs: number): Promise<void>;
+}
+
+export interface KeepRunning {
+  readonly name: string;
+  readonly first: Program;
+  /** Starts it again and resolves when it is ready; leaves nothing behind where it fails or the signal aborts it. */
+  readonly restart: (signal: AbortSignal) => Promise<Program>;
+  readonly report: (message: string) => void;
+  /** First wait; doubled up to 30 s while it keeps dying. */
+  readonly backoffMs?: number;
+  /** A program that lived for so long starts with the first wait again. */
+  readonly healthyMs?: number;
+}
+
+const longestWaitMs = 30_000;
+
+/** Starts a program again whenever it ends by itself, with growing waits, and says so. */
+export function keepRunning(keep: KeepRunning): Kept {
+  const firstWait = keep.backoffMs ?? 500;
+  const stopping = new AbortController();
+  let current: Program | undefined = keep.first;
+
+  async function watch(): Promise<void> {
+    let wait = firstWait;
+    let startedAt = performance.now();
+    let ended = `ended by ${describeExit(await keep.first.exited)}`;
+    while (!stopping.signal.aborted) {
+      current = undefined;
+      if (performance.now() - startedAt >= (keep.healthyMs ?? 60_000)) wait = firstWait;
+      keep.report(`the ${keep.name} ${ended}; starting it again in ${wait / 1000} s`);
+      try {
+        await sleep(wait, undefined, { signal: stopping.signal });
+      } catch {
+        return;
+      }
+      wait = Math.min(wait * 2, longestWaitMs);
+      startedAt = performance.now();
+      try {
+        current = await keep.restart(stopping.signal);
+        keep.report(`the ${keep.name} runs again (process ${current.pid})`);
+        ended = `ended by ${describeExit(await current.exited)}`;
+      } catch (error) {
+        if (stopping.signal.aborted) return;
+        ended = `did not start: ${error instanceof Error ? error.message : String(error)}`;
+      }
+    }
+  }
+  const watching = watch();
+
+  return {
+    current: () => current,
+    async stop(graceMs) {
+      stopping.abort();
+      await current?.stop(graceMs);
+      // A restart that was just done when the stop came has made one more.
+      await Promise.resolve();
+      await current?.stop(graceMs);
+      await watching;
+    },
+  };
+}

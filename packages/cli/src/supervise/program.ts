@@ -1,0 +1,77 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+
+export interface ProgramExit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+/** A running child program. */
+export interface Program {
+  readonly pid: number;
+  readonly exited: Promise<ProgramExit>;
+  hasExited(): boolean;
+  /** Asks it to stop by closing its standard input; kills it after `graceMs`. Resolves when it is gone. */
+  stop(graceMs: number): Promise<ProgramExit>;
+}
+
+export interface ProgramStart {
+  readonly script: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string;
+  /** Standard output and error are appended here, by the program itself: its last words survive our own end. */
+  readonly logFile: string;
+}
+
+/**
+ * Starts a program with this Node. It has a session of its own, so that a Ctrl-C in the terminal reaches only us, and a pipe as
+ * standard input: when we end, even by kill -9, the pipe closes and the program stops by itself (`--stop-with-parent`).
+ * @throws where the process cannot be started
+ */
+export async function startProgram(start: ProgramStart): Promise<Program> {
+  const log = openSync(start.logFile, 'a', 0o600);
+  let child: ChildProcess;
+  try {
+    child = spawn(process.execPath, [start.script, '--stop-with-parent', ...start.args], {
+      env: start.env,
+      cwd: start.cwd,
+      stdio: ['pipe', log, log],
+      detached: true,
+    });
+  } finally {
+    closeSync(log);
+  }
+  // The program may be gone before its input is closed.
+  child.stdin?.on('error', () => {});
+  let gone = false;
+  const exited = new Promise<ProgramExit>((resolve) => {
+    child.once('exit', (code, signal) => {
+      gone = true;
+      resolve({ code, signal });
+    });
+  });
+  await new Promise<void>((resolve, reject) => {
+    child.once('spawn', resolve);
+    child.once('error', reject);
+  });
+  return {
+    pid: child.pid ?? -1,
+    exited,
+    hasExited: () => gone,
+    async stop(graceMs) {
+      child.stdin?.end();
+      const timer = setTimeout(() => child.kill('SIGKILL'), graceMs);
+      try {
+        return await exited;
+      } finally {
+        clearTimeout(timer);
+      }
+    },
+  };
+}
+
+/** `exit code 1`, `signal SIGKILL`. */
+export function describeExit(exit: ProgramExit): string {
+  return exit.signal ? `signal ${exit.signal}` : `exit code ${exit.code}`;
+}

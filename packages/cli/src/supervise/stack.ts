@@ -1,0 +1,163 @@
+/** Service and worker as one thing: started in order, kept running, stopped in the opposite order. */
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Settings } from '@runyard/contract/settings';
+import { Failure } from '../failure.ts';
+import { type DataFolder, root } from '../installation.ts';
+import { checkPort, portProblem, reachableOrigin } from './address.ts';
+import { childEnvironment } from './child-environment.ts';
+import { type Kept, keepRunning } from './keep-running.ts';
+import { readLogTail, rotateFullLog, sizeOf } from './log-file.ts';
+import { describeExit, type Program, startProgram } from './program.ts';
+import { readServiceFile } from './service-file.ts';
+
+export interface StackStart {
+  readonly settings: Settings;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly folder: DataFolder;
+  readonly service: boolean;
+  readonly worker: boolean;
+  /** What a person should know: deaths and restarts. */
+  readonly report: (message: string) => void;
+  /** Ends a start that is under way. */
+  readonly signal: AbortSignal;
+}
+
+export interface Stack {
+  /** Where the service is reached from this machine, without `/api/v1`. */
+  readonly origin: string;
+  /** Stops worker and service; returns when both are gone. */
+  stop(): Promise<void>;
+}
+
+/** The first start initialises a database; a slow disk and a busy machine get their time. */
+const serviceStartMs = 90_000;
+/** What the programs get to end what they are doing. */
+const workerGraceMs = 6_000;
+const serviceGraceMs = 10_000;
+const logCheckMs = 60_000;
+
+/** @throws Failure where a program does not start: its last words are in the message */
+export async function startStack(start: StackStart): Promise<Stack> {
+  const { settings, folder } = start;
+  const logFile = (name: string) => path.join(folder.logs, `${name}.log`);
+  const running: Kept[] = [];
+  const stop = async (graces: readonly number[]) => {
+    // The worker first: its sandboxes report their end to the service.
+    for (const [index, kept] of running.toReversed().entries()) await kept.stop(graces[index] ?? serviceGraceMs);
+  };
+  const names: string[] = [];
+  let origin = settings.RUNYARD_BASE_URL ?? reachableOrigin(settings.RUNYARD_HOST, settings.RUNYARD_PORT);
+
+  try {
+    if (start.service) {
+      const found = await checkPort(settings.RUNYARD_HOST, settings.RUNYARD_PORT);
+      if (!found.ok) throw new Failure(portProblem(settings.RUNYARD_HOST, settings.RUNYARD_PORT, found.code));
+      origin = reachableOrigin(settings.RUNYARD_HOST, found.port);
+      const env = childEnvironment('service', start.env, {
+        RUNYARD_DATA_DIR: folder.path,
+        RUNYARD_PORT: String(found.port),
+      });
+      const startService = (signal: AbortSignal) =>
+        startUntilReady(
+          {
+            script: path.join(root, 'packages/service/src/main.ts'),
+            args: [],
+            env,
+            cwd: root,
+            logFile: logFile('service'),
+          },
+          'service',
+          async (program) =>
+            readServiceFile(folder.serviceFile)?.pid === program.pid && (await answers(`${origin}/healthz`)),
+          signal,
+        );
+      const first = await startService(start.signal);
+      names.push('service');
+      running.push(keepRunning({ name: 'service', first, restart: startService, report: start.report }));
+    }
+    if (start.worker) {
+      const env = childEnvironment('worker', start.env, {
+        RUNYARD_DATA_DIR: folder.path,
+        RUNYARD_BASE_URL: origin,
+        ...(settings.RUNYARD_API_KEY || !settings.RUNYARD_BOOTSTRAP_KEY
+          ? {}
+          : { RUNYARD_API_KEY: settings.RUNYARD_BOOTSTRAP_KEY }),
+      });
+      const startWorker = (signal: AbortSignal) =>
+        startUntilReady(
+          {
+            script: path.join(root, 'packages/worker/src/main.ts'),
+            args: [],
+            env,
+            cwd: root,
+            logFile: logFile('worker'),
+          },
+          'worker',
+          settled(300),
+          signal,
+        );
+      const first = await startWorker(start.signal);
+      names.push('worker');
+      running.push(keepRunning({ name: 'worker', first, restart: startWorker, report: start.report }));
+    }
+  } catch (error) {
+    await stop([serviceGraceMs]);
+    throw error;
+  }
+
+  const logs = setInterval(() => {
+    for (const name of names) rotateFullLog(logFile(name));
+  }, logCheckMs);
+  return {
+    origin,
+    async stop() {
+      clearInterval(logs);
+      await stop(start.worker ? [workerGraceMs, serviceGraceMs] : [serviceGraceMs]);
+    },
+  };
+}
+
+/** Ready when it has lived for so long: wrong settings and a missing sandbox end a program at once. */
+function settled(milliseconds: number): () => Promise<boolean> {
+  const startedAt = performance.now();
+  return async () => performance.now() - startedAt >= milliseconds;
+}
+
+async function answers(url: string): Promise<boolean> {
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(2000) });
+    await response.body?.cancel();
+    return response.ok;
+  } catch {
+    return false;
+  }
+}
+
+async function startUntilReady(
+  start: Parameters<typeof startProgram>[0],
+  name: string,
+  isReady: (program: Program) => Promise<boolean>,
+  signal: AbortSignal,
+): Promise<Program> {
+  const logStart = sizeOf(start.logFile);
+  const program = await startProgram(start);
+  const deadline = performance.now() + serviceStartMs;
+  const fail = (what: string) => {
+    const tail = readLogTail(start.logFile, logStart);
+    return new Failure(`the ${name} ${what}${tail ? `:\n${tail}` : ''}\n(log: ${start.logFile})`);
+  };
+  try {
+    while (!(await isReady(program))) {
+      if (signal.aborted) throw new Failure('stopped', 130);
+      if (program.hasExited()) throw fail(`did not start (${describeExit(await program.exited)})`);
+      if (performance.now() > deadline) throw fail(`was not ready after ${serviceStartMs / 1000} s`);
+      await sleep(25);
+    }
+    if (program.hasExited()) throw fail(`did not start (${describeExit(await program.exited)})`);
+    return program;
+  } catch (error) {
+    await program.stop(serviceGraceMs);
+    throw error;
+  }
+}

@@ -1,0 +1,76 @@
+import { spawn } from 'node:child_process';
+import { closeSync, mkdirSync, openSync } from 'node:fs';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { settingsTable } from '@runyard/contract/settings';
+import { Failure } from '../failure.ts';
+import { type DataFolder, root } from '../installation.ts';
+import { childEnvironment } from './child-environment.ts';
+import { type Claim, readClaim } from './claim.ts';
+import { readLogTail, sizeOf } from './log-file.ts';
+
+/** Longer than the start of both programs may take. */
+const patienceMs = 120_000;
+
+/**
+ * Starts service, database and worker in the background; they stay when this process and its terminal are gone.
+ * Where another process starts them at the same time, waits for that one.
+ * @throws Failure with the last words of what did not start
+ */
+export async function startInBackground(
+  folder: DataFolder,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<Claim & { origin: string }> {
+  mkdirSync(folder.logs, { recursive: true, mode: 0o700 });
+  const logFile = path.join(folder.logs, 'supervisor.log');
+  const logStart = sizeOf(logFile);
+  const log = openSync(logFile, 'a', 0o600);
+  // A session of its own and no descriptor of ours: closing the terminal or a pipe that reads our output changes nothing for it.
+  const child = spawn(process.execPath, [fileURLToPath(new URL('background-main.ts', import.meta.url))], {
+    env: supervisorEnvironment(folder, env),
+    cwd: root,
+    stdio: ['ignore', log, log],
+    detached: true,
+  });
+  closeSync(log);
+  let ended = false;
+  child.once('exit', () => {
+    ended = true;
+  });
+  child.once('error', () => {
+    ended = true;
+  });
+  child.unref();
+
+  const deadline = performance.now() + patienceMs;
+  for (;;) {
+    const claim = readClaim(folder.supervisorFile);
+    if (claim?.origin) return { ...claim, origin: claim.origin };
+    // Ours may have ended because another one was first: that one's claim is there then.
+    if (ended && !claim) {
+      throw new Failure(
+        `runyard did not start in the background:\n${readLogTail(logFile, logStart, 20)}\n(log: ${logFile})`,
+      );
+    }
+    if (performance.now() > deadline)
+      throw new Failure(`runyard is still starting after ${patienceMs / 1000} s; see ${folder.logs}`);
+    await sleep(25);
+  }
+}
+
+/** What the two programs need, and nothing else of the person's shell. */
+function supervisorEnvironment(
+  folder: DataFolder,
+  env: Readonly<Record<string, string | undefined>>,
+): Record<string, string> {
+  const result = {
+    ...childEnvironment('worker', env, {}),
+    ...childEnvironment('service', env, {}),
+    RUNYARD_DATA_DIR: folder.path,
+  };
+  for (const [name, value] of Object.entries(env)) {
+    if (name in settingsTable && value && !(name in result)) Object.assign(result, { [name]: value });
+  }
+  return result;
+}
