@@ -47,3 +47,9 @@ export type Environment = z.infer<typeof Environment>;
 export const ListEnvironmentsResponse = z
   .object({ environments: z.array(Environment) })
   .meta({ id: 'ListEnvironmentsResponse' });
+
+/** What creates an environment, and replaces one: the configuration, whose name is required here. */
+export const CreateEnvironmentRequest = z
+  .object({ config: EnvironmentConfig.extend({ name: NonBlank.max(200) }) })
+  .meta({ id: 'CreateEnvironmentRequest' });
+export type CreateEnvironmentRequest = z.infer<typeof CreateEnvironmentRequest>;

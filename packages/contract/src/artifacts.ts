@@ -1,0 +1,93 @@
+import { z } from 'zod';
+import { Timestamp } from './primitives.ts';
+
+/** Bytes of one file-like artifact. */
+export const maxArtifactBytes = 100 * 1024 * 1024;
+/** Artifacts of one run. */
+export const maxArtifactsPerRun = 100;
+
+const PlanData = z.object({
+  document_uid: z.string(),
+  artifact_uid: z.string().optional(),
+  notebook_uid: z.string().optional(),
+  title: z.string().optional(),
+  url: z.string().optional(),
+});
+const PullRequestData = z.object({ url: z.string(), branch: z.string() });
+const ScreenshotData = z.object({
+  artifact_uid: z.string(),
+  mime_type: z.string(),
+  description: z.string().optional(),
+});
+const FileData = z.object({
+  artifact_uid: z.string(),
+  filename: z.string(),
+  filepath: z.string(),
+  mime_type: z.string(),
+  size_bytes: z.int().optional(),
+  description: z.string().optional(),
+  title: z.string().optional(),
+});
+const ExternalReferenceData = z.object({
+  reference_type: z.string(),
+  url: z.string().meta({ description: 'As the run reported it; found again by its canonical form' }),
+  title: z.string().optional(),
+  metadata: z.record(z.string(), z.unknown()).optional(),
+});
+
+const created = { created_at: Timestamp };
+
+/** An artifact in a RunItem. */
+export const ArtifactItem = z
+  .discriminatedUnion('artifact_type', [
+    z.object({ artifact_type: z.literal('PLAN'), ...created, data: PlanData }),
+    z.object({ artifact_type: z.literal('PULL_REQUEST'), ...created, data: PullRequestData }),
+    z.object({ artifact_type: z.literal('SCREENSHOT'), ...created, data: ScreenshotData }),
+    z.object({ artifact_type: z.literal('FILE'), ...created, data: FileData }),
+    z.object({ artifact_type: z.literal('EXTERNAL_REFERENCE'), ...created, data: ExternalReferenceData }),
+  ])
+  .meta({ id: 'ArtifactItem', description: 'Something that a run produced' });
+export type ArtifactItem = z.infer<typeof ArtifactItem>;
+
+const download = {
+  content_type: z.string(),
+  download_url: z.string().meta({ description: 'Signed, for 15 minutes' }),
+  expires_at: Timestamp,
+};
+const read = { artifact_uid: z.string(), ...created };
+
+/** Answer to the read of one artifact. */
+export const ArtifactResponse = z
+  .discriminatedUnion('artifact_type', [
+    z.object({
+      artifact_type: z.literal('FILE'),
+      ...read,
+      data: z.object({
+        ...download,
+        filename: z.string(),
+        filepath: z.string().optional().meta({ description: 'Absent for a reader without a key' }),
+        size_bytes: z.int().optional(),
+        description: z.string().optional(),
+        title: z.string().optional(),
+      }),
+    }),
+    z.object({
+      artifact_type: z.literal('SCREENSHOT'),
+      ...read,
+      data: z.object({ ...download, description: z.string().optional() }),
+    }),
+    z.object({
+      artifact_type: z.literal('PLAN'),
+      ...read,
+      data: z.object({
+        content: z.string(),
+        content_type: z.string(),
+        document_uid: z.string(),
+        notebook_uid: z.string(),
+        title: z.string().optional(),
+        url: z.string().optional(),
+      }),
+    }),
+  ])
+  .meta({ id: 'ArtifactResponse', description: 'A signed download URL, or the content of a plan' });
+export type ArtifactResponse = z.infer<typeof ArtifactResponse>;

@@ -1,0 +1,47 @@
+import { z } from 'zod';
+import { NonBlank, Text, Timestamp } from './primitives.ts';
+
+export const KeyKind = z.enum(['personal', 'agent']).meta({
+  id: 'KeyKind',
+  description: 'personal: acts as its user. agent: acts as a service account of the team.',
+});
+export type KeyKind = z.infer<typeof KeyKind>;
+
+/** An API key as it is shown after its creation. */
+export const ApiKey = z
+  .object({
+    uid: z.string(),
+    name: z.string(),
+    kind: KeyKind,
+    prefix: z.string().meta({ description: 'First characters of the raw key' }),
+    last_four: z.string(),
+    agent_uid: z.string().optional(),
+    created_at: Timestamp,
+    expires_at: Timestamp.optional().meta({ description: 'Absent: never' }),
+    last_used_at: Timestamp.optional().meta({ description: 'To the minute' }),
+  })
+  .meta({ id: 'ApiKey' });
+export type ApiKey = z.infer<typeof ApiKey>;
+
+export const ListKeysResponse = z.object({ keys: z.array(ApiKey) }).meta({ id: 'ListKeysResponse' });
+
+export const CreateKeyRequest = z
+  .object({
+    name: NonBlank.max(200),
+    kind: KeyKind,
+    agent_uid: Text.min(1).max(200).optional().meta({ description: 'Of an agent key: the service account it acts as' }),
+    expires_in: z.enum(['1d', '30d', '90d', 'never']).default('never'),
+  })
+  .refine((key) => key.kind === 'agent' || key.agent_uid === undefined, {
+    error: 'belongs to an agent key',
+    path: ['agent_uid'],
+  })
+  .meta({ id: 'CreateKeyRequest' });
+export type CreateKeyRequest = z.infer<typeof CreateKeyRequest>;
+
+export const CreateKeyResponse = ApiKey.extend({
+  key: z.string().meta({ description: 'The raw key; it is not shown again' }),
+}).meta({ id: 'CreateKeyResponse' });
+export type CreateKeyResponse = z.infer<typeof CreateKeyResponse>;
+
+export const DeleteResponse = z.object({ success: z.literal(true) }).meta({ id: 'DeleteResponse' });

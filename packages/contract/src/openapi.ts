@@ -1,0 +1,173 @@
+import { z } from 'zod';
+import { errorCatalogue, Problem } from './errors.ts';
+import { apiPrefix, type Route, routeTags } from './route.ts';
+import { routes } from './routes.ts';
+
+type Json = Record<string, unknown>;
+
+/** Named schemas found while the paths are written, by component name. */
+type Components = Map<string, Json>;
+
+const refPrefix = '#/components/schemas/';
+
+/** Unknown members are ignored on the way in and may appear on the way out, so no schema is closed. */
+function toJsonSchema(schema: z.ZodType, io: 'input' | 'output', components: Components): Json {
+  const {
+    $schema: _dialect,
+    $defs,
+    ...root
+  } = z.toJSONSchema(schema, {
+    io,
+    target: 'draft-2020-12',
+    override: ({ jsonSchema }) => {
+      if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
+      delete jsonSchema.id;
+      // The format says it; the pattern of zod is a screenful.
+      if (jsonSchema.format === 'date-time') delete jsonSchema.pattern;
+    },
+  }) as Json & { $defs?: Record<string, Json> };
+  for (const [name, definition] of Object.entries($defs ?? {})) addComponent(name, definition, components);
+  const id = schema.meta()?.id;
+  if (id === undefined) return withComponentRefs(root) as Json;
+  if (!('$ref' in root)) addComponent(id, root, components);
+  return { $ref: refPrefix + id };
+}
+
+function addComponent(name: string, definition: Json, components: Components): void {
+  const { id: _id, $id: _uri, ...rest } = withComponentRefs(definition) as Json;
+  const known = components.get(name);
+  // A self-reference inside its own definition is written as "#".
+  const text = JSON.stringify(rest).replaceAll('"$ref":"#"', `"$ref":"${refPrefix}${name}"`);
+  if (known && JSON.stringify(known) !== text) throw new Error(`schema ${name} differs between requests and answers`);
+  components.set(name, JSON.parse(text));
+}
+
+function withComponentRefs(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value).replaceAll('"$ref":"#/$defs/', `"$ref":"${refPrefix}`));
+}
+
+const jsonContent = (schema: Json) => ({ 'application/json': { schema } });
+
+function parameters(route: Route, components: Components): Json[] {
+  const of = (source: z.ZodObject | undefined, where: 'path' | 'query'): Json[] => {
+    if (!source) return [];
+    const schema = toJsonSchema(source, 'input', components) as {
+      properties: Record<string, Json>;
+      required?: string[];
+    };
+    return Object.entries(schema.properties).map(([name, { description, ...property }]) => ({
+      name,
+      in: where,
+      required: where === 'path' || (schema.required ?? []).includes(name),
+      ...(description === undefined ? {} : { description }),
+      ...(property.type === 'object' ? { style: 'deepObject', explode: true } : {}),
+      schema: property,
+    }));
+  };
+  const header = (name: string, description: string): Json => ({
+    name,
+    in: 'header',
+    required: false,
+    description,
+    schema: { type: 'string' },
+  });
+  return [
+    ...of(route.params, 'path'),
+    ...of(route.query, 'query'),
+    ...(route.auth === 'key' ? [header('X-Team-Uid', 'Team of the request; needed by no one in a single team')] : []),
+    ...(route.idempotent
+      ? [header('Idempotency-Key', 'The same key and body within 24 h: the first answer again')]
+      : []),
+  ];
+}
+
+/** Problems that a route may answer, beside its own: by how it authenticates and what it takes. */
+function problems(route: Route): Record<number, string> {
+  const takesInput = Boolean(route.body ?? route.query);
+  return {
+    ...(takesInput ? { 400: 'Malformed request; `errors` names each wrong member' } : {}),
+    ...(route.auth === 'key' || route.auth === 'run_token'
+      ? { 401: errorCatalogue.authentication_required.explanation }
+      : {}),
+    ...(route.auth === 'optional_key' ? { 401: 'Not public, and no valid key was sent' } : {}),
+    ...(route.auth === 'key' ? { 403: 'The team of X-Team-Uid is not yours' } : {}),
+    ...(route.body ? { 413: 'Body too large', 415: 'The body is not JSON' } : {}),
+    500: errorCatalogue.internal_error.explanation,
+    ...route.errors,
+  };
+}
+
+function operation(name: string, route: Route, components: Components): Json {
+  const { answer } = route;
+  const content = answer.schema
+    ? jsonContent(toJsonSchema(answer.schema, 'output', components))
+    : answer.contentType && { [answer.contentType]: { schema: { type: 'string' } } };
+  const headers = Object.entries(answer.headers ?? {}).map(([header, description]) => [
+    header,
+    { description, schema: { type: 'string' } },
+  ]);
+  const problem = toJsonSchema(Problem, 'output', components);
+  const security = {
+    key: [{ apiKey: [] }],
+    run_token: [{ runToken: [] }],
+    optional_key: [{}, { apiKey: [] }],
+    signature: [],
+    none: [],
+  };
+  return {
+    operationId: name,
+    tags: [route.tag],
+    summary: route.summary,
+    ...(route.description ? { description: route.description } : {}),
+    ...(route.deprecated ? { deprecated: true } : {}),
+    security: security[route.auth],
+    parameters: parameters(route, components),
+    ...(route.body
+      ? { requestBody: { required: true, content: jsonContent(toJsonSchema(route.body, 'input', components)) } }
+      : route.bodyType
+        ? { requestBody: { required: true, content: { [route.bodyType]: { schema: { type: 'string' } } } } }
+        : {}),
+    responses: {
+      [answer.status]: {
+        description: answer.description,
+        ...(headers.length > 0 ? { headers: Object.fromEntries(headers) } : {}),
+        ...(content ? { content } : {}),
+      },
+      ...Object.fromEntries(
+        Object.entries(problems(route)).map(([status, description]) => [
+          status,
+          { description, content: { 'application/problem+json': { schema: problem } } },
+        ]),
+      ),
+    },
+  };
+}
+
+/** The OpenAPI 3.1 document of the route table. `baseUrl` is the origin, without `/api/v1`. */
+export function openApiDocument(baseUrl: string): Json {
+  const components: Components = new Map();
+  const paths: Record<string, Json> = {};
+  for (const [name, route] of Object.entries(routes) as [string, Route][]) {
+    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operation(name, route, components) };
+  }
+  const bearer = (description: string) => ({ type: 'http', scheme: 'bearer', description });
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Runyard',
+      version: '1.0.0',
+      description: 'Cloud agent runs on your own machines.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: baseUrl + apiPrefix }],
+    tags: Object.entries(routeTags).map(([name, description]) => ({ name, description })),
+    paths,
+    components: {
+      schemas: Object.fromEntries([...components].sort(([a], [b]) => (a < b ? -1 : 1))),
+      securitySchemes: {
+        apiKey: bearer('An API key: `Authorization: Bearer <key>`'),
+        runToken: bearer('The token of one assignment of one run; the agent gets it with its task'),
+      },
+    },
+  };
+}

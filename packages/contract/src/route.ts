@@ -1,0 +1,57 @@
+import type { z } from 'zod';
+
+/** What a request must carry: an API key, a run token, a key unless the resource is public, a signature in its URL, nothing. */
+export type RouteAuth = 'key' | 'run_token' | 'optional_key' | 'signature' | 'none';
+
+/** Sections of the reference. */
+export const routeTags = {
+  runs: 'Create, read, list and cancel runs',
+  conversations: 'What was said and done in a run',
+  artifacts: 'What runs produced',
+  environments: 'What a sandbox holds before the agent begins',
+  models: 'Language models that runs can name',
+  workers: 'Self-hosted workers',
+  keys: 'API keys',
+  harness: 'What the agent inside a sandbox calls, with the token of its run',
+  service: 'The service itself',
+} as const;
+export type RouteTag = keyof typeof routeTags;
+
+/** The answer where all went well. */
+export interface RouteAnswer {
+  readonly status: number;
+  readonly description: string;
+  /** Of a JSON body; absent: no body, or one of `contentType`. */
+  readonly schema?: z.ZodType;
+  /** Of a body that is not JSON. */
+  readonly contentType?: string;
+  /** Names and meanings of headers that belong to the answer. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** One endpoint. Path and schemas are on the wire's terms; names in `{}` are those of `params`. */
+export interface Route {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** Below `/api/v1`. */
+  readonly path: string;
+  readonly tag: RouteTag;
+  readonly summary: string;
+  readonly description?: string;
+  readonly auth: RouteAuth;
+  readonly params?: z.ZodObject;
+  readonly query?: z.ZodObject;
+  readonly body?: z.ZodType;
+  /** Content type of a body that is not JSON; it is streamed to the handler. */
+  readonly bodyType?: string;
+  /** 1 MB when absent. */
+  readonly bodyLimitBytes?: number;
+  readonly answer: RouteAnswer;
+  /** Statuses of problems besides those that every route of its `auth` may give, each with its occasion. */
+  readonly errors?: Readonly<Record<number, string>>;
+  readonly deprecated?: true;
+  /** True: creates something and honours `Idempotency-Key`. */
+  readonly idempotent?: true;
+}
+
+/** Prefix of all paths. */
+export const apiPrefix = '/api/v1';

@@ -1,0 +1,17 @@
+/** Every endpoint of the API: the service registers from this table, the client is typed from it, the OpenAPI document is made from it. */
+import { artifactRoutes } from './routes/artifacts.ts';
+import { environmentRoutes } from './routes/environments.ts';
+import { harnessRoutes } from './routes/harness.ts';
+import { runRoutes } from './routes/runs.ts';
+import { serviceRoutes } from './routes/service.ts';
+
+export const routes = {
+  ...runRoutes,
+  ...artifactRoutes,
+  ...environmentRoutes,
+  ...serviceRoutes,
+  ...harnessRoutes,
+} as const;
+
+/** Name of an endpoint: the operation id of the OpenAPI document, and the client's method. */
+export type RouteName = keyof typeof routes;

@@ -1,0 +1,100 @@
+import { z } from 'zod';
+import { CreateEnvironmentRequest, Environment, ListEnvironmentsResponse } from '../environments.ts';
+import { CreateKeyRequest, CreateKeyResponse, DeleteResponse, ListKeysResponse } from '../keys.ts';
+import type { Route } from '../route.ts';
+
+const environment = z.object({ uid: z.string().meta({ description: 'Id of the environment: 22 of [A-Za-z0-9]' }) });
+const noEnvironment = { 404: 'No such environment, or it belongs to another team' };
+const replay = { 409: 'The Idempotency-Key was used with another body' };
+
+export const environmentRoutes = {
+  listEnvironments: {
+    method: 'GET',
+    path: '/agent/environments',
+    tag: 'environments',
+    summary: 'List environments',
+    auth: 'key',
+    query: z.object({
+      sort_by: z
+        .enum(['name', 'last_updated'])
+        .default('last_updated')
+        .meta({ description: 'last_updated: most recent first' }),
+    }),
+    answer: { status: 200, description: 'All of the team', schema: ListEnvironmentsResponse },
+  },
+  createEnvironment: {
+    method: 'POST',
+    path: '/agent/environments',
+    tag: 'environments',
+    summary: 'Create an environment',
+    auth: 'key',
+    body: CreateEnvironmentRequest,
+    idempotent: true,
+    answer: { status: 201, description: 'Created', schema: Environment },
+    errors: { ...replay },
+  },
+  getEnvironment: {
+    method: 'GET',
+    path: '/agent/environments/{uid}',
+    tag: 'environments',
+    summary: 'Read an environment',
+    auth: 'key',
+    params: environment,
+    answer: { status: 200, description: 'The environment', schema: Environment },
+    errors: noEnvironment,
+  },
+  updateEnvironment: {
+    method: 'PUT',
+    path: '/agent/environments/{uid}',
+    tag: 'environments',
+    summary: 'Replace the configuration of an environment',
+    auth: 'key',
+    params: environment,
+    body: CreateEnvironmentRequest,
+    answer: { status: 200, description: 'The environment as it is now', schema: Environment },
+    errors: noEnvironment,
+  },
+  deleteEnvironment: {
+    method: 'DELETE',
+    path: '/agent/environments/{uid}',
+    tag: 'environments',
+    summary: 'Delete an environment',
+    description: 'Runs that use it keep what they have.',
+    auth: 'key',
+    params: environment,
+    answer: { status: 200, description: 'Deleted', schema: DeleteResponse },
+    errors: noEnvironment,
+  },
+  listKeys: {
+    method: 'GET',
+    path: '/keys',
+    tag: 'keys',
+    summary: 'List API keys',
+    description: 'Administrators see all keys of the team, others their own.',
+    auth: 'key',
+    answer: { status: 200, description: 'Keys, without their secret part', schema: ListKeysResponse },
+    errors: { 403: 'Agent keys do not manage keys' },
+  },
+  createKey: {
+    method: 'POST',
+    path: '/keys',
+    tag: 'keys',
+    summary: 'Create an API key',
+    description: 'The raw key is in this answer only. Agent keys are made by administrators.',
+    auth: 'key',
+    body: CreateKeyRequest,
+    answer: { status: 201, description: 'Created', schema: CreateKeyResponse },
+    errors: { 403: 'Agent keys do not manage keys; members make personal keys only' },
+  },
+  deleteKey: {
+    method: 'DELETE',
+    path: '/keys/{uid}',
+    tag: 'keys',
+    summary: 'Delete an API key',
+    description: 'It stops working at once.',
+    auth: 'key',
+    params: z.object({ uid: z.string().meta({ description: 'UID of the key' }) }),
+    answer: { status: 200, description: 'Deleted', schema: DeleteResponse },
+    errors: { 403: 'Agent keys do not manage keys', 404: 'No such key, or it is not yours to delete' },
+  },
+} as const satisfies Record<string, Route>;

@@ -1,0 +1,86 @@
+import { z } from 'zod';
+import {
+  AgentEventAck,
+  AgentEventBatch,
+  AgentInbox,
+  AgentTask,
+  FinishTask,
+  ReportArtifact,
+  ReportArtifactResponse,
+  ReportShutdown,
+} from '../agent-protocol.ts';
+import type { Route } from '../route.ts';
+
+const nothing = z.object({});
+const common = { tag: 'harness', auth: 'run_token' } as const;
+
+/** What the agent calls. 401: its execution was ended or superseded, it stops at once. */
+export const harnessRoutes = {
+  resolvePrompt: {
+    ...common,
+    method: 'POST',
+    path: '/harness-support/resolve-prompt',
+    summary: 'Everything that the agent needs to begin',
+    body: nothing,
+    answer: { status: 200, description: 'The task', schema: AgentTask },
+  },
+  reportEvents: {
+    ...common,
+    method: 'POST',
+    path: '/harness-support/events',
+    summary: 'Report what happened',
+    description: 'Each event is applied once, however often it is sent.',
+    body: AgentEventBatch,
+    bodyLimitBytes: 16 * 1024 * 1024,
+    answer: { status: 200, description: 'All events up to this number are stored', schema: AgentEventAck },
+  },
+  readInbox: {
+    ...common,
+    method: 'GET',
+    path: '/harness-support/inbox',
+    summary: 'Wait for what the agent should do',
+    query: z.object({ wait_ms: z.int().min(0).max(60_000).default(0) }),
+    answer: { status: 200, description: 'What waits; empty after wait_ms', schema: AgentInbox },
+  },
+  finishTask: {
+    ...common,
+    method: 'POST',
+    path: '/harness-support/finish-task',
+    summary: 'Report the end of the run',
+    body: FinishTask,
+    answer: { status: 200, description: 'Stored; sending it twice is not an error', schema: nothing },
+  },
+  reportShutdown: {
+    ...common,
+    method: 'POST',
+    path: '/harness-support/report-shutdown',
+    summary: 'Last call of the agent before it exits',
+    body: ReportShutdown,
+    answer: { status: 200, description: 'Stored', schema: nothing },
+  },
+  reportArtifact: {
+    ...common,
+    method: 'POST',
+    path: '/harness-support/report-artifact',
+    summary: 'Report an artifact',
+    description:
+      'FILE and SCREENSHOT get an `upload_url`, and exist once their bytes were PUT there. At most 100 in a run, 100 MB each.',
+    body: ReportArtifact,
+    bodyLimitBytes: 4 * 1024 * 1024,
+    idempotent: true,
+    answer: { status: 200, description: 'Stored', schema: ReportArtifactResponse },
+    errors: {
+      400: 'Data does not fit the type, or the run has 100 artifacts',
+      409: 'The Idempotency-Key was used with another body',
+    },
+  },
+  readAttachment: {
+    ...common,
+    method: 'GET',
+    path: '/harness-support/attachments/{attachmentId}',
+    summary: 'Bytes of a file that came with the prompt',
+    params: z.object({ attachmentId: z.string() }),
+    answer: { status: 200, description: 'The bytes', contentType: 'application/octet-stream' },
+    errors: { 404: 'No such attachment in this run' },
+  },
+} as const satisfies Record<string, Route>;

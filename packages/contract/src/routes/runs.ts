@@ -1,0 +1,141 @@
+import { z } from 'zod';
+import { ConversationResponse } from '../conversations.ts';
+import type { Route } from '../route.ts';
+import { ListRunsQuery } from '../run-list.ts';
+import { maxRequestBodyBytes, RunAgentRequest, RunAgentResponse } from '../run-request.ts';
+import { CancelRunResponse, ListRunsResponse, RunItem } from '../runs.ts';
+import { GetRunTimelineResponse } from '../timeline.ts';
+
+const run = z.object({ runId: z.string().meta({ description: 'Id of the run' }) });
+const conversation = z.object({ conversationId: z.string().meta({ description: 'Id of the conversation' }) });
+const noRun = 'No such run, or it belongs to another team';
+const noConversation = 'No such conversation, or it belongs to another team';
+const rawTranscript = { Location: 'Signed URL of the transcript, for 15 minutes' };
+
+const create = {
+  method: 'POST',
+  tag: 'runs',
+  auth: 'key',
+  body: RunAgentRequest,
+  bodyLimitBytes: maxRequestBodyBytes,
+  idempotent: true,
+  answer: { status: 200, description: 'Created; the agent starts by itself', schema: RunAgentResponse },
+  errors: {
+    400: 'No prompt, a wrong type, an unknown model, harness, environment or parent',
+    403: 'The environment belongs to another team',
+    409: 'The Idempotency-Key was used with another body',
+    413: 'The body is larger than 64 MB',
+  },
+} as const satisfies Partial<Route>;
+
+export const runRoutes = {
+  createRun: { ...create, path: '/agent/runs', summary: 'Create a run' },
+  createRunDeprecated: {
+    ...create,
+    path: '/agent/run',
+    summary: 'Create a run (old path)',
+    description: 'The same as `POST /agent/runs`.',
+    deprecated: true,
+  },
+  listRuns: {
+    method: 'GET',
+    path: '/agent/runs',
+    tag: 'runs',
+    summary: 'List runs',
+    description: 'Pages by cursor: a run that does not change while the list is read comes once.',
+    auth: 'key',
+    query: ListRunsQuery,
+    answer: { status: 200, description: 'One page', schema: ListRunsResponse },
+    errors: { 400: 'A wrong value, or a cursor of another sort or filter' },
+  },
+  getRun: {
+    method: 'GET',
+    path: '/agent/runs/{runId}',
+    tag: 'runs',
+    summary: 'Read a run',
+    auth: 'key',
+    params: run,
+    answer: { status: 200, description: 'The run', schema: RunItem },
+    errors: { 404: noRun },
+  },
+  cancelRun: {
+    method: 'POST',
+    path: '/agent/runs/{runId}/cancel',
+    tag: 'runs',
+    summary: 'Cancel a run',
+    auth: 'key',
+    params: run,
+    answer: { status: 200, description: 'Cancelled: the id as a JSON string', schema: CancelRunResponse },
+    errors: {
+      400: 'The run has ended already',
+      404: noRun,
+      409: 'The run is PENDING; try again',
+      422: 'Self-hosted, local and GitHub Action runs cannot be cancelled here',
+    },
+  },
+  getRunTimeline: {
+    method: 'GET',
+    path: '/agent/runs/{runId}/timeline',
+    tag: 'runs',
+    summary: 'Read the timeline of a run',
+    auth: 'key',
+    params: run,
+    answer: { status: 200, description: 'Setup and lifecycle events, oldest first', schema: GetRunTimelineResponse },
+    errors: { 404: noRun },
+  },
+  getRunConversation: {
+    method: 'GET',
+    path: '/agent/runs/{runId}/conversation',
+    tag: 'conversations',
+    summary: 'Read the conversation of a run',
+    auth: 'key',
+    params: run,
+    answer: { status: 200, description: 'Messages and steps', schema: ConversationResponse },
+    errors: { 404: `${noRun}, or it has no conversation yet`, 422: 'The harness gives only raw output' },
+  },
+  getRunTranscript: {
+    method: 'GET',
+    path: '/agent/runs/{runId}/transcript',
+    tag: 'conversations',
+    summary: 'Download the raw transcript of a run',
+    description: 'Newline-delimited JSON as the harness produced it.',
+    auth: 'key',
+    params: run,
+    answer: { status: 302, description: 'Go to Location', headers: rawTranscript },
+    errors: { 404: `${noRun}, or it has no transcript yet` },
+  },
+  streamRunEvents: {
+    method: 'GET',
+    path: '/agent/runs/{runId}/events',
+    tag: 'runs',
+    summary: 'Follow a run live',
+    description:
+      'Server-sent events, each a LiveEvent with its number as id; `Last-Event-ID` continues. Ends when the run has ended.',
+    auth: 'key',
+    params: run,
+    answer: { status: 200, description: 'Stream of events', contentType: 'text/event-stream' },
+    errors: { 404: noRun },
+  },
+  getConversation: {
+    method: 'GET',
+    path: '/agent/conversations/{conversationId}',
+    tag: 'conversations',
+    summary: 'Read a conversation',
+    description: 'Over all runs that continued it.',
+    auth: 'key',
+    params: conversation,
+    answer: { status: 200, description: 'Messages and steps', schema: ConversationResponse },
+    errors: { 404: noConversation, 422: 'The harness gives only raw output' },
+  },
+  getConversationTranscript: {
+    method: 'GET',
+    path: '/agent/conversations/{conversationId}/transcript',
+    tag: 'conversations',
+    summary: 'Download the raw transcript of a conversation',
+    description: "For third-party harnesses; the built-in harness's conversation gives 400.",
+    auth: 'key',
+    params: conversation,
+    answer: { status: 302, description: 'Go to Location', headers: rawTranscript },
+    errors: { 400: 'Conversation of the built-in harness', 404: `${noConversation}, or it has no transcript yet` },
+  },
+} as const satisfies Record<string, Route>;

@@ -1,0 +1,32 @@
+import { z } from 'zod';
+import { ListModelsResponse } from '../models.ts';
+import type { Route } from '../route.ts';
+import { ListConnectedSelfHostedWorkersResponse } from '../workers.ts';
+
+export const serviceRoutes = {
+  listModels: {
+    method: 'GET',
+    path: '/agent/models',
+    tag: 'models',
+    summary: 'List models',
+    auth: 'key',
+    answer: { status: 200, description: 'Models and the default one', schema: ListModelsResponse },
+  },
+  listConnectedWorkers: {
+    method: 'GET',
+    path: '/agent/connected-self-hosted-workers',
+    tag: 'workers',
+    summary: 'List connected self-hosted workers',
+    description: 'Presence comes from heartbeats and may be a minute old.',
+    auth: 'key',
+    answer: { status: 200, description: 'By name', schema: ListConnectedSelfHostedWorkersResponse },
+  },
+  getOpenApi: {
+    method: 'GET',
+    path: '/openapi.json',
+    tag: 'service',
+    summary: 'This document',
+    auth: 'none',
+    answer: { status: 200, description: 'OpenAPI 3.1', schema: z.record(z.string(), z.unknown()) },
+  },
+} as const satisfies Record<string, Route>;

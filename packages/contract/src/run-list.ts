@@ -1,0 +1,49 @@
+import { z } from 'zod';
+import { Text } from './primitives.ts';
+import { ArtifactType, RunExecutionLocation, RunSourceType, RunState } from './states.ts';
+
+/** Pairs that `metadata[key]=value` may have. */
+export const maxMetadataFilters = 5;
+/** `environment_id` of runs without one. */
+export const emptyEnvironment = 'empty-environment';
+
+const Time = z.iso.datetime({ offset: true, error: 'must be an RFC 3339 time' });
+
+/** Query of `GET /agent/runs`. */
+export const ListRunsQuery = z.object({
+  limit: z.int().min(1).max(500).default(20),
+  cursor: Text.max(4096)
+    .optional()
+    .meta({ description: 'next_cursor of the page before; of the same sort and filters' }),
+  sort_by: z
+    .enum(['updated_at', 'created_at', 'title', 'agent'])
+    .default('updated_at')
+    .meta({ description: 'agent: by skill, runs without a skill last' }),
+  sort_order: z.enum(['asc', 'desc']).default('desc'),
+  state: z.array(RunState).optional().meta({ description: 'Repeat it to match any of several' }),
+  name: Text.optional().meta({ description: '`config.name`' }),
+  model_id: Text.optional(),
+  creator: Text.optional().meta({ description: 'UID of a user or service account' }),
+  executor: Text.optional().meta({ description: 'UID of a user or service account' }),
+  source: RunSourceType.optional(),
+  execution_location: RunExecutionLocation.optional(),
+  created_after: Time.optional(),
+  created_before: Time.optional(),
+  updated_after: Time.optional(),
+  environment_id: Text.optional().meta({ description: '`empty-environment`: runs without one' }),
+  skill: Text.optional().meta({ description: 'Alias of skill_spec' }),
+  skill_spec: Text.optional(),
+  schedule_id: Text.optional(),
+  ancestor_run_id: Text.optional().meta({ description: 'Runs that work for this one, at any depth' }),
+  metadata: z
+    .record(Text, Text)
+    .refine((pairs) => Object.keys(pairs).length <= maxMetadataFilters, {
+      error: `takes at most ${maxMetadataFilters} pairs`,
+    })
+    .optional()
+    .meta({ description: '`metadata[key]=value`, all must match exactly' }),
+  artifact_type: ArtifactType.optional(),
+  automation_id: Text.optional(),
+  q: Text.max(500).optional().meta({ description: 'Words to find in title, prompt and skill' }),
+});
+export type ListRunsQuery = z.infer<typeof ListRunsQuery>;

@@ -1,0 +1,89 @@
+import { z } from 'zod';
+import { AmbientAgentConfig } from './config.ts';
+import { NonBlank, Text } from './primitives.ts';
+import { RunState } from './states.ts';
+
+export const maxPromptBytes = 1024 * 1024;
+export const maxRequestBodyBytes = 64 * 1024 * 1024;
+export const maxAttachments = 5;
+export const maxAttachmentBytes = 10 * 1024 * 1024;
+export const maxMetadataKeys = 20;
+/** How many ancestors a run may have. */
+export const maxRunDepth = 5;
+
+const utf8Bytes = (text: string): number => new TextEncoder().encode(text).length;
+/** A string of n UTF-16 units has n to 3n bytes: most texts are decided without encoding them. */
+const atMostBytes = (max: number) => (text: string) =>
+  text.length <= max && (text.length * 3 <= max || utf8Bytes(text) <= max);
+
+const AttachmentData = z.string().meta({ contentEncoding: 'base64', description: 'At most 10 MB decoded' });
+
+/** A file that comes with the prompt. */
+export const AttachmentInput = z
+  .object({
+    file_name: NonBlank.max(255),
+    mime_type: Text.regex(/^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(\s*;[^\r\n]{0,200})?$/, {
+      error: 'must be a media type such as image/png',
+    }),
+    data: AttachmentData,
+  })
+  .meta({ id: 'AttachmentInput' });
+export type AttachmentInput = z.infer<typeof AttachmentInput>;
+
+/** Key/value pairs of a run: immutable, inherited by child runs. */
+export const RunMetadata = z
+  .record(
+    z.string().regex(/^[a-zA-Z0-9._-]{1,64}$/, { error: 'must be 1 to 64 characters of [a-zA-Z0-9._-]' }),
+    Text.refine(atMostBytes(256), { error: 'must be at most 256 bytes of UTF-8' }),
+  )
+  .refine((metadata) => Object.keys(metadata).length <= maxMetadataKeys, {
+    error: `must have at most ${maxMetadataKeys} keys`,
+  })
+  .meta({ id: 'RunMetadata' });
+
+/** `POST /agent/runs`. */
+export const RunAgentRequest = z
+  .object({
+    prompt: Text.refine(atMostBytes(maxPromptBytes), { error: 'must be at most 1 MB of UTF-8' })
+      .optional()
+      .meta({ description: 'Required unless a skill or a conversation to continue is given; at most 1 MB' }),
+    skill: NonBlank.optional().meta({ description: 'owner/repo:skill-name or owner/repo:path/to/SKILL.md' }),
+    config: AmbientAgentConfig.optional(),
+    title: Text.max(500).optional().meta({ description: 'Default: first line of the prompt, cut at 80 characters' }),
+    team: z.boolean().optional(),
+    agent_identity_uid: Text.optional(),
+    conversation_id: Text.optional().meta({ description: 'Conversation to continue' }),
+    attachments: z.array(AttachmentInput).max(maxAttachments).optional(),
+    images: z
+      .array(z.object({ data: AttachmentData, mime_type: AttachmentInput.shape.mime_type }))
+      .max(maxAttachments)
+      .optional()
+      .meta({ deprecated: true, description: 'Older clients: attachments without a file name' }),
+    parent_run_id: Text.optional().meta({ description: 'Run that this one works for' }),
+    interactive: z.boolean().optional(),
+    metadata: RunMetadata.optional(),
+    mode: z.enum(['normal', 'plan', 'orchestrate']).optional(),
+    on_behalf_of: Text.optional(),
+  })
+  .superRefine((run, context) => {
+    const hasSkill = run.skill ?? run.config?.skill_spec ?? run.config?.skills?.[0];
+    if (!run.prompt?.trim() && hasSkill === undefined && run.conversation_id === undefined) {
+      context.addIssue({
+        code: 'custom',
+        path: ['prompt'],
+        message: 'is required unless skill, config.skill_spec, config.skills or conversation_id is given',
+      });
+    }
+  })
+  .meta({ id: 'RunAgentRequest' });
+export type RunAgentRequest = z.infer<typeof RunAgentRequest>;
+
+export const RunAgentResponse = z
+  .object({
+    run_id: z.string(),
+    task_id: z.string().meta({ deprecated: true, description: 'The same as run_id' }),
+    state: RunState,
+    at_capacity: z.boolean().optional().meta({ description: 'True: the team is at its limit, the run waits' }),
+  })
+  .meta({ id: 'RunAgentResponse' });
+export type RunAgentResponse = z.infer<typeof RunAgentResponse>;

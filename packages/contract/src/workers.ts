@@ -1,0 +1,17 @@
+import { z } from 'zod';
+import { Timestamp } from './primitives.ts';
+
+/** A self-hosted worker of the team that is connected now. */
+export const ConnectedWorker = z
+  .object({
+    worker_host: z.string().meta({ description: 'What `config.worker_host` of a run names' }),
+    connection_count: z.int(),
+    connected_at: Timestamp,
+    last_seen_at: Timestamp,
+  })
+  .meta({ id: 'ConnectedWorker' });
+export type ConnectedWorker = z.infer<typeof ConnectedWorker>;
+
+export const ListConnectedSelfHostedWorkersResponse = z
+  .object({ workers: z.array(ConnectedWorker) })
+  .meta({ id: 'ListConnectedSelfHostedWorkersResponse' });
