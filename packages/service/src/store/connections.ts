@@ -1,0 +1,107 @@
+/** Connections to PostgreSQL, set up alike for the pool and for the listener. */
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import type { StoreLog } from './log.ts';
+import { valueTypes } from './values.ts';
+
+/** A server: by URL (`RUNYARD_DATABASE_URL`), or by the folder of its Unix socket. */
+export type DatabaseAddress =
+  | { readonly connectionString: string }
+  | { readonly host: string; readonly port: number; readonly user: string; readonly database: string };
+
+export interface DatabaseConfig {
+  readonly address: DatabaseAddress;
+  readonly maxConnections: number;
+  readonly log: StoreLog;
+  /** A statement that takes longer is cancelled by the server. Default: 30,000. */
+  readonly statementTimeoutMs?: number;
+  /** How long to wait for a server that is starting or out of connections. Default: 5,000. */
+  readonly connectPatienceMs?: number;
+}
+
+const defaultStatementTimeoutMs = 30_000;
+
+/** Not connected, and nothing was sent: trying again is safe. `57P03`: starting up; `53300`: too many clients. */
+const temporary = new Set(['ECONNREFUSED', 'ENOENT', 'ECONNRESET', '57P03', '53300', '57P01', '57P02']);
+
+export function clientConfig(config: DatabaseConfig): pg.ClientConfig {
+  return {
+    ...config.address,
+    application_name: 'runyard',
+    connectionTimeoutMillis: 10_000,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+    types: valueTypes,
+  };
+}
+
+/** What the parsers of `values.ts` rely on. Not startup options: connection poolers refuse those. */
+export async function prepareSession(client: pg.ClientBase, config: DatabaseConfig): Promise<void> {
+  const timeout = Math.trunc(config.statementTimeoutMs ?? defaultStatementTimeoutMs);
+  await client.query(
+    `SET TimeZone = 'UTC'; SET DateStyle = 'ISO'; SET statement_timeout = ${timeout}; SET idle_in_transaction_session_timeout = 60000`,
+  );
+}
+
+export function makePool(config: DatabaseConfig): pg.Pool {
+  const pool = new pg.Pool({
+    ...clientConfig(config),
+    max: config.maxConnections,
+    idleTimeoutMillis: 30_000,
+    // For a network that swallows packets; the server's own timeout comes first otherwise.
+    query_timeout: (config.statementTimeoutMs ?? defaultStatementTimeoutMs) + 5_000,
+    onConnect: async (client) => {
+      // Without a listener a connection that dies between two statements of a transaction would end the process.
+      client.on('error', (error) => config.log.debug({ error: error.message }, 'a database connection was lost'));
+      await prepareSession(client, config);
+    },
+  });
+  pool.on('error', (error) => config.log.warn({ error: error.message }, 'an idle database connection was lost'));
+  return pool;
+}
+
+/** For `work` alone, without time limits. */
+export async function ownConnection<T>(config: DatabaseConfig, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client(clientConfig(config));
+  client.on('error', (error) => config.log.debug({ error: error.message }, 'a database connection was lost'));
+  await client.connect();
+  try {
+    await prepareSession(client, { ...config, statementTimeoutMs: 0 });
+    await client.query('SET idle_in_transaction_session_timeout = 0');
+    return await work(client);
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+/** Connects, waiting for a server that comes up. Throws the last error when the patience is over. */
+export async function acquire(pool: pg.Pool, config: DatabaseConfig): Promise<pg.PoolClient> {
+  const giveUp = Date.now() + (config.connectPatienceMs ?? 5_000);
+  for (let tries = 0; ; tries += 1) {
+    try {
+      return await pool.connect();
+    } catch (error) {
+      if (!isTemporary(error) || Date.now() > giveUp) throw error;
+      await delay(Math.min(20 * 2 ** tries, 500));
+    }
+  }
+}
+
+function isTemporary(error: unknown): boolean {
+  return temporary.has(sqlState(error) ?? '');
+}
+
+/** Five characters of PostgreSQL (`23505`), or the code of a socket error (`ECONNREFUSED`). */
+export function sqlState(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !('code' in error)) return undefined;
+  return typeof error.code === 'string' ? error.code : undefined;
+}
+
+/** After this the connection's state is unknown: it is closed, not used again. */
+export function spoilsConnection(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  // "cached plan must not change result type": another process migrated; its prepared statements are of the old tables.
+  return (
+    error.message === 'Query read timeout' || (sqlState(error) === '0A000' && error.message.includes('cached plan'))
+  );
+}

@@ -1,0 +1,122 @@
+/**
+ * LISTEN on one connection of its own, for all channels. Notices sent while it was down are lost in PostgreSQL: so each
+ * user is told after a reconnect, and reads the tables.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { clientConfig, type DatabaseConfig, prepareSession } from './connections.ts';
+
+export interface Listener {
+  /** Resolves when notices of the channel arrive. Returns the function that stops it. */
+  listen(channel: string, onNotify: (payload: string) => void, onReconnect?: () => void): Promise<() => void>;
+  close(): Promise<void>;
+}
+
+interface Subscription {
+  readonly channel: string;
+  readonly onNotify: (payload: string) => void;
+  readonly onReconnect: (() => void) | undefined;
+}
+
+/** A TCP connection can be dead without a sign: a question now and then shows it. */
+const checkEveryMs = 30_000;
+const checkTimeoutMs = 10_000;
+const maxBackoffMs = 5_000;
+
+export function makeListener(config: DatabaseConfig): Listener {
+  const subscriptions = new Set<Subscription>();
+  let connection: Promise<pg.Client> | undefined;
+  let closed = false;
+
+  const call = (callback: () => void) => {
+    try {
+      callback();
+    } catch (error) {
+      config.log.error({ error: String(error) }, 'a listener of the database failed');
+    }
+  };
+
+  const connect = async (): Promise<pg.Client> => {
+    const client = new pg.Client({ ...clientConfig(config), query_timeout: checkTimeoutMs });
+    client.on('error', (error) => config.log.debug({ error: error.message }, 'the listening connection was lost'));
+    client.on('notification', ({ channel, payload }) => {
+      for (const subscription of subscriptions) {
+        if (subscription.channel === channel) call(() => subscription.onNotify(payload ?? ''));
+      }
+    });
+    try {
+      await client.connect();
+      await prepareSession(client, config);
+      for (const channel of new Set([...subscriptions].map((subscription) => subscription.channel))) {
+        await client.query(`LISTEN ${pg.escapeIdentifier(channel)}`);
+      }
+    } catch (error) {
+      destroy(client);
+      throw error;
+    }
+    const check = setInterval(() => {
+      client.query('SELECT 1').catch(() => destroy(client));
+    }, checkEveryMs);
+    check.unref();
+    client.once('end', () => {
+      clearInterval(check);
+      if (!closed) connection = reconnect();
+    });
+    return client;
+  };
+
+  const reconnect = async (): Promise<pg.Client> => {
+    config.log.warn({}, 'the listening database connection was lost; connecting again');
+    for (let tries = 0; ; tries += 1) {
+      if (closed) throw new Error('the database is closed');
+      try {
+        const client = await connect();
+        for (const subscription of subscriptions) {
+          if (subscription.onReconnect !== undefined) call(subscription.onReconnect);
+        }
+        return client;
+      } catch (error) {
+        config.log.debug({ error: String(error) }, 'the database does not answer');
+        await delay(Math.min(50 * 2 ** tries, maxBackoffMs) * (0.5 + Math.random() / 2), undefined, { ref: false });
+      }
+    }
+  };
+
+  // One LISTEN after the other: a client takes one statement at a time.
+  let turn: Promise<unknown> = Promise.resolve();
+  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
+    const done = turn.then(work);
+    turn = done.catch(() => undefined);
+    return done;
+  };
+
+  return {
+    listen: (channel, onNotify, onReconnect) =>
+      inTurn(async () => {
+        if (closed) throw new Error('the database is closed');
+        const subscription = { channel, onNotify, onReconnect };
+        subscriptions.add(subscription);
+        try {
+          connection ??= connect();
+          // Repeating a LISTEN does nothing.
+          await (await connection).query(`LISTEN ${pg.escapeIdentifier(channel)}`);
+        } catch (error) {
+          subscriptions.delete(subscription);
+          if (subscriptions.size === 0) connection = undefined;
+          throw error;
+        }
+        return () => void subscriptions.delete(subscription);
+      }),
+    close: async () => {
+      closed = true;
+      const client = await connection?.catch(() => undefined);
+      await client?.end().catch(() => undefined);
+    },
+  };
+}
+
+/** Closes at once; `end()` would wait for an answer that does not come. */
+function destroy(client: pg.Client): void {
+  const { connection } = client as unknown as { connection?: { stream: { destroy(): void } } };
+  connection?.stream.destroy();
+}
