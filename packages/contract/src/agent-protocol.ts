@@ -134,7 +134,11 @@ export const AgentEvent = z.discriminatedUnion('type', [
 export type AgentEvent = z.infer<typeof AgentEvent>;
 
 /** An `AgentEvent` before the reporter numbers and dates it. */
-export type AgentEventBody = AgentEvent extends infer E ? (E extends AgentEvent ? Omit<E, 'seq' | 'occurred_at'> : never) : never;
+export type AgentEventBody = AgentEvent extends infer E
+  ? E extends AgentEvent
+    ? Omit<E, 'seq' | 'occurred_at'>
+    : never
+  : never;
 
 /** `POST /harness-support/events` → `{acknowledged}`: all events up to this seq are stored. */
 export const AgentEventBatch = z.object({ events: z.array(AgentEvent).max(1000) });

@@ -41,7 +41,8 @@ export const errorCatalogue = {
     status: 401,
     title: 'External authentication required',
     extraFields: ['provider', 'auth_url', 'inaccessible_repos'],
-    explanation: 'An external service is not authorized, or repositories are not accessible with the credential at hand.',
+    explanation:
+      'An external service is not authorized, or repositories are not accessible with the credential at hand.',
   },
   not_authorized: {
     ...userError,
@@ -91,7 +92,8 @@ export const errorCatalogue = {
     ...userError,
     status: 500,
     title: 'Environment setup failed',
-    explanation: 'A clone, a setup command, the working directory or an MCP server failed before the agent began. The message holds the end of its output.',
+    explanation:
+      'A clone, a setup command, the working directory or an MCP server failed before the agent began. The message holds the end of its output.',
   },
   content_policy_violation: {
     ...userError,
@@ -117,7 +119,8 @@ export const errorCatalogue = {
     status: 429,
     title: 'Resource unavailable',
     retryable: true,
-    explanation: 'Capacity is full (429) or a sandbox could not be created (500). It is retried by itself; `Retry-After` tells when to call again.',
+    explanation:
+      'Capacity is full (429) or a sandbox could not be created (500). It is retried by itself; `Retry-After` tells when to call again.',
   },
   internal_error: {
     ...platformError,
@@ -136,7 +139,8 @@ export const errorCatalogue = {
     ...platformError,
     status: 500,
     title: 'Agent process failed',
-    explanation: 'The agent process ended unexpectedly after its setup: it crashed, ran out of memory, or its worker was lost.',
+    explanation:
+      'The agent process ended unexpectedly after its setup: it crashed, ran out of memory, or its worker was lost.',
   },
 } as const satisfies Record<string, ErrorKind>;
 

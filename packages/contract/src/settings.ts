@@ -28,11 +28,34 @@ const port = whole(0, 65535);
 const secret = z.string().min(1, { error: 'must not be empty' });
 
 export const settingsTable = {
-  RUNYARD_HOST: { schema: z.string().min(1), default: '127.0.0.1', description: 'Address the service listens on.', usedBy: ['service', 'cli'] },
-  RUNYARD_PORT: { schema: port, default: '4180', description: 'Port the service listens on; 0 takes a free one.', usedBy: ['service', 'cli'] },
-  RUNYARD_BASE_URL: { schema: httpUrl, description: 'URL under which clients reach the service, without `/api/v1`. Default: `http://{host}:{port}`.', usedBy: ['service', 'worker', 'cli'] },
-  RUNYARD_WEBHOOK_BASE_URL: { schema: httpUrl, description: 'URL under which senders of webhooks reach it. Default: the base URL.', usedBy: ['service'] },
-  RUNYARD_DATA_DIR: { schema: z.string().min(1), default: '.runyard', description: 'Folder of the embedded database, blobs, workspaces and generated keys.', usedBy: ['service', 'worker', 'cli'] },
+  RUNYARD_HOST: {
+    schema: z.string().min(1),
+    default: '127.0.0.1',
+    description: 'Address the service listens on.',
+    usedBy: ['service', 'cli'],
+  },
+  RUNYARD_PORT: {
+    schema: port,
+    default: '4180',
+    description: 'Port the service listens on; 0 takes a free one.',
+    usedBy: ['service', 'cli'],
+  },
+  RUNYARD_BASE_URL: {
+    schema: httpUrl,
+    description: 'URL under which clients reach the service, without `/api/v1`. Default: `http://{host}:{port}`.',
+    usedBy: ['service', 'worker', 'cli'],
+  },
+  RUNYARD_WEBHOOK_BASE_URL: {
+    schema: httpUrl,
+    description: 'URL under which senders of webhooks reach it. Default: the base URL.',
+    usedBy: ['service'],
+  },
+  RUNYARD_DATA_DIR: {
+    schema: z.string().min(1),
+    default: '.runyard',
+    description: 'Folder of the embedded database, blobs, workspaces and generated keys.',
+    usedBy: ['service', 'worker', 'cli'],
+  },
   RUNYARD_DATABASE_URL: {
     schema: z.string().regex(/^postgres(ql)?:\/\//, { error: 'must be a postgres:// URL' }),
     description: 'PostgreSQL server (14 or newer) to use. Absent: the embedded PostgreSQL in the data folder.',
@@ -40,56 +63,167 @@ export const settingsTable = {
     secret: true,
   },
   RUNYARD_BOOTSTRAP_KEY: {
-    schema: z.string().regex(/^[\x21-\x7e]{20,200}$/, { error: 'must be 20 to 200 printable characters without spaces' }),
-    description: 'First personal key, of an administrator of the first team. Absent: generated once and kept in `{data dir}/bootstrap-key` (mode 0600).',
+    schema: z
+      .string()
+      .regex(/^[\x21-\x7e]{20,200}$/, { error: 'must be 20 to 200 printable characters without spaces' }),
+    description:
+      'First personal key, of an administrator of the first team. Absent: generated once and kept in `{data dir}/bootstrap-key` (mode 0600).',
     usedBy: ['service', 'cli'],
     secret: true,
   },
   RUNYARD_SANDBOX: {
     schema: z.enum(['auto', 'bubblewrap', 'docker', 'none']),
     default: 'auto',
-    description: 'Sandbox backend. `auto` takes bubblewrap and refuses to run without it; `none` runs agents unprotected and says so on every run.',
+    description:
+      'Sandbox backend. `auto` takes bubblewrap and refuses to run without it; `none` runs agents unprotected and says so on every run.',
     usedBy: ['worker', 'cli'],
   },
   RUNYARD_CODE_HOST_URL: {
-    schema: z.string().refine((text) => /^https?:\/\//.test(text) && text.includes('{owner}') && text.includes('{repo}'), {
-      error: 'must be an http(s) URL with {owner} and {repo} in it',
-    }),
+    schema: z
+      .string()
+      .refine((text) => /^https?:\/\//.test(text) && text.includes('{owner}') && text.includes('{repo}'), {
+        error: 'must be an http(s) URL with {owner} and {repo} in it',
+      }),
     default: 'https://github.com/{owner}/{repo}.git',
     description: 'Template of the clone URL of a repository.',
     usedBy: ['service'],
   },
-  RUNYARD_LOG: { schema: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']), default: 'info', description: 'Log level; JSON lines on standard error.', usedBy: ['service', 'worker'] },
-  RUNYARD_ANTHROPIC_API_KEY: { schema: secret, description: 'Key for Anthropic models. Stays in the service.', usedBy: ['service'], secret: true },
-  RUNYARD_OPENAI_API_KEY: { schema: secret, description: 'Key for OpenAI models. Stays in the service.', usedBy: ['service'], secret: true },
-  RUNYARD_GOOGLE_API_KEY: { schema: secret, description: 'Key for Google models. Stays in the service.', usedBy: ['service'], secret: true },
-  RUNYARD_ANTHROPIC_BASE_URL: { schema: httpUrl, default: 'https://api.anthropic.com', description: 'Where the gateway finds Anthropic models.', usedBy: ['service'] },
-  RUNYARD_OPENAI_BASE_URL: { schema: httpUrl, default: 'https://api.openai.com', description: 'Where the gateway finds OpenAI models.', usedBy: ['service'] },
-  RUNYARD_GOOGLE_BASE_URL: { schema: httpUrl, default: 'https://generativelanguage.googleapis.com', description: 'Where the gateway finds Google models.', usedBy: ['service'] },
-  RUNYARD_MODEL_BASE_URL: { schema: httpUrl, description: 'OpenAI-compatible endpoint, with its `/v1`: Ollama, vLLM, llama.cpp, …', usedBy: ['service'] },
-  RUNYARD_MODEL_KEY: { schema: secret, description: 'Key for RUNYARD_MODEL_BASE_URL, where it wants one.', usedBy: ['service'], secret: true },
+  RUNYARD_LOG: {
+    schema: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']),
+    default: 'info',
+    description: 'Log level; JSON lines on standard error.',
+    usedBy: ['service', 'worker'],
+  },
+  RUNYARD_ANTHROPIC_API_KEY: {
+    schema: secret,
+    description: 'Key for Anthropic models. Stays in the service.',
+    usedBy: ['service'],
+    secret: true,
+  },
+  RUNYARD_OPENAI_API_KEY: {
+    schema: secret,
+    description: 'Key for OpenAI models. Stays in the service.',
+    usedBy: ['service'],
+    secret: true,
+  },
+  RUNYARD_GOOGLE_API_KEY: {
+    schema: secret,
+    description: 'Key for Google models. Stays in the service.',
+    usedBy: ['service'],
+    secret: true,
+  },
+  RUNYARD_ANTHROPIC_BASE_URL: {
+    schema: httpUrl,
+    default: 'https://api.anthropic.com',
+    description: 'Where the gateway finds Anthropic models.',
+    usedBy: ['service'],
+  },
+  RUNYARD_OPENAI_BASE_URL: {
+    schema: httpUrl,
+    default: 'https://api.openai.com',
+    description: 'Where the gateway finds OpenAI models.',
+    usedBy: ['service'],
+  },
+  RUNYARD_GOOGLE_BASE_URL: {
+    schema: httpUrl,
+    default: 'https://generativelanguage.googleapis.com',
+    description: 'Where the gateway finds Google models.',
+    usedBy: ['service'],
+  },
+  RUNYARD_MODEL_BASE_URL: {
+    schema: httpUrl,
+    description: 'OpenAI-compatible endpoint, with its `/v1`: Ollama, vLLM, llama.cpp, …',
+    usedBy: ['service'],
+  },
+  RUNYARD_MODEL_KEY: {
+    schema: secret,
+    description: 'Key for RUNYARD_MODEL_BASE_URL, where it wants one.',
+    usedBy: ['service'],
+    secret: true,
+  },
   RUNYARD_MODELS: {
-    schema: z.string().transform((text) => text.split(',').map((id) => id.trim()).filter(Boolean)),
+    schema: z.string().transform((text) =>
+      text
+        .split(',')
+        .map((id) => id.trim())
+        .filter(Boolean),
+    ),
     default: '',
     description: 'More model ids to offer, comma-separated, each `anthropic/…`, `openai/…`, `google/…` or `local/…`.',
     usedBy: ['service'],
   },
-  RUNYARD_DEFAULT_MODEL: { schema: z.string().min(1), description: 'Model of runs that name none. Default: the first configured one, else `runbook`.', usedBy: ['service'] },
-  RUNYARD_LEASE_SECONDS: { schema: whole(2, 3600), default: '90', description: 'An execution whose worker and agent are both silent for so long is lost.', usedBy: ['service'] },
-  RUNYARD_RECONNECT_GRACE_SECONDS: { schema: whole(1, 3600), default: '30', description: 'What is left of the lease when the connection of a worker drops.', usedBy: ['service'] },
-  RUNYARD_CLAIM_TIMEOUT_SECONDS: { schema: whole(1, 600), default: '30', description: 'Time a worker has to claim an assignment before another one gets it.', usedBy: ['service'] },
-  RUNYARD_DATABASE_CONNECTIONS: { schema: whole(2, 200), default: '16', description: 'Connections of one service process to the database.', usedBy: ['service'] },
-  RUNYARD_API_KEY: { schema: secret, description: 'Key the CLI and the worker authenticate with. Default: the bootstrap key.', usedBy: ['worker', 'cli'], secret: true },
+  RUNYARD_DEFAULT_MODEL: {
+    schema: z.string().min(1),
+    description: 'Model of runs that name none. Default: the first configured one, else `runbook`.',
+    usedBy: ['service'],
+  },
+  RUNYARD_LEASE_SECONDS: {
+    schema: whole(2, 3600),
+    default: '90',
+    description: 'An execution whose worker and agent are both silent for so long is lost.',
+    usedBy: ['service'],
+  },
+  RUNYARD_RECONNECT_GRACE_SECONDS: {
+    schema: whole(1, 3600),
+    default: '30',
+    description: 'What is left of the lease when the connection of a worker drops.',
+    usedBy: ['service'],
+  },
+  RUNYARD_CLAIM_TIMEOUT_SECONDS: {
+    schema: whole(1, 600),
+    default: '30',
+    description: 'Time a worker has to claim an assignment before another one gets it.',
+    usedBy: ['service'],
+  },
+  RUNYARD_DATABASE_CONNECTIONS: {
+    schema: whole(2, 200),
+    default: '16',
+    description: 'Connections of one service process to the database.',
+    usedBy: ['service'],
+  },
+  RUNYARD_API_KEY: {
+    schema: secret,
+    description: 'Key the CLI and the worker authenticate with. Default: the bootstrap key.',
+    usedBy: ['worker', 'cli'],
+    secret: true,
+  },
   RUNYARD_WORKER_NAME: {
-    schema: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, { error: 'must be 1 to 63 characters of [A-Za-z0-9._-]' }),
-    description: 'Name of the worker. Names that start with `runyard` serve all runs, others only runs that name them. Default: `runyard-{hostname}`.',
+    schema: z
+      .string()
+      .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, { error: 'must be 1 to 63 characters of [A-Za-z0-9._-]' }),
+    description:
+      'Name of the worker. Names that start with `runyard` serve all runs, others only runs that name them. Default: `runyard-{hostname}`.',
     usedBy: ['worker'],
   },
-  RUNYARD_WORKER_SLOTS: { schema: whole(1, 1000), description: 'Executions at once on this worker. Default: twice the number of cores.', usedBy: ['worker'] },
-  RUNYARD_SANDBOX_MEMORY_MB: { schema: whole(128, 1048576), default: '2048', description: 'Memory of one sandbox (cgroup where writable, else address space of each process).', usedBy: ['worker'] },
-  RUNYARD_SANDBOX_PROCESSES: { schema: whole(16, 100000), default: '512', description: 'Processes and threads of one sandbox.', usedBy: ['worker'] },
-  RUNYARD_SANDBOX_TMP_MB: { schema: whole(1, 1048576), default: '512', description: 'Size of /tmp of one sandbox, in memory.', usedBy: ['worker'] },
-  RUNYARD_SANDBOX_DISK_MB: { schema: whole(16, 10485760), default: '4096', description: 'Size that workspace and home of one sandbox may reach before it is ended.', usedBy: ['worker'] },
+  RUNYARD_WORKER_SLOTS: {
+    schema: whole(1, 1000),
+    description: 'Executions at once on this worker. Default: twice the number of cores.',
+    usedBy: ['worker'],
+  },
+  RUNYARD_SANDBOX_MEMORY_MB: {
+    schema: whole(128, 1048576),
+    default: '2048',
+    description: 'Memory of one sandbox (cgroup where writable, else address space of each process).',
+    usedBy: ['worker'],
+  },
+  RUNYARD_SANDBOX_PROCESSES: {
+    schema: whole(16, 100000),
+    default: '512',
+    description: 'Processes and threads of one sandbox.',
+    usedBy: ['worker'],
+  },
+  RUNYARD_SANDBOX_TMP_MB: {
+    schema: whole(1, 1048576),
+    default: '512',
+    description: 'Size of /tmp of one sandbox, in memory.',
+    usedBy: ['worker'],
+  },
+  RUNYARD_SANDBOX_DISK_MB: {
+    schema: whole(16, 10485760),
+    default: '4096',
+    description: 'Size that workspace and home of one sandbox may reach before it is ended.',
+    usedBy: ['worker'],
+  },
 } as const satisfies Record<string, Setting<unknown>>;
 
 export type SettingName = keyof typeof settingsTable;

@@ -100,6 +100,8 @@ CREATE TABLE runs (
   metadata jsonb NOT NULL DEFAULT '{}',
   conversation_id uuid NOT NULL,
   current_execution_id uuid NOT NULL,
+  -- Of the latest assignment to a worker, while PENDING: an answer to an older one is refused.
+  assignment_id uuid,
   status_message text,
   error_code text,
   retryable boolean,
@@ -148,6 +150,9 @@ CREATE TABLE executions (
   -- The one deadline: of the setup until the agent starts, then of the run.
   deadline_at timestamptz,
   finished_at timestamptz,
+  -- Why it is `stopping`: `finished` (its agent said so and leaves by itself) or `ordered` (cancelled, timed out, superseded).
+  stop_reason text CHECK (stop_reason IN ('finished', 'ordered')),
+  -- After it the sandbox is killed whatever the agent does.
   stop_deadline timestamptz,
   ended_at timestamptz,
   -- What the worker told when the sandbox ended.

@@ -1,0 +1,130 @@
+import { createHash, randomBytes, randomUUIDv7 } from 'node:crypto';
+import type { AmbientAgentConfig } from '@runyard/contract/config';
+import type { Statement } from '../store/database.ts';
+import { type Engine, runChannel } from './engine.ts';
+
+/** A worker's connection that has a free slot. */
+export interface FreeSlot {
+  readonly connectionId: string;
+  readonly workerId: string;
+  readonly workerInstance: string | null;
+  /** '' for the hosted pool, else the worker's name. */
+  readonly pool: string;
+  /** Serves only this team's runs; null: all teams'. */
+  readonly teamId: string | null;
+}
+
+/** What a worker needs to know of the execution that it was handed. */
+export interface Assignment {
+  readonly assignmentId: string;
+  readonly runId: string;
+  readonly executionId: string;
+  readonly conversationId: string;
+  readonly teamNumber: number;
+  readonly title: string;
+  readonly prompt: string;
+  readonly modelId: string;
+  readonly config: AmbientAgentConfig;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  /** Raw run token: only its hash is stored. */
+  readonly runToken: string;
+}
+
+/**
+ * QUEUED → PENDING for the next execution of the pool, in one statement. Teams with waiting work take turns
+ * (`served_at`). `served_count` is compared-and-set: whoever read an older count of busy executions changes nothing, so a
+ * team's limit holds with any number of assigners. Locks in the order teams, runs, executions, as everything does.
+ * A retry waits until every older execution of its run has ended: never two at once.
+ */
+const assignStatement: Statement = {
+  name: 'transition_assign',
+  text: `
+    WITH team AS MATERIALIZED (
+      SELECT t.id, t.served_count FROM teams t
+      WHERE ($2::uuid IS NULL OR t.id = $2)
+        AND EXISTS (SELECT FROM executions e WHERE e.phase = 'queued' AND e.pool = $1 AND e.team_id = t.id AND e.available_at <= clock_timestamp()
+          AND NOT EXISTS (SELECT FROM executions o WHERE o.run_id = e.run_id AND o.number < e.number AND o.phase <> 'ended'))
+        AND (SELECT count(*) FROM executions b WHERE b.team_id = t.id AND b.phase IN ('assigned', 'claimed', 'running')) < t.max_concurrent_executions
+      ORDER BY t.served_at, t.id LIMIT 1
+    ), served AS (
+      UPDATE teams SET served_at = clock_timestamp(), served_count = teams.served_count + 1
+      FROM team WHERE teams.id = team.id AND teams.served_count = team.served_count
+      RETURNING teams.id, teams.number
+    ), candidate AS MATERIALIZED (
+      SELECT r.id AS run_id, e.id AS execution_id, served.number AS team_number
+      FROM served
+      JOIN executions e ON e.team_id = served.id AND e.phase = 'queued' AND e.pool = $1 AND e.available_at <= clock_timestamp()
+      JOIN runs r ON r.id = e.run_id AND r.current_execution_id = e.id AND r.state = 'QUEUED'
+      WHERE NOT EXISTS (SELECT FROM executions o WHERE o.run_id = e.run_id AND o.number < e.number AND o.phase <> 'ended')
+      ORDER BY e.available_at, e.id LIMIT 1
+      FOR UPDATE OF r SKIP LOCKED
+    ), moved AS (
+      UPDATE runs SET state = 'PENDING', assignment_id = $3, updated_at = clock_timestamp(), event_seq = runs.event_seq + 1,
+        status_message = NULL, error_code = NULL, retryable = NULL
+      FROM candidate WHERE runs.id = candidate.run_id
+      RETURNING runs.*, candidate.team_number, candidate.execution_id
+    ), execution AS (
+      UPDATE executions SET phase = 'assigned', assigned_at = clock_timestamp(), token_hash = $4, connection_id = $5, worker_id = $6,
+        worker_instance = $7, claim_deadline = clock_timestamp() + make_interval(secs => $8::float8)
+      FROM moved WHERE executions.id = moved.execution_id
+      RETURNING executions.number
+    ), event AS (
+      INSERT INTO run_events (run_id, seq, state, execution_number)
+      SELECT moved.id, moved.event_seq, 'PENDING', execution.number FROM moved, execution
+    )
+    SELECT moved.id, moved.execution_id, moved.conversation_id, moved.team_number, moved.title, moved.prompt, moved.model_id, moved.config,
+      moved.created_at, moved.updated_at, pg_notify('${runChannel}', moved.id::text)
+    FROM team LEFT JOIN moved ON true`,
+};
+
+interface AssignedRow {
+  /** Null: a team has waiting work, but another assigner was at it. */
+  id: string | null;
+  execution_id: string;
+  conversation_id: string;
+  team_number: number;
+  title: string;
+  prompt: string;
+  model_id: string;
+  config: AmbientAgentConfig;
+  created_at: string;
+  updated_at: string;
+}
+
+/** SHA-256, as `executions.token_hash` keeps it. */
+export function hashRunToken(token: string): Buffer {
+  return createHash('sha256').update(token).digest();
+}
+
+/** Hands the next waiting execution to `slot`. `nothing` waits that it may take, or others were at it (`contended`: try again). */
+export async function assignNext(engine: Engine, slot: FreeSlot): Promise<Assignment | 'nothing' | 'contended'> {
+  const runToken = `ryr_${randomBytes(32).toString('base64url')}`;
+  const assignmentId = randomUUIDv7();
+  const [row] = await engine.db.query<AssignedRow>(assignStatement, [
+    slot.pool,
+    slot.teamId,
+    assignmentId,
+    hashRunToken(runToken),
+    slot.connectionId,
+    slot.workerId,
+    slot.workerInstance,
+    engine.timing.claimTimeoutSeconds,
+  ]);
+  if (!row) return 'nothing';
+  if (row.id === null) return 'contended';
+  return {
+    assignmentId,
+    runId: row.id,
+    executionId: row.execution_id,
+    conversationId: row.conversation_id,
+    teamNumber: row.team_number,
+    title: row.title,
+    prompt: row.prompt,
+    modelId: row.model_id,
+    config: row.config,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    runToken,
+  };
+}

@@ -1,0 +1,42 @@
+interface Waiting<Item> {
+  readonly item: Item;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * Natural batching: the first item goes at once; items that arrive while `write` is under way go together in the next
+ * call, at most `limit` of them. When a batch fails, its items are written one by one, so that only the bad one fails.
+ */
+export function batched<Owner extends object, Item>(
+  limit: number,
+  write: (owner: Owner, items: readonly Item[]) => Promise<void>,
+): (owner: Owner, item: Item) => Promise<void> {
+  const queues = new WeakMap<Owner, { waiting: Waiting<Item>[]; busy: boolean }>();
+
+  async function drain(owner: Owner, queue: { waiting: Waiting<Item>[]; busy: boolean }): Promise<void> {
+    queue.busy = true;
+    while (queue.waiting.length > 0) {
+      const batch = queue.waiting.splice(0, limit);
+      try {
+        await write(
+          owner,
+          batch.map((entry) => entry.item),
+        );
+        for (const entry of batch) entry.resolve();
+      } catch (error) {
+        if (batch.length === 1) batch[0]?.reject(error);
+        else for (const entry of batch) await write(owner, [entry.item]).then(entry.resolve, entry.reject);
+      }
+    }
+    queue.busy = false;
+  }
+
+  return (owner, item) =>
+    new Promise((resolve, reject) => {
+      const queue = queues.get(owner) ?? { waiting: [], busy: false };
+      queues.set(owner, queue);
+      queue.waiting.push({ item, resolve, reject });
+      if (!queue.busy) void drain(owner, queue);
+    });
+}

@@ -1,0 +1,220 @@
+import { randomUUIDv7, timingSafeEqual } from 'node:crypto';
+import type { AmbientAgentConfig } from '@runyard/contract/config';
+import type { RunSourceType } from '@runyard/contract/states';
+import type { Queryable, Statement } from '../store/database.ts';
+import { batched } from './batched.ts';
+import { type Engine, queueChannel } from './engine.ts';
+
+/** Who made a run, or on whose behalf it executes. */
+export interface RunActor {
+  readonly kind: 'user' | 'service_account';
+  readonly uid: string;
+}
+
+/** A file that came with the request; its bytes are in the blob store already. */
+export interface StoredAttachment {
+  readonly id: string;
+  readonly fileName: string;
+  readonly mimeType: string;
+  readonly sizeBytes: number;
+  readonly sha256: Buffer;
+  readonly blobKey: string;
+}
+
+/** A run that was checked and may be created. */
+export interface NewRun {
+  /** UUIDv7 */
+  readonly id: string;
+  readonly teamId: string;
+  readonly title: string;
+  readonly prompt: string;
+  readonly config: AmbientAgentConfig;
+  readonly name?: string;
+  readonly modelId: string;
+  readonly harness: string;
+  readonly environmentId?: string;
+  readonly skillSpec?: string;
+  /** Self-hosted worker that must run it; absent: the hosted pool. */
+  readonly workerHost?: string;
+  readonly source: RunSourceType;
+  readonly creator: RunActor;
+  readonly executor: RunActor;
+  readonly mode?: string;
+  readonly parentRunId?: string;
+  readonly ancestorIds: readonly string[];
+  readonly scheduleId?: string;
+  readonly metadata: Readonly<Record<string, string>>;
+  /** Conversation to continue; absent: a new one. */
+  readonly conversationId?: string;
+  readonly attachments: readonly StoredAttachment[];
+  readonly idempotency?: { readonly principal: string; readonly key: string; readonly requestHash: Buffer };
+}
+
+/** What became of a create; `replayed`: the same request was answered before, with this. */
+export type CreateOutcome =
+  | { readonly kind: 'created'; readonly runId: string; readonly state: 'QUEUED'; readonly atCapacity: boolean }
+  | { readonly kind: 'replayed'; readonly status: number; readonly response: unknown }
+  | { readonly kind: 'idempotency_conflict' };
+
+/** One statement for all runs that wait: run, first execution, its place in the queue, first event, wake-up. */
+const insertRuns: Statement = {
+  name: 'insert_runs',
+  text: `
+    WITH input AS (
+      SELECT * FROM jsonb_to_recordset($1::jsonb) AS i(
+        id uuid, execution_id uuid, team_id uuid, title text, prompt text, config jsonb, name text, model_id text, harness text,
+        environment_id text, skill_spec text, worker_host text, source text, creator_kind text, creator_uid text,
+        executor_kind text, executor_uid text, mode text, parent_run_id uuid, ancestor_ids jsonb, schedule_id uuid,
+        metadata jsonb, conversation_id uuid)
+    ), run AS (
+      INSERT INTO runs (id, team_id, state, title, prompt, config, name, model_id, harness, environment_id, skill_spec, worker_host,
+        source, creator_kind, creator_uid, executor_kind, executor_uid, mode, parent_run_id, ancestor_ids, schedule_id, metadata,
+        conversation_id, current_execution_id)
+      SELECT id, team_id, 'QUEUED', title, prompt, config, name, model_id, harness, environment_id, skill_spec, worker_host,
+        source, creator_kind, creator_uid, executor_kind, executor_uid, mode, parent_run_id,
+        ARRAY(SELECT jsonb_array_elements_text(ancestor_ids)::uuid), schedule_id, metadata, conversation_id, execution_id
+      FROM input
+    ), execution AS (
+      INSERT INTO executions (id, run_id, team_id, number, phase, pool)
+      SELECT execution_id, id, team_id, 1, 'queued', coalesce(worker_host, '') FROM input
+    ), event AS (
+      INSERT INTO run_events (run_id, seq, event_type, state, execution_number)
+      SELECT id, 1, 'oz_run_created', 'QUEUED', 1 FROM input
+    )
+    SELECT pg_notify('${queueChannel}', pool) FROM (SELECT DISTINCT coalesce(worker_host, '') AS pool FROM input) pools`,
+};
+
+const insertAttachments: Statement = {
+  name: 'insert_attachments',
+  text: `
+    INSERT INTO attachments (id, run_id, position, file_name, mime_type, size_bytes, sha256, blob_key)
+    SELECT a.id, $1, a.position, a.file_name, a.mime_type, a.size_bytes, decode(a.sha256, 'hex'), a.blob_key
+    FROM jsonb_to_recordset($2::jsonb) AS a(id uuid, position integer, file_name text, mime_type text, size_bytes bigint, sha256 text, blob_key text)`,
+};
+
+/** Claims the key: waits for a concurrent request with the same key to commit, then yields no row. */
+const insertIdempotencyKey: Statement = {
+  name: 'insert_idempotency_key',
+  text: `
+    INSERT INTO idempotency_keys (team_id, principal, key, request_hash, status, response)
+    VALUES ($1, $2, $3, $4, 200, $5::jsonb)
+    ON CONFLICT (team_id, principal, key) DO UPDATE
+      SET request_hash = excluded.request_hash, status = excluded.status, response = excluded.response, created_at = now()
+      WHERE idempotency_keys.created_at < now() - interval '24 hours'
+    RETURNING 1 AS inserted`,
+};
+
+const readIdempotencyKey: Statement = {
+  name: 'read_idempotency_key',
+  text: 'SELECT request_hash, status, response FROM idempotency_keys WHERE team_id = $1 AND principal = $2 AND key = $3',
+};
+
+/** True where the run would have to wait: no free place in the team's limit, or none at a connected worker of its pool. */
+const readAtCapacity: Statement = {
+  name: 'read_at_capacity',
+  text: `
+    SELECT (SELECT count(*) FROM executions WHERE team_id = $1 AND phase IN ('assigned', 'claimed', 'running')) >= t.max_concurrent_executions
+      OR coalesce((SELECT sum(coalesce(slots, 1000)) FROM worker_connections
+                   WHERE NOT draining AND CASE WHEN $2 = '' THEN team_id IS NULL ELSE worker_id = $2 AND team_id = $1 END), 0)
+         <= (SELECT count(*) FROM executions WHERE pool = $2 AND phase IN ('assigned', 'claimed', 'running')) AS at_capacity
+    FROM teams t WHERE t.id = $1`,
+};
+
+const toRow = (run: NewRun) => ({
+  id: run.id,
+  execution_id: randomUUIDv7(),
+  team_id: run.teamId,
+  title: run.title,
+  prompt: run.prompt,
+  config: run.config,
+  name: run.name,
+  model_id: run.modelId,
+  harness: run.harness,
+  environment_id: run.environmentId,
+  skill_spec: run.skillSpec,
+  worker_host: run.workerHost,
+  source: run.source,
+  creator_kind: run.creator.kind,
+  creator_uid: run.creator.uid,
+  executor_kind: run.executor.kind,
+  executor_uid: run.executor.uid,
+  mode: run.mode,
+  parent_run_id: run.parentRunId,
+  ancestor_ids: run.ancestorIds,
+  schedule_id: run.scheduleId,
+  metadata: run.metadata,
+  conversation_id: run.conversationId ?? randomUUIDv7(),
+});
+
+async function insert(db: Queryable, runs: readonly NewRun[]): Promise<void> {
+  await db.query(insertRuns, [JSON.stringify(runs.map(toRow))]);
+}
+
+/**
+ * Runs that arrive while an insert is under way go together in the next one: NOTIFY takes a lock over the whole
+ * database at commit, so many small transactions would queue up behind one another (see bench/creates.ts).
+ */
+const insertTogether = batched<Engine, NewRun>(100, (engine, runs) => insert(engine.db, runs));
+
+const capacity = new WeakMap<Engine, Map<string, { readAt: number; value: Promise<boolean> }>>();
+
+/** At most a second old: a hint for the caller, nothing depends on it. */
+function readCapacity(engine: Engine, run: NewRun): Promise<boolean> {
+  const pool = run.workerHost ?? '';
+  const key = `${run.teamId} ${pool}`;
+  const known = capacity.get(engine) ?? new Map();
+  capacity.set(engine, known);
+  const last = known.get(key);
+  if (last && Date.now() - last.readAt < 1000) return last.value;
+  const value = engine.db
+    .query<{ at_capacity: boolean }>(readAtCapacity, [run.teamId, pool])
+    .then((rows) => rows[0]?.at_capacity ?? false);
+  value.catch(() => known.delete(key));
+  known.set(key, { readAt: Date.now(), value });
+  return value;
+}
+
+/** Creates the run with its first execution queued, its attachments and its idempotency key: all or nothing. */
+export async function createRun(engine: Engine, run: NewRun): Promise<CreateOutcome> {
+  const atCapacity = await readCapacity(engine, run);
+  const created = { kind: 'created', runId: run.id, state: 'QUEUED', atCapacity } as const;
+  const { idempotency } = run;
+  if (!idempotency && run.attachments.length === 0) {
+    await insertTogether(engine, run);
+    return created;
+  }
+  return await engine.db.transaction(async (tx) => {
+    if (idempotency) {
+      const scope = [run.teamId, idempotency.principal, idempotency.key];
+      const response = { run_id: run.id, task_id: run.id, state: 'QUEUED', at_capacity: atCapacity };
+      const claimed = await tx.query(insertIdempotencyKey, [
+        ...scope,
+        idempotency.requestHash,
+        JSON.stringify(response),
+      ]);
+      if (claimed.length === 0) {
+        const [first] = await tx.query<{ request_hash: Buffer; status: number; response: unknown }>(
+          readIdempotencyKey,
+          scope,
+        );
+        if (!first || !timingSafeEqual(first.request_hash, idempotency.requestHash))
+          return { kind: 'idempotency_conflict' };
+        return { kind: 'replayed', status: first.status, response: first.response };
+      }
+    }
+    await insert(tx, [run]);
+    if (run.attachments.length > 0) {
+      const rows = run.attachments.map((attachment, position) => ({
+        id: attachment.id,
+        position,
+        file_name: attachment.fileName,
+        mime_type: attachment.mimeType,
+        size_bytes: attachment.sizeBytes,
+        sha256: attachment.sha256.toString('hex'),
+        blob_key: attachment.blobKey,
+      }));
+      await tx.query(insertAttachments, [run.id, JSON.stringify(rows)]);
+    }
+    return created;
+  });
+}

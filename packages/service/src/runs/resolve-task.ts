@@ -1,0 +1,66 @@
+import type { AgentModel, AgentTask } from '@runyard/contract/agent-protocol';
+import type { AmbientAgentConfig } from '@runyard/contract/config';
+import type { EnvironmentConfig } from '@runyard/contract/environments';
+import type { Database, Statement } from '../store/database.ts';
+import type { RunSession } from './sessions.ts';
+
+const readTask: Statement = {
+  name: 'read_agent_task',
+  text: `
+    SELECT r.title, r.prompt, r.config, r.harness, r.conversation_id, r.model_id, env.uid AS environment_uid, env.config AS environment_config,
+      coalesce((SELECT jsonb_agg(jsonb_build_object('id', a.id, 'file_name', a.file_name, 'mime_type', a.mime_type, 'size_bytes', a.size_bytes) ORDER BY a.position)
+        FROM attachments a WHERE a.run_id = r.id), '[]') AS attachments
+    FROM runs r LEFT JOIN environments env ON env.uid = r.environment_id AND env.team_id = r.team_id
+    WHERE r.id = $1`,
+};
+
+interface TaskRow {
+  title: string;
+  prompt: string;
+  config: AmbientAgentConfig;
+  harness: string;
+  conversation_id: string;
+  model_id: string;
+  environment_uid: string | null;
+  environment_config: EnvironmentConfig | null;
+  attachments: { id: string; file_name: string; mime_type: string; size_bytes: number }[];
+}
+
+/** Everything the agent needs to begin; `findModel` gives the gateway's view of a model id, null for `runbook`. */
+export async function resolveTask(
+  db: Database,
+  findModel: (modelId: string) => AgentModel | null,
+  session: RunSession,
+): Promise<AgentTask | null> {
+  const [row] = await db.query<TaskRow>(readTask, [session.runId]);
+  if (!row) return null;
+  const model = findModel(row.model_id);
+  const { harness } = row.config;
+  return {
+    run_id: session.runId,
+    execution_id: session.executionId,
+    execution_number: session.executionNumber,
+    conversation_id: row.conversation_id,
+    title: row.title,
+    prompt: row.prompt,
+    agent_config: row.config,
+    attachments: row.attachments.map(({ id, ...attachment }) => ({
+      ...attachment,
+      path: `/api/v1/harness-support/attachments/${id}`,
+    })),
+    harness: {
+      type: row.harness,
+      ...(harness?.command ? { command: harness.command } : {}),
+      ...(model ? { model } : {}),
+      ...(harness?.reasoning_level ? { reasoning_level: harness.reasoning_level } : {}),
+    },
+    ...(row.environment_uid && row.environment_config
+      ? { environment: { uid: row.environment_uid, config: row.environment_config } }
+      : {}),
+    repositories: (row.environment_config?.github_repos ?? []).map(({ owner, repo }) => ({
+      owner,
+      repo,
+      gateway_path: `/api/v1/gateway/git/${encodeURIComponent(owner)}/${encodeURIComponent(repo)}.git`,
+    })),
+  };
+}

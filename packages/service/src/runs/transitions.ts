@@ -1,0 +1,127 @@
+/** Every state change of a run but its creation, its assignment and its retry. No other statement writes `runs.state`. */
+import { defineTransition } from './transition.ts';
+
+const leaseFromArgs = "clock_timestamp() + make_interval(secs => (args->>'lease_seconds')::float8)";
+const stopDeadline = "clock_timestamp() + make_interval(secs => (args->>'stop_seconds')::float8)";
+
+/** PENDING → CLAIMED: the worker took the assignment. Provisioning has its own deadline from here. `args: {assignment_id, lease_seconds}` */
+export const claim = defineTransition({
+  name: 'claim',
+  from: ['PENDING'],
+  to: 'CLAIMED',
+  event: 'oz_run_claimed',
+  guard: "runs.assignment_id = (args->>'assignment_id')::uuid",
+  run: 'assignment_id = NULL',
+  execution: `phase = 'claimed', claimed_at = clock_timestamp(), claim_deadline = NULL, lease_until = ${leaseFromArgs},
+    deadline_at = clock_timestamp() + make_interval(secs => (SELECT max_setup_seconds FROM teams WHERE teams.id = moved.team_id))`,
+});
+
+/** PENDING → QUEUED: rejected, not claimed in time, or the connection dropped. `args: {assignment_id}` */
+export const requeue = defineTransition({
+  name: 'requeue',
+  from: ['PENDING'],
+  to: 'QUEUED',
+  event: null,
+  guard: "runs.assignment_id = (args->>'assignment_id')::uuid",
+  run: 'assignment_id = NULL',
+  execution: `phase = 'queued', available_at = clock_timestamp(), token_hash = NULL, connection_id = NULL,
+    worker_id = NULL, worker_instance = NULL, claim_deadline = NULL, assigned_at = NULL`,
+});
+
+/** CLAIMED → INPROGRESS: the agent is at work on the prompt; the run's one deadline counts from here. */
+export const start = defineTransition({
+  name: 'start',
+  from: ['CLAIMED'],
+  to: 'INPROGRESS',
+  event: 'agent_started',
+  run: 'started_at = coalesce(runs.started_at, clock_timestamp())',
+  execution: `phase = 'running', started_at = clock_timestamp(),
+    deadline_at = clock_timestamp() + make_interval(secs => (SELECT max_instance_runtime_seconds FROM teams WHERE teams.id = moved.team_id))`,
+});
+
+/** The agent reported its end and leaves its sandbox by itself within `args.stop_seconds`. */
+const finishing = `phase = 'stopping', stop_reason = 'finished', finished_at = clock_timestamp(), deadline_at = NULL, stop_deadline = ${stopDeadline}`;
+
+/** INPROGRESS → SUCCEEDED */
+export const succeed = defineTransition({
+  name: 'succeed',
+  from: ['INPROGRESS'],
+  to: 'SUCCEEDED',
+  event: 'oz_run_done',
+  execution: finishing,
+});
+
+/** → FAILED: a user error, or the agent itself failed at the task. */
+export const fail = defineTransition({
+  name: 'fail',
+  from: ['CLAIMED', 'INPROGRESS'],
+  to: 'FAILED',
+  event: 'oz_run_failed',
+  execution: finishing,
+});
+
+/** → ERROR: a platform error that is not (or no longer) retried, reported by the agent. */
+export const err = defineTransition({
+  name: 'err',
+  from: ['CLAIMED', 'INPROGRESS'],
+  to: 'ERROR',
+  event: 'oz_run_errored',
+  execution: finishing,
+});
+
+/** → ERROR with the sandbox already gone: its worker told of its end or was lost. */
+export const errEnded = defineTransition({
+  name: 'err_ended',
+  from: ['CLAIMED', 'INPROGRESS'],
+  to: 'ERROR',
+  event: 'oz_run_errored',
+  execution: `phase = 'ended', finished_at = clock_timestamp(), ended_at = clock_timestamp(), deadline_at = NULL`,
+});
+
+/** The sandbox is still there and is killed after `args.stop_seconds`, whatever its agent does. */
+const ordered = `phase = 'stopping', stop_reason = 'ordered', finished_at = clock_timestamp(), deadline_at = NULL, stop_deadline = ${stopDeadline}`;
+
+/** CLAIMED → ERROR: the setup's deadline passed. Not from INPROGRESS, where another deadline counts. */
+export const expireSetup = defineTransition({
+  name: 'expire_setup',
+  from: ['CLAIMED'],
+  to: 'ERROR',
+  event: 'oz_run_errored',
+  execution: ordered,
+});
+
+/** INPROGRESS, BLOCKED → ERROR: the run's deadline passed. */
+export const expireRun = defineTransition({
+  name: 'expire_run',
+  from: ['INPROGRESS', 'BLOCKED'],
+  to: 'ERROR',
+  event: 'oz_run_errored',
+  execution: ordered,
+});
+
+/** QUEUED → ERROR: no worker took it within the team's `queue_ttl_hours`. */
+export const expireQueued = defineTransition({
+  name: 'expire_queued',
+  from: ['QUEUED'],
+  to: 'ERROR',
+  event: 'oz_run_errored',
+  execution: `phase = 'ended', finished_at = clock_timestamp(), ended_at = clock_timestamp()`,
+});
+
+/** QUEUED → CANCELLED: nothing was started. */
+export const cancelQueued = defineTransition({
+  name: 'cancel_queued',
+  from: ['QUEUED'],
+  to: 'CANCELLED',
+  event: 'oz_run_cancelled',
+  execution: `phase = 'ended', finished_at = clock_timestamp(), ended_at = clock_timestamp()`,
+});
+
+/** CLAIMED, INPROGRESS, BLOCKED → CANCELLED in the record at once; the sandbox is ended after `args.stop_seconds`. */
+export const cancelLive = defineTransition({
+  name: 'cancel_live',
+  from: ['CLAIMED', 'INPROGRESS', 'BLOCKED'],
+  to: 'CANCELLED',
+  event: 'oz_run_cancelled',
+  execution: ordered,
+});

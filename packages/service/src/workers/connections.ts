@@ -1,0 +1,157 @@
+/** Rows of `worker_connections` and the leases that hang on a connection. */
+import type { SandboxLevel } from '@runyard/contract/worker-protocol';
+import type { Queryable, Statement } from '../store/database.ts';
+
+const insertConnection: Statement = {
+  name: 'insert_worker_connection',
+  text: 'INSERT INTO worker_connections (id, service_instance_id, worker_id, team_id) VALUES ($1, $2, $3, $4)',
+};
+
+/** A new connection, before its worker said anything. */
+export async function insertWorkerConnection(
+  db: Queryable,
+  connection: { id: string; serviceInstanceId: string; workerId: string; teamId: string | null },
+): Promise<void> {
+  await db.query(insertConnection, [
+    connection.id,
+    connection.serviceInstanceId,
+    connection.workerId,
+    connection.teamId,
+  ]);
+}
+
+const updateConnection: Statement = {
+  name: 'update_worker_connection',
+  text: `
+    UPDATE worker_connections SET instance_id = $2, slots = $3, draining = $4, sandbox = $5::jsonb, last_seen_at = clock_timestamp()
+    WHERE id = $1`,
+};
+
+/** What the worker's hello told. */
+export async function updateWorkerConnection(
+  db: Queryable,
+  connection: { id: string; instanceId: string; slots: number; draining: boolean; sandbox: SandboxLevel },
+): Promise<void> {
+  const { id, instanceId, slots, draining, sandbox } = connection;
+  await db.query(updateConnection, [id, instanceId, slots, draining, JSON.stringify(sandbox)]);
+}
+
+const renew: Statement = {
+  name: 'renew_leases_of_connection',
+  text: `
+    WITH seen AS (UPDATE worker_connections SET last_seen_at = clock_timestamp() WHERE id = $1)
+    UPDATE executions SET lease_until = clock_timestamp() + make_interval(secs => $2::float8)
+    WHERE connection_id = $1 AND phase IN ('claimed', 'running', 'stopping')`,
+};
+
+/** A sign of life on the connection keeps everything that runs behind it. */
+export async function renewLeases(db: Queryable, connectionId: string, leaseSeconds: number): Promise<void> {
+  await db.query(renew, [connectionId, leaseSeconds]);
+}
+
+const drop: Statement = {
+  name: 'drop_worker_connection',
+  text: `
+    WITH gone AS (DELETE FROM worker_connections WHERE id = $1)
+    UPDATE executions SET lease_until = least(lease_until, clock_timestamp() + make_interval(secs => $2::float8))
+    WHERE connection_id = $1 AND phase IN ('claimed', 'running', 'stopping')`,
+};
+
+/** The connection is gone: what runs behind it has the grace to come back with a new one. */
+export async function dropWorkerConnection(db: Queryable, connectionId: string, graceSeconds: number): Promise<void> {
+  await db.query(drop, [connectionId, graceSeconds]);
+}
+
+const assignedTo: Statement = {
+  name: 'find_assigned_to_connection',
+  text: `
+    SELECT r.id AS "runId", e.id AS "executionId", r.assignment_id AS "assignmentId"
+    FROM executions e JOIN runs r ON r.id = e.run_id AND r.current_execution_id = e.id
+    WHERE e.connection_id = $1 AND e.phase = 'assigned' AND r.assignment_id IS NOT NULL`,
+};
+
+/** Assignments of the connection that nobody claimed yet. */
+export async function findAssigned(
+  db: Queryable,
+  connectionId: string,
+): Promise<{ runId: string; executionId: string; assignmentId: string }[]> {
+  return await db.query(assignedTo, [connectionId]);
+}
+
+const adopt: Statement = {
+  name: 'adopt_executions',
+  text: `
+    UPDATE executions SET connection_id = $1, lease_until = clock_timestamp() + make_interval(secs => $3::float8)
+    WHERE id = ANY($2::uuid[]) AND worker_id = $4 AND phase IN ('claimed', 'running', 'stopping')
+    RETURNING id, run_id AS "runId", phase, stop_reason AS "stopReason"`,
+};
+
+/** Executions that a worker says it holds now hang on this connection; those not returned are not its own any more. */
+export async function adoptExecutions(
+  db: Queryable,
+  input: { connectionId: string; workerId: string; executionIds: readonly string[]; leaseSeconds: number },
+): Promise<{ id: string; runId: string; phase: string; stopReason: string | null }[]> {
+  return await db.query(adopt, [input.connectionId, input.executionIds, input.leaseSeconds, input.workerId]);
+}
+
+const adoptSilently: Statement = {
+  name: 'adopt_executions_of_public_worker',
+  text: `
+    UPDATE executions SET connection_id = $1, lease_until = clock_timestamp() + make_interval(secs => $3::float8)
+    WHERE worker_id = $2 AND worker_instance IS NULL AND phase IN ('claimed', 'running', 'stopping')
+      AND connection_id NOT IN (SELECT id FROM worker_connections WHERE worker_id = $2)
+    RETURNING id, run_id AS "runId", phase, stop_reason AS "stopReason"`,
+};
+
+/** The public worker lists nothing when it comes back: what an earlier connection of its name left is taken to be with it. */
+export async function adoptOfPublicWorker(
+  db: Queryable,
+  input: { connectionId: string; workerId: string; leaseSeconds: number },
+): Promise<{ id: string; runId: string; phase: string; stopReason: string | null }[]> {
+  return await db.query(adoptSilently, [input.connectionId, input.workerId, input.leaseSeconds]);
+}
+
+const heldBy: Statement = {
+  name: 'find_held_by_instances',
+  text: `
+    SELECT id FROM executions
+    WHERE worker_id = $1 AND worker_instance = ANY($2::text[]) AND phase IN ('claimed', 'running', 'stopping') AND NOT (id = ANY($3::uuid[]))`,
+};
+
+/** Executions that the record places in these instances of the worker, but for those that it lists. */
+export async function findMissing(
+  db: Queryable,
+  input: { workerId: string; instanceIds: readonly string[]; listed: readonly string[] },
+): Promise<string[]> {
+  const rows = await db.query<{ id: string }>(heldBy, [input.workerId, input.instanceIds, input.listed]);
+  return rows.map((row) => row.id);
+}
+
+const stopOrders: Statement = {
+  name: 'find_stop_orders',
+  text: `
+    SELECT id, run_id AS "runId", greatest(0, extract(epoch FROM stop_deadline - clock_timestamp()) * 1000)::int AS "graceMs"
+    FROM executions WHERE connection_id = ANY($1::uuid[]) AND phase = 'stopping'
+      AND (stop_reason = 'ordered' OR stop_deadline < clock_timestamp())`,
+};
+
+/** Sandboxes behind these connections that have to be ended: ordered, or their agents did not leave in time. */
+export async function findStopOrders(
+  db: Queryable,
+  connectionIds: readonly string[],
+): Promise<{ id: string; runId: string; graceMs: number }[]> {
+  return await db.query(stopOrders, [connectionIds]);
+}
+
+const deadConnections: Statement = {
+  name: 'find_connections_of_dead_services',
+  text: `
+    SELECT c.id FROM worker_connections c LEFT JOIN service_instances s ON s.id = c.service_instance_id
+    WHERE s.id IS NULL OR s.seen_at < clock_timestamp() - make_interval(secs => $1::float8)`,
+};
+
+/** Connections of service processes that are gone. */
+export async function findConnectionsOfDeadServices(db: Queryable, silentSeconds: number): Promise<string[]> {
+  const rows = await db.query<{ id: string }>(deadConnections, [silentSeconds]);
+  return rows.map((row) => row.id);
+}

@@ -1,0 +1,287 @@
+/** The worker connections of this process: what they hold, what they say, what they are told. */
+import { randomUUIDv7 } from 'node:crypto';
+import type { ServiceMessage, TaskAssignment, WorkerMessage } from '@runyard/contract/worker-protocol';
+import { type Assignment, assignNext } from '../runs/assign.ts';
+import type { Engine } from '../runs/engine.ts';
+import { requeue } from '../runs/transitions.ts';
+import {
+  adoptOfPublicWorker,
+  dropWorkerConnection,
+  findAssigned,
+  findStopOrders,
+  insertWorkerConnection,
+  renewLeases,
+} from './connections.ts';
+import { handleWorkerMessage } from './messages.ts';
+
+/** Slots counted for a worker that does not say how many it has: it rejects what it cannot take. */
+const assumedSlots = 1000;
+
+/** After a rejection nothing is sent on the connection for so long, so that another worker gets it. */
+const rejectionPauseMs = 2000;
+
+/** An execution that a connection holds, with the assignment that brought it there. */
+interface Held {
+  readonly runId: string;
+  readonly assignmentId: string | null;
+}
+
+/** One worker's WebSocket, as the hub sees it. */
+export interface Connection {
+  readonly id: string;
+  readonly workerId: string;
+  /** null: serves the hosted pool of all teams. */
+  readonly teamId: string | null;
+  instanceId: string | null;
+  slots: number;
+  draining: boolean;
+  /** False until the public worker's first frame or our worker's hello was handled. */
+  ready: boolean;
+  pausedUntil: number;
+  lastRenewedAt: number;
+  readonly held: Map<string, Held>;
+  readonly ordersSent: Map<string, number>;
+  send(message: ServiceMessage): void;
+}
+
+export interface Hub {
+  /** A worker connected; returns what its socket's events are given to. */
+  connect(input: {
+    workerId: string;
+    teamId: string | null;
+    send(message: ServiceMessage): void;
+  }): Promise<HubConnection>;
+  /** Assigns waiting work until slots or work run out. */
+  dispatch(): Promise<void>;
+  /** Tells workers to end what was cancelled or timed out. */
+  sendStopOrders(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface HubConnection {
+  message(message: WorkerMessage): Promise<void>;
+  /** Any sign of life: a ping, a frame. */
+  alive(): void;
+  closed(): Promise<void>;
+}
+
+/** What a hub knows beyond the engine. */
+export interface HubOptions {
+  readonly serviceInstanceId: string;
+  /** The arguments for the agent that follow from the run. */
+  readonly agentArguments?: (assignment: Assignment) => string[];
+}
+
+/** Opens the hub; it dispatches on notices, and by a slow poll of its owner. */
+export function openHub(engine: Engine, options: HubOptions): Hub {
+  const connections = new Map<string, Connection>();
+  let closing = false;
+  let dispatching: Promise<void> | null = null;
+  let again = false;
+
+  const free = (connection: Connection): boolean =>
+    connection.ready &&
+    !connection.draining &&
+    connection.held.size < connection.slots &&
+    connection.pausedUntil <= performance.now();
+
+  async function fill(connection: Connection): Promise<boolean> {
+    const assignment = await assignNext(engine, {
+      connectionId: connection.id,
+      workerId: connection.workerId,
+      workerInstance: connection.instanceId,
+      pool: connection.teamId === null ? '' : connection.workerId,
+      teamId: connection.teamId,
+    });
+    if (assignment === 'nothing') return false;
+    if (assignment === 'contended') return true;
+    connection.held.set(assignment.executionId, { runId: assignment.runId, assignmentId: assignment.assignmentId });
+    if (connections.get(connection.id) !== connection) {
+      await requeue(engine.db, {
+        runId: assignment.runId,
+        executionId: assignment.executionId,
+        args: { assignment_id: assignment.assignmentId },
+      });
+      return false;
+    }
+    connection.send(toMessage(assignment, options.agentArguments?.(assignment) ?? []));
+    return true;
+  }
+
+  /** One pass over the connections, the least loaded first, until none has both a slot and work. */
+  async function pass(): Promise<void> {
+    const done = new Set<Connection>();
+    for (;;) {
+      const candidates = [...connections.values()].filter((connection) => free(connection) && !done.has(connection));
+      const load = (connection: Connection) => connection.held.size / connection.slots;
+      const [next] = candidates.sort((a, b) => load(a) - load(b));
+      if (!next || closing) return;
+      if (!(await fill(next))) {
+        // All hosted connections see the same queue: where one finds nothing, none does.
+        for (const connection of candidates)
+          if (connection.teamId === next.teamId && (next.teamId === null || connection.workerId === next.workerId))
+            done.add(connection);
+      }
+    }
+  }
+
+  async function dispatch(): Promise<void> {
+    again = true;
+    dispatching ??= (async () => {
+      try {
+        while (again && !closing) {
+          again = false;
+          await pass();
+        }
+      } finally {
+        dispatching = null;
+      }
+    })();
+    await dispatching;
+  }
+
+  const dispatchSoon = () => {
+    dispatch().catch((error: unknown) =>
+      engine.log.error({ err: error }, 'assigning work failed; the next poll tries again'),
+    );
+  };
+
+  async function sendStopOrders(): Promise<void> {
+    if (connections.size === 0) return;
+    for (const order of await findStopOrders(engine.db, [...connections.keys()])) {
+      for (const connection of connections.values()) {
+        if (!connection.held.has(order.id)) continue;
+        // A worker that did not end it yet is told again when the time is up.
+        const sent = connection.ordersSent.get(order.id);
+        if (sent !== undefined && (sent === 0 || order.graceMs > 0)) continue;
+        connection.ordersSent.set(order.id, order.graceMs);
+        connection.send({
+          type: 'task_cancellation',
+          data: { task_id: order.runId, execution_id: order.id, grace_ms: order.graceMs },
+        });
+      }
+    }
+  }
+
+  const sendOrdersSoon = () => {
+    sendStopOrders().catch((error: unknown) =>
+      engine.log.error({ err: error }, 'sending stop orders failed; the next poll tries again'),
+    );
+  };
+
+  const holds = (runId: string): boolean => {
+    for (const connection of connections.values())
+      for (const held of connection.held.values()) if (held.runId === runId) return true;
+    return false;
+  };
+
+  const unsubscribe = [
+    engine.notices.onQueue(dispatchSoon),
+    engine.notices.onAnyRun((runId) => {
+      if (runId === null || holds(runId)) sendOrdersSoon();
+    }),
+  ];
+
+  async function lose(connection: Connection): Promise<void> {
+    connections.delete(connection.id);
+    for (const assigned of await findAssigned(engine.db, connection.id)) {
+      await requeue(engine.db, { ...assigned, args: { assignment_id: assigned.assignmentId } });
+    }
+    await dropWorkerConnection(engine.db, connection.id, engine.timing.reconnectGraceSeconds);
+    dispatchSoon();
+  }
+
+  return {
+    dispatch,
+    sendStopOrders,
+    connect: async ({ workerId, teamId, send }) => {
+      const connection: Connection = {
+        id: randomUUIDv7(),
+        workerId,
+        teamId,
+        instanceId: null,
+        slots: assumedSlots,
+        draining: false,
+        ready: false,
+        pausedUntil: 0,
+        lastRenewedAt: performance.now(),
+        held: new Map(),
+        ordersSent: new Map(),
+        send,
+      };
+      await insertWorkerConnection(engine.db, {
+        id: connection.id,
+        serviceInstanceId: options.serviceInstanceId,
+        workerId,
+        teamId,
+      });
+      connections.set(connection.id, connection);
+      // Our worker says hello at once; the public one says nothing until it has work.
+      const greeting = setTimeout(() => {
+        adoptOfPublicWorker(engine.db, {
+          connectionId: connection.id,
+          workerId,
+          leaseSeconds: engine.timing.leaseSeconds,
+        })
+          .then((adopted) => {
+            for (const execution of adopted)
+              connection.held.set(execution.id, { runId: execution.runId, assignmentId: null });
+            connection.ready = true;
+            dispatchSoon();
+          })
+          .catch((error: unknown) =>
+            engine.log.error({ err: error }, 'a worker without a hello could not be taken on'),
+          );
+      }, 1000);
+      return {
+        message: async (message) => {
+          clearTimeout(greeting);
+          await handleWorkerMessage(engine, connection, message);
+          if (message.type === 'task_rejected') connection.pausedUntil = performance.now() + rejectionPauseMs;
+          if (message.type === 'worker_hello') sendOrdersSoon();
+          dispatchSoon();
+        },
+        alive: () => {
+          const now = performance.now();
+          if (now - connection.lastRenewedAt < (engine.timing.leaseSeconds * 1000) / 6) return;
+          connection.lastRenewedAt = now;
+          renewLeases(engine.db, connection.id, engine.timing.leaseSeconds).catch((error: unknown) =>
+            engine.log.warn({ err: error }, 'renewing leases failed'),
+          );
+        },
+        closed: async () => {
+          clearTimeout(greeting);
+          if (!closing) await lose(connection);
+        },
+      };
+    },
+    close: async () => {
+      closing = true;
+      for (const stop of unsubscribe) stop();
+      await dispatching;
+      for (const connection of [...connections.values()]) await lose(connection);
+    },
+  };
+}
+
+function toMessage(assignment: Assignment, additionalArguments: string[]): TaskAssignment {
+  return {
+    type: 'task_assignment',
+    data: {
+      task_id: assignment.runId,
+      execution_id: assignment.executionId,
+      task: {
+        id: assignment.runId,
+        title: assignment.title,
+        task_definition: { prompt: assignment.prompt },
+        created_at: assignment.createdAt,
+        updated_at: assignment.updatedAt,
+        owner: { Type: 'TEAM', Id: assignment.teamNumber },
+        agent_config_snapshot: assignment.config,
+        agent_conversation_id: assignment.conversationId,
+      },
+      env_vars: { RUNYARD_RUN_TOKEN: assignment.runToken },
+      additional_oz_args: additionalArguments,
+    },
+  };
+}

@@ -1,0 +1,123 @@
+/** The WebSocket endpoint of workers: `GET /api/v1/selfhosted/worker/ws?worker_id=NAME` with a bearer key. */
+import type { IncomingMessage, Server } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { WorkerMessage } from '@runyard/contract/worker-protocol';
+import type { Logger } from 'pino';
+import { type WebSocket, WebSocketServer } from 'ws';
+import type { Hub } from './hub.ts';
+
+/** Path of the endpoint. */
+export const workerSocketPath = '/api/v1/selfhosted/worker/ws';
+
+/** Whose key opened the connection. */
+export interface WorkerPrincipal {
+  readonly teamId: string;
+  readonly isOperator: boolean;
+}
+
+interface SocketOptions {
+  readonly hub: Hub;
+  readonly log: Logger;
+  /** null: 401. */
+  readonly authenticate: (authorization: string | undefined) => Promise<WorkerPrincipal | null>;
+}
+
+/** The public worker pings every 30 s: two missed ones and more mean that the other end is gone. */
+const silenceMs = 75_000;
+
+/** An assignment's answer is short; a hello lists some hundred executions. */
+const maxMessageBytes = 1024 * 1024;
+
+const namePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
+
+/** Takes WebSocket upgrades of `server` on the workers' path; returns what closes all of them. */
+export function serveWorkerSockets(server: Server, options: SocketOptions): () => void {
+  const sockets = new WebSocketServer({ noServer: true, maxPayload: maxMessageBytes });
+
+  const onUpgrade = (request: IncomingMessage, stream: Duplex, head: Buffer) => {
+    stream.on('error', () => stream.destroy());
+    const url = URL.parse(request.url ?? '/', 'http://service');
+    if (url?.pathname !== workerSocketPath) return refuse(stream, 404, 'Not Found', 'There is no WebSocket here.');
+    const workerId = url.searchParams.get('worker_id') ?? '';
+    if (!namePattern.test(workerId)) {
+      return refuse(stream, 400, 'Bad Request', 'worker_id must be 1 to 63 characters of [A-Za-z0-9._-].');
+    }
+    options.authenticate(request.headers.authorization).then(
+      (principal) => {
+        if (!principal)
+          return refuse(stream, 401, 'Unauthorized', 'The key is missing, malformed, expired or revoked.');
+        const isHosted = principal.isOperator && workerId.startsWith('runyard');
+        sockets.handleUpgrade(request, stream, head, (socket) => {
+          serve(socket, workerId, isHosted ? null : principal.teamId, options);
+        });
+      },
+      (error: unknown) => {
+        options.log.error({ err: error }, 'a worker could not be authenticated');
+        refuse(stream, 503, 'Service Unavailable', 'The service cannot check keys right now; try again.');
+      },
+    );
+  };
+  server.on('upgrade', onUpgrade);
+  return () => {
+    server.off('upgrade', onUpgrade);
+    for (const socket of sockets.clients) socket.close(1001, 'the service is stopping');
+    sockets.close();
+  };
+}
+
+function refuse(stream: Duplex, status: number, title: string, detail: string): void {
+  const body = JSON.stringify({ title, status, detail });
+  stream.end(
+    `HTTP/1.1 ${status} ${title}\r\nContent-Type: application/problem+json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  );
+}
+
+function serve(socket: WebSocket, workerId: string, teamId: string | null, { hub, log }: SocketOptions): void {
+  const send = (message: object) => {
+    if (socket.readyState === socket.OPEN) socket.send(JSON.stringify(message));
+  };
+  const opened = hub.connect({ workerId, teamId, send });
+  // Messages take effect one after the other, in the order they came.
+  let chain: Promise<unknown> = opened.catch((error: unknown) => {
+    log.error({ err: error, worker: workerId }, 'a worker could not be taken on');
+    socket.close(1011, 'try again');
+  });
+  const then = (work: (connection: Awaited<typeof opened>) => unknown) => {
+    chain = chain
+      .then(async () => await work(await opened))
+      .catch((error: unknown) => {
+        // What it said may be lost: on its next connection the worker's list is compared with the record.
+        log.error({ err: error, worker: workerId }, 'a message of a worker failed');
+        socket.close(1011, 'try again');
+      });
+  };
+  let silence = setTimeout(() => socket.terminate(), silenceMs);
+  const alive = () => {
+    clearTimeout(silence);
+    silence = setTimeout(() => socket.terminate(), silenceMs);
+    opened.then((connection) => connection.alive()).catch(() => undefined);
+  };
+  socket.on('ping', alive);
+  socket.on('message', (data, isBinary) => {
+    alive();
+    const message = isBinary ? null : parse(String(data));
+    if (message) then((connection) => connection.message(message));
+    else log.warn({ worker: workerId }, 'a worker sent a frame that is no message of the protocol');
+  });
+  socket.on('error', (error) => log.warn({ err: error, worker: workerId }, 'connection of a worker failed'));
+  socket.on('close', () => {
+    clearTimeout(silence);
+    log.info({ worker: workerId }, 'worker disconnected');
+    then((connection) => connection.closed());
+  });
+  log.info({ worker: workerId, hosted: teamId === null }, 'worker connected');
+}
+
+function parse(text: string): WorkerMessage | null {
+  try {
+    const parsed = WorkerMessage.safeParse(JSON.parse(text));
+    return parsed.success ? parsed.data : null;
+  } catch {
+    return null;
+  }
+}
