@@ -5,9 +5,10 @@
  * nothing. That is what PostgreSQL's own `postmaster.pid` cannot tell.
  */
 import { spawnSync } from 'node:child_process';
-import { closeSync, openSync, readFileSync, readlinkSync } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import type { ProcessIdentity } from '../process-identity.ts';
 
 export interface FolderLock {
   /** To be inherited by the server. */
@@ -30,22 +31,8 @@ export function tryLockFolder(folder: string): FolderLock | undefined {
 }
 
 /** Who started the server of a folder, kept in the folder as `owner.json`. */
-export interface Owner {
-  readonly pid: number;
-  /** Start of that process in clock ticks since boot: a later process with the same id has another one. */
-  readonly startedAt: string;
-  /** The pid is only meaningful within this namespace. */
-  readonly pidNamespace: string;
+export interface Owner extends ProcessIdentity {
   readonly socketFolder: string;
-}
-
-export function thisProcess(socketFolder: string): Owner {
-  return {
-    pid: process.pid,
-    startedAt: startOf(process.pid) ?? '',
-    pidNamespace: readlinkSync('/proc/self/ns/pid'),
-    socketFolder,
-  };
 }
 
 export async function writeOwner(folder: string, owner: Owner): Promise<void> {
@@ -57,25 +44,6 @@ export async function writeOwner(folder: string, owner: Owner): Promise<void> {
 export async function readOwner(folder: string): Promise<Owner | undefined> {
   try {
     return JSON.parse(await readFile(path.join(folder, 'owner.json'), 'utf8')) as Owner;
-  } catch {
-    return undefined;
-  }
-}
-
-export type OwnerState = 'alive' | 'gone' | 'elsewhere';
-
-/** `elsewhere`: another container, whose processes cannot be seen from here. */
-export function stateOf(owner: Owner): OwnerState {
-  if (owner.pidNamespace !== readlinkSync('/proc/self/ns/pid')) return 'elsewhere';
-  return startOf(owner.pid) === owner.startedAt ? 'alive' : 'gone';
-}
-
-/** Field 22 of /proc/PID/stat, counted after the command's name, which may hold spaces and brackets (proc(5)). */
-function startOf(pid: number): string | undefined {
-  try {
-    const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-    return fields[0] === 'Z' ? undefined : fields[19];
   } catch {
     return undefined;
   }

@@ -3,8 +3,9 @@ import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { StoreLog } from '../log.ts';
+import { stateOf } from '../process-identity.ts';
 import type { Account } from './account.ts';
-import { type FolderLock, readOwner, stateOf, tryLockFolder } from './folder-lock.ts';
+import { type FolderLock, readOwner, tryLockFolder } from './folder-lock.ts';
 import { stopLeftover, worksIn } from './guard.ts';
 import { removeSocketFolder } from './socket-folder.ts';
 

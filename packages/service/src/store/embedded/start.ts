@@ -3,10 +3,11 @@
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { StoreLog } from '../log.ts';
+import { stateOf, thisProcess } from '../process-identity.ts';
 import { chooseAccount } from './account.ts';
 import { locateBinaries, prepareBinaries } from './binaries.ts';
 import { ensureCluster, ensureFolder, superuser } from './cluster.ts';
-import { readOwner, stateOf, thisProcess, writeOwner } from './folder-lock.ts';
+import { readOwner, writeOwner } from './folder-lock.ts';
 import { clearStale, takeFolder } from './leftovers.ts';
 import { type Postmaster, startPostmaster } from './postmaster.ts';
 import { makeSocketFolder, removeSocketFolder } from './socket-folder.ts';
@@ -52,7 +53,7 @@ export async function startEmbeddedPostgres({ dataDir, log }: EmbeddedOptions): 
   try {
     await clearStale(folder, clusterFolder, account);
     socketFolder = await makeSocketFolder(account);
-    await writeOwner(folder, thisProcess(socketFolder));
+    await writeOwner(folder, { ...thisProcess(), socketFolder });
     const cluster = await ensureCluster(folder, native, account);
     const options = { native, cluster, account, socketFolder, lockFd: lock.fd, log };
     const stop = keepRunning(await startPostmaster(options), () => startPostmaster(options), log);
