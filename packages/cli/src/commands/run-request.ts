@@ -1,0 +1,119 @@
+import { readFileSync, statSync } from 'node:fs';
+import path from 'node:path';
+import {
+  type AttachmentInput,
+  maxAttachmentBytes,
+  maxAttachments,
+  maxPromptBytes,
+  type RunAgentRequest,
+} from '@runyard/contract/run-request';
+import { Failure } from '../failure.ts';
+import { formatBytes } from '../live/amounts.ts';
+
+export interface RunOptions {
+  readonly title?: string;
+  readonly model?: string;
+  readonly name?: string;
+  readonly environment?: string;
+  readonly harness?: string;
+  readonly attach?: readonly string[];
+  readonly metadata?: readonly string[];
+}
+
+/**
+ * The request of `run`: the prompt is a file, standard input (`-`) or the words themselves.
+ * @throws Failure that names what cannot be read or is too large
+ */
+export function buildRunRequest(source: string, options: RunOptions, readStandardInput: () => string): RunAgentRequest {
+  const prompt = readPrompt(source, readStandardInput);
+  if (prompt.trim() === '') throw new Failure(`the prompt is empty (${source === '-' ? 'standard input' : source})`);
+  if (Buffer.byteLength(prompt) > maxPromptBytes)
+    throw new Failure(`the prompt is larger than ${formatBytes(maxPromptBytes)}`);
+  if ((options.attach?.length ?? 0) > maxAttachments)
+    throw new Failure(`at most ${maxAttachments} files can be attached`);
+  const config = {
+    ...(options.name ? { name: options.name } : {}),
+    ...(options.model ? { model_id: options.model } : {}),
+    ...(options.environment ? { environment_id: options.environment } : {}),
+    ...(options.harness ? { harness: { type: options.harness } } : {}),
+  };
+  const attachments = options.attach?.map(readAttachment) ?? [];
+  const metadata = Object.fromEntries((options.metadata ?? []).map(parsePair));
+  return {
+    prompt,
+    ...(options.title ? { title: options.title } : {}),
+    ...(Object.keys(config).length > 0 ? { config } : {}),
+    ...(attachments.length > 0 ? { attachments } : {}),
+    ...(Object.keys(metadata).length > 0 ? { metadata } : {}),
+  };
+}
+
+function readPrompt(source: string, readStandardInput: () => string): string {
+  if (source === '-') return readStandardInput();
+  const stat = statSync(source, { throwIfNoEntry: false });
+  if (stat?.isDirectory()) throw new Failure(`${source} is a folder; name a file with the prompt`);
+  if (stat) return readText(source);
+  // One word with a slash or an ending is a file name that was mistyped, not a prompt.
+  if (!/\s/.test(source) && /[/\\]|\.[a-z]{1,8}$/i.test(source)) throw new Failure(`there is no file ${source}`);
+  return source;
+}
+
+function readText(file: string): string {
+  const bytes = readBytes(file);
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw new Failure(`${file} is not UTF-8 text`);
+  }
+}
+
+function readBytes(file: string): Buffer {
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    throw new Failure(`cannot read ${file}: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+function readAttachment(file: string): AttachmentInput {
+  const bytes = readBytes(file);
+  if (bytes.length > maxAttachmentBytes) {
+    throw new Failure(
+      `${file} has ${formatBytes(bytes.length)}; an attachment may have ${formatBytes(maxAttachmentBytes)}`,
+    );
+  }
+  return { file_name: path.basename(file), mime_type: mimeTypeOf(file), data: bytes.toString('base64') };
+}
+
+function parsePair(pair: string): [string, string] {
+  const at = pair.indexOf('=');
+  if (at < 1) throw new Failure(`--metadata takes key=value, not ${JSON.stringify(pair)}`);
+  return [pair.slice(0, at), pair.slice(at + 1)];
+}
+
+const mimeTypes: Readonly<Record<string, string>> = {
+  css: 'text/css',
+  csv: 'text/csv',
+  gif: 'image/gif',
+  htm: 'text/html',
+  html: 'text/html',
+  jpeg: 'image/jpeg',
+  jpg: 'image/jpeg',
+  js: 'text/javascript',
+  json: 'application/json',
+  log: 'text/plain',
+  md: 'text/markdown',
+  pdf: 'application/pdf',
+  png: 'image/png',
+  svg: 'image/svg+xml',
+  txt: 'text/plain',
+  webp: 'image/webp',
+  xml: 'application/xml',
+  yaml: 'application/yaml',
+  yml: 'application/yaml',
+  zip: 'application/zip',
+};
+
+function mimeTypeOf(file: string): string {
+  return mimeTypes[path.extname(file).slice(1).toLowerCase()] ?? 'application/octet-stream';
+}

@@ -1,0 +1,65 @@
+import { apiKey, type Context, requireApiKey } from '../context.ts';
+import { curlExample } from '../curl-example.ts';
+import { ensureSandboxTool } from '../sandbox-tool.ts';
+import { AlreadyRunning, supervise } from '../supervise/supervise.ts';
+
+/** Starts service, database and worker, tells how to use them, and stays until Ctrl-C. */
+export async function up(context: Context): Promise<void> {
+  ensureSandboxTool(context.settings, context.env, context.report);
+  context.report('starting ...');
+  try {
+    await supervise({
+      mode: 'foreground',
+      settings: context.settings,
+      env: context.env,
+      folder: context.folder,
+      service: true,
+      worker: true,
+      report: context.report,
+      onReady: (stack) => context.out(welcome(context, context.settings.RUNYARD_BASE_URL ?? stack.origin)),
+    });
+  } catch (error) {
+    if (error instanceof AlreadyRunning && error.holder.origin && apiKey(context)) {
+      context.out(welcome(context, context.settings.RUNYARD_BASE_URL ?? error.holder.origin));
+    }
+    throw error;
+  }
+  context.report('stopped');
+}
+
+/** Starts only the service (with the embedded database unless RUNYARD_DATABASE_URL names a server). */
+export async function serviceOnly(context: Context): Promise<void> {
+  await supervise({
+    mode: 'foreground',
+    settings: context.settings,
+    env: context.env,
+    folder: context.folder,
+    service: true,
+    worker: false,
+    report: context.report,
+    onReady: (stack) => context.out(welcome(context, context.settings.RUNYARD_BASE_URL ?? stack.origin)),
+  });
+  context.report('stopped');
+}
+
+function welcome(context: Context, origin: string): string {
+  const { bold, dim, cyan } = context.colours;
+  const key = requireApiKey(context);
+  return `
+${bold('Runyard is running.')}
+
+  ${dim('Service')}    ${cyan(origin)}
+  ${dim('Base URL')}   ${cyan(`${origin}/api/v1`)}   ${dim('(RUNYARD_BASE_URL of a client: without /api/v1)')}
+  ${dim('Reference')}  ${cyan(`${origin}/docs`)}
+  ${dim('Run page')}   ${cyan(`${origin}/runs/{run_id}`)}
+  ${dim('API key')}    ${key}
+  ${dim('Logs')}       ${context.folder.logs}
+
+Start a run (paste this into another terminal):
+
+${curlExample(origin, key)}
+
+Then look at its session_link, or: bin/runyard logs RUN_ID --follow
+Ctrl-C stops everything.
+`;
+}

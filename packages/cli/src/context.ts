@@ -1,0 +1,63 @@
+import { readFileSync } from 'node:fs';
+import type { Settings } from '@runyard/contract/settings';
+import { Failure } from './failure.ts';
+import { type DataFolder, dataFolder } from './installation.ts';
+import { type Colours, coloursFor } from './live/colours.ts';
+import { readSettings } from './read-settings.ts';
+import { readClaim } from './supervise/claim.ts';
+import { readServiceFile } from './supervise/service-file.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** What every command works with. */
+export interface Context {
+  readonly env: Environment;
+  readonly settings: Settings;
+  readonly folder: DataFolder;
+  readonly colours: Colours;
+  /** To standard output. */
+  readonly out: (text: string) => void;
+  /** A notice to standard error, a line. */
+  readonly report: (message: string) => void;
+}
+
+/** @throws Failure where a setting is wrong */
+export function createContext(env: Environment): Context {
+  const settings = readSettings(env);
+  return {
+    env,
+    settings,
+    folder: dataFolder(settings, env),
+    colours: coloursFor(process.stdout, env),
+    out: (text) => void process.stdout.write(text),
+    report: (message) => void process.stderr.write(`runyard: ${message}\n`),
+  };
+}
+
+/** Where the service is, without `/api/v1`; `null`: none of this data folder runs and no other one is named. */
+export function serviceOrigin(context: Context): string | null {
+  return (
+    readClaim(context.folder.supervisorFile)?.origin ??
+    readServiceFile(context.folder.serviceFile)?.base_url ??
+    context.settings.RUNYARD_BASE_URL ??
+    null
+  );
+}
+
+/** The key to call the service with; `null` where there is none yet. */
+export function apiKey(context: Context): string | null {
+  const given = context.settings.RUNYARD_API_KEY ?? context.settings.RUNYARD_BOOTSTRAP_KEY;
+  if (given) return given;
+  try {
+    return readFileSync(context.folder.bootstrapKeyFile, 'utf8').trim() || null;
+  } catch {
+    return null;
+  }
+}
+
+/** @throws Failure that says how to give one */
+export function requireApiKey(context: Context): string {
+  const key = apiKey(context);
+  if (!key) throw new Failure(`no API key: set RUNYARD_API_KEY (there is none in ${context.folder.bootstrapKeyFile})`);
+  return key;
+}

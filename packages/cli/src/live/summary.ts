@@ -1,0 +1,71 @@
+/** What is told when a run has ended: how, where its artifacts and its page are, what it used. Pure. */
+import type { ArtifactItem } from '@runyard/contract/artifacts';
+import type { RunItem } from '@runyard/contract/runs';
+import { formatBytes, formatCount, formatDuration, formatUsd, parseIsoDuration } from './amounts.ts';
+import type { Colours } from './colours.ts';
+import { harmless, harmlessLine } from './harmless.ts';
+
+export interface SummaryArtifact {
+  readonly item: ArtifactItem;
+  /** Where its bytes can be fetched for a while; absent for artifacts that are links or text. */
+  readonly downloadUrl?: string;
+}
+
+export function renderSummary(run: RunItem, artifacts: readonly SummaryArtifact[], colours: Colours): string {
+  const lines = ['', verdict(run, colours)];
+  if (run.status_message && run.state !== 'SUCCEEDED') {
+    const code = run.status_message.error_code ? `${run.status_message.error_code}: ` : '';
+    for (const text of harmless(`${code}${run.status_message.message}`).trimEnd().split('\n')) lines.push(`  ${text}`);
+  }
+  for (const artifact of artifacts) {
+    lines.push(
+      `  ${colours.dim('artifact')}  ${describeArtifact(artifact.item)}${artifact.downloadUrl ? `\n            ${colours.cyan(harmlessLine(artifact.downloadUrl, 2000))}` : ''}`,
+    );
+  }
+  const usage = describeUsage(run);
+  if (usage) lines.push(`  ${colours.dim('usage')}     ${usage}`);
+  if (run.session_link)
+    lines.push(`  ${colours.dim('page')}      ${colours.cyan(harmlessLine(run.session_link, 2000))}`);
+  return `${lines.join('\n')}\n`;
+}
+
+function verdict(run: RunItem, colours: Colours): string {
+  const milliseconds = run.run_time === undefined ? undefined : parseIsoDuration(run.run_time);
+  const took = milliseconds === undefined ? '' : colours.dim(` in ${formatDuration(milliseconds)}`);
+  switch (run.state) {
+    case 'SUCCEEDED':
+      return `${colours.green('✓')} ${colours.bold('SUCCEEDED')}${took}`;
+    case 'CANCELLED':
+      return `${colours.yellow('■')} ${colours.bold('CANCELLED')}${took}`;
+    case 'BLOCKED':
+      return `${colours.yellow('?')} ${colours.bold('BLOCKED')}${colours.dim(': the agent waits for a person')}`;
+    default:
+      return `${colours.red('✗')} ${colours.bold(run.state)}${took}`;
+  }
+}
+
+function describeArtifact(item: ArtifactItem): string {
+  switch (item.artifact_type) {
+    case 'FILE': {
+      const size = item.data.size_bytes === undefined ? '' : ` (${formatBytes(item.data.size_bytes)})`;
+      const about = item.data.title ?? item.data.description;
+      return `${harmlessLine(item.data.filename)}${size}${about ? `: ${harmlessLine(about)}` : ''}`;
+    }
+    case 'SCREENSHOT':
+      return `screenshot${item.data.description ? `: ${harmlessLine(item.data.description)}` : ''}`;
+    case 'PLAN':
+      return `plan${item.data.title ? `: ${harmlessLine(item.data.title)}` : ''}`;
+    case 'PULL_REQUEST':
+      return `pull request ${harmlessLine(item.data.url, 2000)} (branch ${harmlessLine(item.data.branch)})`;
+    case 'EXTERNAL_REFERENCE':
+      return `${harmlessLine(item.data.title ?? item.data.reference_type)}: ${harmlessLine(item.data.url, 2000)}`;
+  }
+}
+
+function describeUsage(run: RunItem): string {
+  const usage = run.request_usage;
+  const tokens = usage?.total_tokens;
+  if (!usage || !tokens) return '';
+  const usd = usage.inference_cost_usd;
+  return `${formatCount(tokens)} tokens${usd === undefined ? '' : `, ${formatUsd(usd)}`}`;
+}

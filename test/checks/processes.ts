@@ -1,0 +1,65 @@
+import { spawn } from 'node:child_process';
+
+export interface Finished {
+  readonly code: number;
+  readonly timedOut: boolean;
+  readonly durationMs: number;
+}
+
+/** Process groups that are running now: ended with us. */
+const groups = new Set<number>();
+
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.once(signal, () => {
+    for (const group of groups) endGroup(group, 'SIGTERM');
+    // What does not listen is killed; the exit code says that a signal ended us.
+    setTimeout(() => {
+      for (const group of groups) endGroup(group, 'SIGKILL');
+      process.exit(130);
+    }, 3000);
+  });
+}
+
+function endGroup(group: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(-group, signal);
+  } catch {
+    // It is gone.
+  }
+}
+
+/** Runs a command with our output and no input, in a group of its own; after `limitMs` the group is killed. */
+export async function runCommand(
+  command: readonly [string, ...string[]],
+  options: { readonly cwd: string; readonly env: NodeJS.ProcessEnv; readonly limitMs: number },
+): Promise<Finished> {
+  const startedAt = performance.now();
+  const [program, ...args] = command;
+  const child = spawn(program, args, {
+    cwd: options.cwd,
+    env: options.env,
+    stdio: ['ignore', 'inherit', 'inherit'],
+    detached: true,
+  });
+  const group = child.pid;
+  if (group !== undefined) groups.add(group);
+  let timedOut = false;
+  const timer = setTimeout(() => {
+    timedOut = true;
+    if (group !== undefined) endGroup(group, 'SIGKILL');
+  }, options.limitMs);
+  const code = await new Promise<number>((resolve) => {
+    child.once('error', (error) => {
+      console.error(error.message);
+      resolve(127);
+    });
+    child.once('exit', (exitCode) => resolve(exitCode ?? 128));
+  });
+  clearTimeout(timer);
+  if (group !== undefined) {
+    // What a test left in its group ends with it.
+    endGroup(group, 'SIGKILL');
+    groups.delete(group);
+  }
+  return { code, timedOut, durationMs: performance.now() - startedAt };
+}

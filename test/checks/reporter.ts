@@ -1,0 +1,53 @@
+/** Vitest reporter for bin/test: writes what each test came to, with the reason of a skip, which the json reporter leaves out. */
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import type { Reporter, SerializedError, TestModule } from 'vitest/node';
+
+export interface VitestReport {
+  readonly passed: number;
+  readonly skipped: readonly { readonly name: string; readonly reason: string }[];
+  readonly failures: readonly string[];
+}
+
+/** Where the report goes. */
+export const reportVariable = 'CHECKS_REPORT';
+
+function readModule(module: TestModule): VitestReport {
+  const file = path.relative(process.cwd(), module.moduleId);
+  const skipped: { name: string; reason: string }[] = [];
+  const failures: string[] = [];
+  let passed = 0;
+  for (const test of module.children.allTests()) {
+    const result = test.result();
+    const name = `${file}: ${test.fullName}`;
+    if (result.state === 'passed') passed += 1;
+    else if (result.state === 'failed') failures.push(name);
+    else if (result.state === 'skipped') {
+      skipped.push({
+        name,
+        reason: result.note ?? (test.options.mode === 'todo' ? 'to do' : 'its condition does not hold here'),
+      });
+    } else failures.push(`${name} (did not end)`);
+  }
+  // A file that does not load, or whose hooks fail, has failed even where no test of it has.
+  if (module.state() === 'failed' && failures.length === 0) failures.push(`${file}: the file itself`);
+  return { passed, skipped, failures };
+}
+
+// biome-ignore lint/style/noDefaultExport: vitest loads a reporter by its default export
+export default class ChecksReporter implements Reporter {
+  onTestRunEnd(modules: readonly TestModule[], unhandled: readonly SerializedError[]): void {
+    const file = process.env[reportVariable];
+    if (!file) return;
+    const read = modules.map(readModule);
+    const report: VitestReport = {
+      passed: read.reduce((sum, module) => sum + module.passed, 0),
+      skipped: read.flatMap((module) => module.skipped),
+      failures: [
+        ...read.flatMap((module) => module.failures),
+        ...unhandled.map((error) => `error outside of any test: ${error.message}`),
+      ],
+    };
+    writeFileSync(file, JSON.stringify(report));
+  }
+}

@@ -1,0 +1,124 @@
+/** All checks of the repository, in the order in which they are cheapest to fail. Started by bin/test. */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import { type Outcome, renderOutcomes } from './outcome.ts';
+import { startPostgresServer } from './postgres-server.ts';
+import { runCommand } from './processes.ts';
+import { reportVariable, type VitestReport } from './reporter.ts';
+import { installSystemPackages, newestPostgres } from './system-packages.ts';
+import { findTestFiles } from './test-files.ts';
+
+const root = path.resolve(import.meta.dirname, '../..');
+const { values } = parseArgs({ options: { filter: { type: 'string', default: '' } } });
+const filter = values.filter;
+
+/** The tools of node_modules, run by this Node: the system's may be too old for them. Nobody's own keys, addresses and databases. */
+const env: NodeJS.ProcessEnv = {
+  ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(RUNYARD_|TEST_DATABASE_URL$)/.test(name))),
+  PATH: `${path.dirname(process.execPath)}${path.delimiter}${process.env.PATH}`,
+  ...(process.stdout.isTTY ? {} : { NO_COLOR: '1' }),
+};
+const tool = (name: string) => path.join(root, 'node_modules/.bin', name);
+const say = (message: string) => console.log(`\n── ${message}`);
+const outcomes: Outcome[] = [];
+
+/** A program that passes or fails as a whole. */
+async function check(name: string, command: readonly [string, ...string[]]): Promise<void> {
+  say(name);
+  const { code, timedOut, durationMs } = await runCommand(command, { cwd: root, env, limitMs: 180_000 });
+  const failure = timedOut ? 'took too long' : `exit code ${code}`;
+  outcomes.push(
+    code === 0
+      ? { name, passed: 1, failed: 0, skipped: [], failures: [], durationMs }
+      : { name, passed: 0, failed: 1, skipped: [], failures: [failure], durationMs },
+  );
+}
+
+async function vitest(name: string, files: readonly string[], extra: NodeJS.ProcessEnv = {}): Promise<void> {
+  if (files.length === 0) return;
+  say(`${name} (${files.length} files)`);
+  const folder = mkdtempSync(path.join(tmpdir(), 'runyard-checks-'));
+  const report = path.join(folder, 'report.json');
+  const reporter = path.join(root, 'test/checks/reporter.ts');
+  try {
+    const { code, timedOut, durationMs } = await runCommand(
+      [tool('vitest'), 'run', '--reporter=dot', `--reporter=${reporter}`, ...files],
+      { cwd: root, env: { ...env, ...extra, [reportVariable]: report }, limitMs: 600_000 },
+    );
+    const read = readReport(report);
+    const failures = [...(read?.failures ?? [])];
+    if (timedOut) failures.push('took longer than 10 minutes');
+    else if (failures.length === 0 && (code !== 0 || !read)) failures.push(`vitest ended with exit code ${code}`);
+    outcomes.push({
+      name,
+      passed: read?.passed ?? 0,
+      failed: failures.length,
+      skipped: read?.skipped ?? [],
+      failures,
+      durationMs,
+    });
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function readReport(file: string): VitestReport | undefined {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+async function onPostgresServer(files: readonly string[]): Promise<void> {
+  if (files.length === 0) return;
+  const name = 'database tests on a PostgreSQL server';
+  const bin = newestPostgres();
+  if (!bin) {
+    const skipped = files.map((file) => ({ name: file, reason: 'there is no /usr/lib/postgresql/*/bin' }));
+    outcomes.push({ name, passed: 0, failed: 0, skipped, failures: [], durationMs: 0 });
+    return;
+  }
+  const startedAt = performance.now();
+  try {
+    const server = await startPostgresServer(bin);
+    try {
+      await vitest(`database tests on PostgreSQL ${server.version}`, files, {
+        TEST_DATABASE_URL: server.url,
+      });
+    } finally {
+      await server.stop();
+    }
+  } catch (error) {
+    console.error(error);
+    outcomes.push({
+      name,
+      passed: 0,
+      failed: 1,
+      skipped: [],
+      failures: ['the server did not start'],
+      durationMs: performance.now() - startedAt,
+    });
+  }
+}
+
+installSystemPackages(say);
+const files = findTestFiles(root, filter);
+if (filter === '') {
+  await check('types (tsc)', [tool('tsc'), '--noEmit']);
+  await check('lint and format (biome)', [tool('biome'), 'ci', '.']);
+  await check('dead code (knip)', [tool('knip'), '--no-progress']);
+}
+await vitest('units and integration, embedded PostgreSQL', files.packages);
+await onPostgresServer(files.database);
+await vitest('end to end', files.endToEnd);
+await vitest('browser', files.browser);
+
+if (outcomes.length === 0) {
+  console.log(`no test file has ${JSON.stringify(filter)} in its path`);
+  process.exitCode = 1;
+}
+process.stdout.write(renderOutcomes(outcomes));
+if (outcomes.some((outcome) => outcome.failed > 0)) process.exitCode = 1;

@@ -1,0 +1,53 @@
+import { spawnSync } from 'node:child_process';
+import { accessSync, constants, globSync } from 'node:fs';
+import path from 'node:path';
+
+function isOnPath(name: string): boolean {
+  return (process.env.PATH ?? '').split(path.delimiter).some((folder) => {
+    try {
+      accessSync(path.join(folder, name), constants.X_OK);
+      return folder !== '';
+    } catch {
+      return false;
+    }
+  });
+}
+
+/** Folder with the programs of the newest PostgreSQL server here, `null` without one. */
+export function newestPostgres(): string | null {
+  const found = globSync('/usr/lib/postgresql/*/bin/postgres').map((file) => path.dirname(file));
+  const version = (folder: string) => Number(path.basename(path.dirname(folder)));
+  return found.sort((a, b) => version(b) - version(a))[0] ?? null;
+}
+
+const wanted: readonly { readonly name: string; readonly isThere: () => boolean }[] = [
+  { name: 'bubblewrap', isThere: () => isOnPath('bwrap') },
+  { name: 'postgresql', isThere: () => newestPostgres() !== null },
+  {
+    name: 'chromium',
+    isThere: () => isOnPath('chromium') || isOnPath('chromium-browser') || isOnPath('google-chrome'),
+  },
+];
+
+/** Installs what the tests use and this machine lacks, where that is possible (root, apt-get), and says so. */
+export function installSystemPackages(say: (message: string) => void): void {
+  const missing = wanted.filter((item) => !item.isThere()).map((item) => item.name);
+  if (missing.length === 0) return;
+  if (process.getuid?.() !== 0 || !isOnPath('apt-get')) {
+    say(
+      `missing: ${missing.join(', ')}; what needs them is skipped. Install: sudo apt-get install -y ${missing.join(' ')}`,
+    );
+    return;
+  }
+  say(`installing with apt-get: ${missing.join(', ')} ...`);
+  // RUNLEVEL=1: Debian's postgresql package would start a server of its own.
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' };
+  const apt = (...args: string[]) => spawnSync('apt-get', args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  let installed = apt('install', '-y', '--no-install-recommends', ...missing);
+  if (installed.status !== 0) {
+    apt('update');
+    installed = apt('install', '-y', '--no-install-recommends', ...missing);
+  }
+  if (installed.status !== 0)
+    say(`apt-get failed; what needs them is skipped:\n${String(installed.stderr).slice(-2000)}`);
+}
