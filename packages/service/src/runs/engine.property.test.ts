@@ -1,0 +1,254 @@
+import type { ErrorCode } from '@runyard/contract/errors';
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { dropWorkerConnection, findAssigned } from '../workers/connections.ts';
+import { applyAgentEvents } from './agent-events.ts';
+import type { Assignment } from './assign.ts';
+import { cancelRun } from './cancel.ts';
+import { finishRun } from './finish.ts';
+import { reconcile } from './reconcile.ts';
+import { endSandbox } from './sandbox-end.ts';
+import { authenticateRunToken } from './sessions.ts';
+import { openTestEngine, type TestEngine } from './test-engine.ts';
+import { claim, requeue } from './transitions.ts';
+
+/** Every change that `completions.md` has, and no other. */
+const legal: Record<string, readonly string[]> = {
+  QUEUED: ['PENDING', 'CANCELLED', 'ERROR'],
+  PENDING: ['CLAIMED', 'QUEUED'],
+  CLAIMED: ['INPROGRESS', 'QUEUED', 'FAILED', 'ERROR', 'CANCELLED'],
+  INPROGRESS: ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED', 'QUEUED'],
+  SUCCEEDED: [],
+  FAILED: [],
+  ERROR: [],
+  CANCELLED: [],
+};
+
+const phasesOf: Record<string, readonly string[]> = {
+  QUEUED: ['queued'],
+  PENDING: ['assigned'],
+  CLAIMED: ['claimed'],
+  INPROGRESS: ['running'],
+  SUCCEEDED: ['stopping', 'ended'],
+  FAILED: ['stopping', 'ended'],
+  ERROR: ['stopping', 'ended'],
+  CANCELLED: ['stopping', 'ended'],
+};
+
+const terminalEvents: Record<string, string> = {
+  SUCCEEDED: 'oz_run_done',
+  FAILED: 'oz_run_failed',
+  ERROR: 'oz_run_errored',
+  CANCELLED: 'oz_run_cancelled',
+};
+
+const limit = 3;
+
+/** One thing that may happen; `pick` chooses among what there is to do it to. */
+type Operation =
+  | { do: 'create' | 'assign' | 'claim' | 'reject' | 'start' | 'succeed' | 'cancel' | 'drop_connection'; pick: number }
+  | { do: 'fail'; pick: number; code: ErrorCode | undefined }
+  | { do: 'end_sandbox'; pick: number; kind: 'exited' | 'not_created' | 'lost' }
+  | { do: 'time_out'; pick: number; column: 'claim_deadline' | 'lease_until' | 'deadline_at' | 'stop_deadline' }
+  | { do: 'reconcile'; pick: number };
+
+const pick = fc.nat({ max: 1000 });
+const operation: fc.Arbitrary<Operation> = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('create' as const), pick }) },
+  { weight: 6, arbitrary: fc.record({ do: fc.constant('assign' as const), pick }) },
+  { weight: 6, arbitrary: fc.record({ do: fc.constant('claim' as const), pick }) },
+  { weight: 5, arbitrary: fc.record({ do: fc.constant('start' as const), pick }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('reject' as const, 'cancel', 'drop_connection'), pick }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('succeed' as const), pick }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant('fail' as const),
+      pick,
+      code: fc.constantFrom(
+        undefined,
+        'environment_setup_failed' as const,
+        'resource_unavailable',
+        'agent_process_failed',
+        'internal_error',
+      ),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant('end_sandbox' as const),
+      pick,
+      kind: fc.constantFrom('exited' as const, 'not_created', 'lost'),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant('time_out' as const),
+      pick,
+      column: fc.constantFrom('claim_deadline' as const, 'lease_until', 'deadline_at', 'stop_deadline'),
+    }),
+  },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('reconcile' as const), pick }) },
+);
+
+let test_: TestEngine;
+
+beforeAll(async () => {
+  test_ = await openTestEngine({ limit });
+});
+
+afterAll(() => test_.close());
+
+/** What the operations act on: all assignments ever made, stale ones too. */
+interface World {
+  runs: string[];
+  assignments: Assignment[];
+  connections: string[];
+}
+
+async function perform(world: World, op: Operation): Promise<void> {
+  const { engine } = test_;
+  const choose = <T>(list: T[]): T | undefined => list[op.pick % Math.max(1, list.length)];
+  const assignment = choose(world.assignments);
+  const target = assignment && { runId: assignment.runId, executionId: assignment.executionId };
+  switch (op.do) {
+    case 'create':
+      world.runs.push(await test_.newRun());
+      return;
+    case 'assign': {
+      const made = await test_.assign(choose(world.connections) as string);
+      if (made) world.assignments.push(made);
+      return;
+    }
+    case 'claim':
+      if (assignment && target)
+        await claim(engine.db, { ...target, args: { assignment_id: assignment.assignmentId, lease_seconds: 60 } });
+      return;
+    case 'reject':
+      if (assignment && target)
+        await requeue(engine.db, { ...target, args: { assignment_id: assignment.assignmentId } });
+      return;
+    case 'start': {
+      const session = assignment && (await authenticateRunToken(engine.db, assignment.runToken));
+      if (!session) return;
+      const event = {
+        type: 'agent_started',
+        seq: 1,
+        occurred_at: new Date().toISOString(),
+        harness: 'oz',
+        model_id: 'runbook',
+      } as const;
+      await applyAgentEvents(engine, session, [event]);
+      return;
+    }
+    case 'succeed':
+    case 'fail': {
+      if (!assignment || !target || !(await authenticateRunToken(engine.db, assignment.runToken))) return;
+      const error = op.do === 'fail' ? { message: 'It went wrong.', ...(op.code ? { code: op.code } : {}) } : undefined;
+      const report = { success: op.do === 'succeed', summary: 'The end.', ...(error ? { error } : {}) };
+      await engine.db.transaction((tx) => finishRun(engine, tx, { ...target, report }));
+      return;
+    }
+    case 'cancel': {
+      const runId = choose(world.runs);
+      if (runId) await cancelRun(engine, runId);
+      return;
+    }
+    case 'end_sandbox':
+      if (target) await endSandbox(engine, target.executionId, { kind: op.kind, message: 'Its sandbox ended.' });
+      return;
+    case 'drop_connection': {
+      const connectionId = choose(world.connections) as string;
+      for (const assigned of await findAssigned(engine.db, connectionId)) {
+        await requeue(engine.db, { ...assigned, args: { assignment_id: assigned.assignmentId } });
+      }
+      await dropWorkerConnection(engine.db, connectionId, 0);
+      return;
+    }
+    case 'time_out':
+      if (target) {
+        await engine.db.pool.query(
+          `UPDATE executions SET ${op.column} = clock_timestamp() - interval '1 hour' WHERE id = $1 AND ${op.column} IS NOT NULL`,
+          [target.executionId],
+        );
+      }
+      return;
+    case 'reconcile':
+      await reconcile(engine);
+  }
+}
+
+async function checkInvariants(): Promise<void> {
+  const { pool } = test_.engine.db;
+  const { rows: runs } = await pool.query(`
+    SELECT r.id, r.state, r.event_seq, e.phase, e.number,
+      (SELECT max(number) FROM executions x WHERE x.run_id = r.id) AS newest,
+      (SELECT count(*) FROM executions x WHERE x.run_id = r.id) AS executions,
+      (SELECT count(*) FROM executions x WHERE x.run_id = r.id AND x.phase IN ('assigned', 'claimed', 'running', 'stopping')) AS live,
+      (SELECT jsonb_agg(jsonb_build_object('seq', v.seq, 'state', v.state, 'type', v.event_type) ORDER BY v.seq) FROM run_events v WHERE v.run_id = r.id) AS events
+    FROM runs r JOIN executions e ON e.id = r.current_execution_id`);
+  const { rows: busy } = await pool.query(
+    "SELECT count(*) AS n FROM executions WHERE phase IN ('assigned', 'claimed', 'running') GROUP BY team_id",
+  );
+  for (const row of busy) expect(Number(row.n)).toBeLessThanOrEqual(limit);
+  for (const run of runs) {
+    expect(phasesOf[run.state], `state ${run.state} with its execution`).toContain(run.phase);
+    expect(run.number, 'the current execution is the newest').toBe(run.newest);
+    expect(Number(run.executions), 'executions are numbered without gaps').toBe(run.newest);
+    expect(
+      Number(run.live),
+      'at most one execution has a sandbox, an older one in its last moments only while the newer is queued',
+    ).toBeLessThanOrEqual(1);
+    const events = run.events as { seq: number; state: string | null; type: string | null }[];
+    expect(events.map((event) => event.seq)).toEqual(events.map((_, index) => index + 1));
+    expect(events.length).toBe(Number(run.event_seq));
+    const states = events.flatMap((event) => event.state ?? []);
+    expect(states[0]).toBe('QUEUED');
+    for (const [index, state] of states.entries()) {
+      if (index > 0) expect(legal[states[index - 1] as string], `${states[index - 1]} → ${state}`).toContain(state);
+    }
+    expect(states.at(-1), 'the log ends in the state of the row').toBe(run.state);
+    for (const event of events) {
+      if (event.state && terminalEvents[event.state]) expect(event.type).toBe(terminalEvents[event.state]);
+    }
+  }
+}
+
+/** Time passes and nobody helps: every run must come to an end, because every wait has a limit. */
+async function letTimePass(): Promise<void> {
+  const { engine } = test_;
+  const columns = ['claim_deadline', 'lease_until', 'deadline_at', 'stop_deadline', 'queued_at'];
+  const past = columns.map((column) => `${column} = ${column} - interval '2 days'`).join(', ');
+  for (let round = 0; round < 12; round += 1) {
+    await engine.db.pool.query(`UPDATE executions SET ${past} WHERE phase <> 'ended'`);
+    await reconcile(engine);
+  }
+  const { rows } = await engine.db.pool.query(`
+    SELECT r.state, e.phase FROM runs r JOIN executions e ON e.run_id = r.id
+    WHERE r.state NOT IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED') OR e.phase <> 'ended'`);
+  expect(rows, 'no run and no execution is stuck').toEqual([]);
+}
+
+test('random interleavings never leave a run illegal or stuck, run it twice at once, or lose its end', async () => {
+  const runs = Number(process.env.PROPERTY_RUNS ?? 40);
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.array(operation, { minLength: 1, maxLength: 5 }), { minLength: 5, maxLength: 40 }),
+      async (groups) => {
+        await test_.engine.db.pool.query('TRUNCATE runs, worker_connections CASCADE');
+        const world: World = { runs: [], assignments: [], connections: [] };
+        for (let n = 0; n < 3; n += 1) world.connections.push(await test_.newConnection());
+        world.runs.push(await test_.newRun(), await test_.newRun());
+        for (const group of groups) {
+          await Promise.all(group.map((op) => perform(world, op)));
+          await checkInvariants();
+        }
+        await letTimePass();
+        await checkInvariants();
+      },
+    ),
+    { numRuns: runs, interruptAfterTimeLimit: 240_000, markInterruptAsFailure: false },
+  );
+}, 300_000);

@@ -1,0 +1,94 @@
+/** Test support: an engine on a fresh database, a team, and workers that exist only as rows. */
+import { randomUUIDv7 } from 'node:crypto';
+import pino from 'pino';
+import { createTestDatabase, type TestDatabase } from '../store/test-database.ts';
+import { type Assignment, assignNext } from './assign.ts';
+import { createRun, type NewRun } from './create.ts';
+import { defaultTiming, type Engine, type EngineTiming } from './engine.ts';
+import { openNotices } from './notices.ts';
+
+export interface TestEngine {
+  readonly engine: Engine;
+  readonly database: TestDatabase;
+  readonly teamId: string;
+  /** Creates a run and returns its id. */
+  newRun(overrides?: Partial<NewRun>): Promise<string>;
+  /** A connected worker of the hosted pool. */
+  newConnection(): Promise<string>;
+  /** Assigns the next run to a connection; null where nothing waits. */
+  assign(connectionId: string): Promise<Assignment | null>;
+  close(): Promise<void>;
+}
+
+/** Adds a team to the database. */
+export async function insertTeam(database: TestDatabase, limit = 100): Promise<string> {
+  const id = randomUUIDv7();
+  await database.db.pool.query('INSERT INTO teams (id, uid, name, max_concurrent_executions) VALUES ($1, $2, $3, $4)', [
+    id,
+    id.replaceAll('-', '').slice(0, 22),
+    'Team',
+    limit,
+  ]);
+  return id;
+}
+
+/** Opens the engine; its clock is the database's, so tests move deadlines, not time. */
+export async function openTestEngine(
+  options: { limit?: number; timing?: Partial<EngineTiming> } = {},
+): Promise<TestEngine> {
+  const database = await createTestDatabase();
+  const { db } = database;
+  const engine: Engine = {
+    db,
+    log: pino({ level: 'silent' }),
+    notices: await openNotices(db),
+    timing: { ...defaultTiming, retryDelaysMs: [0, 0, 0], ...options.timing },
+    secrets: [],
+    random: () => 0.5,
+  };
+  const teamId = await insertTeam(database, options.limit);
+  return {
+    engine,
+    database,
+    teamId,
+    newRun: async (overrides = {}) => {
+      const id = randomUUIDv7();
+      const actor = { kind: 'user', uid: 'tester' } as const;
+      const run: NewRun = {
+        id,
+        teamId,
+        title: 'A test',
+        prompt: 'Do it.',
+        config: {},
+        modelId: 'runbook',
+        harness: 'oz',
+        source: 'API',
+        creator: actor,
+        executor: actor,
+        ancestorIds: [],
+        metadata: {},
+        attachments: [],
+        ...overrides,
+      };
+      await createRun(engine, run);
+      return id;
+    },
+    newConnection: async () => {
+      const id = randomUUIDv7();
+      await db.pool.query('INSERT INTO worker_connections (id, service_instance_id, worker_id) VALUES ($1, $2, $3)', [
+        id,
+        randomUUIDv7(),
+        `runyard-${id}`,
+      ]);
+      return id;
+    },
+    assign: async (connectionId) => {
+      for (;;) {
+        const slot = { connectionId, workerId: `runyard-${connectionId}`, workerInstance: 'i', pool: '', teamId: null };
+        const assignment = await assignNext(engine, slot);
+        if (assignment !== 'contended') return assignment === 'nothing' ? null : assignment;
+      }
+    },
+    close: () => database.drop(),
+  };
+}
