@@ -26,8 +26,8 @@ export async function openFolderBlobs(folder: string): Promise<BlobStore> {
     return path.join(objects, fan, key.replaceAll('/', '+'));
   };
   return {
-    put: (key, body, { maxBytes }) => put(incoming, fileOf(key), body, maxBytes),
-    get: (key, range) => get(fileOf(key), range),
+    put: async (key, body, { maxBytes }) => await put(incoming, fileOf(key), body, maxBytes),
+    get: async (key, range) => await get(fileOf(key), range),
     stat: async (key) => {
       const found = await absentAsUndefined(stat(fileOf(key)));
       return found && { sizeBytes: found.size };

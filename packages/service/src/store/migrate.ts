@@ -40,12 +40,20 @@ export async function readMigrations(folder = migrationsFolder): Promise<Migrati
   return migrations;
 }
 
+export interface MigrateOptions {
+  /** Default: the service's own. */
+  readonly folder?: string;
+  /** The last migration to apply. Default: all. */
+  readonly upTo?: number;
+}
+
 /**
  * Brings the database to the state of the code and returns the names of what it applied. Throws, having changed nothing,
  * where an applied migration was changed since, or where the database is newer than the code.
  */
-export async function migrateDatabase(db: Database, folder = migrationsFolder): Promise<string[]> {
-  const migrations = await readMigrations(folder);
+export async function migrateDatabase(db: Database, options: MigrateOptions = {}): Promise<string[]> {
+  const { folder = migrationsFolder, upTo = Number.POSITIVE_INFINITY } = options;
+  const migrations = (await readMigrations(folder)).filter(({ version }) => version <= upTo);
   return await db.onOwnConnection(async (client) => {
     const applied: string[] = [];
     for (;;) {
@@ -95,6 +103,14 @@ export async function readApplied(client: pg.ClientBase): Promise<AppliedMigrati
     'SELECT version, name, checksum FROM schema_migrations ORDER BY version',
   );
   return rows;
+}
+
+/** Empty where the database was never migrated. */
+export async function readAppliedIfAny(client: pg.ClientBase): Promise<AppliedMigration[]> {
+  const { rows } = await client.query<{ there: boolean }>(
+    "SELECT to_regclass('schema_migrations') IS NOT NULL AS there",
+  );
+  return rows[0]?.there ? await readApplied(client) : [];
 }
 
 function nextToApply(applied: readonly AppliedMigration[], migrations: readonly Migration[]): Migration | undefined {

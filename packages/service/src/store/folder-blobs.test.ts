@@ -1,0 +1,189 @@
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Readable } from 'node:stream';
+import { buffer, text } from 'node:stream/consumers';
+import fc from 'fast-check';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { BlobStore } from './blobs.ts';
+import { openFolderBlobs } from './folder-blobs.ts';
+
+let folder: string;
+let blobs: BlobStore;
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'runyard-blobs-'));
+  blobs = await openFolderBlobs(folder);
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+const limits = { maxBytes: 1000 };
+const incoming = () => readdir(path.join(folder, 'incoming'));
+const read = async (key: string, range?: { start: number; end: number }) => {
+  const blob = await blobs.get(key, range);
+  return blob && { sizeBytes: blob.sizeBytes, text: await text(blob.stream) };
+};
+
+test('a blob comes back as it was put, with its size and SHA-256', async () => {
+  const sha256 = createHash('sha256').update('hello').digest();
+  expect(await blobs.put('artifacts/1', Readable.from([Buffer.from('hel'), Buffer.from('lo')]), limits)).toEqual({
+    outcome: 'stored',
+    sizeBytes: 5,
+    sha256,
+  });
+  expect(await read('artifacts/1')).toEqual({ sizeBytes: 5, text: 'hello' });
+  expect(await blobs.stat('artifacts/1')).toEqual({ sizeBytes: 5 });
+});
+
+test('an empty blob is a blob', async () => {
+  await blobs.put('empty', Readable.from([]), limits);
+  expect(await read('empty')).toEqual({ sizeBytes: 0, text: '' });
+});
+
+test('what is not there is undefined, and deleting it does nothing', async () => {
+  expect(await blobs.get('none')).toBeUndefined();
+  expect(await blobs.stat('none')).toBeUndefined();
+  await blobs.delete('none');
+});
+
+test('a range is counted like an HTTP range, and one beyond the end is empty', async () => {
+  await blobs.put('r', Readable.from([Buffer.from('0123456789')]), limits);
+  expect(await read('r', { start: 2, end: 4 })).toEqual({ sizeBytes: 10, text: '234' });
+  expect(await read('r', { start: 8, end: 100 })).toEqual({ sizeBytes: 10, text: '89' });
+  expect(await read('r', { start: 10, end: 20 })).toEqual({ sizeBytes: 10, text: '' });
+});
+
+test('a body over the limit stores nothing, is not read on, and leaves the blob before it', async () => {
+  await blobs.put('k', Readable.from([Buffer.from('before')]), limits);
+  let chunks = 0;
+  const endless = (async function* () {
+    for (;;) {
+      chunks += 1;
+      yield Buffer.alloc(400);
+    }
+  })();
+  expect(await blobs.put('k', endless, limits)).toEqual({ outcome: 'too_large' });
+  expect(chunks).toBe(3);
+  expect(await read('k')).toEqual({ sizeBytes: 6, text: 'before' });
+  expect(await incoming()).toEqual([]);
+});
+
+test('a body of exactly the limit is stored', async () => {
+  expect(await blobs.put('k', Readable.from([Buffer.alloc(1000)]), limits)).toMatchObject({
+    outcome: 'stored',
+    sizeBytes: 1000,
+  });
+});
+
+test('a body that breaks off throws, and leaves the blob before it', async () => {
+  await blobs.put('k', Readable.from([Buffer.from('before')]), limits);
+  const broken = (async function* () {
+    yield Buffer.from('half');
+    throw new Error('connection lost');
+  })();
+  await expect(blobs.put('k', broken, limits)).rejects.toThrow('connection lost');
+  expect(await read('k')).toEqual({ sizeBytes: 6, text: 'before' });
+  expect(await incoming()).toEqual([]);
+});
+
+test('a reader keeps the blob that it opened while it is replaced or deleted', async () => {
+  const body = Buffer.alloc(300_000, 'a');
+  await blobs.put('k', Readable.from([body]), { maxBytes: 1e6 });
+  const blob = await blobs.get('k');
+  await blobs.put('k', Readable.from([Buffer.from('new')]), limits);
+  await blobs.delete('k');
+  expect(blob && (await buffer(blob.stream)).equals(body)).toBe(true);
+});
+
+test('of concurrent puts of one key one wins whole', async () => {
+  await Promise.all(
+    Array.from('abcdefgh', (letter) =>
+      blobs.put('k', Readable.from([Buffer.alloc(500, letter), Buffer.alloc(500, letter)]), limits),
+    ),
+  );
+  expect((await read('k'))?.text).toMatch(/^(.)\1{999}$/);
+});
+
+test('the listing has every key and size', async () => {
+  for (const key of ['a', 'b/c.txt', 'b/d/e-1_2']) await blobs.put(key, Readable.from([Buffer.from(key)]), limits);
+  const found: { key: string; sizeBytes: number }[] = [];
+  for await (const blob of blobs.list()) found.push(blob);
+  expect(found.sort((one, other) => one.key.localeCompare(other.key))).toEqual([
+    { key: 'a', sizeBytes: 1 },
+    { key: 'b/c.txt', sizeBytes: 7 },
+    { key: 'b/d/e-1_2', sizeBytes: 9 },
+  ]);
+});
+
+test.each([
+  '',
+  '.',
+  '..',
+  'a/../b',
+  '../a',
+  '/a',
+  'a/',
+  'a//b',
+  'a/.hidden',
+  'a\0b',
+  'a\\b',
+  'a+b',
+  'ä',
+  'a b',
+  'x'.repeat(201),
+])('the key %j is refused', async (key) => {
+  await expect(blobs.put(key, Readable.from([]), limits)).rejects.toThrow(RangeError);
+  await expect(blobs.get(key)).rejects.toThrow(RangeError);
+  await expect(blobs.stat(key)).rejects.toThrow(RangeError);
+  await expect(blobs.delete(key)).rejects.toThrow(RangeError);
+});
+
+test('no key reaches a file outside of the folder', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.string({ unit: fc.constantFrom('.', '/', 'a', '\\', '\0', '+'), maxLength: 12 }),
+      async (key) => {
+        await blobs.put(key, Readable.from([]), limits).catch(() => undefined);
+        const beside = await readdir(path.dirname(folder));
+        return beside.includes(path.basename(folder)) && (await readdir(folder)).length === 2;
+      },
+    ),
+    { numRuns: 100 },
+  );
+  for await (const { key } of blobs.list()) expect(await blobs.stat(key)).toBeDefined();
+});
+
+test('files are for their owner only', async () => {
+  await blobs.put('k', Readable.from([]), limits);
+  const [fan = ''] = await readdir(path.join(folder, 'objects'));
+  expect((await stat(path.join(folder, 'objects', fan, 'k'))).mode & 0o777).toBe(0o600);
+});
+
+test('opening sweeps uploads of dead processes, not those of living ones', async () => {
+  const program = `
+    import { openFolderBlobs } from ${JSON.stringify(path.join(import.meta.dirname, 'folder-blobs.ts'))};
+    const blobs = await openFolderBlobs(process.env.FOLDER);
+    await blobs.put('k', (async function* () { yield Buffer.from('half'); console.log('in the middle'); await new Promise((resolve) => setTimeout(resolve, 60000)); })(), { maxBytes: 100 });`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
+    env: { ...process.env, FOLDER: folder },
+  });
+  await once(child.stdout, 'data');
+  await openFolderBlobs(folder);
+  expect(await incoming()).toHaveLength(1);
+  child.kill('SIGKILL');
+  await once(child, 'close');
+  await openFolderBlobs(folder);
+  expect(await incoming()).toEqual([]);
+  expect(await blobs.stat('k')).toBeUndefined();
+});
+
+test('opening sweeps uploads from other containers after a day', async () => {
+  const [fresh, old] = ['1.1.1.aa', '1.1.1.bb'];
+  for (const name of [fresh, old]) await writeFile(path.join(folder, 'incoming', name), '');
+  const twoDaysAgo = new Date(Date.now() - 48 * 3600 * 1000);
+  await utimes(path.join(folder, 'incoming', old), twoDaysAgo, twoDaysAgo);
+  await openFolderBlobs(folder);
+  expect(await incoming()).toEqual([fresh]);
+});
