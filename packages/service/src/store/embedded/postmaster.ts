@@ -145,13 +145,17 @@ async function firstAnswer(socketFolder: string, exited: Promise<string>, lastLi
   }
 }
 
+/** The rest is routine, or is told to a client as well. */
+const noteworthy =
+  /^PANIC|terminated by signal|not properly shut down|No space left|Out of memory|corrupt|invalid page/i;
+
 function forwardLog(child: ChildProcess, log: StoreLog): () => string {
   const last: string[] = [];
   if (child.stderr === null) return () => '';
   createInterface({ input: child.stderr }).on('line', (line) => {
     last.push(line);
     if (last.length > 20) last.shift();
-    if (/^(FATAL|PANIC):/.test(line)) log.warn({ postgres: line }, 'database');
+    if (noteworthy.test(line)) log.warn({ postgres: line }, 'database');
     else log.debug({ postgres: line }, 'database');
   });
   const { stderr } = child;

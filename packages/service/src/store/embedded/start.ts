@@ -35,7 +35,8 @@ export interface EmbeddedOptions {
 }
 
 /** A server that died this often within a minute is not started again. */
-const maxRestartsPerMinute = 5;
+const maxRestartsPerMinute = 10;
+const restartPatienceMs = 30_000;
 
 /**
  * Starts the server and resolves when it answers. It lives as long as this process: it is stopped by `stop`, or by its
@@ -105,15 +106,22 @@ function keepRunning(first: Postmaster, startAgain: () => Promise<Postmaster>, l
       return undefined;
     }
     log.error({ reason }, 'the embedded PostgreSQL ended; starting it again');
-    try {
-      const postmaster = await startAgain();
-      watch(postmaster);
-      return postmaster;
-    } catch (error) {
-      // Its last backends may still be ending: PostgreSQL refuses while their shared memory is in use.
-      await delay(200);
-      return stopping ? undefined : restart(String(error));
+    const giveUp = Date.now() + restartPatienceMs;
+    while (!stopping) {
+      try {
+        const postmaster = await startAgain();
+        watch(postmaster);
+        return postmaster;
+      } catch (error) {
+        // Backends of the dead server need a moment to end: PostgreSQL does not start while they hold its shared memory.
+        if (Date.now() > giveUp) {
+          log.error({ error: String(error) }, 'the embedded PostgreSQL does not start again');
+          return undefined;
+        }
+        await delay(100);
+      }
     }
+    return undefined;
   };
   watch(first);
   return async () => {

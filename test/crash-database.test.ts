@@ -1,0 +1,202 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import pg from 'pg';
+import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { findEmbeddedPostgres } from '../packages/service/src/store/embedded/start.ts';
+
+const rounds = 10;
+/** The goal is 2 s, with a machine of one's own. */
+const maxStartMs = 5_000;
+const program = path.join(import.meta.dirname, 'support/writing-service.ts');
+
+let folder: string;
+let acknowledged: Set<string>;
+let services: WritingService[];
+const measured = new Map<string, number[]>();
+
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'runyard-crash-'));
+  acknowledged = new Set();
+  services = [];
+});
+afterEach(async () => {
+  for (const service of services) service.child.kill('SIGKILL');
+  await vi.waitFor(() => expect(processesIn(folder)).toEqual([]), { timeout: 20_000 });
+  rmSync(folder, { recursive: true, force: true });
+});
+afterAll(() => {
+  for (const [what, times] of measured) {
+    const sorted = times.toSorted((a, b) => a - b);
+    console.log(`${what}: median ${sorted[sorted.length >> 1]} ms, max ${sorted.at(-1)} ms, ${times.length} times`);
+  }
+});
+
+interface WritingService {
+  readonly child: ChildProcess;
+  /** From the start of its process, Node's own start included. */
+  readonly startMs: number;
+}
+
+/** Resolves when the database answered it. */
+async function startService(): Promise<WritingService> {
+  const startedAt = performance.now();
+  const child = spawn(process.execPath, [program, folder], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const service = { child, startMs: 0 };
+  services.push(service);
+  const ready = Promise.withResolvers<void>();
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    const [kind, value = ''] = line.split(' ');
+    if (kind === 'ready') ready.resolve();
+    else acknowledged.add(value);
+  });
+  child.once('exit', () => ready.reject(new Error('the service ended before its database answered')));
+  await ready.promise;
+  service.startMs = Math.round(performance.now() - startedAt);
+  return service;
+}
+
+function note(what: string, ms: number): void {
+  measured.set(what, [...(measured.get(what) ?? []), ms]);
+  expect(ms).toBeLessThan(maxStartMs);
+}
+
+async function moreRows(count: number): Promise<void> {
+  const goal = acknowledged.size + count;
+  await vi.waitFor(() => expect(acknowledged.size).toBeGreaterThanOrEqual(goal), { timeout: 20_000, interval: 5 });
+}
+
+async function kill9(child: ChildProcess): Promise<void> {
+  const closed = once(child, 'close');
+  child.kill('SIGKILL');
+  await closed;
+}
+
+/** Ids of the processes that work in the folder's cluster: PostgreSQL's, and its guard. */
+function processesIn(place: string, named = ''): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => {
+      try {
+        return (
+          readlinkSync(`/proc/${pid}/cwd`).startsWith(`${place}/`) &&
+          readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(named)
+        );
+      } catch {
+        return false;
+      }
+    })
+    .map(Number);
+}
+
+const postmaster = () => Number(readFileSync(path.join(folder, 'cluster/postmaster.pid'), 'utf8').split('\n')[0]);
+
+async function expectNothingLost(): Promise<void> {
+  const known = [...acknowledged];
+  const found = await findEmbeddedPostgres(folder);
+  const client = new pg.Client(found?.connection);
+  await client.connect();
+  const { rows } = await client.query<{ id: string }>('SELECT id FROM acknowledged');
+  await client.end();
+  const stored = new Set(rows.map(({ id }) => id));
+  expect(known.filter((id) => !stored.has(id))).toEqual([]);
+}
+
+describe('kill -9 in the middle of writes', () => {
+  test('of the service: no acknowledged row is lost, its database stops, the next start is quick', {
+    timeout: 120_000,
+  }, async () => {
+    note('first start on a fresh folder', (await startService()).startMs);
+    for (let round = 1; round <= rounds; round += 1) {
+      await moreRows(100);
+      const [service] = services.splice(0);
+      await kill9(service!.child);
+      // Every other start comes while the old database is still stopping.
+      if (round % 2 === 0) {
+        await vi.waitFor(() => expect(processesIn(folder)).toEqual([]), { timeout: 5_000, interval: 5 });
+        note('start after kill -9 of the service, its database gone', (await startService()).startMs);
+      } else {
+        note('start right after kill -9 of the service', (await startService()).startMs);
+      }
+      await expectNothingLost();
+    }
+  });
+
+  test('of the guard: it is replaced, and the database still stops with its service', {
+    timeout: 120_000,
+  }, async () => {
+    for (let round = 1; round <= rounds; round += 1) {
+      const service = await startService();
+      await moreRows(50);
+      const [guard] = processesIn(folder, 'runyard-guard');
+      process.kill(guard!, 'SIGKILL');
+      await vi.waitFor(() => {
+        const [next] = processesIn(folder, 'runyard-guard');
+        expect(next).toBeDefined();
+        expect(next).not.toBe(guard);
+      });
+      await moreRows(50);
+      await expectNothingLost();
+      await kill9(service.child);
+      await vi.waitFor(() => expect(processesIn(folder)).toEqual([]), { timeout: 5_000 });
+    }
+  });
+
+  test('of service and guard together: the next start stops the database that they left and loses nothing', {
+    timeout: 120_000,
+  }, async () => {
+    await startService();
+    for (let round = 1; round <= rounds; round += 1) {
+      await moreRows(100);
+      const [service] = services.splice(0);
+      const leftover = postmaster();
+      process.kill(processesIn(folder, 'runyard-guard')[0]!, 'SIGKILL');
+      await kill9(service!.child);
+      note('start after kill -9 of service and guard', (await startService()).startMs);
+      expect(postmaster()).not.toBe(leftover);
+      expect(processesIn(folder)).not.toContain(leftover);
+      await expectNothingLost();
+    }
+  });
+
+  test('of the postmaster: the service starts it again and goes on writing', { timeout: 120_000 }, async () => {
+    await startService();
+    for (let round = 1; round <= rounds; round += 1) {
+      await moreRows(100);
+      const killed = postmaster();
+      process.kill(killed, 'SIGKILL');
+      const killedAt = performance.now();
+      await vi.waitFor(() => expect(postmaster()).not.toBe(killed), { timeout: 10_000, interval: 5 });
+      await moreRows(1);
+      note('kill -9 of the postmaster until the next acknowledged row', Math.round(performance.now() - killedAt));
+      await expectNothingLost();
+    }
+  });
+
+  test('of everything at once: the next start replays the log', { timeout: 120_000 }, async () => {
+    await startService();
+    for (let round = 1; round <= rounds; round += 1) {
+      await moreRows(100);
+      const [service] = services.splice(0);
+      const all = processesIn(folder);
+      const killed = kill9(service!.child);
+      for (const pid of all) process.kill(pid, 'SIGKILL');
+      await killed;
+      note('start after kill -9 of everything', (await startService()).startMs);
+      await expectNothingLost();
+    }
+  });
+});
+
+test('a service that ends properly leaves no process and no socket folder', async () => {
+  const { child } = await startService();
+  const found = await findEmbeddedPostgres(folder);
+  child.stdin?.end();
+  expect(await once(child, 'close')).toEqual([0, null]);
+  expect(processesIn(folder)).toEqual([]);
+  expect(() => readdirSync(found!.connection.host)).toThrow(/ENOENT/);
+  expect(await findEmbeddedPostgres(folder)).toBeUndefined();
+});
