@@ -9,8 +9,13 @@ export type FakeEnd = 'complete' | 'client_gone' | 'cut';
 /** Resolves when the buffers have room again, or the connection is gone. */
 function room(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
-    response.once('drain', resolve);
-    response.once('close', resolve);
+    const go = (): void => {
+      response.off('drain', go);
+      response.off('close', go);
+      resolve();
+    };
+    response.on('drain', go);
+    response.on('close', go);
   });
 }
 
@@ -41,7 +46,8 @@ export async function sendStream(
     if (misbehaviour !== undefined && 'afterPieces' in misbehaviour && misbehaviour.afterPieces === index) {
       switch (misbehaviour.kind) {
         case 'cut':
-          response.socket?.destroy();
+          // After what was written, before the end mark of the body.
+          response.socket?.destroySoon();
           return;
         case 'hold':
           response.flushHeaders();

@@ -30,7 +30,7 @@ export interface FakeTurn {
 /**
  * What can go wrong, each seen at a real provider. `afterPieces` counts events on the wire.
  * - `status`: an error answer in the provider's format (429 with `retryAfterSeconds`, 500, 529 …)
- * - `cut`: the socket is destroyed in the middle of the stream
+ * - `cut`: the connection is closed in the middle of the stream
  * - `slow`: a pause before every event
  * - `hold`: nothing more is sent until `release()` is called
  * - `garbage`: bytes that are no events, between good ones

@@ -1,0 +1,132 @@
+import type { Repository } from '@runyard/contract/environments';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { runTokenOf } from './credentials.ts';
+import type { GatewayLog } from './gateway.ts';
+import { codeHostUrl, type GitRequest, gitGatewayPath, gitRequestOf } from './git-path.ts';
+import { type CodeHostAnswer, openCodeHost } from './git-upstream.ts';
+import type { RunTokenHolder } from './model-usage.ts';
+import { passOn } from './pass-on.ts';
+
+/** A credential of the code host, sent as basic authentication. */
+export interface CodeHostCredential {
+  /** `x-access-token` for GitHub, `oauth2` for GitLab. */
+  readonly username: string;
+  readonly password: string;
+}
+
+export interface GitGatewayDeps {
+  /** RUNYARD_CODE_HOST_URL. */
+  readonly codeHostUrl: string;
+  authenticateRunToken(token: string): Promise<RunTokenHolder | null>;
+  /** Repositories of the environment of this execution's run. */
+  repositoriesOf(executionId: string): Promise<readonly Repository[]>;
+  /** Of this team; undefined: public repositories only. */
+  codeHostCredential(teamId: string): Promise<CodeHostCredential | undefined>;
+  readonly log: GatewayLog;
+  /** Largest request: a push. Default: 2 GB. */
+  readonly maxBodyBytes?: number;
+}
+
+/** git shows a text body of an error as `remote: …`. */
+const tell = (reply: FastifyReply, status: number, message: string): FastifyReply =>
+  reply.code(status).header('content-type', 'text/plain; charset=utf-8').send(`${message}\n`);
+
+const answerHeaders = ['content-type', 'content-length', 'content-encoding', 'cache-control', 'expires', 'pragma'];
+
+/**
+ * Registers the git gateway: `/api/v1/gateway/git/{owner}/{repo}.git/…`, smart HTTP in both directions, for the repositories
+ * of the run's environment. The run token is the bearer key or the password; the code host's credential stays here.
+ */
+export async function registerGitGateway(app: FastifyInstance, deps: GitGatewayDeps): Promise<void> {
+  const codeHost = openCodeHost();
+  app.addHook('onClose', async () => codeHost.close());
+  await app.register(async (scope) => {
+    scope.removeAllContentTypeParsers();
+    // Packs are streamed: no body is read here.
+    scope.addContentTypeParser('*', (_request, _payload, done) => done(null));
+    const schema: object = { hide: true };
+    scope.route({ method: ['GET', 'POST'], url: `${gitGatewayPath}/*`, logLevel: 'silent', schema, handler });
+  });
+
+  async function handler(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const token = runTokenOf(request.headers, undefined);
+    const holder = token === undefined ? null : await deps.authenticateRunToken(token);
+    if (holder === null) {
+      reply.header('www-authenticate', 'Basic realm="runyard", charset="UTF-8"');
+      return tell(reply, 401, 'A valid run token is needed.');
+    }
+    const [path = '', query = ''] = (request.raw.url ?? '').split('?');
+    const wanted = gitRequestOf(request.method, path, new URLSearchParams(query));
+    if (wanted === undefined) return tell(reply, 404, 'The gateway speaks smart HTTP only: clone, fetch and push.');
+    const { owner, repo } = wanted.repository;
+    const allowed = await deps.repositoriesOf(holder.executionId);
+    if (!allowed.some((each) => each.owner === owner && each.repo === repo)) {
+      return tell(reply, 403, `${owner}/${repo} is not a repository of this run's environment.`);
+    }
+    const credential = await deps.codeHostCredential(holder.teamId);
+    const ownHeaders = Object.entries(reply.getHeaders()).map(([name, value]) => [name, String(value)] as const);
+    reply.hijack();
+    const gone = new AbortController();
+    reply.raw.once('close', () => gone.abort());
+    const base = codeHostUrl(deps.codeHostUrl, wanted.repository);
+    const limit = deps.maxBodyBytes ?? 2 * 1024 ** 3;
+    const answer = await codeHost.send({
+      base,
+      wanted,
+      request: request.raw,
+      limit,
+      signal: gone.signal,
+      ...(credential && { credential }),
+    });
+    const fault = faultOf(answer, wanted, credential !== undefined);
+    if (fault !== undefined) {
+      if (answer.kind === 'answer') answer.response.destroy();
+      deps.log.warn(
+        { run_id: holder.runId, repository: `${owner}/${repo}`, status: fault.status, fault: fault.message },
+        'git request failed',
+      );
+      if (!reply.raw.headersSent && !reply.raw.destroyed) {
+        // The rest of a push that nobody reads would block the connection for the next request.
+        reply.raw
+          .writeHead(fault.status, { 'content-type': 'text/plain; charset=utf-8', connection: 'close' })
+          .end(`${fault.message}\n`);
+      }
+      return reply;
+    }
+    if (answer.kind !== 'answer') return reply;
+    const { response } = answer;
+    const headers: Record<string, string> = Object.fromEntries(ownHeaders);
+    for (const name of answerHeaders) {
+      const value = response.headers[name];
+      if (typeof value === 'string') headers[name] = value;
+    }
+    reply.raw.writeHead(response.statusCode ?? 502, headers);
+    const how = await passOn(response, response, reply.raw, codeHost.silenceMs, () => {});
+    deps.log.info(
+      { run_id: holder.runId, repository: `${owner}/${repo}`, service: wanted.service, step: wanted.step, how },
+      'git request',
+    );
+    return reply;
+  }
+}
+
+/** What of the code host's answers is not passed on; a sentence for the agent instead. */
+function faultOf(
+  answer: CodeHostAnswer,
+  wanted: GitRequest,
+  credential: boolean,
+): { status: number; message: string } | undefined {
+  const name = `${wanted.repository.owner}/${wanted.repository.repo}`;
+  if (answer.kind === 'failed') return { status: answer.status, message: `The code host ${answer.message}.` };
+  const status = answer.response.statusCode ?? 502;
+  if (status === 200 || status === 304) return undefined;
+  if (status === 401 || status === 403) {
+    // A 401 that is passed on makes git ask for a password that nobody in the sandbox has.
+    const why = credential ? 'refused the credential of the team' : 'wants a credential, and none is configured';
+    return { status: 403, message: `The code host ${why}: ${name} cannot be read or written.` };
+  }
+  if (status === 404) return { status: 404, message: `The code host has no repository ${name}, or hides it.` };
+  if (status >= 300 && status < 400)
+    return { status: 502, message: `The code host moved ${name} to an address that is not followed.` };
+  return { status: status >= 500 ? 502 : status, message: `The code host answered ${status} for ${name}.` };
+}

@@ -1,0 +1,267 @@
+import type { AgentModel } from '@runyard/contract/agent-protocol';
+import type { ListModelsResponse, Model } from '@runyard/contract/models';
+import { catalogue } from './catalogue.ts';
+import { closest } from './closest.ts';
+import { fetchLocalModels, type LocalModels } from './local-models.ts';
+import { type Price, priceAt } from './price.ts';
+import { type ModelSettings, type ProviderName, providerKinds, type Upstream, upstreamsOf } from './providers.ts';
+
+/** The built-in model that needs no provider: it runs the `sh` blocks of the prompt. */
+export const runbookId = 'runbook';
+
+/** A model that runs can be created with. `agentModel` is what `AgentTask.harness.model` holds; absent for `runbook`. */
+export interface ResolvedModel {
+  readonly id: string;
+  readonly agentModel?: AgentModel;
+}
+
+/** `message` is a sentence for the caller that says what to do; the answer is 400 `invalid_request`. */
+export type ModelResolution =
+  | { readonly ok: true; readonly model: ResolvedModel }
+  | {
+      readonly ok: false;
+      readonly reason: 'unknown' | 'not_configured';
+      readonly message: string;
+      readonly suggestions: string[];
+    };
+
+/** Where the gateway sends the requests of a model. */
+export interface ModelTarget {
+  readonly id: string;
+  readonly provider: ProviderName;
+  readonly providerModel: string;
+  readonly upstream: Upstream;
+  /** Absent: not known. */
+  readonly price: Price | undefined;
+}
+
+export interface Models {
+  list(): ListModelsResponse;
+  /** The model of a run; `undefined`, an empty text and `auto` give the default. */
+  resolve(modelId: string | undefined): ModelResolution;
+  /** For the gateway; undefined where the model needs no provider or its provider is not configured (any more). */
+  target(modelId: string): ModelTarget | undefined;
+  /** What `RUNYARD_MODEL_BASE_URL` last said of its models; undefined where it is not set. For `doctor`. */
+  localState(): LocalModels | undefined;
+}
+
+export type OpenModelsResult = { ok: true; models: Models } | { ok: false; problems: string[] };
+
+interface ModelsLog {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+}
+
+export interface OpenModelsOptions {
+  readonly log?: ModelsLog;
+  readonly now?: () => Date;
+  readonly fetchLocal?: (upstream: Upstream) => Promise<LocalModels>;
+}
+
+interface Offer {
+  readonly id: string;
+  readonly provider: ProviderName;
+  readonly providerModel: string;
+  readonly displayName: string;
+  readonly visionSupported: boolean;
+  readonly prices: readonly Price[];
+  readonly aliases: readonly string[];
+}
+
+/** A list from the local endpoint is as good as new for so long; after a failure it is asked again sooner. */
+const freshMs = 60_000;
+const retryMs = 10_000;
+
+const fromCatalogue: readonly Offer[] = catalogue.map((model) => ({
+  ...model,
+  id: `${model.provider}/${model.providerModel}`,
+  aliases: model.aliases ?? [],
+}));
+
+function split(id: string): { provider: ProviderName; providerModel: string } | undefined {
+  const slash = id.indexOf('/');
+  const provider = id.slice(0, slash);
+  const providerModel = id.slice(slash + 1);
+  if (slash < 0 || providerModel === '' || !Object.hasOwn(providerKinds, provider)) return undefined;
+  return { provider: provider as ProviderName, providerModel };
+}
+
+/** A model that only its name is known of. */
+function plain(provider: ProviderName, providerModel: string): Offer {
+  // Nobody says whether such a model sees; the agent may try, and the provider refuses.
+  const visionSupported = provider !== 'local';
+  const id = `${provider}/${providerModel}`;
+  return { id, provider, providerModel, displayName: providerModel, visionSupported, prices: [], aliases: [] };
+}
+
+/**
+ * Opens the catalogue for `settings`. Waits for the local endpoint at most 3 s; where it is down the service starts all
+ * the same and asks again later. Problems name the setting and the reason.
+ */
+export async function openModels(settings: ModelSettings, options: OpenModelsOptions = {}): Promise<OpenModelsResult> {
+  const { log, now = () => new Date(), fetchLocal = fetchLocalModels } = options;
+  const upstreams = upstreamsOf(settings);
+  const problems: string[] = [];
+  const extra: Offer[] = [];
+  for (const id of settings.RUNYARD_MODELS) {
+    const parts = split(id);
+    if (parts === undefined) {
+      problems.push(`RUNYARD_MODELS: ${JSON.stringify(id)} must begin with anthropic/, openai/, google/ or local/`);
+    } else if (!fromCatalogue.some((offer) => offer.id === id)) {
+      extra.push(plain(parts.provider, parts.providerModel));
+    }
+  }
+
+  let local: LocalModels | undefined;
+  let askedAt = 0;
+  let asking: Promise<void> | undefined;
+  const askLocal = async (upstream: Upstream): Promise<void> => {
+    const before = local?.ok;
+    const answer = await fetchLocal(upstream);
+    askedAt = now().getTime();
+    // A list that was good stays in use while the endpoint is down: runs fail with its own error then, which says more.
+    if (answer.ok || local?.ok !== true) local = answer;
+    if (!answer.ok && before !== false)
+      log?.warn({ reason: answer.reason }, 'RUNYARD_MODEL_BASE_URL does not list its models');
+    if (answer.ok && before !== true)
+      log?.info({ models: answer.ids.length }, 'RUNYARD_MODEL_BASE_URL lists its models');
+  };
+  const refresh = (): void => {
+    const upstream = upstreams.local;
+    if (upstream === undefined || asking !== undefined) return;
+    if (now().getTime() - askedAt < (local?.ok ? freshMs : retryMs)) return;
+    asking = askLocal(upstream).finally(() => {
+      asking = undefined;
+    });
+  };
+
+  const offers = (): Offer[] => {
+    const known = new Map<string, Offer>();
+    for (const offer of [...fromCatalogue, ...extra]) known.set(offer.id, offer);
+    for (const id of local?.ok === true ? local.ids : []) {
+      if (!known.has(`local/${id}`)) known.set(`local/${id}`, plain('local', id));
+    }
+    return [...known.values()];
+  };
+  const usable = (offer: Offer): boolean => upstreams[offer.provider] !== undefined;
+
+  const find = (wanted: string): Offer | undefined => {
+    const all = offers();
+    const exact = all.find((offer) => offer.id === wanted);
+    if (exact !== undefined) return exact;
+    const named = all.filter((offer) =>
+      [offer.providerModel, ...offer.aliases].some((name) => name === wanted || `${offer.provider}/${name}` === wanted),
+    );
+    // A name that two providers have means the one that can be used.
+    const candidates = named.length > 1 ? named.filter(usable) : named;
+    if (candidates.length === 1) return candidates[0];
+    // As long as the endpoint has not said what it has, any of its names may be right.
+    const parts = split(wanted);
+    return parts?.provider === 'local' && local?.ok !== true ? plain('local', parts.providerModel) : undefined;
+  };
+
+  const resolveNamed = (wanted: string): ModelResolution => {
+    if (wanted === runbookId) return { ok: true, model: { id: runbookId } };
+    const offer = find(wanted);
+    if (offer === undefined) {
+      const suggestions = closest(
+        wanted,
+        [
+          ...offers()
+            .filter(usable)
+            .map(({ id }) => id),
+          runbookId,
+        ],
+        3,
+      );
+      const hint =
+        suggestions.length > 0
+          ? `; did you mean ${suggestions.join(', ')}?`
+          : '; GET /agent/models lists the known ones';
+      return {
+        ok: false,
+        reason: 'unknown',
+        message: `unknown model ${JSON.stringify(wanted.slice(0, 200))}${hint}`,
+        suggestions,
+      };
+    }
+    const kind = providerKinds[offer.provider];
+    if (!usable(offer)) {
+      const message = `model ${offer.id} is not configured: set ${kind.neededSetting} on the service`;
+      return { ok: false, reason: 'not_configured', message, suggestions: [] };
+    }
+    const agentModel: AgentModel = {
+      id: offer.id,
+      protocol: kind.protocol,
+      provider_model: offer.providerModel,
+      gateway_path: kind.gatewayPath,
+      vision_supported: offer.visionSupported,
+    };
+    return { ok: true, model: { id: offer.id, agentModel } };
+  };
+
+  if (upstreams.local !== undefined) await askLocal(upstreams.local);
+  const chosen = settings.RUNYARD_DEFAULT_MODEL;
+  if (chosen === 'auto') problems.push('RUNYARD_DEFAULT_MODEL: must name a model; "auto" means this setting itself');
+  else if (chosen !== undefined && problems.length === 0) {
+    const resolved = resolveNamed(chosen);
+    if (!resolved.ok) problems.push(`RUNYARD_DEFAULT_MODEL: ${resolved.message}`);
+  }
+  if (problems.length > 0) return { ok: false, problems };
+
+  const defaultId = (): string => {
+    if (chosen !== undefined) {
+      const resolved = resolveNamed(chosen);
+      return resolved.ok ? resolved.model.id : chosen;
+    }
+    return offers().find(usable)?.id ?? runbookId;
+  };
+
+  const listed = (offer: Offer): Model => {
+    const price = priceAt(offer.prices, now());
+    return {
+      id: offer.id,
+      display_name: offer.displayName,
+      provider: providerKinds[offer.provider].contractName,
+      vision_supported: offer.visionSupported,
+      ...(price && { cost: { input_usd_per_mtok: price.input, output_usd_per_mtok: price.output } }),
+      ...(!usable(offer) && { disable_reason: 'ADMIN_DISABLED' as const }),
+    };
+  };
+
+  const models: Models = {
+    list: () => {
+      refresh();
+      const runbook: Model = {
+        id: runbookId,
+        display_name: 'Runbook',
+        provider: 'UNKNOWN',
+        vision_supported: false,
+        description: 'No language model: runs the fenced sh blocks of the prompt one by one.',
+      };
+      const all = offers();
+      return {
+        default_model_id: defaultId(),
+        models: [...all.filter(usable).map(listed), runbook, ...all.filter((offer) => !usable(offer)).map(listed)],
+      };
+    },
+    resolve: (modelId) => {
+      refresh();
+      const wanted =
+        modelId === undefined || modelId.trim() === '' || modelId === 'auto' ? defaultId() : modelId.trim();
+      return resolveNamed(wanted);
+    },
+    target: (modelId) => {
+      const parts = split(modelId);
+      // A run keeps its model even where the catalogue or the endpoint has forgotten it meanwhile.
+      const offer =
+        offers().find((each) => each.id === modelId) ?? (parts && plain(parts.provider, parts.providerModel));
+      const upstream = offer && upstreams[offer.provider];
+      if (offer === undefined || upstream === undefined) return undefined;
+      const { id, provider, providerModel } = offer;
+      return { id, provider, providerModel, upstream, price: priceAt(offer.prices, now()) };
+    },
+    localState: () => local,
+  };
+  return { ok: true, models };
+}

@@ -1,0 +1,62 @@
+/** US dollars per million tokens. A member that is left out is not known, which is not the same as free. */
+export interface Rates {
+  readonly input: number;
+  readonly output: number;
+  readonly cacheRead?: number;
+  /** Short-lived cache: 5 minutes at Anthropic, 30 minutes at OpenAI. */
+  readonly cacheWrite?: number;
+  /** Long-lived cache: 1 hour at Anthropic, 12 hours at OpenAI. */
+  readonly cacheWriteLong?: number;
+}
+
+/** What a model costs from one day on. */
+export interface Price extends Rates {
+  /** First day, UTC, `YYYY-MM-DD`; absent: since ever. */
+  readonly from?: string;
+  /** Rates of the whole request where its prompt, cache included, has more tokens than `above`. */
+  readonly longPrompt?: Rates & { readonly above: number };
+}
+
+/** Tokens of one request; the four kinds exclude each other, `cacheWriteLong` is a part of `cacheWrite`. */
+export interface TokenCounts {
+  readonly input: number;
+  readonly output: number;
+  readonly cacheRead: number;
+  readonly cacheWrite: number;
+  readonly cacheWriteLong: number;
+}
+
+/** Cost of one request in US dollars, by kind of token. */
+export interface Cost {
+  readonly input: number;
+  readonly output: number;
+  readonly cacheRead: number;
+  readonly cacheWrite: number;
+}
+
+/** The price that holds at `at`; `prices` are in the order of their first days. */
+export function priceAt(prices: readonly Price[], at: Date): Price | undefined {
+  const day = at.toISOString().slice(0, 10);
+  return prices.findLast((price) => price.from === undefined || price.from <= day);
+}
+
+/** Cost of `tokens` at `price`; null where a kind of token was used whose price is not known. */
+export function costOf(tokens: TokenCounts, price: Price | undefined): Cost | null {
+  if (price === undefined) return null;
+  const prompt = tokens.input + tokens.cacheRead + tokens.cacheWrite;
+  const rates = price.longPrompt !== undefined && prompt > price.longPrompt.above ? price.longPrompt : price;
+  const part = (count: number, rate: number | undefined): number | null =>
+    count === 0 ? 0 : rate === undefined ? null : (count * rate) / 1_000_000;
+  const input = part(tokens.input, rates.input);
+  const output = part(tokens.output, rates.output);
+  const cacheRead = part(tokens.cacheRead, rates.cacheRead);
+  const short = part(tokens.cacheWrite - tokens.cacheWriteLong, rates.cacheWrite);
+  const long = part(tokens.cacheWriteLong, rates.cacheWriteLong);
+  if (input === null || output === null || cacheRead === null || short === null || long === null) return null;
+  return { input, output, cacheRead, cacheWrite: short + long };
+}
+
+/** Sum of the parts, US dollars. */
+export function totalOf(cost: Cost): number {
+  return cost.input + cost.output + cost.cacheRead + cost.cacheWrite;
+}

@@ -1,0 +1,112 @@
+import type { AgentModel } from '@runyard/contract/agent-protocol';
+import type { ModelProvider } from '@runyard/contract/models';
+import type { SettingName, Settings } from '@runyard/contract/settings';
+
+/** Part of a model id before the slash, and segment of the gateway's path. */
+export type ProviderName = 'anthropic' | 'openai' | 'google' | 'local';
+
+/** What does not depend on the settings. */
+export interface ProviderKind {
+  readonly name: ProviderName;
+  readonly contractName: ModelProvider;
+  /** Protocol that our own harness speaks; other harnesses may use another one that the gateway has for the provider. */
+  readonly protocol: AgentModel['protocol'];
+  /** Base URL of the provider's SDK, below the server root. */
+  readonly gatewayPath: string;
+  /** Settings that must be there for it to be usable, for error texts. */
+  readonly neededSetting: SettingName;
+  /** Setting that holds its credential, for error texts. */
+  readonly keySetting: SettingName;
+  readonly urlSetting: SettingName;
+}
+
+export const providerKinds: Readonly<Record<ProviderName, ProviderKind>> = Object.freeze({
+  anthropic: {
+    name: 'anthropic',
+    contractName: 'ANTHROPIC',
+    protocol: 'anthropic',
+    gatewayPath: '/api/v1/gateway/anthropic/v1',
+    neededSetting: 'RUNYARD_ANTHROPIC_API_KEY',
+    keySetting: 'RUNYARD_ANTHROPIC_API_KEY',
+    urlSetting: 'RUNYARD_ANTHROPIC_BASE_URL',
+  },
+  openai: {
+    name: 'openai',
+    contractName: 'OPENAI',
+    protocol: 'openai-responses',
+    gatewayPath: '/api/v1/gateway/openai/v1',
+    neededSetting: 'RUNYARD_OPENAI_API_KEY',
+    keySetting: 'RUNYARD_OPENAI_API_KEY',
+    urlSetting: 'RUNYARD_OPENAI_BASE_URL',
+  },
+  google: {
+    name: 'google',
+    contractName: 'GOOGLE',
+    protocol: 'google',
+    gatewayPath: '/api/v1/gateway/google/v1beta',
+    neededSetting: 'RUNYARD_GOOGLE_API_KEY',
+    keySetting: 'RUNYARD_GOOGLE_API_KEY',
+    urlSetting: 'RUNYARD_GOOGLE_BASE_URL',
+  },
+  local: {
+    name: 'local',
+    contractName: 'UNKNOWN',
+    protocol: 'openai-compatible',
+    gatewayPath: '/api/v1/gateway/local/v1',
+    neededSetting: 'RUNYARD_MODEL_BASE_URL',
+    keySetting: 'RUNYARD_MODEL_KEY',
+    urlSetting: 'RUNYARD_MODEL_BASE_URL',
+  },
+});
+
+/** A provider as configured. Holds the real credential: never logged, never sent to a sandbox. */
+export interface Upstream {
+  /** What the gateway's path of the provider stands for, its version included: `https://api.anthropic.com/v1`. */
+  readonly baseUrl: string;
+  /** Absent: the endpoint wants none. */
+  readonly key?: string;
+}
+
+/** The part of the settings that models need. */
+export type ModelSettings = Pick<
+  Settings,
+  | 'RUNYARD_ANTHROPIC_API_KEY'
+  | 'RUNYARD_OPENAI_API_KEY'
+  | 'RUNYARD_GOOGLE_API_KEY'
+  | 'RUNYARD_ANTHROPIC_BASE_URL'
+  | 'RUNYARD_OPENAI_BASE_URL'
+  | 'RUNYARD_GOOGLE_BASE_URL'
+  | 'RUNYARD_MODEL_BASE_URL'
+  | 'RUNYARD_MODEL_KEY'
+  | 'RUNYARD_MODELS'
+  | 'RUNYARD_DEFAULT_MODEL'
+>;
+
+/** `base` with the version that the provider's paths begin with, once, whether the setting has it or not. */
+const versioned = (base: string, version: string): string =>
+  base.endsWith(`/${version}`) ? base : `${base}/${version}`;
+
+/** The configured providers. */
+export function upstreamsOf(settings: ModelSettings): Readonly<Partial<Record<ProviderName, Upstream>>> {
+  const upstreams: Partial<Record<ProviderName, Upstream>> = {};
+  const { RUNYARD_ANTHROPIC_API_KEY, RUNYARD_OPENAI_API_KEY, RUNYARD_GOOGLE_API_KEY } = settings;
+  if (RUNYARD_ANTHROPIC_API_KEY !== undefined) {
+    upstreams.anthropic = {
+      baseUrl: versioned(settings.RUNYARD_ANTHROPIC_BASE_URL, 'v1'),
+      key: RUNYARD_ANTHROPIC_API_KEY,
+    };
+  }
+  if (RUNYARD_OPENAI_API_KEY !== undefined) {
+    upstreams.openai = { baseUrl: versioned(settings.RUNYARD_OPENAI_BASE_URL, 'v1'), key: RUNYARD_OPENAI_API_KEY };
+  }
+  if (RUNYARD_GOOGLE_API_KEY !== undefined) {
+    upstreams.google = { baseUrl: versioned(settings.RUNYARD_GOOGLE_BASE_URL, 'v1beta'), key: RUNYARD_GOOGLE_API_KEY };
+  }
+  if (settings.RUNYARD_MODEL_BASE_URL !== undefined) {
+    // As given: compatible endpoints do not all call their version v1.
+    const baseUrl = settings.RUNYARD_MODEL_BASE_URL;
+    upstreams.local =
+      settings.RUNYARD_MODEL_KEY === undefined ? { baseUrl } : { baseUrl, key: settings.RUNYARD_MODEL_KEY };
+  }
+  return upstreams;
+}

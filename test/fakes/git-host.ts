@@ -1,0 +1,177 @@
+/**
+ * A code host on loopback: bare repositories over git's smart HTTP protocol, spoken by the real `git http-backend`, at
+ * `/{owner}/{repo}.git`. It can want a token, send renamed repositories on, and remembers what it was asked.
+ */
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+/** Settings of whoever runs the tests must not change what git does. */
+const gitEnv = {
+  PATH: process.env.PATH ?? '',
+  HOME: '/nonexistent',
+  GIT_CONFIG_GLOBAL: '/dev/null',
+  GIT_CONFIG_SYSTEM: '/dev/null',
+  GIT_AUTHOR_NAME: 'Fake',
+  GIT_AUTHOR_EMAIL: 'fake@example.invalid',
+  GIT_COMMITTER_NAME: 'Fake',
+  GIT_COMMITTER_EMAIL: 'fake@example.invalid',
+};
+
+export interface FakeGitRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: IncomingHttpHeaders;
+}
+
+export interface FakeGitHost {
+  readonly url: string;
+  /** Value for RUNYARD_CODE_HOST_URL. */
+  readonly template: string;
+  readonly requests: readonly FakeGitRequest[];
+  /** Creates a repository, or adds a commit to it; `files`: path → content. Returns the commit. */
+  commit(owner: string, repo: string, files: Readonly<Record<string, string>>): Promise<string>;
+  /** Content of a file on the branch `main`. */
+  read(owner: string, repo: string, path: string): Promise<string>;
+  /** From now on requests to `from` (`owner/repo`) are sent on with 301, to `to` on this host or to an absolute URL. */
+  redirect(from: string, to: string): void;
+  close(): Promise<void>;
+}
+
+export interface FakeGitHostOptions {
+  /** Password that every request must bring by basic authentication. Absent: the repositories are public. */
+  readonly token?: string;
+}
+
+/** Starts the fake on a free port of 127.0.0.1. Needs git. */
+export async function startFakeGitHost(options: FakeGitHostOptions = {}): Promise<FakeGitHost> {
+  const folder = await mkdtemp(join(tmpdir(), 'fake-git-host-'));
+  const root = join(folder, 'repositories');
+  const redirects = new Map<string, string>();
+  const requests: FakeGitRequest[] = [];
+  const git = async (cwd: string, ...args: string[]): Promise<string> =>
+    (await run('git', args, { cwd, env: gitEnv })).stdout.trim();
+
+  const authorized = (request: IncomingMessage): boolean => {
+    if (options.token === undefined) return true;
+    const basic = /^Basic (.+)$/.exec(request.headers.authorization ?? '')?.[1] ?? '';
+    return Buffer.from(basic, 'base64').toString('utf8').endsWith(`:${options.token}`);
+  };
+
+  const handle = (request: IncomingMessage, response: ServerResponse): void => {
+    const url = new URL(request.url ?? '/', 'http://fake');
+    requests.push({ method: request.method ?? '', url: request.url ?? '', headers: request.headers });
+    if (!authorized(request)) {
+      response.writeHead(401, { 'www-authenticate': 'Basic realm="fake"' }).end('no');
+      return;
+    }
+    const [, name, rest] = /^\/([^/]+\/[^/]+?)\.git(\/.*)$/.exec(url.pathname) ?? [];
+    const moved = redirects.get(name ?? '');
+    if (moved !== undefined) {
+      const base = moved.startsWith('http') ? moved : `/${moved}.git`;
+      response.writeHead(301, { location: `${base}${rest}${url.search}` }).end();
+      return;
+    }
+    backend(root, url, request, response);
+  };
+
+  const server = createServer(handle);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+  return {
+    url,
+    template: `${url}/{owner}/{repo}.git`,
+    requests,
+    commit: async (owner, repo, files) => {
+      const bare = join(root, owner, `${repo}.git`);
+      const work = await mkdtemp(join(folder, 'work-'));
+      await mkdir(bare, { recursive: true });
+      await git(bare, 'init', '--quiet', '--bare', '--initial-branch=main');
+      await git(bare, 'config', 'http.receivepack', 'true');
+      await git(work, 'init', '--quiet', '--initial-branch=main');
+      await git(work, 'fetch', '--quiet', bare, 'main').then(
+        () => git(work, 'reset', '--quiet', '--hard', 'FETCH_HEAD'),
+        () => 'the repository is new',
+      );
+      for (const [path, content] of Object.entries(files)) {
+        await mkdir(dirname(join(work, path)), { recursive: true });
+        await writeFile(join(work, path), content);
+      }
+      await git(work, 'add', '--all');
+      await git(work, 'commit', '--quiet', '--message', 'fake');
+      await git(work, 'push', '--quiet', bare, 'HEAD:main');
+      const commit = await git(work, 'rev-parse', 'HEAD');
+      await rm(work, { recursive: true });
+      return commit;
+    },
+    read: (owner, repo, path) => git(join(root, owner, `${repo}.git`), 'show', `main:${path}`),
+    redirect: (from, to) => void redirects.set(from, to),
+    close: async () => {
+      const closed = once(server, 'close');
+      server.close();
+      server.closeAllConnections();
+      await closed;
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Answers by `git http-backend`, a CGI program (RFC 3875). */
+function backend(root: string, url: URL, request: IncomingMessage, response: ServerResponse): void {
+  const header = (name: string): string => request.headers[name]?.toString() ?? '';
+  const child = spawn('git', ['http-backend'], {
+    env: {
+      ...gitEnv,
+      GIT_PROJECT_ROOT: root,
+      GIT_HTTP_EXPORT_ALL: '1',
+      GIT_CONFIG_COUNT: '1',
+      GIT_CONFIG_KEY_0: 'safe.directory',
+      GIT_CONFIG_VALUE_0: '*',
+      GIT_PROTOCOL: header('git-protocol'),
+      PATH_INFO: decodeURIComponent(url.pathname),
+      QUERY_STRING: url.search.slice(1),
+      REQUEST_METHOD: request.method ?? 'GET',
+      CONTENT_TYPE: header('content-type'),
+      HTTP_CONTENT_ENCODING: header('content-encoding'),
+      REMOTE_ADDR: '127.0.0.1',
+      REMOTE_USER: 'fake',
+      ...(request.headers['content-length'] === undefined ? {} : { CONTENT_LENGTH: header('content-length') }),
+    },
+    stdio: ['pipe', 'pipe', 'ignore'],
+  });
+  response.once('close', () => child.kill());
+  child.stdin.on('error', () => {});
+  request.pipe(child.stdin);
+  let head = Buffer.alloc(0);
+  const onHead = (chunk: Buffer): void => {
+    head = Buffer.concat([head, chunk]);
+    const end = head.indexOf('\r\n\r\n');
+    if (end < 0) return;
+    child.stdout.off('data', onHead);
+    const headers: Record<string, string> = {};
+    let status = 200;
+    for (const line of head.subarray(0, end).toString('latin1').split('\r\n')) {
+      const colon = line.indexOf(':');
+      const name = line.slice(0, colon).toLowerCase();
+      if (name === 'status') status = Number.parseInt(line.slice(colon + 1), 10);
+      else headers[name] = line.slice(colon + 1).trim();
+    }
+    response.writeHead(status, headers);
+    response.write(head.subarray(end + 4));
+    child.stdout.pipe(response);
+  };
+  child.stdout.on('data', onHead);
+  child.stdout.once('end', () => {
+    if (!response.headersSent) response.writeHead(500);
+    response.end();
+  });
+}
