@@ -1,18 +1,9 @@
 import type { AgentEvent } from '@runyard/contract/agent-protocol';
 import type { Redactor } from '../runs/redaction.ts';
+import { storable } from './storable.ts';
 
 /** Text held back per stream, as `executions.redaction_tails` keeps it between batches. */
 export type Tails = Record<string, string>;
-
-const withoutNul = (text: string): string => text.replaceAll('\u0000', '\ufffd');
-
-/** Every string inside a JSON value without NUL, which PostgreSQL's jsonb refuses. */
-function storable(value: unknown): unknown {
-  if (typeof value === 'string') return withoutNul(value);
-  if (Array.isArray(value)) return value.map(storable);
-  if (value === null || typeof value !== 'object') return value;
-  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [withoutNul(key), storable(entry)]));
-}
 
 function streamOf(event: AgentEvent): string | null {
   if (event.type === 'text') return `text ${event.message_id}`;
@@ -41,7 +32,7 @@ export function redactEvents(events: readonly AgentEvent[], redactor: Redactor, 
       stored.push(storable(redactor.value(event)) as AgentEvent);
       continue;
     }
-    const piece = redactor.piece(tails[stream] ?? '', withoutNul(event.text));
+    const piece = redactor.piece(tails[stream] ?? '', storable(event.text) as string);
     if (piece.held) tails[stream] = piece.held;
     else delete tails[stream];
     stored.push({ ...event, text: piece.text });

@@ -1,8 +1,11 @@
 import type { FinishTask } from '@runyard/contract/agent-protocol';
 import { errorCatalogue } from '@runyard/contract/errors';
+import { storable } from '../conversations/storable.ts';
 import type { Queryable } from '../store/database.ts';
 import type { Engine } from './engine.ts';
+import { createRedactor } from './redaction.ts';
 import { retryOrError } from './retry.ts';
+import type { RunSession } from './sessions.ts';
 import type { Status } from './transition.ts';
 import { err, fail, succeed } from './transitions.ts';
 
@@ -42,4 +45,12 @@ export async function finishRun(
   }
   const failed = await fail(db, { ...target, status, payload: { message, error_code: code } });
   return failed ? 'finished' : 'moved_on';
+}
+
+/** The report of the session's agent, without its secrets. */
+export async function finishTask(engine: Engine, session: RunSession, report: FinishTask): Promise<FinishOutcome> {
+  const redactor = createRedactor([session.token, ...engine.secrets]);
+  const clean = storable(redactor.value(report)) as FinishTask;
+  const { runId, executionId } = session;
+  return await engine.db.transaction((tx) => finishRun(engine, tx, { runId, executionId, report: clean }));
 }

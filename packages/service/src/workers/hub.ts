@@ -4,14 +4,8 @@ import type { ServiceMessage, TaskAssignment, WorkerMessage } from '@runyard/con
 import { type Assignment, assignNext } from '../runs/assign.ts';
 import type { Engine } from '../runs/engine.ts';
 import { requeue } from '../runs/transitions.ts';
-import {
-  adoptOfPublicWorker,
-  dropWorkerConnection,
-  findAssigned,
-  findStopOrders,
-  insertWorkerConnection,
-  renewLeases,
-} from './connections.ts';
+import { adoptOfPublicWorker, findStopOrders, insertWorkerConnection, renewLeases } from './connections.ts';
+import { loseConnection } from './lost-connections.ts';
 import { handleWorkerMessage } from './messages.ts';
 
 /** Slots counted for a worker that does not say how many it has: it rejects what it cannot take. */
@@ -184,10 +178,7 @@ export function openHub(engine: Engine, options: HubOptions): Hub {
 
   async function lose(connection: Connection): Promise<void> {
     connections.delete(connection.id);
-    for (const assigned of await findAssigned(engine.db, connection.id)) {
-      await requeue(engine.db, { ...assigned, args: { assignment_id: assigned.assignmentId } });
-    }
-    await dropWorkerConnection(engine.db, connection.id, engine.timing.reconnectGraceSeconds);
+    await loseConnection(engine, connection.id);
     dispatchSoon();
   }
 

@@ -1,0 +1,170 @@
+import type { AgentEvent } from '@runyard/contract/agent-protocol';
+import type {
+  ActionCategory,
+  ActionState,
+  ContentBlock,
+  ConversationResponse,
+  Message,
+  Step,
+} from '@runyard/contract/conversations';
+import { type GrowingOutput, growingOutput, summarised } from './output.ts';
+
+/** Builds a conversation from the agent's events, one after the other. */
+export interface Replay {
+  apply(event: AgentEvent): void;
+  /** All events of one run were applied, and it has ended: what is still running in it was interrupted. */
+  endRun(): void;
+  /** The conversation so far. */
+  read(): ConversationResponse;
+}
+
+interface OpenAction {
+  readonly result: Extract<ContentBlock, { type: 'action_result' }>;
+  readonly output: GrowingOutput;
+}
+
+/** What an action shows that the end of its run cut short. */
+const interrupted = 'interrupted: the run ended before this action did';
+
+/** A replay of the conversation with the given id. */
+export function startReplay(conversationId: string): Replay {
+  const steps: Step[] = [];
+  const stepsById = new Map<string, Step>();
+  const messagesById = new Map<string, { message: Message; text: Extract<ContentBlock, { type: 'text' }> }>();
+  const open = new Map<string, OpenAction>();
+
+  const stepOf = (id: string, startedAt: string): Step => {
+    const known = stepsById.get(id);
+    if (known) return known;
+    const step: Step = { id, started_at: startedAt, messages: [], steps: [] };
+    stepsById.set(id, step);
+    steps.push(step);
+    return step;
+  };
+
+  const settle = (action: OpenAction, state: ActionState, output: unknown) => {
+    action.result.state = state;
+    action.result.output = output;
+  };
+
+  const begin = (event: Extract<AgentEvent, { type: 'action' }>) => {
+    const step = stepOf(event.step_id, event.occurred_at);
+    const known = open.get(event.action_id);
+    // Some harnesses tell an action again with more of its input.
+    if (known) return;
+    const of = { category: event.category satisfies ActionCategory, name: event.name };
+    const result: OpenAction['result'] = {
+      type: 'action_result',
+      action_id: event.action_id,
+      ...of,
+      state: 'running',
+      output: '',
+    };
+    open.set(event.action_id, { result, output: growingOutput() });
+    step.messages.push(
+      {
+        role: 'assistant',
+        content: [{ type: 'action', id: event.action_id, ...of, input: summarised(event.input) }],
+        timestamp: event.occurred_at,
+      },
+      { role: 'tool', content: [result], timestamp: event.occurred_at },
+    );
+  };
+
+  const finish = (event: Extract<AgentEvent, { type: 'action_result' }>) => {
+    const action = open.get(event.action_id);
+    if (!action) return;
+    if (event.output_bytes !== undefined) action.output.setTotal(event.output_bytes);
+    const output = event.output === undefined ? action.output.read() : summarised(event.output);
+    settle(action, event.state, output);
+    if (event.state !== 'running') open.delete(event.action_id);
+  };
+
+  const say = (event: Extract<AgentEvent, { type: 'text' }>) => {
+    const known = messagesById.get(event.message_id);
+    if (known) {
+      known.text.text += event.text;
+      return;
+    }
+    const text = { type: 'text' as const, text: event.text, message_id: event.message_id };
+    const message: Message = {
+      role: event.role,
+      content: [text],
+      timestamp: event.occurred_at,
+      message_ids: [event.message_id],
+    };
+    messagesById.set(event.message_id, { message, text });
+    stepOf(event.step_id, event.occurred_at).messages.push(message);
+  };
+
+  return {
+    apply: (event) => {
+      switch (event.type) {
+        case 'turn_started': {
+          const content: ContentBlock[] = [{ type: 'text', text: event.prompt }];
+          stepOf(event.step_id, event.occurred_at).messages.push({
+            role: 'user',
+            content,
+            timestamp: event.occurred_at,
+          });
+          break;
+        }
+        case 'turn_finished': {
+          const step = stepOf(event.step_id, event.occurred_at);
+          step.completed_at = event.occurred_at;
+          if (event.summary !== undefined) step.summary = event.summary;
+          break;
+        }
+        case 'text':
+          say(event);
+          break;
+        case 'action':
+          begin(event);
+          break;
+        case 'action_output':
+          open.get(event.action_id)?.output.append(event.text);
+          break;
+        case 'action_result':
+          finish(event);
+          break;
+        case 'notice':
+          stepOf(event.step_id, event.occurred_at).messages.push({
+            role: 'assistant',
+            content: [{ type: 'event', name: event.name, data: summarised(event.data) }],
+            timestamp: event.occurred_at,
+          });
+          break;
+        // Setup is the timeline's, the transcript is read on its own.
+        case 'agent_started':
+        case 'setup_step_started':
+        case 'setup_step_finished':
+        case 'transcript':
+          break;
+      }
+    },
+    endRun: () => {
+      for (const action of open.values()) {
+        const shown = action.output.read();
+        settle(action, 'failed', shown === '' ? interrupted : `${shown}\n${interrupted}`);
+      }
+      open.clear();
+      messagesById.clear();
+    },
+    read: () => {
+      for (const action of open.values()) action.result.output = action.output.read();
+      return { conversation_id: conversationId, steps };
+    },
+  };
+}
+
+/** The conversation of one run's events. `hasEnded`: what is still running in it shows as failed. */
+export function replayConversation(
+  conversationId: string,
+  events: Iterable<AgentEvent>,
+  hasEnded = false,
+): ConversationResponse {
+  const replay = startReplay(conversationId);
+  for (const event of events) replay.apply(event);
+  if (hasEnded) replay.endRun();
+  return replay.read();
+}

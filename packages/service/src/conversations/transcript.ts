@@ -1,0 +1,62 @@
+import type { BlobStore } from '../store/blobs.ts';
+import type { Queryable, Statement } from '../store/database.ts';
+
+const pageSize = 200;
+
+const readExecutions: Statement = {
+  name: 'read_transcript_executions',
+  text: 'SELECT id FROM executions WHERE run_id = $1 AND (transcript_bytes > 0 OR transcript_blob IS NOT NULL) ORDER BY number',
+};
+
+const readChunks: Statement = {
+  name: 'read_transcript_chunks',
+  text: `SELECT agent_seq, lines FROM transcript_chunks WHERE execution_id = $1 AND agent_seq > $2 ORDER BY agent_seq LIMIT ${pageSize}`,
+};
+
+const readBlob: Statement = {
+  name: 'read_transcript_blob',
+  text: 'SELECT transcript_blob FROM executions WHERE id = $1',
+};
+
+/** True where there is anything to download. */
+export async function hasTranscript(db: Queryable, runIds: readonly string[]): Promise<boolean> {
+  const rows = await db.query(
+    'SELECT 1 FROM executions WHERE run_id = ANY($1::uuid[]) AND (transcript_bytes > 0 OR transcript_blob IS NOT NULL) LIMIT 1',
+    [runIds],
+  );
+  return rows.length > 0;
+}
+
+/**
+ * The raw transcript of the runs, in order. Chunks become a blob when their execution has ended, which may happen while
+ * they are read: the blob is then read on from the byte that was reached.
+ */
+export async function* streamTranscript(
+  db: Queryable,
+  blobs: BlobStore,
+  runIds: readonly string[],
+): AsyncGenerator<Buffer> {
+  for (const runId of runIds) {
+    for (const { id } of await db.query<{ id: string }>(readExecutions, [runId])) yield* streamExecution(db, blobs, id);
+  }
+}
+
+async function* streamExecution(db: Queryable, blobs: BlobStore, executionId: string): AsyncGenerator<Buffer> {
+  let sentBytes = 0;
+  let after = 0;
+  for (;;) {
+    const chunks = await db.query<{ agent_seq: number; lines: string }>(readChunks, [executionId, after]);
+    for (const chunk of chunks) {
+      const bytes = Buffer.from(chunk.lines);
+      sentBytes += bytes.length;
+      after = chunk.agent_seq;
+      yield bytes;
+    }
+    if (chunks.length === pageSize) continue;
+    const [row] = await db.query<{ transcript_blob: string | null }>(readBlob, [executionId]);
+    if (!row?.transcript_blob) return;
+    const blob = await blobs.get(row.transcript_blob, { start: sentBytes, end: Number.MAX_SAFE_INTEGER });
+    if (blob) for await (const piece of blob.stream) yield piece as Buffer;
+    return;
+  }
+}

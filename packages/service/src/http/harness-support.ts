@@ -1,0 +1,49 @@
+/** What the agent inside a sandbox calls, with the token of its execution. */
+import { routes } from '@runyard/contract/routes';
+import type { FastifyInstance } from 'fastify';
+import { applyAgentEvents } from '../runs/agent-events.ts';
+import { finishTask } from '../runs/finish.ts';
+import { waitForInbox } from '../runs/inbox.ts';
+import { resolveTask } from '../runs/resolve-task.ts';
+import { addRoute } from './add-route.ts';
+import type { ServiceDeps } from './deps.ts';
+import { notFound, refuse } from './problem.ts';
+
+const superseded = () =>
+  refuse('authentication_required', { detail: 'The execution of this run token has ended or was superseded.' });
+
+/** Registers resolve-prompt, events, inbox, finish-task and report-shutdown. */
+export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps): void {
+  const { engine, models } = deps;
+
+  const findModel = (modelId: string) => {
+    const resolution = models.resolve(modelId);
+    return resolution.ok ? (resolution.model.agentModel ?? null) : null;
+  };
+
+  addRoute(app, routes.resolvePrompt, async ({ session }) => {
+    return (await resolveTask(engine.db, findModel, session)) ?? notFound('run');
+  });
+
+  addRoute(app, routes.reportEvents, async ({ session, body }) => {
+    const outcome = await applyAgentEvents(engine, session, body.events);
+    return outcome === 'superseded' ? superseded() : outcome;
+  });
+
+  addRoute(app, routes.readInbox, async ({ session, query, request }) => {
+    const gone = new AbortController();
+    request.raw.once('close', () => gone.abort());
+    const outcome = await waitForInbox(engine, session, query.wait_ms, gone.signal);
+    return outcome === 'superseded' ? superseded() : outcome;
+  });
+
+  addRoute(app, routes.finishTask, async ({ session, body }) => {
+    await finishTask(engine, session, body);
+    return {};
+  });
+
+  addRoute(app, routes.reportShutdown, async ({ session, body, request }) => {
+    request.log.info({ run: session.runId, execution: session.executionId, reason: body.reason }, 'agent leaves');
+    return {};
+  });
+}

@@ -1,0 +1,39 @@
+import { createHash } from 'node:crypto';
+
+/** Where a page ended: the sort value as the database writes it (times to the microsecond), then the id. */
+export interface CursorPosition {
+  readonly value: string | null;
+  readonly id: string;
+}
+
+/** The part of a signer that cursors need. */
+export interface CursorSigner {
+  sign(purpose: string, text: string): string;
+  verify(purpose: string, text: string, signature: string): boolean;
+}
+
+const purpose = 'cursor';
+
+/** What a list is a list of: a cursor fits only the list that it was given for. */
+export const listIdentity = (parts: unknown): string =>
+  createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 22);
+
+/** Opaque to the client; signed, so that no one steers a query with it. */
+export function writeCursor(signer: CursorSigner, identity: string, position: CursorPosition): string {
+  const text = Buffer.from(JSON.stringify([identity, position.value, position.id])).toString('base64url');
+  return `${text}.${signer.sign(purpose, text)}`;
+}
+
+/** Why a cursor is refused: not ours, or of another sort, filter or team. */
+export type CursorResult =
+  | { readonly ok: true; readonly position: CursorPosition }
+  | { readonly ok: false; readonly reason: 'malformed' | 'other_list' };
+
+export function readCursor(signer: CursorSigner, identity: string, cursor: string): CursorResult {
+  const [text, signature, ...rest] = cursor.split('.');
+  if (!text || !signature || rest.length > 0 || !signer.verify(purpose, text, signature)) {
+    return { ok: false, reason: 'malformed' };
+  }
+  const [of, value, id] = JSON.parse(Buffer.from(text, 'base64url').toString()) as [string, string | null, string];
+  return of === identity ? { ok: true, position: { value, id } } : { ok: false, reason: 'other_list' };
+}

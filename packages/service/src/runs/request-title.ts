@@ -1,0 +1,16 @@
+/** Characters (UTF-16 units) of a title that is taken from a prompt. */
+const maxTitleLength = 80;
+
+/** The first line of the prompt that has text, cut at 80 characters and never inside of one. */
+export function titleOf(prompt: string): string {
+  // A prompt may be one line of a megabyte: look no further than needed.
+  const line =
+    prompt
+      .trimStart()
+      .slice(0, maxTitleLength + 1)
+      .split(/[\r\n\u2028\u2029]/, 1)[0] ?? '';
+  let cut = line.slice(0, maxTitleLength);
+  const last = cut.charCodeAt(cut.length - 1);
+  if (last >= 0xd800 && last <= 0xdbff) cut = cut.slice(0, -1);
+  return cut.trimEnd();
+}

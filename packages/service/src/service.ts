@@ -1,0 +1,168 @@
+/** The whole service in one process: database, engine, HTTP, worker connections, background loops. */
+import { randomUUIDv7 } from 'node:crypto';
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { Settings } from '@runyard/contract/settings';
+import type { Logger } from 'pino';
+import { composeTranscripts } from './conversations/compose-transcript.ts';
+import { buildApp } from './http/app.ts';
+import { loadSigner } from './http/signer.ts';
+import { bootstrap } from './keys/bootstrap.ts';
+import { openModels } from './models/models.ts';
+import { defaultTiming, type Engine } from './runs/engine.ts';
+import {
+  beatServiceInstance,
+  extendLeasesAfterOutage,
+  forgetServiceInstance,
+  repeat,
+  serviceSilentSeconds,
+} from './runs/heartbeat.ts';
+import { openNotices } from './runs/notices.ts';
+import { reconcile } from './runs/reconcile.ts';
+import { openDatabase } from './store/database.ts';
+import { startEmbeddedPostgres } from './store/embedded/start.ts';
+import { openFolderBlobs } from './store/folder-blobs.ts';
+import { migrateDatabase } from './store/migrate.ts';
+import { dropConnectionsOfDeadServices } from './workers/lost-connections.ts';
+import { openHub } from './workers/hub.ts';
+import { serveWorkerSockets } from './workers/socket.ts';
+
+/** A mistake of whoever starts the service: told in a sentence, without a stack. */
+export class StartProblem extends Error {}
+
+export interface RunningService {
+  /** Origin under which clients reach it. */
+  readonly baseUrl: string;
+  /** Milliseconds that each part of the start took. */
+  readonly startedIn: Readonly<Record<string, number>>;
+  stop(): Promise<void>;
+}
+
+/** Starts the service; resolves when it answers requests. */
+export async function startService(settings: Settings, log: Logger): Promise<RunningService> {
+  const dataDir = path.resolve(settings.RUNYARD_DATA_DIR);
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const startedIn: Record<string, number> = {};
+  let mark = performance.now();
+  const took = (part: string) => {
+    startedIn[part] = Math.round(performance.now() - mark);
+    mark = performance.now();
+  };
+  // Undone in reverse order, at the end or where the start fails half-way.
+  const undo: (() => Promise<unknown>)[] = [];
+  const stop = async () => {
+    for (const step of undo.splice(0).reverse()) {
+      await step().catch((error: unknown) => log.error({ err: error }, 'a part of the service did not stop cleanly'));
+    }
+  };
+  try {
+    const embedded = settings.RUNYARD_DATABASE_URL
+      ? null
+      : await startEmbeddedPostgres({ dataDir: path.join(dataDir, 'postgres'), log });
+    if (embedded) undo.push(() => embedded.stop());
+    took('database');
+
+    const db = await openDatabase({
+      address: embedded ? embedded.connection : { connectionString: settings.RUNYARD_DATABASE_URL ?? '' },
+      maxConnections: settings.RUNYARD_DATABASE_CONNECTIONS,
+      log,
+    });
+    undo.push(() => db.close());
+    const applied = await migrateDatabase(db);
+    if (applied.length > 0) log.info({ applied }, 'database migrated');
+    took('migrations');
+
+    const keys = await bootstrap(db, { dataDir, key: settings.RUNYARD_BOOTSTRAP_KEY });
+    const opened = await openModels(settings, { log });
+    if (!opened.ok) throw new StartProblem(opened.problems.join('\n'));
+    const { models } = opened;
+    const engine: Engine = {
+      db,
+      log,
+      notices: await openNotices(db),
+      timing: {
+        ...defaultTiming,
+        leaseSeconds: settings.RUNYARD_LEASE_SECONDS,
+        reconnectGraceSeconds: settings.RUNYARD_RECONNECT_GRACE_SECONDS,
+        claimTimeoutSeconds: settings.RUNYARD_CLAIM_TIMEOUT_SECONDS,
+      },
+      secrets: [...secretsOf(settings), ...('key' in keys ? [keys.key] : [])],
+      random: Math.random,
+    };
+    const blobs = await openFolderBlobs(path.join(dataDir, 'blobs'));
+    const signing = await loadSigner(db);
+    took('wiring');
+
+    let baseUrl = settings.RUNYARD_BASE_URL ?? '';
+    const { app, authenticateWorker } = await buildApp({
+      db,
+      blobs,
+      settings,
+      baseUrl: () => baseUrl,
+      log,
+      models,
+      engine,
+      signing,
+    });
+    undo.push(() => app.close());
+
+    const instanceId = randomUUIDv7();
+    const spared = await extendLeasesAfterOutage(engine);
+    if (spared > 0) log.info({ executions: spared }, 'leases extended: no service process lived to renew them');
+    await beatServiceInstance(db, instanceId);
+    undo.push(() => forgetServiceInstance(db, instanceId));
+    const hub = openHub(engine, { serviceInstanceId: instanceId });
+    undo.push(() => hub.close());
+    const closeSockets = serveWorkerSockets(app.server, { hub, log, authenticate: authenticateWorker });
+    undo.push(async () => closeSockets());
+
+    const address = await app
+      .listen({ host: settings.RUNYARD_HOST, port: settings.RUNYARD_PORT })
+      .catch((error: NodeJS.ErrnoException) => {
+        throw error.code === 'EADDRINUSE' ? new StartProblem(portInUse(settings)) : error;
+      });
+    baseUrl ||= address;
+    took('listen');
+
+    const loops = [
+      repeat(engine, 'the heartbeat of the service', 5_000, () => beatServiceInstance(db, instanceId)),
+      repeat(engine, 'assigning work', 1_000, () => hub.dispatch()),
+      repeat(engine, 'sending stop orders', 1_000, () => hub.sendStopOrders()),
+      repeat(engine, 'the reconciler', 1_000, () => reconcile(engine)),
+      repeat(engine, 'composing transcripts', 2_000, () => composeTranscripts(db, blobs)),
+      repeat(engine, 'the sweep of dead services', 5_000, () =>
+        dropConnectionsOfDeadServices(engine, serviceSilentSeconds),
+      ),
+    ];
+    undo.push(() => Promise.all(loops.map((stopLoop) => stopLoop())));
+
+    const file = path.join(dataDir, 'service.json');
+    await writeFile(
+      `${file}.${process.pid}`,
+      JSON.stringify({ pid: process.pid, base_url: baseUrl, started_at: new Date().toISOString() }),
+    );
+    await rename(`${file}.${process.pid}`, file);
+    undo.push(() => rm(file, { force: true }));
+    log.info({ base_url: baseUrl, started_in_ms: startedIn }, 'service ready');
+    return { baseUrl, startedIn, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** What must never be found in anything that an agent wrote: a sandbox has none of it, unless it is no sandbox. */
+function secretsOf(settings: Settings): string[] {
+  return [
+    settings.RUNYARD_ANTHROPIC_API_KEY,
+    settings.RUNYARD_OPENAI_API_KEY,
+    settings.RUNYARD_GOOGLE_API_KEY,
+    settings.RUNYARD_MODEL_KEY,
+    settings.RUNYARD_BOOTSTRAP_KEY,
+    settings.RUNYARD_DATABASE_URL,
+  ].filter((secret) => secret !== undefined);
+}
+
+function portInUse(settings: Settings): string {
+  return `RUNYARD_PORT: port ${settings.RUNYARD_PORT} on ${settings.RUNYARD_HOST} is in use by another program; stop that or set another port.`;
+}

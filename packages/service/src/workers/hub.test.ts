@@ -1,0 +1,190 @@
+import type { ServiceMessage, WorkerMessage } from '@runyard/contract/worker-protocol';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { cancelRun } from '../runs/cancel.ts';
+import { reconcile } from '../runs/reconcile.ts';
+import { openTestEngine, type TestEngine } from '../runs/test-engine.ts';
+import { type Hub, type HubConnection, openHub } from './hub.ts';
+
+let t: TestEngine;
+let hub: Hub;
+
+beforeEach(async () => {
+  t = await openTestEngine();
+  hub = openHub(t.engine, { serviceInstanceId: '01a1fdad-b3cf-7c20-a9f8-51440e63fad8' });
+});
+
+afterEach(async () => {
+  await hub.close();
+  await t.close();
+});
+
+interface Fake {
+  readonly sent: ServiceMessage[];
+  readonly connection: HubConnection;
+  say(type: 'task_claimed' | 'task_completed', executionId: string, runId: string): Promise<void>;
+}
+
+const sandbox = { backend: 'bubblewrap' as const, features: [], missing: [] };
+
+function hello(
+  slots: number,
+  more: Partial<Extract<WorkerMessage, { type: 'worker_hello' }>['data']> = {},
+): WorkerMessage {
+  return {
+    type: 'worker_hello',
+    data: {
+      worker_id: 'runyard-a',
+      instance_id: 'i1',
+      replaces: [],
+      slots,
+      executions: [],
+      sandbox,
+      draining: false,
+      ...more,
+    },
+  };
+}
+
+async function connect(
+  greeting: WorkerMessage | null,
+  workerId = 'runyard-a',
+  teamId: string | null = null,
+): Promise<Fake> {
+  const sent: ServiceMessage[] = [];
+  const connection = await hub.connect({ workerId, teamId, send: (message) => sent.push(message) });
+  if (greeting) await connection.message(greeting);
+  return {
+    sent,
+    connection,
+    say: (type, execution_id, task_id) =>
+      connection.message(
+        type === 'task_claimed'
+          ? { type, data: { task_id, execution_id, worker_id: workerId } }
+          : { type, data: { task_id, execution_id, message: 'done' } },
+      ),
+  };
+}
+
+async function states(): Promise<string[]> {
+  const { rows } = await t.engine.db.pool.query('SELECT state FROM runs ORDER BY created_at, id');
+  return rows.map((row) => row.state);
+}
+
+const assignments = (fake: Fake) =>
+  fake.sent.flatMap((message) => (message.type === 'task_assignment' ? [message.data] : []));
+const orders = (fake: Fake) =>
+  fake.sent.flatMap((message) => (message.type === 'task_cancellation' ? [message.data] : []));
+
+async function untilAssigned(fake: Fake, count: number) {
+  await vi.waitFor(() => expect(assignments(fake)).toHaveLength(count));
+  return assignments(fake);
+}
+
+test('work goes to a worker only as far as it has slots, and on when one gets free', async () => {
+  const fake = await connect(hello(2));
+  for (let n = 0; n < 3; n += 1) await t.newRun();
+  const [first] = await untilAssigned(fake, 2);
+  await hub.dispatch();
+  expect((await states()).sort()).toEqual(['PENDING', 'PENDING', 'QUEUED']);
+  if (!first) throw new Error('no assignment');
+  await fake.say('task_claimed', first.execution_id, first.task_id);
+  await fake.say('task_completed', first.execution_id, first.task_id);
+  await untilAssigned(fake, 3);
+});
+
+test('a rejected assignment goes to another worker', async () => {
+  const full = await connect(hello(1));
+  await t.newRun();
+  const [first] = await untilAssigned(full, 1);
+  if (!first) throw new Error('no assignment');
+  const other = await connect(hello(1, { instance_id: 'i2' }));
+  await full.connection.message({
+    type: 'task_rejected',
+    data: { task_id: first.task_id, execution_id: first.execution_id, reason: 'full' },
+  });
+  const [second] = await untilAssigned(other, 1);
+  expect(second?.execution_id).toBe(first.execution_id);
+  expect(second?.env_vars).not.toEqual(first.env_vars);
+});
+
+test('an assignment whose connection drops before the claim goes back to the queue at once', async () => {
+  const fake = await connect(hello(1));
+  await t.newRun();
+  await untilAssigned(fake, 1);
+  await fake.connection.closed();
+  expect(await states()).toEqual(['QUEUED']);
+});
+
+test('a claim for an assignment that was taken back is answered with the order to stop', async () => {
+  const late = await connect(hello(1));
+  await t.newRun();
+  const [first] = await untilAssigned(late, 1);
+  if (!first) throw new Error('no assignment');
+  await t.engine.db.pool.query("UPDATE executions SET claim_deadline = now() - interval '1 second'");
+  await reconcile(t.engine);
+  await late.say('task_claimed', first.execution_id, first.task_id);
+  expect(orders(late)).toMatchObject([{ execution_id: first.execution_id, grace_ms: 0 }]);
+  expect(['QUEUED', 'PENDING']).toContain((await states())[0]);
+});
+
+test('a cancel is told to the worker with the grace that is left', async () => {
+  const fake = await connect(hello(1));
+  const runId = await t.newRun();
+  const [first] = await untilAssigned(fake, 1);
+  if (!first) throw new Error('no assignment');
+  expect(await cancelRun(t.engine, runId)).toBe('pending');
+  await fake.say('task_claimed', first.execution_id, runId);
+  expect(await cancelRun(t.engine, runId)).toBe('cancelled');
+  await vi.waitFor(() => expect(orders(fake)).toHaveLength(1));
+  expect(orders(fake)[0]?.grace_ms).toBeGreaterThan(3000);
+  await hub.sendStopOrders();
+  expect(orders(fake), 'it is told once').toHaveLength(1);
+});
+
+test('what a restarted worker no longer holds is lost at once: tried again before INPROGRESS', async () => {
+  const before = await connect(hello(1));
+  const runId = await t.newRun();
+  const [first] = await untilAssigned(before, 1);
+  if (!first) throw new Error('no assignment');
+  await before.say('task_claimed', first.execution_id, runId);
+  await before.connection.closed();
+  const after = await connect(hello(1, { instance_id: 'i2', replaces: ['i1'] }));
+  const [second] = await untilAssigned(after, 1);
+  expect(second?.task_id).toBe(runId);
+  expect(second?.execution_id).not.toBe(first.execution_id);
+});
+
+test('what a reconnecting worker still holds goes on, and what it should not hold it is told to end', async () => {
+  const before = await connect(hello(2));
+  const runId = await t.newRun();
+  const [first] = await untilAssigned(before, 1);
+  if (!first) throw new Error('no assignment');
+  await before.say('task_claimed', first.execution_id, runId);
+  await before.connection.closed();
+  const strange = '01a1fdad-b3cf-7c20-a9f8-51440e63fad9';
+  const held = [
+    { task_id: runId, execution_id: first.execution_id },
+    { task_id: strange, execution_id: strange },
+  ];
+  const after = await connect(hello(2, { executions: held }));
+  expect(orders(after)).toMatchObject([{ execution_id: strange, grace_ms: 0 }]);
+  expect(await states()).toEqual(['CLAIMED']);
+  await after.say('task_completed', first.execution_id, runId);
+  await vi.waitFor(async () => expect(await states()).not.toEqual(['CLAIMED']));
+});
+
+test('a self-hosted worker gets only the runs of its team that name it', async () => {
+  const fake = await connect(hello(5, { worker_id: 'mine' }), 'mine', t.teamId);
+  await t.newRun();
+  const named = await t.newRun({ workerHost: 'mine' });
+  expect((await untilAssigned(fake, 1)).map((assignment) => assignment.task_id)).toEqual([named]);
+  expect((await states()).sort()).toEqual(['PENDING', 'QUEUED']);
+});
+
+test('a worker without a hello, the public one, is taken on after a moment', async () => {
+  const fake = await connect(null);
+  await t.newRun();
+  const [assignment] = await untilAssigned(fake, 1).catch(() => []);
+  expect(assignment).toBeUndefined();
+  await vi.waitFor(() => expect(assignments(fake)).toHaveLength(1), { timeout: 3000 });
+});
