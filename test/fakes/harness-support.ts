@@ -2,10 +2,11 @@
  * The service's side of `/api/v1/harness-support/*` for the agent's tests, on loopback or a Unix socket: hands out one
  * task, checks and keeps what is reported as the real one does, and can misbehave.
  */
+
+import { EventEmitter, once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { AgentEvent, type AgentTask, FinishTask } from '@runyard/contract/agent-protocol';
-import { EventEmitter, once } from 'node:events';
 
 export interface FakeArtifact {
   artifact_uid: string;
@@ -70,7 +71,9 @@ export function fakeTask(task: Partial<AgentTask> = {}): AgentTask {
   };
 }
 
-export async function startFakeHarnessSupport(options: { task?: Partial<AgentTask>; socketPath?: string } = {}): Promise<FakeHarnessSupport> {
+export async function startFakeHarnessSupport(
+  options: { task?: Partial<AgentTask>; socketPath?: string } = {},
+): Promise<FakeHarnessSupport> {
   const token = 'run-token-of-the-fake-0123456789';
   const changed = new EventEmitter().setMaxListeners(0);
   const events: AgentEvent[] = [];
@@ -94,9 +97,11 @@ export async function startFakeHarnessSupport(options: { task?: Partial<AgentTas
       response.writeHead(status, { 'content-type': 'application/json', ...headers });
       response.end(typeof value === 'string' ? value : JSON.stringify(value));
     };
-    if (superseded || authorization !== `Bearer ${token}`) return answer(401, { title: 'Authentication required', status: 401 });
+    if (superseded || authorization !== `Bearer ${token}`)
+      return answer(401, { title: 'Authentication required', status: 401 });
     const fault = fake.fault({ method, path, body: method === 'PUT' ? '' : body.toString() });
-    if (fault !== undefined && fault.status !== 'cut') return answer(fault.status, fault.body ?? { title: 'Fault', status: fault.status }, fault.headers);
+    if (fault !== undefined && fault.status !== 'cut')
+      return answer(fault.status, fault.body ?? { title: 'Fault', status: fault.status }, fault.headers);
     const cut = fault?.status === 'cut';
     const result = await apply(method, path, body, url);
     changed.emit('change');
@@ -107,7 +112,12 @@ export async function startFakeHarnessSupport(options: { task?: Partial<AgentTas
     } else answer(result.status, result.value);
   }
 
-  async function apply(method: string, path: string, body: Buffer, url: URL): Promise<{ status: number; value: unknown }> {
+  async function apply(
+    method: string,
+    path: string,
+    body: Buffer,
+    url: URL,
+  ): Promise<{ status: number; value: unknown }> {
     const json = (): unknown => JSON.parse(body.toString() || '{}');
     const file = fake.files.get(path);
     if (method === 'GET' && file !== undefined) return { status: 200, value: file };
@@ -136,7 +146,10 @@ export async function startFakeHarnessSupport(options: { task?: Partial<AgentTas
         const artifact_uid = `artifact-${artifacts.length + 1}`;
         artifacts.push({ artifact_uid, ...reported });
         const uploads = reported.artifact_type === 'FILE' || reported.artifact_type === 'SCREENSHOT';
-        return { status: 200, value: { artifact_uid, ...(uploads ? { upload_url: `${fake.url}/uploads/${artifact_uid}` } : {}) } };
+        return {
+          status: 200,
+          value: { artifact_uid, ...(uploads ? { upload_url: `${fake.url}/uploads/${artifact_uid}` } : {}) },
+        };
       }
       default:
         return { status: 404, value: { title: 'Not found', status: 404 } };
@@ -147,8 +160,10 @@ export async function startFakeHarnessSupport(options: { task?: Partial<AgentTas
   function applyEvents(batch: unknown[]): { status: number; value: unknown } {
     for (const value of batch) {
       const parsed = AgentEvent.safeParse(value);
-      if (!parsed.success) return { status: 400, value: { title: 'Invalid request', status: 400, detail: parsed.error.message } };
-      if (/\\u(0000|d[89a-f])/i.test(JSON.stringify(value))) return { status: 400, value: { title: 'Invalid request', status: 400, detail: 'NUL or a lone surrogate' } };
+      if (!parsed.success)
+        return { status: 400, value: { title: 'Invalid request', status: 400, detail: parsed.error.message } };
+      if (/\\u(0000|d[89a-f])/i.test(JSON.stringify(value)))
+        return { status: 400, value: { title: 'Invalid request', status: 400, detail: 'NUL or a lone surrogate' } };
       if (parsed.data.seq === (events.at(-1)?.seq ?? 0) + 1) events.push(parsed.data);
     }
     return { status: 200, value: { acknowledged: events.at(-1)?.seq ?? 0 } };
@@ -193,11 +208,14 @@ export async function startFakeHarnessSupport(options: { task?: Partial<AgentTas
     until: async (condition) => {
       while (!condition(fake)) await once(changed, 'change');
     },
-    text: (role = 'assistant') => events.map((event) => (event.type === 'text' && event.role === role ? event.text : '')).join(''),
+    text: (role = 'assistant') =>
+      events.map((event) => (event.type === 'text' && event.role === role ? event.text : '')).join(''),
     output: (actionId) => {
       const result = events.find((event) => event.type === 'action_result' && event.action_id === actionId);
       if (result?.type === 'action_result' && result.output !== undefined) return String(result.output);
-      return events.map((event) => (event.type === 'action_output' && event.action_id === actionId ? event.text : '')).join('');
+      return events
+        .map((event) => (event.type === 'action_output' && event.action_id === actionId ? event.text : ''))
+        .join('');
     },
     close: async () => {
       const closed = once(server, 'close');

@@ -5,6 +5,8 @@ export interface OutputWindow {
   readonly truncated: boolean;
   /** The whole output, or head, a line that tells what is missing, and tail. Invalid UTF-8 and NUL become U+FFFD. */
   text(): string;
+  /** The end of the output alone. */
+  tailText(): string;
 }
 
 export function outputWindow(headBytes = 32 * 1024, tailBytes = 32 * 1024): OutputWindow {
@@ -26,6 +28,11 @@ export function outputWindow(headBytes = 32 * 1024, tailBytes = 32 * 1024): Outp
     }
   }
 
+  function keptTail(): Buffer {
+    const end = Buffer.concat(tail);
+    return end.subarray(Math.max(0, end.length - tailBytes));
+  }
+
   return {
     push(chunk) {
       total += chunk.length;
@@ -43,9 +50,9 @@ export function outputWindow(headBytes = 32 * 1024, tailBytes = 32 * 1024): Outp
     get truncated() {
       return total > headBytes + tailBytes;
     },
+    tailText: () => printable(withoutCutStart(keptTail())),
     text() {
-      const end = Buffer.concat(tail);
-      const kept = end.subarray(Math.max(0, end.length - tailBytes));
+      const kept = keptTail();
       if (total <= headBytes + tailBytes) return printable(Buffer.concat([...head, kept]));
       const omitted = total - headSize - kept.length;
       return `${printable(withoutCutEnd(Buffer.concat(head)))}\n[… ${omitted} bytes left out …]\n${printable(withoutCutStart(kept))}`;

@@ -92,9 +92,7 @@ describe('runCommand', () => {
   }, 30_000);
 
   test('does not split a character where the output is cut', async () => {
-    const result = await sh(
-      String.raw`i=0; while [ $i -lt 3000 ]; do printf 'aüüüüüüüüüüüüüüüüüüüüüüü'; i=$((i+1)); done`,
-    );
+    const result = await sh(`i=0; while [ $i -lt 3000 ]; do printf 'aüüüüüüüüüüüüüüüüüüüüüüü'; i=$((i+1)); done`);
     expect(result.truncated).toBe(true);
     expect(result.output).not.toContain('\uFFFD');
   });

@@ -33,6 +33,13 @@ interface SentEvent {
   type: AgentEventBody['type'];
   occurredAt: string;
   json: string;
+  /** How often it was refused and replaced. */
+  replaced: number;
+}
+
+function stepIdOf(event: SentEvent): string {
+  const { step_id } = JSON.parse(event.json) as { step_id?: unknown };
+  return typeof step_id === 'string' ? step_id : '';
 }
 
 /** Events whose sight starts a clock or a screen for somebody: sent without waiting for company. */
@@ -108,6 +115,7 @@ export function startReporter(options: ReporterOptions): Reporter {
         type: event.body.type,
         occurredAt: event.occurredAt,
         json: storableJson({ seq, occurred_at: event.occurredAt, ...event.body }),
+        replaced: 0,
       };
     });
   }
@@ -142,26 +150,19 @@ export function startReporter(options: ReporterOptions): Reporter {
     }
   }
 
-  /** The number must not be missing, so a refused event becomes a notice, and a refused notice a transcript line. */
+  /** The service crosses no gap in the numbers, so what it refuses is replaced: by a notice, else by ever plainer things. */
   function replaceRefused(event: SentEvent, refusal: ServiceRefusal): void {
-    const seq = { seq: event.seq, occurred_at: event.occurredAt };
+    process.stderr.write(`agent: event ${event.seq} (${event.type}) was refused: ${refusal.message}\n`);
+    const base = { seq: event.seq, occurred_at: event.occurredAt };
     const data = { type: event.type, bytes: event.json.length, reason: refusal.message };
-    const replacements: AgentEvent[] = [
-      { ...seq, type: 'notice', step_id: '', name: 'event_refused', data },
-      { ...seq, type: 'transcript', line: storableJson({ event_refused: data }) },
+    const replacements: readonly AgentEvent[] = [
+      { ...base, type: 'notice', step_id: stepIdOf(event), name: 'event_refused', data },
+      { ...base, type: 'transcript', line: storableJson({ event_refused: data }) },
+      { ...base, type: 'transcript', line: '{}' },
     ];
-    const replacement = replacements[event.type === 'notice' ? 1 : 0];
-    if (event.type === 'transcript' || replacement === undefined) {
-      process.stderr.write(`agent: event ${event.seq} was refused and is left out: ${refusal.message}\n`);
-      unacknowledged = unacknowledged.filter((other) => other !== event);
-      return;
-    }
-    const sent: SentEvent = {
-      seq: event.seq,
-      type: replacement.type,
-      occurredAt: event.occurredAt,
-      json: storableJson(replacement),
-    };
+    const replacement = replacements[event.replaced];
+    if (replacement === undefined) throw refusal;
+    const sent = { ...event, json: storableJson(replacement), replaced: event.replaced + 1 };
     unacknowledged = unacknowledged.map((other) => (other === event ? sent : other));
   }
 

@@ -9,7 +9,7 @@ import type {
 } from '@runyard/contract/agent-protocol';
 import type { z } from 'zod';
 import { backoffDelay, retryAfterMs, wait } from './backoff.ts';
-import { readBody, type ServiceConnection, type ServiceRequest } from './connection.ts';
+import { AnswerTooLarge, readBody, type ServiceConnection, type ServiceRequest } from './connection.ts';
 
 /** The run token's execution was ended or superseded (401): nothing more may be reported. */
 export class Superseded extends Error {
@@ -87,7 +87,8 @@ export function serviceClient(options: ServiceClientOptions): ServiceClient {
           throw new ServiceRefusal(status, request.path, body.toString());
         delay = Math.max(delay, Math.min(retryAfterMs(answer.headers['retry-after']) ?? 0, 60_000));
       } catch (error) {
-        if (error instanceof Superseded || error instanceof ServiceRefusal) throw error;
+        if (error instanceof Superseded || error instanceof ServiceRefusal || error instanceof AnswerTooLarge)
+          throw error;
         signal?.throwIfAborted();
       }
       await wait(delay, signal);

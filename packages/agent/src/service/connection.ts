@@ -93,13 +93,18 @@ function send(outgoing: ClientRequest, body: ServiceRequest['body']): void {
   body.pipe(outgoing);
 }
 
+/** The answer is larger than what was asked for; asking again would not help. */
+export class AnswerTooLarge extends Error {
+  override name = 'AnswerTooLarge';
+}
+
 /** Reads an answer's body; more than `maxBytes` is an error. */
 export async function readBody(answer: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of answer as AsyncIterable<Buffer>) {
     size += chunk.length;
-    if (size > maxBytes) throw new Error(`the answer is larger than ${maxBytes} bytes`);
+    if (size > maxBytes) throw new AnswerTooLarge(`the answer is larger than ${maxBytes} bytes`);
     chunks.push(chunk);
   }
   if (!answer.complete) throw new Error('the answer was cut off');

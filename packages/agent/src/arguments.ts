@@ -1,0 +1,55 @@
+export interface RunArguments {
+  taskId: string;
+  /** Without `/api/v1`. */
+  serverRoot: string;
+  /** Flags that were not understood, for a warning. */
+  unknown: string[];
+}
+
+export type ParsedArguments = { ok: true; arguments: RunArguments } | { ok: false; message: string };
+
+/** Flags of the worker protocol with a value; what they say comes with the task too, which decides. */
+const withValue = new Set(['--share', '--model', '--skill', '--mcp', '--harness', '--environment']);
+const withoutValue = new Set(['--sandboxed', '--computer-use', '--no-computer-use']);
+
+/**
+ * Reads the arguments behind `agent run`. What a newer service adds must not stop an older agent: unknown flags are
+ * skipped, each with the value that seems to belong to it.
+ */
+export function parseRunArguments(
+  argv: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+): ParsedArguments {
+  let taskId = env.TASK_ID;
+  let serverRoot = env.WARP_SERVER_ROOT_URL;
+  const unknown: string[] = [];
+  for (let index = 0; index < argv.length; index++) {
+    const [flag = '', inline] = splitOnce(argv[index] ?? '');
+    const next = argv[index + 1];
+    const hasNext = next !== undefined && !next.startsWith('--');
+    const value = inline ?? (hasNext ? next : undefined);
+    const takesNext = inline === undefined && hasNext;
+    if (flag === '--task-id') taskId = value;
+    else if (flag === '--server-root-url') serverRoot = value;
+    else if (withoutValue.has(flag)) continue;
+    // The time behind it may be left out.
+    else if (flag !== '--idle-on-complete' && !withValue.has(flag)) unknown.push(flag);
+    if (takesNext) index++;
+  }
+  if (!taskId) return { ok: false, message: '--task-id (or TASK_ID) is missing' };
+  if (!serverRoot) return { ok: false, message: '--server-root-url (or WARP_SERVER_ROOT_URL) is missing' };
+  if (!/^https?:$/.test(URL.parse(serverRoot)?.protocol ?? '')) {
+    return {
+      ok: false,
+      message: `--server-root-url must be an http:// or https:// URL (it is ${JSON.stringify(serverRoot)})`,
+    };
+  }
+  return { ok: true, arguments: { taskId, serverRoot: serverRoot.replace(/\/+$/, ''), unknown } };
+}
+
+function splitOnce(argument: string): [string, string | undefined] {
+  const equals = argument.indexOf('=');
+  return argument.startsWith('--') && equals !== -1
+    ? [argument.slice(0, equals), argument.slice(equals + 1)]
+    : [argument, undefined];
+}

@@ -1,0 +1,33 @@
+import { extname } from 'node:path';
+
+const byExtension: Readonly<Record<string, string>> = {
+  '.csv': 'text/csv',
+  '.gif': 'image/gif',
+  '.gz': 'application/gzip',
+  '.html': 'text/html',
+  '.jpeg': 'image/jpeg',
+  '.jpg': 'image/jpeg',
+  '.js': 'text/javascript',
+  '.json': 'application/json',
+  '.log': 'text/plain',
+  '.md': 'text/markdown',
+  '.mp4': 'video/mp4',
+  '.patch': 'text/x-diff',
+  '.diff': 'text/x-diff',
+  '.pdf': 'application/pdf',
+  '.png': 'image/png',
+  '.svg': 'image/svg+xml',
+  '.tar': 'application/x-tar',
+  '.txt': 'text/plain',
+  '.webm': 'video/webm',
+  '.webp': 'image/webp',
+  '.xml': 'application/xml',
+  '.yaml': 'application/yaml',
+  '.yml': 'application/yaml',
+  '.zip': 'application/zip',
+};
+
+/** Media type by the file's extension; a hint for who downloads it, nothing is decided by it. */
+export function mimeTypeOf(path: string): string {
+  return byExtension[extname(path).toLowerCase()] ?? 'application/octet-stream';
+}

@@ -1,0 +1,153 @@
+import { constants, type FileHandle, open } from 'node:fs/promises';
+import { basename, resolve } from 'node:path';
+import { type ServiceClient, ServiceRefusal } from '../service/client.ts';
+import { mimeTypeOf } from './mime-types.ts';
+
+/** What a command or the model asks to have kept. */
+export interface ArtifactRequest {
+  type: string;
+  path?: string | undefined;
+  title?: string | undefined;
+  description?: string | undefined;
+  url?: string | undefined;
+  branch?: string | undefined;
+  reference_type?: string | undefined;
+  content?: string | undefined;
+  mime_type?: string | undefined;
+}
+
+export type ArtifactResult = { ok: true; artifact_uid: string } | { ok: false; message: string };
+
+export interface ArtifactOptions {
+  client: Pick<ServiceClient, 'reportArtifact' | 'upload'>;
+  /** Folder that relative paths start from. */
+  cwd: string;
+  signal?: AbortSignal | undefined;
+}
+
+const maxPlanBytes = 1024 * 1024;
+
+/** Reports an artifact and, for file-like ones, uploads its bytes. Never throws for what the caller did wrong. */
+export async function reportArtifact(request: ArtifactRequest, options: ArtifactOptions): Promise<ArtifactResult> {
+  try {
+    switch (request.type) {
+      case 'FILE':
+      case 'SCREENSHOT':
+        return await reportFile(request, options);
+      case 'PLAN':
+        return await reportPlan(request, options);
+      case 'PULL_REQUEST':
+        return await report(options, request, { url: needed(request, 'url'), branch: needed(request, 'branch') });
+      case 'EXTERNAL_REFERENCE':
+        return await report(options, request, {
+          reference_type: request.reference_type ?? 'link',
+          url: needed(request, 'url'),
+          ...optional(request, 'title'),
+        });
+      default:
+        return refused(
+          `unknown artifact type ${JSON.stringify(request.type)}; known: FILE, SCREENSHOT, PLAN, PULL_REQUEST, EXTERNAL_REFERENCE`,
+        );
+    }
+  } catch (error) {
+    if (error instanceof BadArtifact || error instanceof ServiceRefusal) return refused(error.message);
+    throw error;
+  }
+}
+
+class BadArtifact extends Error {}
+
+const refused = (message: string): ArtifactResult => ({ ok: false, message });
+
+async function reportFile(request: ArtifactRequest, options: ArtifactOptions): Promise<ArtifactResult> {
+  const path = resolve(options.cwd, needed(request, 'path'));
+  const { file, size } = await openRegularFile(path);
+  try {
+    const mimeType = request.mime_type ?? mimeTypeOf(path);
+    const answer = await options.client.reportArtifact(
+      {
+        artifact_type: request.type as 'FILE' | 'SCREENSHOT',
+        data: {
+          filename: basename(path),
+          filepath: path,
+          mime_type: mimeType,
+          size_bytes: size,
+          ...optional(request, 'title'),
+          ...optional(request, 'description'),
+        },
+      },
+      { signal: options.signal },
+    );
+    if (answer.upload_url !== undefined) {
+      await options.client.upload(pathOf(answer.upload_url), file.fd, size, mimeType, { signal: options.signal });
+    }
+    return { ok: true, artifact_uid: answer.artifact_uid };
+  } finally {
+    await file.close();
+  }
+}
+
+async function reportPlan(request: ArtifactRequest, options: ArtifactOptions): Promise<ArtifactResult> {
+  let content = request.content;
+  if (content === undefined) {
+    const { file, size } = await openRegularFile(resolve(options.cwd, needed(request, 'path')));
+    try {
+      if (size > maxPlanBytes) throw new BadArtifact(`the plan is larger than ${maxPlanBytes} bytes`);
+      content = await file.readFile('utf8');
+    } finally {
+      await file.close();
+    }
+  }
+  return await report(options, request, { ...optional(request, 'title'), content });
+}
+
+async function report(
+  options: ArtifactOptions,
+  request: ArtifactRequest,
+  data: Record<string, unknown>,
+): Promise<ArtifactResult> {
+  const answer = await options.client.reportArtifact(
+    { artifact_type: request.type as 'PLAN' | 'PULL_REQUEST' | 'EXTERNAL_REFERENCE', data },
+    { signal: options.signal },
+  );
+  return { ok: true, artifact_uid: answer.artifact_uid };
+}
+
+/** Opens without following a last symbolic link and without waiting on a pipe; only a regular file passes. */
+async function openRegularFile(path: string): Promise<{ file: FileHandle; size: number }> {
+  let file: FileHandle;
+  try {
+    file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    if (code === 'ENOENT' || code === 'ENOTDIR') throw new BadArtifact(`there is no file ${path}`);
+    if (code === 'ELOOP') throw new BadArtifact(`${path} is a symbolic link; report the file it points to`);
+    if (code === 'EACCES' || code === 'ENXIO') throw new BadArtifact(`${path} cannot be read (${code})`);
+    throw new BadArtifact(`${path} cannot be opened: ${(error as Error).message}`);
+  }
+  const stat = await file.stat();
+  if (stat.isFile()) return { file, size: stat.size };
+  await file.close();
+  throw new BadArtifact(
+    stat.isDirectory() ? `${path} is a folder; pack it into one file first` : `${path} is not a regular file`,
+  );
+}
+
+/** A signed URL is used through our own connection: in a sandbox there is no other way out. */
+function pathOf(urlOrPath: string): string {
+  if (urlOrPath.startsWith('/')) return urlOrPath;
+  const url = new URL(urlOrPath);
+  return url.pathname + url.search;
+}
+
+function needed(request: ArtifactRequest, key: 'path' | 'url' | 'branch'): string {
+  const value = request[key];
+  if (value === undefined || value.trim() === '')
+    throw new BadArtifact(`an artifact of type ${request.type} needs ${key}`);
+  return value;
+}
+
+function optional(request: ArtifactRequest, key: 'title' | 'description'): Record<string, string> {
+  const value = request[key];
+  return value === undefined ? {} : { [key]: value };
+}

@@ -1,0 +1,166 @@
+import type { AgentEventBody } from '@runyard/contract/agent-protocol';
+import { cutText } from '../commands/output-window.ts';
+import { identifyTool, type ToolIdentity } from './categories.ts';
+import { maxOutputBytes } from './limits.ts';
+import {
+  asObject,
+  asString,
+  boundedInput,
+  contentText,
+  exitCode,
+  type JsonObject,
+  rawOutputText,
+  terminalOutput,
+} from './tool-output.ts';
+
+interface Action {
+  id: string;
+  identity: ToolIdentity;
+  call: { name?: string | undefined; kind?: string | undefined; title?: string | undefined };
+  input: unknown;
+  announced: boolean;
+  announcedInput: string | undefined;
+  startedAt: number;
+  /** Appended to the conversation so far. */
+  passedOn: string;
+  /** Of all appended text, also what was over the limit. */
+  outputBytes: number;
+  /** The latest `content`: replaced by each update that has one. */
+  content: string | undefined;
+  /** Text that came as terminal output: the true output, `content` is then only a frame around it. */
+  streamed: boolean;
+}
+
+export interface ActionsOptions {
+  emit: (event: AgentEventBody) => void;
+  stepId: () => string;
+  mcpServers: readonly string[];
+  now?: () => number;
+}
+
+/** Tool calls of a harness as actions: upserted by id from whatever message names them first, each settled exactly once. */
+export function trackActions(options: ActionsOptions) {
+  const { emit } = options;
+  const now = options.now ?? (() => performance.now());
+  const open = new Map<string, Action>();
+  const settled = new Set<string>();
+
+  function announce(action: Action): void {
+    const input = JSON.stringify(action.input);
+    if (action.announced && action.announcedInput === input) return;
+    action.announced = true;
+    action.announcedInput = input;
+    emit({
+      type: 'action',
+      step_id: options.stepId(),
+      action_id: action.id,
+      category: action.identity.category,
+      name: action.identity.name,
+      input: action.input,
+    });
+  }
+
+  function append(action: Action, text: string): void {
+    if (text === '') return;
+    announce(action);
+    action.outputBytes += Buffer.byteLength(text);
+    const room = maxOutputBytes - action.passedOn.length;
+    if (room <= 0) return;
+    const part = text.slice(0, room).toWellFormed();
+    action.passedOn += part;
+    emit({ type: 'action_output', action_id: action.id, text: part });
+  }
+
+  function finish(action: Action, state: 'completed' | 'failed', update: JsonObject): void {
+    announce(action);
+    const raw = asObject(update.rawOutput);
+    const final = action.streamed ? fullOutputOf(raw) : (action.content ?? rawOutputText(update.rawOutput));
+    const cut = final === undefined ? undefined : cutText(final, maxOutputBytes);
+    const code = exitCode(update._meta, update.rawOutput);
+    const bytes = Number.isInteger(raw?.output_bytes)
+      ? (raw?.output_bytes as number)
+      : (cut?.totalBytes ?? action.outputBytes);
+    emit({
+      type: 'action_result',
+      action_id: action.id,
+      state,
+      ...(cut !== undefined && cut.text !== action.passedOn ? { output: cut.text } : {}),
+      ...(code === undefined ? {} : { exit_code: code }),
+      duration_ms: Math.round(now() - action.startedAt),
+      ...(bytes > maxOutputBytes ? { output_bytes: bytes } : {}),
+    });
+    open.delete(action.id);
+    settled.add(action.id);
+  }
+
+  /** `update`: a `tool_call`, a `tool_call_update`, or the `toolCall` of a permission request. */
+  function upsert(update: JsonObject, askedPermission = false): void {
+    const id = asString(update.toolCallId);
+    if (id === undefined || settled.has(id)) return;
+    let action = open.get(id);
+    if (action === undefined) {
+      action = {
+        id,
+        identity: { name: 'tool', category: 'integration' },
+        call: {},
+        input: {},
+        announced: false,
+        announcedInput: undefined,
+        startedAt: now(),
+        passedOn: '',
+        outputBytes: 0,
+        content: undefined,
+        streamed: false,
+      };
+      open.set(id, action);
+    }
+    describe(action, update, options.mcpServers);
+    const status = asString(update.status);
+    const output = terminalOutput(update._meta);
+    const hasInput = asObject(update.rawInput) !== undefined && Object.keys(update.rawInput as object).length > 0;
+    if (hasInput || askedPermission || (status !== undefined && status !== 'pending')) announce(action);
+    if (output !== undefined) {
+      action.streamed = true;
+      append(action, output);
+    }
+    const content = contentText(update.content);
+    if (content !== undefined) {
+      if (!action.streamed && content.startsWith(action.content ?? '') && !askedPermission && status !== 'pending') {
+        append(action, content.slice((action.content ?? '').length));
+      }
+      if (!askedPermission) action.content = content;
+    }
+    if (status === 'completed' || status === 'failed') finish(action, status, update);
+  }
+
+  /** Settles what the harness left open: at the end of a turn, after a cancel, at its death. */
+  function settle(note: string): void {
+    for (const action of [...open.values()]) {
+      append(action, `${action.passedOn === '' || action.passedOn.endsWith('\n') ? '' : '\n'}[${note}]\n`);
+      action.streamed = true;
+      finish(action, 'failed', {});
+    }
+  }
+
+  return { upsert, settle, isOpen: (id: string) => open.has(id) };
+}
+
+function describe(action: Action, update: JsonObject, mcpServers: readonly string[]): void {
+  const call = { name: asString(update.name), kind: asString(update.kind), title: asString(update.title) };
+  action.call = {
+    name: call.name ?? action.call.name,
+    kind: call.kind ?? action.call.kind,
+    title: call.title ?? action.call.title,
+  };
+  action.identity = identifyTool(action.call, mcpServers);
+  const raw = update.rawInput;
+  if (raw !== undefined && raw !== null && JSON.stringify(raw) !== '{}') action.input = boundedInput(raw);
+  else if (!action.announced && action.call.title !== undefined && JSON.stringify(action.input) === '{}') {
+    action.input = { title: action.call.title.slice(0, 1000) };
+  }
+}
+
+/** A harness that streams may also give head and tail of the whole in the end; only then does it replace what was appended. */
+function fullOutputOf(raw: JsonObject | undefined): string | undefined {
+  return raw?.output_truncated === true ? asString(raw.output) : undefined;
+}

@@ -1,0 +1,64 @@
+import type { ActionCategory } from '@runyard/contract/conversations';
+
+export interface ToolIdentity {
+  name: string;
+  category: ActionCategory;
+}
+
+/**
+ * Names of MCP tools as harnesses write them: `mcp__srv__tool` (claude), `mcp.srv.tool` (codex), `tool (srv MCP Server)`
+ * (gemini), `srv_tool` (opencode; only told from others by the known server names).
+ */
+function mcpTool(text: string, servers: readonly string[]): string | undefined {
+  const marked = /^mcp__(.+?)__(.+)$/.exec(text) ?? /^mcp\.([^.\s]+)\.(\S+)/.exec(text);
+  if (marked) return `${marked[1]}.${marked[2]}`;
+  const suffixed = /^(.+?) \((.+) MCP Server\)/.exec(text);
+  if (suffixed) return `${suffixed[2]}.${suffixed[1]}`;
+  const server = servers.find((name) => text.startsWith(`${name}_`));
+  return server === undefined ? undefined : `${server}.${text.slice(server.length + 1)}`;
+}
+
+const categoryOfKind: Readonly<Record<string, ActionCategory>> = {
+  read: 'files',
+  edit: 'files',
+  delete: 'files',
+  move: 'files',
+  search: 'search',
+  fetch: 'search',
+  execute: 'command',
+};
+
+/** For kind `other` and `think`: what the name says. First match wins. */
+const categoryOfName: readonly (readonly [RegExp, ActionCategory])[] = [
+  [/skill/i, 'skill'],
+  [/review/i, 'review'],
+  [/screenshot|computer|browser|click|keyboard|mouse/i, 'computer'],
+  [/todo|plan|notebook|note|document|memory/i, 'documents'],
+  [/bash|shell|terminal|exec|command|run_/i, 'command'],
+  [/search|grep|glob|find|fetch|web/i, 'search'],
+  [/file|read|write|edit|patch|artifact|list|^ls$/i, 'files'],
+];
+
+/** Name and category of a tool call from what its harness says about it, all of it untrusted text. */
+export function identifyTool(
+  call: { name?: string | undefined; kind?: string | undefined; title?: string | undefined },
+  mcpServers: readonly string[],
+): ToolIdentity {
+  for (const text of [call.name, call.title]) {
+    const tool = text === undefined ? undefined : mcpTool(text.trim(), mcpServers);
+    if (tool !== undefined) return { name: shortName(tool), category: 'integration' };
+  }
+  const category =
+    (call.kind === undefined ? undefined : categoryOfKind[call.kind]) ??
+    categoryOfName.find(([pattern]) => pattern.test(call.name ?? call.title ?? ''))?.[1] ??
+    'integration';
+  const known = call.kind !== undefined && call.kind !== 'other' ? nameOfKind(call.kind) : undefined;
+  return { name: shortName(call.name ?? known ?? call.title ?? 'tool'), category };
+}
+
+const nameOfKind = (kind: string) => (kind === 'execute' ? 'shell' : kind);
+
+function shortName(name: string): string {
+  const line = name.trim().split('\n', 1)[0] ?? '';
+  return line.length > 120 ? `${line.slice(0, 119)}…` : line || 'tool';
+}

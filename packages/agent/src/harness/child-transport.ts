@@ -1,0 +1,138 @@
+import { spawn } from 'node:child_process';
+import type { AnyMessage } from '@agentclientprotocol/sdk';
+import { outputWindow } from '../commands/output-window.ts';
+import { killMarked, signalGroup } from '../commands/processes.ts';
+import type { HarnessExit, HarnessTransport, MessageTap } from './acp.ts';
+import { type Line, lineSplitter } from './json-lines.ts';
+
+export interface ChildHarnessOptions {
+  command: readonly [string, ...string[]];
+  cwd: string;
+  env: Readonly<Record<string, string | undefined>>;
+  /** `NAME=value` in `env` by which everything that the harness started is found again. */
+  marker: string;
+  tap: MessageTap;
+  maxLineBytes?: number;
+  graceMs?: number;
+}
+
+/** Of a line that cannot be kept whole. */
+const keptOfCutLine = 4 * 1024;
+
+/** Starts an ACP agent as a child process that speaks on stdio. */
+export function startChildHarness(options: ChildHarnessOptions): HarnessTransport {
+  const { tap, maxLineBytes = 8 * 1024 * 1024, graceMs = 300 } = options;
+  const [program, ...args] = options.command;
+  const child = spawn(program, args, {
+    cwd: options.cwd,
+    env: options.env,
+    stdio: ['pipe', 'pipe', 'pipe'],
+    detached: true,
+  });
+  const stderr = outputWindow(0, 8 * 1024);
+  child.stderr.on('data', (chunk: Buffer) => stderr.push(chunk));
+  // A harness that is gone: its exit tells more than the broken pipe.
+  child.stdin.on('error', () => {});
+
+  const exited = new Promise<HarnessExit>((resolve) => {
+    let description: string | undefined;
+    const finish = () => resolve({ description: description ?? 'ended', stderrTail: stderr.tailText() });
+    child.on('error', (error) => {
+      description ??= `could not be started: ${error.message}`;
+      if (child.pid === undefined) finish();
+    });
+    child.on('exit', (code, signal) => {
+      description ??= signal === null ? `exited with code ${code}` : `was ended by ${signal}`;
+      // Its last words may still be in the pipe, which something it left behind may hold open.
+      setTimeout(finish, 200);
+    });
+    child.on('close', finish);
+  });
+
+  let room = Promise.withResolvers<void>();
+  const readable = new ReadableStream<AnyMessage>(
+    {
+      pull: () => room.resolve(),
+      async start(controller) {
+        const lines = lineSplitter(maxLineBytes, keptOfCutLine);
+        try {
+          for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
+            for (const line of lines.push(chunk)) await handle(line, controller);
+          }
+          for (const line of lines.end()) await handle(line, controller);
+        } catch {
+          // Destroyed by kill(), or the consumer has closed.
+        }
+        await exited;
+        try {
+          controller.close();
+        } catch {
+          // Already cancelled by the consumer.
+        }
+      },
+    },
+    { highWaterMark: 64 },
+  );
+
+  async function handle(line: Line, controller: ReadableStreamDefaultController<AnyMessage>): Promise<void> {
+    await tap.ready();
+    const text = line.text.endsWith('\r') ? line.text.slice(0, -1) : line.text;
+    if (text.trim() === '') return;
+    const message = line.cutFrom === undefined ? parseMessage(text) : undefined;
+    if (message === undefined) {
+      tap.line(
+        JSON.stringify(line.cutFrom === undefined ? { raw: text } : { raw: text, cut_from_bytes: line.cutFrom }),
+      );
+      return;
+    }
+    tap.line(text);
+    if (tap.fromHarness(message)) return;
+    room = Promise.withResolvers();
+    controller.enqueue(message);
+    if ((controller.desiredSize ?? 0) <= 0) await Promise.race([room.promise, exited]);
+  }
+
+  const writable = new WritableStream<AnyMessage>({
+    write(message) {
+      const text = JSON.stringify(message);
+      tap.line(text);
+      // A harness that reads nothing must not hold us: what it may be sent is small and bounded.
+      if (child.stdin.writable) child.stdin.write(`${text}\n`);
+    },
+    close: () => void child.stdin.end(),
+  });
+
+  let killing: Promise<void> | undefined;
+  return {
+    readable,
+    writable,
+    exited,
+    kill: () => {
+      killing ??= (async () => {
+        child.stdin.destroy();
+        const { pid } = child;
+        if (pid === undefined) return;
+        signalGroup(pid, 'SIGTERM');
+        const timer = setTimeout(() => signalGroup(pid, 'SIGKILL'), graceMs);
+        await exited;
+        clearTimeout(timer);
+        signalGroup(pid, 'SIGKILL');
+        killMarked(options.marker);
+        child.stdout.destroy();
+        child.stderr.destroy();
+      })();
+      return killing;
+    },
+  };
+}
+
+/** A JSON object is a message; anything else on stdout is noise that some agents print. */
+function parseMessage(text: string): AnyMessage | undefined {
+  if (!text.startsWith('{')) return undefined;
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && 'jsonrpc' in value ? (value as AnyMessage) : undefined;
+  } catch {
+    return undefined;
+  }
+}

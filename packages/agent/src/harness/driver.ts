@@ -1,0 +1,241 @@
+import type {
+  AnyMessage,
+  ClientConnection,
+  ContentBlock,
+  InitializeResponse,
+  PromptResponse,
+} from '@agentclientprotocol/sdk';
+import type { AgentEventBody } from '@runyard/contract/agent-protocol';
+import type { AmbientAgentConfig } from '@runyard/contract/config';
+import type { HarnessTransport, MessageTap } from './acp.ts';
+import { mcpServersOf } from './mcp-servers.ts';
+import type { BuiltinVerdict, HarnessOutcome } from './outcome.ts';
+import { allowingOption } from './permissions.ts';
+import { type SessionUpdates, sessionUpdates } from './session-updates.ts';
+import { asObject, asString } from './tool-output.ts';
+
+export interface DriverOptions {
+  /** Name of the harness in messages. */
+  harness: string;
+  /** True for the harness in this process, whose verdict about its own end is believed. */
+  builtin: boolean;
+  start: (tap: MessageTap) => HarnessTransport;
+  emit: (event: AgentEventBody) => void;
+  /** Resolves when the reporter has room. */
+  ready: () => Promise<void>;
+  config: AmbientAgentConfig;
+  /** For `initialize` and `session/new` each. */
+  startTimeoutMs?: number;
+}
+
+export interface Turn {
+  cwd: string;
+  stepId: string;
+  prompt: ContentBlock[];
+  /** Called as the prompt is handed over. */
+  onStarted: () => void;
+  /** Called when everything of the turn was emitted, with the end of the last message; only after `onStarted`. */
+  onEnded: (summary: string) => void;
+}
+
+export interface Driver {
+  /** Initialises the harness; a failure is kept and told by `run`. */
+  readonly initialised: Promise<unknown>;
+  /** Opens a session and plays one turn. */
+  run(turn: Turn): Promise<HarnessOutcome>;
+  /** Asks the harness to stop; `run` resolves as cancelled when it has, or when it is killed. */
+  cancel(): void;
+  kill(): Promise<void>;
+}
+
+type Sdk = typeof import('@agentclientprotocol/sdk');
+
+/** A harness's failure, with the sentence that the run shows. */
+class HarnessFailure extends Error {
+  override name = 'HarnessFailure';
+}
+
+/** Drives one ACP v1 agent: starts it, opens a session, plays a turn, and turns all it says into events. */
+export function driveHarness(sdk: Sdk, options: DriverOptions): Driver {
+  const { emit, harness, startTimeoutMs = 60_000 } = options;
+  let stepId = '';
+  let sessionId: string | undefined;
+  let cancelled = false;
+  const mcpNames = Object.keys(options.config.mcp_servers ?? {});
+  const updates: SessionUpdates = sessionUpdates({ emit, stepId: () => stepId, mcpServers: mcpNames });
+
+  const transport = options.start({
+    line: (line) => emit({ type: 'transcript', line }),
+    ready: options.ready,
+    fromHarness: (message: AnyMessage) => {
+      if (!('method' in message) || message.method !== 'session/update' || 'id' in message) return false;
+      updates.update(asObject(message.params)?.update);
+      return true;
+    },
+  });
+
+  const connection: ClientConnection = sdk
+    .client({ name: 'runyard' })
+    // Parsed by hand: the SDK's schema refuses tool kinds it does not know.
+    .onRequest(
+      'session/request_permission',
+      (params: unknown) => asObject(params) ?? {},
+      ({ params }) => {
+        const option = cancelled ? undefined : allowingOption(params.options);
+        updates.permission(params.toolCall, option?.name);
+        return {
+          outcome: option === undefined ? { outcome: 'cancelled' } : { outcome: 'selected', optionId: option.optionId },
+        };
+      },
+    )
+    .connect({ readable: transport.readable, writable: transport.writable });
+
+  /** The harness's answer to \`method\`, or why there will be none: its death, its silence. */
+  async function answer<T>(method: string, request: Promise<T>, timeoutMs?: number): Promise<T> {
+    let timer: NodeJS.Timeout | undefined;
+    const died = transport.exited.then(({ description, stderrTail }) => {
+      throw new HarnessFailure(
+        `The harness ${harness} ${description} before it answered ${method}.${stderrTail.trim() === '' ? ' It printed nothing to standard error.' : ` End of its standard error:\n${stderrTail.trimEnd()}`}`,
+      );
+    });
+    const silent = new Promise<never>((_, reject) => {
+      if (timeoutMs === undefined) return;
+      timer = setTimeout(
+        () =>
+          reject(
+            new HarnessFailure(
+              `The harness ${harness} was started but did not answer ${method} within ${Math.round(timeoutMs / 1000)} s. Check that its command speaks the Agent Client Protocol on standard input and output.`,
+            ),
+          ),
+        timeoutMs,
+      );
+    });
+    // A closing pipe rejects requests a moment before the exit is known, which says more.
+    const answered = request.catch(async (error: unknown) => {
+      if (connection.signal.aborted) await Promise.race([died, new Promise((resolve) => setTimeout(resolve, 1_000))]);
+      throw error;
+    });
+    try {
+      return await Promise.race([answered, died, silent]);
+    } catch (error) {
+      if (error instanceof HarnessFailure) throw error;
+      throw new HarnessFailure(`The harness ${harness} answered ${method} with an error: ${errorText(error)}`);
+    } finally {
+      clearTimeout(timer);
+      died.catch(() => {});
+      answered.catch(() => {});
+    }
+  }
+
+  const initialised: Promise<InitializeResponse> = answer(
+    'initialize',
+    connection.agent.request('initialize', {
+      protocolVersion: sdk.PROTOCOL_VERSION,
+      clientInfo: { name: 'runyard', version: '1' },
+      // No fs and no terminal: version 2 of the protocol drops them. Terminal output may come beside the protocol.
+      clientCapabilities: { _meta: { terminal_output: true, terminal_output_delta: true } },
+    }),
+    startTimeoutMs,
+  );
+  initialised.catch(() => {});
+
+  async function play(turn: Turn): Promise<HarnessOutcome> {
+    const agent = await initialised;
+    if (agent.protocolVersion !== sdk.PROTOCOL_VERSION) {
+      throw new HarnessFailure(
+        `The harness ${harness} speaks version ${agent.protocolVersion} of the Agent Client Protocol; version ${sdk.PROTOCOL_VERSION} is needed.`,
+      );
+    }
+    const mcp = mcpServersOf(options.config, { http: agent.agentCapabilities?.mcpCapabilities?.http === true });
+    const session = await answer(
+      'session/new',
+      connection.agent.request('session/new', { cwd: turn.cwd, mcpServers: mcp.servers }),
+      startTimeoutMs,
+    );
+    sessionId = session.sessionId;
+    stepId = turn.stepId;
+    turn.onStarted();
+    for (const skipped of mcp.skipped) updates.notice('mcp_server_skipped', skipped);
+    if (cancelled) return { kind: 'cancelled' };
+    const response = await answer(
+      'session/prompt',
+      connection.agent.request('session/prompt', { sessionId, prompt: turn.prompt }),
+    );
+    return outcomeOf(response, options, updates.lastText);
+  }
+
+  return {
+    initialised,
+    async run(turn) {
+      let outcome: HarnessOutcome;
+      try {
+        outcome = await play(turn);
+      } catch (error) {
+        outcome = { kind: 'failed', code: 'agent_process_failed', summary: '', message: errorText(error) };
+      }
+      if (cancelled) outcome = { kind: 'cancelled' };
+      updates.endTurn(
+        outcome.kind === 'succeeded' ? 'the harness ended its turn without telling the result' : 'interrupted',
+      );
+      if (stepId !== '') turn.onEnded(updates.lastText.trim());
+      return outcome;
+    },
+    cancel() {
+      cancelled = true;
+      if (sessionId !== undefined) void connection.agent.notify('session/cancel', { sessionId }).catch(() => {});
+    },
+    async kill() {
+      await transport.kill();
+      connection.close();
+    },
+  };
+}
+
+function outcomeOf(response: PromptResponse, options: DriverOptions, lastText: string): HarnessOutcome {
+  const verdict = options.builtin ? (response._meta?.runyard as BuiltinVerdict | undefined) : undefined;
+  const summary = lastText.trim();
+  if (verdict !== undefined && !verdict.success) {
+    return {
+      kind: 'failed',
+      summary,
+      message: verdict.message,
+      ...(verdict.code === undefined ? {} : { code: verdict.code }),
+    };
+  }
+  switch (response.stopReason) {
+    case 'end_turn':
+      return { kind: 'succeeded', summary };
+    case 'cancelled':
+      return { kind: 'failed', summary, message: `The harness ${options.harness} cancelled its turn by itself.` };
+    case 'max_tokens':
+      return {
+        kind: 'failed',
+        summary,
+        message:
+          'The agent stopped because the model reached its limit of tokens. Continue the run, or give it a smaller task.',
+      };
+    case 'max_turn_requests':
+      return {
+        kind: 'failed',
+        summary,
+        message:
+          'The agent stopped because it reached its limit of model requests in one turn. Continue the run, or give it a smaller task.',
+      };
+    case 'refusal':
+      return { kind: 'failed', summary, message: 'The model refused to go on with this prompt.' };
+    default:
+      return {
+        kind: 'failed',
+        summary,
+        message: `The agent stopped for a reason that is not known here: ${String(response.stopReason)}`,
+      };
+  }
+}
+
+/** A readable sentence of whatever was thrown; JSON-RPC errors carry theirs in `data`. */
+function errorText(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const data = asObject((error as Error & { data?: unknown }).data);
+  const detail = asString(data?.details) ?? asString(data?.message);
+  return detail === undefined ? error.message : `${error.message}: ${detail}`;
+}

@@ -1,0 +1,27 @@
+import type { McpServer } from '@agentclientprotocol/sdk';
+import type { AmbientAgentConfig } from '@runyard/contract/config';
+
+/** The run's MCP servers as ACP wants them, and why some are left out. */
+export function mcpServersOf(
+  config: AmbientAgentConfig,
+  capabilities: { http: boolean },
+): { servers: McpServer[]; skipped: { name: string; reason: string }[] } {
+  const servers: McpServer[] = [];
+  const skipped: { name: string; reason: string }[] = [];
+  for (const [name, server] of Object.entries(config.mcp_servers ?? {})) {
+    if (server.command !== undefined) {
+      servers.push({ name, command: server.command, args: server.args ?? [], env: pairs(server.env) });
+    } else if (server.url !== undefined && capabilities.http) {
+      servers.push({ type: 'http', name, url: server.url, headers: pairs(server.headers) });
+    } else if (server.url !== undefined) {
+      skipped.push({ name, reason: 'the harness cannot use MCP servers over HTTP' });
+    } else {
+      skipped.push({ name, reason: 'stored MCP servers are not available; give command or url' });
+    }
+  }
+  return { servers, skipped };
+}
+
+function pairs(record: Record<string, string> | undefined): { name: string; value: string }[] {
+  return Object.entries(record ?? {}).map(([name, value]) => ({ name, value }));
+}

@@ -1,0 +1,138 @@
+import type { AgentModel } from '@runyard/contract/agent-protocol';
+import type { ModelMessage } from 'ai';
+import { backoffDelay, wait } from '../../service/backoff.ts';
+import type { ServiceConnection } from '../../service/connection.ts';
+import type { BuiltinVerdict } from '../outcome.ts';
+import { instructions } from './instructions.ts';
+import { type ModelFailure, modelFailure } from './model-failure.ts';
+import { modelStep, type PartialAnswer, type StepAnswer, type StepCall, toolMessage } from './model-step.ts';
+import { type ModelAccess, openModel } from './providers.ts';
+import type { Engine, TurnEnd, TurnVoice } from './session.ts';
+import { runToolCall } from './tool-calls.ts';
+import type { ToolContext } from './tools/tool.ts';
+
+// The SDK prints warnings about models to the console unless told otherwise.
+(globalThis as { AI_SDK_LOG_WARNINGS?: boolean }).AI_SDK_LOG_WARNINGS = false;
+
+export interface LoopOptions extends Pick<ToolContext, 'workspace' | 'env' | 'backpressure' | 'reportArtifact'> {
+  model: AgentModel;
+  reasoningLevel?: string | undefined;
+  basePrompt?: string | undefined;
+  connection: ServiceConnection;
+  /** Model requests in one turn. */
+  maxSteps?: number;
+  /** Longest silence of the model; there is no limit to how long it may take in all. */
+  stallTimeoutMs?: number;
+  retry?: { tries: number; firstMs: number; maxMs: number };
+  /** Tells the model's place; tests put a model of their own here. */
+  open?: () => Promise<ModelAccess>;
+}
+
+/** A model request that was given up. */
+class ModelGaveUp extends Error {
+  readonly failure: ModelFailure;
+  readonly tries: number;
+  constructor(failure: ModelFailure, tries: number) {
+    super(failure.reason);
+    this.failure = failure;
+    this.tries = tries;
+  }
+}
+
+/** The engine with a language model. The conversation lives as long as the engine: a further prompt continues it. */
+export function modelEngine(options: LoopOptions): Engine {
+  const { model, maxSteps = 200, stallTimeoutMs = 300_000 } = options;
+  const retry = options.retry ?? { tries: 6, firstMs: 1_000, maxMs: 30_000 };
+  const messages: ModelMessage[] = [];
+  const access = (
+    options.open ??
+    (() => openModel(model, { connection: options.connection, reasoningLevel: options.reasoningLevel, stallTimeoutMs }))
+  )();
+  access.catch(() => {});
+
+  /** One answer of the model, asked for again where that may help. */
+  async function answer(voice: TurnVoice, signal: AbortSignal): Promise<StepAnswer> {
+    for (let tries = 1; ; tries++) {
+      const partial: PartialAnswer = { text: '' };
+      try {
+        const request = { instructions: instructions(options.workspace, options.basePrompt), messages, signal };
+        return await modelStep(await access, request, voice, partial);
+      } catch (error) {
+        if (signal.aborted) {
+          if (partial.text !== '') messages.push({ role: 'assistant', content: partial.text });
+          throw error;
+        }
+        const failure = modelFailure(error);
+        if (!failure.retryable || tries >= retry.tries) throw new ModelGaveUp(failure, tries);
+        // A provider may ask for hours; a run does not wait longer than two minutes for one try.
+        const delay = Math.max(
+          backoffDelay(tries - 1, retry.firstMs, retry.maxMs),
+          Math.min(failure.retryAfterMs ?? 0, 120_000),
+        );
+        await voice.think(
+          `[the model did not answer: ${failure.reason}; trying again in ${(delay / 1000).toFixed(1)} s]\n`,
+        );
+        await wait(delay, signal);
+      }
+    }
+  }
+
+  /** Runs the calls one after another; on abort those without a result are answered as interrupted, so that the history stays whole. */
+  async function runCalls(calls: readonly StepCall[], voice: TurnVoice, signal: AbortSignal): Promise<void> {
+    const results = new Map<string, { text: string; failed: boolean }>();
+    try {
+      for (const call of calls) {
+        signal.throwIfAborted();
+        results.set(call.toolCallId, { text: 'interrupted: the run was stopped while this ran', failed: true });
+        const { workspace, env, backpressure, reportArtifact } = options;
+        const outcome = await runToolCall(call, { workspace, env, backpressure, reportArtifact, signal }, voice);
+        if (!signal.aborted) results.set(call.toolCallId, { text: outcome.text, failed: outcome.failed });
+      }
+    } finally {
+      messages.push(toolMessage(calls, results));
+    }
+  }
+
+  return async ({ prompt, voice, signal }) => {
+    messages.push({ role: 'user', content: prompt });
+    let acted = false;
+    try {
+      for (let step = 0; step < maxSteps; step++) {
+        const { messages: said, calls, finishReason } = await answer(voice, signal);
+        messages.push(...said.filter((message) => message.role !== 'tool'));
+        if (calls.length === 0) return end(finishReason);
+        acted = true;
+        await runCalls(calls, voice, signal);
+        signal.throwIfAborted();
+      }
+      return { stopReason: 'max_turn_requests', verdict: { success: true, message: '' } };
+    } catch (error) {
+      if (signal.aborted) return { stopReason: 'cancelled', verdict: { success: false, message: 'cancelled' } };
+      if (error instanceof ModelGaveUp) return { stopReason: 'end_turn', verdict: gaveUpVerdict(model, error, acted) };
+      throw error;
+    }
+  };
+}
+
+function end(finishReason: string): TurnEnd {
+  const verdict = { success: true, message: '' };
+  switch (finishReason) {
+    case 'length':
+      return { stopReason: 'max_tokens', verdict };
+    case 'content-filter':
+      return { stopReason: 'refusal', verdict };
+    default:
+      return { stopReason: 'end_turn', verdict };
+  }
+}
+
+/**
+ * A retryable code makes the platform play the whole run again. Once the agent has acted that would do things twice, so
+ * the failure is then one that is not retried.
+ */
+function gaveUpVerdict(model: AgentModel, { failure, tries }: ModelGaveUp, acted: boolean): BuiltinVerdict {
+  const answered = failure.status === undefined ? 'did not finish its answer' : `answered ${failure.status}`;
+  const after = tries === 1 ? '' : ` after ${tries} tries`;
+  const message = `The model ${model.id} (${model.protocol}) ${answered}${after}: ${failure.reason}. ${failure.advice}`;
+  return { success: false, message, code: failure.retryable && acted ? 'agent_process_failed' : failure.code };
+}

@@ -1,0 +1,92 @@
+import type { ErrorCode } from '@runyard/contract/errors';
+import { APICallError } from 'ai';
+import { retryAfterMs } from '../../service/backoff.ts';
+import { parseProblem } from '../../service/client.ts';
+
+/** Why a request to the model failed, and whether the same request may do better later. */
+export interface ModelFailure {
+  /** Of the answer; undefined where there was none, or it broke off. */
+  status: number | undefined;
+  retryable: boolean;
+  retryAfterMs: number | undefined;
+  /** A sentence of the provider or the connection, at most 1,000 characters. */
+  reason: string;
+  code: ErrorCode;
+  advice: string;
+}
+
+/** Errors of the SDK that say that the request itself is wrong; the names are theirs. */
+const ourFault =
+  /^AI_(InvalidPrompt|InvalidArgument|UnsupportedFunctionality|LoadAPIKey|LoadSetting|NoSuchModel|InvalidMessageRole|MessageConversion)Error$/;
+
+export function modelFailure(error: unknown): ModelFailure {
+  if (!APICallError.isInstance(error)) {
+    const wrong = error instanceof Error && ourFault.test(error.name);
+    return {
+      status: undefined,
+      retryable: !wrong,
+      retryAfterMs: undefined,
+      reason: shortReason(error),
+      code: wrong ? 'invalid_request' : 'internal_error',
+      advice: wrong
+        ? 'The model cannot take this request; try another model.'
+        : 'The connection to the model broke; run again.',
+    };
+  }
+  const status = error.statusCode;
+  const headers = error.responseHeaders ?? {};
+  const problem = parseProblem(error.responseBody ?? '');
+  const base = { status, retryAfterMs: retryAfterMs(headers['retry-after']), reason: shortReason(error) };
+  if (status === undefined || status >= 500 || status === 408 || status === 409) {
+    return {
+      ...base,
+      retryable: true,
+      code: 'internal_error',
+      advice: 'The provider has trouble or is overloaded; run again later, or use another model.',
+    };
+  }
+  if (status === 429) {
+    return {
+      ...base,
+      retryable: true,
+      code: 'resource_unavailable',
+      advice:
+        "The provider's rate limit or quota is used up; run again later, raise the limit at the provider, or use another model.",
+    };
+  }
+  const code = (problem?.error_code as ErrorCode | undefined) ?? codeOfStatus(status);
+  return { ...base, retryable: false, code, advice: adviceOfStatus(status) };
+}
+
+function codeOfStatus(status: number): ErrorCode {
+  if (status === 401) return 'authentication_required';
+  if (status === 402) return 'insufficient_credits';
+  return status === 403 ? 'not_authorized' : 'invalid_request';
+}
+
+function adviceOfStatus(status: number): string {
+  if (status === 401 || status === 403)
+    return "An administrator must check the provider's key and the model's permission in the service.";
+  if (status === 404) return 'The provider does not know the model; choose another one.';
+  if (status === 413) return 'The conversation is too large for the model; give a smaller task, or use another model.';
+  return 'The model refused the request; give a smaller task, or use another model.';
+}
+
+/** The provider's own sentence where it has one, else the error's message and its cause. */
+function shortReason(error: unknown): string {
+  const texts: string[] = [];
+  for (let current: unknown = error, depth = 0; current !== undefined && current !== null && depth < 4; depth++) {
+    const message = current instanceof Error ? current.message : messageOf(current);
+    if (message !== undefined && message !== '' && !texts.includes(message)) texts.push(message);
+    current = current instanceof Error ? current.cause : undefined;
+  }
+  return texts.join(': ').slice(0, 1_000) || 'no reason given';
+}
+
+/** Error events inside a stream are plain objects, with the message at one of two depths, or strings. */
+function messageOf(value: unknown): string | undefined {
+  if (typeof value === 'string') return value;
+  if (typeof value !== 'object' || value === null) return undefined;
+  const { message, error } = value as { message?: unknown; error?: unknown };
+  return typeof message === 'string' ? message : (messageOf(error) ?? JSON.stringify(value));
+}

@@ -1,0 +1,118 @@
+import { randomUUID } from 'node:crypto';
+import { type ModelMessage, streamText, type ToolResultPart } from 'ai';
+import type { ModelAccess } from './providers.ts';
+import type { TurnVoice } from './session.ts';
+import { toolSet } from './tools/all.ts';
+
+export interface StepCall {
+  toolCallId: string;
+  toolName: string;
+  input: unknown;
+  /** Set where the SDK could not parse the input or does not know the tool: what the model is told. */
+  invalid: string | undefined;
+}
+
+/** What one answer of the model was. */
+export interface StepAnswer {
+  /** The assistant's messages as the next request must carry them, provider metadata included. */
+  messages: ModelMessage[];
+  calls: StepCall[];
+  finishReason: string;
+}
+
+/** The stream ended without the provider saying that it was finished. */
+export class CutAnswer extends Error {
+  override name = 'CutAnswer';
+}
+
+/** What of a failed answer had already been said. */
+export interface PartialAnswer {
+  text: string;
+}
+
+/**
+ * Asks the model once and passes its words on while they come. Retries are the caller's: the SDK's own do not know of a
+ * break in the middle of a stream. In SDK 7 `response.messages` holds this step only (in 6 it was cumulative).
+ */
+export async function modelStep(
+  access: ModelAccess,
+  request: { instructions: string; messages: ModelMessage[]; signal: AbortSignal },
+  voice: TurnVoice,
+  partial: PartialAnswer,
+): Promise<StepAnswer> {
+  const result = streamText({
+    model: access.model,
+    providerOptions: access.providerOptions,
+    instructions: request.instructions,
+    messages: request.messages,
+    tools: toolSet,
+    maxRetries: 0,
+    abortSignal: request.signal,
+    telemetry: { isEnabled: false },
+    // The default prints to the console; the error comes with the stream too.
+    onError: () => {},
+  });
+  const messageIds = new Map<string, string>();
+  const calls: StepCall[] = [];
+  let finishReason = 'other';
+  let finished = false;
+  for await (const part of result.stream) {
+    switch (part.type) {
+      case 'text-delta': {
+        if (part.text === '') break;
+        const messageId = messageIds.get(part.id) ?? randomUUID();
+        messageIds.set(part.id, messageId);
+        partial.text += part.text;
+        await voice.say(part.text, messageId);
+        break;
+      }
+      case 'reasoning-delta':
+        if (part.text !== '') await voice.think(part.text);
+        break;
+      case 'tool-call':
+        calls.push({
+          toolCallId: part.toolCallId,
+          toolName: part.toolName,
+          input: part.input,
+          invalid: part.invalid ? 'invalid' : undefined,
+        });
+        break;
+      case 'tool-error': {
+        const call = calls.find((each) => each.toolCallId === part.toolCallId);
+        if (call !== undefined) call.invalid = String(part.error);
+        break;
+      }
+      case 'finish-step':
+        finishReason = part.finishReason;
+        // A stream that just ends gives the reason `other` without a word of the provider and without its usage.
+        finished =
+          part.finishReason !== 'other' || part.rawFinishReason !== undefined || part.usage.outputTokens !== undefined;
+        break;
+      case 'error':
+        throw part.error;
+      case 'abort':
+        throw request.signal.reason ?? new Error('aborted');
+      default:
+    }
+  }
+  request.signal.throwIfAborted();
+  if (!finished && calls.length === 0) throw new CutAnswer('the answer ended before it was finished');
+  return { messages: (await result.response).messages, calls, finishReason };
+}
+
+/** All results of one step in one message, in the order of the calls: what the SDK answered for invalid calls, and ours. */
+export function toolMessage(
+  calls: readonly StepCall[],
+  results: ReadonlyMap<string, { text: string; failed: boolean }>,
+): ModelMessage {
+  const content = calls.map((call): ToolResultPart => {
+    const result = results.get(call.toolCallId) ?? { text: call.invalid ?? 'interrupted', failed: true };
+    return {
+      type: 'tool-result',
+      toolCallId: call.toolCallId,
+      toolName: call.toolName,
+      output: result.failed ? { type: 'error-text', value: result.text } : { type: 'text', value: result.text },
+    };
+  });
+  return { role: 'tool', content };
+}

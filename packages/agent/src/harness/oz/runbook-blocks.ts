@@ -1,0 +1,44 @@
+export interface RunbookBlock {
+  shell: 'sh' | 'bash';
+  script: string;
+  continueOnError: boolean;
+}
+
+const shells: Readonly<Record<string, RunbookBlock['shell']>> = { sh: 'sh', shell: 'sh', bash: 'bash' };
+
+/**
+ * The fenced `sh`, `shell` and `bash` blocks of a Markdown text, in order (CommonMark 0.31, 4.5 fenced code blocks).
+ * `continue-on-error` behind the language lets the runbook go on when that block fails; as an HTML comment before the
+ * first block, `<!-- continue-on-error -->`, it holds for all of them.
+ */
+export function runbookBlocks(prompt: string): RunbookBlock[] {
+  const blocks: RunbookBlock[] = [];
+  let fence: { mark: string; indent: number; info: string; lines: string[] } | undefined;
+  let allContinue = false;
+
+  const close = () => {
+    if (fence === undefined) return;
+    const [language = '', ...words] = fence.info.split(/\s+/);
+    const shell = shells[language.toLowerCase()];
+    const script = fence.lines.join('\n');
+    if (shell !== undefined && script.trim() !== '') {
+      blocks.push({ shell, script, continueOnError: allContinue || words.includes('continue-on-error') });
+    }
+    fence = undefined;
+  };
+
+  for (const line of prompt.split(/\r?\n/)) {
+    if (fence === undefined) {
+      const opening = /^( {0,3})(`{3,}|~{3,})\s*([^`]*)$/.exec(line);
+      if (opening)
+        fence = { indent: opening[1]?.length ?? 0, mark: opening[2] ?? '', info: (opening[3] ?? '').trim(), lines: [] };
+      else if (blocks.length === 0 && /^\s*<!--\s*continue-on-error\s*-->\s*$/.test(line)) allContinue = true;
+      continue;
+    }
+    const closing = /^ {0,3}(`{3,}|~{3,})\s*$/.exec(line)?.[1];
+    if (closing !== undefined && closing[0] === fence.mark[0] && closing.length >= fence.mark.length) close();
+    else fence.lines.push(line.replace(new RegExp(`^ {0,${fence.indent}}`), ''));
+  }
+  close();
+  return blocks;
+}

@@ -1,0 +1,117 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type CommandResult, runCommand } from '../../commands/run-command.ts';
+import { type RunbookBlock, runbookBlocks } from './runbook-blocks.ts';
+import { commandEnd, commandOutput, type Engine, type TurnVoice } from './session.ts';
+
+export interface RunbookOptions {
+  cwd: string;
+  env: Readonly<Record<string, string | undefined>>;
+  backpressure: () => Promise<void> | undefined;
+}
+
+/** Linux refuses a single argument over 128 KB (MAX_ARG_STRLEN); longer scripts go into a file. */
+const maxInlineScript = 100 * 1024;
+
+const noModel = `No language model is configured for this run, so nothing was decided by one: the \`runbook\` model runs the prompt's fenced \`sh\` and \`bash\` blocks one by one and does nothing else. To use a language model, set RUNYARD_ANTHROPIC_API_KEY, RUNYARD_OPENAI_API_KEY or RUNYARD_GOOGLE_API_KEY in the environment of the service, or RUNYARD_MODEL_BASE_URL for an OpenAI-compatible endpoint (Ollama, vLLM, llama.cpp), and start it again.`;
+
+/** The engine without a language model: deterministic, and plain about it. */
+export function runbookEngine(options: RunbookOptions): Engine {
+  return async ({ prompt, voice, signal }) => {
+    const blocks = runbookBlocks(prompt);
+    if (blocks.length === 0) {
+      await voice.say(
+        `There was nothing to run: the prompt has no fenced \`sh\` or \`bash\` block. For example:\n\n~~~\n\`\`\`sh\nls -la\n\`\`\`\n~~~\n\n${noModel}`,
+      );
+      return { stopReason: 'end_turn', verdict: { success: true, message: 'The prompt has no command to run.' } };
+    }
+    const results: CommandResult[] = [];
+    let failed: string | undefined;
+    for (const block of blocks) {
+      const result = await runBlock(block, options, voice, signal);
+      if (result === undefined || signal.aborted)
+        return { stopReason: 'cancelled', verdict: { success: false, message: 'cancelled' } };
+      results.push(result);
+      if (succeeded(result)) continue;
+      failed ??= `Command ${results.length} ${result.outcome === 'not_started' ? 'could not be started' : `exited with code ${result.exitCode}`}`;
+      if (!block.continueOnError) break;
+    }
+    await voice.say(`${summary(blocks, results)}\n\n${noModel}`);
+    const ended =
+      results.length < blocks.length ||
+      results.some((result, index) => !succeeded(result) && !blocks[index]?.continueOnError);
+    return {
+      stopReason: 'end_turn',
+      verdict: ended && failed !== undefined ? { success: false, message: failed } : { success: true, message: '' },
+    };
+  };
+}
+
+const succeeded = (result: CommandResult) => result.outcome === 'exited' && result.exitCode === 0;
+
+async function runBlock(
+  block: RunbookBlock,
+  options: RunbookOptions,
+  voice: TurnVoice,
+  signal: AbortSignal,
+): Promise<CommandResult | undefined> {
+  if (signal.aborted) return undefined;
+  const toolCallId = randomUUID();
+  const [firstLine = ''] = block.script.trim().split('\n', 1);
+  await voice.update({
+    sessionUpdate: 'tool_call',
+    toolCallId,
+    name: 'shell',
+    kind: 'execute',
+    title: firstLine.slice(0, 200),
+    status: 'in_progress',
+    rawInput: { command: block.script },
+  });
+  let said: Promise<void> = Promise.resolve();
+  const script = await scriptArgument(block.script);
+  try {
+    const result = await runCommand({
+      argv: [...interpreter(block.shell), ...script.argv],
+      cwd: options.cwd,
+      env: options.env,
+      signal,
+      onOutput: (text) => {
+        said = voice.update(commandOutput(toolCallId, text));
+      },
+      backpressure: options.backpressure,
+    });
+    await said;
+    await voice.update(commandEnd(toolCallId, result));
+    return result;
+  } finally {
+    await script.remove();
+  }
+}
+
+/** A failing line fails its block: `-e`, and for bash `pipefail`, as GitHub Actions runs `shell: sh` and `shell: bash`. */
+function interpreter(shell: RunbookBlock['shell']): [string, ...string[]] {
+  return shell === 'bash' ? ['bash', '--noprofile', '--norc', '-eo', 'pipefail'] : ['sh', '-e'];
+}
+
+async function scriptArgument(script: string): Promise<{ argv: string[]; remove: () => Promise<void> }> {
+  if (Buffer.byteLength(script) <= maxInlineScript) return { argv: ['-c', script], remove: async () => {} };
+  const folder = await mkdtemp(join(tmpdir(), 'runyard-script-'));
+  const file = join(folder, 'script');
+  await writeFile(file, script, { mode: 0o600 });
+  return { argv: [file], remove: () => rm(folder, { recursive: true, force: true }) };
+}
+
+function summary(blocks: readonly RunbookBlock[], results: readonly CommandResult[]): string {
+  const lines = results.map((result, index) => {
+    const [command = ''] = blocks[index]?.script.trim().split('\n', 1) ?? [];
+    const shown = command.length > 80 ? `${command.slice(0, 79)}…` : command;
+    return `${index + 1}. \`${shown.replaceAll('`', "'")}\`: exit code ${result.exitCode} (${(result.durationMs / 1000).toFixed(1)} s)`;
+  });
+  const ran =
+    results.length === blocks.length
+      ? `Ran all ${blocks.length} commands`
+      : `Ran ${results.length} of ${blocks.length} commands and stopped at the failure`;
+  return `${blocks.length === 1 ? 'Ran 1 command' : ran}:\n\n${lines.join('\n')}`;
+}

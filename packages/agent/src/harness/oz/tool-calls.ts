@@ -1,0 +1,50 @@
+import { basename } from 'node:path';
+import type { StepCall } from './model-step.ts';
+import { commandEnd, commandOutput, type TurnVoice } from './session.ts';
+import { builtinTools } from './tools/all.ts';
+import { failedWith, type ToolContext, type ToolOutcome } from './tools/tool.ts';
+
+/** Runs one tool call of the model and tells its course. A call that cannot be run is told to the model, not thrown. */
+export async function runToolCall(
+  call: StepCall,
+  context: Omit<ToolContext, 'onOutput'>,
+  voice: TurnVoice,
+): Promise<ToolOutcome> {
+  const { toolCallId } = call;
+  const tool = builtinTools.get(call.toolName);
+  const valid = call.invalid === undefined && tool !== undefined;
+  await voice.update({
+    sessionUpdate: 'tool_call',
+    toolCallId,
+    name: call.toolName,
+    kind: tool?.kind ?? 'other',
+    title: valid ? tool.title(call.input).slice(0, 200) : basename(call.toolName),
+    status: 'in_progress',
+    rawInput: call.input,
+  });
+  if (!valid) {
+    const outcome = failedWith((call.invalid ?? `there is no tool ${call.toolName}`).slice(0, 4_000));
+    await voice.update(textResult(toolCallId, outcome));
+    return outcome;
+  }
+  let said: Promise<void> = Promise.resolve();
+  const onOutput = (text: string) => {
+    said = voice.update(commandOutput(toolCallId, text));
+  };
+  const outcome = await tool.run(call.input, { ...context, onOutput });
+  await said;
+  // A search runs a command too, but shows its result as a whole.
+  await voice.update(
+    outcome.command === undefined ? textResult(toolCallId, outcome) : commandEnd(toolCallId, outcome.command),
+  );
+  return outcome;
+}
+
+function textResult(toolCallId: string, outcome: ToolOutcome) {
+  return {
+    sessionUpdate: 'tool_call_update' as const,
+    toolCallId,
+    status: outcome.failed ? ('failed' as const) : ('completed' as const),
+    content: [{ type: 'content' as const, content: { type: 'text' as const, text: outcome.text } }],
+  };
+}

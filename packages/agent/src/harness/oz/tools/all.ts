@@ -1,0 +1,18 @@
+import { type ToolSet, tool } from 'ai';
+import { editTool } from './edit.ts';
+import { readTool } from './read.ts';
+import { reportArtifactTool } from './report-artifact.ts';
+import { searchTool } from './search.ts';
+import { shellTool } from './shell.ts';
+import type { BuiltinTool } from './tool.ts';
+import { writeTool } from './write.ts';
+
+const list = [shellTool, readTool, writeTool, editTool, searchTool, reportArtifactTool];
+
+/** By name. */
+export const builtinTools: ReadonlyMap<string, BuiltinTool> = new Map(list.map((each) => [each.name, each]));
+
+/** For the model: without `execute`, so that the SDK ends a step at its tool calls and the loop runs them. */
+export const toolSet: ToolSet = Object.fromEntries(
+  list.map((each) => [each.name, tool({ description: each.description, inputSchema: each.schema })]),
+);

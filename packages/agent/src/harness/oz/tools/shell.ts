@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import { cutText } from '../../../commands/output-window.ts';
+import { runCommand } from '../../../commands/run-command.ts';
+import { defineTool, maxResultBytes } from './tool.ts';
+
+const Input = z.object({
+  command: z.string().min(1).describe('Run by sh in the workspace.'),
+  timeout_seconds: z.number().min(1).max(14_400).optional().describe('Default 600.'),
+});
+
+/** Runs a shell command. */
+export const shellTool = defineTool({
+  name: 'shell',
+  description:
+    'Runs a shell command in the workspace and returns its output (stdout and stderr) and exit code. Each call is a new shell: cd and variables do not carry over. Start servers in the background with &. Long output is cut in the middle; use head, tail or grep to see the part you need.',
+  kind: 'execute',
+  schema: Input,
+  title: ({ command }) => command,
+  run: async ({ command, timeout_seconds = 600 }, context) => {
+    const result = await runCommand({
+      argv: ['sh', '-c', command],
+      cwd: context.workspace,
+      env: context.env,
+      signal: context.signal,
+      onOutput: context.onOutput,
+      backpressure: context.backpressure,
+      timeoutMs: timeout_seconds * 1000,
+    });
+    const end =
+      result.outcome === 'timed_out'
+        ? `\n[stopped after ${timeout_seconds} s]`
+        : result.exitCode === 0
+          ? ''
+          : `\n[exit code ${result.exitCode}]`;
+    const { text } = cutText(result.output, maxResultBytes);
+    return {
+      text: text + end || '[no output]',
+      failed: result.exitCode !== 0 || result.outcome !== 'exited',
+      command: result,
+    };
+  },
+});

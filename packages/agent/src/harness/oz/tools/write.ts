@@ -1,0 +1,27 @@
+import { mkdir } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { z } from 'zod';
+import { writeTextFile } from './regular-file.ts';
+import { defineTool, succeeded, toldToModel, toolPath } from './tool.ts';
+
+const Input = z.object({
+  path: z.string().min(1).describe('Relative to the workspace or absolute.'),
+  content: z.string(),
+});
+
+/** Writes a whole file. */
+export const writeTool = defineTool({
+  name: 'write',
+  description:
+    'Writes a file, replacing what was there; missing folders are made. To change a part of a file use edit.',
+  kind: 'edit',
+  schema: Input,
+  title: ({ path }) => `Write ${path}`,
+  run: ({ path, content }, context) =>
+    toldToModel(async () => {
+      const target = toolPath(context, path);
+      await mkdir(dirname(target), { recursive: true });
+      await writeTextFile(target, content);
+      return succeeded(`wrote ${Buffer.byteLength(content)} bytes to ${path}`);
+    }),
+});

@@ -1,0 +1,115 @@
+import type { ContentBlock } from '@agentclientprotocol/sdk';
+import type { AgentEventBody, AgentTask } from '@runyard/contract/agent-protocol';
+import type { ArtifactRequest, ArtifactResult } from '../artifacts/report.ts';
+import type { ServiceConnection } from '../service/connection.ts';
+import type { WrittenAttachment } from '../workspace/attachments.ts';
+import { SetupFailure } from '../workspace/setup-failure.ts';
+import type { HarnessTransport, MessageTap } from './acp.ts';
+import { type Driver, driveHarness } from './driver.ts';
+
+export interface HarnessOptions {
+  task: AgentTask;
+  workspace: string;
+  env: Readonly<Record<string, string | undefined>>;
+  /** `NAME=value` in `env` by which all that the run started is found again. */
+  marker: string;
+  connection: ServiceConnection;
+  emit: (event: AgentEventBody) => void;
+  ready: () => Promise<void>;
+  saturated: () => boolean;
+  reportArtifact: (request: ArtifactRequest) => Promise<ArtifactResult>;
+  startTimeoutMs?: number;
+}
+
+const builtinTypes: ReadonlySet<string> = new Set(['oz', 'builtin', '']);
+
+export function isBuiltin(task: AgentTask): boolean {
+  return builtinTypes.has(task.harness.type);
+}
+
+/** Name that the run's records carry. */
+export function harnessName(task: AgentTask): string {
+  return isBuiltin(task) ? 'oz' : task.harness.type;
+}
+
+/** Starts the run's harness and returns its driver. Modules that only one kind needs are loaded only for it. */
+export async function startHarness(options: HarnessOptions): Promise<Driver> {
+  const { task } = options;
+  const [sdk, start] = await Promise.all([
+    import('@agentclientprotocol/sdk'),
+    isBuiltin(task) ? builtinStarter(options) : childStarter(options),
+  ]);
+  return driveHarness(sdk, {
+    harness: harnessName(task),
+    builtin: isBuiltin(task),
+    start: (tap) => start(sdk, tap),
+    emit: options.emit,
+    ready: options.ready,
+    config: task.agent_config,
+    ...(options.startTimeoutMs === undefined ? {} : { startTimeoutMs: options.startTimeoutMs }),
+  });
+}
+
+type Starter = (sdk: typeof import('@agentclientprotocol/sdk'), tap: MessageTap) => HarnessTransport;
+
+async function builtinStarter(options: HarnessOptions): Promise<Starter> {
+  const [{ memoryTransport }, { serveOz }, engine] = await Promise.all([
+    import('./memory-transport.ts'),
+    import('./oz/agent.ts'),
+    builtinEngine(options),
+  ]);
+  return (sdk, tap) => {
+    const { transport, agentStream } = memoryTransport(tap);
+    serveOz(sdk, agentStream, engine);
+    return transport;
+  };
+}
+
+async function builtinEngine(options: HarnessOptions) {
+  const { task, workspace, env } = options;
+  const backpressure = () => (options.saturated() ? options.ready() : undefined);
+  const { model } = task.harness;
+  if (model === undefined) {
+    const { runbookEngine } = await import('./oz/runbook.ts');
+    return runbookEngine({ cwd: workspace, env, backpressure });
+  }
+  const { modelEngine } = await import('./oz/loop.ts');
+  return modelEngine({
+    model,
+    reasoningLevel: task.harness.reasoning_level,
+    basePrompt: task.agent_config.base_prompt,
+    workspace,
+    env,
+    backpressure,
+    connection: options.connection,
+    reportArtifact: options.reportArtifact,
+  });
+}
+
+async function childStarter({ task, workspace, env, marker }: HarnessOptions): Promise<Starter> {
+  const [program, ...args] = task.harness.command ?? [];
+  if (program === undefined) {
+    throw new SetupFailure(
+      `The harness ${task.harness.type} cannot be started: the run names no command for it. Give config.harness.command, or use the harness oz.`,
+    );
+  }
+  const { startChildHarness } = await import('./child-transport.ts');
+  return (_sdk, tap) => startChildHarness({ command: [program, ...args], cwd: workspace, env, marker, tap });
+}
+
+/** The prompt as ACP content: attachments are links into the workspace, a base prompt goes before where the harness has no place for it. */
+export function promptContent(task: AgentTask, attachments: readonly WrittenAttachment[]): ContentBlock[] {
+  const base = isBuiltin(task) ? undefined : task.agent_config.base_prompt;
+  return [
+    { type: 'text', text: base === undefined || base.trim() === '' ? task.prompt : `${base}\n\n${task.prompt}` },
+    ...attachments.map(
+      (attachment): ContentBlock => ({
+        type: 'resource_link',
+        uri: `file://${encodeURI(attachment.path)}`,
+        name: attachment.name,
+        mimeType: attachment.mimeType,
+        size: attachment.size,
+      }),
+    ),
+  ];
+}

@@ -1,0 +1,115 @@
+import { randomUUID } from 'node:crypto';
+import type { AgentEventBody } from '@runyard/contract/agent-protocol';
+import { trackActions } from './actions.ts';
+import { asObject, asString, blockText, boundedInput, type JsonObject } from './tool-output.ts';
+
+export interface NormaliserOptions {
+  emit: (event: AgentEventBody) => void;
+  stepId: () => string;
+  mcpServers: readonly string[];
+}
+
+/** Thoughts come in small pieces: they are collected and told in pieces of this size. */
+const thoughtChars = 4_000;
+
+/** Turns what a harness says about a session into agent events. Nothing here trusts the shape of what it reads. */
+export function sessionUpdates(options: NormaliserOptions) {
+  const { emit, stepId } = options;
+  const actions = trackActions(options);
+  let messageId: string | undefined;
+  let harnessMessageId: string | undefined;
+  let thought = '';
+  let usage: JsonObject | undefined;
+  let lastText = '';
+
+  const notice = (name: string, data: unknown) =>
+    emit({ type: 'notice', step_id: stepId(), name, data: boundedInput(data, 8 * 1024) });
+
+  function flushThought(): void {
+    if (thought.trim() !== '') notice('thought', { text: thought.toWellFormed() });
+    thought = '';
+  }
+
+  /** Something else than text came: the next text is a new message. */
+  function interruptText(): void {
+    flushThought();
+    messageId = undefined;
+  }
+
+  function text(update: JsonObject): void {
+    const text = blockText(update.content);
+    if (text === undefined || text === '') return;
+    const theirs = asString(update.messageId);
+    flushThought();
+    if (messageId === undefined || (theirs !== undefined && theirs !== harnessMessageId)) {
+      messageId = randomUUID();
+      lastText = '';
+    }
+    harnessMessageId = theirs;
+    lastText = (lastText + text).slice(-16 * 1024);
+    emit({ type: 'text', step_id: stepId(), message_id: messageId, role: 'assistant', text: text.toWellFormed() });
+  }
+
+  function update(value: unknown): void {
+    const update = asObject(value);
+    const kind = asString(update?.sessionUpdate);
+    if (update === undefined || kind === undefined) return;
+    switch (kind) {
+      case 'agent_message_chunk':
+        text(update);
+        return;
+      case 'agent_thought_chunk':
+        thought += blockText(update.content) ?? '';
+        if (thought.length >= thoughtChars) flushThought();
+        return;
+      case 'tool_call':
+      case 'tool_call_update':
+        interruptText();
+        actions.upsert(update);
+        return;
+      case 'usage_update':
+        usage = update;
+        return;
+      // Our own prompt, and what only an editor needs: the transcript has them.
+      case 'user_message_chunk':
+      case 'available_commands_update':
+      case 'config_option_update':
+      case 'session_info_update':
+        return;
+      default: {
+        interruptText();
+        const { sessionUpdate: _, ...data } = update;
+        notice(kind === 'current_mode_update' ? 'mode' : kind, data);
+      }
+    }
+  }
+
+  return {
+    update,
+    /** A permission was asked for and answered on the spot: `allowed` names the chosen option. */
+    permission(toolCall: unknown, allowed: string | undefined): void {
+      interruptText();
+      const call = asObject(toolCall) ?? {};
+      actions.upsert(call, true);
+      notice('permission', {
+        action_id: asString(call.toolCallId),
+        outcome: allowed === undefined ? 'cancelled' : 'allowed',
+        option: allowed,
+      });
+    },
+    notice,
+    /** Ends a turn: settles open actions with `note` and tells what was collected. */
+    endTurn(note: string): void {
+      interruptText();
+      actions.settle(note);
+      if (usage !== undefined) notice('usage', { used: usage.used, size: usage.size, cost: usage.cost });
+      usage = undefined;
+    },
+    /** The end of the last message, for a summary. */
+    get lastText(): string {
+      return lastText;
+    },
+  };
+}
+
+export type SessionUpdates = ReturnType<typeof sessionUpdates>;

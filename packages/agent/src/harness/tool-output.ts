@@ -1,0 +1,92 @@
+/** Reads what harnesses put into tool calls. All of it is untrusted JSON of any shape. */
+export type JsonObject = Record<string, unknown>;
+
+export function asObject(value: unknown): JsonObject | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined;
+}
+
+export function asString(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+/** Text of a tool call's `content`: text blocks, and of a diff its path. Undefined where there is nothing to show. */
+export function contentText(content: unknown): string | undefined {
+  if (!Array.isArray(content)) return undefined;
+  const parts = content.map((item) => {
+    const block = asObject(item);
+    if (block?.type === 'content') return blockText(block.content);
+    if (block?.type === 'diff') return `[diff of ${asString(block.path) ?? 'a file'}]`;
+    return undefined;
+  });
+  const texts = parts.filter((part) => part !== undefined);
+  return texts.length === 0 ? undefined : texts.join('\n');
+}
+
+/** Text of an ACP content block. */
+export function blockText(value: unknown): string | undefined {
+  const block = asObject(value);
+  switch (block?.type) {
+    case 'text':
+      return asString(block.text);
+    case 'image':
+    case 'audio':
+      return `[${block.type}, ${asString(block.mimeType) ?? 'unknown type'}]`;
+    case 'resource_link':
+      return `[${asString(block.uri) ?? 'resource'}]`;
+    case 'resource':
+      return asString(asObject(block.resource)?.text) ?? `[${asString(asObject(block.resource)?.uri) ?? 'resource'}]`;
+    default:
+      return undefined;
+  }
+}
+
+/** Output that comes only beside the protocol: codex sends `terminal_output_delta`, pi and others `terminal_output`; both append. */
+export function terminalOutput(meta: unknown): string | undefined {
+  const members = asObject(meta);
+  const parts = [members?.terminal_output_delta, members?.terminal_output].map((part) =>
+    asString(asObject(part)?.data),
+  );
+  const texts = parts.filter((part) => part !== undefined);
+  return texts.length === 0 ? undefined : texts.join('');
+}
+
+/** Text in `rawOutput`, under the names that harnesses use. */
+export function rawOutputText(raw: unknown): string | undefined {
+  if (typeof raw === 'string') return raw;
+  const members = asObject(raw);
+  if (members === undefined) return undefined;
+  for (const key of ['output', 'formatted_output', 'aggregated_output', 'stdout', 'text', 'message', 'error']) {
+    const text = asString(members[key]);
+    if (text !== undefined && text !== '') return text;
+  }
+  return undefined;
+}
+
+export function exitCode(meta: unknown, raw: unknown): number | undefined {
+  const output = asObject(raw);
+  const candidates = [
+    asObject(asObject(meta)?.terminal_exit)?.exit_code,
+    output?.exit_code,
+    output?.exitCode,
+    asObject(output?.metadata)?.exit,
+    asObject(output?.metadata)?.exit_code,
+  ];
+  return candidates.find((code): code is number => Number.isInteger(code));
+}
+
+/** An input with long strings cut, so that an action that writes a file does not carry the file. */
+export function boundedInput(value: unknown, maxStringLength = 16 * 1024, depth = 0): unknown {
+  if (typeof value === 'string') {
+    return value.length <= maxStringLength
+      ? value
+      : `${value.slice(0, maxStringLength).toWellFormed()}[… ${value.length - maxStringLength} characters left out …]`;
+  }
+  if (typeof value !== 'object' || value === null) return value;
+  if (depth >= 8) return '[…]';
+  if (Array.isArray(value)) return value.slice(0, 200).map((item) => boundedInput(item, maxStringLength, depth + 1));
+  return Object.fromEntries(
+    Object.entries(value)
+      .slice(0, 200)
+      .map(([key, member]) => [key, boundedInput(member, maxStringLength, depth + 1)]),
+  );
+}

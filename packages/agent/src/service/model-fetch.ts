@@ -1,0 +1,43 @@
+import { Readable } from 'node:stream';
+import type { ServiceConnection } from './connection.ts';
+
+export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
+
+/**
+ * `fetch` for the AI SDK over the service's connection: the relay's socket where there is one, and no limit but the
+ * silence of the other end. Node's own fetch ends a body after 300 s without a byte and cannot use a Unix socket.
+ * `idleTimeoutMs`: longest silence, before the first byte and between two.
+ */
+export function modelFetch(connection: ServiceConnection, idleTimeoutMs: number): Fetch {
+  const root = new URL(connection.serverRoot);
+  const basePath = root.pathname.replace(/\/+$/, '');
+  return async (input, init = {}) => {
+    const url = new URL(input instanceof Request ? input.url : input);
+    if (url.origin !== root.origin) throw new TypeError(`models are reached through ${root.origin}, not ${url.origin}`);
+    const headers = Object.fromEntries(new Headers(init.headers));
+    // The one credential there is; providers' clients put it where their service wants it.
+    headers.authorization = `Bearer ${connection.token}`;
+    const answer = await connection.open({
+      method: (init.method ?? 'GET') as 'GET' | 'POST',
+      path: url.pathname.slice(basePath.length) + url.search,
+      headers,
+      body: bodyOf(init.body),
+      signal: init.signal ?? undefined,
+      idleTimeoutMs,
+    });
+    const status = answer.statusCode ?? 502;
+    const empty = status === 204 || status === 205 || status === 304;
+    const answerHeaders = new Headers();
+    for (const [name, value] of Object.entries(answer.headers)) {
+      if (value !== undefined) answerHeaders.set(name, Array.isArray(value) ? value.join(', ') : value);
+    }
+    const body = empty ? null : (Readable.toWeb(answer) as ReadableStream<Uint8Array>);
+    return new Response(body, { status, statusText: answer.statusMessage ?? '', headers: answerHeaders });
+  };
+}
+
+function bodyOf(body: RequestInit['body']): string | Uint8Array | undefined {
+  if (body === undefined || body === null) return undefined;
+  if (typeof body === 'string' || body instanceof Uint8Array) return body;
+  throw new TypeError('only text and bytes can be sent to a model');
+}

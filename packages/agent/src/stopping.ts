@@ -1,0 +1,25 @@
+/** Why a run stops before its harness has ended. */
+export type StopReason = 'cancelled' | 'terminated' | 'superseded';
+
+export interface Stopping {
+  /** Aborts when the work must stop. */
+  readonly signal: AbortSignal;
+  /** The first reason wins, except that being superseded overrides: then nothing may be reported. */
+  readonly reason: StopReason | undefined;
+  stop(reason: StopReason): void;
+}
+
+export function stopping(): Stopping {
+  const abort = new AbortController();
+  let reason: StopReason | undefined;
+  return {
+    signal: abort.signal,
+    get reason() {
+      return reason;
+    },
+    stop(next) {
+      if (reason === undefined || next === 'superseded') reason = next;
+      if (!abort.signal.aborted) abort.abort(new Error(`the run was ${next}`));
+    },
+  };
+}

@@ -1,0 +1,79 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { FakeHarnessSupport } from '../../../test/fakes/harness-support.ts';
+
+export interface TestAgent {
+  child: ChildProcess;
+  workspace: string;
+  /** Exit code, 128 + signal number left out: null where a signal ended it. */
+  exited: Promise<number | null>;
+  stderr: () => string;
+  startedAt: number;
+}
+
+const main = fileURLToPath(new URL('./main.ts', import.meta.url));
+
+/** Starts the agent program as a worker would, as a real process in a workspace of its own. */
+export function startTestAgent(
+  fake: FakeHarnessSupport,
+  options: { env?: Record<string, string>; workspace?: string } = {},
+): TestAgent {
+  const workspace = options.workspace ?? testFolder();
+  const bin = testBin(workspace);
+  const child = spawn(
+    process.execPath,
+    [
+      main,
+      'agent',
+      'run',
+      '--share',
+      'team:edit',
+      '--task-id',
+      'run-1',
+      '--sandboxed',
+      '--server-root-url',
+      fake.url,
+      '--idle-on-complete',
+      '0s',
+    ],
+    {
+      cwd: workspace,
+      env: {
+        PATH: `${bin}:${process.env.PATH}`,
+        HOME: workspace,
+        LANG: 'C.UTF-8',
+        TASK_ID: 'run-1',
+        RUNYARD_RUN_TOKEN: fake.token,
+        ...(fake.socketPath === undefined ? {} : { RUNYARD_RELAY_SOCKET: fake.socketPath }),
+        ...options.env,
+      },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    },
+  );
+  let stderr = '';
+  child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
+    stderr += chunk;
+  });
+  const exited = new Promise<number | null>((resolve) => child.on('close', (code) => resolve(code)));
+  return { child, workspace, exited, stderr: () => stderr, startedAt: performance.now() };
+}
+
+/** A folder that is removed when the test process ends. */
+export function testFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'runyard-agent-test-'));
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** `report-artifact` on the PATH, as the sandbox has it. */
+function testBin(workspace: string): string {
+  const bin = join(workspace, '.bin');
+  mkdirSync(bin, { recursive: true });
+  const shim = join(bin, 'report-artifact');
+  writeFileSync(shim, `#!/bin/sh\nexec '${process.execPath}' '${main}' report-artifact "$@"\n`);
+  chmodSync(shim, 0o755);
+  return bin;
+}

@@ -1,0 +1,77 @@
+import { constants, type FileHandle, lstat, mkdir, open } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { AgentTask } from '@runyard/contract/agent-protocol';
+import { type ServiceClient, ServiceRefusal } from '../service/client.ts';
+import { AnswerTooLarge } from '../service/connection.ts';
+import { safeNames } from './safe-names.ts';
+import { SetupFailure } from './setup-failure.ts';
+
+/** The contract allows 10 MB each; more than this is not an attachment but a fault. */
+const maxAttachmentBytes = 32 * 1024 * 1024;
+
+export interface WrittenAttachment {
+  path: string;
+  name: string;
+  mimeType: string;
+  size: number;
+}
+
+/** Downloads the run's attachments into `attachments/` of the workspace, under names that cannot lead out of it. */
+export async function writeAttachments(
+  attachments: AgentTask['attachments'],
+  options: { client: Pick<ServiceClient, 'download'>; workspace: string; signal?: AbortSignal },
+): Promise<WrittenAttachment[]> {
+  const folder = join(options.workspace, 'attachments');
+  await mkdir(folder, { recursive: true });
+  if (!(await lstat(folder)).isDirectory())
+    throw new SetupFailure(`${folder} is not a folder, so attachments cannot be written there.`);
+  const names = safeNames(attachments.map((attachment) => attachment.file_name));
+  const written: WrittenAttachment[] = [];
+  for (const [index, attachment] of attachments.entries()) {
+    const name = names[index] ?? `attachment-${index + 1}`;
+    const bytes = await download(attachment, options);
+    const path = join(folder, name);
+    await writeNew(path, bytes, attachment.file_name);
+    written.push({ path, name, mimeType: attachment.mime_type, size: bytes.length });
+  }
+  return written;
+}
+
+async function download(
+  attachment: AgentTask['attachments'][number],
+  { client, signal }: { client: Pick<ServiceClient, 'download'>; signal?: AbortSignal },
+): Promise<Buffer> {
+  const name = JSON.stringify(attachment.file_name);
+  if (attachment.size_bytes > maxAttachmentBytes) {
+    throw new SetupFailure(
+      `Attachment ${name} is ${attachment.size_bytes} bytes; at most ${maxAttachmentBytes} can be written. Send it as a link instead.`,
+    );
+  }
+  try {
+    const bytes = await client.download(attachment.path, maxAttachmentBytes, { signal });
+    if (bytes.length !== attachment.size_bytes) {
+      throw new SetupFailure(
+        `Attachment ${name} has ${bytes.length} bytes where ${attachment.size_bytes} were announced. Create the run again.`,
+      );
+    }
+    return bytes;
+  } catch (error) {
+    if (error instanceof ServiceRefusal || error instanceof AnswerTooLarge)
+      throw new SetupFailure(`Attachment ${name} could not be downloaded: ${error.message}. Create the run again.`);
+    throw error;
+  }
+}
+
+async function writeNew(path: string, bytes: Buffer, original: string): Promise<void> {
+  let file: FileHandle | undefined;
+  try {
+    file = await open(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o644);
+    await file.writeFile(bytes);
+  } catch (error) {
+    throw new SetupFailure(
+      `Attachment ${JSON.stringify(original)} could not be written to ${path}: ${(error as Error).message}`,
+    );
+  } finally {
+    await file?.close();
+  }
+}

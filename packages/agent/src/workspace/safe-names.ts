@@ -1,0 +1,40 @@
+/**
+ * File names for attachments. The name that came with an attachment is hostile: it may climb out of the folder, hide,
+ * carry control or bidirectional characters, or be the same as another one's.
+ */
+const maxNameBytes = 255;
+
+/** Path separators, characters that Windows forbids, C0 and C1 controls, DEL, bidirectional overrides, line separators. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for.
+const unsafe = /[/\\:*?"<>|\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufffd]/g;
+
+/** A name for each of `names`, in order: one path segment, not hidden, at most 255 bytes, no two the same. */
+export function safeNames(names: readonly string[]): string[] {
+  const taken = new Set<string>();
+  return names.map((name) => {
+    const safe = safeName(name);
+    let unique = safe;
+    for (let number = 2; taken.has(unique.toLowerCase()); number++) unique = suffixed(safe, `-${number}`);
+    taken.add(unique.toLowerCase());
+    return unique;
+  });
+}
+
+function safeName(name: string): string {
+  const segment = name.toWellFormed().split(/[/\\]/).at(-1) ?? '';
+  const clean = segment
+    .normalize('NFC')
+    .replace(unsafe, '_')
+    .replace(/^[.\s-]+/, '')
+    .replace(/[.\s]+$/, '');
+  return suffixed(clean === '' ? 'attachment' : clean, '');
+}
+
+/** `name` with `suffix` before its extension, shortened so that all fits. */
+function suffixed(name: string, suffix: string): string {
+  const dot = name.lastIndexOf('.');
+  const extension = dot > 0 && name.length - dot <= 16 ? name.slice(dot) : '';
+  let stem = extension === '' ? name : name.slice(0, dot);
+  while (Buffer.byteLength(stem + suffix + extension) > maxNameBytes) stem = [...stem].slice(0, -1).join('');
+  return stem + suffix + extension;
+}

@@ -1,0 +1,46 @@
+import { runCommand } from '../commands/run-command.ts';
+import { SetupFailure } from './setup-failure.ts';
+import type { SetupSteps } from './setup-steps.ts';
+
+export interface SetupCommandOptions {
+  workspace: string;
+  env: Readonly<Record<string, string | undefined>>;
+  step: SetupSteps;
+  signal: AbortSignal;
+}
+
+/** The contract's limit for the tail of a step's output. */
+const tailBytes = 8 * 1024;
+
+/** Runs an environment's setup commands one by one; the first that fails ends the setup. */
+export async function runSetupCommands(commands: readonly string[], options: SetupCommandOptions): Promise<void> {
+  for (const [index, command] of commands.entries()) {
+    await options.step('setup_command', command, async (told) => {
+      const result = await runCommand({
+        argv: ['sh', '-c', command],
+        cwd: options.workspace,
+        env: options.env,
+        signal: options.signal,
+      });
+      options.signal.throwIfAborted();
+      told.exit_code = result.exitCode;
+      const tail = lastBytes(result.output, tailBytes);
+      if (tail !== '') told.output_tail = tail;
+      if (result.exitCode === 0 && result.outcome === 'exited') return;
+      const failure = result.outcome === 'not_started' ? 'could not be started' : `exited with code ${result.exitCode}`;
+      told.error = `${failure}`;
+      const shown = command.length > 200 ? `${command.slice(0, 199)}…` : command;
+      throw new SetupFailure(
+        `Setup command ${index + 1} of ${commands.length} (${shown}) ${failure}.${tail === '' ? ' It printed nothing.' : `\nEnd of its output:\n${tail.trimEnd()}`}\nFix the command in the environment's setup_commands, or what it needs in the image, and run again.`,
+      );
+    });
+  }
+}
+
+function lastBytes(text: string, bytes: number): string {
+  const all = Buffer.from(text);
+  if (all.length <= bytes) return text;
+  let start = all.length - bytes;
+  while (((all[start] ?? 0) & 0xc0) === 0x80) start++;
+  return all.subarray(start).toString();
+}

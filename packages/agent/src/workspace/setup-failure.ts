@@ -1,0 +1,11 @@
+import type { ErrorCode } from '@runyard/contract/errors';
+
+/** The workspace could not be prepared: the run fails before its harness begins. */
+export class SetupFailure extends Error {
+  override name = 'SetupFailure';
+  readonly code: ErrorCode;
+  constructor(message: string, code: ErrorCode = 'environment_setup_failed') {
+    super(message);
+    this.code = code;
+  }
+}

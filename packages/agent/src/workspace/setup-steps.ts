@@ -1,0 +1,30 @@
+import { randomUUID } from 'node:crypto';
+import type { AgentEvent, AgentEventBody } from '@runyard/contract/agent-protocol';
+
+type StepKind = Extract<AgentEvent, { type: 'setup_step_started' }>['kind'];
+
+export interface StepResult {
+  exit_code?: number;
+  output_tail?: string;
+  error?: string;
+}
+
+/** Runs one step of the setup between its pair of events. A step that throws is told with the error, and throws on. */
+export type SetupSteps = <T>(kind: StepKind, name: string, work: (told: StepResult) => Promise<T>) => Promise<T>;
+
+export function setupSteps(emit: (event: AgentEventBody) => void): SetupSteps {
+  return async (kind, name, work) => {
+    const step = { step_id: randomUUID(), kind, name: name.length > 500 ? `${name.slice(0, 499)}…` : name };
+    const started = performance.now();
+    const told: StepResult = {};
+    emit({ type: 'setup_step_started', ...step });
+    try {
+      return await work(told);
+    } catch (error) {
+      told.error ??= error instanceof Error ? error.message : String(error);
+      throw error;
+    } finally {
+      emit({ type: 'setup_step_finished', ...step, duration_ms: Math.round(performance.now() - started), ...told });
+    }
+  };
+}
