@@ -61,3 +61,10 @@ export function requireApiKey(context: Context): string {
   if (!key) throw new Failure(`no API key: set RUNYARD_API_KEY (there is none in ${context.folder.bootstrapKeyFile})`);
   return key;
 }
+
+/** @throws Failure where no service is known */
+export function requireOrigin(context: Context): string {
+  const origin = serviceOrigin(context);
+  if (origin === null) throw new Failure('Runyard does not run here. Start it with bin/runyard up, or set RUNYARD_BASE_URL to a service elsewhere.');
+  return origin;
+}

@@ -105,9 +105,9 @@ export function harmlessLine(text: string, max = 200): string {
   return line.length > max ? `${line.slice(0, max - 1)}…` : line;
 }
 
-/** JSON on one line that is harmless when printed on a terminal: JSON escapes only U+0000 to U+001F by itself. */
-export function harmlessJson(value: unknown): string {
-  return JSON.stringify(value).replace(
+/** JSON that is harmless when printed on a terminal: by itself, JSON escapes only U+0000 to U+001F. On one line without `indent`. */
+export function harmlessJson(value: unknown, indent?: number): string {
+  return JSON.stringify(value, null, indent).replace(
     /[\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/g,
     (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );

@@ -4,6 +4,8 @@ import { describeExit, type Program } from './program.ts';
 export interface Kept {
   /** The one that runs now; `undefined` while it waits for its next start. */
   current(): Program | undefined;
+  /** Ends the watching, asks the program by SIGTERM to finish its work, and waits for its end. */
+  drain(): Promise<void>;
   /** Ends the watching and the program. */
   stop(graceMs: number): Promise<void>;
 }
@@ -57,6 +59,11 @@ export function keepRunning(keep: KeepRunning): Kept {
 
   return {
     current: () => current,
+    async drain() {
+      stopping.abort();
+      current?.signal('SIGTERM');
+      await watching;
+    },
     async stop(graceMs) {
       stopping.abort();
       await current?.stop(graceMs);

@@ -11,6 +11,7 @@ export interface Program {
   readonly pid: number;
   readonly exited: Promise<ProgramExit>;
   hasExited(): boolean;
+  signal(name: NodeJS.Signals): void;
   /** Asks it to stop by closing its standard input; kills it after `graceMs`. Resolves when it is gone. */
   stop(graceMs: number): Promise<ProgramExit>;
 }
@@ -59,6 +60,7 @@ export async function startProgram(start: ProgramStart): Promise<Program> {
     pid: child.pid ?? -1,
     exited,
     hasExited: () => gone,
+    signal: (name) => void child.kill(name),
     async stop(graceMs) {
       child.stdin?.end();
       const timer = setTimeout(() => child.kill('SIGKILL'), graceMs);

@@ -26,6 +26,8 @@ export interface StackStart {
 export interface Stack {
   /** Where the service is reached from this machine, without `/api/v1`. */
   readonly origin: string;
+  /** Lets the worker finish the runs that it has; returns when it is gone. */
+  drain(): Promise<void>;
   /** Stops worker and service; returns when both are gone. */
   stop(): Promise<void>;
 }
@@ -111,6 +113,9 @@ export async function startStack(start: StackStart): Promise<Stack> {
   }, logCheckMs);
   return {
     origin,
+    async drain() {
+      await running.at(-1)?.drain();
+    },
     async stop() {
       clearInterval(logs);
       await stop(start.worker ? [workerGraceMs, serviceGraceMs] : [serviceGraceMs]);

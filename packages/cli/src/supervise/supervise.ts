@@ -44,15 +44,17 @@ export async function supervise(supervision: Supervise): Promise<void> {
   if (!taken.ok) throw new AlreadyRunning(taken.holder);
 
   const stopping = new AbortController();
-  const asked = Promise.withResolvers<void>();
+  const asked = Promise.withResolvers<'stop' | 'drain'>();
   const onSignal = (signal: NodeJS.Signals) => {
     if (stopping.signal.aborted) {
       taken.claim.release();
       process.exit(130);
     }
-    report(`${signal === 'SIGINT' ? 'Ctrl-C' : signal}: stopping`);
+    // A worker alone belongs to a fleet: SIGTERM lets it finish what it has, as a rolling update expects.
+    const drain = !supervision.service && signal === 'SIGTERM';
+    report(`${signal === 'SIGINT' ? 'Ctrl-C' : signal}: ${drain ? 'finishing the runs it has' : 'stopping'}`);
     stopping.abort();
-    asked.resolve();
+    asked.resolve(drain ? 'drain' : 'stop');
   };
   for (const signal of stopSignals) process.on(signal, onSignal);
   try {
@@ -60,7 +62,7 @@ export async function supervise(supervision: Supervise): Promise<void> {
     const programs = [...(supervision.service ? ['service'] : []), ...(supervision.worker ? ['worker'] : [])];
     taken.claim.announce(stack.origin, programs);
     supervision.onReady(stack);
-    await asked.promise;
+    if ((await asked.promise) === 'drain') await stack.drain();
     await stack.stop();
   } finally {
     taken.claim.release();

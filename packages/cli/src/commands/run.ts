@@ -1,0 +1,120 @@
+import { readFileSync } from 'node:fs';
+import type { RunState } from '@runyard/contract/states';
+import { type Api, connect, isRetryable } from '../api.ts';
+import { type Context, serviceOrigin } from '../context.ts';
+import { isSettled, untilSettled } from '../live/follow.ts';
+import { harmlessJson, harmlessLine } from '../live/harmless.ts';
+import { renderSummary, type SummaryArtifact } from '../live/summary.ts';
+import { createLiveView } from '../live/view.ts';
+import { ensureSandboxTool } from '../sandbox-tool.ts';
+import { startInBackground } from '../supervise/start-background.ts';
+import { buildRunRequest, type RunOptions } from './run-request.ts';
+
+export interface RunCommandOptions extends RunOptions {
+  readonly json?: true;
+  readonly detach?: true;
+}
+
+/** Creates a run, starting Runyard first where none runs, and shows what the agent does until the run ends. Sets the exit code. */
+export async function run(context: Context, source: string, options: RunCommandOptions): Promise<void> {
+  const request = buildRunRequest(source, options, () => readFileSync(0, 'utf8'));
+  await ensureStarted(context);
+  const api = connect(context);
+  const created = await api.createRun(request);
+  if (options.detach) {
+    const item = await api.getRun(created.run_id);
+    context.out(options.json ? `${harmlessJson(created)}\n` : `${created.run_id}\n`);
+    if (!options.json) context.report(`created; page ${item.session_link ?? ''}; follow: bin/runyard logs ${created.run_id} --follow`);
+    return;
+  }
+  if (!options.json) context.out(`${context.colours.bold('run')} ${created.run_id}\n`);
+  if (created.at_capacity) context.report('all slots are taken: the run waits for one');
+  const leave = new AbortController();
+  const restore = cancelOnInterrupt(context, api, created.run_id, leave);
+  try {
+    const state = await watch(context, api, created.run_id, { json: options.json === true, signal: leave.signal });
+    process.exitCode = leave.signal.aborted ? 130 : state === 'SUCCEEDED' ? 0 : 1;
+  } finally {
+    restore();
+  }
+}
+
+/** Starts service, database and worker in the background unless a service is there or one elsewhere is named. */
+async function ensureStarted(context: Context): Promise<void> {
+  const origin = serviceOrigin(context);
+  if (origin !== null) return;
+  ensureSandboxTool(context.settings, context.env, context.report);
+  context.report('starting service, database and worker in the background ...');
+  const claim = await startInBackground(context.folder, context.env);
+  context.report(`running at ${claim.origin} (process ${claim.pid}); it stays; stop it with: bin/runyard down`);
+}
+
+/**
+ * Shows a run's events as they come, then how it ended.
+ * @returns the state it settled in, or the one it has where `signal` made us leave
+ */
+export async function watch(
+  context: Context,
+  api: Api,
+  runId: string,
+  options: { readonly json: boolean; readonly signal: AbortSignal },
+): Promise<RunState> {
+  const view = createLiveView(context.colours);
+  for await (const event of untilSettled(api.events(runId, options.signal))) {
+    context.out(options.json ? `${harmlessJson(event)}\n` : view.render(event));
+  }
+  const item = await api.getRun(runId);
+  if (options.json) context.out(`${harmlessJson({ type: 'run', run: item })}\n`);
+  else if (isSettled(item.state)) context.out(renderSummary(item, await withDownloads(api, item.artifacts ?? []), context.colours));
+  return item.state;
+}
+
+/** Adds to each file-like artifact the address of its bytes. One that is gone by now stays without. */
+async function withDownloads(api: Api, items: readonly SummaryArtifact['item'][]): Promise<SummaryArtifact[]> {
+  return await Promise.all(
+    items.map(async (item): Promise<SummaryArtifact> => {
+      if (item.artifact_type !== 'FILE' && item.artifact_type !== 'SCREENSHOT') return { item };
+      try {
+        const read = await api.getArtifact(item.data.artifact_uid);
+        return read.artifact_type === 'PLAN' ? { item } : { item, downloadUrl: read.data.download_url };
+      } catch {
+        return { item };
+      }
+    }),
+  );
+}
+
+const cancelPatienceMs = 35_000;
+
+/** Cancels a run. A run that is being handed to a worker (PENDING, 30 s at most) can be cancelled a moment later. */
+export async function cancelWithPatience(api: Api, runId: string): Promise<void> {
+  const deadline = performance.now() + cancelPatienceMs;
+  for (;;) {
+    try {
+      await api.cancelRun(runId);
+      return;
+    } catch (error) {
+      if (!isRetryable(error) || performance.now() > deadline) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+  }
+}
+
+/** First Ctrl-C cancels the run, the second leaves it. Returns what puts things back. */
+function cancelOnInterrupt(context: Context, api: Api, runId: string, leave: AbortController): () => void {
+  let asked = false;
+  const onInterrupt = () => {
+    if (asked) {
+      context.report('left; look at the run with: bin/runyard logs ' + runId);
+      leave.abort();
+      return;
+    }
+    asked = true;
+    context.report('cancelling the run ... (Ctrl-C again: leave without waiting)');
+    cancelWithPatience(api, runId).catch((error: unknown) => {
+      context.report(`could not cancel: ${harmlessLine(error instanceof Error ? error.message : String(error))}`);
+    });
+  };
+  process.on('SIGINT', onInterrupt);
+  return () => process.off('SIGINT', onInterrupt);
+}

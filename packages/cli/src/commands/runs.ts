@@ -1,0 +1,86 @@
+import type { RunItem } from '@runyard/contract/runs';
+import type { RunState } from '@runyard/contract/states';
+import { connect } from '../api.ts';
+import type { Context } from '../context.ts';
+import { Failure } from '../failure.ts';
+import { formatDuration, parseIsoDuration } from '../live/amounts.ts';
+import type { Colours } from '../live/colours.ts';
+import { isSettled } from '../live/follow.ts';
+import { harmlessJson, harmlessLine } from '../live/harmless.ts';
+import { createLiveView } from '../live/view.ts';
+import { cancelWithPatience, watch } from './run.ts';
+
+/** Lists runs, newest first. */
+export async function listRuns(
+  context: Context,
+  options: { readonly limit: number; readonly state?: readonly RunState[]; readonly name?: string; readonly json?: true },
+): Promise<void> {
+  const page = await connect(context).listRuns({
+    limit: options.limit,
+    sort_by: 'created_at',
+    ...(options.state ? { state: [...options.state] } : {}),
+    ...(options.name ? { name: options.name } : {}),
+  });
+  if (options.json) {
+    context.out(`${harmlessJson(page)}\n`);
+    return;
+  }
+  if (page.runs.length === 0) context.report('no runs');
+  for (const item of page.runs) context.out(`${runLine(item, context.colours)}\n`);
+  if (page.page_info.has_next_page) context.report(`there are more; --limit shows up to 500`);
+}
+
+function runLine(item: RunItem, colours: Colours): string {
+  const paint = item.state === 'SUCCEEDED' ? colours.green : isSettled(item.state) && item.state !== 'CANCELLED' ? colours.red : colours.yellow;
+  const took = item.run_time === undefined ? undefined : parseIsoDuration(item.run_time);
+  const created = item.created_at.slice(0, 19).replace('T', ' ');
+  return `${item.run_id}  ${paint(item.state.padEnd(10))}  ${created}  ${(took === undefined ? '' : formatDuration(took)).padStart(12)}  ${harmlessLine(item.title, 60)}`;
+}
+
+/** Shows one run as JSON. */
+export async function getRun(context: Context, runId: string): Promise<void> {
+  const item = await connect(context).getRun(runId);
+  context.out(`${harmlessJson(item, 2)}\n`);
+}
+
+const quietMs = 1000;
+
+/** Shows what a run did. `follow`: until it settles; else what there is by now. */
+export async function logs(context: Context, runId: string, options: { readonly follow?: true; readonly json?: true }): Promise<void> {
+  const api = connect(context);
+  const item = await api.getRun(runId);
+  if (options.follow && !isSettled(item.state)) {
+    const stop = new AbortController();
+    const onInterrupt = () => stop.abort();
+    process.once('SIGINT', onInterrupt);
+    await watch(context, api, runId, { json: options.json === true, signal: stop.signal });
+    process.off('SIGINT', onInterrupt);
+    return;
+  }
+  // The stream of an ended run ends; that of a running one is left when nothing more comes.
+  const quiet = new AbortController();
+  const arm = () => setTimeout(() => quiet.abort(), quietMs);
+  let timer = isSettled(item.state) ? undefined : arm();
+  const view = createLiveView(context.colours);
+  for await (const event of api.events(runId, quiet.signal)) {
+    if (timer) {
+      clearTimeout(timer);
+      timer = arm();
+    }
+    context.out(options.json ? `${harmlessJson(event)}\n` : view.render(event));
+  }
+  clearTimeout(timer);
+}
+
+/** Cancels a run. */
+export async function cancel(context: Context, runId: string): Promise<void> {
+  await cancelWithPatience(connect(context), runId);
+  context.out(`${runId} is cancelled\n`);
+}
+
+/** @throws Failure for a word that is no state */
+export function parseLimit(text: string): number {
+  const limit = Number(text);
+  if (!Number.isInteger(limit) || limit < 1 || limit > 500) throw new Failure('--limit takes a whole number from 1 to 500', 2);
+  return limit;
+}

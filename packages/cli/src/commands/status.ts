@@ -1,0 +1,53 @@
+import { apiKey, type Context, serviceOrigin } from '../context.ts';
+import { harmlessJson } from '../live/harmless.ts';
+import { readClaim } from '../supervise/claim.ts';
+
+export interface Status {
+  readonly running: boolean;
+  readonly ready: boolean;
+  readonly origin: string | null;
+  readonly pid: number | null;
+  readonly mode: string | null;
+  readonly since: string | null;
+  readonly data_dir: string;
+  readonly logs: string;
+  readonly has_key: boolean;
+}
+
+/** Tells what runs for this data folder. Exit code 0 where a service answers, else 1. */
+export async function status(context: Context, options: { readonly json?: true }): Promise<void> {
+  const claim = readClaim(context.folder.supervisorFile);
+  const origin = serviceOrigin(context);
+  const ready = origin !== null && (await answers(`${origin}/readyz`));
+  const found: Status = {
+    running: claim !== null || ready,
+    ready,
+    origin,
+    pid: claim?.pid ?? null,
+    mode: claim?.mode ?? null,
+    since: claim?.started_at ?? null,
+    data_dir: context.folder.path,
+    logs: context.folder.logs,
+    has_key: apiKey(context) !== null,
+  };
+  if (!ready) process.exitCode = 1;
+  if (options.json) {
+    context.out(`${harmlessJson(found)}\n`);
+    return;
+  }
+  const { green, yellow } = context.colours;
+  const state = ready ? green('running') : claim ? yellow('not ready') : 'not running';
+  context.out(`${state}${origin ? `  ${origin}` : ''}\n`);
+  if (claim) context.out(`  process ${claim.pid} (${claim.mode}: ${(claim.programs ?? []).join(', ') || 'starting'}), since ${claim.started_at}\n`);
+  context.out(`  data folder ${context.folder.path}\n  logs ${context.folder.logs}\n`);
+}
+
+async function answers(url: string): Promise<boolean> {
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(3000) });
+    await response.body?.cancel();
+    return response.ok;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,21 @@
+import { type Context, requireApiKey, requireOrigin } from '../context.ts';
+import { ensureSandboxTool } from '../sandbox-tool.ts';
+import { supervise } from '../supervise/supervise.ts';
+
+/** Starts only a worker, for the service at RUNYARD_BASE_URL with RUNYARD_API_KEY, and stays. */
+export async function workerOnly(context: Context): Promise<void> {
+  const origin = requireOrigin(context);
+  const key = requireApiKey(context);
+  ensureSandboxTool(context.settings, context.env, context.report);
+  await supervise({
+    mode: 'foreground',
+    settings: { ...context.settings, RUNYARD_BASE_URL: origin, RUNYARD_API_KEY: key },
+    env: { ...context.env, RUNYARD_API_KEY: key },
+    folder: context.folder,
+    service: false,
+    worker: true,
+    report: context.report,
+    onReady: () => context.report(`a worker for ${origin} runs; logs in ${context.folder.logs}. Ctrl-C ends it, SIGTERM lets its runs finish first`),
+  });
+  context.report('stopped');
+}

@@ -1,0 +1,85 @@
+import { z } from 'zod';
+import type { Context } from '../context.ts';
+import { harmlessLine } from '../live/harmless.ts';
+import type { Finding } from './finding.ts';
+
+const name = 'models';
+/** A small model on a laptop needs a while to load. */
+const patienceMs = 30_000;
+
+const providers = [
+  ['Anthropic', 'RUNYARD_ANTHROPIC_API_KEY'],
+  ['OpenAI', 'RUNYARD_OPENAI_API_KEY'],
+  ['Google', 'RUNYARD_GOOGLE_API_KEY'],
+] as const;
+
+/** Which providers have a key, and whether the local endpoint answers and calls tools. Keys are named, never shown or tried. */
+export async function checkModels(context: Context): Promise<Finding[]> {
+  const configured = providers.filter(([, setting]) => context.settings[setting] !== undefined).map(([provider]) => provider);
+  const findings: Finding[] = [];
+  if (configured.length > 0) findings.push({ name, level: 'good', detail: `keys of ${configured.join(', ')} (not tried)` });
+  const base = context.settings.RUNYARD_MODEL_BASE_URL;
+  if (base !== undefined) findings.push(await checkLocal(base, context.settings.RUNYARD_MODEL_KEY));
+  if (findings.length > 0) return findings;
+  return [
+    {
+      name,
+      level: 'note',
+      detail: 'none: runs use `runbook`, which runs the fenced sh blocks of the prompt and nothing else',
+      mend: 'set RUNYARD_ANTHROPIC_API_KEY, RUNYARD_OPENAI_API_KEY or RUNYARD_GOOGLE_API_KEY,\nor RUNYARD_MODEL_BASE_URL to an OpenAI-compatible endpoint (Ollama: http://127.0.0.1:11434/v1)',
+    },
+  ];
+}
+
+const ModelList = z.object({ data: z.array(z.object({ id: z.string() })) });
+const Completion = z.object({
+  choices: z.array(z.object({ message: z.object({ tool_calls: z.array(z.unknown()).nullish() }) })),
+});
+
+async function checkLocal(base: string, key: string | undefined): Promise<Finding> {
+  const headers = { 'content-type': 'application/json', ...(key === undefined ? {} : { authorization: `Bearer ${key}` }) };
+  const mend = 'start the endpoint, or correct RUNYARD_MODEL_BASE_URL (with its /v1) and RUNYARD_MODEL_KEY';
+  let model: string | undefined;
+  try {
+    const list = await fetch(`${base}/models`, { headers, signal: AbortSignal.timeout(5000), redirect: 'error' });
+    if (!list.ok) return { name, level: 'bad', detail: `${base} answered ${list.status} to GET /models`, mend };
+    model = ModelList.parse(await list.json()).data[0]?.id;
+  } catch (error) {
+    return { name, level: 'bad', detail: `${base} does not answer: ${reasonOf(error)}`, mend };
+  }
+  if (model === undefined) return { name, level: 'bad', detail: `${base} has no model`, mend: 'load one there (Ollama: ollama pull qwen3)' };
+  const shown = harmlessLine(model, 80);
+  try {
+    const answer = await fetch(`${base}/chat/completions`, {
+      method: 'POST',
+      headers,
+      redirect: 'error',
+      signal: AbortSignal.timeout(patienceMs),
+      body: JSON.stringify({
+        model,
+        max_tokens: 256,
+        messages: [{ role: 'user', content: 'Call the tool "ping" now. Do not answer in words.' }],
+        tools: [{ type: 'function', function: { name: 'ping', description: 'Answers pong.', parameters: { type: 'object', properties: {} } } }],
+      }),
+    });
+    if (!answer.ok) return { name, level: 'note', detail: `${base} has ${shown}, but a request with a tool was answered ${answer.status}` };
+    const calls = Completion.parse(await answer.json()).choices[0]?.message.tool_calls?.length ?? 0;
+    return calls > 0
+      ? { name, level: 'good', detail: `${base}: ${shown} answers and calls tools` }
+      : {
+          name,
+          level: 'note',
+          detail: `${base}: ${shown} answers but did not call a tool when asked to: an agent cannot work with it`,
+          mend: 'name a model that calls tools: RUNYARD_DEFAULT_MODEL=local/…',
+        };
+  } catch (error) {
+    return { name, level: 'note', detail: `${base} has ${shown}, but a request with a tool failed: ${reasonOf(error)}` };
+  }
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error.name === 'TimeoutError') return 'it took too long';
+  if (error instanceof z.ZodError || error instanceof SyntaxError) return 'its answer is not of the OpenAI form';
+  return error.cause instanceof Error ? error.cause.message : error.message;
+}

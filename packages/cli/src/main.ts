@@ -1,0 +1,176 @@
+/** The runyard command: what it understands; each command is a file in commands/. */
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { KeyKind } from '@runyard/contract/keys';
+import { RunState } from '@runyard/contract/states';
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { down } from './commands/down.ts';
+import { createKey, deleteKey, listKeys } from './commands/keys.ts';
+import { run } from './commands/run.ts';
+import { cancel, getRun, listRuns, logs } from './commands/runs.ts';
+import { status } from './commands/status.ts';
+import { serviceOnly, up } from './commands/up.ts';
+import { workerOnly } from './commands/worker.ts';
+import { createContext } from './context.ts';
+import { Failure } from './failure.ts';
+import { root } from './installation.ts';
+import { harmless } from './live/harmless.ts';
+
+// Commands that load the service's own modules are imported when they run: `--help` and `run` need not wait for a database driver.
+const asJson = ['--json', 'print JSON'] as const;
+const collect = (value: string, before: string[] = []) => [...before, value];
+
+function parseLimit(text: string): number {
+  const limit = Number(text);
+  if (!Number.isInteger(limit) || limit < 1 || limit > 500) throw new InvalidArgumentError('It must be a whole number from 1 to 500.');
+  return limit;
+}
+
+function parseState(text: string, before: RunState[] = []): RunState[] {
+  const state = RunState.safeParse(text.toUpperCase());
+  if (!state.success) throw new InvalidArgumentError(`It must be one of ${RunState.options.join(', ')}.`);
+  return [...before, state.data];
+}
+
+function version(): string {
+  const manifest: { version: string } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
+  return `${manifest.version} (Node ${process.versions.node})`;
+}
+
+const program = new Command('runyard')
+  .description('Run AI agents in sandboxes on your own machine.')
+  .version(version())
+  .showHelpAfterError('(--help tells more)')
+  .exitOverride()
+  .addHelpText(
+    'after',
+    `
+Settings are environment variables: docs/settings.md.
+
+  bin/runyard run examples/hello.md          the first run; starts everything it needs
+  bin/runyard up                             start everything, stay, show address and key
+  bin/runyard doctor                         what was found here, and how to mend what is missing`,
+  );
+
+program
+  .command('run')
+  .description('start a run and watch it; starts Runyard in the background where none runs')
+  .argument('<prompt>', 'a file, - for standard input, or the prompt itself in quotes')
+  .option('--title <title>', 'title of the run')
+  .option('--model <id>', 'language model')
+  .option('--name <name>', 'label to group and filter runs by')
+  .option('--environment <id>', 'environment: repositories and setup commands')
+  .option('--harness <type>', 'what drives the agent (oz)')
+  .option('--attach <file...>', 'files that the agent finds in attachments/')
+  .option('--metadata <key=value>', 'a pair to keep with the run; repeat for more', collect)
+  .option('--detach', 'do not watch; print the id')
+  .option('--json', 'print each event as a line of JSON, the run as the last one')
+  .action(async (source, options) => run(createContext(process.env), source, options));
+
+program
+  .command('up')
+  .description('start service, database and worker, and stay until Ctrl-C')
+  .action(async () => up(createContext(process.env)));
+program
+  .command('down')
+  .description('stop what runs for this data folder')
+  .action(async () => down(createContext(process.env)));
+program
+  .command('status')
+  .description('what runs for this data folder')
+  .option(...asJson)
+  .action(async (options) => status(createContext(process.env), options));
+program
+  .command('doctor')
+  .description('what was found on this machine, and how to mend what is missing')
+  .option(...asJson)
+  .action(async (options) => {
+    const { doctor } = await import('./commands/doctor.ts');
+    await doctor(createContext(process.env), options);
+  });
+
+const runs = program
+  .command('runs')
+  .description('list runs, newest first')
+  .option('--limit <count>', 'how many', parseLimit, 20)
+  .option('--state <state>', 'only runs in this state; repeat for more', parseState)
+  .option('--name <name>', 'only runs of this name')
+  .option(...asJson)
+  .action(async (options) => listRuns(createContext(process.env), options));
+runs
+  .command('get')
+  .description('show one run as JSON')
+  .argument('<run-id>')
+  .action(async (runId) => getRun(createContext(process.env), runId));
+
+program
+  .command('logs')
+  .description('what a run did')
+  .argument('<run-id>')
+  .option('--follow', 'stay until the run ends')
+  .option(...asJson)
+  .action(async (runId, options) => logs(createContext(process.env), runId, options));
+program
+  .command('cancel')
+  .description('cancel a run')
+  .argument('<run-id>')
+  .action(async (runId) => cancel(createContext(process.env), runId));
+
+const keys = program.command('keys').description('API keys');
+keys
+  .command('list', { isDefault: true })
+  .option(...asJson)
+  .action(async (options) => listKeys(createContext(process.env), options));
+keys
+  .command('create')
+  .description('make a key; it is shown once')
+  .argument('<name>')
+  .addOption(new Option('--kind <kind>', 'personal: acts as you; agent: acts as a service account').choices(KeyKind.options).default('personal'))
+  .addOption(new Option('--expires-in <time>').choices(['1d', '30d', '90d', 'never']).default('never'))
+  .option(...asJson)
+  .action(async (name, options) => createKey(createContext(process.env), { name, kind: options.kind, expires_in: options.expiresIn }, options));
+keys
+  .command('delete')
+  .argument('<key-id>')
+  .action(async (uid) => deleteKey(createContext(process.env), uid));
+
+program
+  .command('export')
+  .description('write the whole database into one file')
+  .argument('<file>')
+  .action(async (file) => {
+    const { exportAll } = await import('./commands/transfer.ts');
+    await exportAll(createContext(process.env), file);
+  });
+program
+  .command('import')
+  .description('fill an empty database from an exported file')
+  .argument('<file>')
+  .action(async (file) => {
+    const { importAll } = await import('./commands/transfer.ts');
+    await importAll(createContext(process.env), file);
+  });
+program
+  .command('service')
+  .description('start only the service (and its embedded database)')
+  .action(async () => serviceOnly(createContext(process.env)));
+program
+  .command('worker')
+  .description('start only a worker, for the service at RUNYARD_BASE_URL')
+  .action(async () => workerOnly(createContext(process.env)));
+
+// A reader that goes away (`runyard logs … | head`) is no error.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
+  else if (error instanceof Failure) {
+    process.stderr.write(`runyard: ${harmless(error.message)}\n`);
+    process.exitCode = error.exitCode;
+  } else {
+    process.stderr.write(`runyard: ${harmless(error instanceof Error ? (error.stack ?? error.message) : String(error))}\n`);
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,32 @@
+import { settingsTable } from '@runyard/contract/settings';
+
+const programs = { service: 'service', worker: 'worker', cli: 'command line' } as const;
+
+/** `docs/settings.md`, from the table that the programs parse their settings with. */
+export function renderSettingsPage(): string {
+  const rows = Object.entries(settingsTable).map(([name, setting]) => {
+    const fallback = 'default' in setting && setting.default !== '' ? `\`${setting.default}\`` : '';
+    const usedBy = setting.usedBy.map((program) => programs[program]).join(', ');
+    const secret = 'secret' in setting ? ' **Secret.**' : '';
+    return `| \`${name}\` | ${fallback} | ${escapeCell(setting.description)}${secret} | ${usedBy} |`;
+  });
+  return `<!-- Written by packages/cli/src/settings-page/generate.ts from packages/contract/src/settings.ts. -->
+
+# Settings
+
+All settings are environment variables. An empty value counts as absent. A wrong value, and a \`RUNYARD_…\` name that is
+not in this table, is refused when a program starts, with the name and the reason; the value of a secret is never shown.
+
+\`bin/runyard\` hands each program only the settings that it uses: the worker gets no key of a model provider and no
+database address. The default of \`RUNYARD_DATA_DIR\` lies in the folder of the checkout; a relative value that you set
+is relative to where you are.
+
+| name | default | what it does | used by |
+|---|---|---|---|
+${rows.join('\n')}
+`;
+}
+
+function escapeCell(text: string): string {
+  return text.replaceAll('|', '\\|');
+}
