@@ -40,20 +40,27 @@ export async function locateBinaries(): Promise<BinarySource> {
   }
 }
 
+/** Root's copy must be where the server's account can reach it; anyone else keeps his own in his data folder. */
+export function copyPlaces(dataFolder: string): string[] {
+  if (process.getuid?.() !== 0) return [path.join(dataFolder, 'binaries')];
+  return ['/var/cache/runyard', path.join(tmpdir(), 'runyard-cache'), '/tmp/runyard-cache'];
+}
+
 /**
- * Returns a folder with `bin/postgres` and `bin/initdb` that run as `account`.
- * @param privateCopies where an unprivileged service may keep its own copy
+ * Returns a folder with `bin/postgres` and `bin/initdb` that run as `account`: the source, or a copy of it, which is kept
+ * for later starts.
+ * @param places folders for the copy, the first that works is taken
  */
-export async function prepareBinaries(source: BinarySource, account: Account, privateCopies: string): Promise<string> {
+export async function prepareBinaries(
+  source: BinarySource,
+  account: Account,
+  places: readonly string[],
+): Promise<string> {
   await makeLibraryLinks(source.native);
   if (runs(source.native, account) === undefined) return source.native;
   const name = `postgresql-${source.version}-${process.arch}`;
-  const parents =
-    process.getuid?.() === 0
-      ? ['/var/cache/runyard', path.join(tmpdir(), 'runyard-cache'), '/tmp/runyard-cache']
-      : [privateCopies];
   let problem = '';
-  for (const parent of parents) {
+  for (const parent of places) {
     const copy = path.join(parent, name);
     try {
       await mkdir(parent, { recursive: true, mode: 0o755 });

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { StoreLog } from '../log.ts';
 import { stateOf } from '../process-identity.ts';
 import type { Account } from './account.ts';
-import { type FolderLock, readOwner, tryLockFolder } from './folder-lock.ts';
+import { type FolderLock, type Owner, readOwner, tryLockFolder } from './folder-lock.ts';
 import { stopLeftover, worksIn } from './guard.ts';
 import { removeSocketFolder } from './socket-folder.ts';
 
@@ -30,10 +30,10 @@ export async function takeFolder(
     if (owner !== undefined && state === 'alive') throw inUse(folder, `by process ${owner.pid}`);
     if (Date.now() > giveUp)
       throw inUse(folder, state === 'elsewhere' ? 'from another container' : 'by a process that could not be stopped');
-    // Gone a moment ago, its server is on the way down: asking it again does no harm.
+    // The first time its guard may be at work.
     if (state === 'gone' && tries > 0) {
       if (tries === 1) log.warn({ folder }, 'an earlier service left its database running; stopping it');
-      await stopServer(cluster, account);
+      await stopServer(folder, cluster, account, owner);
     }
     await delay(20);
   }
@@ -45,12 +45,16 @@ function inUse(folder: string, who: string): Error {
   );
 }
 
-/** The other processes of the server end by themselves when their postmaster does. */
-async function stopServer(cluster: string, account: Account): Promise<void> {
+/**
+ * The other processes of the server end by themselves when their postmaster does. A service writes itself down as the
+ * owner before it starts a server: so while the owner is still the dead one, the pid file is not that of a newer server.
+ */
+async function stopServer(folder: string, cluster: string, account: Account, dead: Owner | undefined): Promise<void> {
   const pid = await postmasterPid(cluster);
-  if (pid !== undefined && worksIn(pid, cluster, account)) {
+  if (pid === undefined || !worksIn(pid, cluster, account)) return;
+  const owner = await readOwner(folder);
+  if (owner?.pid === dead?.pid && owner?.startedAt === dead?.startedAt)
     stopLeftover(pid, cluster, account, leftoverFastMs);
-  }
 }
 
 async function postmasterPid(cluster: string): Promise<number | undefined> {

@@ -3,7 +3,7 @@
  * open to the server's account (and root) only. That is the whole access control of the embedded server: it listens
  * nowhere else. Not inside the data folder, because a socket's path may have 107 bytes at most (sun_path in unix(7)).
  */
-import { chown, lstat, mkdtemp, rm } from 'node:fs/promises';
+import { chown, lstat, mkdtemp, readdir, rm, rmdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Account } from './account.ts';
@@ -11,6 +11,7 @@ import type { Account } from './account.ts';
 const prefix = 'runyard-pg-';
 const maxSocketPathBytes = 107;
 const socketName = '.s.PGSQL.5432';
+const emptyForMs = 10 * 60_000;
 
 /** /run first for root: no sweeper of temporary files looks there. The user's own XDG_RUNTIME_DIR goes away when he logs out. */
 function parents(): string[] {
@@ -20,6 +21,7 @@ function parents(): string[] {
 export async function makeSocketFolder(account: Account): Promise<string> {
   let problem: unknown;
   for (const parent of parents()) {
+    await sweepEmpty(parent);
     const length = Buffer.byteLength(path.join(parent, `${prefix}XXXXXX`, socketName));
     if (length > maxSocketPathBytes) continue;
     try {
@@ -33,6 +35,17 @@ export async function makeSocketFolder(account: Account): Promise<string> {
   throw new Error(`No folder for the database's socket: neither of ${parents().join(', ')} can be written`, {
     cause: problem,
   });
+}
+
+/** A server that its guard stopped leaves its folder empty; the next start on its data removes it, if there is one. */
+async function sweepEmpty(parent: string): Promise<void> {
+  for (const name of await readdir(parent).catch(() => [])) {
+    if (!name.startsWith(prefix)) continue;
+    const folder = path.join(parent, name);
+    const found = await lstat(folder).catch(() => undefined);
+    // rmdir takes empty folders only.
+    if (found?.isDirectory() && found.mtimeMs < Date.now() - emptyForMs) await rmdir(folder).catch(() => undefined);
+  }
 }
 
 /** Removes a folder that `makeSocketFolder` made, and nothing else. */

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { StoreLog } from '../log.ts';
 import { stateOf, thisProcess } from '../process-identity.ts';
 import { chooseAccount } from './account.ts';
-import { locateBinaries, prepareBinaries } from './binaries.ts';
+import { copyPlaces, locateBinaries, prepareBinaries } from './binaries.ts';
 import { ensureCluster, ensureFolder, superuser } from './cluster.ts';
 import { readOwner, writeOwner } from './folder-lock.ts';
 import { clearStale, takeFolder } from './leftovers.ts';
@@ -24,7 +24,7 @@ export interface EmbeddedConnection {
 export interface EmbeddedPostgres {
   readonly connection: EmbeddedConnection;
   readonly url: string;
-  /** Fast shutdown: open transactions are rolled back, a checkpoint is written. */
+  /** Resolves when it is gone. Fast shutdown: open transactions are rolled back, a checkpoint is written. */
   stop(): Promise<void>;
 }
 
@@ -48,7 +48,7 @@ export async function startEmbeddedPostgres({ dataDir, log }: EmbeddedOptions): 
   const clusterFolder = path.join(folder, 'cluster');
   await ensureFolder(folder);
   const account = await chooseAccount(clusterFolder);
-  const native = await prepareBinaries(await locateBinaries(), account, path.join(folder, 'binaries'));
+  const native = await prepareBinaries(await locateBinaries(), account, copyPlaces(folder));
   const lock = await takeFolder(folder, clusterFolder, account, log);
   let socketFolder: string | undefined;
   try {
@@ -59,12 +59,17 @@ export async function startEmbeddedPostgres({ dataDir, log }: EmbeddedOptions): 
     const options = { native, cluster, account, socketFolder, lockFd: lock.fd, log };
     const stop = keepRunning(await startPostmaster(options), () => startPostmaster(options), log);
     const made = socketFolder;
+    const stopAll = async () => {
+      await stop();
+      await removeSocketFolder(made);
+      lock.release();
+    };
+    let stopped: Promise<void> | undefined;
     return {
       ...addressOf(made),
-      stop: async () => {
-        await stop();
-        await removeSocketFolder(made);
-        lock.release();
+      stop: () => {
+        stopped ??= stopAll();
+        return stopped;
       },
     };
   } catch (error) {
