@@ -1,0 +1,210 @@
+import { ServiceMessage, type WorkerHello, type WorkerMessage } from '@runyard/contract/worker-protocol';
+import type { Logger } from 'pino';
+import { WebSocket } from 'ws';
+import { reconnectDelay } from './backoff.ts';
+import type { KeptMessage, Outbox } from './outbox.ts';
+
+const pingEveryMs = 10_000;
+const silenceMs = 25_000;
+const handshakeMs = 10_000;
+/** Pause after an answer that trying again at once will not change. */
+const refusedPauseMs = 10_000;
+/** A connection that lived so long was a good one: the next loss begins with a short pause again. */
+const settledMs = 2000;
+/** A prompt may have 1 MB, its JSON up to six times that. */
+const longestMessage = 16 * 1024 * 1024;
+
+export interface ConnectionOptions {
+  /** Service root, without `/api/v1`. */
+  readonly serviceRoot: string;
+  readonly workerName: string;
+  /** `undefined`: there is none yet. */
+  readonly readKey: () => Promise<string | undefined>;
+  readonly keySource: string;
+  readonly outbox: Outbox;
+  /** First message of each connection. */
+  readonly hello: () => WorkerHello;
+  readonly onMessage: (message: ServiceMessage) => void;
+  /** The key was refused before any connection was accepted: nothing will get better by itself. */
+  readonly onRefused: () => void;
+  readonly log: Logger;
+}
+
+export interface Connection {
+  /** Sends the message, now or on a later connection; it is kept until the service has it. */
+  send(message: WorkerMessage): void;
+  /** Says hello again, where a connection is open. */
+  sayHello(): void;
+  /** True while a connection is open. */
+  readonly isOpen: () => boolean;
+  /** Ends the connection and does not come back. */
+  close(): Promise<void>;
+}
+
+type Attempt = 'lost' | 'refused' | 'no-key';
+
+/** Keeps a WebSocket to the service for as long as the worker lives. */
+export function connect(options: ConnectionOptions): Connection {
+  const { log, outbox } = options;
+  const url = `${options.serviceRoot.replace(/^http/, 'ws')}/api/v1/selfhosted/worker/ws?worker_id=${encodeURIComponent(options.workerName)}`;
+  const stop = new AbortController();
+  let socket: WebSocket | undefined;
+  let wasAccepted = false;
+  let lastComplaint = '';
+
+  /** Once per cause, not once per try. */
+  const complain = (message: string, fields: object = {}): void => {
+    const level = message === lastComplaint ? 'debug' : 'warn';
+    lastComplaint = message;
+    log[level](fields, message);
+  };
+
+  // A ping follows each message: its pong says that the service has read all that came before it.
+  const transmit = (kept: KeptMessage): void => {
+    socket?.send(JSON.stringify(kept.message));
+    socket?.ping(String(kept.number));
+  };
+
+  const receive = (data: string): void => {
+    const parsed = ServiceMessage.safeParse(parseJson(data));
+    if (parsed.success) {
+      options.onMessage(parsed.data);
+      return;
+    }
+    const issues = parsed.error.issues.slice(0, 3).map((issue) => `${issue.path.join('.')}: ${issue.message}`);
+    log.warn({ issues }, 'the service sent a message that is not understood');
+  };
+
+  const attempt = async (): Promise<Attempt> => {
+    const key = await options.readKey();
+    if (key === undefined) {
+      complain(
+        `there is no key yet: waiting for ${options.keySource}; set RUNYARD_API_KEY where the service runs elsewhere`,
+      );
+      return 'no-key';
+    }
+    return new Promise((resolve) => {
+      const current = new WebSocket(url, {
+        headers: { authorization: `Bearer ${key}` },
+        handshakeTimeout: handshakeMs,
+        maxPayload: longestMessage,
+        perMessageDeflate: false,
+        followRedirects: false,
+      });
+      let heard = performance.now();
+      let status: number | undefined;
+      const beat = setInterval(() => {
+        if (performance.now() - heard > silenceMs) current.terminate();
+        else if (current.readyState === WebSocket.OPEN) current.ping('0');
+      }, pingEveryMs);
+      const hear = (): void => {
+        heard = performance.now();
+      };
+      current.on('unexpected-response', (_request, response) => {
+        status = response.statusCode;
+        response.resume();
+        current.terminate();
+      });
+      current.on('open', () => {
+        hear();
+        wasAccepted = true;
+        lastComplaint = '';
+        socket = current;
+        log.info({ service: options.serviceRoot, worker: options.workerName }, 'connected to the service');
+        current.send(JSON.stringify(options.hello()));
+        for (const kept of outbox.kept()) transmit(kept);
+      });
+      current.on('message', (data, isBinary) => {
+        hear();
+        if (!isBinary) receive(data.toString());
+      });
+      current.on('ping', hear);
+      current.on('pong', (data) => {
+        hear();
+        const number = Number(data.toString());
+        if (Number.isSafeInteger(number) && number > 0) outbox.confirm(number);
+      });
+      let problem = '';
+      current.on('error', (error) => {
+        problem = error.message;
+      });
+      current.on('close', (code, reason) => {
+        clearInterval(beat);
+        if (socket === current) socket = undefined;
+        if (stop.signal.aborted) return resolve('lost');
+        if (status === 401 || status === 403) {
+          complain(refusal(status, options.keySource), { status });
+          return resolve('refused');
+        }
+        const why =
+          status === undefined
+            ? problem || `closed with code ${code} ${reason.toString()}`.trim()
+            : `HTTP status ${status}`;
+        complain(`no connection to ${options.serviceRoot}: ${why}; trying again`);
+        resolve('lost');
+      });
+      stop.signal.addEventListener(
+        'abort',
+        () => (current.readyState === WebSocket.OPEN ? current.close(1000) : current.terminate()),
+        { once: true },
+      );
+    });
+  };
+
+  const keepConnected = async (): Promise<void> => {
+    for (let tries = 0; !stop.signal.aborted; tries++) {
+      const began = performance.now();
+      const result = await attempt();
+      if (stop.signal.aborted) return;
+      if (result === 'refused' && !wasAccepted) options.onRefused();
+      if (performance.now() - began > settledMs) tries = 0;
+      await pause(result === 'refused' ? refusedPauseMs : reconnectDelay(tries, Math.random), stop.signal);
+    }
+  };
+  const ended = keepConnected();
+
+  return {
+    send(message) {
+      const kept = outbox.keep(message);
+      if (socket?.readyState === WebSocket.OPEN) transmit(kept);
+    },
+    sayHello() {
+      if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(options.hello()));
+    },
+    isOpen: () => socket?.readyState === WebSocket.OPEN,
+    async close() {
+      const current = socket;
+      stop.abort();
+      // A service that does not answer the close frame must not hold up our end.
+      const impatient = setTimeout(() => current?.terminate(), 1000);
+      await ended;
+      clearTimeout(impatient);
+    },
+  };
+}
+
+/** `undefined` where it is not JSON, which no message is. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function refusal(status: number, keySource: string): string {
+  return status === 401
+    ? `the service does not know the key (401): ${keySource} is wrong, expired or revoked; give the worker a valid key in RUNYARD_API_KEY`
+    : `the service refuses the key (403): the key of ${keySource} may not run workers, or not one of this name; use an administrator’s key or another RUNYARD_WORKER_NAME`;
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener('abort', done, { once: true });
+  });
+}

@@ -1,0 +1,34 @@
+import type { WorkerMessage } from '@runyard/contract/worker-protocol';
+
+/** A message and its number, counted from 1 in this process. */
+export interface KeptMessage {
+  readonly number: number;
+  readonly message: WorkerMessage;
+}
+
+/** Messages that the service may not have: kept in order until a connection took them, sent again on the next one. */
+export interface Outbox {
+  keep(message: WorkerMessage): KeptMessage;
+  /** The service has everything up to this number. */
+  confirm(number: number): void;
+  readonly kept: () => readonly KeptMessage[];
+}
+
+export function createOutbox(onConfirmed: () => void = () => {}): Outbox {
+  let messages: KeptMessage[] = [];
+  let last = 0;
+  return {
+    keep(message) {
+      last += 1;
+      const kept = { number: last, message };
+      messages.push(kept);
+      return kept;
+    },
+    confirm(number) {
+      const before = messages.length;
+      messages = messages.filter((kept) => kept.number > number);
+      if (messages.length < before) onConfirmed();
+    },
+    kept: () => messages,
+  };
+}

@@ -1,0 +1,39 @@
+import type { TaskAssignment } from '@runyard/contract/worker-protocol';
+import type { AgentLaunch } from '../sandboxes/sandbox.ts';
+
+export type LaunchResult = { ok: true; launch: AgentLaunch } | { ok: false; problem: string };
+
+/** A NUL would end one option of the sandbox and begin another. */
+const hasNul = (text: string): boolean => text.includes('\0');
+
+/**
+ * Command line and environment of the agent program, as the worker protocol says: `agent run --task-id ID --sandboxed
+ * --server-root-url URL …`. MCP servers are not in it, though the protocol has a flag: their headers and variables may be
+ * secrets, and the agent gets them with its task.
+ */
+export function agentLaunch(assignment: TaskAssignment['data'], serviceRoot: string): LaunchResult {
+  const config = assignment.task.agent_config_snapshot;
+  const additional = assignment.additional_oz_args ?? [];
+  const env = assignment.env_vars ?? {};
+  const args = ['agent', 'run', '--task-id', assignment.task_id, '--sandboxed', '--server-root-url', serviceRoot];
+  const add = (flag: string, value: string | undefined): void => {
+    if (value !== undefined && value !== '' && !additional.includes(flag)) args.push(flag, value);
+  };
+  add('--model', config.model_id);
+  add('--skill', config.skill_spec);
+  if (config.computer_use_enabled !== undefined) {
+    args.push(config.computer_use_enabled ? '--computer-use' : '--no-computer-use');
+  }
+  add('--harness', config.harness?.type);
+  add('--environment', config.environment_id);
+  add('--idle-on-complete', '0s');
+  args.push(...additional);
+
+  if (args.some(hasNul)) return { ok: false, problem: 'an argument for the agent holds a NUL character' };
+  const wrong = Object.entries(env).find(([name, value]) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) || hasNul(value));
+  if (wrong !== undefined) return { ok: false, problem: `the variable ${JSON.stringify(wrong[0])} cannot be set` };
+  return {
+    ok: true,
+    launch: { args, env: { ...env, TASK_ID: assignment.task_id, WARP_SERVER_ROOT_URL: serviceRoot } },
+  };
+}

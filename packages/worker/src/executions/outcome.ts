@@ -1,0 +1,92 @@
+import type { WorkerMessage } from '@runyard/contract/worker-protocol';
+import { SandboxError, type SandboxExit } from '../sandboxes/sandbox.ts';
+
+/** Which execution a message is about. */
+export interface ExecutionName {
+  readonly task_id: string;
+  readonly execution_id: string;
+}
+
+export type TerminalMessage = Extract<WorkerMessage, { type: 'task_completed' | 'task_failed' }>;
+
+/** Why the worker itself ended an execution. */
+export type Ending = 'cancelled' | 'worker_stopped';
+
+/** Most of the output's end that goes into a message. */
+const messageBytes = 4000;
+
+function withOutput(message: string, tail: string): string {
+  const text = tail.trim();
+  return text === '' ? message : `${message}\nEnd of the agent's output:\n${text.slice(-messageBytes)}`;
+}
+
+function failed(
+  name: ExecutionName,
+  phase: 'prepare' | 'spawn' | 'run',
+  reason: string,
+  message: string,
+  exitCode?: number,
+): TerminalMessage {
+  return {
+    type: 'task_failed',
+    data: {
+      ...name,
+      message,
+      failure_reason: reason,
+      failure: { phase, reason },
+      ...(exitCode === undefined ? {} : { exit_code: exitCode }),
+    },
+  };
+}
+
+/** What to tell the service about a sandbox that never came to life. */
+export function failureMessage(name: ExecutionName, error: unknown): TerminalMessage {
+  if (error instanceof SandboxError) return failed(name, error.phase, error.reason, error.message);
+  return failed(
+    name,
+    'prepare',
+    'worker_error',
+    `the worker failed at it: ${(error as Error).message}; its log says more`,
+  );
+}
+
+/** The execution was cancelled and nothing of it runs any more. */
+export function cancelledMessage(name: ExecutionName): TerminalMessage {
+  return {
+    type: 'task_completed',
+    data: { ...name, message: 'The execution was cancelled.', task_state: 'CANCELLED' },
+  };
+}
+
+/** The worker was told to end at once and took the execution along. */
+export function stoppedMessage(name: ExecutionName, exitCode?: number): TerminalMessage {
+  return failed(
+    name,
+    'run',
+    'worker_stopped',
+    'The worker was stopped while the agent was at work. Run it again when the worker is back.',
+    exitCode,
+  );
+}
+
+/** What to tell the service about an agent that ended. `memoryMb` is the limit it ran under. */
+export function exitMessage(
+  name: ExecutionName,
+  exit: SandboxExit,
+  ending: Ending | undefined,
+  memoryMb: number,
+): TerminalMessage {
+  const { exitCode } = exit;
+  if (ending === 'cancelled') return cancelledMessage(name);
+  if (exit.verdict !== undefined) {
+    return failed(name, 'run', exit.verdict.reason, exit.verdict.message, exitCode);
+  }
+  if (exitCode === 0) return { type: 'task_completed', data: { ...name, message: 'The agent ended.' } };
+  if (ending === 'worker_stopped') return stoppedMessage(name, exitCode);
+  if (exit.outOfMemory) {
+    const message = `The sandbox used up its ${memoryMb} MB of memory and the kernel ended a process in it. Let the agent use less, or raise RUNYARD_SANDBOX_MEMORY_MB.`;
+    return failed(name, 'run', 'out_of_memory', withOutput(message, exit.outputTail), exitCode);
+  }
+  const how = exitCode > 128 ? `was ended by signal ${exitCode - 128}` : `ended with exit code ${exitCode}`;
+  return failed(name, 'run', 'agent_exited', withOutput(`The agent process ${how}.`, exit.outputTail), exitCode);
+}

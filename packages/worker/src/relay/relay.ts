@@ -1,0 +1,192 @@
+import { chmod, chown, rm } from 'node:fs/promises';
+import http, { type IncomingMessage, type ServerResponse } from 'node:http';
+import https from 'node:https';
+import { allowedTarget } from './allowed-path.ts';
+
+/** Connections of one sandbox at once: a long poll, a few model streams, artifacts. More are closed as they come. */
+const connectionsPerSandbox = 64;
+const connectTimeoutMs = 5000;
+
+/** Headers that concern one hop only (RFC 9110 section 7.6.1), and those by which a sandbox could pose as a proxy or choose a host. */
+const notForwarded = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'host',
+  'expect',
+  'forwarded',
+  'via',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'x-real-ip',
+]);
+
+/** Connections to the service, shared by all sandboxes of a worker. */
+export interface Upstream {
+  request(target: string, message: IncomingMessage): http.ClientRequest;
+  readonly basePath: string;
+  close(): void;
+}
+
+/** Where relays lead: the service's root URL, without `/api/v1`. */
+export function openUpstream(serviceRoot: string): Upstream {
+  const url = new URL(serviceRoot);
+  const secure = url.protocol === 'https:';
+  const agent = new (secure ? https : http).Agent({
+    keepAlive: true,
+    maxSockets: 1024,
+    maxFreeSockets: 32,
+    scheduling: 'lifo',
+  });
+  return {
+    basePath: url.pathname.replace(/\/+$/, ''),
+    request(target, message) {
+      return (secure ? https : http).request({
+        agent,
+        protocol: url.protocol,
+        hostname: url.hostname.replace(/^\[|\]$/g, ''),
+        port: url.port || (secure ? 443 : 80),
+        method: message.method ?? 'GET',
+        path: target,
+        headers: { ...forwardedHeaders(message), ...bodyFraming(message), host: url.host },
+        setHost: false,
+      });
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+/** Headers to pass on; a name that came more than once keeps all its values. Names in `Connection` are per hop too. */
+function forwardedHeaders(message: IncomingMessage): Record<string, string[]> {
+  const perHop = new Set(
+    (message.headers.connection ?? '')
+      .toLowerCase()
+      .split(',')
+      .map((name) => name.trim()),
+  );
+  const headers: Record<string, string[]> = {};
+  for (const [name, values] of Object.entries(message.headersDistinct)) {
+    if (values !== undefined && !notForwarded.has(name) && !perHop.has(name)) headers[name] = values;
+  }
+  return headers;
+}
+
+/**
+ * How the body is delimited towards the service. Said explicitly, because Node sends the body of a GET or DELETE bare where no
+ * length is known: the service would read it as a next request, on a connection that other sandboxes share.
+ */
+function bodyFraming(message: IncomingMessage): Record<string, string> {
+  return message.headers['transfer-encoding'] === undefined ? {} : { 'transfer-encoding': 'chunked' };
+}
+
+function hasBody(message: IncomingMessage): boolean {
+  return message.headers['transfer-encoding'] !== undefined || message.headers['content-length'] !== undefined;
+}
+
+function answer(response: ServerResponse, status: number, title: string, detail: string): void {
+  if (response.headersSent || response.destroyed) {
+    response.destroy();
+    return;
+  }
+  const body = JSON.stringify({
+    type: 'about:blank',
+    title,
+    status,
+    detail,
+    error: `${title} (${detail})`,
+    retryable: status === 503,
+  });
+  const retry = status === 503 ? { 'retry-after': '1' } : {};
+  // The rest of a request that nobody reads would be taken for the next one.
+  response.writeHead(status, { 'content-type': 'application/problem+json', connection: 'close', ...retry });
+  response.end(body);
+}
+
+const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']);
+
+function relay(upstream: Upstream, message: IncomingMessage, response: ServerResponse): void {
+  const target = allowedTarget(message.url ?? '', upstream.basePath);
+  if (target === undefined) {
+    answer(
+      response,
+      403,
+      'Not authorized',
+      'a sandbox reaches only the agent endpoints and the gateway of the service',
+    );
+    return;
+  }
+  if (!methods.has(message.method ?? '')) {
+    answer(response, 405, 'Invalid request', 'the method is not supported');
+    return;
+  }
+  const request = upstream.request(target, message);
+  const unreachable = setTimeout(() => request.destroy(new Error('no connection in time')), connectTimeoutMs);
+  const connected = (): void => clearTimeout(unreachable);
+  request.on('socket', (socket) => {
+    socket.setNoDelay(true);
+    if (socket.connecting)
+      socket.once(socket instanceof Object && 'encrypted' in socket ? 'secureConnect' : 'connect', connected);
+    else connected();
+  });
+  request.on('error', () => {
+    connected();
+    answer(response, 503, 'Resource unavailable', 'the service cannot be reached right now; try again');
+  });
+  request.on('response', (reply) => {
+    // Any status passes as it is, redirects too: nothing is followed on behalf of a sandbox.
+    response.writeHead(reply.statusCode ?? 502, forwardedHeaders(reply));
+    response.flushHeaders();
+    reply.pipe(response);
+    reply.on('error', () => response.destroy());
+    reply.on('aborted', () => response.destroy());
+  });
+  response.on('close', () => {
+    if (!response.writableFinished) request.destroy();
+  });
+  message.on('error', () => request.destroy());
+  if (hasBody(message)) message.pipe(request);
+  else request.end();
+}
+
+export interface Relay {
+  close(): Promise<void>;
+}
+
+/**
+ * Listens on a Unix socket and passes HTTP on to the service, both ways as it comes, without keeping any of it. Adds no
+ * credential: what the sandbox may do there, its run token says. `uid` is the user who may connect.
+ */
+export async function openRelay(socketPath: string, upstream: Upstream, uid?: number): Promise<Relay> {
+  const server = http.createServer({
+    maxHeaderSize: 32 * 1024,
+    requestTimeout: 0,
+    headersTimeout: 10_000,
+    keepAliveTimeout: 75_000,
+    noDelay: true,
+  });
+  server.maxConnections = connectionsPerSandbox;
+  server.on('request', (message, response) => relay(upstream, message, response));
+  server.on('connect', (_message, socket) => socket.destroy());
+  server.on('clientError', (_error, socket) => socket.destroy());
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ path: socketPath }, () => resolve());
+  });
+  server.unref();
+  await chmod(socketPath, 0o600);
+  if (uid !== undefined) await chown(socketPath, uid, uid);
+  return {
+    async close() {
+      server.closeAllConnections();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+      await rm(socketPath, { force: true });
+    },
+  };
+}

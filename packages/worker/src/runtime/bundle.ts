@@ -1,0 +1,108 @@
+import { createHash } from 'node:crypto';
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { z } from 'zod';
+
+/** The agent as one program: file names below `agent/` and their contents. */
+export interface Bundle {
+  readonly files: readonly { readonly name: string; readonly bytes: Uint8Array }[];
+  /** Source files that it was made of, absolute. */
+  readonly inputs: readonly string[];
+}
+
+/** Node's ESM has no `require`; packages in CommonJS call it for Node's own modules. */
+const requireShim =
+  "import{createRequire as __createRequire}from'node:module';const require=__createRequire(import.meta.url);";
+
+/**
+ * Bundles the agent's entry file with everything it imports. What is imported dynamically becomes a chunk of its own, read only
+ * when it is needed. esbuild is loaded here, not at the top: mostly the bundle exists already.
+ */
+export async function bundleAgent(entry: string): Promise<Bundle> {
+  const esbuild = await import('esbuild');
+  try {
+    const result = await esbuild.build({
+      entryPoints: { main: entry },
+      bundle: true,
+      splitting: true,
+      write: false,
+      metafile: true,
+      platform: 'node',
+      target: 'node24',
+      format: 'esm',
+      outdir: '/agent',
+      outExtension: { '.js': '.mjs' },
+      chunkNames: 'chunks/[name]-[hash]',
+      minifyWhitespace: true,
+      minifySyntax: true,
+      legalComments: 'none',
+      banner: { js: requireShim },
+      absWorkingDir: path.dirname(entry),
+      logLevel: 'silent',
+    });
+    return {
+      files: result.outputFiles.map((file) => ({ name: path.relative('/agent', file.path), bytes: file.contents })),
+      inputs: Object.keys(result.metafile.inputs).map((input) => path.resolve(path.dirname(entry), input)),
+    };
+  } finally {
+    // Its helper process would stay for as long as the worker.
+    await esbuild.stop();
+  }
+}
+
+/** Writes the bundle below `folder`, readable for everyone. */
+export async function writeBundle(bundle: Bundle, folder: string): Promise<void> {
+  for (const file of bundle.files) {
+    const place = path.join(folder, file.name);
+    await mkdir(path.dirname(place), { recursive: true, mode: 0o755 });
+    await writeFile(place, file.bytes, { mode: 0o644 });
+  }
+}
+
+/** Sixteen hex digits that stand for the bundle's contents and for `salt`: the Node it runs on. */
+export function bundleHash(bundle: Bundle, salt: string): string {
+  const hash = createHash('sha256').update(salt);
+  for (const file of bundle.files) hash.update(`\0${file.name}\0`).update(file.bytes);
+  return hash.digest('hex').slice(0, 16);
+}
+
+const Stamp = z.object({
+  salt: z.string(),
+  entry: z.string(),
+  hash: z.string(),
+  inputs: z.array(z.tuple([z.string(), z.number(), z.number()])),
+});
+
+/** Remembers of which state of the sources `hash` was made, so that the next start can tell without bundling. */
+export async function writeStamp(
+  file: string,
+  entry: string,
+  salt: string,
+  hash: string,
+  bundle: Bundle,
+): Promise<void> {
+  const inputs = await Promise.all(bundle.inputs.map(async (input) => [input, ...(await sizeAndTime(input))]));
+  await writeFile(file, JSON.stringify({ salt, entry, hash, inputs }), { mode: 0o600 });
+}
+
+/** Hash of the bundle that was made of exactly these sources; `undefined` where one of them changed, or none was made. */
+export async function readStamp(file: string, entry: string, salt: string): Promise<string | undefined> {
+  try {
+    const stamp = Stamp.parse(JSON.parse(await readFile(file, 'utf8')));
+    if (stamp.entry !== entry || stamp.salt !== salt) return undefined;
+    const same = await Promise.all(
+      stamp.inputs.map(async ([input, size, time]) => {
+        const [nowSize, nowTime] = await sizeAndTime(input);
+        return nowSize === size && nowTime === time;
+      }),
+    );
+    return same.every(Boolean) ? stamp.hash : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+async function sizeAndTime(file: string): Promise<[number, number]> {
+  const found = await stat(file).catch(() => undefined);
+  return [found?.size ?? -1, found?.mtimeMs ?? -1];
+}

@@ -1,0 +1,72 @@
+import { chmod, chown, rm } from 'node:fs/promises';
+import http, { type IncomingMessage, type ServerResponse } from 'node:http';
+import { AgentEventBatch, type AgentTask } from '@runyard/contract/agent-protocol';
+import type { Relay } from '../relay/relay.ts';
+
+const prefix = '/api/v1/harness-support/';
+
+/** The smallest task that takes the agent through everything it does in any run: one command, no model. */
+const task: AgentTask = {
+  run_id: '00000000-0000-7000-8000-000000000001',
+  execution_id: '00000000-0000-7000-8000-000000000002',
+  execution_number: 1,
+  conversation_id: '00000000-0000-7000-8000-000000000003',
+  title: 'Rehearsal',
+  prompt: '```sh\ntrue\n```\n',
+  agent_config: { model_id: 'runbook' },
+  attachments: [],
+  harness: { type: 'oz' },
+  repositories: [],
+};
+
+/** Longest that the inbox is held open: the agent is done long before. */
+const inboxMs = 2000;
+
+async function readJson(message: IncomingMessage): Promise<unknown> {
+  let text = '';
+  for await (const chunk of message) text += chunk;
+  return JSON.parse(text || '{}');
+}
+
+async function answerFor(message: IncomingMessage): Promise<unknown> {
+  const [path = ''] = (message.url ?? '').split('?', 1);
+  const name = path.startsWith(prefix) ? path.slice(prefix.length) : '';
+  if (name === 'resolve-prompt') return task;
+  if (name === 'events') {
+    const { events } = AgentEventBatch.parse(await readJson(message));
+    return { acknowledged: Math.max(0, ...events.map((event) => event.seq)) };
+  }
+  if (name === 'inbox') {
+    await new Promise((resolve) => {
+      const timer = setTimeout(resolve, inboxMs);
+      message.on('close', () => resolve(clearTimeout(timer)));
+    });
+    return { items: [] };
+  }
+  if (name === 'finish-task' || name === 'report-shutdown') return {};
+  return undefined;
+}
+
+async function respond(message: IncomingMessage, response: ServerResponse): Promise<void> {
+  const answer = await answerFor(message).catch(() => undefined);
+  response.writeHead(answer === undefined ? 404 : 200, { 'content-type': 'application/json' });
+  response.end(JSON.stringify(answer ?? {}));
+}
+
+/** Plays the service for one agent on a Unix socket: gives it a task that does nothing and takes what it reports. */
+export async function openRehearsalService(socketPath: string, uid: number | undefined): Promise<Relay> {
+  const server = http.createServer((message, response) => void respond(message, response));
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ path: socketPath }, () => resolve());
+  });
+  await chmod(socketPath, 0o600);
+  if (uid !== undefined) await chown(socketPath, uid, uid);
+  return {
+    async close() {
+      server.closeAllConnections();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+      await rm(socketPath, { force: true });
+    },
+  };
+}

@@ -1,0 +1,139 @@
+import { randomBytes } from 'node:crypto';
+import {
+  access,
+  chmod,
+  chown,
+  constants,
+  copyFile,
+  link,
+  mkdir,
+  readdir,
+  rename,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
+import path from 'node:path';
+import { bundleAgent, bundleHash, readStamp, writeBundle, writeStamp } from './bundle.ts';
+
+/** What sandboxes have at /opt/runyard. */
+export interface RuntimeRequest {
+  readonly stateRoot: string;
+  /** The agent's `main.ts`. */
+  readonly entry: string;
+  /**
+   * Runs the agent once inside a sandbox, where `agent/cache` of the given folder may be written: it fills Node's compile cache,
+   * whose entries hold only for the paths and the user inside. Rejects with what went wrong; the runtime then goes without.
+   */
+  readonly rehearse?: (folder: string) => Promise<void>;
+  readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
+}
+
+/** `report-artifact` for shells and scripts inside; found next to itself, so that it works wherever the runtime is. */
+// biome-ignore lint/suspicious/noTemplateCurlyInString: it is the shell's.
+const reportArtifact = '#!/bin/sh\nexec "${0%/*}/../node" "${0%/*}/../agent/main.mjs" report-artifact "$@"\n';
+
+/**
+ * Returns the folder with `node`, `agent/main.mjs`, `agent/cache` and `bin/`, made once for each content of the agent and each
+ * Node: in a temporary folder that is renamed when it is whole, so whoever comes second finds all of it or nothing. Root's, and
+ * read-only in every sandbox: no run can write what another one reads. Older ones are removed.
+ */
+export async function makeRuntime(request: RuntimeRequest): Promise<string> {
+  const began = performance.now();
+  const all = path.join(request.stateRoot, 'runtime');
+  await mkdir(all, { recursive: true, mode: 0o755 });
+  await chmod(all, 0o755);
+  const node = process.execPath;
+  const salt = `${process.version} ${process.arch} ${(await stat(node)).size} ${request.rehearse !== undefined}`;
+  const stampFile = path.join(all, 'stamp.json');
+  const known = await readStamp(stampFile, request.entry, salt);
+  if (known !== undefined && (await isWhole(path.join(all, known)))) return path.join(all, known);
+
+  const bundle = await bundleAgent(request.entry).catch((error: Error) => {
+    throw new Error(`the agent (${request.entry}) cannot be bundled: ${error.message}`, { cause: error });
+  });
+  const hash = bundleHash(bundle, salt);
+  const folder = path.join(all, hash);
+  if (!(await isWhole(folder))) {
+    const making = path.join(all, `.making-${randomBytes(4).toString('hex')}`);
+    await mkdir(making, { mode: 0o755 });
+    await writeBundle(bundle, path.join(making, 'agent'));
+    await placeNode(node, path.join(making, 'node'));
+    await mkdir(path.join(making, 'bin'), { mode: 0o755 });
+    await symlink('../node', path.join(making, 'bin/node'));
+    await writeFile(path.join(making, 'bin/report-artifact'), reportArtifact, { mode: 0o755 });
+    const cache = path.join(making, 'agent/cache');
+    await mkdir(cache, { mode: 0o755 });
+    if (request.rehearse !== undefined) {
+      await request.rehearse(making).catch((error: Error) => {
+        request.log.warn(
+          { error: error.message },
+          'the agent could not be rehearsed: it starts without compiled code, about 50 ms slower',
+        );
+      });
+    }
+    await ownAll(cache);
+    await rename(making, folder).catch(async (error: NodeJS.ErrnoException) => {
+      await rm(making, { recursive: true, force: true });
+      if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error;
+    });
+  }
+  await writeStamp(stampFile, request.entry, salt, hash, bundle);
+  await removeOthers(all, hash);
+  request.log.info(
+    { folder, duration_ms: Math.round(performance.now() - began) },
+    'the agent was bundled for the sandboxes',
+  );
+  return folder;
+}
+
+async function isWhole(folder: string): Promise<boolean> {
+  return access(path.join(folder, 'agent/main.mjs')).then(
+    () =>
+      access(path.join(folder, 'node'), constants.X_OK).then(
+        () => true,
+        () => false,
+      ),
+    () => false,
+  );
+}
+
+/** A hard link costs nothing and shares the page cache with the worker itself; across filesystems, or where others may not read it, a copy. */
+async function placeNode(from: string, to: string): Promise<void> {
+  const { mode } = await stat(from);
+  const readable = (mode & 0o005) === 0o005;
+  const linked =
+    readable &&
+    (await link(from, to).then(
+      () => true,
+      () => false,
+    ));
+  if (linked) return;
+  await copyFile(from, to, constants.COPYFILE_FICLONE);
+  await chmod(to, 0o755);
+}
+
+/** Gives what the rehearsal wrote under its sandbox's user to us, readable for all and writable for nobody else. */
+async function ownAll(folder: string): Promise<void> {
+  const uid = process.getuid?.() ?? 0;
+  const gid = process.getgid?.() ?? 0;
+  await chown(folder, uid, gid);
+  await chmod(folder, 0o755);
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    const place = path.join(folder, entry.name);
+    if (entry.isDirectory()) await ownAll(place);
+    else if (entry.isFile()) {
+      await chown(place, uid, gid);
+      await chmod(place, 0o644);
+    } else await rm(place);
+  }
+}
+
+/** The lock on the data folder says that nobody else uses them. */
+async function removeOthers(all: string, hash: string): Promise<void> {
+  for (const name of await readdir(all)) {
+    if (name !== hash && name !== 'stamp.json')
+      await rm(path.join(all, name), { recursive: true, force: true }).catch(() => {});
+  }
+}

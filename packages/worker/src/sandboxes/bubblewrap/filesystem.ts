@@ -1,0 +1,61 @@
+import { lstat, mkdir, readlink, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+
+/** User inside every sandbox, whatever its uid outside: fixed, because Node's compile cache is per uid. */
+export const insideUid = 1000;
+
+const etcFiles: Readonly<Record<string, string>> = {
+  passwd: [
+    'root:x:0:0:root:/root:/usr/sbin/nologin',
+    `agent:x:${insideUid}:${insideUid}:agent:/home/agent:/bin/sh`,
+    'nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin',
+    '',
+  ].join('\n'),
+  group: ['root:x:0:', `agent:x:${insideUid}:`, 'nogroup:x:65534:', ''].join('\n'),
+  hosts: '127.0.0.1 localhost sandbox\n::1 localhost\n',
+  hostname: 'sandbox\n',
+  'nsswitch.conf': 'passwd: files\ngroup: files\nhosts: files\n',
+};
+
+/** What of the machine's /etc programs need and every user may read anyway: libraries, certificates, time, editors' and Java's links. */
+const fromHostEtc = [
+  'alternatives',
+  'ca-certificates',
+  'ca-certificates.conf',
+  'crypto-policies',
+  'ld.so.cache',
+  'ld.so.conf',
+  'ld.so.conf.d',
+  'localtime',
+  'mime.types',
+  'pki/ca-trust',
+  'pki/tls/certs',
+  'protocols',
+  'services',
+  'ssl/certs',
+  'ssl/openssl.cnf',
+];
+
+/** Writes the generated files of /etc once per worker. Returns the folder. */
+export async function writeEtc(stateRoot: string): Promise<string> {
+  const folder = path.join(stateRoot, 'etc');
+  await mkdir(folder, { recursive: true, mode: 0o755 });
+  for (const [name, text] of Object.entries(etcFiles)) await writeFile(path.join(folder, name), text, { mode: 0o644 });
+  return folder;
+}
+
+/**
+ * bwrap options for everything that all sandboxes of a worker have in common and cannot write: programs and libraries of the
+ * machine, the generated /etc. A list of what is allowed; the rest of the machine does not exist inside.
+ */
+export async function sharedFilesystem(etc: string): Promise<string[]> {
+  const options = ['--ro-bind', '/usr', '/usr'];
+  for (const name of ['bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32']) {
+    const found = await lstat(`/${name}`).catch(() => undefined);
+    if (found?.isSymbolicLink()) options.push('--symlink', await readlink(`/${name}`), `/${name}`);
+    else if (found !== undefined) options.push('--ro-bind', `/${name}`, `/${name}`);
+  }
+  for (const name of Object.keys(etcFiles)) options.push('--ro-bind', path.join(etc, name), `/etc/${name}`);
+  for (const name of fromHostEtc) options.push('--ro-bind-try', `/etc/${name}`, `/etc/${name}`);
+  return [...options, '--symlink', '/tmp', '/var/tmp', '--symlink', '/run', '/var/run'];
+}

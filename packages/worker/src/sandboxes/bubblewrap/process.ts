@@ -1,0 +1,106 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import type { Readable, Writable } from 'node:stream';
+import { killProcesses } from '../../state/processes.ts';
+import type { Cgroup } from '../cgroups/group.ts';
+import { exitCodeOf } from '../exit-code.ts';
+import { keepOutputTail } from '../output-tail.ts';
+import { SandboxError } from '../sandbox.ts';
+
+/** A running bwrap. */
+export interface BubblewrapProcess {
+  readonly pid: number;
+  /** Exit code of the agent and the end of its output, when everything in the sandbox is gone. */
+  readonly ended: Promise<{ exitCode: number; outputTail: string }>;
+  kill(how: 'terminate' | 'kill'): void;
+}
+
+export interface BubblewrapStart {
+  readonly program: string;
+  /** Shown as the process's name; marks whose sandbox it is, where the sandbox cannot change it. */
+  readonly label: string;
+  readonly options: readonly string[];
+  readonly command: readonly string[];
+  /** User to run as, where we are root. */
+  readonly uid?: number;
+  readonly cgroup?: Cgroup;
+}
+
+/**
+ * Starts bwrap with an empty environment. It reads its options from descriptor 3 to the end before it does anything else, which
+ * gives the time to put it into its cgroup; a worker that dies in between closes the pipe and bwrap ends for want of options.
+ * Must be called on the main thread: `--die-with-parent` follows the thread that started it.
+ */
+export async function startBubblewrap(start: BubblewrapStart): Promise<BubblewrapProcess> {
+  const user = start.uid === undefined ? {} : { uid: start.uid, gid: start.uid };
+  const child = spawn(start.program, ['--args', '3', '--', ...start.command], {
+    argv0: start.label,
+    cwd: '/',
+    env: {},
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+    ...user,
+  });
+  const pid = child.pid;
+  if (pid === undefined) {
+    const error = await new Promise<NodeJS.ErrnoException>((resolve) => child.once('error', resolve));
+    throw new SandboxError(
+      'spawn',
+      'bubblewrap_not_started',
+      `${start.program} could not be started (${error.code}): run \`runyard doctor\``,
+      { cause: error },
+    );
+  }
+  child.on('error', () => {});
+  const [, stdout, stderr, options] = child.stdio as unknown as [null, Readable, Readable, Writable];
+  // bwrap that ends early closes its side; what it printed says why.
+  options.on('error', () => {});
+  const tail = keepOutputTail([stdout, stderr]);
+  const ended = new Promise<{ exitCode: number; outputTail: string }>((resolve) => {
+    child.once('exit', () => tail.close());
+    child.once('close', (code, signal) => {
+      resolve({ exitCode: exitCodeOf(code, signal), outputTail: tail.text() });
+    });
+  });
+  try {
+    start.cgroup?.add(pid);
+  } catch (error) {
+    options.destroy();
+    child.kill('SIGKILL');
+    throw new SandboxError(
+      'spawn',
+      'cgroup_refused',
+      `the sandbox could not be put under its limits: ${(error as Error).message}`,
+      { cause: error },
+    );
+  }
+  options.end(start.options.map((option) => `${option}\0`).join(''));
+  return { pid, ended, kill: (how) => kill(child, how) };
+}
+
+/** Signals init, the child of bwrap: with it the kernel ends the whole pid namespace, and bwrap ends after that, not before. */
+function kill(child: ChildProcess, how: 'terminate' | 'kill'): void {
+  if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
+  const inits = childrenOf(child.pid);
+  if (how === 'terminate') {
+    for (const pid of inits) {
+      try {
+        process.kill(pid, 'SIGTERM');
+      } catch {
+        // Ended in this moment.
+      }
+    }
+    return;
+  }
+  killProcesses(inits);
+  if (inits.length === 0) child.kill('SIGKILL');
+  // Where init does not go at once, bwrap's own end takes it along (`--die-with-parent`).
+  setTimeout(() => child.kill('SIGKILL'), 500).unref();
+}
+
+function childrenOf(pid: number): number[] {
+  try {
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,75 @@
+import { writeFileSync } from 'node:fs';
+import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { killProcesses } from '../../state/processes.ts';
+import type { CgroupHierarchy } from './hierarchy.ts';
+
+/** Limits of one sandbox, held by the kernel for all of its processes together. */
+export interface Cgroup {
+  /** Puts a process in. Synchronous, because the process waits for it before it starts others. */
+  add(pid: number): void;
+  /** Processes that the kernel killed in it for lack of memory. */
+  oomKills(): Promise<number>;
+  /** Kills what is in it until nothing is, and removes it. False: something did not die within `limitMs`. */
+  remove(limitMs?: number): Promise<boolean>;
+}
+
+/** Makes a group; with limits absent it only opens one that exists, to remove it. */
+export async function openCgroup(
+  hierarchy: CgroupHierarchy,
+  name: string,
+  limits?: { readonly memoryMb: number; readonly processes: number },
+): Promise<Cgroup> {
+  const memory = path.join(hierarchy.memory, name);
+  const pids = path.join(hierarchy.pids, name);
+  const folders = [...new Set([memory, pids])];
+  if (limits !== undefined) {
+    for (const folder of folders) await mkdir(folder, { recursive: true });
+    const bytes = String(limits.memoryMb * 1024 * 1024);
+    if (hierarchy.version === 2) {
+      await writeFile(path.join(memory, 'memory.max'), bytes);
+      // Without swap the limit is the limit; the file is missing where the kernel does not account swap.
+      await writeFile(path.join(memory, 'memory.swap.max'), '0').catch(() => {});
+    } else {
+      await writeFile(path.join(memory, 'memory.limit_in_bytes'), bytes);
+      await writeFile(path.join(memory, 'memory.memsw.limit_in_bytes'), bytes).catch(() => {});
+    }
+    await writeFile(path.join(pids, 'pids.max'), String(limits.processes));
+  }
+  const members = async (): Promise<number[]> => {
+    const found = new Set<number>();
+    for (const folder of folders) {
+      const text = await readFile(path.join(folder, 'cgroup.procs'), 'utf8').catch(() => '');
+      for (const pid of text.split('\n').filter(Boolean)) found.add(Number(pid));
+    }
+    return [...found];
+  };
+  return {
+    add(pid) {
+      for (const folder of folders) writeFileSync(path.join(folder, 'cgroup.procs'), String(pid));
+    },
+    async oomKills() {
+      const file = hierarchy.version === 2 ? 'memory.events' : 'memory.oom_control';
+      const text = await readFile(path.join(memory, file), 'utf8').catch(() => '');
+      return Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0);
+    },
+    async remove(limitMs = 3000) {
+      const deadline = performance.now() + limitMs;
+      for (;;) {
+        killProcesses(await members());
+        const gone = await Promise.all(
+          folders.map((folder) =>
+            rmdir(folder).then(
+              () => true,
+              (error: NodeJS.ErrnoException) => error.code === 'ENOENT',
+            ),
+          ),
+        );
+        if (gone.every(Boolean)) return true;
+        if (performance.now() > deadline) return false;
+        await sleep(5);
+      }
+    },
+  };
+}

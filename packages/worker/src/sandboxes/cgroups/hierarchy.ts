@@ -1,0 +1,134 @@
+import { constants } from 'node:fs';
+import { access, mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+
+/** Folders in which this worker may make groups: one where version 2 has both controllers, else one for each of version 1. */
+export interface CgroupHierarchy {
+  readonly version: 1 | 2;
+  readonly memory: string;
+  readonly pids: string;
+}
+
+export type CgroupSearch = { ok: true; hierarchy: CgroupHierarchy } | { ok: false; reason: string };
+
+/** What the search reads; a test gives a tree of its own. */
+export interface CgroupFiles {
+  /** Text of /proc/self/cgroup. */
+  readonly membership: string;
+  /** Text of /proc/self/mountinfo. */
+  readonly mounts: string;
+}
+
+interface Mount {
+  readonly root: string;
+  readonly point: string;
+  readonly version: 1 | 2;
+  readonly controllers: readonly string[];
+}
+
+/** Cgroup mounts from `mountinfo` (proc(5)): field 4 is the mount's root in the hierarchy, field 5 its place, then after ` - ` type, source, options. */
+function parseMounts(text: string): Mount[] {
+  return text.split('\n').flatMap((line): Mount[] => {
+    const [before = '', after = ''] = line.split(' - ');
+    const [, , , root = '/', point = ''] = before.split(' ');
+    const [type, , options = ''] = after.split(' ');
+    if (type === 'cgroup2') return [{ root, point, version: 2, controllers: [] }];
+    return type === 'cgroup' ? [{ root, point, version: 1, controllers: options.split(',') }] : [];
+  });
+}
+
+/** This process's own group as a folder, and the mount it is in. */
+function ownGroup(mount: Mount, membership: string): string | undefined {
+  for (const line of membership.split('\n')) {
+    const [, controllers = '', group = ''] = /^\d+:([^:]*):(.*)$/.exec(line) ?? [];
+    const same =
+      mount.version === 2
+        ? line.startsWith('0::')
+        : controllers.split(',').some((c) => c !== '' && mount.controllers.includes(c));
+    if (!same) continue;
+    // In a container the mount may begin at the container's own group: what is above it does not exist here.
+    const below = mount.root === '/' ? group : group.startsWith(mount.root) ? group.slice(mount.root.length) : '/';
+    return path.join(mount.point, below);
+  }
+  return undefined;
+}
+
+const readWords = async (file: string): Promise<string[]> =>
+  (await readFile(file, 'utf8').catch(() => '')).split(/\s+/).filter(Boolean);
+
+async function writable(folder: string): Promise<boolean> {
+  return access(folder, constants.W_OK).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Finds where `name` can be made with limits on memory and processes, and makes it. */
+export async function findCgroups(name: string, files: CgroupFiles): Promise<CgroupSearch> {
+  const mounts = parseMounts(files.mounts);
+  const memory = mounts.find((mount) => mount.controllers.includes('memory'));
+  const pids = mounts.find((mount) => mount.controllers.includes('pids'));
+  if (memory !== undefined && pids !== undefined) return versionOne(name, memory, pids, files.membership);
+  const unified = mounts.find((mount) => mount.version === 2);
+  if (unified !== undefined) return versionTwo(name, unified, files.membership);
+  return { ok: false, reason: 'no cgroup filesystem is mounted' };
+}
+
+async function versionOne(name: string, memory: Mount, pids: Mount, membership: string): Promise<CgroupSearch> {
+  const folders: string[] = [];
+  for (const mount of [memory, pids]) {
+    const own = ownGroup(mount, membership) ?? mount.point;
+    const folder = path.join((await writable(own)) ? own : mount.point, name);
+    try {
+      await mkdir(folder, { recursive: true });
+    } catch (error) {
+      return {
+        ok: false,
+        reason: `cannot make ${folder} (${(error as NodeJS.ErrnoException).code}): the worker has no right to make cgroups`,
+      };
+    }
+    folders.push(folder);
+  }
+  const [memoryFolder = '', pidsFolder = ''] = folders;
+  return { ok: true, hierarchy: { version: 1, memory: memoryFolder, pids: pidsFolder } };
+}
+
+/**
+ * Version 2 allows limits only in groups whose parent hands the controllers down and, but for the root, holds no processes
+ * itself. So the group goes beside our own, or further up, to the first place that we may write and that hands down both.
+ */
+async function versionTwo(name: string, mount: Mount, membership: string): Promise<CgroupSearch> {
+  const own = ownGroup(mount, membership) ?? mount.point;
+  const needed = ['memory', 'pids'];
+  let reason = `no group above ${own} is writable and hands down the memory and pids controllers; run the worker under systemd with Delegate=yes, or as root`;
+  for (let at = own; at.startsWith(mount.point); at = path.dirname(at)) {
+    if (!(await writable(at))) continue;
+    const handedDown = await readWords(path.join(at, 'cgroup.subtree_control'));
+    if (!needed.every((controller) => handedDown.includes(controller))) continue;
+    const folder = path.join(at, name);
+    try {
+      await mkdir(folder, { recursive: true });
+      await writeFile(path.join(folder, 'cgroup.subtree_control'), '+memory +pids');
+      return { ok: true, hierarchy: { version: 2, memory: folder, pids: folder } };
+    } catch (error) {
+      reason = `cannot hand down limits in ${folder} (${(error as NodeJS.ErrnoException).code})`;
+    }
+  }
+  return { ok: false, reason };
+}
+
+/** Groups that an earlier process of this worker left, by name. */
+export async function listGroups(hierarchy: CgroupHierarchy): Promise<string[]> {
+  const names = new Set<string>();
+  for (const folder of [hierarchy.memory, hierarchy.pids]) {
+    for (const entry of await readdir(folder, { withFileTypes: true }).catch(() => [])) {
+      if (entry.isDirectory()) names.add(entry.name);
+    }
+  }
+  return [...names];
+}
+
+/** Removes the worker's own, then empty, folders. */
+export async function removeHierarchy(hierarchy: CgroupHierarchy): Promise<void> {
+  for (const folder of new Set([hierarchy.memory, hierarchy.pids])) await rmdir(folder).catch(() => {});
+}

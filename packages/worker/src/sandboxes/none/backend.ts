@@ -1,0 +1,153 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import path from 'node:path';
+import type { SandboxLevel } from '@runyard/contract/worker-protocol';
+import { findProcesses, killProcesses, killUntilGone } from '../../state/processes.ts';
+import { watchDisk } from '../disk-watch.ts';
+import { exitCodeOf } from '../exit-code.ts';
+import { makeFolders, removeFolders } from '../folders.ts';
+import { keepOutputTail } from '../output-tail.ts';
+import {
+  type Sandbox,
+  type SandboxBackend,
+  SandboxError,
+  type SandboxExit,
+  type SandboxLimits,
+  type SandboxVerdict,
+} from '../sandbox.ts';
+
+/** Entry in the environment of an agent and, unless they remove it, of all that it starts: how its processes are found again. */
+export function ownerVariable(owner: string): string {
+  return `RUNYARD_SANDBOX_OWNER=${owner}:`;
+}
+
+export const noneLevel: SandboxLevel = {
+  backend: 'none',
+  features: [],
+  missing: [
+    {
+      feature: 'sandbox',
+      reason:
+        'RUNYARD_SANDBOX=none: agents run unprotected, with every right of the worker’s user, its files and its network',
+    },
+  ],
+};
+
+export interface NoneGround {
+  readonly stateRoot: string;
+  readonly owner: string;
+  /** Folder made by `runtime/`: Node, the agent's bundle, `bin`. */
+  readonly runtime: string;
+  readonly limits: SandboxLimits;
+  readonly log: { warn(fields: object, message: string): void };
+}
+
+/** Runs agents as ordinary processes of the worker's user. There is no protection: only for machines that are sandboxes themselves. */
+export function noneBackend(ground: NoneGround): SandboxBackend {
+  return {
+    describe: () => noneLevel,
+    prepare: () => prepareFolder(ground),
+    close: async () => {},
+  };
+}
+
+async function prepareFolder(ground: NoneGround): Promise<Sandbox> {
+  const id = randomBytes(6).toString('hex');
+  const folders = await makeFolders(ground.stateRoot, id, undefined).catch((error: Error) => {
+    throw new SandboxError('prepare', 'sandbox_not_prepared', `the workspace could not be made: ${error.message}`, {
+      cause: error,
+    });
+  });
+  const marker = `${ownerVariable(ground.owner)}${id}`;
+  const [markerName = '', markerValue = ''] = marker.split('=');
+  const strays = (): Promise<number[]> => findProcesses('environ', marker);
+  let child: ChildProcess | undefined;
+  let gone: Promise<unknown> = Promise.resolve();
+  let verdict: SandboxVerdict | undefined;
+
+  const kill: Sandbox['kill'] = (how) => {
+    if (child?.pid === undefined) return;
+    if (how === 'terminate') {
+      child.kill('SIGTERM');
+      return;
+    }
+    killGroup(child.pid);
+    void strays().then(killProcesses);
+  };
+
+  return {
+    id,
+    workspace: folders.workspace,
+    async spawn(launch) {
+      const { runtime } = ground;
+      const started = spawn(path.join(runtime, 'node'), [path.join(runtime, 'agent/main.mjs'), ...launch.args], {
+        cwd: folders.workspace,
+        // A session of its own: its process group is the first thing to be killed.
+        detached: true,
+        stdio: ['ignore', 'pipe', 'pipe'],
+        env: {
+          PATH: `${runtime}/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`,
+          HOME: folders.home,
+          USER: 'agent',
+          LANG: 'C.UTF-8',
+          TERM: 'dumb',
+          ...launch.env,
+          [markerName]: markerValue,
+        },
+      });
+      child = started;
+      const pid = started.pid;
+      if (pid === undefined) {
+        const error = await new Promise<Error>((resolve) => started.once('error', resolve));
+        throw new SandboxError('spawn', 'agent_not_started', `the agent could not be started: ${error.message}`, {
+          cause: error,
+        });
+      }
+      started.on('error', () => {});
+      const tail = keepOutputTail([started.stdout, started.stderr]);
+      const watch = watchDisk([folders.workspace, folders.home], ground.limits.diskMb, (usedMb) => {
+        verdict = {
+          reason: 'disk_limit',
+          message: `workspace and home held ${usedMb} MB, more than the ${ground.limits.diskMb} MB of RUNYARD_SANDBOX_DISK_MB, so the agent was ended; let it write less, or raise the setting`,
+        };
+        kill('kill');
+      });
+      const ended = new Promise<SandboxExit>((resolve) => {
+        started.once('exit', async (code, signal) => {
+          tail.close();
+          watch.stop();
+          // What the agent leaves behind must not go on: first its group, then whoever left the group but kept the marker.
+          killGroup(pid);
+          await killUntilGone(strays);
+          resolve({
+            exitCode: exitCodeOf(code, signal),
+            outOfMemory: false,
+            outputTail: tail.text(),
+            ...(verdict === undefined ? {} : { verdict }),
+          });
+        });
+      });
+      gone = ended;
+      return { ended };
+    },
+    kill,
+    async dispose() {
+      kill('kill');
+      await gone;
+      await removeFolders(ground.stateRoot, id).catch((error: Error) => {
+        ground.log.warn(
+          { sandbox: id, error: error.message },
+          'a workspace could not be removed; the next start tries again',
+        );
+      });
+    },
+  };
+}
+
+function killGroup(pid: number): void {
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // The group has no member any more.
+  }
+}

@@ -1,0 +1,84 @@
+import { createHash } from 'node:crypto';
+import { chmod, lstat, mkdir, stat, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+
+/** Where sandboxes and the agent's bundle live. */
+export interface StateRoot {
+  /** Absolute; sandboxed users can pass through it but not list it. */
+  readonly folder: string;
+  /** Twelve hex digits that stand for this data folder: label of everything the worker creates on the machine. */
+  readonly owner: string;
+  /** Why this folder, for the log. */
+  readonly because: string;
+}
+
+/** `/s/12345678/relay.sock` must fit into the 107 bytes of a Unix socket address. */
+const longestRoot = 80;
+
+/**
+ * Chooses and creates the folder. Under root each sandbox has a user of its own, who must be able to pass through every folder
+ * above its workspace; a project under a 0700 home is not passable, so there the state goes to /var/lib or the temporary folder.
+ */
+export async function chooseStateRoot(workerFolder: string): Promise<StateRoot> {
+  const owner = createHash('sha256').update(workerFolder).digest('hex').slice(0, 12);
+  const asRoot = process.getuid?.() === 0;
+  const problem = await unsuitable(workerFolder, asRoot);
+  if (problem === undefined) {
+    const folder = path.join(workerFolder, 'state');
+    await chmod(workerFolder, asRoot ? 0o711 : 0o700);
+    await makeOwned(folder);
+    return { folder, owner, because: 'it is in the data folder' };
+  }
+  const places = [
+    ...(asRoot ? ['/var/lib'] : []),
+    ...(process.env.XDG_RUNTIME_DIR ? [process.env.XDG_RUNTIME_DIR] : []),
+    os.tmpdir(),
+  ];
+  const refused: string[] = [];
+  for (const place of places) {
+    const folder = path.join(place, `runyard-${owner}`);
+    const why =
+      (await unsuitable(place, asRoot)) ??
+      (await makeOwned(folder).then(
+        () => undefined,
+        (error: Error) => error.message,
+      ));
+    if (why === undefined) {
+      await writeFile(
+        path.join(folder, 'README'),
+        `State of the Runyard worker of ${workerFolder}. Safe to remove while it does not run.\n`,
+        { mode: 0o600 },
+      );
+      return { folder, owner, because: problem };
+    }
+    refused.push(`${place}: ${why}`);
+  }
+  throw new Error(
+    `no folder for the sandboxes: ${problem}; ${refused.join('; ')}. Set RUNYARD_DATA_DIR to a folder that every user can pass through (chmod o+x).`,
+  );
+}
+
+/** Why sandboxes cannot live below this existing folder; `undefined` where they can. */
+async function unsuitable(folder: string, asRoot: boolean): Promise<string | undefined> {
+  if (Buffer.byteLength(folder) > longestRoot) return `${folder} is too long a path for Unix sockets`;
+  if (!asRoot) return undefined;
+  const workerFolder = path.basename(folder) === 'worker';
+  for (let at = workerFolder ? path.dirname(folder) : folder; ; at = path.dirname(at)) {
+    const found = await stat(at).catch(() => undefined);
+    if (found === undefined) return `${at} does not exist`;
+    if ((found.mode & 0o001) === 0)
+      return `${at} does not let other users pass (mode ${(found.mode & 0o777).toString(8)})`;
+    if (at === path.dirname(at)) return undefined;
+  }
+}
+
+/** Creates the folder passable for others, or checks that an existing one is really ours: in a shared temporary folder anyone could have made it. */
+async function makeOwned(folder: string): Promise<void> {
+  await mkdir(folder, { mode: 0o711 }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error;
+  });
+  const found = await lstat(folder);
+  if (!found.isDirectory() || found.uid !== process.getuid?.()) throw new Error(`${folder} belongs to someone else`);
+  await chmod(folder, 0o711);
+}

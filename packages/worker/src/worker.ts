@@ -1,0 +1,177 @@
+import os from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Settings } from '@runyard/contract/settings';
+import type { Logger } from 'pino';
+import { keySource, readApiKey } from './connection/api-key.ts';
+import { connect } from './connection/connection.ts';
+import { createOutbox } from './connection/outbox.ts';
+import { createExecutions } from './executions/executions.ts';
+import { openUpstream } from './relay/relay.ts';
+import { openBackend } from './sandboxes/open-backend.ts';
+import { sweepLeftovers } from './sandboxes/sweep.ts';
+import { lockDataFolder } from './state/data-folder-lock.ts';
+import { chooseStateRoot } from './state/state-root.ts';
+
+/** How long the last messages may take to reach the service before the worker ends without them. */
+const lastWordsMs = 5000;
+const lastWordsStoppingMs = 1500;
+
+export interface WorkerContext {
+  readonly log: Logger;
+  /** The agent's `main.ts`; absent: that of `packages/agent`. */
+  readonly agentEntry?: string;
+}
+
+/** A worker at work. */
+export interface Worker {
+  /** Takes nothing new; running executions go on; `drained` resolves when the last has ended. */
+  drain(): void;
+  /** Ends everything within about six seconds. */
+  stop(): Promise<void>;
+  /** Resolves when the worker has ended and holds nothing any more. 2: the service never accepted its key. */
+  readonly drained: Promise<{ exitCode: 0 | 2 }>;
+  /** Of this process, as the service knows it. */
+  readonly instanceId: string;
+  /** Folder of sandboxes and agent bundle. */
+  readonly stateRoot: string;
+}
+
+/** The worker cannot run here; the message says why and what to do. */
+export class WorkerRefused extends Error {
+  override readonly name = 'WorkerRefused';
+}
+
+/** `runyard-{hostname}`, with what a worker name may not have replaced. */
+export function defaultWorkerName(hostname: string): string {
+  return `runyard-${hostname.replace(/[^A-Za-z0-9._-]+/g, '-')}`.slice(0, 63);
+}
+
+const defaultAgentEntry = fileURLToPath(new URL('../../agent/src/main.ts', import.meta.url));
+
+/** Starts a worker in this process, on the main thread. Rejects with `WorkerRefused` where it cannot run. */
+export async function startWorker(settings: Settings, context: WorkerContext): Promise<Worker> {
+  const { log } = context;
+  const serviceRoot = settings.RUNYARD_BASE_URL ?? `http://${settings.RUNYARD_HOST}:${settings.RUNYARD_PORT}`;
+  const workerName = settings.RUNYARD_WORKER_NAME ?? defaultWorkerName(os.hostname());
+  const slots = settings.RUNYARD_WORKER_SLOTS ?? 2 * os.availableParallelism();
+
+  const lock = await lockDataFolder(path.resolve(settings.RUNYARD_DATA_DIR));
+  if ('heldBy' in lock) {
+    throw new WorkerRefused(
+      `the data folder ${settings.RUNYARD_DATA_DIR} is used by ${lock.heldBy}: stop that worker, or set RUNYARD_DATA_DIR to another folder`,
+    );
+  }
+  const upstream = openUpstream(serviceRoot);
+  try {
+    const state = await chooseStateRoot(lock.folder);
+    log.info({ folder: state.folder, because: state.because }, 'sandboxes live here');
+    const clean = await sweepLeftovers(state.folder, state.owner, log);
+    const backend = await openBackend({
+      settings,
+      state,
+      instanceId: lock.instanceId,
+      agentEntry: context.agentEntry ?? defaultAgentEntry,
+      upstream,
+      log,
+    }).catch((error: Error) => {
+      throw new WorkerRefused(error.message, { cause: error });
+    });
+
+    let settle: (end: { exitCode: 0 | 2 }) => void = () => {};
+    const drained = new Promise<{ exitCode: 0 | 2 }>((resolve) => {
+      settle = resolve;
+    });
+    let ending: Promise<void> | undefined;
+    let stopping = false;
+
+    const outbox = createOutbox(() => endWhenIdle());
+    const executions = createExecutions({
+      backend,
+      slots,
+      serviceRoot,
+      workerName,
+      memoryMb: settings.RUNYARD_SANDBOX_MEMORY_MB,
+      send: (message) => connection.send(message),
+      onIdle: () => endWhenIdle(),
+      log,
+    });
+    const connection = connect({
+      serviceRoot,
+      workerName,
+      readKey: () => readApiKey(settings),
+      keySource: keySource(settings),
+      outbox,
+      hello: () => ({
+        type: 'worker_hello',
+        data: {
+          worker_id: workerName,
+          instance_id: lock.instanceId,
+          replaces: clean ? [...lock.replaces] : [],
+          slots,
+          executions: [...executions.held(), ...unconfirmedEnds()],
+          sandbox: backend.describe(),
+          draining: executions.isDraining(),
+        },
+      }),
+      onMessage: (message) => executions.handle(message),
+      onRefused: () => void end(2),
+      log,
+    });
+
+    /** Executions whose end the service may not know yet: still ours as far as it is concerned. */
+    const unconfirmedEnds = (): { task_id: string; execution_id: string }[] =>
+      outbox
+        .kept()
+        .flatMap(({ message }) =>
+          (message.type === 'task_completed' || message.type === 'task_failed') &&
+          message.data.execution_id !== undefined
+            ? [{ task_id: message.data.task_id, execution_id: message.data.execution_id }]
+            : [],
+        );
+
+    const end = (exitCode: 0 | 2): Promise<void> => {
+      ending ??= (async () => {
+        executions.drain();
+        await connection.close();
+        await backend.close();
+        upstream.close();
+        await lock.release();
+        settle({ exitCode });
+      })();
+      return ending;
+    };
+
+    const endWhenIdle = (): void => {
+      if (!executions.isDraining() || executions.held().length > 0) return;
+      if (outbox.kept().length === 0) return void end(0);
+      setTimeout(() => void end(0), stopping ? lastWordsStoppingMs : lastWordsMs);
+    };
+
+    const drain = (): void => {
+      if (executions.isDraining()) return;
+      executions.drain();
+      log.info({ executions: executions.held().length }, 'draining: no new executions');
+      connection.sayHello();
+      endWhenIdle();
+    };
+
+    return {
+      drain,
+      async stop() {
+        stopping = true;
+        drain();
+        executions.stopAll();
+        endWhenIdle();
+        await drained;
+      },
+      drained,
+      instanceId: lock.instanceId,
+      stateRoot: state.folder,
+    };
+  } catch (error) {
+    upstream.close();
+    await lock.release();
+    throw error;
+  }
+}
