@@ -37,26 +37,39 @@ export function connect(context: Context): Api {
       ...(body ? { body: JSON.stringify(body) } : {}),
     });
     const json: any = await response.json();
-    if (!response.ok) throw new ApiFailure(`${json.title}: ${json.detail ?? ''} ${JSON.stringify(json.errors ?? '')}`, json.retryable);
+    if (!response.ok)
+      throw new ApiFailure(`${json.title}: ${json.detail ?? ''} ${JSON.stringify(json.errors ?? '')}`, json.retryable);
     return json;
   }
   return {
     createRun: (request) => call('POST', '/agent/runs', request),
     getRun: (id) => call('GET', `/agent/runs/${id}`),
-    listRuns: (query) => call('GET', `/agent/runs?${new URLSearchParams(Object.entries(query).flatMap(([k, v]) => [v].flat().map((x) => [k, String(x)] as [string, string])))}`),
+    listRuns: (query) =>
+      call(
+        'GET',
+        `/agent/runs?${new URLSearchParams(Object.entries(query).flatMap(([k, v]) => [v].flat().map((x) => [k, String(x)] as [string, string])))}`,
+      ),
     cancelRun: (id) => call('POST', `/agent/runs/${id}/cancel`),
     getArtifact: (id) => call('GET', `/agent/artifacts/${id}`),
     listKeys: () => call('GET', '/keys'),
     createKey: (request) => call('POST', '/keys', request),
     deleteKey: (id) => call('DELETE', `/keys/${id}`),
     async *events(id, signal) {
-      const response = await fetch(`${base}/agent/runs/${id}/events`, { headers: { authorization: `Bearer ${key}` }, signal });
+      const response = await fetch(`${base}/agent/runs/${id}/events`, {
+        headers: { authorization: `Bearer ${key}` },
+        signal,
+      });
       let buffer = '';
       for await (const chunk of response.body as any) {
         buffer += Buffer.from(chunk).toString('utf8');
         let end = buffer.indexOf('\n\n');
         while (end >= 0) {
-          const data = buffer.slice(0, end).split('\n').filter((l) => l.startsWith('data: ')).map((l) => l.slice(6)).join('\n');
+          const data = buffer
+            .slice(0, end)
+            .split('\n')
+            .filter((l) => l.startsWith('data: '))
+            .map((l) => l.slice(6))
+            .join('\n');
           buffer = buffer.slice(end + 2);
           if (data) yield LiveEvent.parse(JSON.parse(data));
           end = buffer.indexOf('\n\n');

@@ -65,6 +65,9 @@ export function requireApiKey(context: Context): string {
 /** @throws Failure where no service is known */
 export function requireOrigin(context: Context): string {
   const origin = serviceOrigin(context);
-  if (origin === null) throw new Failure('Runyard does not run here. Start it with bin/runyard up, or set RUNYARD_BASE_URL to a service elsewhere.');
+  if (origin === null)
+    throw new Failure(
+      'Runyard does not run here. Start it with bin/runyard up, or set RUNYARD_BASE_URL to a service elsewhere.',
+    );
   return origin;
 }

@@ -22,7 +22,8 @@ const collect = (value: string, before: string[] = []) => [...before, value];
 
 function parseLimit(text: string): number {
   const limit = Number(text);
-  if (!Number.isInteger(limit) || limit < 1 || limit > 500) throw new InvalidArgumentError('It must be a whole number from 1 to 500.');
+  if (!Number.isInteger(limit) || limit < 1 || limit > 500)
+    throw new InvalidArgumentError('It must be a whole number from 1 to 500.');
   return limit;
 }
 
@@ -125,10 +126,16 @@ keys
   .command('create')
   .description('make a key; it is shown once')
   .argument('<name>')
-  .addOption(new Option('--kind <kind>', 'personal: acts as you; agent: acts as a service account').choices(KeyKind.options).default('personal'))
+  .addOption(
+    new Option('--kind <kind>', 'personal: acts as you; agent: acts as a service account')
+      .choices(KeyKind.options)
+      .default('personal'),
+  )
   .addOption(new Option('--expires-in <time>').choices(['1d', '30d', '90d', 'never']).default('never'))
   .option(...asJson)
-  .action(async (name, options) => createKey(createContext(process.env), { name, kind: options.kind, expires_in: options.expiresIn }, options));
+  .action(async (name, options) =>
+    createKey(createContext(process.env), { name, kind: options.kind, expires_in: options.expiresIn }, options),
+  );
 keys
   .command('delete')
   .argument('<key-id>')
@@ -170,7 +177,9 @@ try {
     process.stderr.write(`runyard: ${harmless(error.message)}\n`);
     process.exitCode = error.exitCode;
   } else {
-    process.stderr.write(`runyard: ${harmless(error instanceof Error ? (error.stack ?? error.message) : String(error))}\n`);
+    process.stderr.write(
+      `runyard: ${harmless(error instanceof Error ? (error.stack ?? error.message) : String(error))}\n`,
+    );
     process.exitCode = 1;
   }
 }

@@ -32,5 +32,9 @@ export async function doctor(context: Context, options: { readonly json?: true }
     return;
   }
   context.out(renderFindings(findings, context.colours));
-  context.out(works ? '\nA run works here: bin/runyard run examples/hello.md\n' : '\nNo run works here until the lines with ✗ are mended.\n');
+  context.out(
+    works
+      ? '\nA run works here: bin/runyard run examples/hello.md\n'
+      : '\nNo run works here until the lines with ✗ are mended.\n',
+  );
 }

@@ -13,12 +13,18 @@ export async function listKeys(context: Context, options: { readonly json?: true
   for (const key of keys) {
     const expires = key.expires_at ? `expires ${key.expires_at.slice(0, 10)}` : 'never expires';
     const used = key.last_used_at ? `used ${key.last_used_at.slice(0, 16).replace('T', ' ')}` : 'never used';
-    context.out(`${key.uid}  ${key.kind.padEnd(8)}  ${key.prefix}…${key.last_four}  ${expires}  ${used}  ${harmlessLine(key.name)}\n`);
+    context.out(
+      `${key.uid}  ${key.kind.padEnd(8)}  ${key.prefix}…${key.last_four}  ${expires}  ${used}  ${harmlessLine(key.name)}\n`,
+    );
   }
 }
 
 /** Creates a key and shows it: the only time that it can be seen. */
-export async function createKey(context: Context, request: CreateKeyRequest, options: { readonly json?: true }): Promise<void> {
+export async function createKey(
+  context: Context,
+  request: CreateKeyRequest,
+  options: { readonly json?: true },
+): Promise<void> {
   const created = await connect(context).createKey(request);
   if (options.json) {
     context.out(`${harmlessJson(created)}\n`);

@@ -24,7 +24,8 @@ export async function run(context: Context, source: string, options: RunCommandO
   if (options.detach) {
     const item = await api.getRun(created.run_id);
     context.out(options.json ? `${harmlessJson(created)}\n` : `${created.run_id}\n`);
-    if (!options.json) context.report(`created; page ${item.session_link ?? ''}; follow: bin/runyard logs ${created.run_id} --follow`);
+    if (!options.json)
+      context.report(`created; page ${item.session_link ?? ''}; follow: bin/runyard logs ${created.run_id} --follow`);
     return;
   }
   if (!options.json) context.out(`${context.colours.bold('run')} ${created.run_id}\n`);
@@ -65,7 +66,8 @@ export async function watch(
   }
   const item = await api.getRun(runId);
   if (options.json) context.out(`${harmlessJson({ type: 'run', run: item })}\n`);
-  else if (isSettled(item.state)) context.out(renderSummary(item, await withDownloads(api, item.artifacts ?? []), context.colours));
+  else if (isSettled(item.state))
+    context.out(renderSummary(item, await withDownloads(api, item.artifacts ?? []), context.colours));
   return item.state;
 }
 

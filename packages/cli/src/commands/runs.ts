@@ -13,7 +13,12 @@ import { cancelWithPatience, watch } from './run.ts';
 /** Lists runs, newest first. */
 export async function listRuns(
   context: Context,
-  options: { readonly limit: number; readonly state?: readonly RunState[]; readonly name?: string; readonly json?: true },
+  options: {
+    readonly limit: number;
+    readonly state?: readonly RunState[];
+    readonly name?: string;
+    readonly json?: true;
+  },
 ): Promise<void> {
   const page = await connect(context).listRuns({
     limit: options.limit,
@@ -31,7 +36,12 @@ export async function listRuns(
 }
 
 function runLine(item: RunItem, colours: Colours): string {
-  const paint = item.state === 'SUCCEEDED' ? colours.green : isSettled(item.state) && item.state !== 'CANCELLED' ? colours.red : colours.yellow;
+  const paint =
+    item.state === 'SUCCEEDED'
+      ? colours.green
+      : isSettled(item.state) && item.state !== 'CANCELLED'
+        ? colours.red
+        : colours.yellow;
   const took = item.run_time === undefined ? undefined : parseIsoDuration(item.run_time);
   const created = item.created_at.slice(0, 19).replace('T', ' ');
   return `${item.run_id}  ${paint(item.state.padEnd(10))}  ${created}  ${(took === undefined ? '' : formatDuration(took)).padStart(12)}  ${harmlessLine(item.title, 60)}`;
@@ -46,7 +56,11 @@ export async function getRun(context: Context, runId: string): Promise<void> {
 const quietMs = 1000;
 
 /** Shows what a run did. `follow`: until it settles; else what there is by now. */
-export async function logs(context: Context, runId: string, options: { readonly follow?: true; readonly json?: true }): Promise<void> {
+export async function logs(
+  context: Context,
+  runId: string,
+  options: { readonly follow?: true; readonly json?: true },
+): Promise<void> {
   const api = connect(context);
   const item = await api.getRun(runId);
   if (options.follow && !isSettled(item.state)) {
@@ -81,6 +95,7 @@ export async function cancel(context: Context, runId: string): Promise<void> {
 /** @throws Failure for a word that is no state */
 export function parseLimit(text: string): number {
   const limit = Number(text);
-  if (!Number.isInteger(limit) || limit < 1 || limit > 500) throw new Failure('--limit takes a whole number from 1 to 500', 2);
+  if (!Number.isInteger(limit) || limit < 1 || limit > 500)
+    throw new Failure('--limit takes a whole number from 1 to 500', 2);
   return limit;
 }

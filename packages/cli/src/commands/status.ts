@@ -38,7 +38,10 @@ export async function status(context: Context, options: { readonly json?: true }
   const { green, yellow } = context.colours;
   const state = ready ? green('running') : claim ? yellow('not ready') : 'not running';
   context.out(`${state}${origin ? `  ${origin}` : ''}\n`);
-  if (claim) context.out(`  process ${claim.pid} (${claim.mode}: ${(claim.programs ?? []).join(', ') || 'starting'}), since ${claim.started_at}\n`);
+  if (claim)
+    context.out(
+      `  process ${claim.pid} (${claim.mode}: ${(claim.programs ?? []).join(', ') || 'starting'}), since ${claim.started_at}\n`,
+    );
   context.out(`  data folder ${context.folder.path}\n  logs ${context.folder.logs}\n`);
 }
 

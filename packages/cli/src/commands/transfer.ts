@@ -17,7 +17,9 @@ export async function exportAll(context: Context, file: string): Promise<void> {
   const target = path.resolve(file);
   if (existsSync(target)) throw new Failure(`${target} exists already; name a new file`);
   const result = await withStore(context, async (db, blobs) => await exportDatabase({ db, blobs, to: target }));
-  context.report(`wrote ${target}: ${describe(result)}. It holds hashes of keys and all prompts: keep it as you keep the data folder`);
+  context.report(
+    `wrote ${target}: ${describe(result)}. It holds hashes of keys and all prompts: keep it as you keep the data folder`,
+  );
 }
 
 /** Fills an empty database and blob folder from a file that `export` wrote; the service must not run. */
@@ -43,7 +45,10 @@ async function withStore<T>(
   const url = context.settings.RUNYARD_DATABASE_URL;
   const embeddedFolder = path.join(context.folder.path, 'postgres');
   const running = url === undefined ? await findEmbeddedPostgres(embeddedFolder) : undefined;
-  const started = url === undefined && !running ? await startEmbeddedPostgres({ dataDir: embeddedFolder, log: silentLog }) : undefined;
+  const started =
+    url === undefined && !running
+      ? await startEmbeddedPostgres({ dataDir: embeddedFolder, log: silentLog })
+      : undefined;
   try {
     const embedded = (running ?? started)?.connection;
     const db = await openDatabase({

@@ -15,7 +15,10 @@ export async function workerOnly(context: Context): Promise<void> {
     service: false,
     worker: true,
     report: context.report,
-    onReady: () => context.report(`a worker for ${origin} runs; logs in ${context.folder.logs}. Ctrl-C ends it, SIGTERM lets its runs finish first`),
+    onReady: () =>
+      context.report(
+        `a worker for ${origin} runs; logs in ${context.folder.logs}. Ctrl-C ends it, SIGTERM lets its runs finish first`,
+      ),
   });
   context.report('stopped');
 }

@@ -27,7 +27,12 @@ export async function checkDatabase(context: Context): Promise<Finding> {
     const [row] = rows;
     const where = `${client.host}:${client.port}`;
     if (!row || Number(row.number) < oldestServer) {
-      return { name, level: 'bad', detail: `PostgreSQL ${row?.text} at ${where} is too old`, mend: 'use PostgreSQL 14 or newer' };
+      return {
+        name,
+        level: 'bad',
+        detail: `PostgreSQL ${row?.text} at ${where} is too old`,
+        mend: 'use PostgreSQL 14 or newer',
+      };
     }
     return { name, level: 'good', detail: `PostgreSQL ${row.text} at ${where}` };
   } catch (error) {

@@ -16,7 +16,9 @@ export function renderFindings(findings: readonly Finding[], colours: Colours): 
   const lines: string[] = [];
   const indent = ' '.repeat(width + 6);
   for (const finding of findings) {
-    lines.push(`  ${marks[finding.level]} ${colours.bold(finding.name.padEnd(width))}  ${finding.detail.replaceAll('\n', `\n${indent}`)}`);
+    lines.push(
+      `  ${marks[finding.level]} ${colours.bold(finding.name.padEnd(width))}  ${finding.detail.replaceAll('\n', `\n${indent}`)}`,
+    );
     if (finding.mend) lines.push(`${indent}${colours.dim('→')} ${finding.mend.replaceAll('\n', `\n${indent}  `)}`);
   }
   return `${lines.join('\n')}\n`;

@@ -14,6 +14,10 @@ export function checkHarnesses(context: Context): Finding[] {
   ].filter(Boolean);
   return [
     { name: 'harness oz', level: 'good', detail: 'built in' },
-    { name: 'other harnesses', level: 'fact', detail: `${details.join('; ')}. Driving them comes later: this version runs \`oz\` and ACP agents that you name (harness \`acp\`)` },
+    {
+      name: 'other harnesses',
+      level: 'fact',
+      detail: `${details.join('; ')}. Driving them comes later: this version runs \`oz\` and ACP agents that you name (harness \`acp\`)`,
+    },
   ];
 }

@@ -13,15 +13,29 @@ export function checkNode(): Finding {
   const pinned = process.execPath.startsWith(path.join(root, 'node_modules') + path.sep);
   const major = Number(process.versions.node.split('.')[0]);
   if (major < 24) {
-    return { name: 'Node', level: 'bad', detail: `${process.version} is too old`, mend: 'start it as bin/runyard, which takes the pinned Node 24' };
+    return {
+      name: 'Node',
+      level: 'bad',
+      detail: `${process.version} is too old`,
+      mend: 'start it as bin/runyard, which takes the pinned Node 24',
+    };
   }
-  return { name: 'Node', level: 'good', detail: `${process.version} (${pinned ? 'pinned in package-lock.json' : `of this system: ${process.execPath}`})` };
+  return {
+    name: 'Node',
+    level: 'good',
+    detail: `${process.version} (${pinned ? 'pinned in package-lock.json' : `of this system: ${process.execPath}`})`,
+  };
 }
 
 export function checkGit(context: Context): Finding {
   const file = findOnPath('git', context.env.PATH);
   if (!file) {
-    return { name: 'git', level: 'note', detail: 'not found: runs whose environment names repositories fail', mend: 'install git (Debian: apt-get install git)' };
+    return {
+      name: 'git',
+      level: 'note',
+      detail: 'not found: runs whose environment names repositories fail',
+      mend: 'install git (Debian: apt-get install git)',
+    };
   }
   const version = spawnSync(file, ['--version'], { encoding: 'utf8', env: { PATH: context.env.PATH } }).stdout?.trim();
   return { name: 'git', level: 'good', detail: version?.replace(/^git version /, '') || file };
@@ -36,13 +50,30 @@ export function checkDataFolder(context: Context): Finding {
     const parent = existingParent(folder);
     return isWritable(parent)
       ? { name, level: 'good', detail: `${folder} (made at the first start)` }
-      : { name, level: 'bad', detail: `${folder} cannot be made: ${parent} is not writable`, mend: 'set RUNYARD_DATA_DIR to a folder that you may write' };
+      : {
+          name,
+          level: 'bad',
+          detail: `${folder} cannot be made: ${parent} is not writable`,
+          mend: 'set RUNYARD_DATA_DIR to a folder that you may write',
+        };
   }
-  if (!stat.isDirectory()) return { name, level: 'bad', detail: `${folder} is no folder`, mend: 'set RUNYARD_DATA_DIR to a folder' };
-  if (!isWritable(folder)) return { name, level: 'bad', detail: `${folder} is not writable`, mend: `chown it to you, or set RUNYARD_DATA_DIR to another folder` };
+  if (!stat.isDirectory())
+    return { name, level: 'bad', detail: `${folder} is no folder`, mend: 'set RUNYARD_DATA_DIR to a folder' };
+  if (!isWritable(folder))
+    return {
+      name,
+      level: 'bad',
+      detail: `${folder} is not writable`,
+      mend: `chown it to you, or set RUNYARD_DATA_DIR to another folder`,
+    };
   const mode = (stat.mode & 0o777).toString(8);
   if ((stat.mode & 0o007) !== 0) {
-    return { name, level: 'note', detail: `${folder} has mode ${mode}: other users of this machine can look into it`, mend: `chmod 700 ${folder}` };
+    return {
+      name,
+      level: 'note',
+      detail: `${folder} has mode ${mode}: other users of this machine can look into it`,
+      mend: `chmod 700 ${folder}`,
+    };
   }
   const key = apiKey(context) ? '' : '; its key is made at the first start';
   return { name, level: 'good', detail: `${folder} (writable, mode ${mode}${key})` };
@@ -69,6 +100,7 @@ export async function checkListening(context: Context): Promise<Finding> {
   const claim = readClaim(context.folder.supervisorFile);
   if (claim?.origin) return { name, level: 'good', detail: `Runyard runs at ${claim.origin} (process ${claim.pid})` };
   const found = await checkPort(host, port);
-  if (found.ok) return { name, level: 'good', detail: port === 0 ? `any free one on ${host}` : `${port} on ${host} is free` };
+  if (found.ok)
+    return { name, level: 'good', detail: port === 0 ? `any free one on ${host}` : `${port} on ${host} is free` };
   return { name, level: 'bad', detail: portProblem(host, port, found.code) };
 }

@@ -15,9 +15,12 @@ const providers = [
 
 /** Which providers have a key, and whether the local endpoint answers and calls tools. Keys are named, never shown or tried. */
 export async function checkModels(context: Context): Promise<Finding[]> {
-  const configured = providers.filter(([, setting]) => context.settings[setting] !== undefined).map(([provider]) => provider);
+  const configured = providers
+    .filter(([, setting]) => context.settings[setting] !== undefined)
+    .map(([provider]) => provider);
   const findings: Finding[] = [];
-  if (configured.length > 0) findings.push({ name, level: 'good', detail: `keys of ${configured.join(', ')} (not tried)` });
+  if (configured.length > 0)
+    findings.push({ name, level: 'good', detail: `keys of ${configured.join(', ')} (not tried)` });
   const base = context.settings.RUNYARD_MODEL_BASE_URL;
   if (base !== undefined) findings.push(await checkLocal(base, context.settings.RUNYARD_MODEL_KEY));
   if (findings.length > 0) return findings;
@@ -37,7 +40,10 @@ const Completion = z.object({
 });
 
 async function checkLocal(base: string, key: string | undefined): Promise<Finding> {
-  const headers = { 'content-type': 'application/json', ...(key === undefined ? {} : { authorization: `Bearer ${key}` }) };
+  const headers = {
+    'content-type': 'application/json',
+    ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+  };
   const mend = 'start the endpoint, or correct RUNYARD_MODEL_BASE_URL (with its /v1) and RUNYARD_MODEL_KEY';
   let model: string | undefined;
   try {
@@ -47,7 +53,8 @@ async function checkLocal(base: string, key: string | undefined): Promise<Findin
   } catch (error) {
     return { name, level: 'bad', detail: `${base} does not answer: ${reasonOf(error)}`, mend };
   }
-  if (model === undefined) return { name, level: 'bad', detail: `${base} has no model`, mend: 'load one there (Ollama: ollama pull qwen3)' };
+  if (model === undefined)
+    return { name, level: 'bad', detail: `${base} has no model`, mend: 'load one there (Ollama: ollama pull qwen3)' };
   const shown = harmlessLine(model, 80);
   try {
     const answer = await fetch(`${base}/chat/completions`, {
@@ -59,10 +66,20 @@ async function checkLocal(base: string, key: string | undefined): Promise<Findin
         model,
         max_tokens: 256,
         messages: [{ role: 'user', content: 'Call the tool "ping" now. Do not answer in words.' }],
-        tools: [{ type: 'function', function: { name: 'ping', description: 'Answers pong.', parameters: { type: 'object', properties: {} } } }],
+        tools: [
+          {
+            type: 'function',
+            function: { name: 'ping', description: 'Answers pong.', parameters: { type: 'object', properties: {} } },
+          },
+        ],
       }),
     });
-    if (!answer.ok) return { name, level: 'note', detail: `${base} has ${shown}, but a request with a tool was answered ${answer.status}` };
+    if (!answer.ok)
+      return {
+        name,
+        level: 'note',
+        detail: `${base} has ${shown}, but a request with a tool was answered ${answer.status}`,
+      };
     const calls = Completion.parse(await answer.json()).choices[0]?.message.tool_calls?.length ?? 0;
     return calls > 0
       ? { name, level: 'good', detail: `${base}: ${shown} answers and calls tools` }
@@ -73,7 +90,11 @@ async function checkLocal(base: string, key: string | undefined): Promise<Findin
           mend: 'name a model that calls tools: RUNYARD_DEFAULT_MODEL=local/…',
         };
   } catch (error) {
-    return { name, level: 'note', detail: `${base} has ${shown}, but a request with a tool failed: ${reasonOf(error)}` };
+    return {
+      name,
+      level: 'note',
+      detail: `${base} has ${shown}, but a request with a tool failed: ${reasonOf(error)}`,
+    };
   }
 }
 

@@ -1,3 +1,5 @@
 import type { Context } from '../context.ts';
 import type { Finding } from './finding.ts';
-export async function checkSandbox(_context: Context): Promise<Finding[]> { return []; }
+export async function checkSandbox(_context: Context): Promise<Finding[]> {
+  return [];
+}

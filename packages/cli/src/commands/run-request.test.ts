@@ -1,0 +1,86 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { RunAgentRequest } from '@runyard/contract/run-request';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { buildRunRequest } from './run-request.ts';
+
+let folder: string;
+const noInput = () => {
+  throw new Error('standard input is not to be read');
+};
+const file = (name: string, content: string | Uint8Array) => {
+  const full = path.join(folder, name);
+  writeFileSync(full, content);
+  return full;
+};
+beforeAll(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'runyard-request-'));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+test('a file is the prompt, whole', () => {
+  expect(buildRunRequest(file('a.md', '---\nx: 1\n---\nDo it\n'), {}, noInput)).toEqual({
+    prompt: '---\nx: 1\n---\nDo it\n',
+  });
+});
+
+test('a dash reads standard input, other words are the prompt themselves', () => {
+  expect(buildRunRequest('-', {}, () => 'from a pipe').prompt).toBe('from a pipe');
+  expect(buildRunRequest('say hello', {}, noInput).prompt).toBe('say hello');
+});
+
+test('options become the request that the contract describes', () => {
+  const request = buildRunRequest(
+    'go',
+    {
+      title: 'T',
+      model: 'local/x',
+      name: 'nightly',
+      harness: 'oz',
+      attach: [file('data.json', '{}'), file('raw.bin', new Uint8Array([0, 255]))],
+      metadata: ['ticket=A-1', 'empty=', 'formula=a=b'],
+    },
+    noInput,
+  );
+  expect(RunAgentRequest.parse(request)).toEqual(request);
+  expect(request).toEqual({
+    prompt: 'go',
+    title: 'T',
+    config: { name: 'nightly', model_id: 'local/x', harness: { type: 'oz' } },
+    attachments: [
+      { file_name: 'data.json', mime_type: 'application/json', data: 'e30=' },
+      { file_name: 'raw.bin', mime_type: 'application/octet-stream', data: 'AP8=' },
+    ],
+    metadata: { ticket: 'A-1', empty: '', formula: 'a=b' },
+  });
+});
+
+test.each([
+  ['a file that is not there', () => buildRunRequest('missing.md', {}, noInput), 'there is no file missing.md'],
+  ['a path that is not there', () => buildRunRequest('prompts/missing', {}, noInput), 'there is no file'],
+  ['an empty prompt', () => buildRunRequest('-', {}, () => ' \n'), 'the prompt is empty (standard input)'],
+  [
+    'a folder',
+    () => (mkdirSync(path.join(folder, 'd')), buildRunRequest(path.join(folder, 'd'), {}, noInput)),
+    'is a folder',
+  ],
+  [
+    'bytes that are no text',
+    () => buildRunRequest(file('b.md', new Uint8Array([0xff, 0xfe])), {}, noInput),
+    'is not UTF-8 text',
+  ],
+  [
+    'a pair without a key',
+    () => buildRunRequest('go', { metadata: ['=x'] }, noInput),
+    '--metadata takes key=value, not "=x"',
+  ],
+  [
+    'an attachment that is not there',
+    () => buildRunRequest('go', { attach: ['nope.txt'] }, noInput),
+    'cannot read nope.txt',
+  ],
+  ['too many attachments', () => buildRunRequest('go', { attach: Array(6).fill('x') }, noInput), 'at most 5 files'],
+])('%s is refused with a reason', (_, build, reason) => {
+  expect(build).toThrow(reason);
+});

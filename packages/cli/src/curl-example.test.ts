@@ -1,0 +1,24 @@
+import { execFileSync } from 'node:child_process';
+import { expect, test } from 'vitest';
+import { curlExample, shellQuote } from './curl-example.ts';
+
+test('a shell reads the curl example as the words that were meant, with any key', () => {
+  const key = `k'ey"$(touch /tmp/x)\`\\!`;
+  // Replacing curl by a program that prints its arguments shows what curl would get.
+  const script = curlExample('http://127.0.0.1:4180', key).replace(/^curl/, 'printf "%s\\0"');
+  const words = execFileSync('sh', ['-c', script], { encoding: 'utf8' }).split('\0').slice(0, -1);
+  expect(words.slice(0, 6)).toEqual([
+    '-sS',
+    'http://127.0.0.1:4180/api/v1/agent/runs',
+    '-H',
+    `Authorization: Bearer ${key}`,
+    '-H',
+    'Content-Type: application/json',
+  ]);
+  expect(JSON.parse(words[7] ?? '').prompt).toContain('```sh\necho "hello from $(uname -n), as user $(id -u)"\n```');
+});
+
+test('a quoted word survives the shell', () => {
+  const word = `it's "a" $HOME \`id\` \\ \n end`;
+  expect(execFileSync('sh', ['-c', `printf %s ${shellQuote(word)}`], { encoding: 'utf8' })).toBe(word);
+});

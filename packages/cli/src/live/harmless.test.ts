@@ -1,0 +1,85 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { createCleaner, harmless, harmlessJson, harmlessLine } from './harmless.ts';
+
+const esc = '\u001b';
+
+test.each([
+  ['a colour', `${esc}[31mred${esc}[0m`, 'red'],
+  ['a window title', `${esc}]0;owned\u0007after`, 'after'],
+  ['a clipboard write that ends in ST', `${esc}]52;c;aGk=${esc}\\after`, 'after'],
+  ['a device control string', `${esc}P$q"p${esc}\\after`, 'after'],
+  ['an 8-bit CSI', '\u009b2Jafter', 'after'],
+  ['an 8-bit OSC', '\u009d0;x\u009cafter', 'after'],
+  ['a cursor report request', `a${esc}[6nb`, 'ab'],
+  ['a character set switch', `${esc}(0lqk`, 'lqk'],
+  ['a full reset', `${esc}cafter`, 'after'],
+  ['bell, backspace and delete', 'a\u0007b\u0008c\u007fd', 'abcd'],
+  ['reordering of text', 'a\u202eb\u2066c', 'abc'],
+  ['a sequence that a newline cuts off', `${esc}[31\nafter`, '\nafter'],
+  ['a string that never ends, up to the next line', `${esc}]0;title\nafter`, '\nafter'],
+])('%s is removed', (_, text, clean) => {
+  expect(harmless(text)).toBe(clean);
+});
+
+test('text, tabs, newlines and letters of all scripts stay as they are', () => {
+  const text = 'tab\tline\nÄ → 漢字 👩‍💻 é\n';
+  expect(harmless(text)).toBe(text);
+});
+
+test('a line that is drawn over becomes a line of its own, and CRLF one newline', () => {
+  expect(harmless('10%\r50%\rdone\r\nnext\n')).toBe('10%\n50%\ndone\nnext\n');
+});
+
+test('whatever an agent prints, in whatever pieces, no control character but tab and newline comes out', () => {
+  const nasty = fc.constantFrom(
+    esc,
+    '\u009b',
+    '[',
+    ']',
+    '0',
+    ';',
+    'm',
+    'P',
+    '\\',
+    '\u0007',
+    '\r',
+    '\n',
+    '\t',
+    'a',
+    '\u202e',
+    '\u0000',
+    '👍',
+  );
+  const pieces = fc.array(
+    fc.oneof(
+      fc.array(nasty).map((parts) => parts.join('')),
+      fc.string({ unit: 'binary' }),
+    ),
+  );
+  fc.assert(
+    fc.property(pieces, (parts) => {
+      const cleaner = createCleaner();
+      const out = parts.map((part) => cleaner.clean(part)).join('');
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
+      expect(out).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/);
+    }),
+  );
+});
+
+test('a sequence that is cut by the border of two pieces is removed too', () => {
+  const cleaner = createCleaner();
+  expect(cleaner.clean(`a${esc}`) + cleaner.clean('[3') + cleaner.clean('1mb')).toBe('ab');
+});
+
+test('a title is one harmless line of limited length', () => {
+  expect(harmlessLine(`two\nlines ${esc}[2J  here`)).toBe('two lines here');
+  expect(harmlessLine('x'.repeat(50), 10)).toBe(`${'x'.repeat(9)}…`);
+});
+
+test('JSON for a terminal escapes every control and reordering character and reads back the same', () => {
+  const value = { text: `${esc}[31m\u009b2J\u202e\u007f"\\` };
+  const json = harmlessJson(value);
+  expect(json).toMatch(/^[\x20-\x7e]+$/);
+  expect(JSON.parse(json)).toEqual(value);
+});

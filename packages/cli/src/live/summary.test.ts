@@ -1,0 +1,54 @@
+import type { RunItem } from '@runyard/contract/runs';
+import { expect, test } from 'vitest';
+import { noColours } from './colours.ts';
+import { renderSummary } from './summary.ts';
+
+const run: RunItem = {
+  run_id: 'r',
+  task_id: 'r',
+  title: 't',
+  state: 'SUCCEEDED',
+  prompt: 'p',
+  created_at: '2026-11-21T10:00:00Z',
+  updated_at: '2026-11-21T10:00:00Z',
+  started_at: null,
+  session_link: 'http://127.0.0.1:4180/runs/r',
+  run_time: 'PT1M3.52S',
+};
+
+test('a run that succeeded shows its time, files with a link, usage and page', () => {
+  const item = {
+    artifact_type: 'FILE',
+    created_at: run.created_at,
+    data: {
+      artifact_uid: 'u',
+      filename: 'hello.txt',
+      filepath: 'hello.txt',
+      mime_type: 'text/plain',
+      size_bytes: 2048,
+    },
+  } as const;
+  const used: RunItem = { ...run, request_usage: { total_tokens: 12_345, inference_cost_usd: 0.0042 } };
+  expect(renderSummary(used, [{ item, downloadUrl: 'http://127.0.0.1:4180/b' }], noColours)).toBe(
+    [
+      '',
+      '✓ SUCCEEDED in 1 min 3 s',
+      '  artifact  hello.txt (2.0 KB)',
+      '            http://127.0.0.1:4180/b',
+      '  usage     12,345 tokens, $0.0042',
+      '  page      http://127.0.0.1:4180/runs/r',
+      '',
+    ].join('\n'),
+  );
+});
+
+test('a run that failed shows code and message, made harmless', () => {
+  const failed: RunItem = {
+    ...run,
+    state: 'FAILED',
+    status_message: { message: 'setup: npm ci\n\u001b[31mno lockfile', error_code: 'environment_setup_failed' },
+  };
+  expect(renderSummary(failed, [], noColours)).toContain(
+    '✗ FAILED in 1 min 3 s\n  environment_setup_failed: setup: npm ci\n  no lockfile\n',
+  );
+});

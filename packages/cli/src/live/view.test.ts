@@ -1,0 +1,167 @@
+import type { AgentEvent } from '@runyard/contract/agent-protocol';
+import type { LiveEvent } from '@runyard/contract/live-events';
+import { describe, expect, test } from 'vitest';
+import { coloursFor, noColours } from './colours.ts';
+import { createLiveView } from './view.ts';
+
+const at = '2026-11-21T10:00:00Z';
+type Body = AgentEvent extends infer E ? (E extends AgentEvent ? Omit<E, 'seq' | 'occurred_at'> : never) : never;
+const agent = (event: Body): LiveEvent => ({
+  type: 'conversation',
+  event: { ...event, seq: 1, occurred_at: at } as AgentEvent,
+});
+const state = (name: 'QUEUED' | 'CLAIMED' | 'INPROGRESS' | 'SUCCEEDED'): LiveEvent => ({ type: 'state', state: name });
+const ready = (payload: Record<string, unknown>): LiveEvent => ({
+  type: 'timeline',
+  event: { event_uuid: 'e', run_id: 'r', event_type: 'worker_container_ready', occurred_at: at, payload },
+});
+const command = (id: string, text: string) =>
+  agent({ type: 'action', step_id: 's', action_id: id, category: 'command', name: 'shell', input: { command: text } });
+const output = (id: string, text: string) => agent({ type: 'action_output', action_id: id, text });
+const result = (id: string, exitCode: number) =>
+  agent({
+    type: 'action_result',
+    action_id: id,
+    state: exitCode === 0 ? 'completed' : 'failed',
+    exit_code: exitCode,
+    duration_ms: 12.4,
+  });
+const say = (id: string, text: string) =>
+  agent({ type: 'text', step_id: 's', message_id: id, role: 'assistant', text });
+
+function draw(...events: LiveEvent[]): string {
+  const view = createLiveView(noColours);
+  return events.map((event) => view.render(event)).join('');
+}
+
+test('a whole run reads as what happened, in order', () => {
+  expect(
+    draw(
+      state('QUEUED'),
+      state('CLAIMED'),
+      ready({ backend: 'bubblewrap', spawn_ms: 14.2 }),
+      state('INPROGRESS'),
+      command('a', 'echo hello\n'),
+      output('a', 'hel'),
+      output('a', 'lo\n'),
+      result('a', 0),
+      say('m', 'All '),
+      say('m', 'done.'),
+      state('SUCCEEDED'),
+    ),
+  ).toBe(
+    [
+      '  queued',
+      '  a worker took it',
+      '  sandbox ready: bubblewrap in 14 ms',
+      '  the agent is at work',
+      '$ echo hello',
+      '  │ hello',
+      '  ✓ exit 0 · 12 ms',
+      'All done.',
+      '  succeeded',
+      '',
+    ].join('\n'),
+  );
+});
+
+describe('output', () => {
+  test('is shown as it comes, also before its line is complete', () => {
+    const view = createLiveView(noColours);
+    view.render(command('a', 'make'));
+    expect(view.render(output('a', 'compiling'))).toBe('  │ compiling');
+    expect(view.render(output('a', ' …\nlink'))).toBe(' …\n  │ link');
+    expect(view.render(result('a', 2))).toBe('\n  ✗ exit 2 · 12 ms\n');
+  });
+
+  test('of two commands at once never shares a line', () => {
+    expect(
+      draw(
+        command('a', 'one'),
+        command('b', 'two'),
+        output('a', 'from a'),
+        output('b', 'from b'),
+        output('a', 'more\n'),
+      ),
+    ).toBe('$ one\n$ two\n  │ from a\n  │ from b\n  │ more\n');
+  });
+
+  test('cannot reach the terminal with escape sequences, also split over events', () => {
+    const text = draw(
+      command('a', 'printf \u001b[2J'),
+      output('a', 'x\u001b]0;ow'),
+      output('a', 'ned\u0007y\n'),
+      say('m', '\u001b[31mred\n'),
+    );
+    expect(text).toBe('$ printf\n  │ xy\nred\n');
+  });
+
+  test('that only the result holds is shown once, and what was cut is said', () => {
+    const done = agent({
+      type: 'action_result',
+      action_id: 'a',
+      state: 'completed',
+      output: 'line\n',
+      output_bytes: 209_715_200,
+    });
+    expect(draw(command('a', 'x'), done)).toBe('$ x\n  │ line\n  ✓ 200 MB of output, cut\n');
+    expect(draw(command('a', 'x'), output('a', 'line\n'), done)).toBe('$ x\n  │ line\n  ✓ 200 MB of output, cut\n');
+  });
+});
+
+test('a command of several lines is shown whole up to a limit', () => {
+  expect(draw(command('a', 'one\ntwo\n'))).toBe('$ one\n  two\n');
+  const long = draw(command('a', Array.from({ length: 40 }, (_, index) => `line ${index}`).join('\n')));
+  expect(long).toContain('line 29');
+  expect(long).not.toContain('line 30');
+  expect(long).toContain('… 10 more lines');
+});
+
+test('a failed setup step shows the end of its output, and the same step is not told twice', () => {
+  const step = agent({
+    type: 'setup_step_finished',
+    step_id: 'x',
+    kind: 'setup_command',
+    name: 'npm ci',
+    duration_ms: 2300,
+    exit_code: 1,
+    output_tail: 'no lockfile\n',
+  });
+  const told: LiveEvent = {
+    type: 'timeline',
+    event: {
+      event_uuid: 'e',
+      run_id: 'r',
+      event_type: 'setup_step_finished',
+      occurred_at: at,
+      payload: { step_id: 'x', name: 'npm ci', duration_ms: 2300, exit_code: 1 },
+    },
+  };
+  expect(draw(step, told)).toBe('  ✗ setup npm ci  exit 1 · 2.3 s\n  │ no lockfile\n');
+});
+
+test('a run without isolation says so', () => {
+  expect(draw(ready({ backend: 'none', spawn_ms: 3 }))).toContain('no isolation');
+});
+
+test('a tool call that is no command names its tool and what it is about', () => {
+  const edit = agent({
+    type: 'action',
+    step_id: 's',
+    action_id: 'a',
+    category: 'files',
+    name: 'edit',
+    input: { path: 'src/a.ts' },
+  });
+  expect(draw(edit)).toBe('● edit src/a.ts\n');
+});
+
+test('the same state is told once', () => {
+  expect(draw(state('QUEUED'), state('QUEUED'))).toBe('  queued\n');
+});
+
+test('colours are for terminals that want them', () => {
+  expect(coloursFor({ isTTY: true }, {}).red('x')).toBe('\u001b[31mx\u001b[39m');
+  expect(coloursFor({ isTTY: true }, { NO_COLOR: '1' }).red('x')).toBe('x');
+  expect(coloursFor({}, {}).red('x')).toBe('x');
+});

@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest';
+import { Failure } from './failure.ts';
+import { readSettings } from './read-settings.ts';
+
+function refusal(env: Record<string, string>): string {
+  try {
+    readSettings(env);
+  } catch (error) {
+    if (error instanceof Failure) {
+      expect(error.exitCode).toBe(2);
+      return error.message;
+    }
+    throw error;
+  }
+  return 'nothing was refused';
+}
+
+test.each([
+  ['RUNYARD_PORT', '70000', 'must be between 0 and 65535 (it is "70000")'],
+  ['RUNYARD_PORT', 'http', 'must be a whole number (it is "http")'],
+  ['RUNYARD_BASE_URL', 'runyard.example', 'must be an http:// or https:// URL (it is "runyard.example")'],
+  ['RUNYARD_SANDBOX', 'jail', '(it is "jail")'],
+  ['RUNYARD_LOG', 'loud', '(it is "loud")'],
+  ['RUNYARD_CODE_HOST_URL', 'https://example.com', 'must be an http(s) URL with {owner} and {repo} in it'],
+  ['RUNYARD_WORKER_NAME', 'a b', 'must be 1 to 63 characters'],
+  ['RUNYARD_WORKER_SLOTS', '0', 'must be between 1 and 1000'],
+  ['RUNYARD_SANDBOX_MEMORY_MB', '64', 'must be between 128 and'],
+  ['RUNYARD_PROT', '4180', 'is not a setting of Runyard; see docs/settings.md'],
+])('%s=%s is refused with its name and the reason', (name, value, reason) => {
+  const message = refusal({ [name]: value });
+  expect(message).toContain(`${name}: `);
+  expect(message).toContain(reason);
+});
+
+test.each([
+  ['RUNYARD_DATABASE_URL', 'mysql://user:hunter2@host/db'],
+  ['RUNYARD_BOOTSTRAP_KEY', 'hunter2'],
+])('the value of %s is not shown when it is wrong', (name, value) => {
+  const message = refusal({ [name]: value });
+  expect(message).toContain(`${name}: must be`);
+  expect(message).not.toContain('hunter2');
+});
+
+test('all wrong settings are told at once', () => {
+  expect(refusal({ RUNYARD_PORT: '-1', RUNYARD_LOG: 'loud' })).toMatch(
+    /2 settings are wrong:\n {2}RUNYARD_PORT: .*\n {2}RUNYARD_LOG: /,
+  );
+});
+
+test('an empty value is as if it were absent', () => {
+  expect(readSettings({ RUNYARD_PORT: '', RUNYARD_BASE_URL: '' })).toMatchObject({ RUNYARD_PORT: 4180 });
+});

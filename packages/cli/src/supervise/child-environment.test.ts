@@ -1,0 +1,48 @@
+import { settingsTable } from '@runyard/contract/settings';
+import { expect, test } from 'vitest';
+import { childEnvironment } from './child-environment.ts';
+
+const everything: Record<string, string> = {
+  PATH: '/usr/bin',
+  HOME: '/root',
+  AWS_SECRET_ACCESS_KEY: 'x',
+  SSH_AUTH_SOCK: '/tmp/agent',
+  NODE_OPTIONS: '--inspect',
+  LD_PRELOAD: '/tmp/evil.so',
+  HTTPS_PROXY: 'http://user:password@proxy',
+  ...Object.fromEntries(Object.keys(settingsTable).map((name) => [name, 'value'])),
+};
+
+test('the worker gets no key of a model provider, no database address and nothing of the shell', () => {
+  const env = childEnvironment('worker', everything, {});
+  expect(Object.keys(env).sort()).toEqual(
+    [
+      'HOME',
+      'PATH',
+      ...Object.entries(settingsTable)
+        .filter(([, setting]) => (setting.usedBy as readonly string[]).includes('worker'))
+        .map(([name]) => name),
+    ].sort(),
+  );
+  for (const name of [
+    'RUNYARD_ANTHROPIC_API_KEY',
+    'RUNYARD_DATABASE_URL',
+    'RUNYARD_BOOTSTRAP_KEY',
+    'RUNYARD_MODEL_KEY',
+  ]) {
+    expect(env).not.toHaveProperty(name);
+  }
+});
+
+test('the service gets its settings and the proxy, not the key that the worker calls it with', () => {
+  const env = childEnvironment('service', everything, {});
+  expect(env).toHaveProperty('RUNYARD_ANTHROPIC_API_KEY');
+  expect(env).toHaveProperty('HTTPS_PROXY');
+  for (const name of ['RUNYARD_API_KEY', 'AWS_SECRET_ACCESS_KEY', 'SSH_AUTH_SOCK', 'NODE_OPTIONS', 'LD_PRELOAD']) {
+    expect(env).not.toHaveProperty(name);
+  }
+});
+
+test('what the supervisor decides goes before what the shell says', () => {
+  expect(childEnvironment('service', everything, { RUNYARD_PORT: '5000' }).RUNYARD_PORT).toBe('5000');
+});

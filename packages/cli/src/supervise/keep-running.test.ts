@@ -1,0 +1,125 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { keepRunning } from './keep-running.ts';
+import { identify, isAlive } from './processes.ts';
+import { describeExit, startProgram } from './program.ts';
+
+let folder: string;
+let logFile: string;
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'runyard-program-'));
+  logFile = path.join(folder, 'program.log');
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+/** A program like ours: lives until its input closes, unless told otherwise. */
+function program(source: string): () => ReturnType<typeof startProgram> {
+  const script = path.join(folder, 'program.mjs');
+  writeFileSync(script, source);
+  return () =>
+    startProgram({ script, args: [], env: { PATH: process.env.PATH ?? '', GREETING: 'hi' }, cwd: folder, logFile });
+}
+const patient = `process.stdin.on('end', () => { console.log('bye'); process.exit(0); }).resume(); console.log('up');`;
+const logged = (text: string) =>
+  vi.waitFor(() => expect(readFileSync(logFile, 'utf8')).toContain(text), { timeout: 10_000 });
+
+test('a program is stopped by closing its input, gets only its environment, and writes its log itself', async () => {
+  const running = await program(`console.log(JSON.stringify(process.env), process.argv.slice(2)); ${patient}`)();
+  await logged('up');
+  expect(await running.stop(5000)).toEqual({ code: 0, signal: null });
+  const log = readFileSync(logFile, 'utf8');
+  expect(log).toContain('"GREETING":"hi"');
+  expect(log).toContain('--stop-with-parent');
+  expect(log).toContain('bye');
+  expect(log).not.toContain('VITEST');
+});
+
+test('a program that does not stop is killed when its time is over', async () => {
+  const running = await program(`setInterval(() => {}, 1000); process.stdin.resume(); console.log('up');`)();
+  await logged('up');
+  expect(await running.stop(100)).toEqual({ code: null, signal: 'SIGKILL' });
+});
+
+test('a program ends when the one that started it is killed with kill -9', async () => {
+  const script = path.join(folder, 'program.mjs');
+  writeFileSync(script, `console.log('pid ' + process.pid); ${patient}`);
+  const parent = `import { startProgram } from ${JSON.stringify(new URL('program.ts', import.meta.url).href)};
+    await startProgram({ script: ${JSON.stringify(script)}, args: [], env: {}, cwd: '/', logFile: ${JSON.stringify(logFile)} });`;
+  const starter = spawn(process.execPath, ['--input-type=module', '-e', parent]);
+  await logged('up');
+  const child = identify(Number(/pid (\d+)/.exec(readFileSync(logFile, 'utf8'))?.[1]));
+  expect(isAlive(child)).toBe(true);
+  starter.kill('SIGKILL');
+  await vi.waitFor(() => expect(isAlive(child)).toBe(false), { timeout: 10_000 });
+  expect(readFileSync(logFile, 'utf8')).toContain('bye');
+});
+
+test('a program that dies is started again, said so, and stopped for good in the end', async () => {
+  const start = program(patient);
+  const reports: string[] = [];
+  const first = await start();
+  const kept = keepRunning({
+    name: 'worker',
+    first,
+    restart: start,
+    report: (text) => reports.push(text),
+    backoffMs: 10,
+  });
+  process.kill(first.pid, 'SIGKILL');
+  await vi.waitFor(() => expect(kept.current()?.pid ?? first.pid).not.toBe(first.pid), { timeout: 10_000 });
+  const second = kept.current();
+  expect(reports[0]).toBe('the worker ended by signal SIGKILL; starting it again in 0.01 s');
+  expect(reports[1]).toBe(`the worker runs again (process ${second?.pid})`);
+  await kept.stop(5000);
+  expect(second?.hasExited()).toBe(true);
+  expect(reports).toHaveLength(2);
+});
+
+test('waits grow while a program keeps dying, also when it does not even start', async () => {
+  const start = program('process.exit(3)');
+  const reports: string[] = [];
+  let starts = 0;
+  const restart = async () => {
+    starts += 1;
+    if (starts === 2) throw new Error('no room');
+    return await start();
+  };
+  const kept = keepRunning({
+    name: 'service',
+    first: await start(),
+    restart,
+    report: (text) => reports.push(text),
+    backoffMs: 5,
+  });
+  await vi.waitFor(
+    () => expect(reports.filter((text) => text.includes('starting it again')).length).toBeGreaterThan(3),
+    { timeout: 10_000 },
+  );
+  await kept.stop(1000);
+  const waits = reports.filter((text) => text.includes('starting it again'));
+  expect(waits[0]).toBe('the service ended by exit code 3; starting it again in 0.005 s');
+  expect(waits[1]).toContain('in 0.01 s');
+  expect(waits[2]).toBe('the service did not start: no room; starting it again in 0.02 s');
+  expect(waits[3]).toContain('in 0.04 s');
+});
+
+test('draining asks by SIGTERM and waits for the program to finish', async () => {
+  const start = program(
+    `process.on('SIGTERM', () => { console.log('finishing'); setTimeout(() => process.exit(0), 50); }); ${patient}`,
+  );
+  const reports: string[] = [];
+  const first = await start();
+  await logged('up');
+  const kept = keepRunning({ name: 'worker', first, restart: start, report: (text) => reports.push(text) });
+  await kept.drain();
+  expect(await first.exited).toEqual({ code: 0, signal: null });
+  expect(reports).toEqual([]);
+});
+
+test('an exit is told by its code or its signal', () => {
+  expect(describeExit({ code: 1, signal: null })).toBe('exit code 1');
+  expect(describeExit({ code: null, signal: 'SIGKILL' })).toBe('signal SIGKILL');
+});
