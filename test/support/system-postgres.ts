@@ -1,0 +1,79 @@
+/** A PostgreSQL server of the system's packages on a loopback TCP port with passwords, as an operator's would be. */
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, globSync } from 'node:fs';
+import { chmod, chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { chooseAccount, runAs } from '../../packages/service/src/store/embedded/account.ts';
+
+/** Folder of the programs; undefined where none are installed. */
+export const systemPostgres: string | undefined = globSync('/usr/lib/postgresql/*/bin').find((folder) =>
+  existsSync(path.join(folder, 'initdb')),
+);
+
+export interface SystemServer {
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+export async function startSystemPostgres(programs: string): Promise<SystemServer> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'runyard-system-postgres-'));
+  const account = await chooseAccount(folder);
+  const passwordFile = path.join(folder, 'password');
+  await writeFile(passwordFile, 'secret');
+  for (const file of [folder, passwordFile]) await chown(file, account.uid, account.gid);
+  await chmod(folder, 0o700);
+  const data = path.join(folder, 'data');
+  const options = { ...runAs(account), cwd: folder, env: { PATH: '/usr/bin:/bin' } };
+  const made = spawnSync(
+    path.join(programs, 'initdb'),
+    [
+      '-D',
+      data,
+      '-U',
+      'operator',
+      '-E',
+      'UTF8',
+      '--locale=C',
+      '--auth=scram-sha-256',
+      `--pwfile=${passwordFile}`,
+      '--no-sync',
+    ],
+    { ...options, encoding: 'utf8' },
+  );
+  if (made.status !== 0) throw new Error(made.stderr);
+  const port = await freePort();
+  const settings = ['listen_addresses=127.0.0.1', `port=${port}`, 'unix_socket_directories=', 'fsync=off'];
+  const child = spawn(
+    path.join(programs, 'postgres'),
+    ['-D', data, ...settings.flatMap((setting) => ['-c', setting])],
+    {
+      ...options,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    },
+  );
+  let output = '';
+  for await (const chunk of child.stderr) {
+    output += chunk;
+    if (output.includes('ready to accept connections')) break;
+  }
+  if (!output.includes('ready to accept connections')) throw new Error(output);
+  return {
+    url: `postgresql://operator:secret@127.0.0.1:${port}/postgres`,
+    stop: async () => {
+      child.kill('SIGINT');
+      if (child.exitCode === null) await once(child, 'exit');
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
