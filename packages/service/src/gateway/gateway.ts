@@ -6,6 +6,7 @@ import { checkRequest } from './check-request.ts';
 import { runTokenOf } from './credentials.ts';
 import { type Endpoint, endpointOf } from './endpoints.ts';
 import { exchange } from './exchange.ts';
+import { trackInFlight } from './in-flight.ts';
 import { type ModelUsage, type RunTokenHolder, usageOf } from './model-usage.ts';
 import { modelsAnswer } from './models-answer.ts';
 import { providerError } from './provider-error.ts';
@@ -54,12 +55,9 @@ function addressOf(request: FastifyRequest): { path: string; query: URLSearchPar
 /** Registers the model gateway: `/api/v1/gateway/{anthropic|openai|google|local}/…`. */
 export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): Promise<void> {
   const upstreams = openUpstreams(deps.timeouts);
-  const running = new Set<Promise<void>>();
-  const closing = new AbortController();
+  const inFlight = trackInFlight();
   app.addHook('preClose', async () => {
-    const timer = setTimeout(() => closing.abort(), deps.drainMs ?? 5_000);
-    await Promise.allSettled(running);
-    clearTimeout(timer);
+    await inFlight.drain(deps.drainMs ?? 5_000);
     upstreams.close();
   });
   for (const provider of Object.keys(providerKinds) as ProviderName[]) {
@@ -146,7 +144,7 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
       const work = (async () => {
         const requestId = randomUUID();
         const started = performance.now();
-        const result = await exchange(upstreams, sent, reply.raw, closing.signal);
+        const result = await exchange(upstreams, sent, reply.raw, inFlight.signal);
         const usage = usageOf(holder, target, requestId, result.tokens, result.status, performance.now() - started);
         const fields = {
           request_id: requestId,
@@ -162,8 +160,7 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
         deps.log.error({ err: error, run_id: holder.runId }, 'a model request is not accounted for');
         if (!reply.raw.writableEnded) reply.raw.destroy();
       });
-      running.add(work);
-      work.finally(() => running.delete(work));
+      inFlight.track(work);
       return reply;
     }
   }

@@ -169,7 +169,6 @@ function sendBody(sent: CodeHostRequest, request: http.ClientRequest): void {
     },
   });
   counted.once('error', (error) => request.destroy(error));
-  sent.request.once('aborted', () => request.destroy());
   request.once('close', () => {
     sent.request.unpipe(counted);
     sent.request.resume();

@@ -4,6 +4,7 @@ import { runTokenOf } from './credentials.ts';
 import type { GatewayLog } from './gateway.ts';
 import { codeHostUrl, type GitRequest, gitGatewayPath, gitRequestOf } from './git-path.ts';
 import { type CodeHostAnswer, openCodeHost } from './git-upstream.ts';
+import { trackInFlight } from './in-flight.ts';
 import type { RunTokenHolder } from './model-usage.ts';
 import { passOn } from './pass-on.ts';
 
@@ -25,6 +26,17 @@ export interface GitGatewayDeps {
   readonly log: GatewayLog;
   /** Largest request: a push. Default: 2 GB. */
   readonly maxBodyBytes?: number;
+  /** What a request in flight has when the service closes, milliseconds. Default: 5,000. */
+  readonly drainMs?: number;
+}
+
+interface Admitted {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly wanted: GitRequest;
+  readonly holder: RunTokenHolder;
+  readonly credential?: CodeHostCredential;
+  readonly ownHeaders: Readonly<Record<string, string>>;
 }
 
 /** git shows a text body of an error as `remote: …`. */
@@ -39,7 +51,11 @@ const answerHeaders = ['content-type', 'content-length', 'content-encoding', 'ca
  */
 export async function registerGitGateway(app: FastifyInstance, deps: GitGatewayDeps): Promise<void> {
   const codeHost = openCodeHost();
-  app.addHook('onClose', async () => codeHost.close());
+  const inFlight = trackInFlight();
+  app.addHook('preClose', async () => {
+    await inFlight.drain(deps.drainMs ?? 5_000);
+    codeHost.close();
+  });
   await app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
     // Packs are streamed: no body is read here.
@@ -64,49 +80,56 @@ export async function registerGitGateway(app: FastifyInstance, deps: GitGatewayD
       return tell(reply, 403, `${owner}/${repo} is not a repository of this run's environment.`);
     }
     const credential = await deps.codeHostCredential(holder.teamId);
-    const ownHeaders = Object.entries(reply.getHeaders()).map(([name, value]) => [name, String(value)] as const);
+    const ownHeaders: Record<string, string> = {};
+    for (const [name, value] of Object.entries(reply.getHeaders())) ownHeaders[name] = String(value);
     reply.hijack();
+    const work = relay({ request, reply, wanted, holder, ownHeaders, ...(credential && { credential }) }).catch(
+      (error: unknown) => {
+        deps.log.error({ err: error, run_id: holder.runId }, 'the git gateway failed');
+        reply.raw.destroy();
+      },
+    );
+    inFlight.track(work);
+    return reply;
+  }
+
+  async function relay(admitted: Admitted): Promise<void> {
+    const { reply, wanted, holder, credential } = admitted;
+    const fields = {
+      run_id: holder.runId,
+      repository: `${wanted.repository.owner}/${wanted.repository.repo}`,
+      service: wanted.service,
+      step: wanted.step,
+    };
     const gone = new AbortController();
     reply.raw.once('close', () => gone.abort());
-    const base = codeHostUrl(deps.codeHostUrl, wanted.repository);
-    const limit = deps.maxBodyBytes ?? 2 * 1024 ** 3;
     const answer = await codeHost.send({
-      base,
+      base: codeHostUrl(deps.codeHostUrl, wanted.repository),
       wanted,
-      request: request.raw,
-      limit,
-      signal: gone.signal,
+      request: admitted.request.raw,
+      limit: deps.maxBodyBytes ?? 2 * 1024 ** 3,
+      signal: AbortSignal.any([gone.signal, inFlight.signal]),
       ...(credential && { credential }),
     });
     const fault = faultOf(answer, wanted, credential !== undefined);
-    if (fault !== undefined) {
+    if (answer.kind === 'failed' || fault !== undefined) {
       if (answer.kind === 'answer') answer.response.destroy();
-      deps.log.warn(
-        { run_id: holder.runId, repository: `${owner}/${repo}`, status: fault.status, fault: fault.message },
-        'git request failed',
-      );
-      if (!reply.raw.headersSent && !reply.raw.destroyed) {
-        // The rest of a push that nobody reads would block the connection for the next request.
-        reply.raw
-          .writeHead(fault.status, { 'content-type': 'text/plain; charset=utf-8', connection: 'close' })
-          .end(`${fault.message}\n`);
-      }
-      return reply;
+      if (reply.raw.destroyed || fault === undefined) return;
+      deps.log.warn({ ...fields, status: fault.status, fault: fault.message }, 'git request failed');
+      // The rest of a push that nobody reads would block the connection for the next request.
+      const headers = { ...admitted.ownHeaders, 'content-type': 'text/plain; charset=utf-8', connection: 'close' };
+      reply.raw.writeHead(fault.status, headers).end(`${fault.message}\n`);
+      return;
     }
-    if (answer.kind !== 'answer') return reply;
     const { response } = answer;
-    const headers: Record<string, string> = Object.fromEntries(ownHeaders);
+    const headers = { ...admitted.ownHeaders };
     for (const name of answerHeaders) {
       const value = response.headers[name];
       if (typeof value === 'string') headers[name] = value;
     }
     reply.raw.writeHead(response.statusCode ?? 502, headers);
     const how = await passOn(response, response, reply.raw, codeHost.silenceMs, () => {});
-    deps.log.info(
-      { run_id: holder.runId, repository: `${owner}/${repo}`, service: wanted.service, step: wanted.step, how },
-      'git request',
-    );
-    return reply;
+    deps.log.info({ ...fields, how }, 'git request');
   }
 }
 

@@ -54,7 +54,6 @@ export function passOn(
     body.once('end', () => end('complete'));
     body.once('error', () => end('cut'));
     body.once('close', () => end('cut'));
-    source.once('aborted', () => end('cut'));
     client.once('close', () => end('aborted'));
     listen();
     if (client.destroyed) end('aborted');
