@@ -123,7 +123,9 @@ export const catalogue: readonly CatalogueModel[] = Object.freeze([
   openai('gpt-5.3-codex', 'GPT-5.3 Codex', gpt(1.75, 14, 0.175)),
   openai('gpt-5.2', 'GPT-5.2', gpt(1.75, 14, 0.175)),
   openai('gpt-5.1', 'GPT-5.1', gpt(1.25, 10, 0.125)),
+  openai('gpt-5', 'GPT-5', gpt(1.25, 10, 0.125)),
   openai('gpt-5-mini', 'GPT-5 mini', gpt(0.25, 2, 0.025)),
+  openai('gpt-5-nano', 'GPT-5 nano', gpt(0.05, 0.4, 0.005)),
 
   google('gemini-4-carbon', 'Gemini 4 Carbon', doubling('2026-12-01', 2, 10, 0.1)),
   google('gemini-4-argon', 'Gemini 4 Argon', doubling('2026-12-01', 2, 10, 0.1)),
