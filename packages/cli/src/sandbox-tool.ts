@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import path from 'node:path';
 import type { Settings } from '@runyard/contract/settings';
+import { findBubblewrap } from '@runyard/worker/sandboxes/bubblewrap/ground';
 import { Failure } from './failure.ts';
 
 /** The first executable file of that name on `PATH`, `null` where there is none. */
@@ -42,18 +43,18 @@ export const withoutSandbox =
  * Sees to it that bubblewrap is there where the worker will want it: installs it when root on a Debian-like system, and says so.
  * @throws Failure with the command to install it and how to go on without
  */
-export function ensureSandboxTool(
+export async function ensureSandboxTool(
   settings: Settings,
   env: Readonly<Record<string, string | undefined>>,
   report: (message: string) => void,
-): void {
+): Promise<void> {
   if (settings.RUNYARD_SANDBOX !== 'auto' && settings.RUNYARD_SANDBOX !== 'bubblewrap') return;
   if (process.platform !== 'linux') {
     throw new Failure(
       `agents run in a bubblewrap sandbox, which exists on Linux only; on ${process.platform}, a Docker backend comes later.\n${withoutSandbox}`,
     );
   }
-  if (findOnPath('bwrap', env.PATH)) return;
+  if (await findBubblewrap()) return;
   const missing = 'bubblewrap (bwrap), the sandbox that agents run in, is not installed';
   if (process.getuid?.() !== 0 || !findOnPath('apt-get', env.PATH)) {
     throw new Failure(`${missing}. Install it:\n  ${installCommand(env.PATH)}\n${withoutSandbox}`);

@@ -29,7 +29,7 @@ export async function run(context: Context, source: string, options: RunCommandO
     return;
   }
   if (!options.json) context.out(`${context.colours.bold('run')} ${created.run_id}\n`);
-  if (created.at_capacity) context.report('all slots are taken: the run waits for one');
+  if (created.at_capacity) context.report('no worker has a free slot at the moment: the run waits for one');
   const leave = new AbortController();
   const restore = cancelOnInterrupt(context, api, created.run_id, leave);
   try {
@@ -44,7 +44,7 @@ export async function run(context: Context, source: string, options: RunCommandO
 async function ensureStarted(context: Context): Promise<void> {
   const origin = serviceOrigin(context);
   if (origin !== null) return;
-  ensureSandboxTool(context.settings, context.env, context.report);
+  await ensureSandboxTool(context.settings, context.env, context.report);
   context.report('starting service, database and worker in the background ...');
   const claim = await startInBackground(context.folder, context.env);
   context.report(`running at ${claim.origin} (process ${claim.pid}); it stays; stop it with: bin/runyard down`);

@@ -5,7 +5,7 @@ import { AlreadyRunning, supervise } from '../supervise/supervise.ts';
 
 /** Starts service, database and worker, tells how to use them, and stays until Ctrl-C. */
 export async function up(context: Context): Promise<void> {
-  ensureSandboxTool(context.settings, context.env, context.report);
+  await ensureSandboxTool(context.settings, context.env, context.report);
   context.report('starting ...');
   try {
     await supervise({

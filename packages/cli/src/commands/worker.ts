@@ -6,7 +6,7 @@ import { supervise } from '../supervise/supervise.ts';
 export async function workerOnly(context: Context): Promise<void> {
   const origin = requireOrigin(context);
   const key = requireApiKey(context);
-  ensureSandboxTool(context.settings, context.env, context.report);
+  await ensureSandboxTool(context.settings, context.env, context.report);
   await supervise({
     mode: 'foreground',
     settings: { ...context.settings, RUNYARD_BASE_URL: origin, RUNYARD_API_KEY: key },

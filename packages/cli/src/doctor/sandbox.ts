@@ -1,5 +1,37 @@
+import { findBubblewrap } from '@runyard/worker/sandboxes/bubblewrap/ground';
+import { probeSandbox } from '@runyard/worker/sandboxes/probe';
 import type { Context } from '../context.ts';
+import { installCommand, withoutSandbox } from '../sandbox-tool.ts';
 import type { Finding } from './finding.ts';
-export async function checkSandbox(_context: Context): Promise<Finding[]> {
-  return [];
+
+const name = 'sandbox';
+
+/** Starts a sandbox as a worker would, and tells what it is worth and what is missing, each with its reason. */
+export async function checkSandbox(context: Context): Promise<Finding[]> {
+  const { ok, reasons, level } = await probeSandbox(context.settings);
+  if (!ok) return [{ name, level: 'bad', detail: reasons.join('\n'), mend: await mend(context) }];
+  if (level.backend === 'none') {
+    return [
+      {
+        name,
+        level: 'note',
+        detail: 'none (RUNYARD_SANDBOX=none): agents run as plain processes of your user',
+        mend: 'unset RUNYARD_SANDBOX to use bubblewrap',
+      },
+    ];
+  }
+  return [
+    { name, level: 'good', detail: `${level.backend}: ${level.features.join(', ')}` },
+    ...level.missing.map(
+      ({ feature, reason }): Finding => ({ name: '  without', level: 'fact', detail: `${feature}: ${reason}` }),
+    ),
+  ];
+}
+
+async function mend(context: Context): Promise<string> {
+  if (context.settings.RUNYARD_SANDBOX === 'docker') return 'unset RUNYARD_SANDBOX to use bubblewrap';
+  if (process.platform === 'linux' && !(await findBubblewrap())) {
+    return `${installCommand(context.env.PATH)}\n${withoutSandbox}`;
+  }
+  return `docs/isolation.md, "Where bubblewrap does not work"\n${withoutSandbox}`;
 }
