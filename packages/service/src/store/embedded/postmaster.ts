@@ -19,7 +19,7 @@ const settings: Record<string, string> = {
   fsync: 'on',
   synchronous_commit: 'on',
   full_page_writes: 'on',
-  // Small: idle about 30 MB together (PSS).
+  // Small: 16 MB idle, all processes together (PSS).
   shared_buffers: '32MB',
   max_connections: '100',
   io_method: 'sync',
