@@ -1,0 +1,27 @@
+/** The baseline of `creates.ts`: node:http, JSON.parse, one INSERT, nothing else. Prints its port. */
+import { randomUUID } from 'node:crypto';
+import http from 'node:http';
+import pg from 'pg';
+
+const pool = new pg.Pool({ connectionString: process.env.BENCH_DATABASE_URL ?? '', max: 16 });
+await pool.query(
+  'CREATE TABLE IF NOT EXISTS bench_creates (id uuid PRIMARY KEY, prompt text NOT NULL, created_at timestamptz NOT NULL DEFAULT now())',
+);
+
+const server = http.createServer(async (request, response) => {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  const body = JSON.parse(Buffer.concat(chunks).toString()) as { prompt: string };
+  const id = randomUUID();
+  await pool.query({
+    name: 'insert',
+    text: 'INSERT INTO bench_creates (id, prompt) VALUES ($1, $2)',
+    values: [id, body.prompt],
+  });
+  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ run_id: id }));
+});
+server.listen(0, '127.0.0.1', () => {
+  const address = server.address();
+  if (address && typeof address === 'object') process.stdout.write(`${address.port}\n`);
+});
+process.stdin.resume().once('end', () => process.exit(0));

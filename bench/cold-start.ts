@@ -1,0 +1,69 @@
+/** Time from the start of the process to the first answer, and memory at rest. */
+import { execFileSync } from 'node:child_process';
+import { setTimeout as delay } from 'node:timers/promises';
+import { killHard, startSystem } from '../test/support/system.ts';
+import { median, memoryOf, report } from './report.ts';
+
+const rounds = Number(process.env.BENCH_ROUNDS ?? 5);
+const restMs = Number(process.env.BENCH_REST_MS ?? 20_000);
+
+const fresh: number[] = [];
+const again: number[] = [];
+const afterKill: number[] = [];
+let memory: (string | number)[][] = [];
+
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  const started = performance.now();
+  await work();
+  return performance.now() - started;
+}
+
+for (let round = 0; round < rounds; round += 1) {
+  const started = performance.now();
+  const system = await startSystem({ workers: [] });
+  fresh.push(performance.now() - started);
+  try {
+    const stopped = new Promise((resolve) => system.service().once('exit', resolve));
+    system.service().kill('SIGTERM');
+    await stopped;
+    again.push(await timed(() => system.startService()));
+    await killHard(system.service());
+    afterKill.push(await timed(() => system.startService()));
+    if (round === rounds - 1) {
+      system.startWorker();
+      for (let n = 0; n < 10; n += 1) await system.untilEnded(await system.createRun('```sh\ntrue\n```'), 60_000);
+      await delay(restMs);
+      const service = system.service().pid ?? 0;
+      const postgres = execFileSync('pgrep', ['-f', system.dataDir]).toString().trim().split('\n').map(Number);
+      const sum = postgres
+        .filter((pid) => pid !== service && pid !== system.worker().pid)
+        .flatMap((pid) => {
+          try {
+            return [memoryOf(pid).pssMb];
+          } catch {
+            return [];
+          }
+        });
+      const row = (name: string, pid: number, goal: string) => [name, memoryOf(pid).rssMb, memoryOf(pid).pssMb, goal];
+      memory = [
+        row('service', service, '150'),
+        row('worker', system.worker().pid ?? 0, ''),
+        ['PostgreSQL, all processes', '', sum.reduce((a, b) => a + b, 0), ''],
+      ];
+    }
+  } finally {
+    await system.stop();
+  }
+}
+const ms = (sample: number[]) => [Math.round(median(sample)), Math.round(Math.max(...sample))];
+report(
+  'Cold start and memory at rest',
+  `${rounds} rounds. From the start of the service's process until it listens, embedded PostgreSQL included; memory ${restMs / 1000} s after ten runs.`,
+  ['what', 'median ms (or RSS MB)', 'max ms (or PSS MB)', 'goal'],
+  [
+    ['first start, empty data folder (ms)', ...ms(fresh), ''],
+    ['start again (ms)', ...ms(again), ''],
+    ['start after kill -9 (ms)', ...ms(afterKill), '2000'],
+    ...memory.map(([name, rss, pss, goal]) => [`${name} (MB)`, rss ?? '', pss ?? '', goal ?? '']),
+  ],
+);

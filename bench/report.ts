@@ -1,0 +1,46 @@
+/** What all measurements share: percentiles, the machine, and the file that a result is written to. */
+import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+
+/** The value below which `share` (0 to 1) of the sample lies, by the nearest-rank method. */
+export function percentile(sample: readonly number[], share: number): number {
+  const sorted = [...sample].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(share * sorted.length) - 1))] ?? Number.NaN;
+}
+
+/** Middle of the sample. */
+export const median = (sample: readonly number[]): number => percentile(sample, 0.5);
+
+function machine(): string {
+  const cpu = os.cpus()[0]?.model ?? 'unknown';
+  const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { cwd: import.meta.dirname })
+    .toString()
+    .trim();
+  const load = os.loadavg()[0]?.toFixed(2);
+  return `${new Date().toISOString().slice(0, 10)}, commit ${commit}, ${os.cpus().length} cores (${cpu}), ${Math.round(os.totalmem() / 2 ** 30)} GiB, Linux ${os.release()}, Node ${process.versions.node}, load ${load} at the end`;
+}
+
+/** Prints the table and, with `--write`, keeps it beside the script as `<script>.md`. */
+export function report(
+  title: string,
+  notes: string,
+  columns: readonly string[],
+  rows: readonly (readonly (string | number)[])[],
+): void {
+  const line = (cells: readonly (string | number)[]) => `| ${cells.join(' | ')} |`;
+  const table = [line(columns), line(columns.map(() => '---')), ...rows.map(line)].join('\n');
+  const script = path.basename(process.argv[1] ?? '');
+  const text = `# ${title}\n\n${notes}\n\n${table}\n\n${machine()}. Reproduce: \`node bench/${script} --write\`. The machine is shared: compare inside a table only.\n`;
+  process.stdout.write(`${text}\n`);
+  if (process.argv.includes('--write'))
+    writeFileSync(path.join(import.meta.dirname, script.replace(/\.ts$/, '.md')), text);
+}
+
+/** Memory of a process, MB: resident, and proportional (shared pages counted in part). */
+export function memoryOf(pid: number): { rssMb: number; pssMb: number } {
+  const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8');
+  const kb = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(rollup)?.[1] ?? Number.NaN);
+  return { rssMb: Math.round(kb('Rss') / 1024), pssMb: Math.round(kb('Pss') / 1024) };
+}

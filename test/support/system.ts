@@ -1,0 +1,192 @@
+/** The whole system as its users run it: service and worker as processes of their own, a real database, real sandboxes. */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { openSync } from 'node:fs';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { RunItem } from '@runyard/contract/runs';
+
+const root = path.resolve(import.meta.dirname, '../..');
+
+/** True where a sandbox can be made; else the reason to skip by name. */
+export const sandboxProblem: string | null = (() => {
+  try {
+    execFileSync('bwrap', ['--ro-bind', '/', '/', '--unshare-all', 'true'], { stdio: 'pipe' });
+    return null;
+  } catch (error) {
+    return `bubblewrap does not work here: ${error instanceof Error ? error.message.split('\n')[0] : error}`;
+  }
+})();
+
+export interface SystemOptions {
+  /** Settings of service and worker. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Database to use; absent: the embedded one in the data folder. */
+  readonly databaseUrl?: string;
+  /** Names of the workers to start; default: one. */
+  readonly workers?: readonly string[];
+  /** The first start of a worker on a machine bundles the agent. */
+  readonly waitForWorkerMs?: number;
+}
+
+export interface System {
+  readonly dataDir: string;
+  readonly key: string;
+  baseUrl(): string;
+  service(): ChildProcess;
+  worker(name?: string): ChildProcess;
+  startService(): Promise<void>;
+  startWorker(name?: string): void;
+  /** JSON of the API; throws for any status but the expected one. */
+  call<T>(method: string, path: string, body?: unknown, status?: number): Promise<T>;
+  createRun(prompt: string, more?: object): Promise<string>;
+  run(runId: string): Promise<RunItem>;
+  untilEnded(runId: string, timeoutMs?: number): Promise<RunItem>;
+  until(runId: string, accept: (run: RunItem) => boolean, timeoutMs?: number): Promise<RunItem>;
+  /** What the programs logged. */
+  logs(): Promise<string>;
+  stop(): Promise<void>;
+}
+
+/** Polls until `probe` gives something; throws with `what` after `timeoutMs`. */
+export async function eventually<T>(
+  what: string,
+  probe: () => Promise<T | null | undefined | false>,
+  timeoutMs = 30_000,
+): Promise<T> {
+  const deadline = performance.now() + timeoutMs;
+  for (;;) {
+    const found = await probe();
+    if (found !== null && found !== undefined && found !== false) return found;
+    if (performance.now() > deadline) throw new Error(`${what} did not happen within ${timeoutMs} ms`);
+    await delay(50);
+  }
+}
+
+/** Ends the process however busy it is; resolves when it is gone. */
+export async function killHard(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const gone = new Promise((resolve) => child.once('exit', resolve));
+  child.kill('SIGKILL');
+  await gone;
+}
+
+const ended = (run: RunItem) => ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'].includes(run.state);
+
+/** Starts the system; resolves when the service answers and the worker is connected. */
+export async function startSystem(options: SystemOptions = {}): Promise<System> {
+  const dataDir = await mkdtemp(path.join(tmpdir(), 'runyard-system-'));
+  const key = 'ryk_test-of-the-whole-system-0123456789';
+  const log = openSync(path.join(dataDir, 'programs.log'), 'a');
+  const common = {
+    PATH: process.env.PATH ?? '',
+    HOME: process.env.HOME ?? '/',
+    RUNYARD_DATA_DIR: dataDir,
+    RUNYARD_LOG: 'info',
+    ...options.env,
+  };
+  let base = '';
+  let port = '0';
+  let service: ChildProcess | undefined;
+  const workers = new Map<string, ChildProcess>();
+  const defaultWorker = options.workers?.[0] ?? 'runyard-test';
+
+  const start = (program: string, env: Record<string, string>) =>
+    spawn(process.execPath, [path.join(root, `packages/${program}/src/main.ts`), '--stop-with-parent'], {
+      env: { ...common, ...env },
+      stdio: ['pipe', log, log],
+      cwd: root,
+    });
+
+  const call: System['call'] = async (method, route, body, status = 200) => {
+    const response = await fetch(`${base}/api/v1${route}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${key}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    if (response.status !== status) throw new Error(`${method} ${route} gave ${response.status}: ${text}`);
+    return text === '' ? undefined : JSON.parse(text);
+  };
+
+  const system: System = {
+    dataDir,
+    key,
+    baseUrl: () => base,
+    service: () => service as ChildProcess,
+    worker: (name = defaultWorker) => workers.get(name) as ChildProcess,
+    startService: async () => {
+      await rm(path.join(dataDir, 'service.json'), { force: true });
+      const child = start('service', {
+        RUNYARD_PORT: port,
+        RUNYARD_BOOTSTRAP_KEY: key,
+        ...(options.databaseUrl ? { RUNYARD_DATABASE_URL: options.databaseUrl } : {}),
+      });
+      service = child;
+      const file = await eventually('start of the service', async () => {
+        if (child.exitCode !== null)
+          throw new Error(`the service exited with ${child.exitCode}:\n${await system.logs()}`);
+        return await readFile(path.join(dataDir, 'service.json'), 'utf8').catch(() => null);
+      });
+      base = JSON.parse(file).base_url;
+      port = new URL(base).port;
+    },
+    startWorker: (name = defaultWorker) => {
+      const env = { RUNYARD_BASE_URL: base, RUNYARD_API_KEY: key, RUNYARD_WORKER_NAME: name };
+      workers.set(
+        name,
+        start('worker', name === defaultWorker ? env : { ...env, RUNYARD_DATA_DIR: path.join(dataDir, name) }),
+      );
+    },
+    call,
+    createRun: async (prompt, more = {}) =>
+      (await call<{ run_id: string }>('POST', '/agent/runs', { prompt, ...more })).run_id,
+    run: (runId) => call<RunItem>('GET', `/agent/runs/${runId}`),
+    until: (runId, accept, timeoutMs) =>
+      eventually(
+        `what is awaited of run ${runId}`,
+        async () => {
+          const run = await system.run(runId).catch(() => null);
+          return run && accept(run) ? run : null;
+        },
+        timeoutMs,
+      ),
+    untilEnded: (runId, timeoutMs) => system.until(runId, ended, timeoutMs),
+    logs: () => readFile(path.join(dataDir, 'programs.log'), 'utf8'),
+    stop: async () => {
+      for (const child of [...workers.values(), service]) if (child) await stopProgram(child);
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+  try {
+    await system.startService();
+    for (const name of options.workers ?? [defaultWorker]) system.startWorker(name);
+    if (workers.size > 0) {
+      const connected = async () => (await system.logs()).includes('worker connected');
+      await eventually('connection of the worker', connected, options.waitForWorkerMs ?? 30_000);
+    }
+  } catch (error) {
+    const logs = await system.logs();
+    await system.stop();
+    throw new Error(
+      `the system did not start: ${error instanceof Error ? error.message : error}\n${logs.slice(-4000)}`,
+    );
+  }
+  return system;
+}
+
+/** SIGTERM twice (drain, then end), SIGKILL where that is not enough. */
+async function stopProgram(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const gone = new Promise<true>((resolve) => child.once('exit', () => resolve(true)));
+  child.kill('SIGTERM');
+  child.stdin?.end();
+  if (await Promise.race([gone, delay(500)])) return;
+  child.kill('SIGINT');
+  if (await Promise.race([gone, delay(8000)])) return;
+  await killHard(child);
+}
