@@ -21,7 +21,8 @@ export function keepOutputTail(streams: readonly Readable[]): OutputTail {
   let kept = 0;
   let total = 0;
   let inWindow = 0;
-  let paused = false;
+  let windowBegan = 0;
+  let pause: NodeJS.Timeout | undefined;
   let closed = false;
 
   const compact = (): void => {
@@ -29,14 +30,21 @@ export function keepOutputTail(streams: readonly Readable[]): OutputTail {
     kept = chunks[0]?.length ?? 0;
   };
   const resume = (): void => {
-    paused = false;
+    pause = undefined;
+    inWindow = 0;
     for (const stream of streams) stream.resume();
   };
-  const timer = setInterval(() => {
-    inWindow = 0;
-    if (paused) resume();
-  }, windowMs);
-  timer.unref();
+  const throttle = (bytes: number): void => {
+    const now = performance.now();
+    if (now - windowBegan > windowMs) {
+      windowBegan = now;
+      inWindow = 0;
+    }
+    inWindow += bytes;
+    if (inWindow <= bytesPerWindow || closed || pause !== undefined) return;
+    for (const stream of streams) stream.pause();
+    pause = setTimeout(resume, windowMs);
+  };
 
   for (const stream of streams) {
     // A reset of the pipe says nothing that the exit of the process does not say.
@@ -45,12 +53,8 @@ export function keepOutputTail(streams: readonly Readable[]): OutputTail {
       chunks.push(chunk);
       kept += chunk.length;
       total += chunk.length;
-      inWindow += chunk.length;
       if (kept > 2 * keptBytes) compact();
-      if (inWindow > bytesPerWindow && !closed) {
-        paused = true;
-        for (const other of streams) other.pause();
-      }
+      throttle(chunk.length);
     });
   }
   return {
@@ -61,8 +65,9 @@ export function keepOutputTail(streams: readonly Readable[]): OutputTail {
     total: () => total,
     close() {
       closed = true;
-      clearInterval(timer);
-      if (paused) resume();
+      if (pause === undefined) return;
+      clearTimeout(pause);
+      resume();
     },
   };
 }

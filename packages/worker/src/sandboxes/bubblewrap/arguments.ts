@@ -52,11 +52,21 @@ export function bubblewrapOptions(view: SandboxView): string[] {
   ];
 }
 
+/** Variable that brings the agent's command to init; gone from the environment before the agent starts. */
+const commandVariable = 'RUNYARD_COMMAND';
+
+/** The command as the value of a variable, each word quoted for the shell. */
+export function commandSetting(command: readonly string[]): Record<string, string> {
+  const words = command.map((word) => `'${word.replaceAll("'", "'\\''")}'`);
+  return { [commandVariable]: words.join(' ') };
+}
+
 /**
  * First process of the sandbox: starts the agent, passes SIGTERM on to it, reaps what is orphaned, and ends with the agent's
- * exit code (128 + signal). A shell, because every machine has one: 1 ms. `$@` is the agent's command.
+ * exit code (128 + signal). A shell, because every machine has one: 1 ms.
  */
 export const initScript = [
+  `eval "set -- $${commandVariable}"; unset ${commandVariable}`,
   'trap \'t=1; kill -TERM "$p" 2>/dev/null\' TERM',
   '"$@" & p=$!',
   'wait "$p"; s=$?',
@@ -77,9 +87,9 @@ export interface ProcessLimits {
 /** Node does not start with less (measured: 512 MB fails, 768 MB works); an address space limit would need 2 GB. */
 export const leastDataBytes = 1024 * megabyte;
 
-/** Command that sets the limits and goes on as init with `command` as the agent. */
-export function initCommand(limits: ProcessLimits, command: readonly string[]): string[] {
+/** Command of every sandbox: sets the limits and goes on as init, which finds the agent's command in its environment. */
+export function initCommand(limits: ProcessLimits): string[] {
   const set = [`--nproc=${limits.nproc}`, `--nofile=${limits.nofile}`, '--core=0', `--fsize=${limits.fileBytes}`];
   if (limits.dataBytes !== undefined) set.push(`--data=${limits.dataBytes}`);
-  return ['/usr/bin/prlimit', ...set, '/bin/sh', '-c', initScript, 'init', ...command];
+  return ['/usr/bin/prlimit', ...set, '/bin/sh', '-c', initScript, 'init'];
 }

@@ -16,10 +16,12 @@ import {
   type SandboxVerdict,
 } from '../sandbox.ts';
 import { agentCommand, agentEnvironment } from './agent-command.ts';
-import { bubblewrapOptions, initCommand, leastDataBytes, type SandboxView } from './arguments.ts';
+import { bubblewrapOptions, commandSetting, initCommand, leastDataBytes, type SandboxView } from './arguments.ts';
 import type { Identities } from './identities.ts';
 import { type BubblewrapProcess, startBubblewrap } from './process.ts';
 
+/** After an assignment, so that the new agent has the processor for its start. */
+const refillMs = 150;
 /** bwrap and init themselves, which count as processes of the sandbox's cgroup. */
 const ownProcesses = 2;
 const megabyte = 1024 * 1024;
@@ -53,12 +55,15 @@ export interface SandboxContents {
 
 /** A sandbox that can run any command; the backend runs the agent in it, the probe a script. */
 export interface RawSandbox extends Sandbox {
-  run(command: readonly string[], env: Readonly<Record<string, string>>): Promise<BubblewrapProcess>;
+  run(command: readonly string[], env: Readonly<Record<string, string>>): BubblewrapProcess;
+  /** False when its process ended, which only an outsider can do before it runs anything. */
+  readonly isAlive: () => boolean;
 }
 
 /** Makes folders, user, cgroup and relay of a sandbox. What was made is removed again where a later step fails. */
 export async function prepareSandbox(ground: BubblewrapGround, contents: SandboxContents): Promise<RawSandbox> {
   const id = randomBytes(6).toString('hex');
+  const { limits } = ground;
   const uid = ground.identities?.take();
   let folders: SandboxFolders | undefined;
   let relay: Relay | undefined;
@@ -88,60 +93,61 @@ export async function prepareSandbox(ground: BubblewrapGround, contents: Sandbox
     [relay, cgroup] = await Promise.all([
       contents.relay?.(path.join(folders.top, 'relay.sock'), uid),
       ground.cgroups &&
-        openCgroup(ground.cgroups, id, {
-          memoryMb: ground.limits.memoryMb,
-          processes: ground.limits.processes + ownProcesses,
-        }),
+        openCgroup(ground.cgroups, id, { memoryMb: limits.memoryMb, processes: limits.processes + ownProcesses }),
     ]);
+    process = await startBubblewrap({
+      program: ground.program,
+      label: `${ground.labelPrefix}${id}`,
+      command: initCommand({
+        nproc: limits.processes,
+        nofile: ground.nofile,
+        fileBytes: limits.diskMb * megabyte,
+        ...(cgroup === undefined ? { dataBytes: Math.max(limits.memoryMb * megabyte, leastDataBytes) } : {}),
+      }),
+      ...(uid === undefined ? {} : { uid }),
+      ...(cgroup === undefined ? {} : { cgroup }),
+    });
   } catch (error) {
     await dispose();
+    if (error instanceof SandboxError) throw error;
     throw new SandboxError(
       'prepare',
       'sandbox_not_prepared',
       `the sandbox could not be prepared: ${(error as Error).message}`,
-      { cause: error },
+      {
+        cause: error,
+      },
     );
   }
   const place = folders;
+  const waiting = process;
 
-  const run: RawSandbox['run'] = async (command, env) => {
-    const options = bubblewrapOptions({
-      shared: ground.shared,
-      folders: place,
-      limits: ground.limits,
-      env,
-      ...(relay === undefined ? {} : { relaySocket: path.join(place.top, 'relay.sock') }),
-      ...(contents.runtime === undefined ? {} : { runtime: contents.runtime }),
-      ...(contents.writableCache === undefined ? {} : { writableCache: contents.writableCache }),
+  const run: RawSandbox['run'] = (command, env) => {
+    waiting.release(
+      bubblewrapOptions({
+        shared: ground.shared,
+        folders: place,
+        limits,
+        env: { ...env, ...commandSetting(command) },
+        ...(relay === undefined ? {} : { relaySocket: path.join(place.top, 'relay.sock') }),
+        ...(contents.runtime === undefined ? {} : { runtime: contents.runtime }),
+        ...(contents.writableCache === undefined ? {} : { writableCache: contents.writableCache }),
+      }),
+    );
+    watch = watchDisk([place.workspace, place.home], limits.diskMb, (usedMb) => {
+      verdict = diskVerdict(usedMb, limits.diskMb);
+      waiting.kill('kill');
     });
-    const limits = {
-      nproc: ground.limits.processes,
-      nofile: ground.nofile,
-      fileBytes: ground.limits.diskMb * megabyte,
-      ...(cgroup === undefined ? { dataBytes: Math.max(ground.limits.memoryMb * megabyte, leastDataBytes) } : {}),
-    };
-    process = await startBubblewrap({
-      program: ground.program,
-      label: `${ground.labelPrefix}${id}`,
-      options,
-      command: initCommand(limits, command),
-      ...(uid === undefined ? {} : { uid }),
-      ...(cgroup === undefined ? {} : { cgroup }),
-    });
-    const running = process;
-    watch = watchDisk([place.workspace, place.home], ground.limits.diskMb, (usedMb) => {
-      verdict = diskVerdict(usedMb, ground.limits.diskMb);
-      running.kill('kill');
-    });
-    return process;
+    return waiting;
   };
 
   return {
     id,
     workspace: place.workspace,
     run,
+    isAlive: waiting.isAlive,
     async spawn(launch: AgentLaunch) {
-      const running = await run(agentCommand(launch.args), agentEnvironment(launch.env));
+      const running = run(agentCommand(launch.args), agentEnvironment(launch.env));
       const ended = running.ended.then(async (end): Promise<SandboxExit> => {
         watch?.stop();
         const outOfMemory = ((await cgroup?.oomKills()) ?? 0) > 0;
@@ -172,7 +178,7 @@ export function bubblewrapBackend(
   upstream: Upstream,
 ): SandboxBackend {
   const contents: SandboxContents = { runtime, relay: (socketPath, uid) => openRelay(socketPath, upstream, uid) };
-  let ready: Promise<Sandbox> | undefined;
+  let ready: Promise<RawSandbox> | undefined;
   let closed = false;
   const keepReady = (): void => {
     if (closed || ready !== undefined) return;
@@ -186,11 +192,12 @@ export function bubblewrapBackend(
     async prepare() {
       const taken = ready;
       ready = undefined;
-      setTimeout(keepReady, 150).unref();
+      setTimeout(keepReady, refillMs).unref();
       // What failed ahead of time may work now: a full disk, a missing folder.
-      return taken === undefined
-        ? prepareSandbox(ground, contents)
-        : taken.catch(() => prepareSandbox(ground, contents));
+      const sandbox = await taken?.catch(() => undefined);
+      if (sandbox?.isAlive()) return sandbox;
+      void sandbox?.dispose();
+      return prepareSandbox(ground, contents);
     },
     async close() {
       closed = true;

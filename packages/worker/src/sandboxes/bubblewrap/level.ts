@@ -37,7 +37,7 @@ export async function probeBubblewrap(ground: BubblewrapGround, cgroups: CgroupS
     const sandbox = await prepareSandbox(ground, {});
     try {
       hostUid = (await stat(sandbox.workspace)).uid;
-      const running = await sandbox.run(['/bin/sh', '-c', probeScript], { PATH: '/usr/bin:/bin:/usr/sbin:/sbin' });
+      const running = sandbox.run(['/bin/sh', '-c', probeScript], { PATH: '/usr/bin:/bin:/usr/sbin:/sbin' });
       const tooLong = setTimeout(() => running.kill('kill'), 10_000);
       outcome = await running.ended;
       clearTimeout(tooLong);

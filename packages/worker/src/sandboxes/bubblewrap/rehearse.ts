@@ -34,7 +34,7 @@ export async function rehearseAgent(ground: BubblewrapGround, runtime: string, c
       '--idle-on-complete',
       '0s',
     ];
-    const running = await sandbox.run(agentCommand(args), agentEnvironment(env));
+    const running = sandbox.run(agentCommand(args), agentEnvironment(env));
     const tooLong = setTimeout(() => running.kill('kill'), longestMs);
     const end = await running.ended;
     clearTimeout(tooLong);

@@ -1,0 +1,46 @@
+/** Stands in for the agent in the worker's tests: does what `--fixture NAME ARGUMENT` says, nothing when it is absent. */
+import { spawn } from 'node:child_process';
+
+const at = process.argv.indexOf('--fixture');
+const [name, argument = ''] = at < 0 ? [] : process.argv.slice(at + 1);
+
+switch (name) {
+  case undefined:
+    break;
+  case 'exit':
+    process.exit(Number(argument));
+    break;
+  case 'signal':
+    process.kill(process.pid, argument);
+    setInterval(() => {}, 1000);
+    break;
+  case 'stubborn':
+    process.on('SIGTERM', () => process.stdout.write('no\n'));
+    setInterval(() => {}, 1000);
+    break;
+  case 'polite':
+    process.on('SIGTERM', () => process.exit(0));
+    setInterval(() => {}, 1000);
+    break;
+  case 'flood': {
+    const chunk = Buffer.alloc(1 << 16, 'flood\n');
+    const write = (): void => {
+      while (process.stdout.write(chunk));
+      process.stdout.once('drain', write);
+    };
+    write();
+    break;
+  }
+  case 'memory': {
+    const kept: Buffer[] = [];
+    for (;;) kept.push(Buffer.alloc(16 << 20, 1));
+  }
+  case 'sh': {
+    const child = spawn('/bin/sh', ['-c', argument], { stdio: 'inherit' });
+    child.on('exit', (code, signal) => process.exit(code ?? (signal === null ? 0 : 99)));
+    break;
+  }
+  default:
+    process.stderr.write(`no fixture ${name}\n`);
+    process.exit(64);
+}

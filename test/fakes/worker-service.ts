@@ -1,0 +1,139 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type ServiceMessage, type TaskAssignment, WorkerMessage } from '@runyard/contract/worker-protocol';
+import { WebSocket, WebSocketServer } from 'ws';
+
+/** What each type of message holds. */
+type DataOf = { [M in WorkerMessage as M['type']]: M['data'] };
+
+export interface FakeWorkerServiceOptions {
+  readonly port?: number;
+  /** The key that is accepted. */
+  readonly key?: string;
+  /** Answers HTTP requests that come through a relay. */
+  readonly onRequest?: (request: IncomingMessage, response: ServerResponse) => void;
+}
+
+/** The service as a worker sees it: accepts its WebSocket, keeps what it says, sends what a test wants. */
+export interface FakeWorkerService {
+  readonly url: string;
+  readonly port: number;
+  /** Everything workers said, in order, over all connections. */
+  readonly messages: WorkerMessage[];
+  /** Requests that reached it over HTTP, as `METHOD target`. */
+  readonly requests: string[];
+  /** Connections that were accepted so far. */
+  readonly connectionCount: () => number;
+  send(message: ServiceMessage): void;
+  /** First message of the type that `matches`, as soon as there is one. */
+  waitFor<T extends keyof DataOf>(type: T, matches?: (data: DataOf[T]) => boolean): Promise<DataOf[T]>;
+  /** Cuts all worker connections without a close frame. */
+  cutConnections(): void;
+  /** Refuses all with this status from now on; `undefined`: accepts again. */
+  refuseWith(status: number | undefined): void;
+  close(): Promise<void>;
+}
+
+export async function startFakeWorkerService(options: FakeWorkerServiceOptions = {}): Promise<FakeWorkerService> {
+  const messages: WorkerMessage[] = [];
+  const requests: string[] = [];
+  const sockets = new Set<WebSocket>();
+  const waiting = new Set<() => void>();
+  let refusal: number | undefined;
+  let connections = 0;
+  const server: Server = createServer((request, response) => {
+    requests.push(`${request.method} ${request.url}`);
+    if (options.onRequest !== undefined) options.onRequest(request, response);
+    else response.end('{}');
+  });
+  const upgrades = new WebSocketServer({ noServer: true });
+  server.on('upgrade', (request, socket, head) => {
+    const known = request.headers.authorization === `Bearer ${options.key ?? 'test-key'}`;
+    const status = refusal ?? (known ? undefined : 401);
+    if (status !== undefined || !request.url?.startsWith('/api/v1/selfhosted/worker/ws?worker_id=')) {
+      socket.end(`HTTP/1.1 ${status ?? 404} Refused\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+      return;
+    }
+    upgrades.handleUpgrade(request, socket, head, (connection) => {
+      connections += 1;
+      sockets.add(connection);
+      connection.on('close', () => sockets.delete(connection));
+      connection.on('message', (data) => {
+        messages.push(WorkerMessage.parse(JSON.parse(data.toString())));
+        for (const look of waiting) look();
+      });
+    });
+  });
+  server.listen(options.port ?? 0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+
+  return {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    messages,
+    requests,
+    connectionCount: () => connections,
+    send(message) {
+      for (const socket of sockets) {
+        if (socket.readyState !== WebSocket.OPEN) continue;
+        socket.send(JSON.stringify(message));
+        return;
+      }
+      throw new Error('no worker is connected');
+    },
+    waitFor<T extends keyof DataOf>(type: T, matches: (data: DataOf[T]) => boolean = () => true) {
+      const ofType = (): DataOf[T][] =>
+        messages.filter((message) => message.type === type).map((message) => message.data as DataOf[T]);
+      return new Promise<DataOf[T]>((resolve) => {
+        const look = (): void => {
+          const data = ofType().find(matches);
+          if (data === undefined) return;
+          waiting.delete(look);
+          resolve(data);
+        };
+        waiting.add(look);
+        look();
+      });
+    },
+    cutConnections() {
+      for (const socket of sockets) socket.terminate();
+    },
+    refuseWith(status) {
+      refusal = status;
+    },
+    async close() {
+      for (const socket of sockets) socket.terminate();
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+/** An assignment with what a test needs to choose; `args` go to the agent as they are. */
+export function fakeAssignment(
+  executionId: string,
+  args: readonly string[] = [],
+  env: Record<string, string> = {},
+): TaskAssignment {
+  const taskId = `task-of-${executionId}`;
+  const now = new Date().toISOString();
+  return {
+    type: 'task_assignment',
+    data: {
+      task_id: taskId,
+      execution_id: executionId,
+      task: {
+        id: taskId,
+        title: 'A task',
+        task_definition: { prompt: 'Do it.' },
+        created_at: now,
+        updated_at: now,
+        agent_config_snapshot: {},
+      },
+      env_vars: { RUNYARD_RUN_TOKEN: 'run-token', ...env },
+      additional_oz_args: [...args],
+    },
+  };
+}
