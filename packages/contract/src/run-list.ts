@@ -12,7 +12,7 @@ const Time = z.iso.datetime({ offset: true, error: 'must be an RFC 3339 time' })
 /** Query of `GET /agent/runs`. */
 export const ListRunsQuery = z.object({
   limit: z.int().min(1).max(500).default(20),
-  cursor: Text.max(4096)
+  cursor: Text.max(8192)
     .optional()
     .meta({ description: 'next_cursor of the page before; of the same sort and filters' }),
   sort_by: z

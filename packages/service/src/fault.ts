@@ -1,0 +1,6 @@
+/** One wrong member of a request, as problem documents list it. */
+export interface Fault {
+  /** `config.mcp_servers.files`; empty: the request as a whole. */
+  readonly path: string;
+  readonly message: string;
+}

@@ -1,0 +1,141 @@
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest } from 'fastify';
+import { readRepositories } from '../environments/repositories.ts';
+import { registerGateway } from '../gateway/gateway.ts';
+import { registerGitGateway } from '../gateway/git.ts';
+import { recordUsage } from '../gateway/record-usage.ts';
+import { openKeyDirectory } from '../keys/directory.ts';
+import { authenticateRunToken } from '../runs/sessions.ts';
+import { registerArtifactRoutes } from './artifacts.ts';
+import { makeAuthorizer } from './authorize.ts';
+import { registerBlobRoutes } from './blobs.ts';
+import { closeConnectionsWhileClosing } from './closing.ts';
+import { registerConversationRoutes } from './conversations.ts';
+import type { ServiceDeps } from './deps.ts';
+import { registerEnvironmentRoutes } from './environments.ts';
+import { registerHarnessArtifactRoutes } from './harness-artifacts.ts';
+import { registerHarnessSupport } from './harness-support.ts';
+import { registerHealthRoutes } from './health.ts';
+import { parseJsonBody } from './json-body.ts';
+import { registerKeyRoutes } from './keys.ts';
+import { registerLiveRoutes } from './live.ts';
+import { collectMethods } from './methods.ts';
+import { registerPages } from './pages/pages.ts';
+import { pathOf, refusalOf, refuse, sendRefusal } from './problem.ts';
+import { logRequests } from './request-log.ts';
+import { registerRunRoutes } from './runs.ts';
+import { registerServiceInfoRoutes } from './service-info.ts';
+import { requestId, traceOf } from './trace.ts';
+
+/** How long a client may take, milliseconds. */
+export interface ClientTimeouts {
+  /** For its request's headers. */
+  readonly headersMs: number;
+  /** For the whole request: 64 MB of body over a slow line. */
+  readonly requestMs: number;
+  /** How often the two are looked at. */
+  readonly checkEveryMs: number;
+}
+
+const defaultTimeouts: ClientTimeouts = { headersMs: 15_000, requestMs: 300_000, checkEveryMs: 2_000 };
+
+/** Whose key a worker's connection carries. */
+export interface WorkerOwner {
+  readonly teamId: string;
+  readonly isOperator: boolean;
+}
+
+export interface BuiltApp {
+  readonly app: FastifyInstance;
+  /** The owner of an `Authorization` header; null: 401. */
+  authenticateWorker(authorization: string | undefined): Promise<WorkerOwner | null>;
+}
+
+/** The service's HTTP side, ready to listen. Its gateway, pages and API answer as soon as it does. */
+export async function buildApp(deps: ServiceDeps, timeouts: ClientTimeouts = defaultTimeouts): Promise<BuiltApp> {
+  const { db, log, engine } = deps;
+  const keys = await openKeyDirectory(db, log);
+  const app: FastifyInstance = Fastify({
+    loggerInstance: log as FastifyBaseLogger,
+    disableRequestLogging: true,
+    genReqId: requestId,
+    childLoggerFactory: (logger, bindings, options) => logger.child({ request_id: bindings.reqId }, options),
+    requestTimeout: timeouts.requestMs,
+    http: { headersTimeout: timeouts.headersMs, connectionsCheckingInterval: timeouts.checkEveryMs },
+    return503OnClosing: false,
+    routerOptions: { maxParamLength: 500, ignoreTrailingSlash: false },
+    frameworkErrors: (error, request, reply) => {
+      const refusal = refusalOf(error) ?? refuse('invalid_request', { detail: error.message });
+      sendRefusal(refusal, request, reply, deps.baseUrl());
+    },
+  });
+  const authorizer = makeAuthorizer(db, keys);
+  app.decorate('authorizer', authorizer);
+  app.addHook('onClose', async () => keys.close());
+
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id);
+    reply.header('x-content-type-options', 'nosniff');
+  });
+  closeConnectionsWhileClosing(app);
+  logRequests(app, authorizer, log);
+
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (_request: FastifyRequest, body: Buffer) =>
+    parseJsonBody(body),
+  );
+
+  const methods = collectMethods(app);
+  app.setErrorHandler((error, request, reply) => {
+    const refusal = refusalOf(error);
+    if (!refusal) request.log.error({ err: error, trace_id: traceOf(request).traceId }, 'request failed');
+    return sendRefusal(refusal ?? refuse('internal_error'), request, reply, deps.baseUrl());
+  });
+  app.setNotFoundHandler((request, reply) => {
+    const allowed = methods.of(pathOf(request.url));
+    const refusal =
+      allowed.length > 0
+        ? refuse('invalid_request', {
+            status: 405,
+            detail: `${request.method} is not a method of this path.`,
+            headers: { allow: allowed.join(', ') },
+          })
+        : refuse('resource_not_found', { detail: 'There is nothing at this path.' });
+    return sendRefusal(refusal, request, reply, deps.baseUrl());
+  });
+
+  registerHealthRoutes(app, deps);
+  registerRunRoutes(app, deps);
+  registerLiveRoutes(app, deps);
+  registerConversationRoutes(app, deps);
+  registerArtifactRoutes(app, deps);
+  registerBlobRoutes(app, deps);
+  registerEnvironmentRoutes(app, deps);
+  registerKeyRoutes(app, deps);
+  registerServiceInfoRoutes(app, deps);
+  registerHarnessSupport(app, deps);
+  registerHarnessArtifactRoutes(app, deps);
+  await registerPages(app, deps);
+  const ofRunToken = (token: string) => authenticateRunToken(db, token);
+  await registerGateway(app, {
+    models: deps.models,
+    authenticateRunToken: ofRunToken,
+    recordUsage: (usage) => recordUsage(db, usage),
+    log,
+  });
+  await registerGitGateway(app, {
+    codeHostUrl: deps.settings.RUNYARD_CODE_HOST_URL,
+    authenticateRunToken: ofRunToken,
+    repositoriesOf: (executionId) => readRepositories(engine.db, executionId),
+    // Credentials of code hosts are not kept yet: public repositories only.
+    codeHostCredential: async () => undefined,
+    log,
+  });
+
+  return {
+    app,
+    authenticateWorker: async (authorization) => {
+      const principal = await authorizer.findPrincipal(authorization);
+      return principal && { teamId: principal.teamId, isOperator: principal.isOperator };
+    },
+  };
+}

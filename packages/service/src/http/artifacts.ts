@@ -1,0 +1,85 @@
+import type { ArtifactResponse } from '@runyard/contract/artifacts';
+import { routes } from '@runyard/contract/routes';
+import type { FastifyInstance } from 'fastify';
+import { findArtifact, type StoredArtifact } from '../artifacts/read.ts';
+import type { Principal } from '../keys/principal.ts';
+import { addRoute, redirect } from './add-route.ts';
+import { blobTarget } from './blobs.ts';
+import type { ServiceDeps } from './deps.ts';
+import { notFound, Refusal, refuse } from './problem.ts';
+import { signUrl } from './signed-urls.ts';
+
+/** Registers the read and the download of artifacts. */
+export function registerArtifactRoutes(app: FastifyInstance, deps: ServiceDeps): void {
+  const { db } = deps;
+
+  /** A caller without a key learns only of public artifacts; one with a key also of its team's. */
+  const findReadable = async (principal: Principal | null, artifactUid: string): Promise<StoredArtifact | Refusal> => {
+    const artifact = await findArtifact(db, artifactUid);
+    if (artifact && (artifact.isPublic || artifact.teamId === principal?.teamId)) return artifact;
+    if (principal) return notFound('artifact');
+    return refuse('authentication_required', {
+      detail: 'The artifact is not public: send the header Authorization: Bearer <key>.',
+    });
+  };
+
+  addRoute(app, routes.getArtifact, async ({ params, principal }) => {
+    const artifact = await findReadable(principal, params.artifactUid);
+    return artifact instanceof Refusal ? artifact : toResponse(deps, artifact, principal);
+  });
+
+  addRoute(app, routes.downloadArtifact, async ({ params, principal, reply }) => {
+    const artifact = await findReadable(principal, params.artifactUid);
+    if (artifact instanceof Refusal) return artifact;
+    if (artifact.blobKey === null) return nothingToDownload(artifact);
+    return redirect(reply, signUrl(deps.signing, deps.baseUrl(), blobTarget('artifact', artifact.id)).url);
+  });
+}
+
+const nothingToDownload = ({ type }: StoredArtifact) =>
+  refuse('operation_not_supported', { status: 400, detail: `An artifact of type ${type} has nothing to download.` });
+
+function toResponse(
+  deps: ServiceDeps,
+  artifact: StoredArtifact,
+  principal: Principal | null,
+): ArtifactResponse | Refusal {
+  const { id, type, createdAt, sizeBytes } = artifact;
+  const data = artifact.data as Record<string, string | undefined>;
+  const base = { artifact_uid: id, created_at: createdAt };
+  const optional = (...names: string[]) =>
+    Object.fromEntries(names.map((name) => [name, data[name]]).filter(([, value]) => value !== undefined));
+  const download = () => {
+    const { url, expiresAt } = signUrl(deps.signing, deps.baseUrl(), blobTarget('artifact', id));
+    return { content_type: data.mime_type ?? 'application/octet-stream', download_url: url, expires_at: expiresAt };
+  };
+  switch (type) {
+    case 'FILE': {
+      const place = principal?.teamId === artifact.teamId ? optional('filepath') : {};
+      const size = sizeBytes === null ? {} : { size_bytes: sizeBytes };
+      const file = {
+        ...download(),
+        filename: data.filename ?? id,
+        ...place,
+        ...size,
+        ...optional('description', 'title'),
+      };
+      return { artifact_type: type, ...base, data: file };
+    }
+    case 'SCREENSHOT':
+      return { artifact_type: type, ...base, data: { ...download(), ...optional('description') } };
+    case 'PLAN': {
+      const documentUid = data.document_uid ?? id;
+      const plan = {
+        content: data.content ?? '',
+        content_type: 'text/markdown',
+        document_uid: documentUid,
+        notebook_uid: data.notebook_uid ?? documentUid,
+        ...optional('title', 'url'),
+      };
+      return { artifact_type: type, ...base, data: plan };
+    }
+    default:
+      return nothingToDownload(artifact);
+  }
+}

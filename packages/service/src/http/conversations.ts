@@ -1,0 +1,59 @@
+import { routes } from '@runyard/contract/routes';
+import type { FastifyInstance } from 'fastify';
+import { readConversation, readConversationRuns } from '../conversations/read.ts';
+import { hasTranscript } from '../conversations/transcript.ts';
+import { findRun } from '../runs/read.ts';
+import { isUuid } from '../runs/uuid.ts';
+import { addRoute, redirect } from './add-route.ts';
+import { blobTarget } from './blobs.ts';
+import type { ServiceDeps } from './deps.ts';
+import { notFound, refuse } from './problem.ts';
+import { signUrl } from './signed-urls.ts';
+
+/** Registers conversation and transcript, of a run and of a conversation. */
+export function registerConversationRoutes(app: FastifyInstance, deps: ServiceDeps): void {
+  const { db } = deps;
+  const conversationRuns = async (teamId: string, id: string) =>
+    isUuid(id) ? await readConversationRuns(db, teamId, id) : [];
+
+  addRoute(app, routes.getRunConversation, async ({ params, principal }) => {
+    const run = await findRun(db, principal.teamId, params.runId);
+    if (!run) return notFound('run');
+    const conversation = await readConversation(db, run.conversationId, [run]);
+    return conversation ?? refuse('resource_not_found', { detail: 'The run has no conversation yet.' });
+  });
+
+  addRoute(app, routes.getConversation, async ({ params, principal }) => {
+    const runs = await conversationRuns(principal.teamId, params.conversationId);
+    if (runs.length === 0) return notFound('conversation');
+    const conversation = await readConversation(db, params.conversationId, runs);
+    return conversation ?? refuse('resource_not_found', { detail: 'Nothing was said in the conversation yet.' });
+  });
+
+  addRoute(app, routes.getRunTranscript, async ({ params, principal, reply }) => {
+    const run = await findRun(db, principal.teamId, params.runId);
+    if (!run) return notFound('run');
+    if (!(await hasTranscript(db, [run.id]))) {
+      return refuse('resource_not_found', { detail: 'The run has no transcript yet.' });
+    }
+    return redirect(reply, signUrl(deps.signing, deps.baseUrl(), blobTarget('transcript', run.id)).url);
+  });
+
+  addRoute(app, routes.getConversationTranscript, async ({ params, principal, reply }) => {
+    const runs = await conversationRuns(principal.teamId, params.conversationId);
+    if (runs.length === 0) return notFound('conversation');
+    if (runs.some(({ harness }) => harness === 'oz')) {
+      return refuse('operation_not_supported', {
+        status: 400,
+        detail:
+          "The built-in harness's conversation has no raw download; read the conversation, or the transcript of its run.",
+      });
+    }
+    const ids = runs.map(({ id }) => id);
+    if (!(await hasTranscript(db, ids))) {
+      return refuse('resource_not_found', { detail: 'The conversation has no transcript yet.' });
+    }
+    const target = blobTarget('conversation-transcript', params.conversationId);
+    return redirect(reply, signUrl(deps.signing, deps.baseUrl(), target).url);
+  });
+}

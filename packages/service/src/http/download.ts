@@ -1,0 +1,64 @@
+import type { Readable } from 'node:stream';
+import type { FastifyReply } from 'fastify';
+import type { BlobStore, ByteRange } from '../store/blobs.ts';
+
+/** RFC 6266: a plain name for old clients, the whole one in UTF-8 (RFC 8187). */
+export function contentDisposition(fileName: string): string {
+  const plain = fileName.replaceAll(/[^\x20-\x7e]|["\\%]/g, '_');
+  const encoded = encodeURIComponent(fileName.toWellFormed()).replaceAll(
+    /['()*]/g,
+    (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+  return `attachment; filename="${plain}"; filename*=UTF-8''${encoded}`;
+}
+
+/** What agents made is never shown as a page of ours: it is downloaded, and sandboxed where a browser shows it all the same. */
+export function downloadHeaders(reply: FastifyReply, fileName: string, contentType: string): FastifyReply {
+  return reply
+    .type(contentType)
+    .header('content-disposition', contentDisposition(fileName))
+    .header('x-content-type-options', 'nosniff')
+    .header('content-security-policy', "default-src 'none'; sandbox; frame-ancestors 'none'")
+    .header('cross-origin-resource-policy', 'same-site')
+    .header('referrer-policy', 'no-referrer')
+    .header('cache-control', 'private, no-store');
+}
+
+/** A single range of a Range header; null: none, or one that is ignored (RFC 9110, 14.2); `unsatisfiable` gives 416. */
+export function readRange(header: string | undefined, sizeBytes: number): ByteRange | null | 'unsatisfiable' {
+  const match = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header?.trim() ?? '');
+  if (!match || (match[1] === '' && match[2] === '')) return null;
+  const [, first = '', last = ''] = match;
+  if (first === '') {
+    const length = Math.min(Number(last), sizeBytes);
+    return length === 0 ? 'unsatisfiable' : { start: sizeBytes - length, end: sizeBytes - 1 };
+  }
+  const range = { start: Number(first), end: last === '' ? sizeBytes - 1 : Math.min(Number(last), sizeBytes - 1) };
+  if (range.start >= sizeBytes) return 'unsatisfiable';
+  return range.end < range.start ? null : range;
+}
+
+/** Streams a blob, or the range that was asked for; false: there is no such blob. */
+export async function sendBlob(
+  reply: FastifyReply,
+  blobs: BlobStore,
+  blob: { readonly key: string; readonly sizeBytes: number },
+): Promise<FastifyReply | false> {
+  const range = readRange(reply.request.headers.range, blob.sizeBytes);
+  reply.header('accept-ranges', 'bytes');
+  if (range === 'unsatisfiable') {
+    return reply.code(416).header('content-range', `bytes */${blob.sizeBytes}`).send();
+  }
+  const found = await blobs.get(blob.key, range ?? undefined);
+  if (!found) return false;
+  const length = range ? range.end - range.start + 1 : found.sizeBytes;
+  if (range) reply.code(206).header('content-range', `bytes ${range.start}-${range.end}/${found.sizeBytes}`);
+  return sendStream(reply.header('content-length', length), found.stream);
+}
+
+/** A HEAD asks for the headers only: the stream is not left open. */
+export function sendStream(reply: FastifyReply, stream: Readable): FastifyReply {
+  if (reply.request.method !== 'HEAD') return reply.send(stream);
+  stream.destroy();
+  return reply.send();
+}

@@ -1,0 +1,46 @@
+import { routes } from '@runyard/contract/routes';
+import type { FastifyInstance } from 'fastify';
+import {
+  createEnvironment,
+  deleteEnvironment,
+  listEnvironments,
+  readEnvironment,
+  updateEnvironment,
+} from '../environments/environments.ts';
+import { once } from '../idempotency/once.ts';
+import { addRoute } from './add-route.ts';
+import type { ServiceDeps } from './deps.ts';
+import { notFound } from './problem.ts';
+import { idempotencyConflict, repeatable } from './repeatable.ts';
+
+/** Registers list, create, read, replace and delete of environments. */
+export function registerEnvironmentRoutes(app: FastifyInstance, { db }: ServiceDeps): void {
+  addRoute(app, routes.listEnvironments, async ({ query, principal }) => ({
+    environments: await listEnvironments(db, principal.teamId, query.sort_by),
+  }));
+
+  addRoute(app, routes.createEnvironment, async (call) => {
+    const { teamId, keyId } = call.principal;
+    const request = repeatable(call, { teamId, principal: keyId }, 'create environment');
+    const outcome = await once(db, request, async (tx) => ({
+      kind: 'done',
+      response: await createEnvironment(tx, teamId, call.body.config),
+    }));
+    return outcome.kind === 'done' ? outcome.response : idempotencyConflict();
+  });
+
+  addRoute(app, routes.getEnvironment, async ({ params, principal }) => {
+    return (await readEnvironment(db, principal.teamId, params.uid)) ?? notFound('environment');
+  });
+
+  addRoute(app, routes.updateEnvironment, async ({ params, body, principal }) => {
+    const isThere = await updateEnvironment(db, principal.teamId, params.uid, body.config);
+    const environment = isThere && (await readEnvironment(db, principal.teamId, params.uid));
+    return environment || notFound('environment');
+  });
+
+  addRoute(app, routes.deleteEnvironment, async ({ params, principal }) => {
+    const wasThere = await deleteEnvironment(db, principal.teamId, params.uid);
+    return wasThere ? { success: true as const } : notFound('environment');
+  });
+}

@@ -1,0 +1,82 @@
+/** How an agent hands over what it made, and fetches what came with its prompt. */
+import type { ReportArtifactResponse } from '@runyard/contract/agent-protocol';
+import { maxArtifactBytes } from '@runyard/contract/artifacts';
+import { routes } from '@runyard/contract/routes';
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { z } from 'zod';
+import { findAttachment } from '../artifacts/attachments.ts';
+import { reportArtifact } from '../artifacts/report.ts';
+import { uploadArtifact } from '../artifacts/upload.ts';
+import { once } from '../idempotency/once.ts';
+import { isUuid } from '../runs/uuid.ts';
+import { addRoute } from './add-route.ts';
+import { refuseSignature } from './blobs.ts';
+import type { ServiceDeps } from './deps.ts';
+import { downloadHeaders, sendBlob } from './download.ts';
+import { invalid, notFound, type Refusal, refuse } from './problem.ts';
+import { idempotencyConflict, repeatable } from './repeatable.ts';
+import { type SignedTarget, signUrl } from './signed-urls.ts';
+
+const uploadTarget = (artifactUid: string): SignedTarget => ({
+  method: 'PUT',
+  path: `/harness-support/uploads/${artifactUid}`,
+});
+
+/** What is still on its way of the body is not read: the connection ends with the answer. */
+function tooLarge(reply: FastifyReply): Refusal {
+  reply.header('connection', 'close');
+  return refuse('invalid_request', { status: 413, detail: 'An artifact has at most 100 MB.' });
+}
+
+/** Registers report-artifact, the upload of its bytes, and the attachments of a run. */
+export function registerHarnessArtifactRoutes(app: FastifyInstance, deps: ServiceDeps): void {
+  const { db, blobs } = deps;
+
+  addRoute(app, routes.reportArtifact, async (call) => {
+    const { session, body } = call;
+    const request = repeatable(call, { teamId: session.teamId, principal: session.executionId }, 'report artifact');
+    const outcome = await once(db, request, async (tx) => {
+      const stored = await reportArtifact(tx, session, body);
+      return stored.kind === 'stored' ? { kind: 'done', response: stored } : { kind: 'failed', failure: stored };
+    });
+    if (outcome.kind === 'conflict') return idempotencyConflict();
+    if (outcome.kind === 'failed') return invalid(outcome.failure.faults);
+    const { artifactUid, isFileLike } = outcome.response;
+    const answer: z.output<typeof ReportArtifactResponse> = { artifact_uid: artifactUid };
+    if (isFileLike) answer.upload_url = signUrl(deps.signing, deps.baseUrl(), uploadTarget(artifactUid)).url;
+    return answer;
+  });
+
+  addRoute(app, routes.readAttachment, async ({ session, params, reply }) => {
+    const attachment = await findAttachment(db, session.runId, params.attachmentId);
+    if (!attachment) return notFound('attachment');
+    downloadHeaders(reply, attachment.fileName, attachment.mimeType);
+    const sent = await sendBlob(reply, blobs, { key: attachment.blobKey, sizeBytes: attachment.sizeBytes });
+    return sent || notFound('attachment');
+  });
+
+  // In a scope of its own: here a body of any type is a stream of bytes.
+  app.register(async (scope) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser('*', (_request, _payload, done) => done(null));
+    addRoute(scope, routes.putArtifactContent, async ({ params, query, request, reply }) => {
+      const refused = refuseSignature(deps, uploadTarget(params.artifactUid), query);
+      if (refused) return refused;
+      if (!isUuid(params.artifactUid)) return notFound('artifact');
+      if (Number(request.headers['content-length'] ?? 0) > maxArtifactBytes) return tooLarge(reply);
+      // Without it the end of the loop over the body would close the connection before the answer is sent.
+      const body = request.raw.iterator({ destroyOnReturn: false });
+      const outcome = await uploadArtifact(deps, params.artifactUid, body);
+      switch (outcome) {
+        case 'stored':
+          return {};
+        case 'not_found':
+          return notFound('artifact');
+        case 'too_large':
+          return tooLarge(reply);
+        case 'other_bytes':
+          return refuse('conflict', { detail: 'The artifact has other bytes already; report a new one.' });
+      }
+    });
+  });
+}

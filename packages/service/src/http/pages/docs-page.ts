@@ -1,0 +1,109 @@
+import { routeTags } from '@runyard/contract/route';
+import { type Html, html, htmlPage } from './html.ts';
+import { type JsonSchema, memberRow, schemaView, typeOf } from './schema-view.ts';
+
+interface Body {
+  readonly content?: Readonly<Record<string, { readonly schema: JsonSchema }>>;
+}
+
+interface Operation {
+  readonly operationId: string;
+  readonly tags: readonly string[];
+  readonly summary: string;
+  readonly description?: string;
+  readonly deprecated?: boolean;
+  readonly security: readonly Readonly<Record<string, unknown>>[];
+  readonly parameters: readonly {
+    name: string;
+    in: string;
+    required: boolean;
+    description?: string;
+    schema: JsonSchema;
+  }[];
+  readonly requestBody?: Body;
+  readonly responses: Readonly<Record<string, Body & { readonly description: string }>>;
+}
+
+interface ApiDocument {
+  readonly servers: readonly { readonly url: string }[];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, JsonSchema>> };
+}
+
+function bodyType(body: Body | undefined): Html {
+  const [type, content] = Object.entries(body?.content ?? {})[0] ?? [];
+  if (!type || !content) return html``;
+  return type === 'application/json' ? typeOf(content.schema) : html`<code>${type}</code>`;
+}
+
+function security(operation: Operation): string {
+  const names = operation.security.flatMap((each) => Object.keys(each));
+  if (names.includes('runToken')) return 'Run token';
+  if (!names.includes('apiKey')) return 'No key';
+  return operation.security.length > 1 ? 'API key, unless public' : 'API key';
+}
+
+function operationView(path: string, method: string, operation: Operation): Html {
+  const parameters = operation.parameters.map((each) =>
+    memberRow(
+      each.name,
+      { ...each.schema, ...(each.description ? { description: each.description } : {}) },
+      each.required,
+      `in ${each.in}`,
+    ),
+  );
+  const responses = Object.entries(operation.responses).map(
+    ([status, response]) =>
+      html`<tr><td><code>${status}</code></td><td>${bodyType(response)}</td><td>${response.description}</td></tr>`,
+  );
+  return html`<article id="${operation.operationId}">
+<h3><span class="method ${method}">${method.toUpperCase()}</span> <code>${path}</code></h3>
+<p>${operation.deprecated ? html`<strong>Deprecated.</strong> ` : ''}${operation.summary}. ${operation.description ?? ''}</p>
+<p class="muted">${security(operation)}${operation.requestBody ? html` · body: ${bodyType(operation.requestBody)}` : ''}</p>
+${parameters.length > 0 ? html`<details><summary>Parameters</summary><div class="scroll"><table><tbody>${parameters}</tbody></table></div></details>` : ''}
+<details><summary>Answers</summary><div class="scroll"><table><tbody>${responses}</tbody></table></div></details>
+</article>`;
+}
+
+/** The reference as a page that is whole without scripts. */
+export function docsPage(document: ApiDocument): string {
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
+  );
+  const base = document.servers[0]?.url ?? '';
+  const tags = Object.entries(routeTags).map(([tag, meaning]) => ({
+    tag,
+    meaning,
+    of: operations.filter(({ operation }) => operation.tags.includes(tag)),
+  }));
+  const navigation = tags.map(
+    ({ tag, of }) =>
+      html`<li><a href="#tag-${tag}">${tag}</a><ul>${of.map(
+        ({ operation }) => html`<li><a href="#${operation.operationId}">${operation.summary}</a></li>`,
+      )}</ul></li>`,
+  );
+  const sections = tags.map(
+    ({ tag, meaning, of }) =>
+      html`<section id="tag-${tag}"><h2>${tag}</h2><p>${meaning}.</p>${of.map(({ path, method, operation }) =>
+        operationView(path, method, operation),
+      )}</section>`,
+  );
+  const schemas = Object.entries(document.components.schemas).map(
+    ([name, schema]) => html`<article id="schema-${name}"><h3>${name}</h3>${schemaView(schema)}</article>`,
+  );
+  const example = `curl ${base}/agent/runs \\
+  -H "Authorization: Bearer $RUNYARD_API_KEY" -H "Content-Type: application/json" \\
+  -d '{"prompt": "Say hello"}'`;
+  return htmlPage({
+    title: 'API reference',
+    body: html`<div class="reference">
+<nav aria-label="Reference"><p class="brand">Runyard</p><ul>${navigation}<li><a href="#schemas">schemas</a></li></ul></nav>
+<main>
+<h1>API reference</h1>
+<p class="lead">Base URL <code>${base}</code>. JSON in and out; errors are <a href="/errors">problem documents</a>. The same as <a href="/api/v1/openapi.json">OpenAPI 3.1</a>.</p>
+<pre><code>${example}</code></pre>
+${sections}
+<section id="schemas"><h2>schemas</h2>${schemas}</section>
+</main></div>`,
+  });
+}

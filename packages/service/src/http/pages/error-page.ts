@@ -1,0 +1,40 @@
+import { type ErrorCode, type ErrorKind, errorCatalogue, errorSlug } from '@runyard/contract/errors';
+import { html, htmlPage } from './html.ts';
+
+/** The page behind the `type` of a problem; null: no such code. */
+export function errorPage(slug: string): string | null {
+  const found = (Object.entries(errorCatalogue) as [ErrorCode, ErrorKind][]).find(([code]) => errorSlug(code) === slug);
+  if (!found) return null;
+  const [code, kind] = found;
+  const runState = kind.runState === null ? 'none' : kind.runState;
+  return htmlPage({
+    title: kind.title,
+    body: html`<main class="narrow">
+<p class="eyebrow">Error <code>${code}</code></p>
+<h1>${kind.title}</h1>
+<p class="lead">${kind.explanation}</p>
+<dl class="facts">
+<div><dt>HTTP status</dt><dd>${kind.status}</dd></div>
+<div><dt>Retryable</dt><dd>${kind.retryable ? 'yes' : 'no'}</dd></div>
+<div><dt>State of a run in which it happens</dt><dd>${runState}</dd></div>
+<div><dt>Additional members</dt><dd>${kind.extraFields.length > 0 ? kind.extraFields.join(', ') : 'none'}</dd></div>
+</dl>
+<p><a href="/docs">API reference</a> · <a href="/errors">All errors</a></p>
+</main>`,
+  });
+}
+
+/** All codes with their pages. */
+export function errorListPage(): string {
+  const rows = (Object.entries(errorCatalogue) as [ErrorCode, ErrorKind][]).map(
+    ([code, kind]) => html`<tr><td><a href="/errors/${errorSlug(code)}"><code>${code}</code></a></td>
+<td>${kind.status}</td><td>${kind.retryable ? 'yes' : 'no'}</td><td>${kind.explanation}</td></tr>`,
+  );
+  return htmlPage({
+    title: 'Errors',
+    body: html`<main class="narrow"><h1>Errors</h1>
+<p>Errors are <code>application/problem+json</code> documents; <code>error_code</code> is one of these.</p>
+<div class="scroll"><table><thead><tr><th>Code</th><th>Status</th><th>Retryable</th><th>Meaning</th></tr></thead><tbody>${rows}</tbody></table></div>
+<p><a href="/docs">API reference</a></p></main>`,
+  });
+}

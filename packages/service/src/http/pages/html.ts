@@ -1,0 +1,42 @@
+/** Markup that is safe to put into a page as it is. */
+export interface Html {
+  readonly markup: string;
+}
+
+type Part = Html | string | number | undefined | readonly Html[];
+
+const escapes: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+
+export const escapeHtml = (text: string): string => text.replaceAll(/[&<>"']/g, (char) => escapes[char] ?? char);
+
+const markupOf = (part: Part): string => {
+  if (part === undefined) return '';
+  if (typeof part === 'string' || typeof part === 'number') return escapeHtml(String(part));
+  return 'markup' in part ? part.markup : part.map(({ markup }) => markup).join('');
+};
+
+/** A template whose values are escaped, unless they are markup themselves. */
+export function html(texts: TemplateStringsArray, ...parts: Part[]): Html {
+  return { markup: texts.map((text, index) => text + markupOf(parts[index])).join('') };
+}
+
+/** A whole document. `scripts` are paths of our own script files: inline ones are forbidden by the page's policy. */
+export function htmlPage(page: { title: string; body: Html; scripts?: readonly string[] }): string {
+  const scripts = (page.scripts ?? []).map((source) => html`<script src="${source}" defer></script>`);
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${page.title} · Runyard</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="/assets/pages.css">
+${scripts}
+</head>
+<body>
+${page.body}
+</body>
+</html>
+`.markup;
+}

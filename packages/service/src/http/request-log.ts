@@ -1,0 +1,29 @@
+import type { FastifyInstance } from 'fastify';
+import type { Logger } from 'pino';
+import type { Authorizer } from './authorize.ts';
+import { pathOf } from './problem.ts';
+import { traceOf } from './trace.ts';
+
+/**
+ * One line for each request, when it is answered. No headers and no query: keys and signatures travel in them. Health
+ * checks and what succeeded are told at `debug`, so that the usual level shows what someone should look at.
+ */
+export function logRequests(app: FastifyInstance, authorizer: Authorizer, log: Logger): void {
+  app.addHook('onResponse', async (request, reply) => {
+    const level = reply.statusCode >= 500 ? 'warn' : reply.statusCode >= 400 ? 'info' : 'debug';
+    if (!log.isLevelEnabled(level)) return;
+    const { principal, session } = authorizer.callerOf(request);
+    request.log[level](
+      {
+        method: request.method,
+        path: pathOf(request.url),
+        status: reply.statusCode,
+        ms: Math.round(reply.elapsedTime * 10) / 10,
+        trace_id: traceOf(request).traceId,
+        ...(principal ? { key_id: principal.keyId } : {}),
+        ...(session ? { run_id: session.runId, execution_id: session.executionId } : {}),
+      },
+      'request',
+    );
+  });
+}

@@ -1,0 +1,115 @@
+import { routes } from '@runyard/contract/routes';
+import type { RunAgentResponse } from '@runyard/contract/run-request';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { findReplay } from '../idempotency/once.ts';
+import type { Principal } from '../keys/principal.ts';
+import { cancelRun } from '../runs/cancel.ts';
+import { createRun } from '../runs/create.ts';
+import { listRuns } from '../runs/list.ts';
+import { type ReadContext, readRunItem } from '../runs/read.ts';
+import { checkRunRequest } from '../runs/request.ts';
+import { discardAttachments, storeAttachments } from '../runs/request-attachments.ts';
+import { readTimeline } from '../runs/timeline.ts';
+import { isVisibleRun } from '../runs/visible.ts';
+import { addRoute, type Call } from './add-route.ts';
+import type { ServiceDeps } from './deps.ts';
+import { invalid, notFound, type Refusal, refuse } from './problem.ts';
+import { idempotencyConflict, repeatable } from './repeatable.ts';
+
+/** When `POST /agent/run` was deprecated, in the form of RFC 9745: 2026-01-01. */
+const deprecatedSince = '@1767225600';
+
+/** Our CLI says so in its User-Agent; everyone else is the API. */
+const sourceOf = (request: FastifyRequest) =>
+  request.headers['user-agent']?.startsWith('runyard-cli/') ? 'CLI' : 'API';
+
+/** Registers create, read, list, cancel and timeline. */
+export function registerRunRoutes(app: FastifyInstance, deps: ServiceDeps): void {
+  const { db } = deps;
+
+  addRoute(app, routes.createRun, (call) => create(deps, call));
+
+  addRoute(app, routes.createRunDeprecated, (call) => {
+    call.reply.header('deprecation', deprecatedSince);
+    call.reply.header('link', `<${deps.baseUrl()}/api/v1/agent/runs>; rel="successor-version"`);
+    return create(deps, call);
+  });
+
+  addRoute(app, routes.getRun, async ({ params, principal }) => {
+    return (await readRunItem(db, contextOf(deps, principal), params.runId)) ?? notFound('run');
+  });
+
+  addRoute(app, routes.listRuns, async ({ query, principal }) => {
+    const outcome = await listRuns(db, deps.signing, contextOf(deps, principal), query);
+    return outcome.kind === 'ok' ? outcome.page : invalid(outcome.faults);
+  });
+
+  addRoute(app, routes.cancelRun, async ({ params, principal }) => {
+    if (!(await isVisibleRun(db, principal.teamId, params.runId))) return notFound('run');
+    const outcome = await cancelRun(deps.engine, params.runId);
+    switch (outcome) {
+      case 'cancelled':
+        return params.runId;
+      case 'already_ended':
+        return refuse('invalid_request', { detail: 'The run has ended already.' });
+      case 'pending':
+        return refuse('conflict', {
+          detail: 'The run is PENDING; try again in some seconds.',
+          headers: { 'retry-after': '1' },
+        });
+      case 'not_supported':
+        return refuse('operation_not_supported', {
+          detail: 'Self-hosted, local and GitHub Action runs cannot be cancelled over the API.',
+        });
+      case 'not_found':
+        return notFound('run');
+    }
+  });
+
+  addRoute(app, routes.getRunTimeline, async ({ params, principal }) => {
+    if (!(await isVisibleRun(db, principal.teamId, params.runId))) return notFound('run');
+    return { events: await readTimeline(db, params.runId) };
+  });
+}
+
+const contextOf = (deps: ServiceDeps, principal: Principal): ReadContext => ({
+  teamId: principal.teamId,
+  teamUid: principal.teamUid,
+  baseUrl: deps.baseUrl(),
+});
+
+type CreateCall = Pick<Call<typeof routes.createRun>, 'principal' | 'body' | 'idempotencyKey' | 'request'>;
+
+async function create(deps: ServiceDeps, call: CreateCall): Promise<RunAgentResponse | Refusal> {
+  const { principal } = call;
+  const request = repeatable(call, { teamId: principal.teamId, principal: principal.keyId }, 'create run');
+  if (request) {
+    // Answered before: nothing is checked or stored again, even where the environment was deleted in between.
+    const earlier = await findReplay<RunAgentResponse>(deps.db, request);
+    if (earlier.kind === 'replayed') return earlier.response;
+    if (earlier.kind === 'conflict') return idempotencyConflict();
+  }
+  const checked = await checkRunRequest(deps, principal, call.body, sourceOf(call.request));
+  switch (checked.kind) {
+    case 'invalid':
+      return invalid(checked.faults);
+    case 'forbidden':
+      return refuse('not_authorized', { detail: checked.detail });
+    case 'not_available':
+      return refuse('feature_not_available', { detail: checked.detail });
+    case 'ok':
+  }
+  const attachments = await storeAttachments(deps.blobs, checked.files);
+  const outcome = await createRun(deps.engine, {
+    ...checked.run,
+    attachments,
+    ...(request ? { idempotency: request } : {}),
+  });
+  if (outcome.kind === 'created') {
+    const { runId, state, atCapacity } = outcome;
+    return { run_id: runId, task_id: runId, state, at_capacity: atCapacity };
+  }
+  // Only here: after an error the run may be there all the same, and its files must be too.
+  await discardAttachments(deps.blobs, attachments);
+  return outcome.kind === 'replayed' ? (outcome.response as RunAgentResponse) : idempotencyConflict();
+}

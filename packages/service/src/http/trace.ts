@@ -1,0 +1,37 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import type { FastifyRequest } from 'fastify';
+
+/** W3C Trace Context of a request. */
+export interface Trace {
+  /** 32 hex digits, the caller's where it sent one. */
+  readonly traceId: string;
+  /** 16 hex digits of this request. */
+  readonly spanId: string;
+}
+
+/** version-traceid-parentid-flags; ids of only zeros are invalid (W3C Trace Context, 3.2.2). */
+const traceparent = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-|$)/;
+
+/** Continues an incoming `traceparent`, else starts a trace. */
+export function startTrace(header: string | string[] | undefined): Trace {
+  const sent = typeof header === 'string' ? traceparent.exec(header)?.[1] : undefined;
+  return { traceId: sent ?? randomBytes(16).toString('hex'), spanId: randomBytes(8).toString('hex') };
+}
+
+const traces = new WeakMap<IncomingMessage, Trace>();
+
+/** The trace of a request: made when it is first asked for, the same from then on. */
+export function traceOf(request: FastifyRequest | { raw: IncomingMessage }): Trace {
+  const known = traces.get(request.raw);
+  if (known) return known;
+  const trace = startTrace(request.raw.headers.traceparent);
+  traces.set(request.raw, trace);
+  return trace;
+}
+
+/** The caller's request id where it is harmless in a log line, else a new one. */
+export function requestId(request: { headers: IncomingMessage['headers'] }): string {
+  const sent = request.headers['x-request-id'];
+  return typeof sent === 'string' && /^[A-Za-z0-9._-]{1,64}$/.test(sent) ? sent : randomUUID();
+}
