@@ -16,13 +16,13 @@ const superseded = () =>
 export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps): void {
   const { engine, models } = deps;
 
-  const findModel = (modelId: string) => {
-    const resolution = models.resolve(modelId);
-    return resolution.ok ? (resolution.model.agentModel ?? null) : null;
-  };
-
   addRoute(app, routes.resolvePrompt, async ({ session }) => {
-    return (await resolveTask(engine.db, findModel, session)) ?? notFound('run');
+    const resolved = await resolveTask(engine.db, models, session);
+    if (resolved.kind === 'task') return resolved.task;
+    if (resolved.kind === 'not_found') return notFound('run');
+    const error = { code: 'integration_not_configured' as const, message: resolved.message };
+    await finishTask(engine, session, { success: false, summary: resolved.message, error });
+    return superseded();
   });
 
   addRoute(app, routes.reportEvents, async ({ session, body }) => {

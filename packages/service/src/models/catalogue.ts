@@ -2,7 +2,9 @@
  * Well-known models and what they cost: an estimate at the standard rate, without batch, flex, priority or regional tariffs.
  * Model names: the catalogues of the pinned @ai-sdk/anthropic, @ai-sdk/openai and @ai-sdk/google. Prices as published on
  * platform.claude.com/docs/en/about-claude/pricing, developers.openai.com/api/docs/pricing and
- * ai.google.dev/gemini-api/docs/pricing, read on 2026-11-21, partly through sites that quote them.
+ * ai.google.dev/gemini-api/docs/pricing, read on 2026-11-21, partly through sites that quote them. No page was found for the
+ * cached input of the GPT-5 and GPT-5.4 small models and for the long-prompt tier of GPT-5.4 and 5.5: those follow the family's
+ * usual ratios. Every cost is shown as an estimate.
  */
 import type { Price } from './price.ts';
 

@@ -1,6 +1,7 @@
-import type { AgentModel, AgentTask } from '@runyard/contract/agent-protocol';
+import type { AgentTask } from '@runyard/contract/agent-protocol';
 import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { EnvironmentConfig } from '@runyard/contract/environments';
+import type { Models } from '../models/models.ts';
 import type { Database, Statement } from '../store/database.ts';
 import type { RunSession } from './sessions.ts';
 
@@ -26,17 +27,25 @@ interface TaskRow {
   attachments: { id: string; file_name: string; mime_type: string; size_bytes: number }[];
 }
 
-/** Everything the agent needs to begin; `findModel` gives the gateway's view of a model id, null for `runbook`. */
+/** `model_gone`: the model could be named when the run was created, but its provider is not configured any more. */
+export type ResolveOutcome =
+  | { readonly kind: 'task'; readonly task: AgentTask }
+  | { readonly kind: 'model_gone'; readonly message: string }
+  | { readonly kind: 'not_found' };
+
+/** Everything the agent needs to begin. */
 export async function resolveTask(
   db: Database,
-  findModel: (modelId: string) => AgentModel | null,
+  models: Pick<Models, 'resolve'>,
   session: RunSession,
-): Promise<AgentTask | null> {
+): Promise<ResolveOutcome> {
   const [row] = await db.query<TaskRow>(readTask, [session.runId]);
-  if (!row) return null;
-  const model = findModel(row.model_id);
+  if (!row) return { kind: 'not_found' };
+  const resolution = models.resolve(row.model_id);
+  if (!resolution.ok) return { kind: 'model_gone', message: resolution.message };
+  const model = resolution.model.agentModel;
   const { harness } = row.config;
-  return {
+  const task: AgentTask = {
     run_id: session.runId,
     execution_id: session.executionId,
     execution_number: session.executionNumber,
@@ -63,4 +72,5 @@ export async function resolveTask(
       gateway_path: `/api/v1/gateway/git/${encodeURIComponent(owner)}/${encodeURIComponent(repo)}.git`,
     })),
   };
+  return { kind: 'task', task };
 }
