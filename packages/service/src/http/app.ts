@@ -1,4 +1,4 @@
-import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest } from 'fastify';
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, LogController } from 'fastify';
 import { readRepositories } from '../environments/repositories.ts';
 import { registerGateway } from '../gateway/gateway.ts';
 import { registerGitGateway } from '../gateway/git.ts';
@@ -56,7 +56,7 @@ export async function buildApp(deps: ServiceDeps, timeouts: ClientTimeouts = def
   const keys = await openKeyDirectory(db, log);
   const app: FastifyInstance = Fastify({
     loggerInstance: log as FastifyBaseLogger,
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true }),
     genReqId: requestId,
     childLoggerFactory: (logger, bindings, options) => logger.child({ request_id: bindings.reqId }, options),
     requestTimeout: timeouts.requestMs,

@@ -1,0 +1,170 @@
+/** Typed client of the API: one method for each endpoint of the contract's route table. */
+import { apiPrefix, type Route } from '@runyard/contract/route';
+import { type RouteName, routes } from '@runyard/contract/routes';
+import type { z } from 'zod';
+import { ApiError, ConnectionError, errorOf } from './api-error.ts';
+import { delay, randomKey } from './delay.ts';
+import { type FollowOptions, followEvents, type ReceivedEvent } from './events.ts';
+
+export { ApiError, ConnectionError } from './api-error.ts';
+export type { FollowOptions, ReceivedEvent } from './events.ts';
+
+export interface ClientOptions {
+  /** Origin of the service; `/api/v1` at its end is ignored. */
+  readonly baseUrl: string;
+  /** Absent: only what needs no key. */
+  readonly apiKey?: string;
+  /** `runyard-cli/1.0` */
+  readonly userAgent?: string;
+  /** For one answer, without its body. Default: 60,000. */
+  readonly timeoutMs?: number;
+  /** Repetitions of what is safe to repeat, after a lost connection or a retryable problem. Default: 2. */
+  readonly retries?: number;
+  readonly fetch?: typeof fetch;
+}
+
+interface CallOptions {
+  readonly signal?: AbortSignal;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+type Part<R extends Route, Name extends 'params' | 'query' | 'body'> = R[Name] extends z.ZodType
+  ? z.input<R[Name]>
+  : never;
+type Input<R extends Route> = CallOptions &
+  (R['params'] extends z.ZodType ? { readonly params: Part<R, 'params'> } : unknown) &
+  (R['query'] extends z.ZodType ? { readonly query?: Part<R, 'query'> } : unknown) &
+  (R['body'] extends z.ZodType ? { readonly body: Part<R, 'body'> } : unknown);
+
+/** The body of the answer; where a redirect leads; the answer itself where its body is no JSON. */
+type Output<R extends Route> = R['answer'] extends { schema: infer S extends z.ZodType }
+  ? z.output<S>
+  : R['answer'] extends { status: 302 }
+    ? { readonly location: string }
+    : Response;
+
+type Arguments<R extends Route> = R['params'] extends z.ZodType
+  ? [input: Input<R>]
+  : R['body'] extends z.ZodType
+    ? [input: Input<R>]
+    : [input?: Input<R>];
+
+/** What the agent calls with its run token, and what is streamed, has no method here. */
+type ClientRouteName = {
+  [N in RouteName]: (typeof routes)[N]['auth'] extends 'key' | 'optional_key' | 'none'
+    ? N extends 'streamRunEvents'
+      ? never
+      : N
+    : never;
+}[RouteName];
+
+export type Client = {
+  readonly [N in ClientRouteName]: (...input: Arguments<(typeof routes)[N]>) => Promise<Output<(typeof routes)[N]>>;
+} & {
+  /** Follows a run live until it has ended, over lost connections. */
+  events(runId: string, options?: FollowOptions): AsyncGenerator<ReceivedEvent>;
+};
+
+interface AnyInput extends CallOptions {
+  readonly params?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, unknown>>;
+  readonly body?: unknown;
+}
+
+const pathOf = (route: Route, params: AnyInput['params'] = {}): string =>
+  apiPrefix + route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''));
+
+/** Arrays repeat their name, objects are written as `name[key]=value`. */
+export function queryText(query: Readonly<Record<string, unknown>> = {}): string {
+  const pairs = Object.entries(query).flatMap(([name, value]): [string, string][] => {
+    if (value === undefined) return [];
+    if (Array.isArray(value)) return value.map((each) => [name, String(each)]);
+    if (typeof value === 'object' && value !== null) {
+      return Object.entries(value).map(([key, each]) => [`${name}[${key}]`, String(each)]);
+    }
+    return [[name, String(value)]];
+  });
+  return pairs.length > 0 ? `?${new URLSearchParams(pairs)}` : '';
+}
+
+/**
+ * A client of one service.
+ *
+ * ```ts
+ * const client = createClient({ baseUrl: 'http://127.0.0.1:4180', apiKey });
+ * const { run_id } = await client.createRun({ body: { prompt: 'Say hello' } });
+ * for await (const { event } of client.events(run_id)) console.log(event);
+ * ```
+ */
+export function createClient(options: ClientOptions): Client {
+  const base = options.baseUrl.replace(/\/+$/, '').replace(new RegExp(`${apiPrefix}$`), '');
+  const send = options.fetch ?? fetch;
+
+  const once = async (route: Route, input: AnyInput, headers: Record<string, string>): Promise<Response> => {
+    const timeout = AbortSignal.timeout(options.timeoutMs ?? 60_000);
+    const signal = input.signal ? AbortSignal.any([input.signal, timeout]) : timeout;
+    let response: Response;
+    try {
+      response = await send(base + pathOf(route, input.params) + queryText(input.query), {
+        method: route.method,
+        redirect: 'manual',
+        signal,
+        headers,
+        ...(input.body === undefined ? {} : { body: JSON.stringify(input.body) }),
+      });
+    } catch (error) {
+      input.signal?.throwIfAborted();
+      throw new ConnectionError(`${base} does not answer: ${reasonOf(error)}`, { cause: error });
+    }
+    if (response.status >= 400) throw await errorOf(response);
+    return response;
+  };
+
+  const headersOf = (route: Route, input: AnyInput): Record<string, string> => ({
+    ...(options.apiKey === undefined ? {} : { authorization: `Bearer ${options.apiKey}` }),
+    ...(options.userAgent === undefined ? {} : { 'user-agent': options.userAgent }),
+    ...(input.body === undefined ? {} : { 'content-type': 'application/json' }),
+    // The same on each repetition: a create whose answer was lost is not done twice.
+    ...(route.idempotent ? { 'idempotency-key': randomKey() } : {}),
+    ...input.headers,
+  });
+
+  const call = async (route: Route, input: AnyInput = {}): Promise<unknown> => {
+    const headers = headersOf(route, input);
+    const repetitions = route.method === 'GET' || route.idempotent ? (options.retries ?? 2) : 0;
+    for (let tries = 0; ; tries += 1) {
+      try {
+        const response = await once(route, input, headers);
+        if (route.answer.schema) return await response.json();
+        return response.status === 302 ? { location: response.headers.get('location') ?? '' } : response;
+      } catch (error) {
+        const again =
+          error instanceof ConnectionError || (error instanceof ApiError && error.retryable && error.status !== 409);
+        if (!again || tries >= repetitions) throw error;
+        await delay(200 * 2 ** tries * (0.5 + Math.random()), input.signal);
+      }
+    }
+  };
+
+  const methods = Object.entries(routes)
+    .filter(([name, route]) => name !== 'streamRunEvents' && ['key', 'optional_key', 'none'].includes(route.auth))
+    .map(([name, route]) => [name, (input?: AnyInput) => call(route, input)]);
+
+  const events = (runId: string, follow: FollowOptions = {}) =>
+    followEvents(async (headers, signal) => {
+      const route = routes.streamRunEvents;
+      const response = await send(base + pathOf(route, { runId }), {
+        headers: { ...headersOf(route, {}), ...headers },
+        signal,
+      });
+      if (!response.ok) throw await errorOf(response);
+      return response;
+    }, follow);
+
+  return { ...Object.fromEntries(methods), events } as Client;
+}
+
+function reasonOf(error: unknown): string {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  return cause instanceof Error ? cause.message : String(cause);
+}
