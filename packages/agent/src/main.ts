@@ -35,10 +35,9 @@ async function run(argv: readonly string[]): Promise<number> {
   for (const flag of parsed.arguments.unknown)
     process.stderr.write(`agent: warning: unknown flag ${flag} is ignored\n`);
 
-  const [{ connectToService }, { serviceClient }, { runAgent }] = await Promise.all([
+  const [{ connectToService }, { serviceClient }] = await Promise.all([
     import('./service/connection.ts'),
     import('./service/client.ts'),
-    import('./run.ts'),
   ]);
   const client = serviceClient({
     connection: connectToService({
@@ -48,12 +47,19 @@ async function run(argv: readonly string[]): Promise<number> {
     }),
   });
 
+  // The service answers while the rest is loaded: the question must have left before the loading takes the processor.
+  const task = client.resolvePrompt();
+  task.catch(() => {});
+  await new Promise(setImmediate);
+  const { runAgent } = await import('./run.ts');
+
   const crashed = Promise.withResolvers<never>();
   process.on('uncaughtException', crashed.reject);
   process.on('unhandledRejection', crashed.reject);
   try {
     const ended = runAgent({
       client,
+      task,
       workspace: process.cwd(),
       env: { ...process.env },
       onStarted: (terminate) => {

@@ -1,10 +1,11 @@
-import { randomUUID } from 'node:crypto';
 import type { AgentTask, FinishTask } from '@runyard/contract/agent-protocol';
+import type { ArtifactRequest } from './artifacts/report.ts';
 import { openAgentSocket } from './artifacts/socket.ts';
 import { killMarked } from './commands/processes.ts';
 import type { Driver } from './harness/driver.ts';
 import type { HarnessOutcome } from './harness/outcome.ts';
 import { harnessName, isBuiltin, promptContent, startHarness } from './harness/select.ts';
+import { newId } from './new-id.ts';
 import { type Reporter, startReporter } from './reporting/reporter.ts';
 import { wait } from './service/backoff.ts';
 import { type ServiceClient, ServiceRefusal, Superseded } from './service/client.ts';
@@ -16,6 +17,8 @@ import { setupSteps } from './workspace/setup-steps.ts';
 
 export interface AgentRunOptions {
   client: ServiceClient;
+  /** The answer to `resolve-prompt`, which was asked for while this was loaded. */
+  task: Promise<AgentTask>;
   /** Folder the run works in. */
   workspace: string;
   /** Environment for everything the run starts; holds no credential. */
@@ -51,13 +54,13 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
   };
   options.onStarted?.(() => stop.stop('terminated'));
   const reporter = startReporter({ client, signal: reporting.signal, onSuperseded: superseded });
-  // Loading the protocol's library takes 20 ms: it happens while the service answers.
+  // The library of every harness, 20 ms: loaded while the service answers.
   void import('@agentclientprotocol/sdk').catch(() => {});
-
-  const { reportArtifact } = await import('./artifacts/report.ts');
-  const socket = await openAgentSocket(({ artifact, cwd }) =>
-    reportArtifact(artifact, { client, cwd, signal: reporting.signal }),
-  );
+  const reportArtifact = async (request: ArtifactRequest, cwd: string) => {
+    const artifacts = await import('./artifacts/report.ts');
+    return artifacts.reportArtifact(request, { client, cwd, signal: reporting.signal });
+  };
+  const socket = await openAgentSocket(({ artifact, cwd }) => reportArtifact(artifact, cwd));
   const env = { ...options.env, RUNYARD_AGENT_SOCKET: socket.path };
   const marker = `RUNYARD_AGENT_SOCKET=${socket.path}`;
   let driver: Driver | undefined;
@@ -70,7 +73,7 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
   stop.signal.addEventListener('abort', onStop, { once: true });
 
   async function work(): Promise<HarnessOutcome> {
-    const task = await client.resolvePrompt({ signal: stop.signal });
+    const task = await Promise.race([options.task, stopped(stop.signal)]);
     void watchInbox({
       client,
       signal: reporting.signal,
@@ -93,7 +96,7 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
         emit: reporter.emit,
         ready: () => reporter.ready(),
         saturated: () => reporter.saturated,
-        reportArtifact: (request) => reportArtifact(request, { client, cwd: workspace, signal: reporting.signal }),
+        reportArtifact: (request) => reportArtifact(request, workspace),
         startTimeoutMs: timing.harnessStartMs,
       });
       if (stop.signal.aborted) driver.cancel();
@@ -109,7 +112,7 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
       await step('harness', harnessName(task), () => started.initialised).catch(() => {});
     }
     stop.signal.throwIfAborted();
-    const stepId = randomUUID();
+    const stepId = newId();
     return await started.run({
       cwd: workspace,
       stepId,
@@ -165,6 +168,14 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
     await Promise.race([work().catch(() => {}), wait(left())]);
     return { exitCode };
   }
+}
+
+/** Rejects when the work must stop. */
+function stopped(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
 }
 
 /** Resolves when the harness has had its time after a stop. */

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -61,10 +61,17 @@ export function startTestAgent(
   return { child, workspace, exited, stderr: () => stderr, startedAt: performance.now() };
 }
 
+const folders: string[] = [];
+
 /** A folder that is removed when the test process ends. */
 export function testFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'runyard-agent-test-'));
-  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+  if (folders.length === 0) {
+    process.on('exit', () => {
+      for (const each of folders) rmSync(each, { recursive: true, force: true });
+    });
+  }
+  folders.push(folder);
   return folder;
 }
 
@@ -76,4 +83,21 @@ function testBin(workspace: string): string {
   writeFileSync(shim, `#!/bin/sh\nexec '${process.execPath}' '${main}' report-artifact "$@"\n`);
   chmodSync(shim, 0o755);
   return bin;
+}
+
+/** Alive, and not only waiting to be reaped. */
+export function isRunning(pid: number): boolean {
+  try {
+    return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
+/** Resolves when the condition holds; rejects after five seconds. */
+export async function eventually(condition: () => boolean): Promise<void> {
+  for (let tries = 0; !condition(); tries++) {
+    if (tries > 500) throw new Error('the condition did not come true');
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
 }

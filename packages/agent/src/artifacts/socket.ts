@@ -1,7 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fs } from '../builtin-modules.ts';
 import type { ArtifactRequest, ArtifactResult } from './report.ts';
 
 /** What `report-artifact` in the sandbox says to the agent: one line of JSON, answered by one line of JSON. */
@@ -20,7 +20,7 @@ const maxRequestBytes = 2 * 1024 * 1024;
 
 /** Opens the agent's socket in a folder only this user can enter. Commands need no token: they ask the agent. */
 export function openAgentSocket(handle: (request: SocketRequest) => Promise<ArtifactResult>): Promise<AgentSocket> {
-  const folder = mkdtempSync(join(tmpdir().length < 60 ? tmpdir() : '/tmp', 'runyard-'));
+  const folder = fs.mkdtempSync(join(tmpdir().length < 60 ? tmpdir() : '/tmp', 'runyard-'));
   const path = join(folder, 'agent.sock');
   const connections = new Set<Socket>();
   const server = createServer((socket) => {
@@ -60,7 +60,7 @@ export function openAgentSocket(handle: (request: SocketRequest) => Promise<Arti
         close: () => {
           server.close();
           for (const socket of connections) socket.destroy();
-          rmSync(folder, { recursive: true, force: true });
+          fs.rmSync(folder, { recursive: true, force: true });
         },
       });
     });

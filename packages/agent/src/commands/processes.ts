@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { fs } from '../builtin-modules.ts';
 
 /** Signals a process group; false where it no longer exists. */
 export function signalGroup(pid: number, signal: NodeJS.Signals): boolean {
@@ -20,7 +20,7 @@ export function killMarked(marker: string): number {
     const pid = Number(name);
     if (!Number.isInteger(pid) || pid === process.pid) continue;
     try {
-      if (!readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0').includes(marker)) continue;
+      if (!fs.readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0').includes(marker)) continue;
       process.kill(pid, 'SIGKILL');
       hit++;
     } catch {
@@ -32,7 +32,7 @@ export function killMarked(marker: string): number {
 
 function listProc(): string[] {
   try {
-    return readdirSync('/proc');
+    return fs.readdirSync('/proc');
   } catch {
     return [];
   }

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { eventually, isRunning } from '../test-agent.ts';
 import { type CommandOptions, runCommand } from './run-command.ts';
 
 let folder: string;
@@ -12,22 +13,6 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const sh = (script: string, options: Partial<CommandOptions> = {}) =>
   runCommand({ argv: ['/bin/sh', '-c', script], cwd: folder, env: { PATH: process.env.PATH }, ...options });
-
-const alive = (pid: number) => {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-};
-
-async function until(condition: () => boolean): Promise<void> {
-  for (let tries = 0; !condition(); tries++) {
-    if (tries > 500) throw new Error('the condition did not come true');
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-}
 
 describe('runCommand', () => {
   test('gives output of both streams in order and the exit code', async () => {
@@ -109,7 +94,7 @@ describe('runCommand', () => {
       },
     });
     expect(await running).toMatchObject({ outcome: 'aborted' });
-    await until(() => !alive(pid));
+    await eventually(() => !isRunning(pid));
   });
 
   test('stops what left the process group', async () => {
@@ -124,7 +109,7 @@ describe('runCommand', () => {
       },
     });
     expect(await running).toMatchObject({ outcome: 'aborted' });
-    await until(() => !alive(pid));
+    await eventually(() => !isRunning(pid));
   });
 
   test('ends a command at its timeout', async () => {
@@ -139,7 +124,7 @@ describe('runCommand', () => {
     const pid = Number(result.output);
     expect(result).toMatchObject({ outcome: 'exited', exitCode: 0 });
     expect(result.durationMs).toBeLessThan(5_000);
-    expect(alive(pid)).toBe(true);
+    expect(isRunning(pid)).toBe(true);
     process.kill(pid, 'SIGKILL');
   });
 
@@ -148,7 +133,7 @@ describe('runCommand', () => {
       'sh -c \'trap "" PIPE; i=0; while [ $i -lt 30 ]; do sleep 0.02; echo tick || exit 1; i=$((i+1)); done; echo ok > survived\' & echo started',
     );
     expect(result.output).toContain('started');
-    await until(() => {
+    await eventually(() => {
       try {
         rmSync(join(folder, 'survived'));
         return true;
@@ -170,7 +155,7 @@ describe('runCommand', () => {
         return room;
       },
     });
-    await until(() => asked === 1);
+    await eventually(() => asked === 1);
     await new Promise((resolve) => setImmediate(resolve));
     expect(asked).toBe(1);
     release();

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { constants } from 'node:os';
+import { newId } from '../new-id.ts';
 import { liveOutput } from './live-output.ts';
 import { type OutputWindow, outputWindow } from './output-window.ts';
 import { killMarked, signalGroup } from './processes.ts';
@@ -49,7 +49,7 @@ const commandMarker = 'RUNYARD_COMMAND_ID';
 export async function runCommand(options: CommandOptions): Promise<CommandResult> {
   const started = performance.now();
   const window = outputWindow();
-  const commandId = randomUUID();
+  const commandId = newId();
   options.signal?.throwIfAborted();
   const child = spawn('/bin/sh', ['-c', 'exec "$@" 2>&1', 'sh', ...options.argv], {
     cwd: options.cwd,

@@ -35,10 +35,13 @@ export function harnessName(task: AgentTask): string {
 /** Starts the run's harness and returns its driver. Modules that only one kind needs are loaded only for it. */
 export async function startHarness(options: HarnessOptions): Promise<Driver> {
   const { task } = options;
-  const [sdk, start] = await Promise.all([
+  const [sdk, zod, start] = await Promise.all([
     import('@agentclientprotocol/sdk'),
+    import('zod/v4/core'),
     isBuiltin(task) ? builtinStarter(options) : childStarter(options),
   ]);
+  // The SDK's schemas are used a few times in a run: compiling each costs more (4 ms in all) than it saves.
+  zod.config({ jitless: true });
   return driveHarness(sdk, {
     harness: harnessName(task),
     builtin: isBuiltin(task),

@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto';
 import type { AgentEventBody } from '@runyard/contract/agent-protocol';
+import { newId } from '../new-id.ts';
 import { trackActions } from './actions.ts';
 import { asObject, asString, blockText, boundedInput, type JsonObject } from './tool-output.ts';
 
@@ -42,7 +42,7 @@ export function sessionUpdates(options: NormaliserOptions) {
     const theirs = asString(update.messageId);
     flushThought();
     if (messageId === undefined || (theirs !== undefined && theirs !== harnessMessageId)) {
-      messageId = randomUUID();
+      messageId = newId();
       lastText = '';
     }
     harnessMessageId = theirs;

@@ -1,4 +1,3 @@
-import { createReadStream } from 'node:fs';
 import type {
   AgentEventAck,
   AgentInbox,
@@ -8,6 +7,7 @@ import type {
   ReportArtifactResponse,
 } from '@runyard/contract/agent-protocol';
 import type { z } from 'zod';
+import { fs } from '../builtin-modules.ts';
 import { backoffDelay, retryAfterMs, wait } from './backoff.ts';
 import { AnswerTooLarge, readBody, type ServiceConnection, type ServiceRequest } from './connection.ts';
 
@@ -133,7 +133,7 @@ export function serviceClient(options: ServiceClientOptions): ServiceClient {
           method: 'PUT',
           path,
           headers: { 'content-type': contentType, 'content-length': String(size) },
-          body: size === 0 ? '' : createReadStream('', { fd, autoClose: false, start: 0, end: size - 1 }),
+          body: size === 0 ? '' : fs.createReadStream('', { fd, autoClose: false, start: 0, end: size - 1 }),
           signal: call_.signal,
           idleTimeoutMs: call_.idleTimeoutMs ?? 60_000,
         }),

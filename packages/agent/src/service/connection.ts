@@ -1,6 +1,6 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
-import { http } from './http.ts';
+import { http } from '../builtin-modules.ts';
 
 export interface ConnectionOptions {
   /** Without `/api/v1`. */

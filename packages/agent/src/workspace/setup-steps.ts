@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto';
 import type { AgentEvent, AgentEventBody } from '@runyard/contract/agent-protocol';
+import { newId } from '../new-id.ts';
 
 type StepKind = Extract<AgentEvent, { type: 'setup_step_started' }>['kind'];
 
@@ -14,7 +14,7 @@ export type SetupSteps = <T>(kind: StepKind, name: string, work: (told: StepResu
 
 export function setupSteps(emit: (event: AgentEventBody) => void): SetupSteps {
   return async (kind, name, work) => {
-    const step = { step_id: randomUUID(), kind, name: name.length > 500 ? `${name.slice(0, 499)}…` : name };
+    const step = { step_id: newId(), kind, name: name.length > 500 ? `${name.slice(0, 499)}…` : name };
     const started = performance.now();
     const told: StepResult = {};
     emit({ type: 'setup_step_started', ...step });

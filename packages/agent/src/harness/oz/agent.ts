@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto';
 import type { Stream } from '@agentclientprotocol/sdk';
+import { newId } from '../../new-id.ts';
 import { type Engine, turnVoice } from './session.ts';
 
 type Sdk = typeof import('@agentclientprotocol/sdk');
@@ -14,7 +14,7 @@ export function serveOz(sdk: Sdk, stream: Stream, engine: Engine): void {
       agentInfo: { name: 'oz', version: '1' },
       agentCapabilities: {},
     }))
-    .onRequest('session/new', () => ({ sessionId: randomUUID() }))
+    .onRequest('session/new', () => ({ sessionId: newId() }))
     .onRequest('session/prompt', async ({ params, client }) => {
       const abort = new AbortController();
       turns.set(params.sessionId, abort);

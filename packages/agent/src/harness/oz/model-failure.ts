@@ -33,11 +33,20 @@ export function modelFailure(error: unknown): ModelFailure {
         : 'The connection to the model broke; run again.',
     };
   }
-  const status = error.statusCode;
+  // The SDK gives a break in the middle of a good answer the answer's own status.
+  const status = error.statusCode !== undefined && error.statusCode >= 400 ? error.statusCode : undefined;
   const headers = error.responseHeaders ?? {};
   const problem = parseProblem(error.responseBody ?? '');
   const base = { status, retryAfterMs: retryAfterMs(headers['retry-after']), reason: shortReason(error) };
-  if (status === undefined || status >= 500 || status === 408 || status === 409) {
+  if (status === undefined) {
+    return {
+      ...base,
+      retryable: true,
+      code: 'internal_error',
+      advice: 'The connection to the model broke; run again.',
+    };
+  }
+  if (status >= 500 || status === 408 || status === 409) {
     return {
       ...base,
       retryable: true,

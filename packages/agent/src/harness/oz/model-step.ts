@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto';
 import { type ModelMessage, streamText, type ToolResultPart } from 'ai';
+import { newId } from '../../new-id.ts';
 import type { ModelAccess } from './providers.ts';
 import type { TurnVoice } from './session.ts';
 import { toolSet } from './tools/all.ts';
@@ -60,7 +60,7 @@ export async function modelStep(
     switch (part.type) {
       case 'text-delta': {
         if (part.text === '') break;
-        const messageId = messageIds.get(part.id) ?? randomUUID();
+        const messageId = messageIds.get(part.id) ?? newId();
         messageIds.set(part.id, messageId);
         partial.text += part.text;
         await voice.say(part.text, messageId);

@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fs } from '../../builtin-modules.ts';
 import { type CommandResult, runCommand } from '../../commands/run-command.ts';
+import { newId } from '../../new-id.ts';
 import { type RunbookBlock, runbookBlocks } from './runbook-blocks.ts';
 import { commandEnd, commandOutput, type Engine, type TurnVoice } from './session.ts';
 
@@ -58,7 +58,7 @@ async function runBlock(
   signal: AbortSignal,
 ): Promise<CommandResult | undefined> {
   if (signal.aborted) return undefined;
-  const toolCallId = randomUUID();
+  const toolCallId = newId();
   const [firstLine = ''] = block.script.trim().split('\n', 1);
   await voice.update({
     sessionUpdate: 'tool_call',
@@ -97,10 +97,10 @@ function interpreter(shell: RunbookBlock['shell']): [string, ...string[]] {
 
 async function scriptArgument(script: string): Promise<{ argv: string[]; remove: () => Promise<void> }> {
   if (Buffer.byteLength(script) <= maxInlineScript) return { argv: ['-c', script], remove: async () => {} };
-  const folder = await mkdtemp(join(tmpdir(), 'runyard-script-'));
+  const folder = await fs.promises.mkdtemp(join(tmpdir(), 'runyard-script-'));
   const file = join(folder, 'script');
-  await writeFile(file, script, { mode: 0o600 });
-  return { argv: [file], remove: () => rm(folder, { recursive: true, force: true }) };
+  await fs.promises.writeFile(file, script, { mode: 0o600 });
+  return { argv: [file], remove: () => fs.promises.rm(folder, { recursive: true, force: true }) };
 }
 
 function summary(blocks: readonly RunbookBlock[], results: readonly CommandResult[]): string {

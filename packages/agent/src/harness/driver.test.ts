@@ -1,0 +1,310 @@
+import { fileURLToPath } from 'node:url';
+import * as sdk from '@agentclientprotocol/sdk';
+import type { AgentEventBody } from '@runyard/contract/agent-protocol';
+import type { AmbientAgentConfig } from '@runyard/contract/config';
+import { afterEach, describe, expect, test } from 'vitest';
+import { eventually, isRunning, testFolder } from '../test-agent.ts';
+import { startChildHarness } from './child-transport.ts';
+import { type Driver, driveHarness } from './driver.ts';
+
+const fixture = fileURLToPath(new URL('./fixtures/scripted-agent.mjs', import.meta.url));
+let driver: Driver | undefined;
+afterEach(async () => {
+  await driver?.kill();
+  driver = undefined;
+});
+
+interface Options {
+  command?: [string, ...string[]];
+  config?: AmbientAgentConfig;
+  startTimeoutMs?: number;
+  ready?: () => Promise<void>;
+}
+
+function drive(mode: string, options: Options = {}) {
+  const cwd = testFolder();
+  const events: AgentEventBody[] = [];
+  const waiters: (() => void)[] = [];
+  const started = driveHarness(sdk, {
+    harness: 'acp',
+    builtin: false,
+    start: (tap) =>
+      startChildHarness({
+        command: options.command ?? [process.execPath, fixture, mode],
+        cwd,
+        env: { PATH: process.env.PATH, RUNYARD_AGENT_SOCKET: cwd },
+        marker: `RUNYARD_AGENT_SOCKET=${cwd}`,
+        tap,
+      }),
+    emit: (event) => {
+      events.push(event);
+      for (const waiter of waiters) waiter();
+    },
+    ready: options.ready ?? (() => Promise.resolve()),
+    config: options.config ?? {},
+    startTimeoutMs: options.startTimeoutMs ?? 20_000,
+  });
+  driver = started;
+  const run = () =>
+    started.run({
+      cwd,
+      stepId: 'step',
+      prompt: [{ type: 'text', text: 'Do it.' }],
+      onStarted: () => events.push({ type: 'turn_started', step_id: 'step', prompt: 'Do it.' }),
+      onEnded: () => events.push({ type: 'turn_finished', step_id: 'step' }),
+    });
+  const of = <T extends AgentEventBody['type']>(type: T) =>
+    events.filter((event): event is Extract<AgentEventBody, { type: T }> => event.type === type);
+  const text = () =>
+    of('text')
+      .map((event) => event.text)
+      .join('');
+  const until = async (condition: () => boolean) => {
+    while (!condition()) await new Promise<void>((resolve) => waiters.push(resolve));
+  };
+  return { driver: started, run, events, of, text, until };
+}
+
+describe('the driver', () => {
+  test('plays a turn: text of one message, in order, and all lines of both directions in the transcript', async () => {
+    const { run, of, text, events } = drive('hello');
+    expect(await run()).toEqual({ kind: 'succeeded', summary: 'Hello world.' });
+    expect(text()).toBe('Hello world.');
+    expect(new Set(of('text').map((event) => event.message_id)).size).toBe(1);
+    expect(events.at(-1)?.type).toBe('turn_finished');
+    const lines = of('transcript').map((event) => JSON.parse(event.line) as { method?: string; id?: number });
+    expect(lines.map((line) => line.method ?? `answer ${line.id}`)).toEqual([
+      'initialize',
+      'answer 0',
+      'session/new',
+      'answer 1',
+      'session/prompt',
+      'session/update',
+      'session/update',
+      'answer 2',
+    ]);
+  });
+
+  test('never offers file system or terminal', async () => {
+    const { run, of } = drive('hello');
+    await run();
+    const initialize = JSON.parse(of('transcript')[0]?.line ?? '') as { params: { clientCapabilities: object } };
+    expect(Object.keys(initialize.params.clientCapabilities)).toEqual(['_meta']);
+  });
+
+  test('takes a tool call that is first seen in a permission request, allows it once and records that', async () => {
+    const { run, of, text } = drive('permission-first');
+    expect((await run()).kind).toBe('succeeded');
+    expect(text()).toBe('answered {"outcome":"selected","optionId":"once"}');
+    expect(of('action')).toEqual([
+      expect.objectContaining({ action_id: 't1', category: 'command', name: 'shell', input: { title: 'echo hi' } }),
+    ]);
+    expect(of('action_output').map((event) => event.text)).toEqual(['hi\n']);
+    expect(of('action_result')).toEqual([expect.objectContaining({ action_id: 't1', state: 'completed' })]);
+    expect(of('notice')).toEqual([
+      expect.objectContaining({
+        name: 'permission',
+        data: { action_id: 't1', outcome: 'allowed', option: 'Allow once' },
+      }),
+    ]);
+  });
+
+  test('takes output and exit code that come only in _meta', async () => {
+    const { run, of } = drive('terminal-output');
+    await run();
+    expect(of('action')).toHaveLength(1);
+    expect(of('action_output').map((event) => event.text)).toEqual(['one\n', 'two\n']);
+    expect(of('action_result')).toEqual([expect.objectContaining({ state: 'failed', exit_code: 3 })]);
+    expect(of('action_result')[0]).not.toHaveProperty('output');
+  });
+
+  test('takes output and exit code from rawOutput, and settles an action only once', async () => {
+    const { run, of } = drive('raw-output');
+    await run();
+    expect(of('action')).toEqual([expect.objectContaining({ input: { command: 'ls' } })]);
+    expect(of('action_result')).toEqual([
+      expect.objectContaining({ state: 'completed', output: 'a\nb\n', exit_code: 0 }),
+    ]);
+  });
+
+  test('tells categories from kinds and from the names that harnesses give MCP tools', async () => {
+    const { run, of } = drive('kinds', { config: { mcp_servers: { github: { command: 'github-mcp' } } } });
+    await run();
+    expect(of('action').map(({ name, category }) => [name, category])).toEqual([
+      ['github.create_issue', 'integration'],
+      ['github.search', 'integration'],
+      ['github.create', 'integration'],
+      ['github.list', 'integration'],
+      ['read', 'files'],
+      ['edit', 'files'],
+      ['search', 'search'],
+      ['fetch', 'search'],
+      ['shell', 'command'],
+      ['delete', 'files'],
+      ['a-kind-of-the-future', 'integration'],
+    ]);
+  });
+
+  test('passes on thoughts, plans, modes and what it does not know as notices, and bears nonsense', async () => {
+    const { run, of, text } = drive('other-updates');
+    expect((await run()).kind).toBe('succeeded');
+    expect(of('notice').map((event) => event.name)).toEqual(['thought', 'plan', 'mode', 'from_the_future', 'usage']);
+    expect(of('notice')[0]?.data).toEqual({ text: 'Let me think.' });
+    expect(text()).toBe('a\u0000b\uFFFDc');
+    expect(of('action')).toEqual([]);
+  });
+
+  test('settles what the harness leaves open', async () => {
+    const { run, of } = drive('leaves-open');
+    await run();
+    expect(of('action_result')).toEqual([expect.objectContaining({ action_id: 't1', state: 'failed' })]);
+    expect(of('action_output')[0]?.text).toContain('without telling the result');
+  });
+
+  test('bears lines that are no messages and keeps them in the transcript', async () => {
+    const { run, of, text } = drive('garbage');
+    expect((await run()).kind).toBe('succeeded');
+    expect(text()).toBe('still here');
+    const raw = of('transcript').flatMap((event) => {
+      const line = JSON.parse(event.line) as { raw?: string };
+      return line.raw === undefined ? [] : [line.raw];
+    });
+    expect(raw).toEqual(['Welcome to the agent!', '{"not":"a message"}', '{broken', '[1,2]', expect.any(String)]);
+  });
+
+  test('cuts a line that is too long, tells so in the transcript and goes on', async () => {
+    const { run, of, text } = drive('huge-line');
+    expect((await run()).kind).toBe('succeeded');
+    expect(text()).toBe('after');
+    const cut = of('transcript')
+      .map((event) => JSON.parse(event.line) as { raw?: string; cut_from_bytes?: number })
+      .find((line) => line.cut_from_bytes);
+    expect(cut?.cut_from_bytes).toBeGreaterThan(9 * 1024 * 1024);
+    expect(cut?.raw?.length).toBeLessThan(5000);
+  });
+
+  test('reads a flood only as fast as there is room', async () => {
+    let room = Promise.resolve();
+    let passed = 0;
+    let open = () => {};
+    const { run, of, until } = drive('flood', {
+      ready: () => {
+        if (++passed === 100) {
+          room = new Promise((resolve) => {
+            open = resolve;
+          });
+        }
+        return room;
+      },
+    });
+    const running = run();
+    await until(() => of('text').length > 80);
+    await eventually(() => passed >= 100);
+    for (let turns = 0; turns < 50; turns++) await new Promise(setImmediate);
+    expect(of('text').length).toBeLessThan(110);
+    open();
+    expect(await running).toMatchObject({ kind: 'succeeded', summary: expect.stringMatching(/the end$/) });
+    expect(of('text')).toHaveLength(30_001);
+  }, 30_000);
+
+  test('tells exit code and last words of a harness that exits at once', async () => {
+    const outcome = await drive('exits-at-once').run();
+    expect(outcome).toMatchObject({ kind: 'failed', code: 'agent_process_failed' });
+    expect(outcome.kind === 'failed' && outcome.message).toMatch(
+      /exited with code 2 before it answered initialize.*no such option: --acp/s,
+    );
+  });
+
+  test('says so where the harness cannot be started', async () => {
+    const outcome = await drive('', { command: ['/no/such/harness'] }).run();
+    expect(outcome).toMatchObject({
+      kind: 'failed',
+      code: 'agent_process_failed',
+      message: expect.stringMatching(/could not be started.*ENOENT/),
+    });
+  });
+
+  test.each([
+    ['silent', 'initialize'],
+    ['silent-session', 'session/new'],
+  ])('does not wait for ever for a harness that is %s', async (mode, method) => {
+    const outcome = await drive(mode, { startTimeoutMs: 500 }).run();
+    expect(outcome).toMatchObject({
+      kind: 'failed',
+      code: 'agent_process_failed',
+      message: expect.stringContaining(`did not answer ${method}`),
+    });
+  });
+
+  test('passes on the error of a harness that wants a login', async () => {
+    expect(await drive('wants-login').run()).toMatchObject({
+      kind: 'failed',
+      message: expect.stringContaining('Authentication required'),
+    });
+  });
+
+  test('refuses a harness that speaks another version', async () => {
+    expect(await drive('other-version').run()).toMatchObject({
+      kind: 'failed',
+      message: expect.stringContaining('version 2'),
+    });
+  });
+
+  test('tells the death of a harness in the middle of a turn and settles its actions', async () => {
+    const { run, of } = drive('dies-in-turn');
+    const outcome = await run();
+    expect(outcome).toMatchObject({ kind: 'failed', code: 'agent_process_failed' });
+    expect(outcome.kind === 'failed' && outcome.message).toMatch(
+      /exited with code 9 before it answered session\/prompt.*Segmentation fault/s,
+    );
+    expect(of('action_result')).toEqual([expect.objectContaining({ state: 'failed' })]);
+    expect(of('turn_finished')).toHaveLength(1);
+  });
+
+  test.each([
+    ['refuses', 'refused'],
+    ['token-limit', 'limit of tokens'],
+    ['cancels-itself', 'cancelled its turn by itself'],
+  ])('takes the end of an agent that %s for a failure', async (mode, message) => {
+    expect(await drive(mode).run()).toMatchObject({ kind: 'failed', message: expect.stringContaining(message) });
+  });
+
+  test('cancels a turn', async () => {
+    const { driver, run, of, until } = drive('obeys-cancel');
+    const running = run();
+    await until(() => of('action').length === 1);
+    driver.cancel();
+    expect(await running).toEqual({ kind: 'cancelled' });
+    expect(of('action_result')).toEqual([expect.objectContaining({ state: 'failed' })]);
+    expect(of('action_output').map((event) => event.text)).toEqual(['[interrupted]\n']);
+  });
+
+  test('kills a harness that ignores a cancel, with what it started in other process groups', async () => {
+    const { driver, run, of, until } = drive('ignores-cancel');
+    const running = run();
+    await until(() => of('action').length === 1);
+    const { pid } = of('action')[0]!.input as { pid: number };
+    driver.cancel();
+    const started = performance.now();
+    await driver.kill();
+    expect(performance.now() - started).toBeLessThan(2_000);
+    expect(await running).toEqual({ kind: 'cancelled' });
+    await eventually(() => !isRunning(pid));
+  });
+
+  test('tells which MCP servers it had to leave out', async () => {
+    const { run, of } = drive('hello', {
+      config: {
+        mcp_servers: { here: { command: 'x', env: { A: 'b' } }, far: { url: 'http://mcp' }, stored: { warp_id: 'w' } },
+      },
+    });
+    await run();
+    expect(of('notice').map((event) => (event.data as { name: string }).name)).toEqual(['far', 'stored']);
+    const opened = of('transcript').map(
+      (event) => JSON.parse(event.line) as { method?: string; params?: { mcpServers?: unknown } },
+    );
+    expect(opened.find((line) => line.method === 'session/new')?.params?.mcpServers).toEqual([
+      { name: 'here', command: 'x', args: [], env: [{ name: 'A', value: 'b' }] },
+    ]);
+  });
+});
