@@ -1,6 +1,7 @@
 import { parseSettings } from '@runyard/contract/settings';
 import { destination, pino } from 'pino';
 import { closeInheritedDescriptors } from './inherited-descriptors.ts';
+import { endOnSignals } from './signals.ts';
 import { startWorker, WorkerRefused } from './worker.ts';
 
 closeInheritedDescriptors();
@@ -15,13 +16,7 @@ const log = pino({ level: parsed.settings.RUNYARD_LOG, base: { program: 'worker'
 
 try {
   const worker = await startWorker(parsed.settings, { log });
-  let asked = false;
-  process.on('SIGTERM', () => {
-    if (asked) void worker.stop();
-    else worker.drain();
-    asked = true;
-  });
-  process.on('SIGINT', () => void worker.stop());
+  endOnSignals(worker);
   const { exitCode } = await worker.drained;
   process.exit(exitCode);
 } catch (error) {

@@ -204,7 +204,7 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
       clearTimeout(timer);
       resolve();
     };
-    const timer = setTimeout(done, ms);
+    const timer = setTimeout(done, signal.aborted ? 0 : ms);
     signal.addEventListener('abort', done, { once: true });
   });
 }

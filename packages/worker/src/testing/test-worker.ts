@@ -1,0 +1,116 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { parseSettings } from '@runyard/contract/settings';
+import { pino } from 'pino';
+import { type FakeWorkerService, startFakeWorkerService } from '../../../../test/fakes/worker-service.ts';
+import { probeSandbox } from '../sandboxes/probe.ts';
+import { startWorker, type Worker } from '../worker.ts';
+
+const fixtureAgent = fileURLToPath(new URL('./fixture-agent.ts', import.meta.url));
+const workerProcess = fileURLToPath(new URL('./worker-process.ts', import.meta.url));
+
+/** True where sandboxes work on this machine; tests that need them are skipped elsewhere. */
+export async function bubblewrapWorks(): Promise<boolean> {
+  const parsed = parseSettings({ RUNYARD_SANDBOX: 'bubblewrap' });
+  return parsed.ok && (await probeSandbox(parsed.settings)).ok;
+}
+
+/** A data folder that users of sandboxes can pass through, so that all state is in it. */
+export async function temporaryDataDir(): Promise<string> {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'runyard-worker-'));
+  await chmod(folder, 0o711);
+  return folder;
+}
+
+export interface TestWorker extends AsyncDisposable {
+  readonly service: FakeWorkerService;
+  readonly worker: Worker;
+  readonly dataDir: string;
+}
+
+export interface TestWorkerOptions {
+  readonly settings?: Readonly<Record<string, string>>;
+  readonly service?: FakeWorkerService;
+}
+
+function environment(
+  service: FakeWorkerService,
+  dataDir: string,
+  settings: TestWorkerOptions['settings'],
+): Record<string, string> {
+  return {
+    RUNYARD_BASE_URL: service.url,
+    RUNYARD_API_KEY: 'test-key',
+    RUNYARD_WORKER_NAME: 'runyard-test',
+    RUNYARD_DATA_DIR: dataDir,
+    ...settings,
+  };
+}
+
+/** Starts a worker with the fixture agent and a fake service; disposing of it ends both and removes the data folder. */
+export async function startTestWorker(options: TestWorkerOptions = {}): Promise<TestWorker> {
+  const service = options.service ?? (await startFakeWorkerService());
+  const dataDir = await temporaryDataDir();
+  const parsed = parseSettings(environment(service, dataDir, options.settings));
+  if (!parsed.ok) throw new Error(parsed.problems.join('; '));
+  const worker = await startWorker(parsed.settings, { log: pino({ level: 'silent' }), agentEntry: fixtureAgent });
+  await service.waitFor('worker_hello');
+  return {
+    service,
+    worker,
+    dataDir,
+    async [Symbol.asyncDispose]() {
+      await worker.stop();
+      await service.close();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+export interface WorkerProcess extends AsyncDisposable {
+  readonly process: ChildProcess;
+  /** Exit code, when it ends. */
+  readonly exited: Promise<number | null>;
+}
+
+/** Starts a worker in a process of its own; resolves when it said hello. Disposing of it ends it, without leaving anything behind. */
+export async function spawnTestWorker(
+  service: FakeWorkerService,
+  dataDir: string,
+  settings: Record<string, string> = {},
+): Promise<WorkerProcess> {
+  const hellos = (): number => service.messages.filter(({ type }) => type === 'worker_hello').length;
+  const before = hellos();
+  const child = spawn(process.execPath, [workerProcess], {
+    env: { ...environment(service, dataDir, settings), PATH: process.env.PATH ?? '' },
+    stdio: 'ignore',
+  });
+  const exited = new Promise<number | null>((resolve) => child.once('exit', resolve));
+  await Promise.race([
+    until(() => hellos() > before),
+    exited.then((code) => {
+      throw new Error(`the worker ended with exit code ${code}`);
+    }),
+  ]);
+  return {
+    process: child,
+    exited,
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGINT');
+      await exited;
+    },
+  };
+}
+
+/** Waits until `holds` does. Rejects after `limitMs`. */
+export async function until(holds: () => boolean | Promise<boolean>, limitMs = 10_000): Promise<void> {
+  const deadline = performance.now() + limitMs;
+  while (!(await holds())) {
+    if (performance.now() > deadline) throw new Error('it did not come true in time');
+    await sleep(10);
+  }
+}

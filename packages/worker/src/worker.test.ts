@@ -1,0 +1,318 @@
+import { createHash } from 'node:crypto';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { type FakeWorkerService, fakeAssignment, startFakeWorkerService } from '../../../test/fakes/worker-service.ts';
+import { findWorkerCgroups } from './sandboxes/bubblewrap/ground.ts';
+import { listGroups } from './sandboxes/cgroups/hierarchy.ts';
+import { findProcesses } from './state/processes.ts';
+import {
+  bubblewrapWorks,
+  spawnTestWorker,
+  startTestWorker,
+  type TestWorker,
+  temporaryDataDir,
+  until,
+} from './testing/test-worker.ts';
+import { defaultWorkerName } from './worker.ts';
+
+const works = await bubblewrapWorks();
+let number = 0;
+const newId = (): string => `execution-${++number}`;
+
+/** Processes of the machine whose arguments hold `text`: marks that only a test's own processes carry. */
+const running = async (text: string): Promise<number> => (await findProcesses('cmdline', text)).length;
+const zombies = async (): Promise<number> => {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  const stats = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')));
+  return stats.filter((stat) => / \((sh|bwrap|prlimit|sleep|setsid)\) Z /.test(stat)).length;
+};
+
+test('the default name of a worker is made of the host name', () => {
+  expect(defaultWorkerName('build box_7.local')).toBe('runyard-build-box_7.local');
+});
+
+describe.skipIf(!works)('a worker with bubblewrap', () => {
+  let it: TestWorker;
+  beforeAll(async () => {
+    it = await startTestWorker({
+      settings: { RUNYARD_WORKER_SLOTS: '3', RUNYARD_SANDBOX_MEMORY_MB: '256', RUNYARD_SANDBOX_DISK_MB: '32' },
+    });
+  });
+  afterAll(() => it[Symbol.asyncDispose]());
+
+  const assign = (...args: string[]): string => {
+    const id = newId();
+    it.service.send(fakeAssignment(id, ['--fixture', ...args]));
+    return id;
+  };
+  const completed = (id: string) => it.service.waitFor('task_completed', (data) => data.execution_id === id);
+  const failed = (id: string) => it.service.waitFor('task_failed', (data) => data.execution_id === id);
+  const ready = (id: string) => it.service.waitFor('sandbox_ready', (data) => data.execution_id === id);
+
+  test('says hello first, with slots and what its sandboxes are worth', async () => {
+    const [hello] = it.service.messages;
+    expect(hello).toMatchObject({
+      type: 'worker_hello',
+      data: { worker_id: 'runyard-test', slots: 3, executions: [], draining: false },
+    });
+    expect((await it.service.waitFor('worker_hello')).sandbox.features).toContain('no-network');
+  });
+
+  test('claims, starts and completes an execution whose agent ends well', async () => {
+    const id = assign('exit', '0');
+    await completed(id);
+    const types = it.service.messages
+      .filter((message) => 'execution_id' in message.data && message.data.execution_id === id)
+      .map(({ type }) => type);
+    expect(types).toEqual(['task_claimed', 'sandbox_ready', 'task_completed']);
+  });
+
+  test('starts the agent as the worker protocol says, in its workspace, with nothing of its own environment', async () => {
+    const id = assign('sh', 'tr "\\0" " " </proc/$PPID/cmdline; echo; pwd; env | sort; exit 9');
+    const { message } = await failed(id);
+    expect(message).toContain(
+      `/opt/runyard/node /opt/runyard/agent/main.mjs agent run --task-id task-of-${id} --sandboxed --server-root-url ${it.service.url} --idle-on-complete 0s`,
+    );
+    expect(message).toContain('\n/workspace\n');
+    const names = [...message.matchAll(/^([A-Z_]+)=/gm)].map(([, name]) => name);
+    expect(names).toEqual([
+      'HOME',
+      'LANG',
+      'NODE_COMPILE_CACHE',
+      'PATH',
+      'PWD',
+      'RUNYARD_RELAY_SOCKET',
+      'RUNYARD_RUN_TOKEN',
+      'TASK_ID',
+      'TERM',
+      'USER',
+      'WARP_SERVER_ROOT_URL',
+    ]);
+  });
+
+  test('tells the exit code and the end of the output of an agent that fails', async () => {
+    const id = assign('sh', 'echo first; echo what went wrong >&2; exit 3');
+    expect(await failed(id)).toMatchObject({
+      exit_code: 3,
+      failure_reason: 'agent_exited',
+      failure: { phase: 'run' },
+      message: expect.stringContaining('what went wrong'),
+    });
+  });
+
+  test.each([
+    ['SIGKILL', 137],
+    ['SIGSEGV', 139],
+  ])('tells an agent that %s ended as 128 + signal', async (signal, code) => {
+    expect((await failed(assign('signal', signal))).exit_code).toBe(code);
+  });
+
+  test('ends what an agent left running, in sessions of its own too, and leaves no zombie', async () => {
+    const mark = `4711.${process.pid}`;
+    const before = await zombies();
+    const id = assign('sh', `setsid sleep ${mark} >/dev/null 2>&1 & setsid setsid sleep ${mark} & sleep 0.1`);
+    await completed(id);
+    expect(await running(mark)).toBe(0);
+    await until(async () => (await zombies()) <= before);
+    await until(async () => (await readdir(path.join(it.worker.stateRoot, 's'))).length <= 1);
+  });
+
+  test('ends a cancelled agent that ignores everything when its grace is over', async () => {
+    const id = assign('stubborn');
+    await ready(id);
+    const began = performance.now();
+    it.service.send({ type: 'task_cancellation', data: { task_id: `task-of-${id}`, execution_id: id, grace_ms: 300 } });
+    expect((await completed(id)).task_state).toBe('CANCELLED');
+    const took = performance.now() - began;
+    expect(took).toBeGreaterThan(250);
+    expect(took).toBeLessThan(2000);
+  });
+
+  test('cancels only the execution that is named', async () => {
+    const id = assign('sh', 'sleep 0.3');
+    it.service.send({
+      type: 'task_cancellation',
+      data: { task_id: `task-of-${id}`, execution_id: 'another', grace_ms: 0 },
+    });
+    expect((await completed(id)).task_state).toBeUndefined();
+  });
+
+  test('rejects an assignment when all slots are in use, and takes the next when one is free', async () => {
+    const busy = [assign('polite'), assign('polite'), assign('polite')];
+    await Promise.all(busy.map(ready));
+    const tooMany = assign('exit', '0');
+    const { reason } = await it.service.waitFor('task_rejected', (data) => data.execution_id === tooMany);
+    expect(reason).toContain('3 slots');
+    for (const id of busy)
+      it.service.send({ type: 'task_cancellation', data: { task_id: `task-of-${id}`, grace_ms: 0 } });
+    await Promise.all(busy.map(completed));
+    await completed(assign('exit', '0'));
+  });
+
+  test('runs an execution once, however often it is assigned', async () => {
+    const id = newId();
+    const assignment = fakeAssignment(id, ['--fixture', 'sh', 'sleep 0.2']);
+    it.service.send(assignment);
+    it.service.send(assignment);
+    await completed(id);
+    it.service.send(assignment);
+    const about = (type: string): number =>
+      it.service.messages.filter(
+        (message) => message.type === type && 'execution_id' in message.data && message.data.execution_id === id,
+      ).length;
+    await until(() => about('task_completed') === 2);
+    expect(about('task_claimed')).toBe(1);
+    expect(about('sandbox_ready')).toBe(1);
+  });
+
+  test('tells when a sandbox used up its memory, and what to do', async () => {
+    const { failure_reason, message } = await failed(assign('memory'));
+    expect(failure_reason).toBe('out_of_memory');
+    expect(message).toContain('RUNYARD_SANDBOX_MEMORY_MB');
+  });
+
+  test('ends a sandbox whose workspace grows over its limit, and says so', async () => {
+    const { failure_reason, message } = await failed(
+      assign('sh', 'while :; do head -c 8000000 /dev/zero > $(mktemp -p .); done 2>/dev/null'),
+    );
+    expect(failure_reason).toBe('disk_limit');
+    expect(message).toContain('RUNYARD_SANDBOX_DISK_MB');
+  });
+
+  test('stays small while an agent floods its output, and shows the end of it', async () => {
+    const before = process.memoryUsage().rss;
+    const id = assign('flood');
+    await ready(id);
+    let most = 0;
+    const began = performance.now();
+    await until(() => {
+      most = Math.max(most, process.memoryUsage().rss);
+      return performance.now() - began > 1500;
+    });
+    it.service.send({ type: 'task_cancellation', data: { task_id: `task-of-${id}`, grace_ms: 0 } });
+    await completed(id);
+    expect(most - before).toBeLessThan(120 * 1024 * 1024);
+  });
+
+  test('refuses an environment with an image, because there is no docker backend yet', async () => {
+    const id = newId();
+    const assignment = fakeAssignment(id);
+    it.service.send({ ...assignment, data: { ...assignment.data, docker_image: 'node:24' } });
+    expect((await failed(id)).message).toContain('docker backend is not available yet');
+  });
+
+  test('refuses a variable that would smuggle options into the sandbox', async () => {
+    const id = newId();
+    it.service.send(fakeAssignment(id, [], { EVIL: 'x\0--bind\0/\0/host' }));
+    expect((await failed(id)).message).toContain('EVIL');
+  });
+
+  test('lets running agents be while the service is away, and tells the end on the next connection', async () => {
+    const mark = `: patient-${process.pid}`;
+    const id = assign('sh', `${mark}; while ! [ -e /workspace/go ]; do sleep 0.05; done`);
+    await ready(id);
+    const before = it.service.connectionCount();
+    it.service.refuseWith(503);
+    it.service.cutConnections();
+    await until(async () => (await running(mark)) === 1);
+    const sandboxes = path.join(it.worker.stateRoot, 's');
+    for (const folder of await readdir(sandboxes)) await writeFile(path.join(sandboxes, folder, 'workspace/go'), '');
+    await until(async () => (await running(mark)) === 0);
+    it.service.refuseWith(undefined);
+    await completed(id);
+    expect(it.service.connectionCount()).toBeGreaterThan(before);
+    const hellos = it.service.messages.filter(({ type }) => type === 'worker_hello');
+    expect(hellos.length).toBeGreaterThan(1);
+  });
+});
+
+describe.skipIf(!works)('the end of a worker', () => {
+  let service: FakeWorkerService;
+  let dataDir: string;
+  beforeEach(async () => {
+    service = await startFakeWorkerService();
+    dataDir = await temporaryDataDir();
+  });
+  afterEach(async () => {
+    await service.close();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+
+  test('SIGTERM lets running executions end, takes no new ones, and ends with them', async () => {
+    await using worker = await spawnTestWorker(service, dataDir);
+    service.send(fakeAssignment('long', ['--fixture', 'sh', 'sleep 0.5']));
+    await service.waitFor('sandbox_ready');
+    worker.process.kill('SIGTERM');
+    await service.waitFor('worker_hello', (data) => data.draining && data.executions.length === 1);
+    service.send(fakeAssignment('late'));
+    await service.waitFor('task_rejected', (data) => data.execution_id === 'late');
+    await service.waitFor('task_completed', (data) => data.execution_id === 'long');
+    expect(await worker.exited).toBe(0);
+  });
+
+  test('a second SIGTERM ends even stubborn agents within six seconds', async () => {
+    await using worker = await spawnTestWorker(service, dataDir);
+    service.send(fakeAssignment('stubborn', ['--fixture', 'stubborn']));
+    await service.waitFor('sandbox_ready');
+    const began = performance.now();
+    worker.process.kill('SIGTERM');
+    await service.waitFor('worker_hello', (data) => data.draining);
+    worker.process.kill('SIGTERM');
+    expect(await service.waitFor('task_failed')).toMatchObject({ failure_reason: 'worker_stopped' });
+    expect(await worker.exited).toBe(0);
+    expect(performance.now() - began).toBeLessThan(6000);
+  });
+
+  test('SIGINT lets an agent that obeys SIGTERM end by itself', async () => {
+    await using worker = await spawnTestWorker(service, dataDir);
+    service.send(
+      fakeAssignment('polite', ['--fixture', 'sh', 'trap "exit 0" TERM; : >/workspace/up; sleep 60 & wait']),
+    );
+    await service.waitFor('sandbox_ready');
+    const sandboxes = path.join(dataDir, 'worker/state/s');
+    await until(async () => {
+      const up = await Promise.all(
+        (await readdir(sandboxes)).map((id) => readdir(path.join(sandboxes, id, 'workspace'))),
+      );
+      return up.flat().includes('up');
+    });
+    const began = performance.now();
+    worker.process.kill('SIGINT');
+    expect(await worker.exited).toBe(0);
+    expect(performance.now() - began).toBeLessThan(5000);
+  });
+
+  test('kill -9 leaves no process of any sandbox; the next start sweeps folders and cgroups and says whom it replaces', async () => {
+    const first = await spawnTestWorker(service, dataDir);
+    const mark = `4712.${process.pid}`;
+    service.send(fakeAssignment('orphan', ['--fixture', 'sh', `setsid sleep ${mark} & sleep ${mark}`]));
+    await until(async () => (await running(mark)) >= 2);
+    const { instance_id } = await service.waitFor('worker_hello');
+    first.process.kill('SIGKILL');
+    await until(async () => (await running(mark)) === 0, 2000);
+    const sandboxes = path.join(dataDir, 'worker/state/s');
+    const left = await readdir(sandboxes);
+    expect(left.length).toBeGreaterThan(0);
+
+    await using second = await spawnTestWorker(service, dataDir);
+    const hello = await service.waitFor('worker_hello', (data) => data.instance_id !== instance_id);
+    expect(hello).toMatchObject({ replaces: [instance_id], executions: [] });
+    expect((await readdir(sandboxes)).filter((folder) => left.includes(folder))).toEqual([]);
+    const owner = createHash('sha256').update(path.join(dataDir, 'worker')).digest('hex').slice(0, 12);
+    const cgroups = await findWorkerCgroups(owner);
+    if (cgroups.ok) expect((await listGroups(cgroups.hierarchy)).filter((name) => left.includes(name))).toEqual([]);
+    second.process.kill('SIGTERM');
+    expect(await second.exited).toBe(0);
+  });
+
+  test('a second worker on the same data folder is refused', async () => {
+    await using worker = await spawnTestWorker(service, dataDir);
+    await expect(spawnTestWorker(service, dataDir)).rejects.toThrow('exit code 3');
+    expect(worker.process.exitCode).toBeNull();
+  });
+
+  test('a key that was never accepted ends the worker with exit code 2', async () => {
+    await expect(spawnTestWorker(service, dataDir, { RUNYARD_API_KEY: 'wrong-key' })).rejects.toThrow('exit code 2');
+  });
+});
