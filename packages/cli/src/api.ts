@@ -1,80 +1,60 @@
-import type { ArtifactResponse } from '@runyard/contract/artifacts';
-import type { ApiKey, CreateKeyRequest, CreateKeyResponse } from '@runyard/contract/keys';
-import { LiveEvent } from '@runyard/contract/live-events';
-import type { RunAgentRequest, RunAgentResponse } from '@runyard/contract/run-request';
-import type { ListRunsResponse, RunItem } from '@runyard/contract/runs';
+import { type ApiError, type Client, createClient } from '@runyard/client';
+import type { LiveEvent } from '@runyard/contract/live-events';
 import { type Context, requireApiKey, requireOrigin } from './context.ts';
 import { Failure } from './failure.ts';
 
-export interface Api {
-  createRun(request: RunAgentRequest): Promise<RunAgentResponse>;
-  getRun(runId: string): Promise<RunItem>;
-  listRuns(query: Record<string, string | number | string[]>): Promise<ListRunsResponse>;
-  cancelRun(runId: string): Promise<void>;
-  getArtifact(uid: string): Promise<ArtifactResponse>;
-  listKeys(): Promise<{ keys: ApiKey[] }>;
-  createKey(request: CreateKeyRequest): Promise<CreateKeyResponse>;
-  deleteKey(uid: string): Promise<void>;
-  events(runId: string, signal: AbortSignal): AsyncGenerator<LiveEvent>;
+/** A client of the service that runs here, or of the one that RUNYARD_BASE_URL names. */
+export function connect(context: Context, send: typeof fetch = fetch): Client {
+  return createClient({
+    baseUrl: requireOrigin(context),
+    apiKey: requireApiKey(context),
+    userAgent: 'runyard-cli',
+    fetch: send,
+  });
 }
 
-class ApiFailure extends Failure {
-  readonly retryable: boolean;
-  constructor(message: string, retryable: boolean) {
-    super(message);
-    this.retryable = retryable;
-  }
-}
-export const isRetryable = (error: unknown): boolean => error instanceof ApiFailure && error.retryable;
+/** How long a stream may be without its service: a restart takes a few seconds. */
+const patienceMs = 60_000;
 
-export function connect(context: Context): Api {
-  const base = `${requireOrigin(context)}/api/v1`;
-  const key = requireApiKey(context);
-  async function call(method: string, path: string, body?: unknown): Promise<any> {
-    const response = await fetch(base + path, {
-      method,
-      headers: { authorization: `Bearer ${key}`, ...(body ? { 'content-type': 'application/json' } : {}) },
-      ...(body ? { body: JSON.stringify(body) } : {}),
-    });
-    const json: any = await response.json();
-    if (!response.ok)
-      throw new ApiFailure(`${json.title}: ${json.detail ?? ''} ${JSON.stringify(json.errors ?? '')}`, json.retryable);
-    return json;
-  }
-  return {
-    createRun: (request) => call('POST', '/agent/runs', request),
-    getRun: (id) => call('GET', `/agent/runs/${id}`),
-    listRuns: (query) =>
-      call(
-        'GET',
-        `/agent/runs?${new URLSearchParams(Object.entries(query).flatMap(([k, v]) => [v].flat().map((x) => [k, String(x)] as [string, string])))}`,
-      ),
-    cancelRun: (id) => call('POST', `/agent/runs/${id}/cancel`),
-    getArtifact: (id) => call('GET', `/agent/artifacts/${id}`),
-    listKeys: () => call('GET', '/keys'),
-    createKey: (request) => call('POST', '/keys', request),
-    deleteKey: (id) => call('DELETE', `/keys/${id}`),
-    async *events(id, signal) {
-      const response = await fetch(`${base}/agent/runs/${id}/events`, {
-        headers: { authorization: `Bearer ${key}` },
-        signal,
-      });
-      let buffer = '';
-      for await (const chunk of response.body as any) {
-        buffer += Buffer.from(chunk).toString('utf8');
-        let end = buffer.indexOf('\n\n');
-        while (end >= 0) {
-          const data = buffer
-            .slice(0, end)
-            .split('\n')
-            .filter((l) => l.startsWith('data: '))
-            .map((l) => l.slice(6))
-            .join('\n');
-          buffer = buffer.slice(end + 2);
-          if (data) yield LiveEvent.parse(JSON.parse(data));
-          end = buffer.indexOf('\n\n');
-        }
-      }
-    },
+/**
+ * The events of a run as they come. A lost connection is told and taken up again; one that stays lost ends it.
+ * @throws Failure where the service stays away; the reason of `signal`
+ */
+export async function* followRun(context: Context, runId: string, signal: AbortSignal): AsyncGenerator<LiveEvent> {
+  const givenUp = new AbortController();
+  let lostAt: number | undefined;
+  const onLost = (reason: string) => {
+    if (signal.aborted) return;
+    if (lostAt === undefined) context.report(`the connection to the service is lost (${reason}); trying again ...`);
+    lostAt ??= performance.now();
+    if (performance.now() - lostAt > patienceMs) {
+      const message = `the service has not answered for ${patienceMs / 1000} s. See: bin/runyard status; look at the run later: bin/runyard logs ${runId}`;
+      givenUp.abort(new Failure(message));
+    }
   };
+  const send: typeof fetch = async (input, init) => {
+    try {
+      const response = await fetch(input, init);
+      if (response.ok) lostAt = undefined;
+      else if (response.status >= 500) onLost(`it answered ${response.status}`);
+      return response;
+    } catch (error) {
+      onLost(error instanceof Error && error.cause instanceof Error ? error.cause.message : 'no answer');
+      throw error;
+    }
+  };
+  const both = AbortSignal.any([signal, givenUp.signal]);
+  for await (const { event } of connect(context, send).events(runId, { signal: both })) yield event;
+}
+
+/** A refusal in words: what is wrong with which member, and the trace id where it is the service's own fault. */
+export function describeProblem({ problem }: ApiError): string {
+  const members = (problem.errors ?? []).map(({ path, message }) => `\n  ${path}: ${message}`).join('');
+  const trace = problem.status >= 500 && problem.trace_id ? ` (trace id ${problem.trace_id})` : '';
+  const detail = problem.detail ?? problem.title;
+  const hint =
+    problem.error_code === 'authentication_required'
+      ? '\nThe key comes from RUNYARD_API_KEY, else RUNYARD_BOOTSTRAP_KEY, else the data folder.'
+      : '';
+  return `${problem.error_code}: ${detail}${members}${trace}${hint}`;
 }

@@ -1,9 +1,11 @@
 /** The runyard command: what it understands; each command is a file in commands/. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import { ApiError, ConnectionError } from '@runyard/client';
 import { KeyKind } from '@runyard/contract/keys';
 import { RunState } from '@runyard/contract/states';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { describeProblem } from './api.ts';
 import { down } from './commands/down.ts';
 import { createKey, deleteKey, listKeys } from './commands/keys.ts';
 import { run } from './commands/run.ts';
@@ -176,6 +178,12 @@ try {
   else if (error instanceof Failure) {
     process.stderr.write(`runyard: ${harmless(error.message)}\n`);
     process.exitCode = error.exitCode;
+  } else if (error instanceof ApiError) {
+    process.stderr.write(`runyard: ${harmless(describeProblem(error))}\n`);
+    process.exitCode = 1;
+  } else if (error instanceof ConnectionError) {
+    process.stderr.write(`runyard: ${harmless(error.message)}. See: bin/runyard status\n`);
+    process.exitCode = 1;
   } else {
     process.stderr.write(
       `runyard: ${harmless(error instanceof Error ? (error.stack ?? error.message) : String(error))}\n`,

@@ -25,7 +25,7 @@ export async function createKey(
   request: CreateKeyRequest,
   options: { readonly json?: true },
 ): Promise<void> {
-  const created = await connect(context).createKey(request);
+  const created = await connect(context).createKey({ body: request });
   if (options.json) {
     context.out(`${harmlessJson(created)}\n`);
     return;
@@ -36,6 +36,6 @@ export async function createKey(
 
 /** Deletes a key; it stops working at once. */
 export async function deleteKey(context: Context, uid: string): Promise<void> {
-  await connect(context).deleteKey(uid);
+  await connect(context).deleteKey({ params: { uid } });
   context.out(`${uid} is deleted\n`);
 }

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { RunAgentRequest } from '@runyard/contract/run-request';
@@ -60,11 +60,7 @@ test.each([
   ['a file that is not there', () => buildRunRequest('missing.md', {}, noInput), 'there is no file missing.md'],
   ['a path that is not there', () => buildRunRequest('prompts/missing', {}, noInput), 'there is no file'],
   ['an empty prompt', () => buildRunRequest('-', {}, () => ' \n'), 'the prompt is empty (standard input)'],
-  [
-    'a folder',
-    () => (mkdirSync(path.join(folder, 'd')), buildRunRequest(path.join(folder, 'd'), {}, noInput)),
-    'is a folder',
-  ],
+  ['a folder', () => buildRunRequest(folder, {}, noInput), 'is a folder'],
   [
     'bytes that are no text',
     () => buildRunRequest(file('b.md', new Uint8Array([0xff, 0xfe])), {}, noInput),

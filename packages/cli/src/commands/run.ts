@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
+import { ApiError, type Client } from '@runyard/client';
 import type { RunState } from '@runyard/contract/states';
-import { type Api, connect, isRetryable } from '../api.ts';
+import { connect, followRun } from '../api.ts';
 import { type Context, serviceOrigin } from '../context.ts';
 import { isSettled, untilSettled } from '../live/follow.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
@@ -19,10 +20,10 @@ export interface RunCommandOptions extends RunOptions {
 export async function run(context: Context, source: string, options: RunCommandOptions): Promise<void> {
   const request = buildRunRequest(source, options, () => readFileSync(0, 'utf8'));
   await ensureStarted(context);
-  const api = connect(context);
-  const created = await api.createRun(request);
+  const client = connect(context);
+  const created = await client.createRun({ body: request });
   if (options.detach) {
-    const item = await api.getRun(created.run_id);
+    const item = await client.getRun({ params: { runId: created.run_id } });
     context.out(options.json ? `${harmlessJson(created)}\n` : `${created.run_id}\n`);
     if (!options.json)
       context.report(`created; page ${item.session_link ?? ''}; follow: bin/runyard logs ${created.run_id} --follow`);
@@ -31,9 +32,9 @@ export async function run(context: Context, source: string, options: RunCommandO
   if (!options.json) context.out(`${context.colours.bold('run')} ${created.run_id}\n`);
   if (created.at_capacity) context.report('no worker has a free slot at the moment: the run waits for one');
   const leave = new AbortController();
-  const restore = cancelOnInterrupt(context, api, created.run_id, leave);
+  const restore = cancelOnInterrupt(context, client, created.run_id, leave);
   try {
-    const state = await watch(context, api, created.run_id, { json: options.json === true, signal: leave.signal });
+    const state = await watch(context, client, created.run_id, { json: options.json === true, signal: leave.signal });
     process.exitCode = leave.signal.aborted ? 130 : state === 'SUCCEEDED' ? 0 : 1;
   } finally {
     restore();
@@ -56,28 +57,32 @@ async function ensureStarted(context: Context): Promise<void> {
  */
 export async function watch(
   context: Context,
-  api: Api,
+  client: Client,
   runId: string,
   options: { readonly json: boolean; readonly signal: AbortSignal },
 ): Promise<RunState> {
   const view = createLiveView(context.colours);
-  for await (const event of untilSettled(api.events(runId, options.signal))) {
-    context.out(options.json ? `${harmlessJson(event)}\n` : view.render(event));
+  try {
+    for await (const event of untilSettled(followRun(context, runId, options.signal))) {
+      context.out(options.json ? `${harmlessJson(event)}\n` : view.render(event));
+    }
+  } catch (error) {
+    if (!options.signal.aborted) throw error;
   }
-  const item = await api.getRun(runId);
+  const item = await client.getRun({ params: { runId } });
   if (options.json) context.out(`${harmlessJson({ type: 'run', run: item })}\n`);
   else if (isSettled(item.state))
-    context.out(renderSummary(item, await withDownloads(api, item.artifacts ?? []), context.colours));
+    context.out(renderSummary(item, await withDownloads(client, item.artifacts ?? []), context.colours));
   return item.state;
 }
 
 /** Adds to each file-like artifact the address of its bytes. One that is gone by now stays without. */
-async function withDownloads(api: Api, items: readonly SummaryArtifact['item'][]): Promise<SummaryArtifact[]> {
+async function withDownloads(client: Client, items: readonly SummaryArtifact['item'][]): Promise<SummaryArtifact[]> {
   return await Promise.all(
     items.map(async (item): Promise<SummaryArtifact> => {
       if (item.artifact_type !== 'FILE' && item.artifact_type !== 'SCREENSHOT') return { item };
       try {
-        const read = await api.getArtifact(item.data.artifact_uid);
+        const read = await client.getArtifact({ params: { artifactUid: item.data.artifact_uid } });
         return read.artifact_type === 'PLAN' ? { item } : { item, downloadUrl: read.data.download_url };
       } catch {
         return { item };
@@ -89,31 +94,31 @@ async function withDownloads(api: Api, items: readonly SummaryArtifact['item'][]
 const cancelPatienceMs = 35_000;
 
 /** Cancels a run. A run that is being handed to a worker (PENDING, 30 s at most) can be cancelled a moment later. */
-export async function cancelWithPatience(api: Api, runId: string): Promise<void> {
+export async function cancelWithPatience(client: Client, runId: string): Promise<void> {
   const deadline = performance.now() + cancelPatienceMs;
   for (;;) {
     try {
-      await api.cancelRun(runId);
+      await client.cancelRun({ params: { runId } });
       return;
     } catch (error) {
-      if (!isRetryable(error) || performance.now() > deadline) throw error;
+      if (!(error instanceof ApiError && error.retryable) || performance.now() > deadline) throw error;
       await new Promise((resolve) => setTimeout(resolve, 200));
     }
   }
 }
 
 /** First Ctrl-C cancels the run, the second leaves it. Returns what puts things back. */
-function cancelOnInterrupt(context: Context, api: Api, runId: string, leave: AbortController): () => void {
+function cancelOnInterrupt(context: Context, client: Client, runId: string, leave: AbortController): () => void {
   let asked = false;
   const onInterrupt = () => {
     if (asked) {
-      context.report('left; look at the run with: bin/runyard logs ' + runId);
+      context.report(`left; look at the run with: bin/runyard logs ${runId}`);
       leave.abort();
       return;
     }
     asked = true;
     context.report('cancelling the run ... (Ctrl-C again: leave without waiting)');
-    cancelWithPatience(api, runId).catch((error: unknown) => {
+    cancelWithPatience(client, runId).catch((error: unknown) => {
       context.report(`could not cancel: ${harmlessLine(error instanceof Error ? error.message : String(error))}`);
     });
   };

@@ -1,8 +1,7 @@
 import type { RunItem } from '@runyard/contract/runs';
 import type { RunState } from '@runyard/contract/states';
-import { connect } from '../api.ts';
+import { connect, followRun } from '../api.ts';
 import type { Context } from '../context.ts';
-import { Failure } from '../failure.ts';
 import { formatDuration, parseIsoDuration } from '../live/amounts.ts';
 import type { Colours } from '../live/colours.ts';
 import { isSettled } from '../live/follow.ts';
@@ -21,10 +20,12 @@ export async function listRuns(
   },
 ): Promise<void> {
   const page = await connect(context).listRuns({
-    limit: options.limit,
-    sort_by: 'created_at',
-    ...(options.state ? { state: [...options.state] } : {}),
-    ...(options.name ? { name: options.name } : {}),
+    query: {
+      limit: options.limit,
+      sort_by: 'created_at',
+      ...(options.state ? { state: [...options.state] } : {}),
+      ...(options.name ? { name: options.name } : {}),
+    },
   });
   if (options.json) {
     context.out(`${harmlessJson(page)}\n`);
@@ -49,7 +50,7 @@ function runLine(item: RunItem, colours: Colours): string {
 
 /** Shows one run as JSON. */
 export async function getRun(context: Context, runId: string): Promise<void> {
-  const item = await connect(context).getRun(runId);
+  const item = await connect(context).getRun({ params: { runId } });
   context.out(`${harmlessJson(item, 2)}\n`);
 }
 
@@ -61,13 +62,13 @@ export async function logs(
   runId: string,
   options: { readonly follow?: true; readonly json?: true },
 ): Promise<void> {
-  const api = connect(context);
-  const item = await api.getRun(runId);
+  const client = connect(context);
+  const item = await client.getRun({ params: { runId } });
   if (options.follow && !isSettled(item.state)) {
     const stop = new AbortController();
     const onInterrupt = () => stop.abort();
     process.once('SIGINT', onInterrupt);
-    await watch(context, api, runId, { json: options.json === true, signal: stop.signal });
+    await watch(context, client, runId, { json: options.json === true, signal: stop.signal });
     process.off('SIGINT', onInterrupt);
     return;
   }
@@ -76,12 +77,16 @@ export async function logs(
   const arm = () => setTimeout(() => quiet.abort(), quietMs);
   let timer = isSettled(item.state) ? undefined : arm();
   const view = createLiveView(context.colours);
-  for await (const event of api.events(runId, quiet.signal)) {
-    if (timer) {
-      clearTimeout(timer);
-      timer = arm();
+  try {
+    for await (const event of followRun(context, runId, quiet.signal)) {
+      if (timer) {
+        clearTimeout(timer);
+        timer = arm();
+      }
+      context.out(options.json ? `${harmlessJson(event)}\n` : view.render(event));
     }
-    context.out(options.json ? `${harmlessJson(event)}\n` : view.render(event));
+  } catch (error) {
+    if (!quiet.signal.aborted) throw error;
   }
   clearTimeout(timer);
 }
@@ -90,12 +95,4 @@ export async function logs(
 export async function cancel(context: Context, runId: string): Promise<void> {
   await cancelWithPatience(connect(context), runId);
   context.out(`${runId} is cancelled\n`);
-}
-
-/** @throws Failure for a word that is no state */
-export function parseLimit(text: string): number {
-  const limit = Number(text);
-  if (!Number.isInteger(limit) || limit < 1 || limit > 500)
-    throw new Failure('--limit takes a whole number from 1 to 500', 2);
-  return limit;
 }

@@ -20,7 +20,7 @@ export async function up(context: Context): Promise<void> {
     });
   } catch (error) {
     if (error instanceof AlreadyRunning && error.holder.origin && apiKey(context)) {
-      context.out(welcome(context, context.settings.RUNYARD_BASE_URL ?? error.holder.origin));
+      context.out(welcome(context, context.settings.RUNYARD_BASE_URL ?? error.holder.origin, ''));
     }
     throw error;
   }
@@ -42,7 +42,7 @@ export async function serviceOnly(context: Context): Promise<void> {
   context.report('stopped');
 }
 
-function welcome(context: Context, origin: string): string {
+function welcome(context: Context, origin: string, ending = 'Ctrl-C stops everything.\n'): string {
   const { bold, dim, cyan } = context.colours;
   const key = requireApiKey(context);
   return `
@@ -60,6 +60,5 @@ Start a run (paste this into another terminal):
 ${curlExample(origin, key)}
 
 Then look at its session_link, or: bin/runyard logs RUN_ID --follow
-Ctrl-C stops everything.
-`;
+${ending}`;
 }

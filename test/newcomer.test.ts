@@ -1,0 +1,132 @@
+/** What the README promises, done as it says, on a fresh clone with dependencies that `npm ci` installs from npm's cache. */
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import net from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { runCommand, startCommand } from './support/command-line.ts';
+import { processesOf } from './support/processes-of.ts';
+
+const repository = path.resolve(import.meta.dirname, '..');
+let folder: string;
+let clone: string;
+let port: number;
+/** The README says 4180, which someone may be using here. Everything else is its own text. */
+let env: Record<string, string>;
+
+beforeAll(async () => {
+  folder = mkdtempSync(path.join(tmpdir(), 'runyard-newcomer-'));
+  clone = path.join(folder, 'runyard');
+  execFileSync('git', ['clone', '-q', '--no-hardlinks', repository, clone]);
+  port = await freePort();
+  env = { RUNYARD_PORT: String(port), npm_config_prefer_offline: 'true' };
+}, 60_000);
+
+afterAll(async () => {
+  if (existsSync(path.join(clone, 'node_modules'))) await runCommand(['bin/runyard', 'down'], { cwd: clone, env });
+  rmSync(folder, { recursive: true, force: true });
+}, 60_000);
+
+/** The commands of the README, in order. */
+function commands(): string[] {
+  const text = readFileSync(path.join(clone, 'README.md'), 'utf8').replaceAll(':4180', `:${port}`);
+  return [...text.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, body]) => (body ?? '').trim());
+}
+
+test('the first command installs, starts everything, shows the run and succeeds', { timeout: 300_000 }, async () => {
+  const [first] = commands();
+  expect(first).toBe('bin/runyard run examples/hello.md');
+  const { code, output } = await runCommand(['sh', '-c', first ?? ''], { cwd: clone, env });
+  expect(output).toContain('installing dependencies');
+  expect(output).toContain('it stays; stop it with: bin/runyard down');
+  expect(output).toMatch(/^ {2}│ step 3 of 3$/m);
+  expect(output).toContain('SUCCEEDED');
+  expect(output).toContain('hello.txt');
+  expect(code).toBe(0);
+  const link = /^ +(http:\S+\/blobs\/\S+)$/m.exec(output)?.[1] ?? '';
+  expect(await (await fetch(link)).text()).toMatch(/^Hello from run /);
+});
+
+test('the curl example works as pasted, and its run succeeds', { timeout: 60_000 }, async () => {
+  const curl = commands().find((command) => command.startsWith('curl'));
+  const { output } = await runCommand(['sh', '-c', curl ?? 'false'], { cwd: clone, env });
+  const { run_id: runId, state } = JSON.parse(output);
+  expect(state).toBe('QUEUED');
+  const logs = await runCommand(['bin/runyard', 'logs', runId, '--follow'], { cwd: clone, env });
+  expect(logs.output).toContain('hello from the sandbox');
+  await vi.waitFor(async () => {
+    const { output: item } = await runCommand(['bin/runyard', 'runs', 'get', runId], { cwd: clone, env });
+    expect(JSON.parse(item).state).toBe('SUCCEEDED');
+  });
+});
+
+test('the command works from another folder and through a symbolic link', { timeout: 60_000 }, async () => {
+  const link = path.join(folder, 'yard');
+  symlinkSync(path.join(clone, 'bin/runyard'), link);
+  const { code, output } = await runCommand([link, 'run', '-'], {
+    cwd: folder,
+    env,
+    input: '```sh\necho from afar\n```\n',
+  });
+  expect(output).toContain('│ from afar');
+  expect(code).toBe(0);
+});
+
+test('a run that fails gives exit code 1', { timeout: 60_000 }, async () => {
+  const { code, output } = await runCommand(['bin/runyard', 'run', '-'], {
+    cwd: clone,
+    env,
+    input: '```sh\nexit 7\n```\n',
+  });
+  expect(output).toContain('✗ exit 7');
+  expect(output).toContain('FAILED');
+  expect(code).toBe(1);
+});
+
+test('the second command runs the checks of the clone', { timeout: 120_000 }, async () => {
+  expect(commands()).toContain('bin/test');
+  // All of them would run this test again, and so on.
+  const { code, output } = await runCommand(['bin/test', '--filter', 'live/amounts'], { cwd: clone, env });
+  expect(output.trimEnd().split('\n').at(-1)).toMatch(/^\d+ passed, 0 failed, 0 skipped$/);
+  expect(code).toBe(0);
+});
+
+test('down stops all of it: no process is left', { timeout: 60_000 }, async () => {
+  expect(processesOf(clone).length).toBeGreaterThan(0);
+  const { code, output } = await runCommand(['bin/runyard', 'down'], { cwd: clone, env });
+  expect(output).toBe('stopped\n');
+  expect(code).toBe(0);
+  expect(processesOf(clone)).toEqual([]);
+  expect((await runCommand(['bin/runyard', 'status'], { cwd: clone, env })).code).toBe(1);
+});
+
+test('up shows a curl example that works as pasted, and Ctrl-C leaves nothing behind', {
+  timeout: 90_000,
+}, async () => {
+  const up = startCommand(['bin/runyard', 'up'], { cwd: clone, env });
+  try {
+    await up.sees('Ctrl-C stops everything.');
+    const curl =
+      up
+        .output()
+        .split('\n\n')
+        .find((part) => part.startsWith('curl')) ?? 'false';
+    const { output } = await runCommand(['sh', '-c', curl], { cwd: folder, env: {} });
+    expect(JSON.parse(output).state).toBe('QUEUED');
+  } finally {
+    up.child.kill('SIGINT');
+  }
+  expect(await up.exited).toBe(0);
+  expect(processesOf(clone)).toEqual([]);
+});
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = net.createServer();
+    server.listen(0, '127.0.0.1', () => {
+      const { port: found } = server.address() as net.AddressInfo;
+      server.close(() => resolve(found));
+    });
+  });
+}

@@ -1,0 +1,61 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { vi } from 'vitest';
+
+export interface RunningCommand {
+  readonly child: ChildProcess;
+  /** Everything that it has written so far. */
+  output(): string;
+  /** Resolves when its output holds the text; fails with the output otherwise. */
+  sees(text: string | RegExp, timeoutMs?: number): Promise<void>;
+  readonly exited: Promise<number>;
+}
+
+/** Starts a command with an environment of its own: nothing of ours but where programs and npm's own files are. */
+export function startCommand(
+  command: readonly [string, ...string[]],
+  options: { readonly cwd: string; readonly env?: Readonly<Record<string, string>>; readonly input?: string },
+): RunningCommand {
+  const [program, ...args] = command;
+  const kept = ['PATH', 'HOME', 'USER', 'TMPDIR', 'LANG'].map((name) => [name, process.env[name]]);
+  // The settings of npm (which registry, which cache) are the machine's, not the repository's.
+  const npm = Object.entries(process.env).filter(([name]) => /^npm_config_/i.test(name));
+  const env = Object.fromEntries([...kept, ...npm].filter(([, value]) => value !== undefined));
+  const child = spawn(program, args, {
+    cwd: options.cwd,
+    env: { ...env, ...options.env },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  child.stdin.end(options.input ?? '');
+  let text = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (piece: string) => {
+      text += piece;
+    });
+  }
+  const exited = new Promise<number>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code) => resolve(code ?? -1));
+  });
+  return {
+    child,
+    output: () => text,
+    exited,
+    sees: (wanted, timeoutMs = 60_000) =>
+      vi.waitFor(
+        () => {
+          const found = typeof wanted === 'string' ? text.includes(wanted) : wanted.test(text);
+          if (!found) throw new Error(`${wanted} is not in the output:\n${text}`);
+        },
+        { timeout: timeoutMs, interval: 25 },
+      ),
+  };
+}
+
+/** Runs a command to its end. */
+export async function runCommand(
+  ...args: Parameters<typeof startCommand>
+): Promise<{ readonly code: number; readonly output: string }> {
+  const running = startCommand(...args);
+  const code = await running.exited;
+  return { code, output: running.output() };
+}

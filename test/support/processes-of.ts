@@ -1,0 +1,36 @@
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+
+export interface FoundProcess {
+  readonly pid: number;
+  readonly command: string;
+}
+
+/** Processes that belong to a data folder: it is in their environment or arguments, or they work in it. Zombies do not count. */
+export function processesOf(folder: string): FoundProcess[] {
+  const found: FoundProcess[] = [];
+  for (const name of readdirSync('/proc')) {
+    if (!/^\d+$/.test(name) || Number(name) === process.pid) continue;
+    const command = read(`/proc/${name}/cmdline`).replaceAll('\0', ' ').trim();
+    if (command === '') continue;
+    const traces = [command, read(`/proc/${name}/environ`), link(`/proc/${name}/cwd`)];
+    if (traces.some((trace) => trace.includes(folder)))
+      found.push({ pid: Number(name), command: command.slice(0, 200) });
+  }
+  return found;
+}
+
+function read(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+function link(file: string): string {
+  try {
+    return readlinkSync(file);
+  } catch {
+    return '';
+  }
+}

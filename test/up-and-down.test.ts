@@ -1,0 +1,200 @@
+/** Service, database and worker as `bin/runyard` starts and ends them: real processes, nothing left behind. */
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import net from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { type RunningCommand, runCommand, startCommand } from './support/command-line.ts';
+import { processesOf } from './support/processes-of.ts';
+
+const repository = path.resolve(import.meta.dirname, '..');
+const runyard = path.join(repository, 'bin/runyard');
+let folder: string;
+let env: Record<string, string>;
+const started: RunningCommand[] = [];
+
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'runyard-up-'));
+  env = { RUNYARD_DATA_DIR: path.join(folder, 'data'), RUNYARD_PORT: '0' };
+});
+
+afterEach(async () => {
+  await runCommand([runyard, 'down'], { cwd: folder, env });
+  for (const { child, exited } of started.splice(0)) {
+    child.kill('SIGKILL');
+    await exited;
+  }
+  await noProcessLeft();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function start(command: string, more: Record<string, string> = {}): RunningCommand {
+  const running = startCommand([runyard, command], { cwd: folder, env: { ...env, ...more } });
+  started.push(running);
+  return running;
+}
+
+const noProcessLeft = () =>
+  vi.waitFor(() => expect(processesOf(folder)).toEqual([]), { timeout: 15_000, interval: 50 });
+const programs = (name: 'service' | 'worker') =>
+  processesOf(folder).filter(({ command }) => command.includes(`packages/${name}/src/main.ts`));
+const origin = () => JSON.parse(readFileSync(path.join(folder, 'data/supervisor.json'), 'utf8')).origin as string;
+
+test('SIGTERM stops everything within a few seconds', { timeout: 60_000 }, async () => {
+  const up = start('up');
+  await up.sees('Ctrl-C stops everything.');
+  expect(programs('service')).toHaveLength(1);
+  expect(programs('worker')).toHaveLength(1);
+  const askedAt = performance.now();
+  up.child.kill('SIGTERM');
+  expect(await up.exited).toBe(0);
+  expect(performance.now() - askedAt).toBeLessThan(5000);
+  expect(processesOf(folder)).toEqual([]);
+});
+
+test('kill -9 of the supervisor leaves no process behind', { timeout: 60_000 }, async () => {
+  const up = start('up');
+  await up.sees('Ctrl-C stops everything.');
+  up.child.kill('SIGKILL');
+  await up.exited;
+  await noProcessLeft();
+  const again = start('up');
+  await again.sees('Ctrl-C stops everything.');
+});
+
+test('a service and a worker that die are started again where they were, and it is said', {
+  timeout: 90_000,
+}, async () => {
+  const up = start('up');
+  await up.sees('Ctrl-C stops everything.');
+  const before = origin();
+  for (const name of ['service', 'worker'] as const) {
+    const [first] = programs(name);
+    process.kill(first?.pid ?? 0, 'SIGKILL');
+    await up.sees(`the ${name} ended by signal SIGKILL; starting it again in`);
+    await up.sees(`the ${name} runs again`);
+    expect(programs(name)).toHaveLength(1);
+    expect(programs(name)[0]?.pid).not.toBe(first?.pid);
+  }
+  expect((await fetch(`${before}/readyz`)).status).toBe(200);
+  const { output, code } = await runCommand([runyard, 'run', '-'], {
+    cwd: folder,
+    env,
+    input: '```sh\necho still here\n```',
+  });
+  expect(output).toContain('│ still here');
+  expect(code).toBe(0);
+});
+
+test('a second up says that one is running, and where; a second run uses it', { timeout: 60_000 }, async () => {
+  const up = start('up');
+  await up.sees('Ctrl-C stops everything.');
+  const second = await runCommand([runyard, 'up'], { cwd: folder, env });
+  expect(second.code).toBe(1);
+  expect(second.output).toContain(`runyard is running already (process ${up.child.pid}, ${origin()})`);
+  const run = await runCommand([runyard, 'run', '--json', '-'], { cwd: folder, env, input: '```sh\ntrue\n```' });
+  expect(run.output).not.toContain('starting');
+  const last = JSON.parse(run.output.trimEnd().split('\n').at(-1) ?? '');
+  expect(last).toMatchObject({ type: 'run', run: { state: 'SUCCEEDED' } });
+});
+
+test('a port in use is refused by its number, and nothing is left', { timeout: 60_000 }, async () => {
+  const server = net.createServer();
+  const port = await new Promise<number>((resolve) => {
+    server.listen(0, '127.0.0.1', () => resolve((server.address() as net.AddressInfo).port));
+  });
+  try {
+    for (const command of ['up', 'run'] as const) {
+      const refused = await runCommand([runyard, command, ...(command === 'run' ? ['hi there'] : [])], {
+        cwd: folder,
+        env: { ...env, RUNYARD_PORT: String(port) },
+      });
+      expect(refused.output).toContain(`port ${port} on 127.0.0.1 is in use`);
+      expect(refused.code).toBe(1);
+    }
+    expect(processesOf(folder)).toEqual([]);
+  } finally {
+    server.close();
+  }
+});
+
+test('wrong settings are refused before anything starts, secrets not shown', { timeout: 60_000 }, async () => {
+  const refused = await runCommand([runyard, 'up'], {
+    cwd: folder,
+    env: { ...env, RUNYARD_LOG: 'loud', RUNYARD_DATABASE_URL: 'mysql://u:hunter2@h/d' },
+  });
+  expect(refused.code).toBe(2);
+  expect(refused.output).toContain('RUNYARD_LOG: ');
+  expect(refused.output).toContain('RUNYARD_DATABASE_URL: must be a postgres:// URL');
+  expect(refused.output).not.toContain('hunter2');
+  expect(processesOf(folder)).toEqual([]);
+});
+
+test('a database server that cannot be reached is told with the last words of the service', {
+  timeout: 60_000,
+}, async () => {
+  const refused = await runCommand([runyard, 'up'], {
+    cwd: folder,
+    env: { ...env, RUNYARD_DATABASE_URL: 'postgres://u:hunter2@127.0.0.1:1/d' },
+  });
+  expect(refused.code).toBe(1);
+  expect(refused.output).toContain('the service did not start');
+  expect(refused.output).toContain('ECONNREFUSED');
+  expect(refused.output).not.toContain('hunter2');
+  expect(processesOf(folder)).toEqual([]);
+});
+
+test('run in a pipeline ends with the run, although what it started stays', { timeout: 60_000 }, async () => {
+  writeFileSync(path.join(folder, 'p.md'), '```sh\necho piped\n```\n');
+  // `cat` and the lock on descriptor 9 would wait for ever if the background processes had inherited them.
+  const script = `exec 9>lock; ${runyard} run p.md 2>&1 | cat`;
+  const { output } = await runCommand(['sh', '-c', script], { cwd: folder, env });
+  expect(output).toContain('│ piped');
+  expect(programs('service')).toHaveLength(1);
+  for (const { pid } of processesOf(folder)) {
+    const open = await runCommand(['sh', '-c', `ls -l /proc/${pid}/fd`], { cwd: folder });
+    expect(open.output).not.toContain(path.join(folder, 'lock'));
+  }
+});
+
+test('two first runs at once share what one of them starts', { timeout: 90_000 }, async () => {
+  const runs = ['one', 'two'].map((word) =>
+    runCommand([runyard, 'run', '-'], { cwd: folder, env, input: `\`\`\`sh\necho ${word}\n\`\`\`` }),
+  );
+  for (const { code, output } of await Promise.all(runs)) {
+    expect(output).toContain('SUCCEEDED');
+    expect(code).toBe(0);
+  }
+  expect(programs('service')).toHaveLength(1);
+  expect(programs('worker')).toHaveLength(1);
+});
+
+test('a first Ctrl-C cancels the run, which ends as CANCELLED with exit code 1', { timeout: 60_000 }, async () => {
+  writeFileSync(path.join(folder, 'sleep.md'), '```sh\necho begun\nsleep 300\n```\n');
+  const running = startCommand([runyard, 'run', 'sleep.md'], { cwd: folder, env });
+  started.push(running);
+  await running.sees('│ begun');
+  running.child.kill('SIGINT');
+  expect(await running.exited).toBe(1);
+  expect(running.output()).toContain('cancelling the run');
+  expect(running.output()).toContain('CANCELLED');
+});
+
+test('the worker has no database address, no provider key and nothing of the shell; folders are for their owner only', {
+  timeout: 60_000,
+}, async () => {
+  const up = start('up', { RUNYARD_ANTHROPIC_API_KEY: 'sk-canary-anthropic', AWS_SECRET_ACCESS_KEY: 'canary-shell' });
+  await up.sees('Ctrl-C stops everything.');
+  const environment = (name: 'service' | 'worker') => readFileSync(`/proc/${programs(name)[0]?.pid}/environ`, 'utf8');
+  expect(environment('service')).toContain('sk-canary-anthropic');
+  expect(environment('service')).not.toContain('canary-shell');
+  expect(environment('worker')).not.toContain('canary');
+  expect(
+    processesOf(folder)
+      .map(({ command }) => command)
+      .join('\n'),
+  ).not.toContain('canary');
+  expect(statSync(path.join(folder, 'data')).mode & 0o777).toBe(0o700);
+  expect(statSync(path.join(folder, 'data/bootstrap-key')).mode & 0o777).toBe(0o600);
+  expect(up.output()).not.toContain('canary');
+});
