@@ -34,6 +34,7 @@ function readModule(module: TestModule): VitestReport {
   return { passed, skipped, failures };
 }
 
+/** @public vitest loads it by its path. */
 // biome-ignore lint/style/noDefaultExport: vitest loads a reporter by its default export
 export default class ChecksReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandled: readonly SerializedError[]): void {

@@ -49,9 +49,12 @@ export async function* followRun(context: Context, runId: string, signal: AbortS
 
 /** A refusal in words: what is wrong with which member, and the trace id where it is the service's own fault. */
 export function describeProblem({ problem }: ApiError): string {
-  const members = (problem.errors ?? []).map(({ path, message }) => `\n  ${path}: ${message}`).join('');
   const trace = problem.status >= 500 && problem.trace_id ? ` (trace id ${problem.trace_id})` : '';
   const detail = problem.detail ?? problem.title;
+  const members = (problem.errors ?? [])
+    .filter(({ message }) => !detail.includes(message))
+    .map(({ path, message }) => `\n  ${path}: ${message}`)
+    .join('');
   const hint =
     problem.error_code === 'authentication_required'
       ? '\nThe key comes from RUNYARD_API_KEY, else RUNYARD_BOOTSTRAP_KEY, else the data folder.'

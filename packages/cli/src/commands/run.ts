@@ -19,7 +19,7 @@ export interface RunCommandOptions extends RunOptions {
 /** Creates a run, starting Runyard first where none runs, and shows what the agent does until the run ends. Sets the exit code. */
 export async function run(context: Context, source: string, options: RunCommandOptions): Promise<void> {
   const request = buildRunRequest(source, options, () => readFileSync(0, 'utf8'));
-  await ensureStarted(context);
+  const isFresh = await ensureStarted(context);
   const client = connect(context);
   const created = await client.createRun({ body: request });
   if (options.detach) {
@@ -30,7 +30,8 @@ export async function run(context: Context, source: string, options: RunCommandO
     return;
   }
   if (!options.json) context.out(`${context.colours.bold('run')} ${created.run_id}\n`);
-  if (created.at_capacity) context.report('no worker has a free slot at the moment: the run waits for one');
+  // Of a worker that is just connecting, this says nothing.
+  if (created.at_capacity && !isFresh) context.report('no worker has a free slot at the moment: the run waits for one');
   const leave = new AbortController();
   const restore = cancelOnInterrupt(context, client, created.run_id, leave);
   try {
@@ -41,14 +42,18 @@ export async function run(context: Context, source: string, options: RunCommandO
   }
 }
 
-/** Starts service, database and worker in the background unless a service is there or one elsewhere is named. */
-async function ensureStarted(context: Context): Promise<void> {
+/**
+ * Starts service, database and worker in the background unless a service is there or one elsewhere is named.
+ * @returns true where it started them
+ */
+async function ensureStarted(context: Context): Promise<boolean> {
   const origin = serviceOrigin(context);
-  if (origin !== null) return;
+  if (origin !== null) return false;
   await ensureSandboxTool(context.settings, context.env, context.report);
   context.report('starting service, database and worker in the background ...');
   const claim = await startInBackground(context.folder, context.env);
   context.report(`running at ${claim.origin} (process ${claim.pid}); it stays; stop it with: bin/runyard down`);
+  return true;
 }
 
 /**
