@@ -4,7 +4,13 @@
  */
 
 import { EventEmitter, once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  request as httpRequest,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { AgentEvent, type AgentTask, FinishTask } from '@runyard/contract/agent-protocol';
 
@@ -38,6 +44,8 @@ export interface FakeHarnessSupport {
   readonly requests: readonly { method: string; path: string; bytes: number; authorization: string | undefined }[];
   /** Files by the path they are served under. */
   readonly files: Map<string, Buffer>;
+  /** Requests whose path begins with the key are passed on to the URL, as the gateway does it. */
+  readonly forwards: Map<string, string>;
   /** The cancel goes out over the inbox. */
   cancel(): void;
   /** From now on every request gets 401. */
@@ -71,6 +79,16 @@ export function fakeTask(task: Partial<AgentTask> = {}): AgentTask {
   };
 }
 
+function passOn(incoming: IncomingMessage, body: Buffer, target: string, response: ServerResponse): void {
+  const { authorization: _, host: __, ...headers } = incoming.headers;
+  const outgoing = httpRequest(target, { method: incoming.method ?? 'GET', headers }, (answer) => {
+    response.writeHead(answer.statusCode ?? 502, answer.headers);
+    answer.pipe(response);
+  });
+  outgoing.on('error', () => response.destroy());
+  outgoing.end(body);
+}
+
 export async function startFakeHarnessSupport(
   options: { task?: Partial<AgentTask>; socketPath?: string } = {},
 ): Promise<FakeHarnessSupport> {
@@ -99,6 +117,10 @@ export async function startFakeHarnessSupport(
     };
     if (superseded || authorization !== `Bearer ${token}`)
       return answer(401, { title: 'Authentication required', status: 401 });
+    for (const [start, target] of fake.forwards) {
+      if (path.startsWith(start))
+        return passOn(request, body, target + (request.url ?? '').slice(start.length), response);
+    }
     const fault = fake.fault({ method, path, body: method === 'PUT' ? '' : body.toString() });
     if (fault !== undefined && fault.status !== 'cut')
       return answer(fault.status, fault.body ?? { title: 'Fault', status: fault.status }, fault.headers);
@@ -196,6 +218,7 @@ export async function startFakeHarnessSupport(
     artifacts,
     requests,
     files: new Map(),
+    forwards: new Map(),
     cancel: () => {
       cancelled = true;
       changed.emit('change');

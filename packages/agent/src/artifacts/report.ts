@@ -1,6 +1,7 @@
 import { constants, type FileHandle, open } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
-import { type ServiceClient, ServiceRefusal } from '../service/client.ts';
+import { Readable } from 'node:stream';
+import { type ServiceClient, ServiceRefusal, UnreadableBody } from '../service/client.ts';
 import { mimeTypeOf } from './mime-types.ts';
 
 /** What a command or the model asks to have kept. */
@@ -50,7 +51,8 @@ export async function reportArtifact(request: ArtifactRequest, options: Artifact
         );
     }
   } catch (error) {
-    if (error instanceof BadArtifact || error instanceof ServiceRefusal) return refused(error.message);
+    if (error instanceof BadArtifact || error instanceof ServiceRefusal || error instanceof UnreadableBody)
+      return refused(error.message);
     throw error;
   }
 }
@@ -79,11 +81,30 @@ async function reportFile(request: ArtifactRequest, options: ArtifactOptions): P
       { signal: options.signal },
     );
     if (answer.upload_url !== undefined) {
-      await options.client.upload(pathOf(answer.upload_url), file.fd, size, mimeType, { signal: options.signal });
+      await options.client.upload(
+        pathOf(answer.upload_url),
+        () => Readable.from(chunksOf(file, size)),
+        size,
+        mimeType,
+        { signal: options.signal },
+      );
     }
     return { ok: true, artifact_uid: answer.artifact_uid };
   } finally {
     await file.close();
+  }
+}
+
+/** The first `size` bytes of an open file, by position: each try reads from the start, and the file stays open. */
+async function* chunksOf(file: FileHandle, size: number): AsyncGenerator<Buffer> {
+  for (let position = 0; position < size; ) {
+    const length = Math.min(64 * 1024, size - position);
+    const read = await file.read(Buffer.alloc(length), 0, length, position).catch((error: Error) => {
+      throw new UnreadableBody(`the file cannot be read: ${error.message}`);
+    });
+    if (read.bytesRead === 0) throw new UnreadableBody('the file became shorter while it was uploaded');
+    position += read.bytesRead;
+    yield read.buffer.subarray(0, read.bytesRead);
   }
 }
 

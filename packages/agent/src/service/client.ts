@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import type {
   AgentEventAck,
   AgentInbox,
@@ -7,7 +8,6 @@ import type {
   ReportArtifactResponse,
 } from '@runyard/contract/agent-protocol';
 import type { z } from 'zod';
-import { fs } from '../builtin-modules.ts';
 import { backoffDelay, retryAfterMs, wait } from './backoff.ts';
 import { AnswerTooLarge, readBody, type ServiceConnection, type ServiceRequest } from './connection.ts';
 
@@ -28,6 +28,11 @@ export class ServiceRefusal extends Error {
     this.status = status;
     this.errorCode = problem?.error_code;
   }
+}
+
+/** What was to be sent cannot be read: sending it again would not help. */
+export class UnreadableBody extends Error {
+  override name = 'UnreadableBody';
 }
 
 export interface ServiceClientOptions {
@@ -53,12 +58,15 @@ export interface ServiceClient {
     body: z.infer<typeof ReportArtifact>,
     options?: CallOptions,
   ): Promise<z.infer<typeof ReportArtifactResponse>>;
-  /** PUTs `size` bytes of the open file `fd` from its start. */
-  upload(path: string, fd: number, size: number, contentType: string, options?: CallOptions): Promise<void>;
+  /** PUTs `size` bytes; `open` gives a fresh stream of them for each try. */
+  upload(path: string, open: () => Readable, size: number, contentType: string, options?: CallOptions): Promise<void>;
   download(path: string, maxBytes: number, options?: CallOptions): Promise<Buffer>;
   finishTask(body: FinishTask, options?: CallOptions): Promise<void>;
   reportShutdown(reason: string, options?: CallOptions): Promise<void>;
 }
+
+/** What another try would not mend. */
+const finalErrors = [Superseded, ServiceRefusal, AnswerTooLarge, UnreadableBody] as const;
 
 const harnessSupport = '/api/v1/harness-support';
 const maxAnswerBytes = 64 * 1024 * 1024;
@@ -87,8 +95,7 @@ export function serviceClient(options: ServiceClientOptions): ServiceClient {
           throw new ServiceRefusal(status, request.path, body.toString());
         delay = Math.max(delay, Math.min(retryAfterMs(answer.headers['retry-after']) ?? 0, 60_000));
       } catch (error) {
-        if (error instanceof Superseded || error instanceof ServiceRefusal || error instanceof AnswerTooLarge)
-          throw error;
+        if (finalErrors.some((kind) => error instanceof kind)) throw error;
         signal?.throwIfAborted();
       }
       await wait(delay, signal);
@@ -127,13 +134,13 @@ export function serviceClient(options: ServiceClientOptions): ServiceClient {
       return JSON.parse((await get(path, maxAnswerBytes, { idleTimeoutMs: waitMs + 15_000, ...call_ })).toString());
     },
     reportArtifact: (body, call_) => post('report-artifact', JSON.stringify(body), call_),
-    upload: async (path, fd, size, contentType, call_ = {}) => {
+    upload: async (path, open, size, contentType, call_ = {}) => {
       await call(
         () => ({
           method: 'PUT',
           path,
           headers: { 'content-type': contentType, 'content-length': String(size) },
-          body: size === 0 ? '' : fs.createReadStream('', { fd, autoClose: false, start: 0, end: size - 1 }),
+          body: size === 0 ? '' : open(),
           signal: call_.signal,
           idleTimeoutMs: call_.idleTimeoutMs ?? 60_000,
         }),

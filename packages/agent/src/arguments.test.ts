@@ -1,0 +1,38 @@
+import { describe, expect, test } from 'vitest';
+import { parseRunArguments } from './arguments.ts';
+
+const parse = (line: string, env: Record<string, string> = {}) => parseRunArguments(line.split(' '), env);
+
+describe('parseRunArguments', () => {
+  test('reads the line of the worker protocol', () => {
+    const line =
+      '--share team:edit --task-id T --sandboxed --server-root-url https://x.test/ --model M --skill S --mcp {} --no-computer-use --harness oz --environment E --idle-on-complete 10m';
+    expect(parse(line)).toEqual({ ok: true, arguments: { taskId: 'T', serverRoot: 'https://x.test', unknown: [] } });
+  });
+
+  test('bears --idle-on-complete without a time', () => {
+    expect(parse('--task-id T --idle-on-complete --server-root-url http://x')).toMatchObject({
+      ok: true,
+      arguments: { taskId: 'T' },
+    });
+  });
+
+  test('skips what it does not know, with its value', () => {
+    expect(parse('--new-thing 7 --task-id=T --other=1 --server-root-url http://x --flag')).toEqual({
+      ok: true,
+      arguments: { taskId: 'T', serverRoot: 'http://x', unknown: ['--new-thing', '--other', '--flag'] },
+    });
+  });
+
+  test('takes what is missing from the environment', () => {
+    expect(parse('--sandboxed', { TASK_ID: 'T', WARP_SERVER_ROOT_URL: 'http://x' })).toMatchObject({ ok: true });
+  });
+
+  test.each([
+    ['--server-root-url http://x', '--task-id'],
+    ['--task-id T', '--server-root-url'],
+    ['--task-id T --server-root-url ftp://x', 'http://'],
+  ])('refuses %s', (line, reason) => {
+    expect(parse(line)).toEqual({ ok: false, message: expect.stringContaining(reason) });
+  });
+});

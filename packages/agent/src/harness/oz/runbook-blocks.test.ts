@@ -1,0 +1,40 @@
+import { describe, expect, test } from 'vitest';
+import { runbookBlocks } from './runbook-blocks.ts';
+
+const scripts = (prompt: string) => runbookBlocks(prompt).map((block) => `${block.shell}: ${block.script}`);
+
+describe('runbookBlocks', () => {
+  test('takes sh, shell and bash blocks in order and leaves others', () => {
+    expect(
+      scripts('a\n```sh\none\n```\n```python\nno\n```\n```bash\ntwo\nmore\n```\n``` shell\nthree\n```\n```\nno\n```'),
+    ).toEqual(['sh: one', 'bash: two\nmore', 'sh: three']);
+  });
+
+  test('knows tildes, longer fences, indentation, CRLF and upper case', () => {
+    expect(scripts('~~~sh\n```\necho\n```\n~~~')).toEqual(['sh: ```\necho\n```']);
+    expect(scripts('````sh\n```\n````')).toEqual(['sh: ```']);
+    expect(scripts('  ```sh\n  one\n    two\n  ```')).toEqual(['sh: one\n  two']);
+    expect(scripts('```SH\r\none\r\n```\r\n')).toEqual(['sh: one']);
+  });
+
+  test('ends an open block with the text, and skips empty ones', () => {
+    expect(scripts('```sh\none')).toEqual(['sh: one']);
+    expect(scripts('```sh\n\n```')).toEqual([]);
+  });
+
+  test('does not take a block inside another one for a block', () => {
+    expect(scripts('````markdown\n```sh\nrm -rf /\n```\n````')).toEqual([]);
+  });
+
+  test('reads continue-on-error from the info string or from a comment before the first block', () => {
+    expect(
+      runbookBlocks('```sh continue-on-error\na\n```\n```sh\nb\n```').map((block) => block.continueOnError),
+    ).toEqual([true, false]);
+    expect(
+      runbookBlocks('<!-- continue-on-error -->\n```sh\na\n```\n```sh\nb\n```').map((block) => block.continueOnError),
+    ).toEqual([true, true]);
+    expect(
+      runbookBlocks('```sh\na\n```\n<!-- continue-on-error -->\n```sh\nb\n```').map((block) => block.continueOnError),
+    ).toEqual([false, false]);
+  });
+});

@@ -1,0 +1,178 @@
+import type { AgentEvent, AgentEventBody } from '@runyard/contract/agent-protocol';
+import { describe, expect, test } from 'vitest';
+import { ServiceRefusal, Superseded } from '../service/client.ts';
+import { type ReporterOptions, startReporter } from './reporter.ts';
+
+type Answer = (events: AgentEvent[]) => number | Error | Promise<number>;
+
+/** A reporter whose batches are answered by `answer` with the number to acknowledge; default: all. */
+function report(answer: Answer = (events) => events.at(-1)?.seq ?? 0, options: Partial<ReporterOptions> = {}) {
+  const batches: AgentEvent[][] = [];
+  const stop = new AbortController();
+  let superseded = 0;
+  const reporter = startReporter({
+    client: {
+      sendEvents: async (body) => {
+        const { events } = JSON.parse(body) as { events: AgentEvent[] };
+        batches.push(events);
+        const result = await answer(events);
+        if (result instanceof Error) throw result;
+        return { acknowledged: result };
+      },
+    },
+    signal: stop.signal,
+    onSuperseded: () => superseded++,
+    flushDelayMs: 1,
+    ...options,
+  });
+  return { reporter, batches, stop, superseded: () => superseded };
+}
+
+const text = (text: string, message_id = 'm'): AgentEventBody => ({
+  type: 'text',
+  step_id: 's',
+  message_id,
+  role: 'assistant',
+  text,
+});
+const output = (text: string, action_id = 'a'): AgentEventBody => ({ type: 'action_output', action_id, text });
+const line = (line: string): AgentEventBody => ({ type: 'transcript', line });
+
+describe('the reporter', () => {
+  test('numbers events from 1, without gaps, over batches', async () => {
+    const { reporter, batches } = report();
+    for (let index = 0; index < 2500; index++) reporter.emit(line(`${index}`));
+    await reporter.flush();
+    expect(batches.map((batch) => batch.length)).toEqual([1000, 1000, 500]);
+    expect(batches.flat().map((event) => event.seq)).toEqual(Array.from({ length: 2500 }, (_, index) => index + 1));
+  });
+
+  test('sends at most about 256 KB at once and a larger event alone', async () => {
+    const { reporter, batches } = report();
+    for (const size of [100_000, 100_000, 100_000, 400_000, 10]) reporter.emit(line('x'.repeat(size)));
+    await reporter.flush();
+    expect(batches.map((batch) => batch.length)).toEqual([2, 1, 1, 1]);
+  });
+
+  test('joins text of one message and output of one action while they wait, past transcript lines', async () => {
+    const { reporter, batches } = report();
+    for (const event of [text('a'), line('1'), text('b'), line('2'), text('c')]) reporter.emit(event);
+    reporter.emit(output('x'));
+    reporter.emit(output('y', 'other'));
+    reporter.emit(output('z'));
+    await reporter.flush();
+    expect(batches.flat().flatMap((event) => ('text' in event ? [event.text] : []))).toEqual(['abc', 'xz', 'y']);
+  });
+
+  test('does not join over anything whose place would change', async () => {
+    const { reporter, batches } = report();
+    reporter.emit(text('a'));
+    reporter.emit({ type: 'notice', step_id: 's', name: 'n', data: {} });
+    reporter.emit(text('b'));
+    await reporter.flush();
+    expect(batches.flat().map((event) => event.type)).toEqual(['text', 'notice', 'text']);
+  });
+
+  test('has one request under way and collects what comes meanwhile', async () => {
+    let answer = () => {};
+    let first = true;
+    const { reporter, batches } = report((events) => {
+      if (!first) return events.at(-1)?.seq ?? 0;
+      first = false;
+      return new Promise((resolve) => {
+        answer = () => resolve(events.at(-1)?.seq ?? 0);
+      });
+    });
+    reporter.emit({ type: 'turn_started', step_id: 's', prompt: 'p' });
+    while (batches.length === 0) await new Promise(setImmediate);
+    reporter.emit(text('a'));
+    reporter.emit(text('b'));
+    const flushed = reporter.flush();
+    await new Promise(setImmediate);
+    expect(batches).toHaveLength(1);
+    answer();
+    await flushed;
+    expect(batches).toHaveLength(2);
+    expect(batches[1]).toEqual([expect.objectContaining({ seq: 2, text: 'ab' })]);
+  });
+
+  test('sends again what was not acknowledged, under the same numbers', async () => {
+    let calls = 0;
+    const { reporter, batches } = report((events) => (++calls === 1 ? 1 : (events.at(-1)?.seq ?? 0)));
+    for (const each of ['1', '2', '3']) reporter.emit(line(each));
+    await reporter.flush();
+    expect(batches.map((batch) => batch.map((event) => event.seq))).toEqual([
+      [1, 2, 3],
+      [2, 3],
+    ]);
+  });
+
+  test('replaces an event that is refused, and only that one', async () => {
+    const { reporter, batches } = report((events) =>
+      events.some((event) => event.type === 'transcript' && event.line === 'bad')
+        ? new ServiceRefusal(400, '/events', '{}')
+        : (events.at(-1)?.seq ?? 0),
+    );
+    for (const each of ['1', '2', 'bad', '4', '5']) reporter.emit(line(each));
+    await reporter.flush();
+    const accepted = batches
+      .filter((batch) => !batch.some((event) => event.type === 'transcript' && event.line === 'bad'))
+      .flat();
+    expect(new Set(accepted.map((event) => event.seq))).toEqual(new Set([1, 2, 3, 4, 5]));
+    expect(accepted.find((event) => event.seq === 3)).toMatchObject({ type: 'notice', name: 'event_refused' });
+  });
+
+  test('gives up where even the plainest replacement is refused', async () => {
+    const { reporter } = report(() => new ServiceRefusal(404, '/events', ''));
+    reporter.emit(line('1'));
+    await expect(reporter.flush()).rejects.toBeInstanceOf(ServiceRefusal);
+  });
+
+  test('makes NUL and lone surrogates storable', async () => {
+    const { reporter, batches } = report();
+    reporter.emit({
+      type: 'action',
+      step_id: 's',
+      action_id: 'a',
+      category: 'command',
+      name: 'x',
+      input: { 'k\0': ['\0', '\ud800', 'fine\\u0000'] },
+    });
+    await reporter.flush();
+    expect(batches.flat()[0]).toMatchObject({ input: { 'k\uFFFD': ['\uFFFD', '\uFFFD', 'fine\\u0000'] } });
+  });
+
+  test('asks producers to pause above the high-water mark and lets them go on below half of it', async () => {
+    let answer = () => {};
+    const { reporter } = report(
+      (events) =>
+        new Promise((resolve) => {
+          answer = () => resolve(events.at(-1)?.seq ?? 0);
+        }),
+      { highWaterBytes: 10_000, batchBytes: 4_000 },
+    );
+    while (!reporter.saturated) reporter.emit(line('x'.repeat(1000)));
+    let released = false;
+    void reporter.ready().then(() => {
+      released = true;
+    });
+    await new Promise(setImmediate);
+    expect(released).toBe(false);
+    while (!released) {
+      answer();
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    expect(reporter.saturated).toBe(false);
+  });
+
+  test('stops for ever and releases everybody when the execution is superseded', async () => {
+    const { reporter, superseded, batches } = report(() => new Superseded('over'), { highWaterBytes: 10 });
+    reporter.emit(line('1'));
+    reporter.emit(line('2'));
+    await Promise.all([reporter.ready(), expect(reporter.flush()).rejects.toBeInstanceOf(Superseded)]);
+    reporter.emit(line('3'));
+    await expect(reporter.flush()).rejects.toBeInstanceOf(Superseded);
+    expect(superseded()).toBe(1);
+    expect(batches).toHaveLength(1);
+  });
+});
