@@ -1,21 +1,22 @@
 import { parseSettings } from '@runyard/contract/settings';
 import { destination, pino } from 'pino';
 import { closeInheritedDescriptors } from './inherited-descriptors.ts';
-import { endOnSignals } from './signals.ts';
+import { endOnSignals, endWithParent } from './signals.ts';
 import { startWorker, WorkerRefused } from './worker.ts';
 
 closeInheritedDescriptors();
 const parsed = parseSettings(process.env);
 if (!parsed.ok) {
-  process.stderr.write(
-    `runyard worker: settings are wrong\n${parsed.problems.map((problem) => `  ${problem}\n`).join('')}`,
-  );
+  const problems = parsed.problems.map((problem) => `  ${problem}\n`).join('');
+  process.stderr.write(`runyard worker: settings are wrong\n${problems}`);
   process.exit(2);
 }
 const log = pino({ level: parsed.settings.RUNYARD_LOG, base: { program: 'worker', pid: process.pid } }, destination(2));
 
 try {
-  const worker = await startWorker(parsed.settings, { log });
+  const starting = startWorker(parsed.settings, { log });
+  if (process.argv.includes('--stop-with-parent')) endWithParent(starting);
+  const worker = await starting;
   endOnSignals(worker);
   const { exitCode } = await worker.drained;
   process.exit(exitCode);

@@ -10,3 +10,14 @@ export function endOnSignals(worker: Pick<Worker, 'drain' | 'stop'>): void {
   });
   process.on('SIGINT', () => void worker.stop());
 }
+
+/** Ends everything when standard input closes: whoever started us holds its other end, and is gone or wants us gone. */
+export function endWithParent(starting: Promise<Pick<Worker, 'stop'>>): void {
+  const end = (): void => {
+    // A start that fails ends the process by itself.
+    starting.then((worker) => worker.stop()).catch(() => {});
+  };
+  process.stdin.on('error', end);
+  process.stdin.on('end', end);
+  process.stdin.resume();
+}

@@ -20,7 +20,8 @@ export function allowedTarget(target: string, basePath = ''): string | undefined
   if (trickyEscape.test(path) || /%(?![0-9a-f]{2})/i.test(path)) return undefined;
   const segments = path.split('/').slice(1);
   const last = segments.length - 1;
-  if (segments.some((segment, index) => segment === '.' || segment === '..' || (segment === '' && index < last)))
-    return undefined;
+  // `..;x` is `..` to servers that know path parameters.
+  const dots = (segment: string): boolean => /^\.{1,2}(;|$)/.test(segment);
+  if (segments.some((segment, index) => dots(segment) || (segment === '' && index < last))) return undefined;
   return `${basePath}${path}${target.slice(whole.length)}`;
 }

@@ -1,0 +1,36 @@
+import type { WorkerMessage } from '@runyard/contract/worker-protocol';
+import { expect, test } from 'vitest';
+import { reconnectDelay } from './backoff.ts';
+import { createOutbox } from './outbox.ts';
+
+const claim = (id: string): WorkerMessage => ({ type: 'task_claimed', data: { task_id: id, worker_id: 'w' } });
+
+test('keeps what is not confirmed, in order', () => {
+  const outbox = createOutbox();
+  for (const id of ['a', 'b', 'c']) outbox.keep(claim(id));
+  outbox.confirm(1);
+  expect(outbox.kept().map(({ number, message }) => [number, message.data])).toEqual([
+    [2, { task_id: 'b', worker_id: 'w' }],
+    [3, { task_id: 'c', worker_id: 'w' }],
+  ]);
+});
+
+test('tells when something was confirmed, not when nothing was', () => {
+  let told = 0;
+  const outbox = createOutbox(() => {
+    told += 1;
+  });
+  outbox.keep(claim('a'));
+  outbox.confirm(0);
+  expect(told).toBe(0);
+  outbox.confirm(1);
+  outbox.confirm(1);
+  expect(told).toBe(1);
+});
+
+test('the pause before a reconnect doubles from 100 ms to 5 s and keeps at least half of itself', () => {
+  expect([0, 1, 2, 5, 6, 100].map((attempt) => reconnectDelay(attempt, () => 1))).toEqual([
+    100, 200, 400, 3200, 5000, 5000,
+  ]);
+  expect(reconnectDelay(6, () => 0)).toBe(2500);
+});

@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest';
+import { fakeAssignment } from '../../../../test/fakes/worker-service.ts';
+import { agentLaunch } from './launch.ts';
+
+const base = fakeAssignment('e1').data;
+
+test('the command line has what the configuration says, then what the service adds', () => {
+  const result = agentLaunch(
+    {
+      ...base,
+      task: {
+        ...base.task,
+        agent_config_snapshot: {
+          model_id: 'm',
+          skill_spec: 'o/r:s',
+          harness: { type: 'oz' },
+          computer_use_enabled: false,
+          environment_id: 'A'.repeat(22),
+        },
+      },
+      additional_oz_args: ['--new-flag', 'x'],
+    },
+    'http://service',
+  );
+  expect(result.ok && result.launch.args.join(' ')).toBe(
+    `agent run --task-id task-of-e1 --sandboxed --server-root-url http://service --model m --skill o/r:s --no-computer-use --harness oz --environment ${'A'.repeat(22)} --idle-on-complete 0s --new-flag x`,
+  );
+});
+
+test('what the service adds comes instead of our own value, not beside it', () => {
+  const result = agentLaunch({ ...base, additional_oz_args: ['--idle-on-complete', '10m'] }, 'http://service');
+  expect(result.ok && result.launch.args.join(' ')).toMatch(
+    /--server-root-url http:\/\/service --idle-on-complete 10m$/,
+  );
+});
+
+test('MCP servers, whose headers may be secrets, are not in the command line', () => {
+  const mcp_servers = { s: { url: 'https://x', headers: { authorization: 'Bearer hidden' } } };
+  const result = agentLaunch(
+    { ...base, task: { ...base.task, agent_config_snapshot: { mcp_servers } } },
+    'http://service',
+  );
+  expect(JSON.stringify(result)).not.toContain('hidden');
+});
+
+test('the environment is that of the assignment and the names of the protocol', () => {
+  const result = agentLaunch({ ...base, env_vars: { RUNYARD_RUN_TOKEN: 't', TASK_ID: 'forged' } }, 'http://service');
+  expect(result.ok && result.launch.env).toEqual({
+    RUNYARD_RUN_TOKEN: 't',
+    TASK_ID: 'task-of-e1',
+    WARP_SERVER_ROOT_URL: 'http://service',
+  });
+});
+
+test.each([[{ 'A B': 'x' }], [{ '': 'x' }], [{ A: 'x\0y' }]])('%j is refused as environment', (env_vars) => {
+  expect(agentLaunch({ ...base, env_vars }, 'http://service').ok).toBe(false);
+});
+
+test('a NUL in an argument is refused', () => {
+  expect(agentLaunch({ ...base, additional_oz_args: ['a\0--bind'] }, 'http://service').ok).toBe(false);
+});

@@ -1,0 +1,222 @@
+import { once } from 'node:events';
+import { mkdtemp, rm, stat } from 'node:fs/promises';
+import http, { type IncomingMessage, type ServerResponse } from 'node:http';
+import net, { type AddressInfo } from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openRelay, openUpstream, type Relay, type Upstream } from './relay.ts';
+
+let folder: string;
+let socketPath: string;
+let service: http.Server;
+let handle: (request: IncomingMessage, response: ServerResponse) => void;
+let seen: string[];
+let upstream: Upstream;
+let relay: Relay;
+
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(os.tmpdir(), 'runyard-relay-'));
+  socketPath = path.join(folder, 'relay.sock');
+  seen = [];
+  handle = (_request, response) => void response.end('ok');
+  service = http.createServer((request, response) => {
+    seen.push(`${request.method} ${request.headers.host} ${request.url}`);
+    handle(request, response);
+  });
+  service.listen(0, '127.0.0.1');
+  await once(service, 'listening');
+  upstream = openUpstream(`http://127.0.0.1:${(service.address() as AddressInfo).port}`);
+  relay = await openRelay(socketPath, upstream);
+});
+
+afterEach(async () => {
+  await relay.close();
+  upstream.close();
+  service.closeAllConnections();
+  service.close();
+  await rm(folder, { recursive: true });
+});
+
+const port = (): number => (service.address() as AddressInfo).port;
+
+function ask(options: http.RequestOptions): http.ClientRequest {
+  return http.request({ socketPath, agent: false, ...options });
+}
+
+async function answerOf(
+  request: http.ClientRequest,
+): Promise<{ status: number | undefined; body: string; headers: http.IncomingHttpHeaders }> {
+  request.end();
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  let body = '';
+  for await (const chunk of response) body += chunk;
+  return { status: response.statusCode, body, headers: response.headers };
+}
+
+/** Sends bytes as they are and returns everything that comes back. */
+async function raw(text: string): Promise<string> {
+  const socket = net.connect(socketPath);
+  socket.on('error', () => {});
+  socket.write(text);
+  let answer = '';
+  socket.on('data', (chunk) => {
+    answer += chunk;
+  });
+  await once(socket, 'close');
+  return answer;
+}
+
+test('only its user may connect to the socket', async () => {
+  expect((await stat(socketPath)).mode & 0o777).toBe(0o600);
+});
+
+test('passes a request on with its credential and gives the answer back', async () => {
+  handle = (request, response) =>
+    response.writeHead(201, { 'x-of-service': 'yes' }).end(`auth ${request.headers.authorization}`);
+  const answer = await answerOf(
+    ask({
+      path: '/api/v1/harness-support/resolve-prompt',
+      method: 'POST',
+      headers: { authorization: 'Bearer run-token' },
+    }),
+  );
+  expect(answer).toMatchObject({ status: 201, body: 'auth Bearer run-token', headers: { 'x-of-service': 'yes' } });
+});
+
+test('the sandbox chooses neither host nor address it seems to come from', async () => {
+  handle = (request, response) => void response.end(JSON.stringify(request.headers));
+  const headers = {
+    host: '169.254.169.254',
+    'x-forwarded-for': '10.0.0.1',
+    forwarded: 'for=10.0.0.1',
+    'x-mine': 'kept',
+  };
+  const { body } = await answerOf(ask({ path: '/api/v1/gateway/x', headers }));
+  expect(seen).toEqual([`GET 127.0.0.1:${port()} /api/v1/gateway/x`]);
+  expect(JSON.parse(body)).toMatchObject({ 'x-mine': 'kept' });
+  expect(body).not.toContain('10.0.0.1');
+});
+
+test('what is not for sandboxes gets 403 and never reaches the service', async () => {
+  for (const target of ['/api/v1/agent/runs', '/api/v1/gateway/../agent/runs', '/api/v1/gateway/%2e%2e/agent/runs']) {
+    const answer = await raw(`GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+    expect(answer).toMatch(/^HTTP\/1\.1 403 /);
+  }
+  expect(await raw('GET http://127.0.0.1:1/api/v1/gateway/x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')).toMatch(
+    /^HTTP\/1\.1 403 /,
+  );
+  expect(await raw(`CONNECT 127.0.0.1:${port()} HTTP/1.1\r\nHost: x\r\n\r\n`)).toBe('');
+  expect(await raw('TRACE /api/v1/gateway/x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')).toMatch(
+    /^HTTP\/1\.1 405 /,
+  );
+  expect(seen).toEqual([]);
+});
+
+test('a redirect is handed back, not followed', async () => {
+  handle = (_request, response) => response.writeHead(302, { location: '/api/v1/agent/runs' }).end();
+  const { status, headers } = await answerOf(ask({ path: '/api/v1/gateway/x' }));
+  expect([status, headers.location]).toEqual([302, '/api/v1/agent/runs']);
+  expect(seen).toHaveLength(1);
+});
+
+test('a body cannot smuggle a second request to the service', async () => {
+  let body = '';
+  handle = async (request, response) => {
+    for await (const chunk of request) body += chunk;
+    response.end('done');
+  };
+  const inner = `POST /api/v1/agent/runs HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n`;
+  const chunked = `${inner.length.toString(16)}\r\n${inner}\r\n0\r\n\r\n`;
+  const answer = await raw(
+    `GET /api/v1/gateway/x HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n${chunked}`,
+  );
+  expect(answer).toContain('done');
+  expect(body).toBe(inner);
+  expect(seen).toHaveLength(1);
+  const both = await raw(
+    `POST /api/v1/gateway/x HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n${chunked}`,
+  );
+  expect(both).not.toContain('done');
+  expect(seen).toHaveLength(1);
+});
+
+test('a stream arrives piece by piece, while it is being made', async () => {
+  const next = Promise.withResolvers<void>();
+  handle = async (_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    response.write('data: one\n\n');
+    await next.promise;
+    response.end('data: two\n\n');
+  };
+  const request = ask({ path: '/api/v1/gateway/stream' });
+  request.end();
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  const [first] = await once(response, 'data');
+  expect(String(first)).toBe('data: one\n\n');
+  next.resolve();
+  const [second] = await once(response, 'data');
+  expect(String(second)).toBe('data: two\n\n');
+});
+
+test('a large upload streams through whole', async () => {
+  let bytes = 0;
+  handle = (request, response) => {
+    request.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+    });
+    request.on('end', () => response.end('got it'));
+  };
+  const request = ask({ path: '/api/v1/harness-support/upload-snapshot', method: 'PUT' });
+  for (let piece = 0; piece < 64; piece++) request.write(Buffer.alloc(256 * 1024, piece));
+  expect((await answerOf(request)).body).toBe('got it');
+  expect(bytes).toBe(16 * 1024 * 1024);
+});
+
+test('when the sandbox goes away, the service hears of it', async () => {
+  const closed = Promise.withResolvers<void>();
+  const arrived = Promise.withResolvers<void>();
+  handle = (_request, response) => {
+    response.on('close', () => closed.resolve());
+    arrived.resolve();
+  };
+  const request = ask({ path: '/api/v1/harness-support/inbox?wait_ms=25000' });
+  request.on('error', () => {});
+  request.end();
+  await arrived.promise;
+  request.destroy();
+  await closed.promise;
+});
+
+test('a stream that the service cuts is cut for the sandbox too, not ended as if it were whole', async () => {
+  handle = (_request, response) => {
+    response.write('half');
+    setImmediate(() => response.destroy());
+  };
+  const request = ask({ path: '/api/v1/gateway/x' });
+  request.end();
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  const read = async (): Promise<void> => {
+    for await (const _chunk of response);
+  };
+  await expect(read()).rejects.toThrow('aborted');
+});
+
+test('while the service is down it says 503 at once, and works again when the service is back', async () => {
+  const address = port();
+  service.closeAllConnections();
+  await new Promise((resolve) => service.close(resolve));
+  const began = performance.now();
+  const { status, headers } = await answerOf(ask({ path: '/api/v1/harness-support/events', method: 'POST' }));
+  expect([status, headers['retry-after']]).toEqual([503, '1']);
+  expect(performance.now() - began).toBeLessThan(1000);
+  service.listen(address, '127.0.0.1');
+  await once(service, 'listening');
+  expect((await answerOf(ask({ path: '/api/v1/harness-support/events', method: 'POST' }))).status).toBe(200);
+});
+
+test('headers beyond 32 KB are refused', async () => {
+  const answer = await raw(`GET /api/v1/gateway/x HTTP/1.1\r\nHost: x\r\nX-Big: ${'x'.repeat(40_000)}\r\n\r\n`);
+  expect(answer).not.toContain('200 OK');
+  expect(seen).toEqual([]);
+});

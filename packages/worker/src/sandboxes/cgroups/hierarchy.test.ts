@@ -1,0 +1,75 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { findCgroups } from './hierarchy.ts';
+
+let root: string;
+beforeEach(async () => {
+  root = await mkdtemp(path.join(os.tmpdir(), 'runyard-cgroup-'));
+});
+afterEach(() => rm(root, { recursive: true }));
+
+const mount = (type: string, point: string, options: string, mountRoot = '/'): string =>
+  `30 23 0:26 ${mountRoot} ${path.join(root, point)} rw,relatime shared:4 - ${type} ${type} rw,${options}`;
+
+async function group(place: string, handedDown: string): Promise<void> {
+  await mkdir(path.join(root, place), { recursive: true });
+  await writeFile(path.join(root, place, 'cgroup.subtree_control'), handedDown);
+}
+
+test('version 1 takes a place below its own group in each hierarchy', async () => {
+  await mkdir(path.join(root, 'memory/own/group'), { recursive: true });
+  await mkdir(path.join(root, 'pids'), { recursive: true });
+  const mounts = [
+    mount('cgroup', 'memory', 'memory'),
+    mount('cgroup', 'pids', 'pids'),
+    mount('cgroup2', 'unified', 'nsdelegate'),
+  ].join('\n');
+  const found = await findCgroups('runyard-x', { mounts, membership: '8:pids:/\n4:memory:/own/group\n0::/\n' });
+  expect(found).toEqual({
+    ok: true,
+    hierarchy: {
+      version: 1,
+      memory: path.join(root, 'memory/own/group/runyard-x'),
+      pids: path.join(root, 'pids/runyard-x'),
+    },
+  });
+  expect(await readdir(path.join(root, 'memory/own/group'))).toEqual(['runyard-x']);
+});
+
+test('version 1 in a container, where the mount begins at the own group', async () => {
+  for (const name of ['memory', 'pids']) await mkdir(path.join(root, name), { recursive: true });
+  const mounts = [
+    mount('cgroup', 'memory', 'memory', '/docker/abc'),
+    mount('cgroup', 'pids', 'pids', '/docker/abc'),
+  ].join('\n');
+  const found = await findCgroups('runyard-x', { mounts, membership: '8:pids:/docker/abc\n4:memory:/docker/abc\n' });
+  expect(found).toMatchObject({ ok: true, hierarchy: { memory: path.join(root, 'memory/runyard-x') } });
+});
+
+test('version 2 goes up to the first group that hands both controllers down, and hands them on', async () => {
+  await group('.', 'cpu memory pids');
+  await group('user.slice', 'memory pids');
+  await group('user.slice/session.scope', '');
+  const found = await findCgroups('runyard-x', {
+    mounts: mount('cgroup2', '.', 'nsdelegate'),
+    membership: '0::/user.slice/session.scope\n',
+  });
+  const folder = path.join(root, 'user.slice/runyard-x');
+  expect(found).toEqual({ ok: true, hierarchy: { version: 2, memory: folder, pids: folder } });
+  expect(await readFile(path.join(folder, 'cgroup.subtree_control'), 'utf8')).toBe('+memory +pids');
+});
+
+test('version 2 without delegation says what to do', async () => {
+  await group('.', 'cpu');
+  const found = await findCgroups('runyard-x', { mounts: mount('cgroup2', '.', 'nsdelegate'), membership: '0::/\n' });
+  expect(found).toMatchObject({ ok: false, reason: expect.stringContaining('Delegate=yes') });
+});
+
+test('without any cgroup filesystem there are none', async () => {
+  expect(await findCgroups('runyard-x', { mounts: '', membership: '' })).toEqual({
+    ok: false,
+    reason: 'no cgroup filesystem is mounted',
+  });
+});

@@ -1,0 +1,38 @@
+import { PassThrough } from 'node:stream';
+import { expect, test } from 'vitest';
+import { keepOutputTail } from './output-tail.ts';
+
+test('keeps the last 64 KB of both streams and counts the rest', async () => {
+  const [out, err] = [new PassThrough(), new PassThrough()];
+  const tail = keepOutputTail([out, err]);
+  await new Promise((resolve) => out.write(Buffer.alloc(1024 * 1024, 'a'), resolve));
+  await new Promise((resolve) => setImmediate(resolve));
+  err.write('the end');
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(tail.text()).toHaveLength(64 * 1024);
+  expect(tail.text()).toMatch(/^a+the end$/);
+  expect(tail.total()).toBe(1024 * 1024 + 7);
+});
+
+test('invalid UTF-8 and NUL characters do not get through', () => {
+  const out = new PassThrough();
+  const tail = keepOutputTail([out]);
+  out.write(Buffer.from([0x61, 0x00, 0xff, 0x62]));
+  out.resume();
+  return new Promise<void>((resolve) =>
+    setImmediate(() => {
+      expect(tail.text()).toBe('a\ufffdb');
+      resolve();
+    }),
+  );
+});
+
+test('a flood is read with pauses', async () => {
+  const out = new PassThrough();
+  const tail = keepOutputTail([out]);
+  for (let piece = 0; piece < 80; piece++) out.write(Buffer.alloc(64 * 1024));
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(out.isPaused()).toBe(true);
+  tail.close();
+  expect(out.isPaused()).toBe(false);
+});

@@ -1,0 +1,80 @@
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { lockDataFolder } from './data-folder-lock.ts';
+import { findProcesses, processStartTime } from './processes.ts';
+import { chooseStateRoot } from './state-root.ts';
+
+const asRoot = process.getuid?.() === 0;
+let dataDir: string;
+beforeEach(async () => {
+  dataDir = await mkdtemp(path.join(os.tmpdir(), 'runyard-state-'));
+});
+afterEach(() => rm(dataDir, { recursive: true }));
+
+test('a data folder is held by one at a time, and whoever comes next knows the one before', async () => {
+  const first = await lockDataFolder(dataDir);
+  if ('heldBy' in first) throw new Error('held');
+  expect(first.replaces).toEqual([]);
+  expect(await lockDataFolder(dataDir)).toEqual({ heldBy: `process ${process.pid}` });
+  await first.release();
+  const second = await lockDataFolder(dataDir);
+  if ('heldBy' in second) throw new Error('held');
+  expect(second.replaces).toEqual([first.instanceId]);
+  expect(second.instanceId).not.toBe(first.instanceId);
+  await second.release();
+});
+
+test('of twenty that want it at once, one gets it', async () => {
+  const results = await Promise.all(Array.from({ length: 20 }, () => lockDataFolder(dataDir)));
+  const winners = results.filter((result) => !('heldBy' in result));
+  expect(winners).toHaveLength(1);
+  for (const winner of winners) if (!('heldBy' in winner)) await winner.release();
+});
+
+test('a damaged note about the holder before does not stop anyone', async () => {
+  await mkdir(path.join(dataDir, 'worker'));
+  await writeFile(path.join(dataDir, 'worker/holder.json'), '{"instance_id":');
+  const lock = await lockDataFolder(dataDir);
+  if ('heldBy' in lock) throw new Error('held');
+  expect(lock.replaces).toEqual([]);
+  await lock.release();
+});
+
+test('state is in the data folder where sandbox users can pass through it', async () => {
+  await chmod(dataDir, 0o711);
+  const worker = path.join(dataDir, 'worker');
+  await mkdir(worker);
+  expect((await chooseStateRoot(worker)).folder).toBe(path.join(worker, 'state'));
+});
+
+test.runIf(asRoot)('state is elsewhere where the data folder is private, and the reason is told', async () => {
+  await chmod(dataDir, 0o700);
+  const worker = path.join(dataDir, 'worker');
+  await mkdir(worker);
+  const root = await chooseStateRoot(worker);
+  try {
+    expect(root.folder).not.toContain(dataDir);
+    expect(root.folder.length).toBeLessThan(80);
+    expect(root.because).toContain('does not let other users pass');
+  } finally {
+    await rm(root.folder, { recursive: true });
+  }
+});
+
+test('state is elsewhere where the path would be too long for a socket', async () => {
+  const worker = path.join(dataDir, 'x'.repeat(100), 'worker');
+  await mkdir(worker, { recursive: true });
+  await chmod(dataDir, 0o711);
+  const root = await chooseStateRoot(worker);
+  expect(root.because).toContain('too long');
+  await rm(root.folder, { recursive: true });
+});
+
+test('processes are found by an argument and named by pid and start time', async () => {
+  const own = await processStartTime(process.pid);
+  expect(Number(own)).toBeGreaterThan(0);
+  expect(await processStartTime(2 ** 22 + 1)).toBeUndefined();
+  expect(await findProcesses('cmdline', 'no process has this argument')).toEqual([]);
+});
