@@ -54,8 +54,6 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
   };
   options.onStarted?.(() => stop.stop('terminated'));
   const reporter = startReporter({ client, signal: reporting.signal, onSuperseded: superseded });
-  // The library of every harness, 20 ms: loaded while the service answers.
-  void import('@agentclientprotocol/sdk').catch(() => {});
   const reportArtifact = async (request: ArtifactRequest, cwd: string) => {
     const artifacts = await import('./artifacts/report.ts');
     return artifacts.reportArtifact(request, { client, cwd, signal: reporting.signal });

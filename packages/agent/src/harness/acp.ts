@@ -1,12 +1,26 @@
-import type { AnyMessage } from '@agentclientprotocol/sdk';
+import type {
+  CancelNotification,
+  InitializeRequest,
+  InitializeResponse,
+  NewSessionRequest,
+  NewSessionResponse,
+  PromptRequest,
+  PromptResponse,
+} from '@agentclientprotocol/sdk';
 
-/** ACP messages to and from a harness, whatever carries them. */
-export interface HarnessTransport {
-  /** What the harness says. Reading slowly slows the harness down. */
-  readable: ReadableStream<AnyMessage>;
-  writable: WritableStream<AnyMessage>;
+/** Version 1 of the Agent Client Protocol: what the driver speaks with every harness. */
+export const protocolVersion = 1;
+
+/** The driver's end of a connection to an ACP agent, in a child process or in this one. */
+export interface AgentLink {
+  initialize(params: InitializeRequest): Promise<InitializeResponse>;
+  newSession(params: NewSessionRequest): Promise<NewSessionResponse>;
+  prompt(params: PromptRequest): Promise<PromptResponse>;
+  cancel(params: CancelNotification): void;
+  /** Aborts when the connection has closed: no answer will come any more. */
+  readonly closed: AbortSignal;
   /** Resolves when the harness is gone; never rejects. */
-  exited: Promise<HarnessExit>;
+  readonly exited: Promise<HarnessExit>;
   /** Ends the harness and everything it started; resolves when its process is gone. */
   kill(): Promise<void>;
 }
@@ -18,17 +32,14 @@ export interface HarnessExit {
   stderrTail: string;
 }
 
-/** Sees each message before the other side does. Lines are what the transcript keeps. */
-export interface MessageTap {
-  /** A raw line of either direction, without its newline. */
+/** What a link tells the driver. */
+export interface LinkEvents {
+  /** A raw line of either direction, without its newline, for the transcript. */
   line(line: string): void;
-  /**
-   * A message of the harness, in the order of arrival. True: it is dealt with and goes no further.
-   * `session/update` is handled here and not by the SDK's dispatch: that is asynchronous for notifications, so the
-   * answer to `session/prompt` could overtake the last words of the turn, and it validates with closed unions, which
-   * would drop what harnesses newer than the SDK add.
-   */
-  fromHarness(message: AnyMessage): boolean;
-  /** Resolves when there is room for more. */
+  /** The `update` of a `session/update`, in the order of arrival; of any shape. */
+  update(update: unknown): void;
+  /** A permission request, of any shape; the option to select, undefined to cancel. */
+  permission(params: Record<string, unknown>): string | undefined;
+  /** Resolves when there is room for more: a link reads no further before. */
   ready(): Promise<void>;
 }

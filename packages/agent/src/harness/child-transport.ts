@@ -2,8 +2,18 @@ import { spawn } from 'node:child_process';
 import type { AnyMessage } from '@agentclientprotocol/sdk';
 import { outputWindow } from '../commands/output-window.ts';
 import { killMarked, signalGroup } from '../commands/processes.ts';
-import type { HarnessExit, HarnessTransport, MessageTap } from './acp.ts';
+import type { HarnessExit, LinkEvents } from './acp.ts';
 import { type Line, lineSplitter } from './json-lines.ts';
+import { asObject } from './tool-output.ts';
+
+/** ACP messages to and from a child process. */
+export interface ChildTransport {
+  /** What the harness says, but for session updates. Reading slowly slows the harness down. */
+  readable: ReadableStream<AnyMessage>;
+  writable: WritableStream<AnyMessage>;
+  exited: Promise<HarnessExit>;
+  kill(): Promise<void>;
+}
 
 export interface ChildHarnessOptions {
   command: readonly [string, ...string[]];
@@ -11,7 +21,7 @@ export interface ChildHarnessOptions {
   env: Readonly<Record<string, string | undefined>>;
   /** `NAME=value` in `env` by which everything that the harness started is found again. */
   marker: string;
-  tap: MessageTap;
+  events: LinkEvents;
   maxLineBytes?: number;
   graceMs?: number;
 }
@@ -20,8 +30,8 @@ export interface ChildHarnessOptions {
 const keptOfCutLine = 4 * 1024;
 
 /** Starts an ACP agent as a child process that speaks on stdio. */
-export function startChildHarness(options: ChildHarnessOptions): HarnessTransport {
-  const { tap, maxLineBytes = 8 * 1024 * 1024, graceMs = 300 } = options;
+export function startChildHarness(options: ChildHarnessOptions): ChildTransport {
+  const { events, maxLineBytes = 8 * 1024 * 1024, graceMs = 300 } = options;
   const [program, ...args] = options.command;
   const child = spawn(program, args, {
     cwd: options.cwd,
@@ -75,18 +85,23 @@ export function startChildHarness(options: ChildHarnessOptions): HarnessTranspor
   );
 
   async function handle(line: Line, controller: ReadableStreamDefaultController<AnyMessage>): Promise<void> {
-    await tap.ready();
+    await events.ready();
     const text = line.text.endsWith('\r') ? line.text.slice(0, -1) : line.text;
     if (text.trim() === '') return;
     const message = line.cutFrom === undefined ? parseMessage(text) : undefined;
     if (message === undefined) {
-      tap.line(
+      events.line(
         JSON.stringify(line.cutFrom === undefined ? { raw: text } : { raw: text, cut_from_bytes: line.cutFrom }),
       );
       return;
     }
-    tap.line(text);
-    if (tap.fromHarness(message)) return;
+    events.line(text);
+    // Not left to the SDK's dispatch: that is asynchronous for notifications, so the answer to session/prompt could
+    // overtake the last words of the turn, and it drops what harnesses newer than its schemas add.
+    if ('method' in message && message.method === 'session/update' && !('id' in message)) {
+      events.update(asObject(message.params)?.update);
+      return;
+    }
     room = Promise.withResolvers();
     controller.enqueue(message);
     if ((controller.desiredSize ?? 0) <= 0) await Promise.race([room.promise, exited]);
@@ -95,7 +110,7 @@ export function startChildHarness(options: ChildHarnessOptions): HarnessTranspor
   const writable = new WritableStream<AnyMessage>({
     write(message) {
       const text = JSON.stringify(message);
-      tap.line(text);
+      events.line(text);
       // A harness that reads nothing must not hold us: what it may be sent is small and bounded.
       if (child.stdin.writable) child.stdin.write(`${text}\n`);
     },

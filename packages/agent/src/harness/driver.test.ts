@@ -1,10 +1,9 @@
 import { fileURLToPath } from 'node:url';
-import * as sdk from '@agentclientprotocol/sdk';
 import type { AgentEventBody } from '@runyard/contract/agent-protocol';
 import type { AmbientAgentConfig } from '@runyard/contract/config';
 import { afterEach, describe, expect, test } from 'vitest';
 import { eventually, isRunning, testFolder } from '../test-agent.ts';
-import { startChildHarness } from './child-transport.ts';
+import { startChildLink } from './child-link.ts';
 import { type Driver, driveHarness } from './driver.ts';
 
 const fixture = fileURLToPath(new URL('./fixtures/scripted-agent.mjs', import.meta.url));
@@ -23,21 +22,21 @@ interface Options {
 
 function drive(mode: string, options: Options = {}) {
   const cwd = testFolder();
-  const events: AgentEventBody[] = [];
+  const emitted: AgentEventBody[] = [];
   const waiters: (() => void)[] = [];
-  const started = driveHarness(sdk, {
+  const started = driveHarness({
     harness: 'acp',
     builtin: false,
-    start: (tap) =>
-      startChildHarness({
+    start: (events) =>
+      startChildLink({
         command: options.command ?? [process.execPath, fixture, mode],
         cwd,
         env: { PATH: process.env.PATH, RUNYARD_AGENT_SOCKET: cwd },
         marker: `RUNYARD_AGENT_SOCKET=${cwd}`,
-        tap,
+        events,
       }),
     emit: (event) => {
-      events.push(event);
+      emitted.push(event);
       for (const waiter of waiters) waiter();
     },
     ready: options.ready ?? (() => Promise.resolve()),
@@ -50,11 +49,11 @@ function drive(mode: string, options: Options = {}) {
       cwd,
       stepId: 'step',
       prompt: [{ type: 'text', text: 'Do it.' }],
-      onStarted: () => events.push({ type: 'turn_started', step_id: 'step', prompt: 'Do it.' }),
-      onEnded: () => events.push({ type: 'turn_finished', step_id: 'step' }),
+      onStarted: () => emitted.push({ type: 'turn_started', step_id: 'step', prompt: 'Do it.' }),
+      onEnded: () => emitted.push({ type: 'turn_finished', step_id: 'step' }),
     });
   const of = <T extends AgentEventBody['type']>(type: T) =>
-    events.filter((event): event is Extract<AgentEventBody, { type: T }> => event.type === type);
+    emitted.filter((event): event is Extract<AgentEventBody, { type: T }> => event.type === type);
   const text = () =>
     of('text')
       .map((event) => event.text)
@@ -62,7 +61,7 @@ function drive(mode: string, options: Options = {}) {
   const until = async (condition: () => boolean) => {
     while (!condition()) await new Promise<void>((resolve) => waiters.push(resolve));
   };
-  return { driver: started, run, events, of, text, until };
+  return { driver: started, run, events: emitted, of, text, until };
 }
 
 describe('the driver', () => {

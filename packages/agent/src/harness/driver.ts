@@ -1,13 +1,7 @@
-import type {
-  AnyMessage,
-  ClientConnection,
-  ContentBlock,
-  InitializeResponse,
-  PromptResponse,
-} from '@agentclientprotocol/sdk';
+import type { ContentBlock, InitializeResponse, PromptResponse } from '@agentclientprotocol/sdk';
 import type { AgentEventBody } from '@runyard/contract/agent-protocol';
 import type { AmbientAgentConfig } from '@runyard/contract/config';
-import type { HarnessTransport, MessageTap } from './acp.ts';
+import { type AgentLink, type LinkEvents, protocolVersion } from './acp.ts';
 import { mcpServersOf } from './mcp-servers.ts';
 import type { BuiltinVerdict, HarnessOutcome } from './outcome.ts';
 import { allowingOption } from './permissions.ts';
@@ -19,7 +13,7 @@ export interface DriverOptions {
   harness: string;
   /** True for the harness in this process, whose verdict about its own end is believed. */
   builtin: boolean;
-  start: (tap: MessageTap) => HarnessTransport;
+  start: (events: LinkEvents) => AgentLink;
   emit: (event: AgentEventBody) => void;
   /** Resolves when the reporter has room. */
   ready: () => Promise<void>;
@@ -48,15 +42,13 @@ export interface Driver {
   kill(): Promise<void>;
 }
 
-type Sdk = typeof import('@agentclientprotocol/sdk');
-
 /** A harness's failure, with the sentence that the run shows. */
 class HarnessFailure extends Error {
   override name = 'HarnessFailure';
 }
 
 /** Drives one ACP v1 agent: starts it, opens a session, plays a turn, and turns all it says into events. */
-export function driveHarness(sdk: Sdk, options: DriverOptions): Driver {
+export function driveHarness(options: DriverOptions): Driver {
   const { emit, harness, startTimeoutMs = 60_000 } = options;
   let stepId = '';
   let sessionId: string | undefined;
@@ -64,36 +56,21 @@ export function driveHarness(sdk: Sdk, options: DriverOptions): Driver {
   const mcpNames = Object.keys(options.config.mcp_servers ?? {});
   const updates: SessionUpdates = sessionUpdates({ emit, stepId: () => stepId, mcpServers: mcpNames });
 
-  const transport = options.start({
+  const link = options.start({
     line: (line) => emit({ type: 'transcript', line }),
     ready: options.ready,
-    fromHarness: (message: AnyMessage) => {
-      if (!('method' in message) || message.method !== 'session/update' || 'id' in message) return false;
-      updates.update(asObject(message.params)?.update);
-      return true;
+    update: updates.update,
+    permission: (params) => {
+      const option = cancelled ? undefined : allowingOption(params.options);
+      updates.permission(params.toolCall, option?.name);
+      return option?.optionId;
     },
   });
 
-  const connection: ClientConnection = sdk
-    .client({ name: 'runyard' })
-    // Parsed by hand: the SDK's schema refuses tool kinds it does not know.
-    .onRequest(
-      'session/request_permission',
-      (params: unknown) => asObject(params) ?? {},
-      ({ params }) => {
-        const option = cancelled ? undefined : allowingOption(params.options);
-        updates.permission(params.toolCall, option?.name);
-        return {
-          outcome: option === undefined ? { outcome: 'cancelled' } : { outcome: 'selected', optionId: option.optionId },
-        };
-      },
-    )
-    .connect({ readable: transport.readable, writable: transport.writable });
-
-  /** The harness's answer to \`method\`, or why there will be none: its death, its silence. */
+  /** The harness's answer to `method`, or why there will be none: its death, its silence. */
   async function answer<T>(method: string, request: Promise<T>, timeoutMs?: number): Promise<T> {
     let timer: NodeJS.Timeout | undefined;
-    const died = transport.exited.then(({ description, stderrTail }) => {
+    const died = link.exited.then(({ description, stderrTail }) => {
       throw new HarnessFailure(
         `The harness ${harness} ${description} before it answered ${method}.${stderrTail.trim() === '' ? ' It printed nothing to standard error.' : ` End of its standard error:\n${stderrTail.trimEnd()}`}`,
       );
@@ -112,7 +89,7 @@ export function driveHarness(sdk: Sdk, options: DriverOptions): Driver {
     });
     // A closing pipe rejects requests a moment before the exit is known, which says more.
     const answered = request.catch(async (error: unknown) => {
-      if (connection.signal.aborted) await Promise.race([died, new Promise((resolve) => setTimeout(resolve, 1_000))]);
+      if (link.closed.aborted) await Promise.race([died, new Promise((resolve) => setTimeout(resolve, 1_000))]);
       throw error;
     });
     try {
@@ -129,8 +106,8 @@ export function driveHarness(sdk: Sdk, options: DriverOptions): Driver {
 
   const initialised: Promise<InitializeResponse> = answer(
     'initialize',
-    connection.agent.request('initialize', {
-      protocolVersion: sdk.PROTOCOL_VERSION,
+    link.initialize({
+      protocolVersion,
       clientInfo: { name: 'runyard', version: '1' },
       // No fs and no terminal: version 2 of the protocol drops them. Terminal output may come beside the protocol.
       clientCapabilities: { _meta: { terminal_output: true, terminal_output_delta: true } },
@@ -141,15 +118,15 @@ export function driveHarness(sdk: Sdk, options: DriverOptions): Driver {
 
   async function play(turn: Turn): Promise<HarnessOutcome> {
     const agent = await initialised;
-    if (agent.protocolVersion !== sdk.PROTOCOL_VERSION) {
+    if (agent.protocolVersion !== protocolVersion) {
       throw new HarnessFailure(
-        `The harness ${harness} speaks version ${agent.protocolVersion} of the Agent Client Protocol; version ${sdk.PROTOCOL_VERSION} is needed.`,
+        `The harness ${harness} speaks version ${agent.protocolVersion} of the Agent Client Protocol; version ${protocolVersion} is needed.`,
       );
     }
     const mcp = mcpServersOf(options.config, { http: agent.agentCapabilities?.mcpCapabilities?.http === true });
     const session = await answer(
       'session/new',
-      connection.agent.request('session/new', { cwd: turn.cwd, mcpServers: mcp.servers }),
+      link.newSession({ cwd: turn.cwd, mcpServers: mcp.servers }),
       startTimeoutMs,
     );
     sessionId = session.sessionId;
@@ -157,10 +134,7 @@ export function driveHarness(sdk: Sdk, options: DriverOptions): Driver {
     turn.onStarted();
     for (const skipped of mcp.skipped) updates.notice('mcp_server_skipped', skipped);
     if (cancelled) return { kind: 'cancelled' };
-    const response = await answer(
-      'session/prompt',
-      connection.agent.request('session/prompt', { sessionId, prompt: turn.prompt }),
-    );
+    const response = await answer('session/prompt', link.prompt({ sessionId, prompt: turn.prompt }));
     return outcomeOf(response, options, updates.lastText);
   }
 
@@ -182,12 +156,9 @@ export function driveHarness(sdk: Sdk, options: DriverOptions): Driver {
     },
     cancel() {
       cancelled = true;
-      if (sessionId !== undefined) void connection.agent.notify('session/cancel', { sessionId }).catch(() => {});
+      if (sessionId !== undefined) link.cancel({ sessionId });
     },
-    async kill() {
-      await transport.kill();
-      connection.close();
-    },
+    kill: () => link.kill(),
   };
 }
 

@@ -4,7 +4,7 @@ import type { ArtifactRequest, ArtifactResult } from '../artifacts/report.ts';
 import type { ServiceConnection } from '../service/connection.ts';
 import type { WrittenAttachment } from '../workspace/attachments.ts';
 import { SetupFailure } from '../workspace/setup-failure.ts';
-import type { HarnessTransport, MessageTap } from './acp.ts';
+import type { AgentLink, LinkEvents } from './acp.ts';
 import { type Driver, driveHarness } from './driver.ts';
 
 export interface HarnessOptions {
@@ -35,17 +35,10 @@ export function harnessName(task: AgentTask): string {
 /** Starts the run's harness and returns its driver. Modules that only one kind needs are loaded only for it. */
 export async function startHarness(options: HarnessOptions): Promise<Driver> {
   const { task } = options;
-  const [sdk, zod, start] = await Promise.all([
-    import('@agentclientprotocol/sdk'),
-    import('zod/v4/core'),
-    isBuiltin(task) ? builtinStarter(options) : childStarter(options),
-  ]);
-  // The SDK's schemas are used a few times in a run: compiling each costs more (4 ms in all) than it saves.
-  zod.config({ jitless: true });
-  return driveHarness(sdk, {
+  return driveHarness({
     harness: harnessName(task),
     builtin: isBuiltin(task),
-    start: (tap) => start(sdk, tap),
+    start: await (isBuiltin(task) ? builtinStarter(options) : childStarter(options)),
     emit: options.emit,
     ready: options.ready,
     config: task.agent_config,
@@ -53,19 +46,15 @@ export async function startHarness(options: HarnessOptions): Promise<Driver> {
   });
 }
 
-type Starter = (sdk: typeof import('@agentclientprotocol/sdk'), tap: MessageTap) => HarnessTransport;
+type Starter = (events: LinkEvents) => AgentLink;
 
 async function builtinStarter(options: HarnessOptions): Promise<Starter> {
-  const [{ memoryTransport }, { serveOz }, engine] = await Promise.all([
-    import('./memory-transport.ts'),
+  const [{ connectOz }, { ozAgent }, engine] = await Promise.all([
+    import('./oz/link.ts'),
     import('./oz/agent.ts'),
     builtinEngine(options),
   ]);
-  return (sdk, tap) => {
-    const { transport, agentStream } = memoryTransport(tap);
-    serveOz(sdk, agentStream, engine);
-    return transport;
-  };
+  return (events) => connectOz(ozAgent(engine), events);
 }
 
 async function builtinEngine(options: HarnessOptions) {
@@ -96,8 +85,8 @@ async function childStarter({ task, workspace, env, marker }: HarnessOptions): P
       `The harness ${task.harness.type} cannot be started: the run names no command for it. Give config.harness.command, or use the harness oz.`,
     );
   }
-  const { startChildHarness } = await import('./child-transport.ts');
-  return (_sdk, tap) => startChildHarness({ command: [program, ...args], cwd: workspace, env, marker, tap });
+  const { startChildLink } = await import('./child-link.ts');
+  return (events) => startChildLink({ command: [program, ...args], cwd: workspace, env, marker, events });
 }
 
 /** The prompt as ACP content: attachments are links into the workspace, a base prompt goes before where the harness has no place for it. */

@@ -1,31 +1,41 @@
-import type { Stream } from '@agentclientprotocol/sdk';
+import type {
+  InitializeResponse,
+  NewSessionResponse,
+  PromptRequest,
+  PromptResponse,
+  SessionUpdate,
+} from '@agentclientprotocol/sdk';
 import { newId } from '../../new-id.ts';
+import { protocolVersion } from '../acp.ts';
 import { type Engine, turnVoice } from './session.ts';
 
-type Sdk = typeof import('@agentclientprotocol/sdk');
+/** Sends a `session/update`; resolves when there is room for more. */
+export type SendUpdate = (sessionId: string, update: SessionUpdate) => Promise<void>;
 
-/** Serves the built-in harness as an ACP v1 agent on `stream`: the driver knows no difference to one in a child process. */
-export function serveOz(sdk: Sdk, stream: Stream, engine: Engine): void {
+/** The built-in harness as an ACP v1 agent: its answers to the protocol's methods, whatever carries them. */
+export function ozAgent(engine: Engine) {
   const turns = new Map<string, AbortController>();
-  sdk
-    .agent({ name: 'oz' })
-    .onRequest('initialize', () => ({
-      protocolVersion: sdk.PROTOCOL_VERSION,
+  return {
+    initialize: (): InitializeResponse => ({
+      protocolVersion,
       agentInfo: { name: 'oz', version: '1' },
       agentCapabilities: {},
-    }))
-    .onRequest('session/new', () => ({ sessionId: newId() }))
-    .onRequest('session/prompt', async ({ params, client }) => {
+    }),
+    newSession: (): NewSessionResponse => ({ sessionId: newId() }),
+    async prompt({ sessionId, prompt }: PromptRequest, send: SendUpdate): Promise<PromptResponse> {
       const abort = new AbortController();
-      turns.set(params.sessionId, abort);
-      const prompt = params.prompt.map((block) => (block.type === 'text' ? block.text : '')).join('');
+      turns.set(sessionId, abort);
+      const text = prompt.map((block) => (block.type === 'text' ? block.text : '')).join('');
       try {
-        const end = await engine({ prompt, voice: turnVoice(client, params.sessionId), signal: abort.signal });
+        const voice = turnVoice((update) => send(sessionId, update));
+        const end = await engine({ prompt: text, voice, signal: abort.signal });
         return { stopReason: abort.signal.aborted ? 'cancelled' : end.stopReason, _meta: { runyard: end.verdict } };
       } finally {
-        turns.delete(params.sessionId);
+        turns.delete(sessionId);
       }
-    })
-    .onNotification('session/cancel', ({ params }) => turns.get(params.sessionId)?.abort(new Error('cancelled')))
-    .connect(stream);
+    },
+    cancel: (sessionId: string) => turns.get(sessionId)?.abort(new Error('cancelled')),
+  };
 }
+
+export type OzAgent = ReturnType<typeof ozAgent>;

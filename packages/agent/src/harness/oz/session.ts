@@ -1,4 +1,4 @@
-import type { AgentContext, SessionUpdate, StopReason } from '@agentclientprotocol/sdk';
+import type { SessionUpdate, StopReason } from '@agentclientprotocol/sdk';
 import type { CommandResult } from '../../commands/run-command.ts';
 import type { BuiltinVerdict } from '../outcome.ts';
 
@@ -17,8 +17,7 @@ export interface TurnEnd {
 /** One turn of an engine: plays the prompt until its end, or until `signal` aborts. */
 export type Engine = (turn: { prompt: string; voice: TurnVoice; signal: AbortSignal }) => Promise<TurnEnd>;
 
-export function turnVoice(client: AgentContext, sessionId: string): TurnVoice {
-  const update = (update: SessionUpdate) => client.notify('session/update', { sessionId, update });
+export function turnVoice(update: TurnVoice['update']): TurnVoice {
   return {
     update,
     say: (text, messageId) =>

@@ -1,0 +1,32 @@
+import { client } from '@agentclientprotocol/sdk';
+import type { AgentLink } from './acp.ts';
+import { type ChildHarnessOptions, startChildHarness } from './child-transport.ts';
+import { asObject } from './tool-output.ts';
+
+/** Starts an ACP agent as a child process and connects the protocol's SDK to it. */
+export function startChildLink(options: ChildHarnessOptions): AgentLink {
+  const { readable, writable, exited, kill } = startChildHarness(options);
+  const connection = client({ name: 'runyard' })
+    // Parsed by hand: the SDK's schema refuses what it does not know.
+    .onRequest(
+      'session/request_permission',
+      (params: unknown) => asObject(params) ?? {},
+      ({ params }) => {
+        const optionId = options.events.permission(params);
+        return { outcome: optionId === undefined ? { outcome: 'cancelled' } : { outcome: 'selected', optionId } };
+      },
+    )
+    .connect({ readable, writable });
+  return {
+    initialize: (params) => connection.agent.request('initialize', params),
+    newSession: (params) => connection.agent.request('session/new', params),
+    prompt: (params) => connection.agent.request('session/prompt', params),
+    cancel: (params) => void connection.agent.notify('session/cancel', params).catch(() => {}),
+    closed: connection.signal,
+    exited,
+    kill: async () => {
+      await kill();
+      connection.close();
+    },
+  };
+}
