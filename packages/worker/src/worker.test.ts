@@ -91,6 +91,13 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
     ]);
   });
 
+  test('starts the agent from compiled code, which lies where no sandbox can write', async () => {
+    const id = newId();
+    const env = { NODE_DEBUG_NATIVE: 'COMPILE_CACHE' };
+    it.service.send(fakeAssignment(id, ['--fixture', 'exit', '1'], env));
+    expect((await failed(id)).message).toContain('file:///opt/runyard/agent/main.mjs was accepted');
+  });
+
   test('tells the exit code and the end of the output of an agent that fails', async () => {
     const id = assign('sh', 'echo first; echo what went wrong >&2; exit 3');
     expect(await failed(id)).toMatchObject({

@@ -11,7 +11,7 @@ import { openUpstream } from './relay/relay.ts';
 import { openBackend } from './sandboxes/open-backend.ts';
 import { sweepLeftovers } from './sandboxes/sweep.ts';
 import { lockDataFolder } from './state/data-folder-lock.ts';
-import { chooseStateRoot } from './state/state-root.ts';
+import { chooseStateRoot, removeAbandonedRoots } from './state/state-root.ts';
 
 /** How long the last messages may take to reach the service before the worker ends without them. */
 const lastWordsMs = 5000;
@@ -66,6 +66,9 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
   try {
     const state = await chooseStateRoot(lock.folder);
     log.info({ folder: state.folder, because: state.because }, 'sandboxes live here');
+    void removeAbandonedRoots().catch((error: Error) =>
+      log.warn({ error: error.message }, 'abandoned state could not be removed'),
+    );
     const clean = await sweepLeftovers(state.folder, state.owner, log);
     const backend = await openBackend({
       settings,

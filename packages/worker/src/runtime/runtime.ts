@@ -37,7 +37,8 @@ const reportArtifact = '#!/bin/sh\nexec "${0%/*}/../node" "${0%/*}/../agent/main
 /**
  * Returns the folder with `node`, `agent/main.mjs`, `agent/cache` and `bin/`, made once for each content of the agent and each
  * Node: in a temporary folder that is renamed when it is whole, so whoever comes second finds all of it or nothing. Root's, and
- * read-only in every sandbox: no run can write what another one reads. Older ones are removed.
+ * read-only in every sandbox: no run can write what another one reads. Older ones are removed: the caller holds the lock of the
+ * data folder, so nobody uses them.
  */
 export async function makeRuntime(request: RuntimeRequest): Promise<string> {
   const began = performance.now();
@@ -130,7 +131,6 @@ async function ownAll(folder: string): Promise<void> {
   }
 }
 
-/** The lock on the data folder says that nobody else uses them. */
 async function removeOthers(all: string, hash: string): Promise<void> {
   for (const name of await readdir(all)) {
     if (name !== hash && name !== 'stamp.json')

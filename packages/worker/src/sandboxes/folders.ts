@@ -1,9 +1,6 @@
-import { execFile } from 'node:child_process';
 import { chmod, chown, mkdir, readdir, rename } from 'node:fs/promises';
 import path from 'node:path';
-import { promisify } from 'node:util';
-
-const run = promisify(execFile);
+import { removeTree } from '../state/remove-tree.ts';
 
 /** Host folders of one sandbox. `top` is passable and not writable for its user, `workspace` and `home` are the user's alone. */
 export interface SandboxFolders {
@@ -27,8 +24,7 @@ export async function makeFolders(stateRoot: string, id: string, uid: number | u
 }
 
 /**
- * Removes a sandbox's folders. `rm` of the system, because it walks by file descriptors: trees deeper than the longest path and
- * symbolic links, both of which an agent can leave, do not lead it astray. Renamed first, so the name is free at once.
+ * Removes a sandbox's folders. Renamed first, so the name is free at once.
  */
 export async function removeFolders(stateRoot: string, id: string): Promise<void> {
   const trash = path.join(stateRoot, 'trash');
@@ -36,12 +32,6 @@ export async function removeFolders(stateRoot: string, id: string): Promise<void
   const place = path.join(trash, `${id}-${process.hrtime.bigint()}`);
   await rename(path.join(stateRoot, 's', id), place);
   await removeTree(place);
-}
-
-async function removeTree(folder: string): Promise<void> {
-  // Where the agent ran under our own user it may have taken the right to write from its folders.
-  if (process.getuid?.() !== 0) await run('chmod', ['-R', 'u+rwX', '--', folder], { env: {} }).catch(() => {});
-  await run('rm', ['-rf', '--one-file-system', '--', folder], { env: { PATH: '/usr/bin:/bin' } });
 }
 
 /** Removes everything that earlier processes left under the state root. Returns the ids of their sandboxes. */

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
-import { chmod, lstat, mkdir, stat, writeFile } from 'node:fs/promises';
+import { chmod, lstat, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
+import { removeTree } from './remove-tree.ts';
 
 /** Where sandboxes and the agent's bundle live. */
 export interface StateRoot {
@@ -13,7 +14,10 @@ export interface StateRoot {
   readonly because: string;
 }
 
-/** `/s/12345678/relay.sock` must fit into the 107 bytes of a Unix socket address. */
+/** Names the worker folder that a state root elsewhere belongs to. */
+const ownerFile = 'state-of';
+
+/** `/s/0123456789ab/relay.sock` must fit into the 107 bytes of a Unix socket address. */
 const longestRoot = 80;
 
 /**
@@ -30,11 +34,7 @@ export async function chooseStateRoot(workerFolder: string): Promise<StateRoot> 
     await makeOwned(folder);
     return { folder, owner, because: 'it is in the data folder' };
   }
-  const places = [
-    ...(asRoot ? ['/var/lib'] : []),
-    ...(process.env.XDG_RUNTIME_DIR ? [process.env.XDG_RUNTIME_DIR] : []),
-    os.tmpdir(),
-  ];
+  const places = placesElsewhere();
   const refused: string[] = [];
   for (const place of places) {
     const folder = path.join(place, `runyard-${owner}`);
@@ -45,11 +45,7 @@ export async function chooseStateRoot(workerFolder: string): Promise<StateRoot> 
         (error: Error) => error.message,
       ));
     if (why === undefined) {
-      await writeFile(
-        path.join(folder, 'README'),
-        `State of the Runyard worker of ${workerFolder}. Safe to remove while it does not run.\n`,
-        { mode: 0o600 },
-      );
+      await writeFile(path.join(folder, ownerFile), `${workerFolder}\n`, { mode: 0o600 });
       return { folder, owner, because: problem };
     }
     refused.push(`${place}: ${why}`);
@@ -57,6 +53,33 @@ export async function chooseStateRoot(workerFolder: string): Promise<StateRoot> 
   throw new Error(
     `no folder for the sandboxes: ${problem}; ${refused.join('; ')}. Set RUNYARD_DATA_DIR to a folder that every user can pass through (chmod o+x).`,
   );
+}
+
+function placesElsewhere(): string[] {
+  const runtimeDir = process.env.XDG_RUNTIME_DIR;
+  return [...(process.getuid?.() === 0 ? ['/var/lib'] : []), ...(runtimeDir ? [runtimeDir] : []), os.tmpdir()];
+}
+
+/**
+ * Removes state roots outside of data folders whose data folder does not exist any more, with what is left of their sandboxes.
+ * Returns them. A folder that is not ours is left alone.
+ */
+export async function removeAbandonedRoots(places: readonly string[] = placesElsewhere()): Promise<string[]> {
+  const removed: string[] = [];
+  for (const place of places) {
+    for (const name of await readdir(place).catch(() => [])) {
+      if (!/^runyard-[0-9a-f]{12}$/.test(name)) continue;
+      const folder = path.join(place, name);
+      const found = await lstat(folder).catch(() => undefined);
+      if (!found?.isDirectory() || found.uid !== process.getuid?.()) continue;
+      const owner = (await readFile(path.join(folder, ownerFile), 'utf8').catch(() => '')).trim();
+      if (owner === '' || (await stat(owner).catch((error: NodeJS.ErrnoException) => error.code)) !== 'ENOENT')
+        continue;
+      await removeTree(folder);
+      removed.push(folder);
+    }
+  }
+  return removed;
 }
 
 /** Why sandboxes cannot live below this existing folder; `undefined` where they can. */

@@ -1,10 +1,10 @@
-import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { lockDataFolder } from './data-folder-lock.ts';
 import { findProcesses, processStartTime } from './processes.ts';
-import { chooseStateRoot } from './state-root.ts';
+import { chooseStateRoot, removeAbandonedRoots } from './state-root.ts';
 
 const asRoot = process.getuid?.() === 0;
 let dataDir: string;
@@ -70,6 +70,17 @@ test('state is elsewhere where the path would be too long for a socket', async (
   const root = await chooseStateRoot(worker);
   expect(root.because).toContain('too long');
   await rm(root.folder, { recursive: true });
+});
+
+test('state elsewhere is removed when its data folder is gone, and only then', async () => {
+  const kept = path.join(dataDir, 'runyard-0123456789ab');
+  const gone = path.join(dataDir, 'runyard-ba9876543210');
+  const foreign = path.join(dataDir, 'runyard-000000000000');
+  for (const folder of [kept, gone, foreign]) await mkdir(path.join(folder, 's'), { recursive: true });
+  await writeFile(path.join(kept, 'state-of'), `${dataDir}\n`);
+  await writeFile(path.join(gone, 'state-of'), `${dataDir}/worker\n`);
+  expect(await removeAbandonedRoots([dataDir, '/nowhere'])).toEqual([gone]);
+  expect((await readdir(dataDir)).sort()).toEqual([path.basename(foreign), path.basename(kept)]);
 });
 
 test('processes are found by an argument and named by pid and start time', async () => {

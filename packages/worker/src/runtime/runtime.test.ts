@@ -1,0 +1,82 @@
+import { execFileSync } from 'node:child_process';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { pino } from 'pino';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { makeRuntime } from './runtime.ts';
+
+const log = pino({ level: 'silent' });
+let stateRoot: string;
+let entry: string;
+beforeEach(async () => {
+  stateRoot = await mkdtemp(path.join(os.tmpdir(), 'runyard-runtime-'));
+  await mkdir(path.join(stateRoot, 'source'));
+  entry = path.join(stateRoot, 'source/main.ts');
+  await writeFile(path.join(stateRoot, 'source/lazy.ts'), `export const lazy: string = 'lazy';\n`);
+  await writeFile(entry, `const { lazy } = await import('./lazy.ts');\nconsole.log(lazy, ...process.argv.slice(2));\n`);
+});
+afterEach(() => rm(stateRoot, { recursive: true }));
+
+test('the agent runs from its bundle alone, and report-artifact leads to it', async () => {
+  const folder = await makeRuntime({ stateRoot, entry, log });
+  await rm(path.join(stateRoot, 'source'), { recursive: true });
+  const run = (program: string, ...args: string[]): string =>
+    execFileSync(path.join(folder, program), args, { encoding: 'utf8', env: {} });
+  expect(run('bin/node', path.join(folder, 'agent/main.mjs'), 'a')).toBe('lazy a\n');
+  expect(run('bin/report-artifact', 'a file')).toBe('lazy report-artifact a file\n');
+});
+
+test('what exists is used again without bundling, and made anew when a source changed', async () => {
+  const first = await makeRuntime({ stateRoot, entry, log });
+  const { mtimeMs } = await stat(path.join(first, 'agent/main.mjs'));
+  expect(await makeRuntime({ stateRoot, entry, log })).toBe(first);
+  // Touched but equal: bundled again, same contents, same folder.
+  await utimes(path.join(stateRoot, 'source/lazy.ts'), 1, 1);
+  expect(await makeRuntime({ stateRoot, entry, log })).toBe(first);
+  expect((await stat(path.join(first, 'agent/main.mjs'))).mtimeMs).toBe(mtimeMs);
+  await writeFile(path.join(stateRoot, 'source/lazy.ts'), `export const lazy: string = 'other';\n`);
+  const second = await makeRuntime({ stateRoot, entry, log });
+  expect(second).not.toBe(first);
+  expect((await readdir(path.join(stateRoot, 'runtime'))).sort()).toEqual([path.basename(second), 'stamp.json'].sort());
+});
+
+test('what a maker that was killed left behind is neither used nor kept', async () => {
+  const abandoned = path.join(stateRoot, 'runtime/.making-0000/agent');
+  await mkdir(abandoned, { recursive: true });
+  const folder = await makeRuntime({ stateRoot, entry, log });
+  expect((await readdir(path.dirname(folder))).sort()).toEqual([path.basename(folder), 'stamp.json'].sort());
+});
+
+test('nobody but its owner can write what sandboxes run, and everyone can read it', async () => {
+  const folder = await makeRuntime({
+    stateRoot,
+    entry,
+    rehearse: (making) => writeFile(path.join(making, 'agent/cache/entry'), 'compiled', { mode: 0o600 }),
+    log,
+  });
+  for (const name of [
+    '',
+    'agent',
+    'agent/main.mjs',
+    'agent/cache',
+    'agent/cache/entry',
+    'bin',
+    'bin/report-artifact',
+    'node',
+  ]) {
+    const { mode } = await stat(path.join(folder, name));
+    expect([name, mode & 0o022, mode & 0o044]).toEqual([name, 0, 0o044]);
+  }
+});
+
+test('a rehearsal that fails costs the cache, not the worker', async () => {
+  const folder = await makeRuntime({ stateRoot, entry, rehearse: () => Promise.reject(new Error('no')), log });
+  expect(await readdir(path.join(folder, 'agent/cache'))).toEqual([]);
+});
+
+test('a fault in the source is told with its place', async () => {
+  await writeFile(entry, 'import { nothing } from "./missing.ts";\nnothing();\n');
+  await expect(makeRuntime({ stateRoot, entry, log })).rejects.toThrow(/main\.ts.*cannot be bundled[\s\S]*missing\.ts/);
+  expect(await readFile(entry, 'utf8')).toContain('missing');
+});

@@ -1,0 +1,48 @@
+import { readdir } from 'node:fs/promises';
+import path from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { fakeAssignment } from '../../../../../test/fakes/worker-service.ts';
+import { findProcesses } from '../../state/processes.ts';
+import { startTestWorker, type TestWorker, until } from '../../testing/test-worker.ts';
+
+let it: TestWorker;
+beforeAll(async () => {
+  it = await startTestWorker({ settings: { RUNYARD_SANDBOX: 'none' } });
+});
+afterAll(() => it[Symbol.asyncDispose]());
+
+const assign = (id: string, ...args: string[]): void => it.service.send(fakeAssignment(id, ['--fixture', ...args]));
+
+test('says that there is no protection', async () => {
+  const { sandbox } = await it.service.waitFor('worker_hello');
+  expect(sandbox).toMatchObject({
+    backend: 'none',
+    features: [],
+    missing: [{ reason: expect.stringContaining('unprotected') }],
+  });
+});
+
+test('runs the agent in a folder of its own, without the environment of the worker', async () => {
+  assign('plain', 'sh', 'pwd; env; exit 4');
+  const { exit_code, message } = await it.service.waitFor('task_failed', (data) => data.execution_id === 'plain');
+  expect(exit_code).toBe(4);
+  expect(message).toContain(`${it.worker.stateRoot}/s/`);
+  expect(message).not.toMatch(/RUNYARD_API_KEY|VITEST/);
+  await until(async () => (await readdir(path.join(it.worker.stateRoot, 's'))).length === 0);
+});
+
+test('ends what the agent left running, also in other sessions', async () => {
+  const mark = `4714.${process.pid}`;
+  assign('daemons', 'sh', `setsid sleep ${mark} >/dev/null 2>&1 & sleep ${mark} >/dev/null 2>&1 & sleep 0.1`);
+  await it.service.waitFor('task_completed', (data) => data.execution_id === 'daemons');
+  expect(await findProcesses('cmdline', mark)).toEqual([]);
+});
+
+test('ends a cancelled agent that ignores SIGTERM', async () => {
+  assign('stubborn', 'stubborn');
+  await it.service.waitFor('sandbox_ready', (data) => data.execution_id === 'stubborn');
+  it.service.send({ type: 'task_cancellation', data: { task_id: 'task-of-stubborn', grace_ms: 100 } });
+  expect((await it.service.waitFor('task_completed', (data) => data.execution_id === 'stubborn')).task_state).toBe(
+    'CANCELLED',
+  );
+});
