@@ -1,4 +1,4 @@
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 import type { BlobStore, ByteRange } from '../store/blobs.ts';
 
@@ -60,5 +60,6 @@ export async function sendBlob(
 export function sendStream(reply: FastifyReply, stream: Readable): FastifyReply {
   if (reply.request.method !== 'HEAD') return reply.send(stream);
   stream.destroy();
-  return reply.send();
+  // Without any payload fastify would say that the length is 0.
+  return reply.send(Readable.from([]));
 }

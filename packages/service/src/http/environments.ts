@@ -8,6 +8,7 @@ import {
   updateEnvironment,
 } from '../environments/environments.ts';
 import { once } from '../idempotency/once.ts';
+import { isUid } from '../teams/uid.ts';
 import { addRoute } from './add-route.ts';
 import type { ServiceDeps } from './deps.ts';
 import { notFound } from './problem.ts';
@@ -30,17 +31,18 @@ export function registerEnvironmentRoutes(app: FastifyInstance, { db }: ServiceD
   });
 
   addRoute(app, routes.getEnvironment, async ({ params, principal }) => {
-    return (await readEnvironment(db, principal.teamId, params.uid)) ?? notFound('environment');
+    const environment = isUid(params.uid) && (await readEnvironment(db, principal.teamId, params.uid));
+    return environment || notFound('environment');
   });
 
   addRoute(app, routes.updateEnvironment, async ({ params, body, principal }) => {
-    const isThere = await updateEnvironment(db, principal.teamId, params.uid, body.config);
+    const isThere = isUid(params.uid) && (await updateEnvironment(db, principal.teamId, params.uid, body.config));
     const environment = isThere && (await readEnvironment(db, principal.teamId, params.uid));
     return environment || notFound('environment');
   });
 
   addRoute(app, routes.deleteEnvironment, async ({ params, principal }) => {
-    const wasThere = await deleteEnvironment(db, principal.teamId, params.uid);
+    const wasThere = isUid(params.uid) && (await deleteEnvironment(db, principal.teamId, params.uid));
     return wasThere ? { success: true as const } : notFound('environment');
   });
 }

@@ -13,6 +13,7 @@ import { openModels } from '../models/models.ts';
 import { type Assignment, assignNext } from '../runs/assign.ts';
 import { defaultTiming, type Engine } from '../runs/engine.ts';
 import { openNotices } from '../runs/notices.ts';
+import { claim } from '../runs/transitions.ts';
 import { openFolderBlobs } from '../store/folder-blobs.ts';
 import { createTestDatabase, type TestDatabase } from '../store/test-database.ts';
 import { newUid } from '../teams/uid.ts';
@@ -63,8 +64,8 @@ export interface TestService {
   /** The same, and the answer must be a valid problem document of the status. */
   problem(status: number, method: string, path: string, options?: RequestOptions): Promise<Problem>;
   newRun(body?: Record<string, unknown>, key?: string): Promise<string>;
-  /** Creates a run and hands it to a worker. */
-  startExecution(body?: Record<string, unknown>): Promise<Assignment>;
+  /** Creates a run and hands it to a worker, which claims it unless told otherwise. */
+  startExecution(body?: Record<string, unknown>, upTo?: 'PENDING' | 'CLAIMED'): Promise<Assignment>;
   close(): Promise<void>;
 }
 
@@ -209,7 +210,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
       return problem;
     },
     newRun,
-    startExecution: async (body) => {
+    startExecution: async (body, upTo = 'CLAIMED') => {
       const runId = await newRun(body);
       // A pool of its own, so that no other waiting run is taken.
       await db.query('UPDATE executions SET pool = $2 WHERE run_id = $1', [runId, runId]);
@@ -225,6 +226,9 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
         const assignment = await assignNext(engine, slot);
         if (assignment === 'contended') continue;
         if (assignment === 'nothing') throw new Error('nothing was assigned');
+        if (upTo === 'PENDING') return assignment;
+        const args = { assignment_id: assignment.assignmentId, lease_seconds: 90 };
+        await claim(db, { runId, executionId: assignment.executionId, args });
         return assignment;
       }
     },

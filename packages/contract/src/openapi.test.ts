@@ -1,0 +1,27 @@
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { expect, test } from 'vitest';
+import { openApiDocument } from './openapi.ts';
+import type { Route } from './route.ts';
+import { routes } from './routes.ts';
+
+test('the document is valid OpenAPI 3.1', async () => {
+  const result = await new Validator().validate(openApiDocument('http://localhost:4180'));
+  expect(result.errors ?? []).toEqual([]);
+  expect(result.valid).toBe(true);
+});
+
+test('every reference in it leads to a schema', () => {
+  const document = openApiDocument('') as { components: { schemas: Record<string, unknown> } };
+  const references = JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g);
+  for (const [, reference = ''] of references) {
+    expect(reference).toMatch(/^#\/components\/schemas\//);
+    expect(document.components.schemas, reference).toHaveProperty(reference.split('/').at(-1) ?? '');
+  }
+});
+
+test('every path parameter of a route is described, and only those', () => {
+  for (const [name, route] of Object.entries(routes) as [string, Route][]) {
+    const inPath = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, key]) => key);
+    expect(inPath, name).toEqual(Object.keys(route.params?.shape ?? {}));
+  }
+});

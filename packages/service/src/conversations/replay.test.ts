@@ -1,0 +1,116 @@
+import type { AgentEvent, AgentEventBody } from '@runyard/contract/agent-protocol';
+import { ConversationResponse, maxOutputBytes } from '@runyard/contract/conversations';
+import { describe, expect, test } from 'vitest';
+import { replayConversation } from './replay.ts';
+
+const events = (...bodies: AgentEventBody[]): AgentEvent[] =>
+  bodies.map(
+    (body, index) => ({ ...body, seq: index + 1, occurred_at: `2026-11-21T10:00:0${index % 10}Z` }) as AgentEvent,
+  );
+
+const turn = { type: 'turn_started', step_id: 's', prompt: 'Do it' } as const;
+const action = { type: 'action', step_id: 's', action_id: 'a', category: 'command', name: 'shell', input: {} } as const;
+const output = (text: string) => ({ type: 'action_output', action_id: 'a', text }) as const;
+
+const replay = (bodies: AgentEventBody[], hasEnded = false) => {
+  const conversation = replayConversation('c', events(...bodies), hasEnded);
+  return ConversationResponse.parse(structuredClone(conversation));
+};
+const resultOf = (conversation: ConversationResponse) => {
+  const blocks = conversation.steps.flatMap((step) => step.messages.flatMap((message) => message.content));
+  const found = blocks.find((block) => block.type === 'action_result');
+  if (found?.type !== 'action_result') throw new Error('no result');
+  return found;
+};
+
+describe('a replay', () => {
+  test('makes one step for each prompt', () => {
+    const conversation = replay([
+      turn,
+      { type: 'turn_finished', step_id: 's' },
+      { ...turn, step_id: 't', prompt: 'More' },
+    ]);
+    expect(conversation.steps.map((step) => step.messages[0]?.content[0])).toMatchObject([
+      { text: 'Do it' },
+      { text: 'More' },
+    ]);
+    expect(conversation.steps[0]?.completed_at).toBe('2026-11-21T10:00:01Z');
+    expect(conversation.steps[1]?.completed_at).toBeUndefined();
+  });
+
+  test('joins the pieces of a message and keeps two that interleave apart', () => {
+    const text = (message_id: string, piece: string) =>
+      ({ type: 'text', step_id: 's', message_id, role: 'assistant', text: piece }) as const;
+    const conversation = replay([turn, text('m', 'a'), text('n', 'x'), text('m', 'b'), text('n', 'y')]);
+    expect(conversation.steps[0]?.messages.slice(1).map((message) => message.content)).toMatchObject([
+      [{ text: 'ab' }],
+      [{ text: 'xy' }],
+    ]);
+  });
+
+  test('shows a notice as an event', () => {
+    const conversation = replay([turn, { type: 'notice', step_id: 's', name: 'plan', data: { steps: 2 } }]);
+    expect(conversation.steps[0]?.messages[1]?.content).toEqual([{ type: 'event', name: 'plan', data: { steps: 2 } }]);
+  });
+
+  test('shows an action that goes on as running, with its output so far', () => {
+    expect(resultOf(replay([turn, action, output('one'), output('two')]))).toMatchObject({
+      state: 'running',
+      output: 'onetwo',
+    });
+  });
+
+  test('takes the result in place of the output where the result has one', () => {
+    const result = { type: 'action_result', action_id: 'a', state: 'completed' } as const;
+    expect(resultOf(replay([turn, action, output('shown'), result]))).toMatchObject({
+      state: 'completed',
+      output: 'shown',
+    });
+    expect(resultOf(replay([turn, action, output('shown'), { ...result, output: { n: 1 } }])).output).toEqual({ n: 1 });
+  });
+
+  test('shows an action that the end of the run cut short as failed', () => {
+    const result = resultOf(replay([turn, action, output('half')], true));
+    expect(result).toMatchObject({ state: 'failed', output: expect.stringMatching(/^half\ninterrupted/) });
+  });
+
+  test('ignores the end of an action that never began, and one that begins twice', () => {
+    const conversation = replay([
+      turn,
+      { type: 'action_result', action_id: 'zzz', state: 'completed' },
+      action,
+      action,
+    ]);
+    expect(conversation.steps[0]?.messages).toHaveLength(3);
+  });
+
+  test('makes a step of its own for events of a step that never began', () => {
+    expect(replay([action]).steps.map((step) => step.id)).toEqual(['s']);
+  });
+
+  test('summarises an output over 64 KB as head, tail and size, between characters', () => {
+    const bodies: AgentEventBody[] = [turn, action];
+    for (let i = 0; i < 40_000; i += 1) bodies.push(output('aé€😀'));
+    const text = String(resultOf(replay(bodies)).output);
+    expect(Buffer.byteLength(text)).toBeLessThan(maxOutputBytes + 100);
+    expect(text).toMatch(/^aé€😀/);
+    expect(text).toMatch(/aé€😀$/);
+    expect(text).not.toContain('\ufffd');
+    const leftOut = Number(/… (\d+) bytes left out …/.exec(text)?.[1]);
+    const kept = Buffer.byteLength(text.replace(/\n… \d+ bytes left out …\n/, ''));
+    expect(leftOut + kept).toBe(40_000 * 10);
+  });
+
+  test('summarises results and inputs that are no text', () => {
+    const big = { lines: Array.from({ length: 20_000 }, (_, i) => `line ${i}`) };
+    const result = resultOf(
+      replay([turn, action, { type: 'action_result', action_id: 'a', state: 'completed', output: big }]),
+    );
+    expect(result.output).toMatchObject({
+      size_bytes: JSON.stringify(big).length,
+      head: expect.stringContaining('line 0'),
+    });
+    const blocks = replay([turn, { ...action, input: big }]).steps[0]?.messages[1]?.content;
+    expect(blocks?.[0]).toMatchObject({ input: { size_bytes: JSON.stringify(big).length } });
+  });
+});

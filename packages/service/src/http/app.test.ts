@@ -1,0 +1,197 @@
+import { connect } from 'node:net';
+import { errorCatalogue, errorSlug } from '@runyard/contract/errors';
+import { ListModelsResponse } from '@runyard/contract/models';
+import { ListConnectedSelfHostedWorkersResponse } from '@runyard/contract/workers';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { newId } from '../ids.ts';
+import { startTestService, type TestService } from './test-service.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service.close());
+
+const page = (path: string, headers = {}) => service.request('GET', service.baseUrl + path, { key: null, headers });
+
+describe('problems', () => {
+  test('404 for a path that does not exist, with every member of the contract', async () => {
+    const problem = await service.problem(404, 'GET', '/nothing?token=secret', {
+      headers: { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01' },
+    });
+    expect(problem).toEqual({
+      type: `${service.baseUrl}/errors/resource-not-found`,
+      title: 'Resource not found',
+      status: 404,
+      detail: 'There is nothing at this path.',
+      instance: '/api/v1/nothing',
+      error: 'Resource not found (There is nothing at this path.)',
+      error_code: 'resource_not_found',
+      retryable: false,
+      trace_id: '0af7651916cd43dd8448eb211c80319c',
+    });
+  });
+
+  test.each([
+    'garbage',
+    '00-00000000000000000000000000000000-b7ad6b7169203331-01',
+    'ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+  ])('a traceparent that is none (%s) starts a new trace', async (traceparent) => {
+    const { trace_id } = await service.problem(404, 'GET', '/nothing', { headers: { traceparent } });
+    expect(trace_id).toMatch(/^[0-9a-f]{32}$/);
+    expect(traceparent).not.toContain(trace_id);
+  });
+
+  test('405 with Allow for a method that a path does not have', async () => {
+    const answer = await service.request('PATCH', `/agent/runs/${newId()}`);
+    expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
+    expect((await service.request('DELETE', '/agent/runs')).headers.get('allow')).toContain('POST');
+  });
+
+  test('400 for a path that is no URL path', async () => {
+    expect((await service.problem(400, 'GET', '/agent/runs/%E0%A4%A')).error_code).toBe('invalid_request');
+  });
+
+  test('500 without a word of the cause, which the log has under the same trace_id', async () => {
+    const { db } = service.deps;
+    await db.query('ALTER TABLE environments RENAME TO hidden');
+    const problem = await service.problem(500, 'GET', '/agent/environments');
+    await db.query('ALTER TABLE hidden RENAME TO environments');
+    expect(problem).toMatchObject({ error_code: 'internal_error', retryable: true });
+    expect(JSON.stringify(problem)).not.toContain('relation');
+    expect(service.logged.some((line) => line.includes(problem.trace_id) && line.includes('relation'))).toBe(true);
+  });
+
+  test('every code has a page that explains it', async () => {
+    for (const [code, kind] of Object.entries(errorCatalogue)) {
+      const answer = await page(`/errors/${errorSlug(code as keyof typeof errorCatalogue)}`);
+      expect(answer.status).toBe(200);
+      expect(answer.text).toContain(kind.title);
+    }
+    expect((await page('/errors/nope')).status).toBe(404);
+  });
+});
+
+describe('every answer', () => {
+  test("has a request id, the caller's where it is harmless", async () => {
+    expect((await page('/healthz')).headers.get('x-request-id')).toMatch(/^[\w-]{36}$/);
+    expect((await page('/healthz', { 'x-request-id': 'abc-1' })).headers.get('x-request-id')).toBe('abc-1');
+    expect((await page('/healthz', { 'x-request-id': 'a b{}' })).headers.get('x-request-id')).not.toBe('a b{}');
+  });
+
+  test('to HEAD has the headers of GET and no body', async () => {
+    const answer = await service.request('HEAD', '/agent/models');
+    expect([answer.status, answer.text]).toEqual([200, '']);
+  });
+
+  test('leaves no key, token or signature in the log', async () => {
+    const key = await service.newKey();
+    const { runToken } = await service.startExecution();
+    await service.request('GET', '/agent/runs?q=secret-query', { key });
+    await service.request('GET', `/blobs/artifact/${newId()}?expires=1&signature=secret-signature`, { key: null });
+    await service.request('POST', '/harness-support/report-artifact', {
+      key: runToken,
+      body: { artifact_type: 'PLAN', data: {} },
+    });
+    const log = service.logged.join('');
+    for (const secret of [key, runToken, service.key, 'secret-query', 'secret-signature'])
+      expect(log).not.toContain(secret);
+    expect(log).toContain('/api/v1/agent/runs');
+  });
+});
+
+test('the OpenAPI document is served with the address of this service', async () => {
+  const answer = await service.request<{ openapi: string; servers: unknown }>('GET', '/openapi.json', { key: null });
+  expect(answer.body).toMatchObject({ openapi: '3.1.0', servers: [{ url: `${service.baseUrl}/api/v1` }] });
+});
+
+describe('models and workers', () => {
+  test('models are listed with the default one', async () => {
+    const { body } = await service.request('GET', '/agent/models');
+    expect(ListModelsResponse.parse(body).default_model_id).toBe('runbook');
+  });
+
+  test('self-hosted workers of the team are listed while they are connected', async () => {
+    const insert = (workerId: string, teamId: string | null, silentSeconds = 0) =>
+      service.deps.db.query(
+        `INSERT INTO worker_connections (id, service_instance_id, worker_id, team_id, last_seen_at) VALUES ($1, $1, $2, $3, now() - make_interval(secs => $4))`,
+        [newId(), workerId, teamId, silentSeconds],
+      );
+    await insert('box', service.teamId);
+    await insert('box', service.teamId);
+    await insert('gone', service.teamId, 200);
+    await insert('theirs', service.otherTeamId);
+    await insert('runyard-hosted', null);
+    const { body } = await service.request('GET', '/agent/connected-self-hosted-workers');
+    const { workers } = ListConnectedSelfHostedWorkersResponse.parse(body);
+    expect(workers).toMatchObject([{ worker_host: 'box', connection_count: 2 }]);
+  });
+
+  test("the key of a worker's connection is found as on a route", async () => {
+    const { authenticateWorker } = service.built;
+    expect(await authenticateWorker(`Bearer ${service.key}`)).toEqual({ teamId: service.teamId, isOperator: true });
+    expect(await authenticateWorker(`Bearer ${service.otherKey}`)).toEqual({
+      teamId: service.otherTeamId,
+      isOperator: false,
+    });
+    expect(await authenticateWorker('Bearer nope')).toBeNull();
+    expect(await authenticateWorker(undefined)).toBeNull();
+  });
+});
+
+describe('health', () => {
+  test('/healthz and /readyz answer 200', async () => {
+    expect((await page('/healthz')).body).toEqual({ status: 'ok' });
+    expect((await page('/readyz')).body).toEqual({ status: 'ready' });
+  });
+
+  test('/readyz answers 503 while a migration is missing', async () => {
+    const { db } = service.deps;
+    await db.query(`UPDATE schema_migrations SET name = name || '_x'`);
+    const answer = await page('/readyz');
+    expect([answer.status, answer.text]).toEqual([503, expect.stringContaining('migrations not applied')]);
+    await db.query(`UPDATE schema_migrations SET name = left(name, -2)`);
+  });
+});
+
+describe('pages', () => {
+  test.each(['/docs', '/errors', `/runs/${newId()}`])('%s allow nothing inline and no frame', async (path) => {
+    const answer = await page(path);
+    expect(answer.status).toBe(200);
+    const policy = answer.headers.get('content-security-policy') ?? '';
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).toContain("frame-ancestors 'none'");
+    expect(policy).not.toContain('unsafe');
+    expect(answer.text).not.toMatch(/<script(?![^>]*src=)/);
+    expect(answer.text).not.toMatch(/ style=| on\w+=/);
+  });
+
+  test('/docs shows every endpoint', async () => {
+    const { text } = await page('/docs');
+    const { body } = await service.request<{ paths: Record<string, unknown> }>('GET', '/openapi.json', { key: null });
+    for (const path of Object.keys(body.paths)) expect(text).toContain(path);
+  });
+
+  test('a run page of what is no id does not exist', async () => {
+    expect((await page('/runs/x')).status).toBe(404);
+  });
+
+  test('files are sent again only when they changed', async () => {
+    const first = await page('/assets/run-page.js');
+    expect(first.headers.get('content-type')).toMatch(/^text\/javascript/);
+    expect((await page('/assets/run-page.js', { 'if-none-match': first.headers.get('etag') })).status).toBe(304);
+  });
+});
+
+test('a request that is not HTTP gets 400 and the connection ends', async () => {
+  const { port } = new URL(service.baseUrl);
+  const text = await new Promise<string>((resolve) => {
+    let received = '';
+    const socket = connect(Number(port), '127.0.0.1', () => socket.write('NOT HTTP\r\n\r\n'));
+    socket.on('data', (data) => {
+      received += data;
+    });
+    socket.on('close', () => resolve(received));
+  });
+  expect(text).toMatch(/^HTTP\/1\.1 400/);
+});

@@ -1,0 +1,70 @@
+import { Environment, ListEnvironmentsResponse } from '@runyard/contract/environments';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestService, type TestService } from './test-service.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service.close());
+
+const create = async (config: object) => {
+  const answer = await service.request('POST', '/agent/environments', { body: { config } });
+  expect(answer.status, answer.text).toBe(201);
+  return Environment.parse(answer.body);
+};
+
+test('an environment is created, read, replaced, listed and deleted', async () => {
+  const config = {
+    name: 'Beta',
+    github_repos: [{ owner: 'o', repo: 'r' }],
+    setup_commands: ['make'],
+    providers: { a: 1 },
+  };
+  const made = await create(config);
+  expect(made.uid).toMatch(/^[A-Za-z0-9]{22}$/);
+  expect(made.config).toEqual(config);
+  const path = `/agent/environments/${made.uid}`;
+  expect((await service.request('GET', path)).body).toEqual(made);
+  const replaced = await service.request<Environment>('PUT', path, { body: { config: { name: 'Gamma' } } });
+  expect(replaced.body.config).toEqual({ name: 'Gamma' });
+  const alpha = await create({ name: 'Alpha' });
+  const list = async (query: string) =>
+    ListEnvironmentsResponse.parse((await service.request('GET', `/agent/environments${query}`)).body).environments.map(
+      ({ uid }) => uid,
+    );
+  expect(await list('')).toEqual([alpha.uid, made.uid]);
+  expect(await list('?sort_by=name')).toEqual([alpha.uid, made.uid]);
+  await service.request('PUT', path, { body: { config: { name: 'Zeta' } } });
+  expect(await list('?sort_by=last_updated')).toEqual([made.uid, alpha.uid]);
+  expect((await service.request('DELETE', path)).body).toEqual({ success: true });
+  await service.problem(404, 'GET', path);
+});
+
+test('an environment shows its latest run', async () => {
+  const { uid } = await create({ name: 'Used' });
+  const runId = await service.newRun({ title: 'In it', config: { environment_id: uid } });
+  const { body } = await service.request('GET', `/agent/environments/${uid}`);
+  expect(Environment.parse(body).last_task_created).toMatchObject({ id: runId, title: 'In it', state: 'QUEUED' });
+});
+
+test('the same Idempotency-Key creates one environment', async () => {
+  const ask = (name: string) =>
+    service.request('POST', '/agent/environments', { body: { config: { name } }, headers: { 'idempotency-key': 'e' } });
+  const answers = await Promise.all([ask('Once'), ask('Once'), ask('Once')]);
+  expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+  expect((await ask('Twice')).status).toBe(409);
+});
+
+test.each([
+  ['no name', {}],
+  ['a repository that is a path', { name: 'a', github_repos: [{ owner: '..', repo: 'r' }] }],
+  ['a command of a wrong type', { name: 'a', setup_commands: [1] }],
+  ['21 repositories', { name: 'a', github_repos: Array.from({ length: 21 }, () => ({ owner: 'o', repo: 'r' })) }],
+])('answers 400 for %s', async (_, config) => {
+  await service.problem(400, 'POST', '/agent/environments', { body: { config } });
+});
+
+test('answers 400 for an unknown sort', async () => {
+  await service.problem(400, 'GET', '/agent/environments?sort_by=size');
+});

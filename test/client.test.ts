@@ -1,0 +1,133 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { ApiError, type Client, ConnectionError, createClient } from '@runyard/client';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startTestService, type TestService } from '../packages/service/src/http/test-service.ts';
+
+let service: TestService;
+let client: Client;
+beforeAll(async () => {
+  service = await startTestService();
+  client = createClient({ baseUrl: service.baseUrl, apiKey: service.key, userAgent: 'runyard-cli/test' });
+});
+afterAll(() => service.close());
+
+describe('the client', () => {
+  test('creates, reads, lists and cancels', async () => {
+    const { run_id } = await client.createRun({ body: { prompt: 'Say hello', metadata: { a: 'b' } } });
+    const run = await client.getRun({ params: { runId: run_id } });
+    expect(run).toMatchObject({ run_id, source: 'CLI' });
+    const page = await client.listRuns({ query: { state: ['QUEUED', 'CLAIMED'], metadata: { a: 'b' }, limit: 1 } });
+    expect(page.runs.map((each) => each.run_id)).toEqual([run_id]);
+    expect(await client.cancelRun({ params: { runId: run_id } })).toBe(run_id);
+  });
+
+  test('reads what needs no arguments, and where a redirect leads', async () => {
+    expect((await client.listModels()).default_model_id).toBe('runbook');
+    const { runId, runToken } = await service.startExecution();
+    await service.request('POST', '/harness-support/events', {
+      key: runToken,
+      body: { events: [{ seq: 1, occurred_at: '2026-11-21T10:00:00Z', type: 'transcript', line: '{}' }] },
+    });
+    const { location } = await client.getRunTranscript({ params: { runId } });
+    expect(await (await fetch(location)).text()).toBe('{}\n');
+  });
+
+  test('throws the problem', async () => {
+    const asked = client.getRun({ params: { runId: 'x' } });
+    await expect(asked).rejects.toThrow(ApiError);
+    await expect(asked).rejects.toMatchObject({
+      status: 404,
+      retryable: false,
+      problem: { error_code: 'resource_not_found' },
+    });
+  });
+
+  test('says that nobody answers', async () => {
+    const nobody = createClient({ baseUrl: 'http://127.0.0.1:1', retries: 0 });
+    await expect(nobody.listModels()).rejects.toThrow(ConnectionError);
+  });
+
+  test('follows a run until it has ended', async () => {
+    const { run_id } = await client.createRun({ body: { prompt: 'Say hello' } });
+    const seen: string[] = [];
+    for await (const { event } of client.events(run_id)) {
+      if (event.type === 'state') seen.push(event.state);
+      if (seen.length === 1) await client.cancelRun({ params: { runId: run_id } }).catch(() => undefined);
+    }
+    expect(seen[0]).toBe('QUEUED');
+    expect(seen.at(-1)).toBe('CANCELLED');
+  });
+
+  test('stops to follow when it is told to', async () => {
+    const { run_id } = await client.createRun({ body: { prompt: 'Say hello' } });
+    const controller = new AbortController();
+    const follow = async () => {
+      for await (const _ of client.events(run_id, { signal: controller.signal })) controller.abort(new Error('enough'));
+    };
+    await expect(follow()).rejects.toThrow('enough');
+  });
+});
+
+/** A server that answers as it is told, one handler after the other. */
+async function scripted(...handlers: Parameters<typeof createServer>[1][]) {
+  const requests: { url: string; headers: Record<string, unknown> }[] = [];
+  const server = createServer((request, response) => {
+    requests.push({ url: request.url ?? '', headers: request.headers });
+    handlers[Math.min(requests.length, handlers.length) - 1]?.(request, response);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return { baseUrl, requests, close: () => new Promise((resolve) => server.close(resolve).closeAllConnections()) };
+}
+
+describe('over bad connections the client', () => {
+  test('repeats a create with the same Idempotency-Key', async () => {
+    const fake = await scripted(
+      (_, response) => response.destroy(),
+      (_, response) => response.end(JSON.stringify({ run_id: 'r', task_id: 'r', state: 'QUEUED' })),
+    );
+    const created = await createClient(fake).createRun({ body: { prompt: 'a' } });
+    expect(created.run_id).toBe('r');
+    const [first, second] = fake.requests.map(({ headers }) => headers['idempotency-key']);
+    expect(first).toMatch(/^[0-9a-f]{32}$/);
+    expect(second).toBe(first);
+    await fake.close();
+  });
+
+  test('does not repeat a cancel', async () => {
+    const fake = await scripted((_, response) => response.destroy());
+    await expect(createClient(fake).cancelRun({ params: { runId: 'r' } })).rejects.toThrow(ConnectionError);
+    expect(fake.requests).toHaveLength(1);
+    await fake.close();
+  });
+
+  test('goes on behind the last event it has seen, and skips kinds it does not know', async () => {
+    const state = (id: number, name: string) => `id: ${id}\nevent: state\ndata: {"type":"state","state":"${name}"}\n\n`;
+    const fake = await scripted(
+      (_, response) => {
+        response.write(`:\n\n${state(1, 'QUEUED')}id: 2\ndata: {"type":"song"}\n\n${state(3, 'CLAIMED').slice(0, 20)}`);
+        setTimeout(() => response.destroy(), 20);
+      },
+      (_, response) => response.end(`${state(3, 'CLAIMED')}${state(4, 'SUCCEEDED')}`),
+    );
+    const seen: [string, string][] = [];
+    for await (const { id, event } of createClient(fake).events('r'))
+      if (event.type === 'state') seen.push([id, event.state]);
+    expect(seen).toEqual([
+      ['1', 'QUEUED'],
+      ['3', 'CLAIMED'],
+      ['4', 'SUCCEEDED'],
+    ]);
+    expect(fake.requests[1]?.headers['last-event-id']).toBe('2');
+    await fake.close();
+  });
+
+  test("makes a problem of a proxy's page", async () => {
+    const fake = await scripted((_, response) => response.writeHead(502).end('<h1>Bad gateway</h1>'));
+    const client = createClient({ ...fake, retries: 1 });
+    await expect(client.listModels()).rejects.toMatchObject({ status: 502, retryable: true });
+    expect(fake.requests).toHaveLength(2);
+    await fake.close();
+  });
+});

@@ -1,0 +1,81 @@
+/** The published client of the interface works against this service by changing its base URL and its key. */
+import OzAPI, {
+  AuthenticationError,
+  BadRequestError,
+  ConflictError,
+  NotFoundError,
+  PermissionDeniedError,
+  UnprocessableEntityError,
+} from 'oz-agent-sdk';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestService, type TestService } from '../packages/service/src/http/test-service.ts';
+
+let service: TestService;
+let client: OzAPI;
+beforeAll(async () => {
+  service = await startTestService();
+  client = new OzAPI({ apiKey: service.key, baseURL: `${service.baseUrl}/api/v1`, maxRetries: 0 });
+});
+afterAll(() => service.close());
+
+const unknownId = '01900000-0000-7000-8000-000000000000';
+
+test('creates a run and reads it back', async () => {
+  const created = await client.agent.run({ prompt: 'Say hello', title: 'Hello', config: { name: 'sdk' } });
+  expect(created.state).toBe('QUEUED');
+  const run = await client.agent.runs.retrieve(created.run_id);
+  expect(run).toMatchObject({
+    run_id: created.run_id,
+    title: 'Hello',
+    prompt: 'Say hello',
+    agent_config: { name: 'sdk' },
+  });
+});
+
+test('lists runs with filters and follows the cursor', async () => {
+  for (let i = 0; i < 3; i += 1) await client.agent.run({ prompt: `${i}`, config: { name: 'listed' } });
+  const first = await client.agent.runs.list({ name: 'listed', state: ['QUEUED', 'INPROGRESS'], limit: 2 });
+  expect(first.page_info.has_next_page).toBe(true);
+  const cursor = first.page_info.next_cursor ?? '';
+  const second = await client.agent.runs.list({ name: 'listed', state: ['QUEUED', 'INPROGRESS'], limit: 2, cursor });
+  expect([...first.runs, ...second.runs].map((run) => run.prompt)).toEqual(['2', '1', '0']);
+});
+
+test('sends images with a prompt', async () => {
+  const created = await client.agent.run({ prompt: 'Look', images: [{ data: 'aGVsbG8=', mime_type: 'image/png' }] });
+  const rows = await service.deps.db.query('SELECT mime_type FROM attachments WHERE run_id = $1', [created.run_id]);
+  expect(rows).toEqual([{ mime_type: 'image/png' }]);
+});
+
+test('cancels a run and gets its id as a string', async () => {
+  const created = await client.agent.run({ prompt: 'Say hello' });
+  expect(await client.agent.runs.cancel(created.run_id)).toBe(created.run_id);
+});
+
+test('throws its own error classes', async () => {
+  const ended = await client.agent.run({ prompt: 'x' });
+  await client.agent.runs.cancel(ended.run_id);
+  const pending = await service.startExecution({}, 'PENDING');
+  const selfHosted = await service.newRun({ config: { worker_host: 'box' } });
+  const stranger = new OzAPI({ apiKey: 'wrong', baseURL: `${service.baseUrl}/api/v1`, maxRetries: 0 });
+  const teamless = new OzAPI({
+    apiKey: service.key,
+    baseURL: `${service.baseUrl}/api/v1`,
+    maxRetries: 0,
+    defaultHeaders: { 'X-Warp-Team-Uid': 'someone-else' },
+  });
+  await expect(client.agent.run({})).rejects.toThrow(BadRequestError);
+  await expect(client.agent.runs.cancel(ended.run_id)).rejects.toThrow(BadRequestError);
+  await expect(client.agent.runs.list({ limit: 501 })).rejects.toThrow(BadRequestError);
+  await expect(stranger.agent.runs.list()).rejects.toThrow(AuthenticationError);
+  await expect(teamless.agent.runs.list()).rejects.toThrow(PermissionDeniedError);
+  await expect(client.agent.runs.retrieve(unknownId)).rejects.toThrow(NotFoundError);
+  await expect(client.agent.runs.cancel(pending.runId)).rejects.toThrow(ConflictError);
+  await expect(client.agent.runs.cancel(selfHosted)).rejects.toThrow(UnprocessableEntityError);
+});
+
+test('retries a conflict by itself, as it is retryable', async () => {
+  const pending = await service.startExecution({}, 'PENDING');
+  const patient = new OzAPI({ apiKey: service.key, baseURL: `${service.baseUrl}/api/v1`, maxRetries: 1 });
+  await expect(patient.agent.runs.cancel(pending.runId)).rejects.toThrow(ConflictError);
+});
