@@ -1,4 +1,6 @@
 import { parseRunArguments } from './arguments.ts';
+import { type ServiceClient, serviceClient } from './service/client.ts';
+import { connectToService } from './service/connection.ts';
 
 /**
  * The program inside the sandbox: `agent run …` plays one execution, `report-artifact …` is what commands in the sandbox
@@ -35,10 +37,6 @@ async function run(argv: readonly string[]): Promise<number> {
   for (const flag of parsed.arguments.unknown)
     process.stderr.write(`agent: warning: unknown flag ${flag} is ignored\n`);
 
-  const [{ connectToService }, { serviceClient }] = await Promise.all([
-    import('./service/connection.ts'),
-    import('./service/client.ts'),
-  ]);
   const client = serviceClient({
     connection: connectToService({
       serverRoot: parsed.arguments.serverRoot,
@@ -74,7 +72,7 @@ async function run(argv: readonly string[]): Promise<number> {
 }
 
 /** A fault of the agent itself is told to the service where it still listens, within a few seconds. */
-async function reportCrash(error: unknown, client: import('./service/client.ts').ServiceClient): Promise<number> {
+async function reportCrash(error: unknown, client: ServiceClient): Promise<number> {
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
   process.stderr.write(`agent: ${text}\n`);
   const message = `The agent program failed: ${error instanceof Error ? error.message : String(error)}. This is a fault of Runyard; the worker's log has the details. Run again.`;

@@ -6,6 +6,10 @@ import type { WrittenAttachment } from '../workspace/attachments.ts';
 import { SetupFailure } from '../workspace/setup-failure.ts';
 import type { AgentLink, LinkEvents } from './acp.ts';
 import { type Driver, driveHarness } from './driver.ts';
+import { ozAgent } from './oz/agent.ts';
+import { connectOz } from './oz/link.ts';
+import { runbookEngine } from './oz/runbook.ts';
+import type { Engine } from './oz/session.ts';
 
 export interface HarnessOptions {
   task: AgentTask;
@@ -49,22 +53,16 @@ export async function startHarness(options: HarnessOptions): Promise<Driver> {
 type Starter = (events: LinkEvents) => AgentLink;
 
 async function builtinStarter(options: HarnessOptions): Promise<Starter> {
-  const [{ connectOz }, { ozAgent }, engine] = await Promise.all([
-    import('./oz/link.ts'),
-    import('./oz/agent.ts'),
-    builtinEngine(options),
-  ]);
+  const engine = await builtinEngine(options);
   return (events) => connectOz(ozAgent(engine), events);
 }
 
-async function builtinEngine(options: HarnessOptions) {
+/** The runbook comes with the program: each module file of its own would cost a short run about a millisecond. */
+async function builtinEngine(options: HarnessOptions): Promise<Engine> {
   const { task, workspace, env } = options;
   const backpressure = () => (options.saturated() ? options.ready() : undefined);
   const { model } = task.harness;
-  if (model === undefined) {
-    const { runbookEngine } = await import('./oz/runbook.ts');
-    return runbookEngine({ cwd: workspace, env, backpressure });
-  }
+  if (model === undefined) return runbookEngine({ cwd: workspace, env, backpressure });
   const { modelEngine } = await import('./oz/loop.ts');
   return modelEngine({
     model,

@@ -1,6 +1,6 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
-import { http } from '../builtin-modules.ts';
+import { loadHttp } from '../builtin-modules.ts';
 
 export interface ConnectionOptions {
   /** Without `/api/v1`. */
@@ -41,7 +41,7 @@ export function connectToService(options: ConnectionOptions): ServiceConnection 
   const root = new URL(options.serverRoot);
   const basePath = root.pathname.replace(/\/+$/, '');
   const secure = root.protocol === 'https:' && options.relaySocket === undefined;
-  const client = secure ? process.getBuiltinModule('node:https') : http;
+  const client = secure ? process.getBuiltinModule('node:https') : loadHttp();
   const agent = new client.Agent({ keepAlive: true, keepAliveMsecs: 15_000, maxSockets: 16 });
   const target = options.relaySocket
     ? { socketPath: options.relaySocket }
