@@ -6,7 +6,6 @@ import type { Logger } from 'pino';
 import type { Upstream } from '../relay/relay.ts';
 import { makeRuntime } from '../runtime/runtime.ts';
 import type { StateRoot } from '../state/state-root.ts';
-import { inside } from './bubblewrap/arguments.ts';
 import { bubblewrapBackend } from './bubblewrap/backend.ts';
 import { findBubblewrap, makeGround } from './bubblewrap/ground.ts';
 import { probeBubblewrap } from './bubblewrap/level.ts';
@@ -72,7 +71,7 @@ async function openBubblewrap({
     const runtime = await makeRuntime({
       stateRoot: state.folder,
       entry: agentEntry,
-      rehearse: (folder) => rehearseAgent(ground, folder, `${inside.runtime}/agent/cache`),
+      rehearse: (folder) => rehearseAgent(ground, folder),
       log,
     });
     const backend = bubblewrapBackend(ground, probe.level, runtime, upstream);
