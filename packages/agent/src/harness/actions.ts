@@ -5,7 +5,7 @@ import { maxOutputBytes } from './limits.ts';
 import {
   asObject,
   asString,
-  boundedInput,
+  boundedData,
   contentText,
   exitCode,
   type JsonObject,
@@ -154,7 +154,7 @@ function describe(action: Action, update: JsonObject, mcpServers: readonly strin
   };
   action.identity = identifyTool(action.call, mcpServers);
   const raw = update.rawInput;
-  if (raw !== undefined && raw !== null && JSON.stringify(raw) !== '{}') action.input = boundedInput(raw);
+  if (raw !== undefined && raw !== null && JSON.stringify(raw) !== '{}') action.input = boundedData(raw);
   else if (!action.announced && action.call.title !== undefined && JSON.stringify(action.input) === '{}') {
     action.input = { title: action.call.title.slice(0, 1000) };
   }

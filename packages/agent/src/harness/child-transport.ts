@@ -4,6 +4,7 @@ import { outputWindow } from '../commands/output-window.ts';
 import { killMarked, signalGroup } from '../commands/processes.ts';
 import type { HarnessExit, LinkEvents } from './acp.ts';
 import { type Line, lineSplitter } from './json-lines.ts';
+import { maxTranscriptLine } from './limits.ts';
 import { asObject } from './tool-output.ts';
 
 /** ACP messages to and from a child process. */
@@ -90,12 +91,11 @@ export function startChildHarness(options: ChildHarnessOptions): ChildTransport 
     if (text.trim() === '') return;
     const message = line.cutFrom === undefined ? parseMessage(text) : undefined;
     if (message === undefined) {
-      events.line(
-        JSON.stringify(line.cutFrom === undefined ? { raw: text } : { raw: text, cut_from_bytes: line.cutFrom }),
-      );
+      const bytes = line.cutFrom ?? (text.length > maxTranscriptLine ? Buffer.byteLength(text) : undefined);
+      events.line(bytes === undefined ? JSON.stringify({ raw: text }) : cutLine(text, bytes));
       return;
     }
-    events.line(text);
+    events.line(text.length <= maxTranscriptLine ? text : cutLine(text, Buffer.byteLength(text)));
     // Not left to the SDK's dispatch: that is asynchronous for notifications, so the answer to session/prompt could
     // overtake the last words of the turn, and it drops what harnesses newer than its schemas add.
     if ('method' in message && message.method === 'session/update' && !('id' in message)) {
@@ -139,6 +139,11 @@ export function startChildHarness(options: ChildHarnessOptions): ChildTransport 
       return killing;
     },
   };
+}
+
+/** What the transcript keeps of a line that is too long. */
+function cutLine(text: string, bytes: number): string {
+  return JSON.stringify({ raw: text.slice(0, keptOfCutLine).toWellFormed(), cut_from_bytes: bytes });
 }
 
 /** A JSON object is a message; anything else on stdout is noise that some agents print. */

@@ -171,6 +171,14 @@ describe('the driver', () => {
     expect(raw).toEqual(['Welcome to the agent!', '{"not":"a message"}', '{broken', '[1,2]', expect.any(String)]);
   });
 
+  test('splits a long text and keeps only the beginning of its line in the transcript', async () => {
+    const { run, of, text } = drive('long-text');
+    expect((await run()).kind).toBe('succeeded');
+    expect(text()).toBe('z'.repeat(3 * 1024 * 1024));
+    expect(Math.max(...of('text').map((event) => event.text.length))).toBe(64 * 1024);
+    expect(Math.max(...of('transcript').map((event) => event.line.length))).toBeLessThan(10_000);
+  });
+
   test('cuts a line that is too long, tells so in the transcript and goes on', async () => {
     const { run, of, text } = drive('huge-line');
     expect((await run()).kind).toBe('succeeded');

@@ -123,7 +123,10 @@ export function driveHarness(options: DriverOptions): Driver {
         `The harness ${harness} speaks version ${agent.protocolVersion} of the Agent Client Protocol; version ${protocolVersion} is needed.`,
       );
     }
-    const mcp = mcpServersOf(options.config, { http: agent.agentCapabilities?.mcpCapabilities?.http === true });
+    const mcp = mcpServersOf(options.config, {
+      stdio: !options.builtin,
+      http: agent.agentCapabilities?.mcpCapabilities?.http === true,
+    });
     const session = await answer(
       'session/new',
       link.newSession({ cwd: turn.cwd, mcpServers: mcp.servers }),

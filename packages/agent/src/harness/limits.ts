@@ -1,2 +1,11 @@
 /** As the contract's `maxOutputBytes`; repeated because its module would load the schemas (28 ms of zod) on every start. */
 export const maxOutputBytes = 64 * 1024;
+
+/** A longer line is told in the transcript by its beginning and its size. */
+export const maxTranscriptLine = 1024 * 1024;
+
+/** Characters of one text event; a harness may send megabytes in one chunk. */
+export const maxTextChunk = 64 * 1024;
+
+/** JSON of an action's input or a notice's data. */
+export const maxDataChars = 256 * 1024;

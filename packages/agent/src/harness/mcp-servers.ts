@@ -4,12 +4,13 @@ import type { AmbientAgentConfig } from '@runyard/contract/config';
 /** The run's MCP servers as ACP wants them, and why some are left out. */
 export function mcpServersOf(
   config: AmbientAgentConfig,
-  capabilities: { http: boolean },
+  capabilities: { stdio: boolean; http: boolean },
 ): { servers: McpServer[]; skipped: { name: string; reason: string }[] } {
   const servers: McpServer[] = [];
   const skipped: { name: string; reason: string }[] = [];
   for (const [name, server] of Object.entries(config.mcp_servers ?? {})) {
-    if (server.command !== undefined) {
+    if (!capabilities.stdio) skipped.push({ name, reason: 'the harness oz does not use MCP servers' });
+    else if (server.command !== undefined) {
       servers.push({ name, command: server.command, args: server.args ?? [], env: pairs(server.env) });
     } else if (server.url !== undefined && capabilities.http) {
       servers.push({ type: 'http', name, url: server.url, headers: pairs(server.headers) });

@@ -1,7 +1,8 @@
 import type { AgentEventBody } from '@runyard/contract/agent-protocol';
 import { newId } from '../new-id.ts';
 import { trackActions } from './actions.ts';
-import { asObject, asString, blockText, boundedInput, type JsonObject } from './tool-output.ts';
+import { maxTextChunk } from './limits.ts';
+import { asObject, asString, blockText, boundedData, type JsonObject } from './tool-output.ts';
 
 export interface NormaliserOptions {
   emit: (event: AgentEventBody) => void;
@@ -23,7 +24,7 @@ export function sessionUpdates(options: NormaliserOptions) {
   let lastText = '';
 
   const notice = (name: string, data: unknown) =>
-    emit({ type: 'notice', step_id: stepId(), name, data: boundedInput(data, 8 * 1024) });
+    emit({ type: 'notice', step_id: stepId(), name, data: boundedData(data, 8 * 1024) });
 
   function flushThought(): void {
     if (thought.trim() !== '') notice('thought', { text: thought.toWellFormed() });
@@ -47,7 +48,10 @@ export function sessionUpdates(options: NormaliserOptions) {
     }
     harnessMessageId = theirs;
     lastText = (lastText + text).slice(-16 * 1024);
-    emit({ type: 'text', step_id: stepId(), message_id: messageId, role: 'assistant', text: text.toWellFormed() });
+    for (let start = 0; start < text.length; start += maxTextChunk) {
+      const part = text.slice(start, start + maxTextChunk).toWellFormed();
+      emit({ type: 'text', step_id: stepId(), message_id: messageId, role: 'assistant', text: part });
+    }
   }
 
   function update(value: unknown): void {

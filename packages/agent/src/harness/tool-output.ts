@@ -1,3 +1,5 @@
+import { maxDataChars } from './limits.ts';
+
 /** Reads what harnesses put into tool calls. All of it is untrusted JSON of any shape. */
 export type JsonObject = Record<string, unknown>;
 
@@ -74,8 +76,16 @@ export function exitCode(meta: unknown, raw: unknown): number | undefined {
   return candidates.find((code): code is number => Number.isInteger(code));
 }
 
-/** An input with long strings cut, so that an action that writes a file does not carry the file. */
-export function boundedInput(value: unknown, maxStringLength = 16 * 1024, depth = 0): unknown {
+/** Untrusted data with long strings, long lists and deep nesting cut, so that an action that writes a file does not carry the file. */
+export function boundedData(value: unknown, maxStringLength = 16 * 1024): unknown {
+  const bounded = cutDeep(value, maxStringLength, 0);
+  const json = JSON.stringify(bounded) ?? 'null';
+  return json.length <= maxDataChars
+    ? bounded
+    : { cut: json.slice(0, maxStringLength).toWellFormed(), cut_from_characters: json.length };
+}
+
+function cutDeep(value: unknown, maxStringLength: number, depth: number): unknown {
   if (typeof value === 'string') {
     return value.length <= maxStringLength
       ? value
@@ -83,10 +93,10 @@ export function boundedInput(value: unknown, maxStringLength = 16 * 1024, depth 
   }
   if (typeof value !== 'object' || value === null) return value;
   if (depth >= 8) return '[…]';
-  if (Array.isArray(value)) return value.slice(0, 200).map((item) => boundedInput(item, maxStringLength, depth + 1));
+  if (Array.isArray(value)) return value.slice(0, 200).map((item) => cutDeep(item, maxStringLength, depth + 1));
   return Object.fromEntries(
     Object.entries(value)
       .slice(0, 200)
-      .map(([key, member]) => [key, boundedInput(member, maxStringLength, depth + 1)]),
+      .map(([key, member]) => [key, cutDeep(member, maxStringLength, depth + 1)]),
   );
 }

@@ -1,0 +1,79 @@
+import { describe, expect, test } from 'vitest';
+import { agent, ended, fake, of, scripted, start } from './test-run.ts';
+
+describe('another harness', () => {
+  test('is driven over stdio, with its start as a step of the setup', async () => {
+    await start({ ...scripted('hello'), agent_config: { model_id: 'm' } });
+    await ended();
+    expect(of('setup_step_finished')).toEqual([expect.objectContaining({ kind: 'harness', name: 'acp' })]);
+    expect(of('agent_started')).toEqual([expect.objectContaining({ harness: 'acp', model_id: 'm' })]);
+    expect(fake.finished).toEqual([{ success: true, summary: 'Hello world.' }]);
+  });
+
+  test('does not see the run token', async () => {
+    await start(scripted('tells-environment'));
+    await ended();
+    expect(JSON.parse(fake.text())).toEqual({ socket: expect.any(String) });
+  });
+
+  test('gets the base prompt before the prompt and attachments as links', async () => {
+    await start(
+      {
+        ...scripted('echo'),
+        prompt: 'The prompt.',
+        agent_config: { base_prompt: 'The base.' },
+        attachments: [
+          { file_name: '../a b.txt', mime_type: 'text/plain', size_bytes: 2, path: '/api/v1/harness-support/files/1' },
+        ],
+      },
+      { prepare: (fake) => fake.files.set('/api/v1/harness-support/files/1', Buffer.from('hi')) },
+    );
+    await ended();
+    expect(JSON.parse(fake.text())).toEqual([
+      { type: 'text', text: 'The base.\n\nThe prompt.' },
+      {
+        type: 'resource_link',
+        uri: `file://${agent.workspace}/attachments/a%20b.txt`,
+        name: 'a b.txt',
+        mimeType: 'text/plain',
+        size: 2,
+      },
+    ]);
+  });
+
+  test('that exits at once makes an error that says why', async () => {
+    await start(scripted('exits-at-once'));
+    await ended();
+    expect(fake.finished[0]?.error).toEqual({
+      code: 'agent_process_failed',
+      message: expect.stringContaining('no such option'),
+    });
+    expect(of('agent_started')).toEqual([]);
+    expect(of('setup_step_finished')[0]?.error).toContain('exited with code 2');
+  });
+
+  test('without a command fails the setup', async () => {
+    await start({ harness: { type: 'claude' } });
+    await ended();
+    expect(fake.finished[0]?.error).toEqual({
+      code: 'environment_setup_failed',
+      message: expect.stringContaining('claude'),
+    });
+  });
+
+  test('that floods is slowed down while the service does not answer, and nothing is lost', async () => {
+    let refuse = true;
+    await start(scripted('flood'), {
+      prepare: (fake) => {
+        fake.fault = ({ path }) =>
+          refuse && path.endsWith('/events') && fake.events.length > 2000 ? { status: 503 } : undefined;
+      },
+    });
+    await fake.until(
+      () => fake.requests.filter((request) => request.path.endsWith('/events')).length > 6 && fake.events.length > 2000,
+    );
+    refuse = false;
+    await ended();
+    expect(fake.text().length).toBe(30_000_000 + 'the end'.length);
+  }, 60_000);
+});

@@ -1,0 +1,125 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { eventually, isRunning } from './test-agent.ts';
+import { agent, ended, fake, of, sh, start } from './test-run.ts';
+
+describe('a runbook', () => {
+  test('runs the blocks, tells everything in order, finishes and exits with 0', async () => {
+    await start({ prompt: 'Please\n\n```sh\necho hello\n```\nand\n```bash\necho world >&2\n```\n' });
+    await ended();
+    expect(fake.events.filter((event) => event.type !== 'transcript').map((event) => event.type)).toEqual([
+      'agent_started',
+      'turn_started',
+      'action',
+      'action_output',
+      'action_result',
+      'action',
+      'action_output',
+      'action_result',
+      'text',
+      'turn_finished',
+    ]);
+    expect(of('agent_started')).toEqual([expect.objectContaining({ harness: 'oz', model_id: 'runbook' })]);
+    expect(of('action')).toEqual([
+      expect.objectContaining({ name: 'shell', category: 'command', input: { command: 'echo hello' } }),
+      expect.objectContaining({ name: 'shell', category: 'command', input: { command: 'echo world >&2' } }),
+    ]);
+    expect(of('action_result').map((event) => [event.state, event.exit_code])).toEqual([
+      ['completed', 0],
+      ['completed', 0],
+    ]);
+    expect(fake.text()).toContain('Ran all 2 commands');
+    expect(fake.text()).toContain('No language model is configured');
+    expect(fake.finished).toEqual([{ success: true, summary: expect.stringContaining('Ran all 2 commands') }]);
+    expect(fake.shutdowns).toEqual(['finished']);
+    expect(agent.stderr()).toBe('');
+  });
+
+  test('stops at the first failure and says which command it was', async () => {
+    await start(sh('true', 'echo oops; exit 4', 'touch never'));
+    await ended();
+    expect(of('action_result').map((event) => [event.state, event.exit_code])).toEqual([
+      ['completed', 0],
+      ['failed', 4],
+    ]);
+    expect(fake.finished).toEqual([
+      expect.objectContaining({ success: false, error: { message: 'Command 2 exited with code 4' } }),
+    ]);
+    expect(existsSync(join(agent.workspace, 'never'))).toBe(false);
+  });
+
+  test('goes on after a failure where it is told to', async () => {
+    await start({ prompt: '```sh continue-on-error\nfalse\n```\n```sh\necho on\n```' });
+    await ended();
+    expect(of('action_result')).toHaveLength(2);
+    expect(fake.finished[0]?.success).toBe(true);
+  });
+
+  test('says which MCP servers it does not use', async () => {
+    await start({ ...sh('true'), agent_config: { mcp_servers: { tools: { command: 'tools-mcp' } } } });
+    await ended();
+    expect(of('notice')).toEqual([
+      expect.objectContaining({ name: 'mcp_server_skipped', data: expect.objectContaining({ name: 'tools' }) }),
+    ]);
+  });
+
+  test('explains itself where the prompt has no command', async () => {
+    await start({ prompt: 'Write me a poem.' });
+    await ended();
+    expect(fake.text()).toContain('nothing to run');
+    expect(fake.text()).toContain('RUNYARD_ANTHROPIC_API_KEY');
+    expect(fake.finished[0]?.success).toBe(true);
+  });
+
+  test('bounds an output of 200 MB, in the agent and in what it reports', async () => {
+    await start(sh('echo START; head -c 200000000 /dev/zero | tr "\\0" x; echo; echo END'));
+    let peak = 0;
+    const watch = setInterval(() => {
+      try {
+        const [, kb = '0'] = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${agent.child.pid}/status`, 'utf8')) ?? [];
+        peak = Math.max(peak, Number(kb));
+      } catch {
+        // Gone.
+      }
+    }, 20);
+    await ended();
+    clearInterval(watch);
+    const [result] = of('action_result');
+    expect(result?.output_bytes).toBe(200_000_011);
+    expect(String(result?.output)).toMatch(/^START\nxxx.*bytes left out.*xxx\nEND\n$/s);
+    expect(String(result?.output).length).toBeLessThan(66 * 1024);
+    expect(of('action_output').reduce((sum, event) => sum + event.text.length, 0)).toBeLessThanOrEqual(64 * 1024);
+    expect(peak).toBeGreaterThan(10_000);
+    expect(peak).toBeLessThan(250_000);
+  }, 30_000);
+
+  test('reports output that is not UTF-8 and holds NUL', async () => {
+    await start(sh("printf 'a\\377b\\000c'"));
+    await ended();
+    expect(fake.output(of('action')[0]!.action_id)).toBe('a\uFFFDb\uFFFDc');
+  });
+
+  test('runs a block of more than 128 KB', async () => {
+    await start(sh(`x='${'y'.repeat(200_000)}'\necho \${#x}`));
+    await ended();
+    expect(fake.output(of('action')[0]!.action_id)).toBe('200000\n');
+  });
+
+  test('leaves a background server alive for the next block and dead after the run', async () => {
+    await start(sh('sleep 600 & echo $! > pid', 'kill -0 $(cat pid) && echo alive'));
+    await ended();
+    expect(fake.finished[0]?.success).toBe(true);
+    const pid = Number(readFileSync(join(agent.workspace, 'pid'), 'utf8'));
+    await eventually(() => !isRunning(pid));
+  });
+
+  test('keeps the run token and the relay from what it starts', async () => {
+    await start(sh('env'));
+    await ended();
+    const output = fake.output(of('action')[0]!.action_id);
+    expect(output).toContain('RUNYARD_AGENT_SOCKET=');
+    expect(output).not.toContain(fake.token);
+    expect(output).not.toContain('RUNYARD_RELAY_SOCKET');
+  });
+});

@@ -1,0 +1,73 @@
+import { describe, expect, test } from 'vitest';
+import { eventually, isRunning } from './test-agent.ts';
+import { ended, fake, of, sh, start } from './test-run.ts';
+
+describe('a service in trouble', () => {
+  test('that answers 503 for a while gets everything once, in order', async () => {
+    let faults = 6;
+    await start(sh('for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.05; done', 'echo end'), {
+      prepare: (fake) => {
+        fake.fault = () => (faults-- > 0 ? { status: 503 } : undefined);
+      },
+    });
+    await ended();
+    expect(fake.output(of('action')[0]!.action_id)).toBe('1\n2\n3\n4\n5\n6\n7\n8\n');
+    expect(fake.finished[0]?.success).toBe(true);
+  }, 30_000);
+
+  test('whose acknowledgements are lost stores nothing twice', async () => {
+    let requests = 0;
+    await start(sh('for i in 1 2 3 4 5 6; do echo $i; sleep 0.05; done'), {
+      prepare: (fake) => {
+        fake.fault = ({ path }) => (path.endsWith('/events') && requests++ % 2 === 0 ? { status: 'cut' } : undefined);
+      },
+    });
+    await ended();
+    expect(requests).toBeGreaterThan(2);
+    expect(fake.output(of('action')[0]!.action_id)).toBe('1\n2\n3\n4\n5\n6\n');
+  });
+
+  test('that refuses one event gets a notice in its place and all others', async () => {
+    await start(sh('echo one', 'echo poison', 'echo three'), {
+      prepare: (fake) => {
+        fake.fault = ({ path, body }) => {
+          if (!path.endsWith('/events')) return undefined;
+          const { events } = JSON.parse(body) as { events: { type: string; text?: string }[] };
+          return events.some((event) => event.type === 'action_output' && event.text === 'poison\n')
+            ? { status: 400 }
+            : undefined;
+        };
+      },
+    });
+    await ended();
+    expect(of('action_output').map((event) => event.text)).toEqual(['one\n', 'three\n']);
+    expect(of('notice')).toEqual([expect.objectContaining({ name: 'event_refused' })]);
+    expect(of('action_result')).toHaveLength(3);
+  });
+
+  test('that calls the execution superseded stops the agent at once, with its commands and without a report', async () => {
+    await start(sh('echo $$; exec sleep 600'));
+    await fake.until(() => of('action_output').length === 1);
+    const pid = Number(of('action_output')[0]?.text);
+    const told = fake.events.length;
+    fake.supersede();
+    await ended();
+    await eventually(() => !isRunning(pid));
+    expect(fake.events.length).toBe(told);
+    expect(fake.finished).toEqual([]);
+    expect(fake.shutdowns).toEqual([]);
+  });
+
+  test('that does not know the run makes the agent report and end', async () => {
+    await start(sh('true'), {
+      prepare: (fake) => {
+        fake.fault = ({ path }) => (path.endsWith('/resolve-prompt') ? { status: 404 } : undefined);
+      },
+    });
+    await ended();
+    expect(fake.finished[0]?.error).toMatchObject({
+      code: 'agent_process_failed',
+      message: expect.stringContaining('404'),
+    });
+  });
+});

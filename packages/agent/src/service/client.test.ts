@@ -1,0 +1,99 @@
+import { Readable } from 'node:stream';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type FakeHarnessSupport, startFakeHarnessSupport } from '../../../../test/fakes/harness-support.ts';
+import { retryAfterMs } from './backoff.ts';
+import { ServiceRefusal, Superseded, serviceClient, UnreadableBody } from './client.ts';
+import { AnswerTooLarge, connectToService } from './connection.ts';
+
+let fake: FakeHarnessSupport;
+beforeEach(async () => {
+  fake = await startFakeHarnessSupport();
+});
+afterEach(() => fake.close());
+
+const client = (token = fake.token) =>
+  serviceClient({ connection: connectToService({ serverRoot: fake.url, token }), firstRetryMs: 1, maxRetryMs: 5 });
+
+describe('the service client', () => {
+  test.each([500, 502, 503, 429, 408, 'cut'] as const)('asks again after %s', async (status) => {
+    let faults = 3;
+    fake.fault = () => (faults-- > 0 ? { status } : undefined);
+    expect(await client().resolvePrompt()).toMatchObject({ run_id: 'run-1' });
+    expect(fake.requests).toHaveLength(4);
+  });
+
+  test('waits as long as Retry-After says', async () => {
+    let faults = 1;
+    fake.fault = () => (faults-- > 0 ? { status: 503, headers: { 'retry-after': '1' } } : undefined);
+    const started = performance.now();
+    await client().resolvePrompt();
+    expect(performance.now() - started).toBeGreaterThan(990);
+  });
+
+  test('asks again where the service says nothing for too long', async () => {
+    let silent = 1;
+    fake.fault = ({ path }) => {
+      if (path.endsWith('/resolve-prompt') && silent-- > 0)
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 150);
+      return undefined;
+    };
+    expect(await client().resolvePrompt({ idleTimeoutMs: 50 })).toMatchObject({ run_id: 'run-1' });
+  });
+
+  test('takes 401 for the end of the execution and does not ask again', async () => {
+    await expect(client('wrong').resolvePrompt()).rejects.toBeInstanceOf(Superseded);
+    expect(fake.requests).toHaveLength(1);
+  });
+
+  test('gives the reason of a refusal and its code', async () => {
+    fake.fault = () => ({
+      status: 403,
+      body: JSON.stringify({ title: 'Not authorized', detail: 'other team', error_code: 'not_authorized' }),
+    });
+    const refusal = await client()
+      .resolvePrompt()
+      .catch((error: unknown) => error);
+    expect(refusal).toBeInstanceOf(ServiceRefusal);
+    expect(refusal).toMatchObject({
+      status: 403,
+      errorCode: 'not_authorized',
+      message: expect.stringContaining('other team'),
+    });
+    expect(fake.requests).toHaveLength(1);
+  });
+
+  test('stops asking at once when it is aborted', async () => {
+    fake.fault = () => ({ status: 503 });
+    const abort = new AbortController();
+    const asked = client().resolvePrompt({ signal: abort.signal });
+    while (fake.requests.length < 3) await new Promise(setImmediate);
+    abort.abort(new Error('enough'));
+    await expect(asked).rejects.toThrow('enough');
+  });
+
+  test('refuses a download that is larger than announced', async () => {
+    fake.files.set('/big', Buffer.alloc(1000));
+    await expect(client().download('/big', 999)).rejects.toBeInstanceOf(AnswerTooLarge);
+    expect(await client().download('/big', 1000)).toHaveLength(1000);
+  });
+
+  test('does not send again what cannot be read', async () => {
+    const broken = () =>
+      Readable.from(
+        (async function* () {
+          yield Buffer.from('x');
+          throw new UnreadableBody('gone');
+        })(),
+      );
+    await expect(client().upload('/uploads/artifact-1', broken, 10, 'text/plain')).rejects.toThrow('gone');
+  });
+});
+
+describe('retryAfterMs', () => {
+  test('reads seconds and dates', () => {
+    expect(retryAfterMs('2')).toBe(2000);
+    expect(retryAfterMs('Fri, 21 Nov 2026 10:00:05 GMT', Date.parse('2026-11-21T10:00:00Z'))).toBe(5000);
+    expect(retryAfterMs(undefined)).toBeUndefined();
+    expect(retryAfterMs('soon')).toBeUndefined();
+  });
+});
