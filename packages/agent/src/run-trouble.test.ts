@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { eventually, isRunning } from './test-agent.ts';
-import { ended, fake, of, sh, start } from './test-run.ts';
+import { agent, ended, fake, of, sh, start } from './test-run.ts';
 
 describe('a service in trouble', () => {
   test('that answers 503 for a while gets everything once, in order', async () => {
@@ -69,5 +69,18 @@ describe('a service in trouble', () => {
       code: 'agent_process_failed',
       message: expect.stringContaining('404'),
     });
+  });
+
+  test('that hands out a task the agent cannot understand is told of the fault of the agent', async () => {
+    await start(sh('true'), {
+      prepare: (fake) => {
+        fake.task = {} as typeof fake.task;
+      },
+    });
+    await ended(1);
+    expect(fake.finished).toEqual([
+      expect.objectContaining({ success: false, error: expect.objectContaining({ code: 'agent_process_failed' }) }),
+    ]);
+    expect(agent.stderr()).toContain('TypeError');
   });
 });

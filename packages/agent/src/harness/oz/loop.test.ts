@@ -69,9 +69,12 @@ function engine(provider = 'anthropic', options: Partial<LoopOptions> = {}) {
   const until = async (condition: () => boolean) => {
     while (!condition()) await new Promise<void>((resolve) => waiters.push(resolve));
   };
-  const abort = new AbortController();
-  const turn = (prompt: string) => play({ prompt, voice, signal: abort.signal });
-  return { turn, spoken, texts, thoughts, abort, until };
+  let stop = new AbortController();
+  const turn = (prompt: string) => {
+    stop = new AbortController();
+    return play({ prompt, voice, signal: stop.signal });
+  };
+  return { turn, spoken, texts, thoughts, abort: () => stop.abort(), until };
 }
 
 const results = (spoken: SessionUpdate[]) =>
@@ -269,7 +272,7 @@ describe('the loop', () => {
     const playing = turn('Hi.');
     await until(() => texts.length > 0);
     const request = models.requests.at(-1);
-    abort.abort();
+    abort();
     expect((await playing).stopReason).toBe('cancelled');
     expect(await request?.end).toBe('client_gone');
   });
@@ -282,9 +285,12 @@ describe('the loop', () => {
     const { turn, spoken, abort, until } = engine();
     const playing = turn('Hi.');
     await until(() => spoken.length > 1);
-    abort.abort();
+    abort();
     expect((await playing).stopReason).toBe('cancelled');
     expect(existsSync(join(workspace, 'late'))).toBe(false);
+    expect((await turn('Go on.')).verdict.success).toBe(true);
+    expect(models.requests.at(-1)?.conversation).toMatchObject({ turn: 1, prompt: 'Go on.' });
+    expect(JSON.stringify(models.requests.at(-1)?.body)).toContain('interrupted: the run was stopped');
   });
 
   test('stops at the limit of model requests', async () => {
