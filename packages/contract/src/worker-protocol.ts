@@ -17,6 +17,8 @@ export const TaskAssignment = z.object({
   data: z.object({
     task_id: z.string(),
     execution_id: z.string(),
+    /** Ours: of this hand-over. The same execution comes again with another one when the service took it back. */
+    assignment_id: z.string().optional(),
     task: z.object({
       id: z.string(),
       title: z.string(),

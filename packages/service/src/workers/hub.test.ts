@@ -127,6 +127,18 @@ test('a claim for an assignment that was taken back is answered with the order t
   expect(['QUEUED', 'PENDING']).toContain((await states())[0]);
 });
 
+test('a worker that fails an assignment without claiming it uses up a try', async () => {
+  const fake = await connect(hello(1));
+  await t.newRun();
+  const [first] = await untilAssigned(fake, 1);
+  if (!first) throw new Error('no assignment');
+  const failure = { phase: 'prepare' as const, reason: 'no_image' };
+  const data = { task_id: first.task_id, execution_id: first.execution_id, message: 'no image', failure };
+  await fake.connection.message({ type: 'task_failed', data });
+  const [, second] = await untilAssigned(fake, 2);
+  expect(second?.execution_id).not.toBe(first.execution_id);
+});
+
 test('a cancel is told to the worker with the grace that is left', async () => {
   const fake = await connect(hello(1));
   const runId = await t.newRun();

@@ -261,6 +261,7 @@ function toMessage(assignment: Assignment, additionalArguments: string[]): TaskA
     data: {
       task_id: assignment.runId,
       execution_id: assignment.executionId,
+      assignment_id: assignment.assignmentId,
       task: {
         id: assignment.runId,
         title: assignment.title,

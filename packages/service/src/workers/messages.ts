@@ -32,10 +32,7 @@ export async function handleWorkerMessage(
   }
   switch (message.type) {
     case 'task_claimed': {
-      const args = { assignment_id: held.assignmentId, lease_seconds: engine.timing.leaseSeconds };
-      const claimed =
-        held.assignmentId !== null &&
-        (await claim(engine.db, { runId, executionId, args, payload: { worker_id: connection.workerId } }));
+      const claimed = await claimHeld(engine, connection, runId, executionId);
       if (!claimed && !(await isClaimed(engine, connection, executionId))) stop(connection, runId, executionId);
       return;
     }
@@ -57,17 +54,30 @@ export async function handleWorkerMessage(
       return;
     }
     case 'task_completed':
+      await claimHeld(engine, connection, runId, executionId);
       await endSandbox(engine, executionId, { kind: 'exited', message: message.data.message, exitCode: 0 });
       release(connection, executionId);
       return;
     case 'task_failed': {
       const { exit_code: exitCode, failure, message: text } = message.data;
+      await claimHeld(engine, connection, runId, executionId);
       const kind = failure && failure.phase !== 'run' ? 'not_created' : 'exited';
       await endSandbox(engine, executionId, { kind, message: text, ...(exitCode === undefined ? {} : { exitCode }) });
       release(connection, executionId);
       return;
     }
   }
+}
+
+/**
+ * PENDING → CLAIMED for the assignment that this connection was given. Also before an end that comes without a claim: it
+ * counts as a try then, instead of going round between queue and worker for ever.
+ */
+async function claimHeld(engine: Engine, connection: Connection, runId: string, executionId: string): Promise<boolean> {
+  const assignmentId = connection.held.get(executionId)?.assignmentId;
+  if (!assignmentId) return false;
+  const args = { assignment_id: assignmentId, lease_seconds: engine.timing.leaseSeconds };
+  return await claim(engine.db, { runId, executionId, args, payload: { worker_id: connection.workerId } });
 }
 
 const readHolder: Statement = {
