@@ -80,7 +80,7 @@ ensure_installed() {
   if ! is_installed; then
     say "installing dependencies (once, about a minute at most) ..."
     log="$root/.runyard/install.log"
-    if ! (cd "$root" && npm ci --no-audit --no-fund </dev/null >"$log" 2>&1); then
+    if ! (cd "$root" && npm ci --no-audit --no-fund --fetch-timeout=60000 </dev/null >"$log" 2>&1); then
       cat "$log" >&2
       die "npm ci failed; its output is above and in $log"
     fi

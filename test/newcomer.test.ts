@@ -5,7 +5,7 @@ import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { runCommand, startCommand } from './support/command-line.ts';
+import { endCommands, runCommand, startCommand } from './support/command-line.ts';
 import { processesOf } from './support/processes-of.ts';
 
 const repository = path.resolve(import.meta.dirname, '..');
@@ -24,6 +24,7 @@ beforeAll(async () => {
 }, 60_000);
 
 afterAll(async () => {
+  endCommands();
   if (existsSync(path.join(clone, 'node_modules'))) await runCommand(['bin/runyard', 'down'], { cwd: clone, env });
   rmSync(folder, { recursive: true, force: true });
 }, 60_000);

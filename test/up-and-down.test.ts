@@ -4,14 +4,13 @@ import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { type RunningCommand, runCommand, startCommand } from './support/command-line.ts';
+import { endCommands, type RunningCommand, runCommand, startCommand } from './support/command-line.ts';
 import { processesOf } from './support/processes-of.ts';
 
 const repository = path.resolve(import.meta.dirname, '..');
 const runyard = path.join(repository, 'bin/runyard');
 let folder: string;
 let env: Record<string, string>;
-const started: RunningCommand[] = [];
 
 beforeEach(() => {
   folder = mkdtempSync(path.join(tmpdir(), 'runyard-up-'));
@@ -20,18 +19,13 @@ beforeEach(() => {
 
 afterEach(async () => {
   await runCommand([runyard, 'down'], { cwd: folder, env });
-  for (const { child, exited } of started.splice(0)) {
-    child.kill('SIGKILL');
-    await exited;
-  }
+  endCommands();
   await noProcessLeft();
   rmSync(folder, { recursive: true, force: true });
 });
 
 function start(command: string, more: Record<string, string> = {}): RunningCommand {
-  const running = startCommand([runyard, command], { cwd: folder, env: { ...env, ...more } });
-  started.push(running);
-  return running;
+  return startCommand([runyard, command], { cwd: folder, env: { ...env, ...more } });
 }
 
 const noProcessLeft = () =>
@@ -45,10 +39,21 @@ test('SIGTERM stops everything within a few seconds', { timeout: 60_000 }, async
   await up.sees('Ctrl-C stops everything.');
   expect(programs('service')).toHaveLength(1);
   expect(programs('worker')).toHaveLength(1);
+  // With a run behind it, the worker has made its sandboxes and its connection: there is something to end.
+  await runCommand([runyard, 'run', '-'], { cwd: folder, env, input: '```sh\ntrue\n```' });
   const askedAt = performance.now();
   up.child.kill('SIGTERM');
   expect(await up.exited).toBe(0);
   expect(performance.now() - askedAt).toBeLessThan(5000);
+  expect(processesOf(folder)).toEqual([]);
+});
+
+test('a stop in the middle of the start leaves nothing behind', { timeout: 60_000 }, async () => {
+  const up = start('up');
+  await vi.waitFor(() => expect(programs('service')).toHaveLength(1), { timeout: 30_000, interval: 20 });
+  up.child.kill('SIGINT');
+  await up.exited;
+  expect(up.output()).not.toContain('Runyard is running');
   expect(processesOf(folder)).toEqual([]);
 });
 
@@ -172,7 +177,6 @@ test('two first runs at once share what one of them starts', { timeout: 90_000 }
 test('a first Ctrl-C cancels the run, which ends as CANCELLED with exit code 1', { timeout: 60_000 }, async () => {
   writeFileSync(path.join(folder, 'sleep.md'), '```sh\necho begun\nsleep 300\n```\n');
   const running = startCommand([runyard, 'run', 'sleep.md'], { cwd: folder, env });
-  started.push(running);
   await running.sees('│ begun');
   running.child.kill('SIGINT');
   expect(await running.exited).toBe(1);

@@ -10,13 +10,29 @@ export interface RunningCommand {
   readonly exited: Promise<number>;
 }
 
+const running = new Set<ChildProcess>();
+
+/** Ends what a test that failed has left running: each command with all that it started in its group. */
+export function endCommands(): void {
+  for (const child of running) {
+    try {
+      process.kill(-(child.pid ?? 0), 'SIGKILL');
+    } catch {
+      // It ended meanwhile.
+    }
+  }
+  running.clear();
+}
+
 /** Starts a command with an environment of its own: nothing of ours but where programs and npm's own files are. */
 export function startCommand(
   command: readonly [string, ...string[]],
   options: { readonly cwd: string; readonly env?: Readonly<Record<string, string>>; readonly input?: string },
 ): RunningCommand {
   const [program, ...args] = command;
-  const kept = ['PATH', 'HOME', 'USER', 'TMPDIR', 'LANG'].map((name) => [name, process.env[name]]);
+  const kept = ['PATH', 'HOME', 'USER', 'TMPDIR', 'LANG', 'NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR'].map(
+    (name) => [name, process.env[name]],
+  );
   // The settings of npm (which registry, which cache) are the machine's, not the repository's.
   const npm = Object.entries(process.env).filter(([name]) => /^npm_config_/i.test(name));
   const env = Object.fromEntries([...kept, ...npm].filter(([, value]) => value !== undefined));
@@ -24,7 +40,10 @@ export function startCommand(
     cwd: options.cwd,
     env: { ...env, ...options.env },
     stdio: ['pipe', 'pipe', 'pipe'],
+    detached: true,
   });
+  running.add(child);
+  child.stdin.on('error', () => {});
   child.stdin.end(options.input ?? '');
   let text = '';
   for (const stream of [child.stdout, child.stderr]) {
@@ -34,7 +53,10 @@ export function startCommand(
   }
   const exited = new Promise<number>((resolve, reject) => {
     child.once('error', reject);
-    child.once('close', (code) => resolve(code ?? -1));
+    child.once('close', (code) => {
+      running.delete(child);
+      resolve(code ?? -1);
+    });
   });
   return {
     child,

@@ -1,0 +1,77 @@
+/**
+ * `npm ci` refuses a lockfile that leaves out an optional package of another platform, and npm leaves one out where the
+ * registry at hand does not have it (a mirror that holds only what it was asked for). Run as a program, this adds the
+ * entries: exact versions without a checksum, which npm installs on no platform but their own.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+
+interface LockedPackage {
+  version?: string;
+  optional?: boolean;
+  dev?: boolean;
+  os?: string[];
+  cpu?: string[];
+  libc?: string[];
+  optionalDependencies?: Record<string, string>;
+}
+
+export interface Lockfile {
+  packages: Record<string, LockedPackage>;
+}
+
+export interface MissingPackage {
+  readonly name: string;
+  readonly version: string;
+  readonly neededBy: string;
+}
+
+export const lockfilePath = path.resolve(import.meta.dirname, '../../package-lock.json');
+
+export function readLockfile(): Lockfile {
+  return JSON.parse(readFileSync(lockfilePath, 'utf8'));
+}
+
+/** Optional dependencies of locked packages that are not locked themselves. */
+export function findMissing(lock: Lockfile): MissingPackage[] {
+  return Object.entries(lock.packages).flatMap(([at, item]) =>
+    Object.entries(item.optionalDependencies ?? {})
+      .filter(([name]) => !placesOf(at, name).some((place) => place in lock.packages))
+      .map(([name, version]) => ({ name, version, neededBy: at })),
+  );
+}
+
+/** Where Node looks for `name` from the package at `at`: beside it, and in each folder above. */
+function placesOf(at: string, name: string): string[] {
+  const parts = at === '' ? [] : at.split(/\/?node_modules\//);
+  const places: string[] = [`node_modules/${name}`];
+  for (let depth = parts.length; depth > 0; depth -= 1) {
+    const parent = parts.slice(0, depth).join('/node_modules/');
+    if (parent !== '') places.push(`${parent}/node_modules/${name}`.replace(/^\//, ''));
+  }
+  return places;
+}
+
+const systems = ['aix', 'android', 'darwin', 'freebsd', 'linux', 'netbsd', 'openbsd', 'openharmony', 'sunos', 'win32'];
+const processors = ['arm64', 'arm', 'ia32', 'loong64', 'mips64el', 'ppc64', 'riscv64', 's390x', 'x64'];
+
+function entryOf({ name, version }: MissingPackage, isDev: boolean): LockedPackage {
+  const words = name.split(/[/-]/);
+  const os = systems.find((word) => words.includes(word));
+  const cpu = processors.find((word) => words.includes(word));
+  if (!os || !cpu || !/^\d/.test(version))
+    throw new Error(`${name}@${version}: neither platform nor exact version is clear`);
+  const libc = words.some((word) => word.startsWith('musl')) ? ['musl'] : os === 'linux' ? ['glibc'] : undefined;
+  return { version, cpu: [cpu], ...(isDev ? { dev: true } : {}), ...(libc ? { libc } : {}), optional: true, os: [os] };
+}
+
+if (import.meta.main) {
+  const lock = readLockfile();
+  for (const missing of findMissing(lock)) {
+    lock.packages[`node_modules/${missing.name}`] = entryOf(missing, lock.packages[missing.neededBy]?.dev === true);
+    console.log(`${missing.name}@${missing.version}`);
+  }
+  const sorted = Object.entries(lock.packages).sort(([a], [b]) => a.localeCompare(b, 'en'));
+  lock.packages = Object.fromEntries(sorted);
+  writeFileSync(lockfilePath, `${JSON.stringify(lock, null, 2)}\n`);
+}
