@@ -128,8 +128,10 @@ export function connect(options: ConnectionOptions): Connection {
       current.on('error', (error) => {
         problem = error.message;
       });
+      const onStop = (): void => (current.readyState === WebSocket.OPEN ? current.close(1000) : current.terminate());
       current.on('close', (code, reason) => {
         clearInterval(beat);
+        stop.signal.removeEventListener('abort', onStop);
         if (socket === current) socket = undefined;
         if (stop.signal.aborted) return resolve('lost');
         if (status === 401 || status === 403) {
@@ -143,11 +145,7 @@ export function connect(options: ConnectionOptions): Connection {
         complain(`no connection to ${options.serviceRoot}: ${why}; trying again`);
         resolve('lost');
       });
-      stop.signal.addEventListener(
-        'abort',
-        () => (current.readyState === WebSocket.OPEN ? current.close(1000) : current.terminate()),
-        { once: true },
-      );
+      stop.signal.addEventListener('abort', onStop, { once: true });
     });
   };
 
@@ -202,6 +200,7 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       clearTimeout(timer);
+      signal.removeEventListener('abort', done);
       resolve();
     };
     const timer = setTimeout(done, signal.aborted ? 0 : ms);

@@ -13,10 +13,12 @@ import { startWorker, type Worker } from '../worker.ts';
 const fixtureAgent = fileURLToPath(new URL('./fixture-agent.ts', import.meta.url));
 const workerProcess = fileURLToPath(new URL('./worker-process.ts', import.meta.url));
 
-/** True where sandboxes work on this machine; tests that need them are skipped elsewhere. */
-export async function bubblewrapWorks(): Promise<boolean> {
+/** What sandboxes are worth on this machine, or `undefined` where there are none: tests that need more are skipped. */
+export async function bubblewrapFeatures(): Promise<readonly string[] | undefined> {
   const parsed = parseSettings({ RUNYARD_SANDBOX: 'bubblewrap' });
-  return parsed.ok && (await probeSandbox(parsed.settings)).ok;
+  if (!parsed.ok) return undefined;
+  const { ok, level } = await probeSandbox(parsed.settings);
+  return ok ? level.features : undefined;
 }
 
 /** A data folder that users of sandboxes can pass through, so that all state is in it. */

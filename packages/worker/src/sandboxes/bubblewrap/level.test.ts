@@ -1,6 +1,6 @@
 import { parseSettings } from '@runyard/contract/settings';
 import { expect, test } from 'vitest';
-import { bubblewrapWorks } from '../../testing/test-worker.ts';
+import { bubblewrapFeatures } from '../../testing/test-worker.ts';
 import { probeSandbox, type SandboxSettings } from '../probe.ts';
 import { explainFailure } from './level.ts';
 
@@ -21,22 +21,25 @@ test('the probe of none says what is missing: everything', async () => {
   expect(await probeSandbox(settings('none'))).toMatchObject({ ok: true, level: { backend: 'none', features: [] } });
 });
 
-test.skipIf(!(await bubblewrapWorks()))('the probe of bubblewrap tells what the kernel really keeps', async () => {
-  const { ok, reasons, level } = await probeSandbox(settings('auto'));
-  expect([ok, reasons]).toEqual([true, []]);
-  expect(level.features).toEqual(
-    expect.arrayContaining([
-      'pid-namespace',
-      'no-network',
-      'no-capabilities',
-      'no-new-privileges',
-      'no-user-namespaces',
-      'files',
-    ]),
-  );
-  const known = [...level.features, ...level.missing.map(({ feature }) => feature)];
-  expect(known).toEqual(expect.arrayContaining(['user', 'cgroup', 'disk-quota', 'kernel']));
-});
+test.skipIf((await bubblewrapFeatures()) === undefined)(
+  'the probe of bubblewrap tells what the kernel really keeps',
+  async () => {
+    const { ok, reasons, level } = await probeSandbox(settings('auto'));
+    expect([ok, reasons]).toEqual([true, []]);
+    expect(level.features).toEqual(
+      expect.arrayContaining([
+        'pid-namespace',
+        'no-network',
+        'no-capabilities',
+        'no-new-privileges',
+        'no-user-namespaces',
+        'files',
+      ]),
+    );
+    const known = [...level.features, ...level.missing.map(({ feature }) => feature)];
+    expect(known).toEqual(expect.arrayContaining(['user', 'cgroup', 'disk-quota', 'kernel']));
+  },
+);
 
 test('a bubblewrap that is too old is told as such', async () => {
   expect(await explainFailure('bwrap: Unknown option --disable-userns', 1)).toContain('0.8 or newer');
