@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { AmbientAgentConfig } from './config.ts';
-import { NonBlank, Text } from './primitives.ts';
+import { NonBlank, Text, Uuid } from './primitives.ts';
 import { RunState } from './states.ts';
 
 export const maxPromptBytes = 1024 * 1024;
@@ -80,7 +80,7 @@ export type RunAgentRequest = z.infer<typeof RunAgentRequest>;
 
 export const RunAgentResponse = z
   .object({
-    run_id: z.string(),
+    run_id: Uuid,
     task_id: z.string().meta({ deprecated: true, description: 'The same as run_id' }),
     state: RunState,
     at_capacity: z.boolean().optional().meta({ description: 'True: the team is at its limit, the run waits' }),

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { ArtifactItem } from './artifacts.ts';
 import { AmbientAgentConfig } from './config.ts';
 import { ErrorCode } from './errors.ts';
-import { Timestamp } from './primitives.ts';
+import { Timestamp, Uuid } from './primitives.ts';
 import { PageInfo, Scope, UserProfile } from './profiles.ts';
 import { RunExecutionLocation, RunSourceType, RunState } from './states.ts';
 
@@ -41,7 +41,7 @@ export type RequestUsage = z.infer<typeof RequestUsage>;
 /** One run, in full. */
 export const RunItem = z
   .object({
-    run_id: z.string(),
+    run_id: Uuid,
     task_id: z.string().meta({ deprecated: true, description: 'The same as run_id' }),
     title: z.string(),
     state: RunState,
@@ -66,8 +66,8 @@ export const RunItem = z
         bundled_skill_id: z.string().optional(),
       })
       .optional(),
-    conversation_id: z.string().optional(),
-    parent_run_id: z.string().optional(),
+    conversation_id: Uuid.optional(),
+    parent_run_id: Uuid.optional(),
     is_sandbox_running: z.boolean().optional(),
     is_run_type_cancellable: z.boolean().optional(),
     artifacts: z.array(ArtifactItem).optional(),

@@ -12,11 +12,9 @@ const Short = z.string().max(1000);
 const Url = z
   .string()
   .refine((text) => canonicalUrl(text) !== null, { error: 'must be an http(s) URL of at most 2048 characters' });
-const MediaType = z
-  .string()
-  .regex(/^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(; ?charset=[\w-]{1,40})?$/, {
-    error: 'must be a media type such as text/plain',
-  });
+const MediaType = z.string().regex(/^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(; ?charset=[\w-]{1,40})?$/, {
+  error: 'must be a media type such as text/plain',
+});
 const FileName = z
   .string()
   .regex(/^[^/\\\p{Cc}]{1,255}$/u, { error: 'must be 1 to 255 characters without slashes or control characters' })

@@ -95,4 +95,15 @@ describe('close()', () => {
     await service.built.app.close();
     expect(performance.now() - startedAt).toBeLessThan(2_000);
   });
+
+  test('answers an agent that waits in its inbox', async () => {
+    const { runToken } = await service.startExecution();
+    const waiting = service.request('GET', '/harness-support/inbox?wait_ms=30000', { key: runToken });
+    const isWaiting = () => service.deps.db.query('SELECT 1 FROM executions WHERE agent_seen_at IS NOT NULL');
+    while ((await isWaiting()).length === 0);
+    const startedAt = performance.now();
+    await service.built.app.close();
+    expect((await waiting).body).toEqual({ items: [] });
+    expect(performance.now() - startedAt).toBeLessThan(2_000);
+  });
 });

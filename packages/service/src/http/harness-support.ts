@@ -15,6 +15,9 @@ const superseded = () =>
 /** Registers resolve-prompt, events, inbox, finish-task and report-shutdown. */
 export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps): void {
   const { engine, models } = deps;
+  // Agents wait in the inbox for most of the time: the service does not wait for them when it stops.
+  const closing = new AbortController();
+  app.addHook('preClose', async () => closing.abort());
 
   addRoute(app, routes.resolvePrompt, async ({ session }) => {
     const resolved = await resolveTask(engine.db, models, session);
@@ -33,7 +36,8 @@ export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps):
   addRoute(app, routes.readInbox, async ({ session, query, request }) => {
     const gone = new AbortController();
     request.raw.once('close', () => gone.abort());
-    const outcome = await waitForInbox(engine, session, query.wait_ms, gone.signal);
+    const signal = AbortSignal.any([gone.signal, closing.signal]);
+    const outcome = await waitForInbox(engine, session, query.wait_ms, signal);
     return outcome === 'superseded' ? superseded() : outcome;
   });
 

@@ -1,5 +1,5 @@
 import { routeTags } from '@runyard/contract/route';
-import { type Html, html, htmlPage } from './html.ts';
+import { type Html, html, htmlPage, prose } from './html.ts';
 import { type JsonSchema, memberRow, schemaView, typeOf } from './schema-view.ts';
 
 interface Body {
@@ -54,11 +54,11 @@ function operationView(path: string, method: string, operation: Operation): Html
   );
   const responses = Object.entries(operation.responses).map(
     ([status, response]) =>
-      html`<tr><td><code>${status}</code></td><td>${bodyType(response)}</td><td>${response.description}</td></tr>`,
+      html`<tr><td><code>${status}</code></td><td>${bodyType(response)}</td><td>${prose(response.description)}</td></tr>`,
   );
   return html`<article id="${operation.operationId}">
 <h3><span class="method ${method}">${method.toUpperCase()}</span> <code>${path}</code></h3>
-<p>${operation.deprecated ? html`<strong>Deprecated.</strong> ` : ''}${operation.summary}. ${operation.description ?? ''}</p>
+<p>${operation.deprecated ? html`<strong>Deprecated.</strong> ` : ''}${operation.summary}. ${prose(operation.description ?? '')}</p>
 <p class="muted">${security(operation)}${operation.requestBody ? html` · body: ${bodyType(operation.requestBody)}` : ''}</p>
 ${parameters.length > 0 ? html`<details><summary>Parameters</summary><div class="scroll"><table><tbody>${parameters}</tbody></table></div></details>` : ''}
 <details><summary>Answers</summary><div class="scroll"><table><tbody>${responses}</tbody></table></div></details>

@@ -1,5 +1,5 @@
 import { type ErrorCode, type ErrorKind, errorCatalogue, errorSlug } from '@runyard/contract/errors';
-import { html, htmlPage } from './html.ts';
+import { html, htmlPage, prose } from './html.ts';
 
 /** The page behind the `type` of a problem; null: no such code. */
 export function errorPage(slug: string): string | null {
@@ -12,7 +12,7 @@ export function errorPage(slug: string): string | null {
     body: html`<main class="narrow">
 <p class="eyebrow">Error <code>${code}</code></p>
 <h1>${kind.title}</h1>
-<p class="lead">${kind.explanation}</p>
+<p class="lead">${prose(kind.explanation)}</p>
 <dl class="facts">
 <div><dt>HTTP status</dt><dd>${kind.status}</dd></div>
 <div><dt>Retryable</dt><dd>${kind.retryable ? 'yes' : 'no'}</dd></div>
@@ -28,7 +28,7 @@ export function errorPage(slug: string): string | null {
 export function errorListPage(): string {
   const rows = (Object.entries(errorCatalogue) as [ErrorCode, ErrorKind][]).map(
     ([code, kind]) => html`<tr><td><a href="/errors/${errorSlug(code)}"><code>${code}</code></a></td>
-<td>${kind.status}</td><td>${kind.retryable ? 'yes' : 'no'}</td><td>${kind.explanation}</td></tr>`,
+<td>${kind.status}</td><td>${kind.retryable ? 'yes' : 'no'}</td><td>${prose(kind.explanation)}</td></tr>`,
   );
   return htmlPage({
     title: 'Errors',

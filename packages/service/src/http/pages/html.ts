@@ -20,6 +20,16 @@ export function html(texts: TemplateStringsArray, ...parts: Part[]): Html {
   return { markup: texts.map((text, index) => text + markupOf(parts[index])).join('') };
 }
 
+/** A sentence of the contract: what stands between backticks is code. */
+export function prose(text: string): Html {
+  return {
+    markup: text
+      .split('`')
+      .map((part, index) => (index % 2 === 1 ? `<code>${escapeHtml(part)}</code>` : escapeHtml(part)))
+      .join(''),
+  };
+}
+
 /** A whole document. `scripts` are paths of our own script files: inline ones are forbidden by the page's policy. */
 export function htmlPage(page: { title: string; body: Html; scripts?: readonly string[] }): string {
   const scripts = (page.scripts ?? []).map((source) => html`<script src="${source}" defer></script>`);

@@ -1,5 +1,5 @@
 /** JSON schemas as tables for people. */
-import { type Html, html } from './html.ts';
+import { type Html, html, prose } from './html.ts';
 
 /** The members of JSON Schema that the contract uses. */
 export interface JsonSchema {
@@ -65,7 +65,7 @@ function limitsOf(schema: JsonSchema): string[] {
 export function memberRow(name: string, schema: JsonSchema, isRequired: boolean, note = ''): Html {
   const notes = [schema.description ?? '', note, ...limitsOf(schema)].filter(Boolean).join(' · ');
   const nested = schema.properties ?? schema.items?.properties;
-  return html`<tr><td><code>${name}</code>${isRequired ? html` <span class="required">required</span>` : ''}</td><td>${typeOf(schema)}</td><td>${notes}${
+  return html`<tr><td><code>${name}</code>${isRequired ? html` <span class="required">required</span>` : ''}</td><td>${typeOf(schema)}</td><td>${prose(notes)}${
     nested ? membersTable(schema.properties ? schema : (schema.items ?? {})) : ''
   }</td></tr>`;
 }
@@ -81,7 +81,7 @@ export function membersTable(schema: JsonSchema): Html {
 /** A named schema: its members, its variants or its values. */
 export function schemaView(schema: JsonSchema): Html {
   const variants = schema.oneOf ?? schema.anyOf;
-  const description = schema.description ? html`<p>${schema.description}</p>` : '';
+  const description = schema.description ? html`<p>${prose(schema.description)}</p>` : '';
   if (variants) {
     const views = variants.map((variant) =>
       variant.properties ? membersTable(variant) : html`<p>${typeOf(variant)}</p>`,

@@ -1,0 +1,205 @@
+/** The page of a run in a real browser, over a real port. */
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { type BrowserContext, chromium, type Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { startTestService, type TestService } from '../packages/service/src/http/test-service.ts';
+import type { Assignment } from '../packages/service/src/runs/assign.ts';
+
+const executablePath = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium';
+const screenshots = process.env.SCREENSHOT_DIR;
+const title = existsSync(executablePath)
+  ? 'the page of a run'
+  : `the page of a run (skipped: there is no ${executablePath})`;
+
+describe.skipIf(!existsSync(executablePath))(title, () => {
+  let service: TestService;
+  let folder: string;
+  let context: BrowserContext;
+  let page: Page;
+  let complaints: string[];
+
+  beforeAll(async () => {
+    service = await startTestService();
+  });
+  afterAll(() => service.close());
+  beforeEach(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'runyard-browser-'));
+    context = await chromium.launchPersistentContext(folder, {
+      executablePath,
+      headless: true,
+      viewport: { width: 1200, height: 850 },
+      acceptDownloads: true,
+      args: [
+        '--no-sandbox',
+        '--disable-gpu',
+        '--disable-quic',
+        '--no-first-run',
+        '--disable-background-networking',
+        '--disable-component-update',
+        '--disable-sync',
+      ],
+    });
+    page = await context.newPage();
+    page.setDefaultTimeout(10_000);
+    complaints = [];
+    page.on('pageerror', (error) => complaints.push(error.message));
+    page.on('console', (message) => {
+      // A refused key is answered with 401, which browsers log by themselves.
+      if (message.type() === 'error' && !message.text().includes('401')) complaints.push(message.text());
+    });
+  });
+  afterEach(async () => {
+    await context.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  const sent = new Map<string, number>();
+  const report = async ({ runToken }: Assignment, ...events: Record<string, unknown>[]) => {
+    const first = (sent.get(runToken) ?? 0) + 1;
+    sent.set(runToken, first - 1 + events.length);
+    const body = {
+      events: events.map((event, index) => ({ seq: first + index, occurred_at: new Date().toISOString(), ...event })),
+    };
+    const answer = await service.request('POST', '/harness-support/events', { key: runToken, body });
+    expect(answer.status, answer.text).toBe(200);
+  };
+
+  const open = async (runId: string, key = service.key) => {
+    await page.goto(`${service.baseUrl}/runs/${runId}`);
+    await page.getByLabel('API key').fill(key);
+    await page.getByRole('button', { name: 'Open' }).click();
+  };
+  const picture = async (name: string) => {
+    if (screenshots) await page.screenshot({ path: path.join(screenshots, `${name}.png`), fullPage: true });
+  };
+
+  const begin = [
+    { type: 'agent_started', harness: 'oz', model_id: 'runbook' },
+    { type: 'turn_started', step_id: 's', prompt: 'Say hello, then list <b>everything</b>' },
+  ];
+
+  test('asks for a key, follows the run live and shows everything as text', async () => {
+    const execution = await service.startExecution({ title: 'Greeting & listing' });
+    await report(execution, ...begin);
+    await open(execution.runId);
+    await page.getByRole('heading', { name: 'Greeting & listing' }).waitFor();
+    await page.getByText('Say hello, then list <b>everything</b>').waitFor();
+    expect(await page.locator('#state').textContent()).toBe('INPROGRESS');
+
+    const markup = '<img src=x onerror="document.title=`hacked`"><script>document.title="hacked"</script>';
+    await report(
+      execution,
+      { type: 'text', step_id: 's', message_id: 'm', role: 'assistant', text: `Working: ${markup}` },
+      {
+        type: 'action',
+        step_id: 's',
+        action_id: 'a',
+        category: 'command',
+        name: 'shell',
+        input: { command: 'echo hello; ls' },
+      },
+      { type: 'action_output', action_id: 'a', text: 'hello\n' },
+    );
+    await page.getByText(`Working: ${markup}`).waitFor();
+    await page.getByText('hello', { exact: true }).waitFor();
+    expect(await page.locator('.act').getAttribute('data-state')).toBe('running');
+    expect(await page.getByLabel('API key').isVisible()).toBe(false);
+    await picture('run-live');
+
+    await report(
+      execution,
+      { type: 'action_output', action_id: 'a', text: 'README.md\n' },
+      { type: 'action_result', action_id: 'a', state: 'completed', exit_code: 0 },
+      { type: 'text', step_id: 's', message_id: 'n', role: 'assistant', text: 'Hello, and done.' },
+    );
+    const uploaded = await service.request<{ upload_url: string }>('POST', '/harness-support/report-artifact', {
+      key: execution.runToken,
+      body: { artifact_type: 'FILE', data: { filename: 'report.txt', mime_type: 'text/plain' } },
+    });
+    await service.request('PUT', uploaded.body.upload_url, { key: null, raw: 'the report' });
+    await service.request('POST', '/harness-support/report-artifact', {
+      key: execution.runToken,
+      body: { artifact_type: 'PLAN', data: { title: 'The plan', content: '# Steps' } },
+    });
+    await service.request('POST', '/harness-support/finish-task', {
+      key: execution.runToken,
+      body: { success: true, summary: 'Hello, and done.' },
+    });
+    await page.locator('#state[data-state=SUCCEEDED]').waitFor();
+    await page.getByText('completed, exit code 0').waitFor();
+    expect(await page.locator('.act pre').textContent()).toBe('hello\nREADME.md\n');
+    await page.getByText('run done').waitFor();
+
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'report.txt' }).click();
+    expect((await download).suggestedFilename()).toBe('report.txt');
+    await page.getByText('The plan').click();
+    await page.getByText('# Steps').waitFor();
+    await picture('run-ended');
+    expect(await page.title()).toBe('Greeting & listing · Runyard');
+    expect(await page.locator('img').count()).toBe(0);
+    expect(page.url()).not.toContain(service.key);
+    expect(complaints).toEqual([]);
+  });
+
+  test('tells of a wrong key and asks again; forgets a key when told to', async () => {
+    const runId = await service.newRun({ title: 'Mine' });
+    await open(runId, 'ryk_wrong');
+    await page.getByText('This key is not valid.').waitFor();
+    await picture('run-key');
+    await page.getByLabel('API key').fill(service.otherKey);
+    await page.getByRole('button', { name: 'Open' }).click();
+    await page.getByText('No such run, or the key belongs to another team.').waitFor();
+    await page.getByLabel('API key').fill(service.key);
+    await page.getByRole('button', { name: 'Open' }).click();
+    await page.getByRole('heading', { name: 'Mine' }).waitFor();
+    await page.reload();
+    await page.getByRole('heading', { name: 'Mine' }).waitFor();
+    await page.getByRole('button', { name: 'Forget key' }).click();
+    await page.getByLabel('API key').waitFor();
+    expect(await page.evaluate('JSON.stringify({ ...sessionStorage, ...localStorage }) + document.cookie')).toBe('{}');
+  });
+
+  test('reads everything again now and then where the stream is held back', async () => {
+    const execution = await service.startExecution({ title: 'Polled' });
+    await report(execution, ...begin);
+    await page.route('**/events', (route) => route.abort());
+    await open(execution.runId);
+    await page.getByText('updated every few seconds').waitFor();
+    await page.getByText('Say hello, then list').waitFor();
+    await report(execution, { type: 'text', step_id: 's', message_id: 'm', role: 'assistant', text: 'Some words.' });
+    await page.getByText('Some words.').waitFor();
+    await service.request('POST', `/agent/runs/${execution.runId}/cancel`);
+    await page.locator('#state[data-state=CANCELLED]').waitFor();
+  });
+
+  test('and the reference are readable on a narrow screen in the dark', async () => {
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await page.setViewportSize({ width: 400, height: 800 });
+    await open(await service.newRun({ title: 'A run with a very long title that does not fit into one line at all' }));
+    await page.getByRole('heading', { name: 'A run with' }).waitFor();
+    await picture('run-narrow-dark');
+    const isWider = 'document.documentElement.scrollWidth > document.documentElement.clientWidth';
+    expect(await page.evaluate(isWider)).toBe(false);
+    await page.goto(`${service.baseUrl}/docs`);
+    await page.getByRole('heading', { name: 'API reference' }).waitFor();
+    await picture('docs-narrow-dark');
+    expect(await page.evaluate(isWider)).toBe(false);
+    expect(complaints).toEqual([]);
+  });
+
+  test('of every error and the reference are there in the light too', async () => {
+    await page.goto(`${service.baseUrl}/docs`);
+    await page.getByRole('link', { name: 'Create a run', exact: true }).click();
+    await page.screenshot({ path: path.join(screenshots ?? folder, 'docs.png') });
+    await page.locator('#schema-RunItem').scrollIntoViewIfNeeded();
+    await page.screenshot({ path: path.join(screenshots ?? folder, 'docs-schema.png') });
+    await page.goto(`${service.baseUrl}/errors/conflict`);
+    await page.getByRole('heading', { name: 'Conflict' }).waitFor();
+    await picture('error');
+    expect(complaints).toEqual([]);
+  });
+});
