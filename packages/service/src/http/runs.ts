@@ -21,7 +21,7 @@ const deprecatedSince = '@1767225600';
 
 /** Our CLI says so in its User-Agent; everyone else is the API. */
 const sourceOf = (request: FastifyRequest) =>
-  request.headers['user-agent']?.startsWith('runyard-cli/') ? 'CLI' : 'API';
+  request.headers['user-agent']?.startsWith('runyard-cli') ? 'CLI' : 'API';
 
 /** Registers create, read, list, cancel and timeline. */
 export function registerRunRoutes(app: FastifyInstance, deps: ServiceDeps): void {
