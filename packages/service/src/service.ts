@@ -23,8 +23,8 @@ import { openDatabase } from './store/database.ts';
 import { startEmbeddedPostgres } from './store/embedded/start.ts';
 import { openFolderBlobs } from './store/folder-blobs.ts';
 import { migrateDatabase } from './store/migrate.ts';
-import { dropConnectionsOfDeadServices } from './workers/lost-connections.ts';
 import { openHub } from './workers/hub.ts';
+import { dropConnectionsOfDeadServices } from './workers/lost-connections.ts';
 import { serveWorkerSockets } from './workers/socket.ts';
 
 /** A mistake of whoever starts the service: told in a sentence, without a stack. */

@@ -2,7 +2,7 @@ import type { ErrorCode } from '@runyard/contract/errors';
 import type { RunState } from '@runyard/contract/states';
 import type { TimelineEventType } from '@runyard/contract/timeline';
 import type { Queryable, Statement } from '../store/database.ts';
-import { runChannel } from './engine.ts';
+import { queueChannel, runChannel } from './engine.ts';
 
 /** Phases of an execution, as the table has them. */
 export type Phase = 'queued' | 'assigned' | 'claimed' | 'running' | 'stopping' | 'ended';
@@ -20,6 +20,8 @@ interface TransitionDefinition {
   readonly execution: string;
   /** Further assignments to columns of `runs`. */
   readonly run?: string;
+  /** True: there is work to assign again, and whoever assigns is told. */
+  readonly wakesQueue?: true;
   /** Further condition on the run's row. Only columns of `runs`: under a concurrent update PostgreSQL rechecks just that row. */
   readonly guard?: string;
 }
@@ -72,13 +74,14 @@ export function defineTransition(definition: TransitionDefinition): Transition {
         UPDATE executions SET ${definition.execution}
         FROM moved, input
         WHERE executions.id = $2
-        RETURNING executions.number
+        RETURNING executions.number, executions.pool
       ), event AS (
         INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
         SELECT moved.id, moved.event_seq, ${definition.event ? `'${definition.event}'` : 'NULL'}, '${definition.to}', execution.number, $3::jsonb
         FROM moved, execution
       )
-      SELECT pg_notify('${runChannel}', moved.id::text) FROM moved`,
+      SELECT pg_notify('${runChannel}', moved.id::text) ${definition.wakesQueue ? `, pg_notify('${queueChannel}', execution.pool)` : ''}
+      FROM moved, execution`,
   };
   return async (db, input) => {
     const rows = await db.query(statement, [
