@@ -88,6 +88,20 @@ export const settingsTable = {
     description: 'Template of the clone URL of a repository.',
     usedBy: ['service'],
   },
+  RUNYARD_RETENTION_RUN_DAYS: {
+    schema: whole(0, 36500),
+    default: '400',
+    description:
+      'Runs that ended so many days ago are deleted with all that is theirs, once a night; 0 keeps them for ever.',
+    usedBy: ['service'],
+  },
+  RUNYARD_RETENTION_DETAIL_DAYS: {
+    schema: whole(0, 36500),
+    default: '90',
+    description:
+      'Conversation and transcript of runs that ended so many days ago are deleted, once a night; 0 keeps them as long as the run. Timeline, artifacts and costs stay with the run.',
+    usedBy: ['service'],
+  },
   RUNYARD_LOG: {
     schema: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']),
     default: 'info',

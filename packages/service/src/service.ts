@@ -9,6 +9,7 @@ import { buildApp } from './http/app.ts';
 import { loadSigner } from './http/signer.ts';
 import { bootstrap } from './keys/bootstrap.ts';
 import { openModels } from './models/models.ts';
+import { sweepWhenDue } from './retention/sweep.ts';
 import { defaultTiming, type Engine } from './runs/engine.ts';
 import {
   beatServiceInstance,
@@ -124,6 +125,7 @@ export async function startService(settings: Settings, log: Logger): Promise<Run
     baseUrl ||= address;
     took('listen');
 
+    const ending = new AbortController();
     const loops = [
       repeat(engine, 'the heartbeat of the service', 5_000, () => beatServiceInstance(db, instanceId)),
       repeat(engine, 'assigning work', 1_000, () => hub.dispatch()),
@@ -133,8 +135,14 @@ export async function startService(settings: Settings, log: Logger): Promise<Run
       repeat(engine, 'the sweep of dead services', 5_000, () =>
         dropConnectionsOfDeadServices(engine, serviceSilentSeconds),
       ),
+      repeat(engine, 'the nightly retention', 60_000, () =>
+        sweepWhenDue({ db, blobs, log, settings, signal: ending.signal }),
+      ),
     ];
-    undo.push(() => Promise.all(loops.map((stopLoop) => stopLoop())));
+    undo.push(async () => {
+      ending.abort();
+      await Promise.all(loops.map((stopLoop) => stopLoop()));
+    });
 
     const file = path.join(dataDir, 'service.json');
     await writeFile(

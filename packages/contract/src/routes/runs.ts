@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ConversationResponse } from '../conversations.ts';
+import { DeleteResponse } from '../keys.ts';
 import type { Route } from '../route.ts';
 import { ListRunsQuery } from '../run-list.ts';
 import { maxRequestBodyBytes, RunAgentRequest, RunAgentResponse } from '../run-request.ts';
@@ -57,6 +58,18 @@ export const runRoutes = {
     params: run,
     answer: { status: 200, description: 'The run', schema: RunItem },
     errors: { 404: noRun },
+  },
+  deleteRun: {
+    method: 'DELETE',
+    path: '/agent/runs/{runId}',
+    tag: 'runs',
+    summary: 'Delete a run that has ended',
+    description:
+      'With its conversation, transcript, attachments and artifacts; their URLs stop working at once. Runs that it started stay.',
+    auth: 'key',
+    params: run,
+    answer: { status: 200, description: 'Deleted', schema: DeleteResponse },
+    errors: { 404: noRun, 409: 'The run has not ended, or its sandbox is still being closed' },
   },
   cancelRun: {
     method: 'POST',

@@ -10,6 +10,7 @@ import { makeAuthorizer } from './authorize.ts';
 import { registerBlobRoutes } from './blobs.ts';
 import { closeConnectionsWhileClosing } from './closing.ts';
 import { registerConversationRoutes } from './conversations.ts';
+import { registerDeleteRunRoute } from './delete-run.ts';
 import type { ServiceDeps } from './deps.ts';
 import { registerEnvironmentRoutes } from './environments.ts';
 import { registerHarnessArtifactRoutes } from './harness-artifacts.ts';
@@ -105,6 +106,7 @@ export async function buildApp(deps: ServiceDeps, timeouts: ClientTimeouts = def
 
   registerHealthRoutes(app, deps);
   registerRunRoutes(app, deps);
+  registerDeleteRunRoute(app, deps);
   registerLiveRoutes(app, deps);
   registerConversationRoutes(app, deps);
   registerArtifactRoutes(app, deps);

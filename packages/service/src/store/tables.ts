@@ -171,6 +171,7 @@ export interface RunsTable {
   updated_at: ColumnType<string, string | Date | undefined, string | Date>;
   started_at: ColumnType<string | null, string | Date | null | undefined, string | Date | null>;
   ended_at: ColumnType<string | null, string | Date | null | undefined, string | Date | null>;
+  detail_deleted_at: ColumnType<string | null, string | Date | null | undefined, string | Date | null>;
 }
 
 export interface ServerSecretsTable {
@@ -182,6 +183,15 @@ export interface ServiceInstancesTable {
   id: string;
   started_at: ColumnType<string, string | Date | undefined, string | Date>;
   seen_at: ColumnType<string, string | Date | undefined, string | Date>;
+}
+
+export interface SweepsTable {
+  name: string;
+  next_at: ColumnType<string, string | Date, string | Date>;
+  claimed_by: string | null;
+  claimed_until: ColumnType<string | null, string | Date | null | undefined, string | Date | null>;
+  finished_at: ColumnType<string | null, string | Date | null | undefined, string | Date | null>;
+  result: ColumnType<unknown, string | null | undefined, string | null>;
 }
 
 export interface TeamMembersTable {
@@ -246,6 +256,7 @@ export interface Tables {
   runs: RunsTable;
   server_secrets: ServerSecretsTable;
   service_instances: ServiceInstancesTable;
+  sweeps: SweepsTable;
   team_members: TeamMembersTable;
   teams: TeamsTable;
   transcript_chunks: TranscriptChunksTable;
