@@ -123,7 +123,12 @@ function operation(name: string, route: Route, components: Components): Json {
     security: security[route.auth],
     parameters: parameters(route, components),
     ...(route.body
-      ? { requestBody: { required: true, content: jsonContent(toJsonSchema(route.body, 'input', components)) } }
+      ? {
+          requestBody: {
+            required: !route.body.safeParse(undefined).success,
+            content: jsonContent(toJsonSchema(route.body, 'input', components)),
+          },
+        }
       : route.bodyType
         ? { requestBody: { required: true, content: { [route.bodyType]: { schema: { type: 'string' } } } } }
         : {}),

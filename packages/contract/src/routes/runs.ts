@@ -3,7 +3,7 @@ import { ConversationResponse } from '../conversations.ts';
 import { DeleteResponse } from '../keys.ts';
 import type { Route } from '../route.ts';
 import { ListRunsQuery } from '../run-list.ts';
-import { maxRequestBodyBytes, RunAgentRequest, RunAgentResponse } from '../run-request.ts';
+import { maxRequestBodyBytes, RerunRequest, RunAgentRequest, RunAgentResponse } from '../run-request.ts';
 import { CancelRunResponse, ListRunsResponse, RunItem } from '../runs.ts';
 import { GetRunTimelineResponse } from '../timeline.ts';
 
@@ -58,6 +58,26 @@ export const runRoutes = {
     params: run,
     answer: { status: 200, description: 'The run', schema: RunItem },
     errors: { 404: noRun },
+  },
+  rerunRun: {
+    method: 'POST',
+    path: '/agent/runs/{runId}/rerun',
+    tag: 'runs',
+    summary: 'Run a run again',
+    description:
+      'A new run of its own conversation, with the same prompt, configuration, attachments, title, mode and metadata, whatever became of the first.',
+    auth: 'key',
+    params: run,
+    body: RerunRequest.optional(),
+    bodyLimitBytes: 4 * 1024 * 1024,
+    idempotent: true,
+    answer: { status: 200, description: 'Created; the agent starts by itself', schema: RunAgentResponse },
+    errors: {
+      400: 'A wrong type; the run had no prompt; its model or environment is there no more',
+      403: 'The environment belongs to another team',
+      404: noRun,
+      409: 'The Idempotency-Key was used with another body, or an attachment of the run is lost',
+    },
   },
   deleteRun: {
     method: 'DELETE',
