@@ -6,6 +6,7 @@ import type { Driver } from './harness/driver.ts';
 import type { HarnessOutcome } from './harness/outcome.ts';
 import { harnessName, isBuiltin, promptContent, startHarness } from './harness/select.ts';
 import { newId } from './new-id.ts';
+import { watchPullRequests } from './pull-requests/watch.ts';
 import { type Reporter, startReporter } from './reporting/reporter.ts';
 import { wait } from './service/backoff.ts';
 import { type ServiceClient, ServiceRefusal, Superseded } from './service/client.ts';
@@ -56,8 +57,13 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
   const reporter = startReporter({ client, signal: reporting.signal, onSuperseded: superseded });
   const reportArtifact = async (request: ArtifactRequest, cwd: string) => {
     const artifacts = await import('./artifacts/report.ts');
+    if (request.type === 'PULL_REQUEST' && request.url !== undefined) pullRequests.know(request.url);
     return artifacts.reportArtifact(request, { client, cwd, signal: reporting.signal });
   };
+  const pullRequests = watchPullRequests(async (noticed) => {
+    const result = await reportArtifact({ type: 'PULL_REQUEST', ...noticed }, workspace);
+    if (!result.ok) throw new Error(result.message);
+  });
   const socket = await openAgentSocket(({ artifact, cwd }) => reportArtifact(artifact, cwd));
   const env = { ...options.env, RUNYARD_AGENT_SOCKET: socket.path };
   const marker = `RUNYARD_AGENT_SOCKET=${socket.path}`;
@@ -91,7 +97,10 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
         env,
         marker,
         connection: client.connection,
-        emit: reporter.emit,
+        emit: (event) => {
+          reporter.emit(event);
+          pullRequests.see(event);
+        },
         ready: () => reporter.ready(),
         saturated: () => reporter.saturated,
         reportArtifact: (request) => reportArtifact(request, workspace),
@@ -139,6 +148,7 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
     });
     const outcome = await Promise.race([worked, stopDeadline(stop, timing.harnessGraceMs)]);
     if (stop.signal.aborted) return await leave(worked);
+    await pullRequests.settled();
     await finish(client, reporter, outcome);
     return { exitCode: 0 };
   } catch (error) {
