@@ -5,6 +5,10 @@ import path from 'node:path';
 import type { Settings } from '@runyard/contract/settings';
 import type { Logger } from 'pino';
 import { composeTranscripts } from './conversations/compose-transcript.ts';
+import { makeAddressRules } from './event-subscriptions/addresses.ts';
+import { openDeliverer } from './event-subscriptions/deliverer.ts';
+import { resolveBySystem } from './event-subscriptions/send.ts';
+import { countUnreadableSecrets } from './event-subscriptions/subscriptions.ts';
 import { buildApp } from './http/app.ts';
 import { loadSigner } from './http/signer.ts';
 import { bootstrap } from './keys/bootstrap.ts';
@@ -20,6 +24,8 @@ import {
 } from './runs/heartbeat.ts';
 import { openNotices } from './runs/notices.ts';
 import { reconcile } from './runs/reconcile.ts';
+import { indexRunWords, runsPerTurn } from './runs/search-index.ts';
+import { openVault } from './secrets/vault.ts';
 import { openDatabase } from './store/database.ts';
 import { startEmbeddedPostgres } from './store/embedded/start.ts';
 import { openFolderBlobs } from './store/folder-blobs.ts';
@@ -92,6 +98,14 @@ export async function startService(settings: Settings, log: Logger): Promise<Run
     };
     const blobs = await openFolderBlobs(path.join(dataDir, 'blobs'));
     const signing = await loadSigner(db);
+    const vault = await openVault(dataDir, settings.RUNYARD_SECRETS_KEY);
+    const unreadable = await countUnreadableSecrets(db, vault);
+    if (unreadable > 0) {
+      log.warn(
+        { subscriptions: unreadable },
+        'secrets of event subscriptions were sealed with another key: set RUNYARD_SECRETS_KEY, or rotate them',
+      );
+    }
     took('wiring');
 
     let baseUrl = settings.RUNYARD_BASE_URL ?? '';
@@ -104,6 +118,7 @@ export async function startService(settings: Settings, log: Logger): Promise<Run
       models,
       engine,
       signing,
+      vault,
     });
     undo.push(() => app.close());
 
@@ -114,6 +129,16 @@ export async function startService(settings: Settings, log: Logger): Promise<Run
     undo.push(() => forgetServiceInstance(db, instanceId));
     const hub = openHub(engine, { serviceInstanceId: instanceId });
     undo.push(() => hub.close());
+    const deliverer = await openDeliverer({
+      db,
+      log,
+      vault,
+      rules: makeAddressRules(settings.RUNYARD_ALLOW_PRIVATE_NETWORKS),
+      resolve: resolveBySystem,
+      baseUrl: () => baseUrl,
+      random: Math.random,
+    });
+    undo.push(() => deliverer.close());
     const closeSockets = serveWorkerSockets(app.server, { hub, log, authenticate: authenticateWorker });
     undo.push(async () => closeSockets());
 
@@ -132,6 +157,8 @@ export async function startService(settings: Settings, log: Logger): Promise<Run
       repeat(engine, 'sending stop orders', 1_000, () => hub.sendStopOrders()),
       repeat(engine, 'the reconciler', 1_000, () => reconcile(engine)),
       repeat(engine, 'composing transcripts', 2_000, () => composeTranscripts(db, blobs)),
+      repeat(engine, 'delivering events', 1_000, () => deliverer.deliver()),
+      repeat(engine, 'the words of new runs', 1_000, () => indexRunWords(db, runsPerTurn)),
       repeat(engine, 'the sweep of dead services', 5_000, () =>
         dropConnectionsOfDeadServices(engine, serviceSilentSeconds),
       ),
@@ -167,6 +194,7 @@ function secretsOf(settings: Settings): string[] {
     settings.RUNYARD_GOOGLE_API_KEY,
     settings.RUNYARD_MODEL_KEY,
     settings.RUNYARD_BOOTSTRAP_KEY,
+    settings.RUNYARD_SECRETS_KEY,
     settings.RUNYARD_DATABASE_URL,
   ].filter((secret) => secret !== undefined);
 }

@@ -13,6 +13,7 @@ import { registerConversationRoutes } from './conversations.ts';
 import { registerDeleteRunRoute } from './delete-run.ts';
 import type { ServiceDeps } from './deps.ts';
 import { registerEnvironmentRoutes } from './environments.ts';
+import { registerEventSubscriptionRoutes } from './event-subscriptions.ts';
 import { registerHarnessArtifactRoutes } from './harness-artifacts.ts';
 import { registerHarnessSupport } from './harness-support.ts';
 import { registerHealthRoutes } from './health.ts';
@@ -113,6 +114,7 @@ export async function buildApp(deps: ServiceDeps, timeouts: ClientTimeouts = def
   registerBlobRoutes(app, deps);
   registerEnvironmentRoutes(app, deps);
   registerKeyRoutes(app, deps);
+  registerEventSubscriptionRoutes(app, deps);
   registerServiceInfoRoutes(app, deps);
   registerHarnessSupport(app, deps);
   registerHarnessArtifactRoutes(app, deps);

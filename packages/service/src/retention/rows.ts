@@ -14,6 +14,11 @@ export const rowPolicies: readonly RowPolicy[] = [
   { table: 'idempotency_keys', isOver: `created_at < now() - interval '24 hours'` },
   // Reported, but the URL for its bytes has expired long ago.
   { table: 'artifacts', isOver: `NOT is_ready AND created_at < now() - interval '24 hours'` },
+  // The log of deliveries, with its attempts, delivered or not. Their ids sort by time, so that the primary key finds the old ones.
+  {
+    table: 'event_deliveries',
+    isOver: `id < (lpad(to_hex((extract(epoch FROM now() - interval '14 days') * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid`,
+  },
   // Processes that died without a word.
   { table: 'service_instances', isOver: `seen_at < now() - interval '1 hour'` },
 ];

@@ -1,6 +1,7 @@
 import type { ErrorCode } from '@runyard/contract/errors';
 import type { RunState } from '@runyard/contract/states';
 import type { TimelineEventType } from '@runyard/contract/timeline';
+import { enqueueDeliveries, enqueuedColumns, eventOfState } from '../event-subscriptions/enqueue.ts';
 import type { Queryable, Statement } from '../store/database.ts';
 import { queueChannel, runChannel } from './engine.ts';
 
@@ -49,10 +50,13 @@ export type Transition = (db: Queryable, input: TransitionInput) => Promise<bool
 
 /**
  * Builds the statement: it changes the run (compare-and-set on state and current execution), its execution, the
- * event log, and tells listeners, all or nothing. The row lock on `runs` orders everything about one run.
+ * event log, enqueues what subscribers are told, and notifies listeners, all or nothing. The row lock on `runs` orders
+ * everything about one run.
  */
 export function defineTransition(definition: TransitionDefinition): Transition {
   const states = definition.from.map((state) => `'${state}'`).join(', ');
+  // A change that may leave the state as it is tells subscribers nothing.
+  const told = definition.from.includes(definition.to) ? null : eventOfState(definition.to);
   const ended = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'].includes(definition.to);
   const statement: Statement = {
     name: `transition_${definition.name}`,
@@ -69,7 +73,7 @@ export function defineTransition(definition: TransitionDefinition): Transition {
         FROM input
         WHERE runs.id = $1 AND runs.current_execution_id = $2 AND runs.state IN (${states})
           ${definition.guard ? `AND ${definition.guard}` : ''}
-        RETURNING runs.id, runs.team_id, runs.event_seq
+        RETURNING ${enqueuedColumns.map((column) => `runs.${column}`).join(', ')}
       ), execution AS (
         UPDATE executions SET ${definition.execution}
         FROM moved, input
@@ -79,7 +83,7 @@ export function defineTransition(definition: TransitionDefinition): Transition {
         INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
         SELECT moved.id, moved.event_seq, ${definition.event ? `'${definition.event}'` : 'NULL'}, '${definition.to}', execution.number, $3::jsonb
         FROM moved, execution
-      )
+      )${told ? `, delivery AS (${enqueueDeliveries(told, definition.to, 'moved')})` : ''}
       SELECT pg_notify('${runChannel}', moved.id::text) ${definition.wakesQueue ? `, pg_notify('${queueChannel}', execution.pool)` : ''}
       FROM moved, execution`,
   };

@@ -63,6 +63,51 @@ export interface EnvironmentsTable {
   updated_at: ColumnType<string, string | Date | undefined, string | Date>;
 }
 
+export interface EventDeliveriesTable {
+  id: Generated<string>;
+  subscription_id: string;
+  event: string;
+  data: ColumnType<unknown, string, string>;
+  occurred_at: ColumnType<string, string | Date | undefined, string | Date>;
+  status: Generated<'pending' | 'delivered' | 'failed'>;
+  attempts: Generated<number>;
+  round_attempts: Generated<number>;
+  next_attempt_at: ColumnType<string, string | Date | undefined, string | Date>;
+  leased_until: ColumnType<string | null, string | Date | null | undefined, string | Date | null>;
+  retry_until: ColumnType<string | null, string | Date | null | undefined, string | Date | null>;
+  delivered_at: ColumnType<string | null, string | Date | null | undefined, string | Date | null>;
+}
+
+export interface EventDeliveryAttemptsTable {
+  delivery_id: string;
+  number: number;
+  started_at: ColumnType<string, string | Date, string | Date>;
+  duration_ms: number;
+  http_status: number | null;
+  error: string | null;
+}
+
+export interface EventSubscriptionsTable {
+  id: string;
+  team_id: string;
+  name: string | null;
+  url: string;
+  events: string[];
+  filter_source: string | null;
+  filter_name: string | null;
+  filter_metadata: ColumnType<unknown, string | undefined, string>;
+  vault_key_id: string;
+  sealed_secret: Buffer;
+  previous_sealed_secret: Buffer | null;
+  previous_secret_until: ColumnType<string | null, string | Date | null | undefined, string | Date | null>;
+  enabled: Generated<boolean>;
+  disabled_reason: string | null;
+  disabled_at: ColumnType<string | null, string | Date | null | undefined, string | Date | null>;
+  failing_since: ColumnType<string | null, string | Date | null | undefined, string | Date | null>;
+  created_at: ColumnType<string, string | Date | undefined, string | Date>;
+  updated_at: ColumnType<string, string | Date | undefined, string | Date>;
+}
+
 export interface ExecutionsTable {
   id: string;
   run_id: string;
@@ -249,6 +294,9 @@ export interface Tables {
   attachments: AttachmentsTable;
   conversation_events: ConversationEventsTable;
   environments: EnvironmentsTable;
+  event_deliveries: EventDeliveriesTable;
+  event_delivery_attempts: EventDeliveryAttemptsTable;
+  event_subscriptions: EventSubscriptionsTable;
   executions: ExecutionsTable;
   idempotency_keys: IdempotencyKeysTable;
   model_requests: ModelRequestsTable;
