@@ -16,10 +16,11 @@ export interface FakeReceivedWebhook {
   readonly verified: boolean;
 }
 
-/** What it does with a request: a status with headers and body, an endless body, silence, or the end of the connection. */
+/** What it does with a request: a status with headers and body, an endless body, another protocol, silence, or the end of the connection. */
 export type FakeBehaviour =
   | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: string }
   | 'endless body'
+  | 'switch protocols'
   | 'hang'
   | 'reset';
 
@@ -82,6 +83,10 @@ export async function startFakeWebhookReceiver(): Promise<FakeWebhookReceiver> {
     if (now === 'hang') return;
     if (now === 'reset') {
       request.socket.resetAndDestroy();
+      return;
+    }
+    if (now === 'switch protocols') {
+      request.socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n');
       return;
     }
     if (now === 'endless body') {

@@ -129,16 +129,6 @@ export async function startService(settings: Settings, log: Logger): Promise<Run
     undo.push(() => forgetServiceInstance(db, instanceId));
     const hub = openHub(engine, { serviceInstanceId: instanceId });
     undo.push(() => hub.close());
-    const deliverer = await openDeliverer({
-      db,
-      log,
-      vault,
-      rules: makeAddressRules(settings.RUNYARD_ALLOW_PRIVATE_NETWORKS),
-      resolve: resolveBySystem,
-      baseUrl: () => baseUrl,
-      random: Math.random,
-    });
-    undo.push(() => deliverer.close());
     const closeSockets = serveWorkerSockets(app.server, { hub, log, authenticate: authenticateWorker });
     undo.push(async () => closeSockets());
 
@@ -149,6 +139,18 @@ export async function startService(settings: Settings, log: Logger): Promise<Run
       });
     baseUrl ||= address;
     took('listen');
+
+    // Only now: payloads hold the address.
+    const deliverer = await openDeliverer({
+      db,
+      log,
+      vault,
+      rules: makeAddressRules(settings.RUNYARD_ALLOW_PRIVATE_NETWORKS),
+      resolve: resolveBySystem,
+      baseUrl: () => baseUrl,
+      random: Math.random,
+    });
+    undo.push(() => deliverer.close());
 
     const ending = new AbortController();
     const loops = [

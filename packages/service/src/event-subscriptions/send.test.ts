@@ -90,6 +90,14 @@ describe('what a receiver may do', () => {
     expect(await post(receiver.url)).toMatchObject({ kind: 'answered', status: 200 });
   });
 
+  test('an answer that switches to another protocol is none', async () => {
+    receiver.behave('switch protocols');
+    expect(await post(receiver.url)).toEqual({
+      kind: 'failed',
+      error: 'the connection was closed without an answer',
+    });
+  });
+
   test('silence ends after the time limit', async () => {
     receiver.behave('hang');
     expect(await post(receiver.url, { timeoutMs: 100 })).toEqual({ kind: 'failed', error: 'no answer within 0.1 s' });
