@@ -2,31 +2,40 @@
 import { deleteLockedRuns, isDeletable } from '../runs/delete.ts';
 import type { Database, Statement } from '../store/database.ts';
 
-const runsAtOnce = 20;
+const runsAtOnce = 100;
 const eventsAtOnce = 10_000;
+
+/** Where a batch begins: behind the last run of the one before, else it would pass over all that was just deleted. */
+export interface Place {
+  readonly endedAt: string;
+  readonly id: string;
+}
+
+/** Before all runs. */
+export const start: Place = { endedAt: '-infinity', id: '00000000-0000-0000-0000-000000000000' };
 
 /** What a batch did; its blobs are the caller's to delete, after the commit. */
 export interface RunBatch {
   readonly runs: number;
   readonly blobKeys: readonly string[];
-  /** False: nothing is left. */
-  readonly more: boolean;
+  /** Where the next batch begins; null: nothing is left. */
+  readonly next: Place | null;
 }
 
 /** Ended more than `$1` days ago, and so has every run that continues its conversation. */
-const isOld = `r.ended_at < now() - make_interval(days => $1::int) AND ${isDeletable}
+const isOld = `r.ended_at < now() - make_interval(days => $1::int) AND (r.ended_at, r.id) > ($2::timestamptz, $3::uuid) AND ${isDeletable}
   AND NOT EXISTS (SELECT FROM runs later WHERE later.conversation_id = r.conversation_id
     AND (later.ended_at IS NULL OR later.ended_at >= now() - make_interval(days => $1::int)))`;
 
 const lockOld: Statement = {
   name: 'lock_old_runs',
-  text: `SELECT r.id FROM runs r WHERE ${isOld} ORDER BY r.ended_at, r.id LIMIT ${runsAtOnce} FOR UPDATE OF r SKIP LOCKED`,
+  text: `SELECT r.id, r.ended_at::text AS "endedAt" FROM runs r WHERE ${isOld} ORDER BY r.ended_at, r.id LIMIT ${runsAtOnce} FOR UPDATE OF r SKIP LOCKED`,
 };
 
 const lockOldWithDetail: Statement = {
   name: 'lock_old_runs_with_detail',
   text: `
-    SELECT r.id FROM runs r WHERE (r.detail_deleted_at IS NULL OR r.detail_deleted_at < r.ended_at) AND ${isOld}
+    SELECT r.id, r.ended_at::text AS "endedAt" FROM runs r WHERE (r.detail_deleted_at IS NULL OR r.detail_deleted_at < r.ended_at) AND ${isOld}
     ORDER BY r.ended_at, r.id LIMIT ${runsAtOnce} FOR UPDATE OF r SKIP LOCKED`,
 };
 
@@ -57,26 +66,28 @@ const forgetTranscripts: Statement = {
 };
 
 /** Deletes conversation and transcript of some runs that ended more than `days` ago. What they made stays. */
-export async function deleteOldDetail(db: Database, days: number): Promise<RunBatch> {
+export async function deleteOldDetail(db: Database, days: number, from: Place): Promise<RunBatch> {
   return await db.transaction(async (tx) => {
-    const ids = (await tx.query<{ id: string }>(lockOldWithDetail, [days])).map(({ id }) => id);
-    if (ids.length === 0) return { runs: 0, blobKeys: [], more: false };
+    const runs = await tx.query<Place>(lockOldWithDetail, [days, from.endedAt, from.id]);
+    const ids = runs.map(({ id }) => id);
+    if (ids.length === 0) return { runs: 0, blobKeys: [], next: null };
     const events = await tx.query(deleteEvents, [ids]);
     // The rest goes with the next batches, before the runs are marked.
-    if (events.length === eventsAtOnce) return { runs: 0, blobKeys: [], more: true };
+    if (events.length === eventsAtOnce) return { runs: 0, blobKeys: [], next: from };
     await tx.query(deleteChunks, [ids]);
     const transcripts = await tx.query<{ key: string | null }>(forgetTranscripts, [ids]);
     await tx.query('UPDATE runs SET detail_deleted_at = clock_timestamp() WHERE id = ANY($1::uuid[])', [ids]);
     const blobKeys = transcripts.flatMap(({ key }) => key ?? []);
-    return { runs: ids.length, blobKeys, more: true };
+    return { runs: ids.length, blobKeys, next: runs.at(-1) ?? null };
   });
 }
 
 /** Deletes some runs that ended more than `days` ago, with all that is theirs. */
-export async function deleteOldRuns(db: Database, days: number): Promise<RunBatch> {
+export async function deleteOldRuns(db: Database, days: number, from: Place): Promise<RunBatch> {
   return await db.transaction(async (tx) => {
-    const ids = (await tx.query<{ id: string }>(lockOld, [days])).map(({ id }) => id);
-    if (ids.length === 0) return { runs: 0, blobKeys: [], more: false };
-    return { runs: ids.length, blobKeys: await deleteLockedRuns(tx, ids), more: true };
+    const runs = await tx.query<Place>(lockOld, [days, from.endedAt, from.id]);
+    const ids = runs.map(({ id }) => id);
+    if (ids.length === 0) return { runs: 0, blobKeys: [], next: null };
+    return { runs: ids.length, blobKeys: await deleteLockedRuns(tx, ids), next: runs.at(-1) ?? null };
   });
 }

@@ -89,6 +89,19 @@ async function endedRun(daysAgo: number, more: Partial<NewRun> = {}) {
   );
   return { id, attachmentKey, transcriptKey };
 }
+/** More runs than go in one batch, that ended one after the other; gives their ids. */
+async function manyOldRuns(): Promise<string[]> {
+  const ids = Array.from({ length: 105 }, newId);
+  await db().query(
+    `INSERT INTO runs (id, team_id, state, title, prompt, model_id, harness, source, creator_kind, creator_uid, executor_kind,
+       executor_uid, conversation_id, current_execution_id, ended_at)
+     SELECT id, $2, 'SUCCEEDED', '', '', 'runbook', 'oz', 'API', 'user', 'u', 'user', 'u', id, id,
+       now() - interval '500 days' + place * interval '1 second'
+     FROM unnest($1::uuid[]) WITH ORDINALITY AS old(id, place)`,
+    [ids, engine.teamId],
+  );
+  return ids;
+}
 const eventsOf = async (runId: string) =>
   (await db().query('SELECT FROM conversation_events WHERE run_id = $1', [runId])).length;
 
@@ -162,8 +175,7 @@ describe('runs', () => {
   });
 
   test('of which there are more than a batch are all deleted', async () => {
-    const ids = [];
-    for (let i = 0; i < 45; i += 1) ids.push((await endedRun(500)).id);
+    const ids = await manyOldRuns();
     await sweep();
     expect(await db().query('SELECT id FROM runs WHERE id = ANY($1::uuid[])', [ids])).toEqual([]);
   });
@@ -246,8 +258,7 @@ describe('blobs', () => {
 
   test('of more than one batch are told apart', async () => {
     const run = await endedRun(1);
-    const orphans = [];
-    for (let i = 0; i < 600; i += 1) orphans.push(await put(`attachments/${newId()}`));
+    const orphans = await Promise.all(Array.from({ length: 510 }, () => put(`attachments/${newId()}`)));
     await sweep({ now: later });
     expect(await Promise.all(orphans.map(isThere))).not.toContain(true);
     expect(await isThere(run.attachmentKey)).toBe(true);
@@ -287,8 +298,8 @@ describe('the sweep', () => {
   });
 
   test('stops between two batches when its process ends, and another one goes on', async () => {
-    const runs = [];
-    for (let i = 0; i < 25; i += 1) runs.push(await endedRun(500));
+    await endedRun(501);
+    const last = (await manyOldRuns()).at(-1) ?? '';
     const ending = new AbortController();
     const stopping: BlobStore = {
       ...blobs,
@@ -299,9 +310,9 @@ describe('the sweep', () => {
     };
     expect(await sweep({ blobs: stopping, signal: ending.signal })).toBe('stopped');
     expect(await sweep({ signal: ending.signal })).toBe('stopped');
-    expect(await isRow('runs', runs.at(-1)?.id ?? '')).toBe(true);
+    expect(await isRow('runs', last)).toBe(true);
     expect(await sweep()).toBe('done');
-    expect(await isRow('runs', runs.at(-1)?.id ?? '')).toBe(false);
+    expect(await isRow('runs', last)).toBe(false);
   });
 
   test('that fails is told and tried again later', async () => {

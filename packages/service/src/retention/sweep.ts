@@ -6,7 +6,7 @@ import type { Database } from '../store/database.ts';
 import { reportMissingBlobs, sweepUnreferencedBlobs } from './blobs.ts';
 import { claimSweep } from './claim.ts';
 import { deleteOldRows, rowPolicies } from './rows.ts';
-import { deleteOldDetail, deleteOldRuns, type RunBatch } from './runs.ts';
+import { deleteOldDetail, deleteOldRuns, start } from './runs.ts';
 
 export interface SweepDeps {
   readonly db: Database;
@@ -51,14 +51,14 @@ export async function sweepWhenDue(deps: SweepDeps): Promise<SweepOutcome> {
     }
     return total;
   };
-  const deleteOfRuns = async (days: number, next: (db: Database, days: number) => Promise<RunBatch>) => {
+  const deleteOfRuns = async (days: number, deleteBatch: typeof deleteOldRuns) => {
     let total = 0;
     // 0 days: kept for ever.
-    for (let more = days > 0; more; ) {
+    for (let from = days > 0 ? start : null; from; ) {
       await goOn();
-      const batch = await next(db, days);
+      const batch = await deleteBatch(db, days, from);
       total += batch.runs;
-      more = batch.more;
+      from = batch.next;
       for (const key of batch.blobKeys) await blobs.delete(key);
     }
     return total;
