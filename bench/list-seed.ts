@@ -54,7 +54,7 @@ export async function seedRuns(db: Database, count: number): Promise<Seeded> {
     await client.query(`SET session_replication_role = replica; SELECT setseed(0.5)`);
     await client.query(`INSERT INTO teams (id, uid, name) VALUES ($1, 'BenchBenchBenchBench22', 'Bench')`, [teamId]);
     await client.query(
-      `CREATE TEMP TABLE texts AS SELECT n - 1 AS n, s, t FROM unnest($1::text[], $2::text[]) WITH ORDINALITY u(s, t, n)`,
+      `CREATE TEMP TABLE texts AS SELECT n - 1 AS n, sentence, title FROM unnest($1::text[], $2::text[]) WITH ORDINALITY u(sentence, title, n)`,
       [sentences, titles],
     );
     await client.query('ANALYZE texts');
@@ -66,8 +66,8 @@ export async function seedRuns(db: Database, count: number): Promise<Seeded> {
       SELECT id, $1::uuid,
         CASE WHEN i > $2 - 300 THEN (ARRAY['QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS'])[1 + i % 4]
           WHEN p < 0.0005 THEN 'BLOCKED' WHEN p < 0.78 THEN 'SUCCEEDED' WHEN p < 0.9 THEN 'FAILED' WHEN p < 0.94 THEN 'ERROR' ELSE 'CANCELLED' END,
-        t1.t || CASE WHEN i % 3 = 0 THEN ' #' || i ELSE '' END,
-        s1.s || '. ' || s2.s || '. ' || s3.s || '.' || CASE WHEN i % 2 = 0 THEN ' ' || s4.s || '. TICKET-' || i ELSE '' END,
+        t1.title || CASE WHEN i % 3 = 0 THEN ' #' || i ELSE '' END,
+        s1.sentence || '. ' || s2.sentence || '. ' || s3.sentence || '.' || CASE WHEN i % 2 = 0 THEN ' ' || s4.sentence || '. TICKET-' || i ELSE '' END,
         CASE WHEN q < 0.5 THEN 'agent-' || ${rank(80)} END,
         CASE WHEN i < $2 / 10 THEN 'retired-model' ELSE 'model-' || ${rank(12)} END, 'oz',
         CASE WHEN i % 10 < 7 THEN CASE WHEN i < $2 / 5 AND i % 20 = 0 THEN 'env-retired' ELSE 'env-' || ${rank(40)} END END,
@@ -76,7 +76,7 @@ export async function seedRuns(db: Database, count: number): Promise<Seeded> {
         CASE WHEN q < 0.03 THEN 'LOCAL' ELSE 'REMOTE' END,
         'user', 'user-' || creator, CASE WHEN q < 0.05 THEN 'service_account' ELSE 'user' END,
         CASE WHEN q < 0.05 THEN 'account-' || i % 7 ELSE 'user-' || creator END,
-        NULL, CASE WHEN i % 20 BETWEEN 1 AND 3 THEN ARRAY[bench_id(i - i % 20)] ELSE '{}' END,
+        NULL, CASE WHEN i > 20 AND i % 20 BETWEEN 1 AND 3 THEN ARRAY[bench_id(i - i % 20)] ELSE '{}' END,
         CASE WHEN p BETWEEN 0.7 AND 0.9 THEN ('01900000-0000-7000-8000-1' || lpad((${rank(60)})::text, 11, '0'))::uuid END,
         CASE WHEN i % 10 < 6 THEN jsonb_build_object('repository', 'owner/repository-' || ${rank(60)}, 'stage', (ARRAY['prod', 'test', 'dev'])[1 + ${rank(3)}])
           || CASE WHEN i % 10 < 3 THEN jsonb_build_object('ticket', 'T-' || i) ELSE '{}' END
@@ -86,7 +86,7 @@ export async function seedRuns(db: Database, count: number): Promise<Seeded> {
           WHEN s < 0.995 THEN random() * interval '4 days' ELSE random() * interval '100 days' END), at
       FROM (
         SELECT i, bench_id(i) AS id, bench_time(i) AS at, random() AS p, random() AS q, random() AS s, ${rank(200)} AS creator,
-          ${rank(5000)} AS n1, ${rank(5000)} AS n2, ${rank(5000)} AS n3, ${rank(5000)} AS n4, (i * 7919 % 5000) AS n5
+          ${rank(5000)} AS n1, ${rank(5000)} AS n2, ${rank(5000)} AS n3, ${rank(5000)} AS n4, (i::bigint * 7919 % 5000) AS n5
         FROM generate_series(1, $2::int) i OFFSET 0
       ) g
       JOIN texts s1 ON s1.n = n1 JOIN texts s2 ON s2.n = n2 JOIN texts s3 ON s3.n = n3 JOIN texts s4 ON s4.n = n4 JOIN texts t1 ON t1.n = n5`.replaceAll(

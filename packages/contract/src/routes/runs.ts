@@ -47,7 +47,10 @@ export const runRoutes = {
     auth: 'key',
     query: ListRunsQuery,
     answer: { status: 200, description: 'One page', schema: ListRunsResponse },
-    errors: { 400: 'A wrong value, or a cursor of another sort or filter' },
+    errors: {
+      400: 'A wrong value, an ancestor_run_id that is no run of the team, or a cursor of another sort or filter',
+      403: 'Filtering by metadata is turned off for the team',
+    },
   },
   getRun: {
     method: 'GET',

@@ -53,7 +53,14 @@ export function registerRunRoutes(app: FastifyInstance, deps: ServiceDeps): void
 
   addRoute(app, routes.listRuns, async ({ query, principal }) => {
     const outcome = await listRuns(db, deps.signing, contextOf(deps, principal), query);
-    return outcome.kind === 'ok' ? outcome.page : invalid(outcome.faults);
+    switch (outcome.kind) {
+      case 'ok':
+        return outcome.page;
+      case 'invalid':
+        return invalid(outcome.faults);
+      case 'not_available':
+        return refuse('feature_not_available', { detail: outcome.detail });
+    }
   });
 
   addRoute(app, routes.cancelRun, async ({ params, principal }) => {

@@ -181,6 +181,25 @@ export interface RunEventsTable {
   payload: ColumnType<unknown, string | null | undefined, string | null>;
 }
 
+export interface RunFacetsTable {
+  run_id: string;
+  facet: string;
+  team_id: string;
+  updated_hour: ColumnType<string, string | Date, string | Date>;
+}
+
+export interface RunSearchTable {
+  run_id: string;
+  team_id: string;
+  updated_hour: ColumnType<string, string | Date, string | Date>;
+  heading: string;
+  words: string;
+}
+
+export interface RunSearchQueueTable {
+  run_id: string;
+}
+
 export interface RunsTable {
   id: string;
   team_id: string;
@@ -257,6 +276,7 @@ export interface TeamsTable {
   served_at: ColumnType<string, string | Date | undefined, string | Date>;
   served_count: Generated<number>;
   created_at: ColumnType<string, string | Date | undefined, string | Date>;
+  metadata_filters_enabled: Generated<boolean>;
 }
 
 export interface TranscriptChunksTable {
@@ -301,6 +321,9 @@ export interface Tables {
   idempotency_keys: IdempotencyKeysTable;
   model_requests: ModelRequestsTable;
   run_events: RunEventsTable;
+  run_facets: RunFacetsTable;
+  run_search: RunSearchTable;
+  run_search_queue: RunSearchQueueTable;
   runs: RunsTable;
   server_secrets: ServerSecretsTable;
   service_instances: ServiceInstancesTable;
