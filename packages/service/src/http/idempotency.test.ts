@@ -31,8 +31,17 @@ const bodies: Record<string, readonly [object, object]> = {
   ],
 };
 
-/** POST, and yet nothing new comes of it: doing it twice is the same as once. */
-const creatingNothing = ['cancelRun', 'shareArtifact', 'resolvePrompt', 'reportEvents', 'finishTask', 'reportShutdown'];
+/** POST, and yet nothing comes of it that doing it twice would double. */
+const creatingNothing = [
+  'cancelRun',
+  'shareArtifact',
+  'rotateEventSubscriptionSecret',
+  'redeliverEvent',
+  'resolvePrompt',
+  'reportEvents',
+  'finishTask',
+  'reportShutdown',
+];
 
 const posts = (Object.entries(routes) as [string, Route][]).filter(([, route]) => route.method === 'POST');
 
