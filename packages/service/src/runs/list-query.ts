@@ -43,9 +43,13 @@ export function pageQuery({ teamId, query, position, search, count }: PageReques
   const order = orderOf(query);
   const facetHour = joinFacets(conditions, facetsOf(query));
   addColumnFilters(conditions, query);
-  const matches = search?.plan === 'index' ? `matches AS MATERIALIZED (${search.words.select(conditions)})` : null;
-  if (matches) conditions.joins.push('JOIN matches m ON m.run_id = r.id');
-  const hour = query.sort_by === 'updated_at' ? (facetHour ?? (matches ? 'm.updated_hour' : null)) : null;
+  const byChange = query.sort_by === 'updated_at';
+  if (search?.plan === 'index') {
+    // OFFSET 0 keeps the planner from any other way to the matches, and their order lets it read the runs of the first ones only.
+    const ordered = byChange && facetHour === null ? `ORDER BY s.updated_hour ${order.direction}` : '';
+    conditions.joins.push(`JOIN (${search.words.select(conditions)} ${ordered} OFFSET 0) m ON m.run_id = r.id`);
+  }
+  const hour = byChange ? (facetHour ?? (search?.plan === 'index' ? 'm.updated_hour' : null)) : null;
   const parts = partsOf(conditions, query, order, position, hour);
   const limit = conditions.bind(count);
   const list = (rows: string) => union(conditions, order, parts, hour, rows);
@@ -54,7 +58,7 @@ export function pageQuery({ teamId, query, position, search, count }: PageReques
       ? `WITH walked AS MATERIALIZED (${list(String(walkedForWords))})
          SELECT w.id, w.sort_value FROM walked w JOIN run_search s ON s.run_id = w.id
          WHERE ${search.words.condition(conditions)} ORDER BY w.sort_value${order.collation} ${order.direction} NULLS LAST, w.id ${order.direction} LIMIT ${limit}`
-      : `${matches ? `WITH ${matches} ` : ''}${list(limit)}`;
+      : list(limit);
   return { text, values: conditions.values };
 }
 
