@@ -56,8 +56,9 @@ export function pageQuery({ teamId, query, position, search, count }: PageReques
   const text =
     search?.plan === 'walk'
       ? `WITH walked AS MATERIALIZED (${list(String(walkedForWords))})
-         SELECT w.id, w.sort_value FROM walked w JOIN run_search s ON s.run_id = w.id
-         WHERE ${search.words.condition(conditions)} ORDER BY w.sort_value${order.collation} ${order.direction} NULLS LAST, w.id ${order.direction} LIMIT ${limit}`
+         SELECT w.id, w.sort_value FROM walked w
+         CROSS JOIN LATERAL (SELECT FROM run_search s WHERE s.run_id = w.id AND ${search.words.condition(conditions)} OFFSET 0) s
+         ORDER BY w.sort_value${order.collation} ${order.direction} NULLS LAST, w.id ${order.direction} LIMIT ${limit}`
       : list(limit);
   return { text, values: conditions.values };
 }
