@@ -2,6 +2,7 @@ import type {
   ServiceMessage,
   TaskAssignment,
   TaskCancellation,
+  TaskIdle,
   WorkerMessage,
 } from '@runyard/contract/worker-protocol';
 import type { Logger } from 'pino';
@@ -40,13 +41,20 @@ interface Execution {
   readonly name: ExecutionName;
   sandbox?: Sandbox;
   ending?: Ending;
+  /** Its agent waits for a follow-up: it holds no slot. */
+  idle: boolean;
+}
+
+/** An execution as a hello lists it. */
+export interface HeldExecution extends ExecutionName {
+  readonly idle?: boolean;
 }
 
 /** The executions of this process, at most one sandbox for each. */
 export interface Executions {
   handle(message: ServiceMessage): void;
   /** Executions that have a sandbox, or are getting one. */
-  readonly held: () => readonly ExecutionName[];
+  readonly held: () => readonly HeldExecution[];
   /** From now on every assignment is rejected. */
   drain(): void;
   readonly isDraining: () => boolean;
@@ -59,6 +67,8 @@ export function createExecutions(options: ExecutionsOptions): Executions {
   const live = new Map<string, Execution>();
   const ended = new Map<string, TerminalMessage>();
   let draining = false;
+
+  const busy = (): number => [...live.values()].filter(({ idle }) => !idle).length;
 
   const finish = (execution: Execution, message: TerminalMessage): void => {
     const id = execution.name.execution_id;
@@ -120,11 +130,11 @@ export function createExecutions(options: ExecutionsOptions): Executions {
     const before = ended.get(execution_id);
     if (live.has(execution_id)) log.debug(name, 'assigned again while it runs; ignored');
     else if (before !== undefined) options.send(before);
-    else if (draining || live.size >= options.slots) {
+    else if (draining || busy() >= options.slots) {
       const reason = draining ? 'the worker is draining' : `all ${options.slots} slots are in use`;
       options.send({ type: 'task_rejected', data: { ...name, reason } });
     } else {
-      const execution: Execution = { name };
+      const execution: Execution = { name, idle: false };
       live.set(execution_id, execution);
       options.send({ type: 'task_claimed', data: { ...name, worker_id: options.workerName } });
       void carryOut(execution, assignment, arrivedAt).then((message) => finish(execution, message));
@@ -142,12 +152,23 @@ export function createExecutions(options: ExecutionsOptions): Executions {
     }
   };
 
+  const setIdle = ({ execution_id, idle }: TaskIdle['data']): void => {
+    const execution = live.get(execution_id);
+    if (execution !== undefined) execution.idle = idle;
+  };
+
   return {
     handle(message) {
-      if (message.type === 'task_assignment') assign(message.data, performance.now());
-      else cancel(message.data);
+      switch (message.type) {
+        case 'task_assignment':
+          return assign(message.data, performance.now());
+        case 'task_cancellation':
+          return cancel(message.data);
+        case 'task_idle':
+          return setIdle(message.data);
+      }
     },
-    held: () => [...live.values()].map((execution) => execution.name),
+    held: () => [...live.values()].map(({ name, idle }) => ({ ...name, ...(idle ? { idle } : {}) })),
     drain() {
       draining = true;
     },
