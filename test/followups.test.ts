@@ -134,6 +134,23 @@ describe.skipIf(sandboxProblem)(`follow-ups${sandboxProblem ? ` (skipped: ${sand
     }, 60_000);
   });
 
+  test.each(kinds)(
+    'an interrupt ends the turn, keeps the sandbox, and the next follow-up goes on in it ($kind)',
+    async ({ config, say }) => {
+      const runId = await system.createRun(say('echo begun-$((1+1)) | tee file; sleep 60'), { config });
+      await eventually('output', async () => (await stepsOf(runId).catch(() => [])).join('').includes('begun-2'));
+      await system.call('POST', `/agent/runs/${runId}/interrupt`);
+      const first = await system.untilEnded(runId, 10_000);
+      expect(first).toMatchObject({ state: 'SUCCEEDED', is_sandbox_running: true });
+      await system.call('POST', `/agent/runs/${runId}/interrupt`, undefined, 400);
+      await followUp(runId, say('cat file; echo after-$((1+2))'));
+      const second = await afterSteps(runId, 2);
+      expect(second).toMatchObject({ state: 'SUCCEEDED', session_id: first.session_id });
+      expect((await stepsOf(runId))[1]).toContain('begun-2');
+    },
+    60_000,
+  );
+
   test('a model that goes on in a new sandbox is sent what was said before, from its memory', async () => {
     const runId = await system.createRun('Please run `echo the-word-is-$((40+2))`.', {
       config: { model_id: oneModel },

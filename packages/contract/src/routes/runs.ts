@@ -92,6 +92,18 @@ export const runRoutes = {
       409: 'The Idempotency-Key was used with another body',
     },
   },
+  interruptRun: {
+    method: 'POST',
+    path: '/agent/runs/{runId}/interrupt',
+    tag: 'runs',
+    summary: 'End the turn that a run plays',
+    description:
+      'The agent stops what it does and goes on with the next follow-up, or the run is SUCCEEDED and its sandbox waits for one.',
+    auth: 'key',
+    params: run,
+    answer: { status: 200, description: 'The agent was told', schema: z.object({}) },
+    errors: { 400: 'No turn is being played', 404: noRun },
+  },
   getRunTimeline: {
     method: 'GET',
     path: '/agent/runs/{runId}/timeline',

@@ -6,6 +6,7 @@ import type { Principal } from '../keys/principal.ts';
 import { cancelRun } from '../runs/cancel.ts';
 import { createRun } from '../runs/create.ts';
 import { acceptFollowup } from '../runs/followups.ts';
+import { interruptRun } from '../runs/interrupt.ts';
 import { listRuns } from '../runs/list.ts';
 import { type ReadContext, readRunItem } from '../runs/read.ts';
 import { checkRunRequest } from '../runs/request.ts';
@@ -84,6 +85,12 @@ export function registerRunRoutes(app: FastifyInstance, deps: ServiceDeps): void
     return invalid([
       { path: 'message', message: 'must not be empty: there is no saved conversation to continue without one' },
     ]);
+  });
+
+  addRoute(app, routes.interruptRun, async ({ params, principal }) => {
+    if (!(await isVisibleRun(db, principal.teamId, params.runId))) return notFound('run');
+    if (await interruptRun(db, params.runId)) return {};
+    return refuse('invalid_request', { detail: 'The run plays no turn at the moment.' });
   });
 
   addRoute(app, routes.getRunTimeline, async ({ params, principal }) => {

@@ -57,9 +57,12 @@ export async function finishRun(
   if (row.state === 'INPROGRESS' && row.has_followups && (report.success || !code)) return 'waiting';
   const target = { runId, executionId, args: { stop_seconds: engine.timing.leaveSeconds } };
   if (report.success) {
-    const idle_seconds = row.idle_seconds ?? engine.timing.idleSeconds;
+    // Who interrupts wants to say something: the sandbox stays for it, whatever the configuration says.
+    const configured = report.interrupted ? row.idle_seconds || null : row.idle_seconds;
+    const idle_seconds = configured ?? engine.timing.idleSeconds;
+    const payload = { summary: report.summary, ...(report.interrupted ? { interrupted: true } : {}) };
     const args = { ...target.args, idle_seconds };
-    const done = await succeed(db, { ...target, args, payload: { summary: report.summary } });
+    const done = await succeed(db, { ...target, args, payload });
     return done ? 'finished' : 'moved_on';
   }
   const message = report.error?.message ?? report.summary;
