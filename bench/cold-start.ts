@@ -1,5 +1,5 @@
 /** Time from the start of the process to the first answer, and memory at rest. */
-import { execFileSync } from 'node:child_process';
+import { readdirSync, readlinkSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { killHard, startSystem } from '../test/support/system.ts';
 import { median, memoryOf, report } from './report.ts';
@@ -18,6 +18,17 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - started;
 }
 
+/** The server's processes: all that work in a folder below the data folder. */
+function processesBelow(folder: string): number[] {
+  return readdirSync('/proc').flatMap((name) => {
+    try {
+      return readlinkSync(`/proc/${name}/cwd`).startsWith(folder) ? [Number(name)] : [];
+    } catch {
+      return [];
+    }
+  });
+}
+
 for (let round = 0; round < rounds; round += 1) {
   const started = performance.now();
   const system = await startSystem({ workers: [] });
@@ -34,21 +45,14 @@ for (let round = 0; round < rounds; round += 1) {
       for (let n = 0; n < 10; n += 1) await system.untilEnded(await system.createRun('```sh\ntrue\n```'), 60_000);
       await delay(restMs);
       const service = system.service().pid ?? 0;
-      const postgres = execFileSync('pgrep', ['-f', system.dataDir]).toString().trim().split('\n').map(Number);
-      const sum = postgres
-        .filter((pid) => pid !== service && pid !== system.worker().pid)
-        .flatMap((pid) => {
-          try {
-            return [memoryOf(pid).pssMb];
-          } catch {
-            return [];
-          }
-        });
+      const postgres = processesBelow(system.dataDir)
+        .map((pid) => memoryOf(pid).pssMb)
+        .reduce((a, b) => a + b, 0);
       const row = (name: string, pid: number, goal: string) => [name, memoryOf(pid).rssMb, memoryOf(pid).pssMb, goal];
       memory = [
         row('service', service, '150'),
         row('worker', system.worker().pid ?? 0, ''),
-        ['PostgreSQL, all processes', '', sum.reduce((a, b) => a + b, 0), ''],
+        ['PostgreSQL, all processes', '', postgres, ''],
       ];
     }
   } finally {

@@ -57,7 +57,8 @@ take_install_lock() {
   waited=0
   until mkdir "$install_lock" 2>/dev/null; do
     owner=$(cat "$install_lock/pid" 2>/dev/null || :)
-    if [ -n "$owner" ] && ! kill -0 "$owner" 2>/dev/null; then
+    # Its owner died, or died before it could write its number.
+    if { [ -n "$owner" ] && ! kill -0 "$owner" 2>/dev/null; } || { [ -z "$owner" ] && [ "$waited" -gt 5 ]; }; then
       release_install_lock
       continue
     fi

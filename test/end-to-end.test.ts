@@ -1,4 +1,5 @@
 /** A prompt becomes a finished run: real HTTP port, real worker process, real sandbox. */
+import OzAPI, { BadRequestError } from 'oz-agent-sdk';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventually, type System, sandboxProblem, startSystem } from './support/system.ts';
 
@@ -90,6 +91,19 @@ describe.skipIf(sandboxProblem)(
       expect(await (await fetch(detail.data.download_url)).text()).toBe('made\n');
       // The sandbox goes away by itself once its agent has left.
       await system.until(runId, (item) => item.is_sandbox_running === false);
+    });
+
+    test('the published client creates a run and retrieves it until it is done', async () => {
+      const client = new OzAPI({ apiKey: system.key, baseURL: `${system.baseUrl()}/api/v1` });
+      const { run_id } = await client.agent.run({ prompt: '```sh\necho from the published client\n```', title: 'SDK' });
+      const done = await eventually('end of the run', async () => {
+        const run = await client.agent.runs.retrieve(run_id);
+        return ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'].includes(run.state) ? run : null;
+      });
+      expect(done).toMatchObject({ state: 'SUCCEEDED', title: 'SDK' });
+      const listed = await client.agent.runs.list({ state: ['SUCCEEDED'], limit: 5 });
+      expect(listed.runs.map((run) => run.run_id)).toContain(run_id);
+      await expect(client.agent.runs.cancel(run_id)).rejects.toBeInstanceOf(BadRequestError);
     });
 
     test('a command that fails makes the run FAILED, with its exit code', async () => {

@@ -145,6 +145,18 @@ describe.skipIf(!existsSync(executablePath))(title, () => {
     expect(complaints).toEqual([]);
   });
 
+  test('shows what was last told of an action that is told again, once', async () => {
+    const execution = await service.startExecution();
+    const action = { type: 'action', step_id: 's', action_id: 'a', category: 'command' };
+    await report(execution, ...begin, { ...action, name: 'tool', input: { title: 'Terminal' } });
+    await open(execution.runId);
+    await page.locator('.act code', { hasText: 'Terminal' }).waitFor();
+    await report(execution, { ...action, name: 'shell', input: { command: 'ls -la' } });
+    await page.locator('.act code', { hasText: 'ls -la' }).waitFor();
+    expect(await page.locator('.act strong').allTextContents()).toEqual(['shell']);
+    expect(complaints).toEqual([]);
+  });
+
   test('tells of a wrong key and asks again; forgets a key when told to', async () => {
     const runId = await service.newRun({ title: 'Mine' });
     await open(runId, 'ryk_wrong');

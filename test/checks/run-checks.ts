@@ -108,7 +108,7 @@ installSystemPackages(say);
 const files = findTestFiles(root, filter);
 if (filter === '') {
   await check('types (tsc)', [tool('tsc'), '--noEmit']);
-  await check('lint and format (biome)', [tool('biome'), 'ci', '.']);
+  await check('lint and format (biome)', [tool('biome'), 'ci', ...(process.stdout.isTTY ? [] : ['--colors=off']), '.']);
   await check('dead code (knip)', [tool('knip'), '--no-progress']);
 }
 await vitest('units and integration, embedded PostgreSQL', files.packages);

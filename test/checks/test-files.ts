@@ -20,7 +20,7 @@ export function findTestFiles(root: string, filter: string): TestFiles {
       .sort();
   const packages = find('packages/*/src/**/*.test.ts');
   const acrossPrograms = find('test/**/*.test.ts');
-  const isBrowser = (file: string) => file.includes('browser');
+  const isBrowser = (file: string) => readFileSync(path.join(root, file), 'utf8').includes("from 'playwright-core'");
   return {
     packages: packages.filter((file) => !isBrowser(file)),
     database: [...packages, ...acrossPrograms].filter(

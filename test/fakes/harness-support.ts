@@ -98,6 +98,8 @@ export async function startFakeHarnessSupport(
   const finished: FinishTask[] = [];
   const shutdowns: string[] = [];
   const artifacts: FakeArtifact[] = [];
+  /** First answers by Idempotency-Key. */
+  const answered = new Map<string, { status: number; value: unknown }>();
   const requests: { method: string; path: string; bytes: number; authorization: string | undefined }[] = [];
   let cancelled = false;
   let superseded = false;
@@ -125,7 +127,10 @@ export async function startFakeHarnessSupport(
     if (fault !== undefined && fault.status !== 'cut')
       return answer(fault.status, fault.body ?? { title: 'Fault', status: fault.status }, fault.headers);
     const cut = fault?.status === 'cut';
-    const result = await apply(method, path, body, url);
+    const key = request.headers['idempotency-key'];
+    const known = typeof key === 'string' ? answered.get(key) : undefined;
+    const result = known ?? (await apply(method, path, body, url));
+    if (typeof key === 'string') answered.set(key, result);
     changed.emit('change');
     if (cut) return void response.destroy();
     if (Buffer.isBuffer(result.value)) {

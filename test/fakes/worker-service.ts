@@ -116,6 +116,7 @@ export function fakeAssignment(
   executionId: string,
   args: readonly string[] = [],
   env: Record<string, string> = {},
+  assignmentId = `assignment-of-${executionId}`,
 ): TaskAssignment {
   const taskId = `task-of-${executionId}`;
   const now = new Date().toISOString();
@@ -124,6 +125,7 @@ export function fakeAssignment(
     data: {
       task_id: taskId,
       execution_id: executionId,
+      assignment_id: assignmentId,
       task: {
         id: taskId,
         title: 'A task',

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { vi } from 'vitest';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface RunningCommand {
   readonly child: ChildProcess;
@@ -46,6 +46,7 @@ export function startCommand(
   child.stdin.on('error', () => {});
   child.stdin.end(options.input ?? '');
   let text = '';
+  let ended = false;
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (piece: string) => {
       text += piece;
@@ -55,6 +56,7 @@ export function startCommand(
     child.once('error', reject);
     child.once('close', (code) => {
       running.delete(child);
+      ended = true;
       resolve(code ?? -1);
     });
   });
@@ -62,14 +64,16 @@ export function startCommand(
     child,
     output: () => text,
     exited,
-    sees: (wanted, timeoutMs = 60_000) =>
-      vi.waitFor(
-        () => {
-          const found = typeof wanted === 'string' ? text.includes(wanted) : wanted.test(text);
-          if (!found) throw new Error(`${wanted} is not in the output:\n${text}`);
-        },
-        { timeout: timeoutMs, interval: 25 },
-      ),
+    async sees(wanted, timeoutMs = 60_000) {
+      const deadline = performance.now() + timeoutMs;
+      for (;;) {
+        const over = ended || performance.now() > deadline;
+        if (typeof wanted === 'string' ? text.includes(wanted) : wanted.test(text)) return;
+        if (over)
+          throw new Error(`${wanted} is not in the output${ended ? ', and the command has ended' : ''}:\n${text}`);
+        await sleep(25);
+      }
+    },
   };
 }
 

@@ -166,6 +166,11 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
     logs: () => readFile(path.join(dataDir, 'programs.log'), 'utf8'),
     stop: async () => {
       for (const child of [...workers.values(), service]) if (child) await stopProgram(child);
+      // As root the worker keeps its sandboxes outside of a closed data folder, and says where.
+      const lines = (await system.logs()).split('\n').filter((line) => line.includes('"sandboxes live here"'));
+      for (const folder of new Set(lines.map((line) => String(JSON.parse(line).folder)))) {
+        await rm(folder, { recursive: true, force: true });
+      }
       await rm(dataDir, { recursive: true, force: true });
     },
   };

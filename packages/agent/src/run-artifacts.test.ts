@@ -63,6 +63,18 @@ describe('artifacts', () => {
     expect(fake.artifacts).toEqual([]);
   });
 
+  test('are reported once where the answer was lost', async () => {
+    let cuts = 0;
+    await start(sh('echo a > plan.md; report-artifact plan.md --type PLAN'), {
+      prepare: (fake) => {
+        fake.fault = ({ path }) => (path.endsWith('/report-artifact') && cuts++ === 0 ? { status: 'cut' } : undefined);
+      },
+    });
+    await ended();
+    expect(cuts).toBe(2);
+    expect(fake.artifacts).toHaveLength(1);
+  });
+
   test('survive a service that fails the first upload', async () => {
     let failures = 0;
     await start(sh('head -c 300000 /dev/zero > big; report-artifact big'), {

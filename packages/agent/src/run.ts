@@ -10,6 +10,7 @@ import type { HarnessOutcome } from './harness/outcome.ts';
 import { promptContent, promptText } from './harness/prompt.ts';
 import { harnessName, isBuiltin, startHarness } from './harness/select.ts';
 import { newId } from './new-id.ts';
+import { watchPullRequests } from './pull-requests/watch.ts';
 import { startReporter } from './reporting/reporter.ts';
 import { wait } from './service/backoff.ts';
 import { type ServiceClient, ServiceRefusal, Superseded } from './service/client.ts';
@@ -63,8 +64,13 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
   const reporter = startReporter({ client, signal: reporting.signal, onSuperseded: superseded });
   const reportArtifact = async (request: ArtifactRequest, cwd: string) => {
     const artifacts = await import('./artifacts/report.ts');
+    if (request.type === 'PULL_REQUEST' && request.url !== undefined) pullRequests.know(request.url);
     return artifacts.reportArtifact(request, { client, cwd, signal: reporting.signal });
   };
+  const pullRequests = watchPullRequests(async (noticed) => {
+    const result = await reportArtifact({ type: 'PULL_REQUEST', ...noticed }, workspace);
+    if (!result.ok) throw new Error(result.message);
+  });
   const socket = await openAgentSocket(({ artifact, cwd }) => reportArtifact(artifact, cwd));
   const env = { ...options.env, RUNYARD_AGENT_SOCKET: socket.path };
   const marker = `RUNYARD_AGENT_SOCKET=${socket.path}`;
@@ -88,6 +94,7 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
     let outcome = await resolved.then(firstTurn).catch(failureOf);
     for (;;) {
       stop.signal.throwIfAborted();
+      await pullRequests.settled();
       await reporter.flush();
       if ((await client.finishTask(finishTask(outcome, turn))) === 'leave') return;
       const followUp = await Promise.race([followUps.next(), stopped(stop.signal)]);
@@ -155,7 +162,10 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
         env,
         marker,
         connection: client.connection,
-        emit: reporter.emit,
+        emit: (event) => {
+          reporter.emit(event);
+          pullRequests.see(event);
+        },
         ready: () => reporter.ready(),
         saturated: () => reporter.saturated,
         reportArtifact: (request) => reportArtifact(request, workspace),

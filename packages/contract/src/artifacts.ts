@@ -54,7 +54,11 @@ const download = {
   download_url: z.string().meta({ description: 'Signed, for 15 minutes' }),
   expires_at: Timestamp,
 };
-const read = { artifact_uid: z.string(), ...created };
+const read = {
+  artifact_uid: z.string(),
+  ...created,
+  is_public: z.literal(true).optional().meta({ description: 'Present where everyone may read it; told to its team' }),
+};
 
 /** Answer to the read of one artifact. */
 export const ArtifactResponse = z
@@ -91,3 +95,20 @@ export const ArtifactResponse = z
   ])
   .meta({ id: 'ArtifactResponse', description: 'A signed download URL, or the content of a plan' });
 export type ArtifactResponse = z.infer<typeof ArtifactResponse>;
+
+/** Answer to sharing an artifact, and to the end of it. */
+export const ArtifactSharing = z
+  .object({
+    artifact_uid: z.string(),
+    is_public: z.boolean(),
+    public_url: z.string().optional().meta({ description: 'Where anyone reads it without a key, while it is public' }),
+  })
+  .meta({ id: 'ArtifactSharing' });
+export type ArtifactSharing = z.infer<typeof ArtifactSharing>;
+
+/** Characters of a locator, as it is asked for and in its canonical form. */
+export const maxLocatorLength = 2048;
+
+export const RunByExternalReferenceResponse = z
+  .object({ run_id: z.string() })
+  .meta({ id: 'RunByExternalReferenceResponse' });

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { errorCatalogue, Problem } from './errors.ts';
+import { EventPayload } from './event-subscriptions.ts';
 import { apiPrefix, type Route, routeTags } from './route.ts';
 import { routes } from './routes.ts';
 
@@ -123,7 +124,12 @@ function operation(name: string, route: Route, components: Components): Json {
     security: security[route.auth],
     parameters: parameters(route, components),
     ...(route.body
-      ? { requestBody: { required: true, content: jsonContent(toJsonSchema(route.body, 'input', components)) } }
+      ? {
+          requestBody: {
+            required: !route.body.safeParse(undefined).success,
+            content: jsonContent(toJsonSchema(route.body, 'input', components)),
+          },
+        }
       : route.bodyType
         ? { requestBody: { required: true, content: { [route.bodyType]: { schema: { type: 'string' } } } } }
         : {}),
@@ -143,6 +149,38 @@ function operation(name: string, route: Route, components: Components): Json {
   };
 }
 
+/** What the service sends to the URL of an event subscription. */
+function eventWebhook(components: Components): Json {
+  const header = (name: string, description: string): Json => ({
+    name,
+    in: 'header',
+    required: true,
+    description,
+    schema: { type: 'string' },
+  });
+  return {
+    post: {
+      operationId: 'deliverEvent',
+      tags: ['event_subscriptions'],
+      summary: 'An event of a run',
+      description:
+        'Sent at least once, by Standard Webhooks (standardwebhooks.com): check the signature with one of its libraries and the secret of the subscription, and keep the ids of what was handled. Any failure is tried again for 24 h. Redirects are not followed.',
+      security: [],
+      parameters: [
+        header('webhook-id', 'Id of the delivery, the same in every attempt'),
+        header('webhook-timestamp', 'Seconds since 1970 of this attempt'),
+        header('webhook-signature', 'v1,{base64}; two of them, with a space between, for 24 h after a rotation'),
+      ],
+      requestBody: { required: true, content: jsonContent(toJsonSchema(EventPayload, 'output', components)) },
+      responses: {
+        '2XX': { description: 'Taken; answer within 10 s' },
+        410: { description: 'Gone: the subscription is disabled' },
+        429: { description: 'Too many; Retry-After is respected, with 503 too' },
+      },
+    },
+  };
+}
+
 /** The OpenAPI 3.1 document of the route table. `baseUrl` is the origin, without `/api/v1`. */
 export function openApiDocument(baseUrl: string): Json {
   const components: Components = new Map();
@@ -150,6 +188,7 @@ export function openApiDocument(baseUrl: string): Json {
   for (const [name, route] of Object.entries(routes) as [string, Route][]) {
     paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operation(name, route, components) };
   }
+  const webhooks = { runEvent: eventWebhook(components) };
   const bearer = (description: string) => ({ type: 'http', scheme: 'bearer', description });
   return {
     openapi: '3.1.0',
@@ -162,6 +201,7 @@ export function openApiDocument(baseUrl: string): Json {
     servers: [{ url: baseUrl + apiPrefix }],
     tags: Object.entries(routeTags).map(([name, description]) => ({ name, description })),
     paths,
+    webhooks,
     components: {
       schemas: Object.fromEntries([...components].sort(([a], [b]) => (a < b ? -1 : 1))),
       securitySchemes: {

@@ -12,6 +12,7 @@ export const routeTags = {
   models: 'Language models that runs can name',
   workers: 'Self-hosted workers',
   keys: 'API keys',
+  event_subscriptions: 'Webhooks that the service sends when something happens to a run',
   harness: 'What the agent inside a sandbox calls, with the token of its run',
   service: 'The service itself',
 } as const;
@@ -31,7 +32,7 @@ export interface RouteAnswer {
 
 /** One endpoint. Path and schemas are on the wire's terms; names in `{}` are those of `params`. */
 export interface Route {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Below `/api/v1`. */
   readonly path: string;
   readonly tag: RouteTag;

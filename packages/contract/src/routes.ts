@@ -1,6 +1,7 @@
 /** Every endpoint of the API: the service registers from this table, the client is typed from it, the OpenAPI document is made from it. */
 import { artifactRoutes } from './routes/artifacts.ts';
 import { environmentRoutes } from './routes/environments.ts';
+import { eventSubscriptionRoutes } from './routes/event-subscriptions.ts';
 import { harnessRoutes } from './routes/harness.ts';
 import { runRoutes } from './routes/runs.ts';
 import { serviceRoutes } from './routes/service.ts';
@@ -9,6 +10,7 @@ export const routes = {
   ...runRoutes,
   ...artifactRoutes,
   ...environmentRoutes,
+  ...eventSubscriptionRoutes,
   ...serviceRoutes,
   ...harnessRoutes,
 } as const;

@@ -34,16 +34,22 @@ export const ListRunsQuery = z.object({
   skill: Text.optional().meta({ description: 'Alias of skill_spec' }),
   skill_spec: Text.optional(),
   schedule_id: Text.optional(),
-  ancestor_run_id: Text.optional().meta({ description: 'Runs that work for this one, at any depth' }),
+  ancestor_run_id: Text.optional().meta({
+    description: 'Runs that work for this one, at any depth; it must be a run of the team',
+  }),
   metadata: z
     .record(Text, Text)
     .refine((pairs) => Object.keys(pairs).length <= maxMetadataFilters, {
       error: `takes at most ${maxMetadataFilters} pairs`,
     })
     .optional()
-    .meta({ description: '`metadata[key]=value`, all must match exactly' }),
+    .meta({ description: '`metadata[key]=value`, all must match exactly; a team may have this turned off' }),
   artifact_type: ArtifactType.optional(),
-  automation_id: Text.optional(),
-  q: Text.max(500).optional().meta({ description: 'Words to find in title, prompt and skill' }),
+  automation_id: Text.optional().meta({ description: 'Value of the metadata key of that name' }),
+  factory_uid: Text.optional().meta({ description: 'Value of the metadata key of that name' }),
+  q: Text.max(500).optional().meta({
+    description:
+      'Up to 10 words, in any case and order. A run matches where each of them begins a word of its title, skill or prompt (of the first 4,000 characters), or stands anywhere in title or skill; where no run does, those with similar words in title or skill are listed',
+  }),
 });
 export type ListRunsQuery = z.infer<typeof ListRunsQuery>;

@@ -85,6 +85,17 @@ export const RunAgentRequest = z
   .meta({ id: 'RunAgentRequest' });
 export type RunAgentRequest = z.infer<typeof RunAgentRequest>;
 
+/** `POST /agent/runs/{runId}/rerun`: what differs from the run. */
+export const RerunRequest = z
+  .object({
+    prompt: NonBlank.refine(atMostBytes(maxPromptBytes), { error: 'must be at most 1 MB of UTF-8' }).optional(),
+    config: AmbientAgentConfig.optional(),
+    title: Text.max(500).optional(),
+    metadata: RunMetadata.optional(),
+  })
+  .meta({ id: 'RerunRequest', description: "Each member takes the place of the run's; absent: the run's own" });
+export type RerunRequest = z.infer<typeof RerunRequest>;
+
 export const RunAgentResponse = z
   .object({
     run_id: Uuid,

@@ -88,6 +88,42 @@ export const settingsTable = {
     description: 'Template of the clone URL of a repository.',
     usedBy: ['service'],
   },
+  RUNYARD_ALLOW_PRIVATE_NETWORKS: {
+    schema: z
+      .string()
+      .transform((text) =>
+        text
+          .split(',')
+          .map((network) => network.trim())
+          .filter(Boolean),
+      )
+      .pipe(z.array(z.union([z.cidrv4(), z.cidrv6()], { error: 'must be networks like 10.0.0.0/8 or fd00::/8' }))),
+    default: '',
+    description:
+      'Networks, comma-separated, that event deliveries may reach although they are not public (`10.20.0.0/16`), also by http.',
+    usedBy: ['service'],
+  },
+  RUNYARD_SECRETS_KEY: {
+    schema: z.string().refine((text) => /^[A-Za-z0-9+/]{43}=$/.test(text), { error: 'must be 32 bytes as base64' }),
+    description:
+      'Key that encrypts stored secrets, 32 bytes as base64. Absent: generated once and kept in `{data dir}/secrets-key` (mode 0600). All service processes need the same.',
+    usedBy: ['service'],
+    secret: true,
+  },
+  RUNYARD_RETENTION_RUN_DAYS: {
+    schema: whole(0, 36500),
+    default: '400',
+    description:
+      'Runs that ended so many days ago are deleted with all that is theirs, once a night; 0 keeps them for ever.',
+    usedBy: ['service'],
+  },
+  RUNYARD_RETENTION_DETAIL_DAYS: {
+    schema: whole(0, 36500),
+    default: '90',
+    description:
+      'Conversation and transcript of runs that ended so many days ago are deleted, once a night; 0 keeps them as long as the run. Timeline, artifacts and costs stay with the run.',
+    usedBy: ['service'],
+  },
   RUNYARD_LOG: {
     schema: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']),
     default: 'info',

@@ -5,10 +5,15 @@ import path from 'node:path';
 import type { Settings } from '@runyard/contract/settings';
 import type { Logger } from 'pino';
 import { composeTranscripts } from './conversations/compose-transcript.ts';
+import { makeAddressRules } from './event-subscriptions/addresses.ts';
+import { openDeliverer } from './event-subscriptions/deliverer.ts';
+import { resolveBySystem } from './event-subscriptions/send.ts';
+import { countUnreadableSecrets } from './event-subscriptions/subscriptions.ts';
 import { buildApp } from './http/app.ts';
 import { loadSigner } from './http/signer.ts';
 import { bootstrap } from './keys/bootstrap.ts';
 import { openModels } from './models/models.ts';
+import { sweepWhenDue } from './retention/sweep.ts';
 import { defaultTiming, type Engine } from './runs/engine.ts';
 import {
   beatServiceInstance,
@@ -19,12 +24,14 @@ import {
 } from './runs/heartbeat.ts';
 import { openNotices } from './runs/notices.ts';
 import { reconcile } from './runs/reconcile.ts';
+import { indexRunWords, runsPerTurn } from './runs/search-index.ts';
+import { openVault } from './secrets/vault.ts';
 import { openDatabase } from './store/database.ts';
 import { startEmbeddedPostgres } from './store/embedded/start.ts';
 import { openFolderBlobs } from './store/folder-blobs.ts';
 import { migrateDatabase } from './store/migrate.ts';
-import { dropConnectionsOfDeadServices } from './workers/lost-connections.ts';
 import { openHub } from './workers/hub.ts';
+import { dropConnectionsOfDeadServices } from './workers/lost-connections.ts';
 import { serveWorkerSockets } from './workers/socket.ts';
 
 /** A mistake of whoever starts the service: told in a sentence, without a stack. */
@@ -91,6 +98,14 @@ export async function startService(settings: Settings, log: Logger): Promise<Run
     };
     const blobs = await openFolderBlobs(path.join(dataDir, 'blobs'));
     const signing = await loadSigner(db);
+    const vault = await openVault(dataDir, settings.RUNYARD_SECRETS_KEY);
+    const unreadable = await countUnreadableSecrets(db, vault);
+    if (unreadable > 0) {
+      log.warn(
+        { subscriptions: unreadable },
+        'secrets of event subscriptions were sealed with another key: set RUNYARD_SECRETS_KEY, or rotate them',
+      );
+    }
     took('wiring');
 
     let baseUrl = settings.RUNYARD_BASE_URL ?? '';
@@ -103,6 +118,7 @@ export async function startService(settings: Settings, log: Logger): Promise<Run
       models,
       engine,
       signing,
+      vault,
     });
     undo.push(() => app.close());
 
@@ -124,17 +140,38 @@ export async function startService(settings: Settings, log: Logger): Promise<Run
     baseUrl ||= address;
     took('listen');
 
+    // Only now: payloads hold the address.
+    const deliverer = await openDeliverer({
+      db,
+      log,
+      vault,
+      rules: makeAddressRules(settings.RUNYARD_ALLOW_PRIVATE_NETWORKS),
+      resolve: resolveBySystem,
+      baseUrl: () => baseUrl,
+      random: Math.random,
+    });
+    undo.push(() => deliverer.close());
+
+    const ending = new AbortController();
     const loops = [
       repeat(engine, 'the heartbeat of the service', 5_000, () => beatServiceInstance(db, instanceId)),
       repeat(engine, 'assigning work', 1_000, () => hub.dispatch()),
       repeat(engine, 'sending stop orders', 1_000, () => hub.sendStopOrders()),
       repeat(engine, 'the reconciler', 1_000, () => reconcile(engine)),
       repeat(engine, 'composing transcripts', 2_000, () => composeTranscripts(db, blobs)),
+      repeat(engine, 'delivering events', 1_000, () => deliverer.deliver()),
+      repeat(engine, 'the words of new runs', 1_000, () => indexRunWords(db, runsPerTurn)),
       repeat(engine, 'the sweep of dead services', 5_000, () =>
         dropConnectionsOfDeadServices(engine, serviceSilentSeconds),
       ),
+      repeat(engine, 'the nightly retention', 60_000, () =>
+        sweepWhenDue({ db, blobs, log, settings, signal: ending.signal }),
+      ),
     ];
-    undo.push(() => Promise.all(loops.map((stopLoop) => stopLoop())));
+    undo.push(async () => {
+      ending.abort();
+      await Promise.all(loops.map((stopLoop) => stopLoop()));
+    });
 
     const file = path.join(dataDir, 'service.json');
     await writeFile(
@@ -159,6 +196,7 @@ function secretsOf(settings: Settings): string[] {
     settings.RUNYARD_GOOGLE_API_KEY,
     settings.RUNYARD_MODEL_KEY,
     settings.RUNYARD_BOOTSTRAP_KEY,
+    settings.RUNYARD_SECRETS_KEY,
     settings.RUNYARD_DATABASE_URL,
   ].filter((secret) => secret !== undefined);
 }

@@ -70,6 +70,23 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
     expect(types).toEqual(['task_claimed', 'sandbox_ready', 'task_completed']);
   });
 
+  test('runs an execution again that was taken back and assigned anew, but not beside its old sandbox', async () => {
+    const id = assign('stubborn');
+    await ready(id);
+    const again = () => it.service.send(fakeAssignment(id, ['--fixture', 'exit', '0'], {}, 'another'));
+    again();
+    await it.service.waitFor('task_rejected', (data) => data.execution_id === id);
+    await completed(id);
+    const count = (type: string) =>
+      it.service.messages.filter(
+        (message) => message.type === type && 'execution_id' in message.data && message.data.execution_id === id,
+      ).length;
+    const before = count('sandbox_ready');
+    again();
+    await until(() => count('sandbox_ready') === before + 1);
+    await until(() => count('task_completed') === 2);
+  });
+
   test('starts the agent as the worker protocol says, in its workspace, with nothing of its own environment', async () => {
     const id = assign('sh', 'tr "\\0" " " </proc/$PPID/cmdline; echo; pwd; env | sort; exit 9');
     const { message } = await failed(id);

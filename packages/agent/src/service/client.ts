@@ -9,6 +9,7 @@ import type {
   ReportArtifactResponse,
 } from '@runyard/contract/agent-protocol';
 import type { z } from 'zod';
+import { newId } from '../new-id.ts';
 import { backoffDelay, retryAfterMs, wait } from './backoff.ts';
 import { AnswerTooLarge, readBody, type ServiceConnection, type ServiceRequest } from './connection.ts';
 
@@ -109,12 +110,17 @@ export function serviceClient(options: ServiceClientOptions): ServiceClient {
     }
   }
 
-  async function post<T>(path: string, body: string, call_: CallOptions = {}): Promise<T> {
+  async function post<T>(
+    path: string,
+    body: string,
+    call_: CallOptions = {},
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<T> {
     const answer = await call(
       () => ({
         method: 'POST',
         path: `${harnessSupport}/${path}`,
-        headers: { 'content-type': 'application/json' },
+        headers: { 'content-type': 'application/json', ...headers },
         body,
         signal: call_.signal,
         idleTimeoutMs: call_.idleTimeoutMs ?? 30_000,
@@ -140,7 +146,9 @@ export function serviceClient(options: ServiceClientOptions): ServiceClient {
       const path = `${harnessSupport}/inbox?wait_ms=${waitMs}&after=${after}&interrupted=${interrupted}`;
       return JSON.parse((await get(path, maxAnswerBytes, { idleTimeoutMs: waitMs + 15_000, ...call_ })).toString());
     },
-    reportArtifact: (body, call_) => post('report-artifact', JSON.stringify(body), call_),
+    // The same key on each try: an artifact whose answer was lost is not there twice.
+    reportArtifact: (body, call_) =>
+      post('report-artifact', JSON.stringify(body), call_, { 'idempotency-key': newId() }),
     upload: async (path, open, size, contentType, call_ = {}) => {
       await call(
         () => ({

@@ -36,7 +36,9 @@ export async function run(context: Context, source: string, options: RunCommandO
   const restore = cancelOnInterrupt(context, client, created.run_id, leave);
   try {
     const state = await watch(context, client, created.run_id, { json: options.json === true, signal: leave.signal });
-    process.exitCode = leave.signal.aborted ? 130 : state === 'SUCCEEDED' ? 0 : 1;
+    // Leaving means now: a cancel that is still being tried would keep the process.
+    if (state === null) process.exit(130);
+    process.exitCode = state === 'SUCCEEDED' ? 0 : 1;
   } finally {
     restore();
   }
@@ -58,22 +60,26 @@ async function ensureStarted(context: Context): Promise<boolean> {
 
 /**
  * Shows a run's events as they come, then how it ended.
- * @returns the state it settled in, or the one it has where `signal` made us leave
+ * @returns the state it settled in, `null` where `signal` made us leave before
  */
 export async function watch(
   context: Context,
   client: Client,
   runId: string,
   options: { readonly json: boolean; readonly signal: AbortSignal },
-): Promise<RunState> {
+): Promise<RunState | null> {
   const view = createLiveView(context.colours);
   try {
     for await (const event of untilSettled(followRun(context, runId, options.signal))) {
-      context.out(options.json ? `${harmlessJson(event)}\n` : view.render(event));
+      if (options.json) context.out(`${harmlessJson(event)}\n`);
+      // How it ended is the summary's first line.
+      else if (event.type !== 'state' || !isSettled(event.state)) context.out(view.render(event));
     }
   } catch (error) {
     if (!options.signal.aborted) throw error;
+    return null;
   }
+  if (!options.json) context.out(view.end());
   const item = await client.getRun({ params: { runId } });
   if (options.json) context.out(`${harmlessJson({ type: 'run', run: item })}\n`);
   else if (isSettled(item.state))

@@ -31,6 +31,11 @@ export async function importAll(context: Context, file: string): Promise<void> {
   }
   const result = await withStore(context, async (db, blobs) => await importDatabase({ db, blobs, from: source }));
   context.report(`read ${source}: ${describe(result)}`);
+  if (!existsSync(context.folder.bootstrapKeyFile)) {
+    context.report(
+      `API keys go on to work, but are stored only as hashes: copy bootstrap-key from the old data folder to ${context.folder.path}, or set RUNYARD_BOOTSTRAP_KEY`,
+    );
+  }
 }
 
 function describe(result: TransferResult): string {

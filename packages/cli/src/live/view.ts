@@ -10,6 +10,8 @@ import { type Cleaner, createCleaner, harmless, harmlessLine } from './harmless.
 /** Draws one run. Feed it the events in order; each call gives the text to write next. */
 export interface LiveView {
   render(event: LiveEvent): string;
+  /** Ends a line that is still open: what comes next starts on one of its own. */
+  end(): string;
 }
 
 interface Action {
@@ -190,6 +192,7 @@ export function createLiveView(colours: Colours): LiveView {
   }
 
   return {
+    end: endLine,
     render(event) {
       if (event.type === 'conversation') return agentEvent(event.event);
       if (event.type === 'timeline') return timeline(event.event);

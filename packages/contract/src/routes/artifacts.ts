@@ -1,5 +1,7 @@
 import { z } from 'zod';
-import { ArtifactResponse } from '../artifacts.ts';
+import { ArtifactResponse, ArtifactSharing, maxLocatorLength, RunByExternalReferenceResponse } from '../artifacts.ts';
+import { DeleteResponse } from '../keys.ts';
+import { Text } from '../primitives.ts';
 import type { Route } from '../route.ts';
 
 const artifact = z.object({ artifactUid: z.string().meta({ description: 'UID of the artifact' }) });
@@ -36,6 +38,58 @@ export const artifactRoutes = {
     params: artifact,
     answer: { status: 302, description: 'Go to Location', headers: { Location: 'Signed URL, for 15 minutes' } },
     errors,
+  },
+  deleteArtifact: {
+    method: 'DELETE',
+    path: '/agent/artifacts/{artifactUid}',
+    tag: 'artifacts',
+    summary: 'Delete an artifact',
+    description: 'Signed URLs of it stop working at once.',
+    auth: 'key',
+    params: artifact,
+    answer: { status: 200, description: 'Deleted', schema: DeleteResponse },
+    errors: { 404: errors[404] },
+  },
+  shareArtifact: {
+    method: 'POST',
+    path: '/agent/artifacts/{artifactUid}/share',
+    tag: 'artifacts',
+    summary: 'Let everyone read an artifact',
+    description: 'Whoever has its UID reads and downloads it without a key. Doing it twice is not an error.',
+    auth: 'key',
+    params: artifact,
+    answer: { status: 200, description: 'It is public', schema: ArtifactSharing },
+    errors: { 400: 'Nothing to read: pull requests and external references', 404: errors[404] },
+  },
+  unshareArtifact: {
+    method: 'DELETE',
+    path: '/agent/artifacts/{artifactUid}/share',
+    tag: 'artifacts',
+    summary: 'Let only the team read an artifact',
+    description: 'Download URLs that were given out before work for up to 15 minutes.',
+    auth: 'key',
+    params: artifact,
+    answer: { status: 200, description: 'It is not public', schema: ArtifactSharing },
+    errors: { 404: errors[404] },
+  },
+  findRunByExternalReference: {
+    method: 'GET',
+    path: '/agent/run-by-external-reference',
+    tag: 'artifacts',
+    summary: 'Find the run that reported an external reference',
+    description:
+      'Compared in canonical form: scheme and host in lower case, without default port, fragment and trailing slash. The newest run where several reported it.',
+    auth: 'key',
+    query: z.object({
+      url: Text.min(1)
+        .max(maxLocatorLength)
+        .meta({ description: `Locator of the reference, at most ${maxLocatorLength} characters` }),
+    }),
+    answer: { status: 200, description: 'The run', schema: RunByExternalReferenceResponse },
+    errors: {
+      400: 'url is missing, empty or too long',
+      404: 'No run of the team reported it',
+    },
   },
   getBlob: {
     method: 'GET',

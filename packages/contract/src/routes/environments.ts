@@ -80,11 +80,13 @@ export const environmentRoutes = {
     path: '/keys',
     tag: 'keys',
     summary: 'Create an API key',
-    description: 'The raw key is in this answer only. Agent keys are made by administrators.',
+    description:
+      'The raw key is in this answer only, and in repetitions with its Idempotency-Key. Agent keys are made by administrators.',
     auth: 'key',
     body: CreateKeyRequest,
+    idempotent: true,
     answer: { status: 201, description: 'Created', schema: CreateKeyResponse },
-    errors: { 403: 'Agent keys do not manage keys; members make personal keys only' },
+    errors: { 403: 'Agent keys do not manage keys; members make personal keys only', ...replay },
   },
   deleteKey: {
     method: 'DELETE',

@@ -1,8 +1,15 @@
 import { z } from 'zod';
 import { ConversationResponse } from '../conversations.ts';
+import { DeleteResponse } from '../keys.ts';
 import type { Route } from '../route.ts';
 import { ListRunsQuery } from '../run-list.ts';
-import { maxRequestBodyBytes, RunAgentRequest, RunAgentResponse, RunFollowupRequest } from '../run-request.ts';
+import {
+  maxRequestBodyBytes,
+  RerunRequest,
+  RunAgentRequest,
+  RunAgentResponse,
+  RunFollowupRequest,
+} from '../run-request.ts';
 import { CancelRunResponse, ListRunsResponse, RunItem } from '../runs.ts';
 import { GetRunTimelineResponse } from '../timeline.ts';
 
@@ -46,7 +53,10 @@ export const runRoutes = {
     auth: 'key',
     query: ListRunsQuery,
     answer: { status: 200, description: 'One page', schema: ListRunsResponse },
-    errors: { 400: 'A wrong value, or a cursor of another sort or filter' },
+    errors: {
+      400: 'A wrong value, an ancestor_run_id that is no run of the team, or a cursor of another sort or filter',
+      403: 'Filtering by metadata is turned off for the team',
+    },
   },
   getRun: {
     method: 'GET',
@@ -57,6 +67,38 @@ export const runRoutes = {
     params: run,
     answer: { status: 200, description: 'The run', schema: RunItem },
     errors: { 404: noRun },
+  },
+  rerunRun: {
+    method: 'POST',
+    path: '/agent/runs/{runId}/rerun',
+    tag: 'runs',
+    summary: 'Run a run again',
+    description:
+      'A new run of its own conversation, with the same prompt, configuration, attachments, title, mode and metadata, whatever became of the first.',
+    auth: 'key',
+    params: run,
+    body: RerunRequest.optional(),
+    bodyLimitBytes: 4 * 1024 * 1024,
+    idempotent: true,
+    answer: { status: 200, description: 'Created; the agent starts by itself', schema: RunAgentResponse },
+    errors: {
+      400: 'A wrong type; the run had no prompt; its model or environment is there no more',
+      403: 'The environment belongs to another team',
+      404: noRun,
+      409: 'The Idempotency-Key was used with another body, or an attachment of the run is lost',
+    },
+  },
+  deleteRun: {
+    method: 'DELETE',
+    path: '/agent/runs/{runId}',
+    tag: 'runs',
+    summary: 'Delete a run that has ended',
+    description:
+      'With its conversation, transcript, attachments and artifacts; their URLs stop working at once. Runs that it started stay.',
+    auth: 'key',
+    params: run,
+    answer: { status: 200, description: 'Deleted', schema: DeleteResponse },
+    errors: { 404: noRun, 409: 'The run has not ended, or its sandbox is still being closed' },
   },
   cancelRun: {
     method: 'POST',

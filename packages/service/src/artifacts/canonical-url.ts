@@ -1,14 +1,16 @@
-const maxUrlLength = 2048;
+import { maxLocatorLength } from '@runyard/contract/artifacts';
 
 /**
  * The canonical form of a locator: scheme and host in lower case, without default port, fragment and trailing slash.
- * Null where it is no http(s) URL of at most 2,048 characters.
+ * Null where it is no http(s) URL of at most 2,048 characters, as given and with its special characters encoded: an
+ * index holds it, and PostgreSQL refuses rows over 2,704 bytes there.
  */
 export function canonicalUrl(text: string): string | null {
-  if (text.length > maxUrlLength) return null;
+  if (text.length > maxLocatorLength) return null;
   const url = URL.parse(text);
   if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:')) return null;
   url.hash = '';
   const [beforeQuery = '', query] = [url.href.slice(0, url.href.length - url.search.length), url.search];
-  return beforeQuery.replace(/\/+$/, '') + query;
+  const canonical = beforeQuery.replace(/\/+$/, '') + query;
+  return canonical.length > maxLocatorLength ? null : canonical;
 }

@@ -21,6 +21,15 @@ export async function reportArtifact(
   if (!checked.ok) return { kind: 'invalid', faults: checked.faults };
   const { data, isFileLike, canonicalUrl } = checked.report;
   await tx.query('SELECT 1 FROM runs WHERE id = $1 FOR NO KEY UPDATE', [session.runId]);
+  if (request.artifact_type === 'PULL_REQUEST') {
+    // Noticed in a command's output and reported by hand, or by each execution of the run: one artifact, the last data.
+    const [known] = await tx.query<{ id: string }>(
+      `UPDATE artifacts SET data = $3::jsonb
+       WHERE run_id = $1 AND artifact_type = 'PULL_REQUEST' AND canonical_url = $2 RETURNING id`,
+      [session.runId, canonicalUrl, JSON.stringify(data)],
+    );
+    if (known) return { kind: 'stored', artifactUid: known.id, isFileLike };
+  }
   const artifactUid = randomUUIDv7();
   const inserted = await tx.query(
     `INSERT INTO artifacts (id, team_id, run_id, execution_id, conversation_id, artifact_type, data, is_ready, canonical_url)

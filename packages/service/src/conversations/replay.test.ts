@@ -84,6 +84,16 @@ describe('a replay', () => {
     expect(conversation.steps[0]?.messages).toHaveLength(3);
   });
 
+  test('shows what was last told of an action that is told again, in one place', () => {
+    const again = { ...action, category: 'files', name: 'read', input: { path: 'a.txt' } } as const;
+    const conversation = replay([turn, action, output('one'), again, output('two')]);
+    expect(conversation.steps[0]?.messages).toHaveLength(3);
+    expect(conversation.steps[0]?.messages[1]?.content).toEqual([
+      { type: 'action', id: 'a', category: 'files', name: 'read', input: { path: 'a.txt' } },
+    ]);
+    expect(resultOf(conversation)).toMatchObject({ category: 'files', name: 'read', output: 'onetwo' });
+  });
+
   test('makes a step of its own for events of a step that never began', () => {
     expect(replay([action]).steps.map((step) => step.id)).toEqual(['s']);
   });

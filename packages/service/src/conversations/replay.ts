@@ -19,6 +19,7 @@ export interface Replay {
 }
 
 interface OpenAction {
+  readonly action: Extract<ContentBlock, { type: 'action' }>;
   readonly result: Extract<ContentBlock, { type: 'action_result' }>;
   readonly output: GrowingOutput;
 }
@@ -48,11 +49,17 @@ export function startReplay(conversationId: string): Replay {
   };
 
   const begin = (event: Extract<AgentEvent, { type: 'action' }>) => {
-    const step = stepOf(event.step_id, event.occurred_at);
-    const known = open.get(event.action_id);
-    // Some harnesses tell an action again with more of its input.
-    if (known) return;
     const of = { category: event.category satisfies ActionCategory, name: event.name };
+    const input = summarised(event.input);
+    const known = open.get(event.action_id);
+    if (known) {
+      // Told again when more of it is known: harnesses announce a call before they have all of its input.
+      Object.assign(known.action, of, { input });
+      Object.assign(known.result, of);
+      return;
+    }
+    const step = stepOf(event.step_id, event.occurred_at);
+    const action: OpenAction['action'] = { type: 'action', id: event.action_id, ...of, input };
     const result: OpenAction['result'] = {
       type: 'action_result',
       action_id: event.action_id,
@@ -60,11 +67,11 @@ export function startReplay(conversationId: string): Replay {
       state: 'running',
       output: '',
     };
-    open.set(event.action_id, { result, output: growingOutput() });
+    open.set(event.action_id, { action, result, output: growingOutput() });
     step.messages.push(
       {
         role: 'assistant',
-        content: [{ type: 'action', id: event.action_id, ...of, input: summarised(event.input) }],
+        content: [action],
         timestamp: event.occurred_at,
       },
       { role: 'tool', content: [result], timestamp: event.occurred_at },

@@ -10,8 +10,10 @@ import { makeAuthorizer } from './authorize.ts';
 import { registerBlobRoutes } from './blobs.ts';
 import { closeConnectionsWhileClosing } from './closing.ts';
 import { registerConversationRoutes } from './conversations.ts';
+import { registerDeleteRunRoute } from './delete-run.ts';
 import type { ServiceDeps } from './deps.ts';
 import { registerEnvironmentRoutes } from './environments.ts';
+import { registerEventSubscriptionRoutes } from './event-subscriptions.ts';
 import { registerHarnessArtifactRoutes } from './harness-artifacts.ts';
 import { registerHarnessSupport } from './harness-support.ts';
 import { registerHealthRoutes } from './health.ts';
@@ -105,12 +107,14 @@ export async function buildApp(deps: ServiceDeps, timeouts: ClientTimeouts = def
 
   registerHealthRoutes(app, deps);
   registerRunRoutes(app, deps);
+  registerDeleteRunRoute(app, deps);
   registerLiveRoutes(app, deps);
   registerConversationRoutes(app, deps);
   registerArtifactRoutes(app, deps);
   registerBlobRoutes(app, deps);
   registerEnvironmentRoutes(app, deps);
   registerKeyRoutes(app, deps);
+  registerEventSubscriptionRoutes(app, deps);
   registerServiceInfoRoutes(app, deps);
   registerHarnessSupport(app, deps);
   registerHarnessArtifactRoutes(app, deps);

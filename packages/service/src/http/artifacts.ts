@@ -1,7 +1,11 @@
-import type { ArtifactResponse } from '@runyard/contract/artifacts';
+import type { ArtifactResponse, ArtifactSharing } from '@runyard/contract/artifacts';
+import { apiPrefix } from '@runyard/contract/route';
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
+import { deleteArtifact } from '../artifacts/delete.ts';
+import { findRunByExternalReference } from '../artifacts/external-reference.ts';
 import { findArtifact, type StoredArtifact } from '../artifacts/read.ts';
+import { shareArtifact } from '../artifacts/share.ts';
 import type { Principal } from '../keys/principal.ts';
 import { addRoute, redirect } from './add-route.ts';
 import { blobTarget } from './blobs.ts';
@@ -9,7 +13,7 @@ import type { ServiceDeps } from './deps.ts';
 import { notFound, Refusal, refuse } from './problem.ts';
 import { signUrl } from './signed-urls.ts';
 
-/** Registers the read and the download of artifacts. */
+/** Registers read, download, sharing and deletion of artifacts, and the way back from a reference to its run. */
 export function registerArtifactRoutes(app: FastifyInstance, deps: ServiceDeps): void {
   const { db } = deps;
 
@@ -34,10 +38,44 @@ export function registerArtifactRoutes(app: FastifyInstance, deps: ServiceDeps):
     if (artifact.blobKey === null) return nothingToDownload(artifact);
     return redirect(reply, signUrl(deps.signing, deps.baseUrl(), blobTarget('artifact', artifact.id)).url);
   });
+
+  addRoute(app, routes.deleteArtifact, async ({ params, principal }) => {
+    const wasThere = await deleteArtifact(deps, principal.teamId, params.artifactUid);
+    return wasThere ? { success: true as const } : notFound('artifact');
+  });
+
+  const share = async (principal: Principal, uid: string, isPublic: boolean): Promise<ArtifactSharing | Refusal> => {
+    const outcome = await shareArtifact(db, principal.teamId, uid, isPublic);
+    switch (outcome.kind) {
+      case 'not_found':
+        return notFound('artifact');
+      case 'nothing_to_read':
+        return nothingToDownload(outcome);
+      case 'done': {
+        if (!isPublic) return { artifact_uid: uid, is_public: false };
+        const read = `${deps.baseUrl()}${apiPrefix}/agent/artifacts/${uid}`;
+        return {
+          artifact_uid: uid,
+          is_public: true,
+          public_url: outcome.type === 'PLAN' ? read : `${read}/download`,
+        };
+      }
+    }
+  };
+  addRoute(app, routes.shareArtifact, ({ params, principal }) => share(principal, params.artifactUid, true));
+  addRoute(app, routes.unshareArtifact, ({ params, principal }) => share(principal, params.artifactUid, false));
+
+  addRoute(app, routes.findRunByExternalReference, async ({ query, principal }) => {
+    const runId = await findRunByExternalReference(db, principal.teamId, query.url);
+    return runId === null ? notFound('reference') : { run_id: runId };
+  });
 }
 
-const nothingToDownload = ({ type }: StoredArtifact) =>
-  refuse('operation_not_supported', { status: 400, detail: `An artifact of type ${type} has nothing to download.` });
+const nothingToDownload = ({ type }: Pick<StoredArtifact, 'type'>) =>
+  refuse('operation_not_supported', {
+    status: 400,
+    detail: `An artifact of type ${type} has nothing to read or download.`,
+  });
 
 function toResponse(
   deps: ServiceDeps,
@@ -46,7 +84,12 @@ function toResponse(
 ): ArtifactResponse | Refusal {
   const { id, type, createdAt, sizeBytes } = artifact;
   const data = artifact.data as Record<string, string | undefined>;
-  const base = { artifact_uid: id, created_at: createdAt };
+  const isOwn = principal?.teamId === artifact.teamId;
+  const base = {
+    artifact_uid: id,
+    created_at: createdAt,
+    ...(isOwn && artifact.isPublic ? { is_public: true as const } : {}),
+  };
   const optional = (...names: string[]) =>
     Object.fromEntries(names.map((name) => [name, data[name]]).filter(([, value]) => value !== undefined));
   const download = () => {
@@ -55,7 +98,7 @@ function toResponse(
   };
   switch (type) {
     case 'FILE': {
-      const place = principal?.teamId === artifact.teamId ? optional('filepath') : {};
+      const place = isOwn ? optional('filepath') : {};
       const size = sizeBytes === null ? {} : { size_bytes: sizeBytes };
       const file = {
         ...download(),

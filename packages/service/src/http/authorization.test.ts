@@ -30,6 +30,12 @@ beforeAll(async () => {
   own.environmentUid = environment.body.uid;
   const [key] = await service.deps.db.query<{ id: string }>('SELECT id FROM api_keys WHERE is_operator');
   own.keyUid = key?.id ?? '';
+  const subscription = await service.request<{ id: string }>('POST', '/event-subscriptions', {
+    body: { url: 'https://example.com/', events: ['run.created'] },
+  });
+  own.subscriptionId = subscription.body.id;
+  const ping = await service.request<{ id: string }>('POST', `/event-subscriptions/${own.subscriptionId}/test`);
+  own.deliveryId = ping.body.id;
 });
 afterAll(() => service.close());
 
@@ -45,6 +51,8 @@ function requestOf(name: string, route: Route) {
     createRunDeprecated: { prompt: 'a' },
     createEnvironment: { config: { name: 'E' } },
     updateEnvironment: { config: { name: 'E' } },
+    createEventSubscription: { url: 'https://example.com/', events: ['run.created'] },
+    updateEventSubscription: { name: 'S' },
     createKey: { name: 'K', kind: 'personal' },
     reportEvents: { events: [] },
     reportArtifact: { artifact_type: 'PLAN', data: {} },

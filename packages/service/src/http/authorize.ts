@@ -29,6 +29,9 @@ const bearer = /^bearer +([\x21-\x7e]{1,300}) *$/i;
 
 const unauthenticated = (detail: string): Refusal => refuse('authentication_required', { detail });
 
+/** The token of an `Authorization` header; '' where it is of another form. */
+export const bearerToken = (authorization: string): string => bearer.exec(authorization)?.[1] ?? '';
+
 function tokenOf(request: FastifyRequest): string {
   const header = request.headers.authorization;
   if (header === undefined) throw unauthenticated('Send the header Authorization: Bearer <key>.');

@@ -2,6 +2,7 @@ import type { Settings } from '@runyard/contract/settings';
 import type { Logger } from 'pino';
 import type { Models } from '../models/models.ts';
 import type { Engine } from '../runs/engine.ts';
+import type { Vault } from '../secrets/vault.ts';
 import type { BlobStore } from '../store/blobs.ts';
 import type { Database } from '../store/database.ts';
 import type { Signer } from './signer.ts';
@@ -17,4 +18,5 @@ export interface ServiceDeps {
   readonly models: Models;
   readonly engine: Engine;
   readonly signing: Signer;
+  readonly vault: Vault;
 }

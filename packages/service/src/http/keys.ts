@@ -1,11 +1,15 @@
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
+import { once } from '../idempotency/once.ts';
 import { createKey, deleteKey, listKeys } from '../keys/manage.ts';
 import type { Principal } from '../keys/principal.ts';
+import { seal, unseal } from '../keys/sealed.ts';
 import { isUuid } from '../runs/uuid.ts';
 import { addRoute } from './add-route.ts';
+import { bearerToken } from './authorize.ts';
 import type { ServiceDeps } from './deps.ts';
 import { notFound, type Refusal, refuse } from './problem.ts';
+import { idempotencyConflict, repeatable } from './repeatable.ts';
 
 /** A key that agents hold must not make more keys: what runs in a sandbox could outlive its run by it. */
 const refuseAgents = ({ kind }: Principal): Refusal | null =>
@@ -17,14 +21,26 @@ export function registerKeyRoutes(app: FastifyInstance, { db }: ServiceDeps): vo
     return refuseAgents(principal) ?? { keys: await listKeys(db, principal) };
   });
 
-  addRoute(app, routes.createKey, async ({ principal, body, reply }) => {
+  addRoute(app, routes.createKey, async (call) => {
+    const { principal, body, request, reply } = call;
     const refused = refuseAgents(principal);
     if (refused) return refused;
     if (body.kind === 'agent' && principal.role !== 'admin') {
       return refuse('not_authorized', { detail: 'Agent keys are made by administrators of the team.' });
     }
     reply.header('cache-control', 'no-store');
-    return await createKey(db, principal, body);
+    const again = repeatable(call, { teamId: principal.teamId, principal: principal.keyId }, 'create key');
+    if (!again) return await createKey(db, principal, body);
+    // The answer is kept for repetitions, and with it the raw key: sealed with the caller's own, which is not stored.
+    const { authorization = '' } = request.headers;
+    const use = `answer to create key, Idempotency-Key ${again.key}`;
+    const outcome = await once(db, again, async (tx) => {
+      const { key, ...shown } = await createKey(tx, principal, body);
+      return { kind: 'done', response: { ...shown, sealed: seal(key, bearerToken(authorization), use) } };
+    });
+    if (outcome.kind !== 'done') return idempotencyConflict();
+    const { sealed, ...shown } = outcome.response;
+    return { ...shown, key: unseal(sealed, bearerToken(authorization), use) };
   });
 
   addRoute(app, routes.deleteKey, async ({ principal, params }) => {

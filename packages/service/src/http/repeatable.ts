@@ -9,7 +9,11 @@ export function repeatable(
   operation: string,
 ): RepeatableRequest | undefined {
   if (call.idempotencyKey === undefined) return undefined;
-  const requestHash = createHash('sha256').update(operation).update('\n').update(JSON.stringify(call.body)).digest();
+  const requestHash = createHash('sha256')
+    .update(operation)
+    .update('\n')
+    .update(JSON.stringify(call.body ?? {}))
+    .digest();
   return { ...who, key: call.idempotencyKey, requestHash };
 }
 

@@ -159,7 +159,7 @@ describe('GET /agent/runs', () => {
 
   test('ignores parameters that it does not know', async () => {
     await service.newRun();
-    expect((await list({ factory_uid: 'x', anything: '1' })).runs).toHaveLength(1);
+    expect((await list({ colour: 'red', anything: '1' })).runs).toHaveLength(1);
   });
 
   test('filters by columns, states, times, metadata, words, artifacts, parents and environments', async () => {
@@ -170,7 +170,7 @@ describe('GET /agent/runs', () => {
       title: 'Alpha',
       prompt: 'Fix 100% of it',
       config: { name: 'n', model_id: 'runbook', environment_id: environment.body.uid, skill_spec: 'o/r:s' },
-      metadata: { k: 'v', l: 'w', automation_id: 'auto' },
+      metadata: { k: 'v', l: 'w', automation_id: 'auto', factory_uid: 'plant' },
     });
     const execution = await service.startExecution({
       prompt: 'beta',
@@ -197,6 +197,10 @@ describe('GET /agent/runs', () => {
       [{ 'metadata[k]': 'v', 'metadata[l]': 'w', environment_id: environment.body.uid }, [a]],
       [{ 'metadata[k]': 'other' }, []],
       [{ automation_id: 'auto', skill: 'o/r:s' }, [a]],
+      [{ automation_id: 'other' }, []],
+      [{ automation_id: 'auto', 'metadata[automation_id]': 'other' }, []],
+      [{ factory_uid: 'plant', name: 'n' }, [a]],
+      [{ factory_uid: 'other' }, []],
       [{ artifact_type: 'PLAN' }, [b]],
       [{ artifact_type: 'FILE' }, []],
       [{ q: '100% FIX' }, [a]],

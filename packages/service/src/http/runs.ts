@@ -1,21 +1,22 @@
 import { routes } from '@runyard/contract/routes';
-import type { RunAgentResponse } from '@runyard/contract/run-request';
+import type { RunAgentRequest, RunAgentResponse } from '@runyard/contract/run-request';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { findReplay, once } from '../idempotency/once.ts';
 import type { Principal } from '../keys/principal.ts';
 import { cancelRun } from '../runs/cancel.ts';
-import { createRun } from '../runs/create.ts';
+import { createRun, type StoredAttachment } from '../runs/create.ts';
 import { acceptFollowup } from '../runs/followups.ts';
 import { interruptRun } from '../runs/interrupt.ts';
 import { listRuns } from '../runs/list.ts';
 import { type ReadContext, readRunItem } from '../runs/read.ts';
 import { checkRunRequest } from '../runs/request.ts';
-import { discardAttachments, storeAttachments } from '../runs/request-attachments.ts';
+import { copyAttachments, discardAttachments, storeAttachments } from '../runs/request-attachments.ts';
+import { readRerun } from '../runs/rerun.ts';
 import { readTimeline } from '../runs/timeline.ts';
 import { isVisibleRun } from '../runs/visible.ts';
 import { addRoute, type Call } from './add-route.ts';
 import type { ServiceDeps } from './deps.ts';
-import { invalid, notFound, type Refusal, refuse } from './problem.ts';
+import { invalid, notFound, Refusal, refuse } from './problem.ts';
 import { idempotencyConflict, repeatable } from './repeatable.ts';
 
 /** When `POST /agent/run` was deprecated, in the form of RFC 9745: 2026-01-01. */
@@ -23,19 +24,30 @@ const deprecatedSince = '@1767225600';
 
 /** Our CLI says so in its User-Agent; everyone else is the API. */
 const sourceOf = (request: FastifyRequest) =>
-  request.headers['user-agent']?.startsWith('runyard-cli/') ? 'CLI' : 'API';
+  request.headers['user-agent']?.startsWith('runyard-cli') ? 'CLI' : 'API';
 
-/** Registers create, read, list, cancel and timeline. */
+/** Registers create, rerun, read, list, cancel and timeline. */
 export function registerRunRoutes(app: FastifyInstance, deps: ServiceDeps): void {
   const { db } = deps;
 
-  addRoute(app, routes.createRun, (call) => create(deps, call));
+  const create = (call: SubmitCall & { readonly body: RunAgentRequest }) =>
+    submitRun(deps, call, 'create run', async () => ({ request: call.body }));
+
+  addRoute(app, routes.createRun, create);
 
   addRoute(app, routes.createRunDeprecated, (call) => {
     call.reply.header('deprecation', deprecatedSince);
     call.reply.header('link', `<${deps.baseUrl()}/api/v1/agent/runs>; rel="successor-version"`);
-    return create(deps, call);
+    return create(call);
   });
+
+  addRoute(app, routes.rerunRun, (call) =>
+    submitRun(deps, call, `rerun ${call.params.runId}`, async () => {
+      const rerun = await readRerun(db, call.principal.teamId, call.params.runId, call.body ?? {});
+      if (!rerun) return notFound('run');
+      return { request: rerun.request, copyAttachments: () => copyAttachments(deps.blobs, rerun.attachments) };
+    }),
+  );
 
   addRoute(app, routes.getRun, async ({ params, principal }) => {
     return (await readRunItem(db, contextOf(deps, principal), params.runId)) ?? notFound('run');
@@ -43,7 +55,14 @@ export function registerRunRoutes(app: FastifyInstance, deps: ServiceDeps): void
 
   addRoute(app, routes.listRuns, async ({ query, principal }) => {
     const outcome = await listRuns(db, deps.signing, contextOf(deps, principal), query);
-    return outcome.kind === 'ok' ? outcome.page : invalid(outcome.faults);
+    switch (outcome.kind) {
+      case 'ok':
+        return outcome.page;
+      case 'invalid':
+        return invalid(outcome.faults);
+      case 'not_available':
+        return refuse('feature_not_available', { detail: outcome.detail });
+    }
   });
 
   addRoute(app, routes.cancelRun, async ({ params, principal }) => {
@@ -105,18 +124,33 @@ const contextOf = (deps: ServiceDeps, principal: Principal): ReadContext => ({
   baseUrl: deps.baseUrl(),
 });
 
-type CreateCall = Pick<Call<typeof routes.createRun>, 'principal' | 'body' | 'idempotencyKey' | 'request'>;
+interface SubmitCall extends Pick<Call<typeof routes.createRun>, 'principal' | 'idempotencyKey' | 'request'> {
+  readonly body: unknown;
+}
 
-async function create(deps: ServiceDeps, call: CreateCall): Promise<RunAgentResponse | Refusal> {
+/** The run to create. `copyAttachments`: those that are stored already; null: one is lost. */
+interface Submission {
+  readonly request: RunAgentRequest;
+  readonly copyAttachments?: () => Promise<StoredAttachment[] | null>;
+}
+
+async function submitRun(
+  deps: ServiceDeps,
+  call: SubmitCall,
+  operation: string,
+  prepare: () => Promise<Submission | Refusal>,
+): Promise<RunAgentResponse | Refusal> {
   const { principal } = call;
-  const request = repeatable(call, { teamId: principal.teamId, principal: principal.keyId }, 'create run');
+  const request = repeatable(call, { teamId: principal.teamId, principal: principal.keyId }, operation);
   if (request) {
     // Answered before: nothing is checked or stored again, even where the environment was deleted in between.
     const earlier = await findReplay<RunAgentResponse>(deps.db, request);
     if (earlier.kind === 'replayed') return earlier.response;
     if (earlier.kind === 'conflict') return idempotencyConflict();
   }
-  const checked = await checkRunRequest(deps, principal, call.body, sourceOf(call.request));
+  const submission = await prepare();
+  if (submission instanceof Refusal) return submission;
+  const checked = await checkRunRequest(deps, principal, submission.request, sourceOf(call.request));
   switch (checked.kind) {
     case 'invalid':
       return invalid(checked.faults);
@@ -126,7 +160,14 @@ async function create(deps: ServiceDeps, call: CreateCall): Promise<RunAgentResp
       return refuse('feature_not_available', { detail: checked.detail });
     case 'ok':
   }
-  const attachments = await storeAttachments(deps.blobs, checked.files);
+  const attachments = submission.copyAttachments
+    ? await submission.copyAttachments()
+    : await storeAttachments(deps.blobs, checked.files);
+  if (!attachments) {
+    return refuse('conflict', {
+      detail: 'A file that came with the run is lost; create a new run and send it again.',
+    });
+  }
   const outcome = await createRun(deps.engine, {
     ...checked.run,
     attachments,

@@ -1,4 +1,5 @@
 /** Test support: the HTTP side on a real port and a real database, two teams, and executions without a worker. */
+import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -14,6 +15,7 @@ import { type Assignment, assignNext } from '../runs/assign.ts';
 import { defaultTiming, type Engine } from '../runs/engine.ts';
 import { openNotices } from '../runs/notices.ts';
 import { claim } from '../runs/transitions.ts';
+import { makeVault } from '../secrets/vault.ts';
 import { openFolderBlobs } from '../store/folder-blobs.ts';
 import { createTestDatabase, type TestDatabase } from '../store/test-database.ts';
 import { newUid } from '../teams/uid.ts';
@@ -108,6 +110,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     models: models.models,
     engine,
     signing: await loadSigner(db),
+    vault: makeVault(randomBytes(32)),
   };
   const built = await buildApp(deps, options.timeouts);
   baseUrl = await built.app.listen({ host: '127.0.0.1', port: 0 });

@@ -1,8 +1,8 @@
 /** The first key: what `runyard up` prints and the CLI and the worker use when they are given none. */
-import { randomUUID, randomUUIDv7 } from 'node:crypto';
-import { link, mkdir, open, readFile, rm } from 'node:fs/promises';
+import { randomUUIDv7 } from 'node:crypto';
 import path from 'node:path';
 import type { Database, Queryable } from '../store/database.ts';
+import { createKeptFile, readKeptFile } from '../store/kept-file.ts';
 import { ensureFirstTeam } from '../teams/first-team.ts';
 import { keysChannel } from './directory.ts';
 import { hashKey, newRawKey, shownParts } from './raw-key.ts';
@@ -20,37 +20,6 @@ export interface BootstrapOptions {
 
 const keyName = 'bootstrap';
 const fileName = 'bootstrap-key';
-
-async function readKeyFile(file: string): Promise<string | undefined> {
-  try {
-    return (await readFile(file, 'utf8')).trim() || undefined;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
-  }
-}
-
-/** Writes the key whole or not at all; where another process was first, its key is the result. */
-async function createKeyFile(file: string, key: string): Promise<string> {
-  await mkdir(path.dirname(file), { recursive: true });
-  const draft = `${file}.${randomUUID()}`;
-  const handle = await open(draft, 'wx', 0o600);
-  try {
-    await handle.writeFile(`${key}\n`);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-  try {
-    await link(draft, file);
-    return key;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    return (await readKeyFile(file)) ?? key;
-  } finally {
-    await rm(draft, { force: true });
-  }
-}
 
 async function replaceBootstrapKey(tx: Queryable, key: string): Promise<void> {
   const hash = hashKey(key);
@@ -85,14 +54,14 @@ export async function bootstrap(db: Database, options: BootstrapOptions): Promis
       await replaceBootstrapKey(tx, options.key);
       return { kind: 'ready', key: options.key, from: 'setting' };
     }
-    const kept = await readKeyFile(file);
+    const kept = await readKeptFile(file);
     if (kept !== undefined) {
       await replaceBootstrapKey(tx, kept);
       return { kind: 'ready', key: kept, from: 'file' };
     }
     const known = await tx.query('SELECT 1 FROM api_keys WHERE is_operator AND name = $1', [keyName]);
     if (known.length > 0) return { kind: 'kept_elsewhere' };
-    const key = await createKeyFile(file, newRawKey());
+    const key = await createKeptFile(file, newRawKey());
     await replaceBootstrapKey(tx, key);
     return { kind: 'ready', key, from: 'generated' };
   });

@@ -1,6 +1,7 @@
 import { randomUUIDv7, timingSafeEqual } from 'node:crypto';
 import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { RunSourceType } from '@runyard/contract/states';
+import { enqueueDeliveries } from '../event-subscriptions/enqueue.ts';
 import type { Queryable, Statement } from '../store/database.ts';
 import { batched } from './batched.ts';
 import { type Engine, queueChannel } from './engine.ts';
@@ -56,7 +57,7 @@ export type CreateOutcome =
   | { readonly kind: 'replayed'; readonly status: number; readonly response: unknown }
   | { readonly kind: 'idempotency_conflict' };
 
-/** One statement for all runs that wait: run, first execution, its place in the queue, first event, wake-up. */
+/** One statement for all runs that wait: run, first execution (its place in the queue), first event, deliveries to subscribers, wake-up. */
 const insertRuns: Statement = {
   name: 'insert_runs',
   text: `
@@ -80,7 +81,7 @@ const insertRuns: Statement = {
     ), event AS (
       INSERT INTO run_events (run_id, seq, event_type, state, execution_number)
       SELECT id, 1, 'oz_run_created', 'QUEUED', 1 FROM input
-    )
+    ), delivery AS (${enqueueDeliveries('run.created', 'QUEUED', '(SELECT *, 1 AS event_seq FROM input)')})
     SELECT pg_notify('${queueChannel}', pool) FROM (SELECT DISTINCT coalesce(worker_host, '') AS pool FROM input) pools`,
 };
 

@@ -4,6 +4,8 @@ import { createHash } from 'node:crypto';
 export interface CursorPosition {
   readonly value: string | null;
   readonly id: string;
+  /** Pages of a search find what its first page found: the words, or words like them. */
+  readonly isSimilar?: boolean;
 }
 
 /** The part of a signer that cursors need. */
@@ -20,7 +22,9 @@ export const listIdentity = (parts: unknown): string =>
 
 /** Opaque to the client; signed, so that no one steers a query with it. */
 export function writeCursor(signer: CursorSigner, identity: string, position: CursorPosition): string {
-  const text = Buffer.from(JSON.stringify([identity, position.value, position.id])).toString('base64url');
+  const text = Buffer.from(
+    JSON.stringify([identity, position.value, position.id, position.isSimilar ?? false]),
+  ).toString('base64url');
   return `${text}.${signer.sign(purpose, text)}`;
 }
 
@@ -34,6 +38,11 @@ export function readCursor(signer: CursorSigner, identity: string, cursor: strin
   if (!text || !signature || rest.length > 0 || !signer.verify(purpose, text, signature)) {
     return { ok: false, reason: 'malformed' };
   }
-  const [of, value, id] = JSON.parse(Buffer.from(text, 'base64url').toString()) as [string, string | null, string];
-  return of === identity ? { ok: true, position: { value, id } } : { ok: false, reason: 'other_list' };
+  const [of, value, id, isSimilar] = JSON.parse(Buffer.from(text, 'base64url').toString()) as [
+    string,
+    string | null,
+    string,
+    boolean,
+  ];
+  return of === identity ? { ok: true, position: { value, id, isSimilar } } : { ok: false, reason: 'other_list' };
 }

@@ -1,34 +1,39 @@
 import { emptyEnvironment, type ListRunsQuery } from '@runyard/contract/run-list';
+import type { Conditions } from './list-conditions.ts';
+import { isUuid } from './uuid.ts';
 
-/** Collects conditions and their parameters; `$1` is the team. */
-export interface Conditions {
-  readonly texts: string[];
-  readonly values: unknown[];
-  /** Adds a value and gives its placeholder. */
-  bind(value: unknown): string;
+/** What a query asks of `run_facets`, as the triggers of that table write it. */
+export function facetsOf(query: ListRunsQuery): string[] {
+  const pairs = Object.entries(query.metadata ?? {});
+  if (query.automation_id !== undefined) pairs.push(['automation_id', query.automation_id]);
+  if (query.factory_uid !== undefined) pairs.push(['factory_uid', query.factory_uid]);
+  // No key of a run has an equals sign; one of a query must not reach into the value.
+  const facets = pairs.map(([key, value]) => `metadata:${key.replaceAll('=', '%3D')}=${value}`);
+  if (query.ancestor_run_id !== undefined) facets.push(`ancestor:${query.ancestor_run_id.toLowerCase()}`);
+  if (query.artifact_type !== undefined) facets.push(`artifact:${query.artifact_type}`);
+  return [...new Set(facets)];
 }
 
-export function startConditions(teamId: string): Conditions {
-  const values: unknown[] = [teamId];
-  const texts = ['r.team_id = $1'];
-  return {
-    texts,
-    values,
-    bind: (value) => {
-      values.push(value);
-      return `$${values.length}`;
-    },
-  };
+/** The alias of the first facet's row; the others join on its hour too, so that any of them may lead the plan. */
+const firstFacet = 'f0';
+
+/** `f0.updated_hour` where facets were joined; the list's order may begin with it. */
+export function joinFacets(conditions: Conditions, facets: readonly string[]): string | null {
+  for (const [index, facet] of facets.entries()) {
+    const alias = `f${index}`;
+    const same = index === 0 ? 'r.id' : `${firstFacet}.run_id AND ${alias}.updated_hour = ${firstFacet}.updated_hour`;
+    conditions.joins.push(
+      `JOIN run_facets ${alias} ON ${alias}.team_id = $1 AND ${alias}.facet = ${conditions.bind(facet)} AND ${alias}.run_id = ${same}`,
+    );
+  }
+  return facets.length > 0 ? `${firstFacet}.updated_hour` : null;
 }
 
-/** Escapes what LIKE reads as a pattern. */
-const likeText = (text: string): string => text.replaceAll(/[\\%_]/g, '\\$&');
-
-/** Adds the query's filters. All must match; each word of `q` must be in title, prompt or skill, in any case. */
-export function addFilters(conditions: Conditions, query: ListRunsQuery): void {
-  const { texts, bind } = conditions;
+/** Adds the filters on columns of the run. All must match. */
+export function addColumnFilters({ texts, bind }: Conditions, query: ListRunsQuery): void {
+  // By bytes, as the indexes have it.
   const equal = (column: string, value: string | undefined) => {
-    if (value !== undefined) texts.push(`r.${column} = ${bind(value)}`);
+    if (value !== undefined) texts.push(`r.${column} COLLATE "C" = ${bind(value)}`);
   };
   equal('name', query.name);
   equal('model_id', query.model_id);
@@ -37,26 +42,16 @@ export function addFilters(conditions: Conditions, query: ListRunsQuery): void {
   equal('source', query.source);
   equal('execution_location', query.execution_location);
   equal('skill_spec', query.skill_spec ?? query.skill);
-  if (query.state !== undefined) texts.push(`r.state = ANY(${bind(query.state)}::text[])`);
-  if (query.created_after !== undefined) texts.push(`r.created_at > ${bind(query.created_after)}::timestamptz`);
-  if (query.created_before !== undefined) texts.push(`r.created_at < ${bind(query.created_before)}::timestamptz`);
-  if (query.updated_after !== undefined) texts.push(`r.updated_at > ${bind(query.updated_after)}::timestamptz`);
   if (query.environment_id === emptyEnvironment) texts.push('r.environment_id IS NULL');
   else equal('environment_id', query.environment_id);
-  if (query.schedule_id !== undefined) texts.push(`r.schedule_id::text = ${bind(query.schedule_id)}`);
-  if (query.ancestor_run_id !== undefined) texts.push(`r.ancestor_ids @> ARRAY[${bind(query.ancestor_run_id)}::uuid]`);
-  const metadata = {
-    ...query.metadata,
-    ...(query.automation_id === undefined ? {} : { automation_id: query.automation_id }),
-  };
-  if (Object.keys(metadata).length > 0) texts.push(`r.metadata @> ${bind(JSON.stringify(metadata))}::jsonb`);
-  if (query.artifact_type !== undefined) {
-    texts.push(
-      `EXISTS (SELECT 1 FROM artifacts a WHERE a.run_id = r.id AND a.is_ready AND a.artifact_type = ${bind(query.artifact_type)})`,
-    );
+  if (query.schedule_id !== undefined) {
+    texts.push(isUuid(query.schedule_id) ? `r.schedule_id = ${bind(query.schedule_id)}::uuid` : 'false');
   }
-  for (const word of new Set((query.q ?? '').split(/\s+/).filter(Boolean).slice(0, 10))) {
-    const pattern = bind(`%${likeText(word)}%`);
-    texts.push(`(r.title ILIKE ${pattern} OR r.prompt ILIKE ${pattern} OR r.skill_spec ILIKE ${pattern})`);
+  if (query.created_before !== undefined) texts.push(`r.created_at < ${bind(query.created_before)}::timestamptz`);
+  if (query.updated_after !== undefined) texts.push(`r.updated_at > ${bind(query.updated_after)}::timestamptz`);
+  if (query.created_after !== undefined) {
+    const after = `${bind(query.created_after)}::timestamptz`;
+    // No run changes before it is created: the second condition bounds the search in the order of changes.
+    texts.push(`r.created_at > ${after}`, `r.updated_at > ${after}`);
   }
 }

@@ -1,83 +1,111 @@
 import type { ListRunsQuery } from '@runyard/contract/run-list';
 import type { ListRunsResponse } from '@runyard/contract/runs';
 import type { Fault } from '../fault.ts';
-import type { Queryable } from '../store/database.ts';
+import type { Database, Queryable, Statement } from '../store/database.ts';
 import { type CursorPosition, type CursorSigner, listIdentity, readCursor, writeCursor } from './cursor.ts';
-import { addFilters, type Conditions, startConditions } from './list-filters.ts';
-import { findRun, type ReadContext, type RunRow, selectRuns, toRunItems } from './read.ts';
+import { orderOf } from './list-order.ts';
+import { type PageRequest, pageQuery } from './list-query.ts';
+import { expectedShare, type SearchTier, searchFor, wordsOf } from './list-search.ts';
+import { findRun, fromRuns, type ReadContext, type RunRow, runColumns, toRunItems } from './read.ts';
+import { indexBeforeSearch } from './search-index.ts';
 
-/** `invalid` 400. */
+/** `invalid` 400, `not_available` 403 `feature_not_available`. */
 export type ListOutcome =
   | { readonly kind: 'ok'; readonly page: ListRunsResponse }
-  | { readonly kind: 'invalid'; readonly faults: Fault[] };
+  | { readonly kind: 'invalid'; readonly faults: Fault[] }
+  | { readonly kind: 'not_available'; readonly detail: string };
 
-/** What a list is sorted by. Text by bytes, the same on every server. */
-const sortKeys = {
-  updated_at: { column: 'r.updated_at', type: 'timestamptz' },
-  created_at: { column: 'r.created_at', type: 'timestamptz' },
-  title: { column: 'r.title COLLATE "C"', type: 'text' },
-  agent: { column: 'r.skill_spec COLLATE "C"', type: 'text' },
-} as const;
+/** A search that is expected to match a greater share of the runs tries its luck with the first runs of the list. */
+const commonShare = 0.03;
 
-/** What comes after the position; runs without a skill are last in both orders. */
-function afterPosition(conditions: Conditions, query: ListRunsQuery, position: CursorPosition): string {
-  const { column, type } = sortKeys[query.sort_by];
-  const beyond = query.sort_order === 'asc' ? '>' : '<';
-  const id = `${conditions.bind(position.id)}::uuid`;
-  if (position.value === null) return `(${column} IS NULL AND r.id ${beyond} ${id})`;
-  const value = `${conditions.bind(position.value)}::${type}`;
-  const rest = query.sort_by === 'agent' ? ` OR ${column} IS NULL` : '';
-  return `((${column}, r.id) ${beyond} (${value}, ${id})${rest})`;
+type PageRow = RunRow & { readonly sort_value: string | null };
+type ListRequest = Omit<PageRequest, 'search'>;
+
+async function readPage(db: Queryable, request: PageRequest): Promise<PageRow[]> {
+  const { text, values } = pageQuery(request);
+  const { collation, direction } = orderOf(request.query);
+  return await db.query<PageRow>(
+    `WITH page AS MATERIALIZED (${text})
+     SELECT ${runColumns}, page.sort_value ${fromRuns} JOIN page ON page.id = r.id
+     ORDER BY page.sort_value${collation} ${direction} NULLS LAST, r.id ${direction}`,
+    values,
+  );
 }
 
-const sortValueOf = (query: ListRunsQuery, row: RunRow): string | null =>
-  query.sort_by === 'agent' ? row.skill_spec : row[query.sort_by];
+async function searchPage(db: Queryable, request: ListRequest, words: string[], tier: SearchTier): Promise<PageRow[]> {
+  const search = searchFor(words, tier);
+  if ((await expectedShare(db, request.teamId, search)) > commonShare) {
+    const rows = await readPage(db, { ...request, search: { words: search, plan: 'walk' } });
+    if (rows.length === request.count) return rows;
+  }
+  return await readPage(db, { ...request, search: { words: search, plan: 'index' } });
+}
+
+/** The rows of a page, and by which tier its words were found. */
+async function findRows(
+  db: Database,
+  request: ListRequest,
+): Promise<{ readonly rows: PageRow[]; readonly tier: SearchTier }> {
+  const words = wordsOf(request.query.q);
+  if (words === null) return { rows: await readPage(db, { ...request, search: null }), tier: 'exact' };
+  if (words.length === 0) return { rows: [], tier: 'exact' };
+  await indexBeforeSearch(db);
+  if (request.position?.isSimilar) return { rows: await searchPage(db, request, words, 'similar'), tier: 'similar' };
+  const rows = await searchPage(db, request, words, 'exact');
+  if (rows.length > 0 || request.position) return { rows, tier: 'exact' };
+  return { rows: await searchPage(db, request, words, 'similar'), tier: 'similar' };
+}
+
+/** Why a cursor is not taken, or its position. */
+function positionOf(signer: CursorSigner, identity: string, cursor: string | undefined): CursorPosition | null | Fault {
+  if (cursor === undefined) return null;
+  const read = readCursor(signer, identity, cursor);
+  if (read.ok) return read.position;
+  const message =
+    read.reason === 'malformed'
+      ? 'is not a cursor of this service'
+      : 'belongs to another sort, order or filter; send the same query as for the page before';
+  return { path: 'cursor', message };
+}
+
+const readMetadataFilters: Statement = {
+  name: 'read_metadata_filters',
+  text: 'SELECT metadata_filters_enabled AS enabled FROM teams WHERE id = $1',
+};
 
 /** One page of the team's runs. A run that does not change while pages are read is in exactly one of them. */
 export async function listRuns(
-  db: Queryable,
+  db: Database,
   signer: CursorSigner,
   context: ReadContext,
   query: ListRunsQuery,
 ): Promise<ListOutcome> {
+  const { teamId } = context;
   const { cursor, limit, ...list } = query;
-  const identity = listIdentity([context.teamId, Object.entries(list).sort(([a], [b]) => (a < b ? -1 : 1))]);
-  const conditions = startConditions(context.teamId);
-  if (query.ancestor_run_id !== undefined && !(await findRun(db, context.teamId, query.ancestor_run_id))) {
+  if (query.metadata !== undefined) {
+    const [team] = await db.query<{ enabled: boolean }>(readMetadataFilters, [teamId]);
+    if (!team?.enabled) {
+      return { kind: 'not_available', detail: 'Filtering by metadata is turned off for this team; leave it out.' };
+    }
+  }
+  if (query.ancestor_run_id !== undefined && !(await findRun(db, teamId, query.ancestor_run_id))) {
     return { kind: 'invalid', faults: [{ path: 'ancestor_run_id', message: 'there is no such run' }] };
   }
-  addFilters(conditions, query);
-  if (cursor !== undefined) {
-    const read = readCursor(signer, identity, cursor);
-    if (!read.ok) {
-      const message =
-        read.reason === 'malformed'
-          ? 'is not a cursor of this service'
-          : 'belongs to another sort, order or filter; send the same query as for the page before';
-      return { kind: 'invalid', faults: [{ path: 'cursor', message }] };
-    }
-    conditions.texts.push(afterPosition(conditions, query, read.position));
-  }
-  const { column } = sortKeys[query.sort_by];
-  const direction = query.sort_order === 'asc' ? 'ASC' : 'DESC';
-  const nulls = query.sort_by === 'agent' ? ' NULLS LAST' : '';
-  const rows = await db.query<RunRow>(
-    `${selectRuns} WHERE ${conditions.texts.join(' AND ')}
-     ORDER BY ${column} ${direction}${nulls}, r.id ${direction} LIMIT ${conditions.bind(limit + 1)}`,
-    conditions.values,
-  );
+  const identity = listIdentity([teamId, Object.entries(list).sort(([a], [b]) => (a < b ? -1 : 1))]);
+  const position = positionOf(signer, identity, cursor);
+  if (position && 'path' in position) return { kind: 'invalid', faults: [position] };
+  const { rows, tier } = await findRows(db, { teamId, query, position, count: limit + 1 });
   const page = rows.slice(0, limit);
   const last = page.at(-1);
   const hasNext = rows.length > limit && last !== undefined;
+  const next = last && { value: last.sort_value, id: last.id, isSimilar: tier === 'similar' };
   return {
     kind: 'ok',
     page: {
       runs: await toRunItems(db, context, page),
       page_info: {
         has_next_page: hasNext,
-        ...(hasNext
-          ? { next_cursor: writeCursor(signer, identity, { value: sortValueOf(query, last), id: last.id }) }
-          : {}),
+        ...(hasNext && next ? { next_cursor: writeCursor(signer, identity, next) } : {}),
       },
     },
   };

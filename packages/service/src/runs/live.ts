@@ -96,7 +96,7 @@ export async function* followRun(
   try {
     while (!signal.aborted) {
       woken = Promise.withResolvers<void>();
-      const [end] = await engine.db.query<{ state: RunState; event_seq: number }>(readEnd, [runId]);
+      const [end] = await engine.db.query<{ state: RunState }>(readEnd, [runId]);
       if (!end) return;
       for (;;) {
         const rows = await engine.db.query<LiveRow>(readLive, [runId, last]);
@@ -106,7 +106,8 @@ export async function* followRun(
         }
         if (rows.length < pageSize) break;
       }
-      if (isTerminal(end.state) && last >= end.event_seq) return;
+      // The state was read before the events, so all of them were given; of old runs retention keeps only some.
+      if (isTerminal(end.state)) return;
       const timer = setTimeout(() => woken.resolve(), idleMs);
       const before = last;
       await woken.promise;

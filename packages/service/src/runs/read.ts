@@ -40,12 +40,8 @@ export interface RunRow {
   seconds: number | null;
 }
 
-/** `SELECT` and `FROM` of RunRow; the run is `r`. */
-export const selectRuns = `
-  SELECT r.id, r.title, r.state, r.prompt, r.config, r.skill_spec, r.worker_host, r.source, r.execution_location,
-    r.creator_kind, r.creator_uid, r.executor_kind, r.executor_uid, r.parent_run_id, r.metadata, r.conversation_id,
-    r.current_execution_id, r.status_message, r.error_code, r.retryable, r.created_at, r.updated_at, r.started_at,
-    e.phase, e.seconds
+/** What RunRow is selected from; the run is `r`. */
+export const fromRuns = `
   FROM runs r
   LEFT JOIN LATERAL (
     SELECT max(x.phase) FILTER (WHERE x.id = r.current_execution_id) AS phase,
@@ -53,7 +49,17 @@ export const selectRuns = `
     FROM executions x WHERE x.run_id = r.id
   ) e ON true`;
 
-const readOne: Statement = { name: 'read_run_item', text: `${selectRuns} WHERE r.id = $1 AND r.team_id = $2` };
+/** The columns of RunRow. */
+export const runColumns = `
+  r.id, r.title, r.state, r.prompt, r.config, r.skill_spec, r.worker_host, r.source, r.execution_location,
+    r.creator_kind, r.creator_uid, r.executor_kind, r.executor_uid, r.parent_run_id, r.metadata, r.conversation_id,
+    r.current_execution_id, r.status_message, r.error_code, r.retryable, r.created_at, r.updated_at, r.started_at,
+    e.phase, e.seconds`;
+
+const readOne: Statement = {
+  name: 'read_run_item',
+  text: `SELECT ${runColumns} ${fromRuns} WHERE r.id = $1 AND r.team_id = $2`,
+};
 
 /** Whose runs are shown, and where their pages are. */
 export interface ReadContext {

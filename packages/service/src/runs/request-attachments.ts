@@ -74,3 +74,27 @@ export async function storeAttachments(
 export async function discardAttachments(blobs: BlobStore, stored: readonly StoredAttachment[]): Promise<void> {
   for (const { blobKey } of stored) await blobs.delete(blobKey);
 }
+
+/** Copies of stored files, each with a blob of its own: either run may be deleted without the other. Null: one is lost. */
+export async function copyAttachments(
+  blobs: BlobStore,
+  files: readonly StoredAttachment[],
+): Promise<StoredAttachment[] | null> {
+  const copies: StoredAttachment[] = [];
+  let isWhole = false;
+  try {
+    for (const file of files) {
+      const found = await blobs.get(file.blobKey);
+      if (!found) return null;
+      const id = randomUUIDv7();
+      const copy = { ...file, id, blobKey: `attachments/${id}` };
+      copies.push(copy);
+      const put = await blobs.put(copy.blobKey, found.stream, { maxBytes: maxAttachmentBytes });
+      if (put.outcome !== 'stored' || !put.sha256.equals(file.sha256)) return null;
+    }
+    isWhole = true;
+    return copies;
+  } finally {
+    if (!isWhole) await discardAttachments(blobs, copies);
+  }
+}

@@ -29,7 +29,7 @@ const lockRun: Statement = {
 const readPhase: Statement = {
   name: 'read_phase',
   text: `
-    SELECT r.id AS run_id, r.state, r.current_execution_id = e.id AS is_current, e.phase,
+    SELECT r.id AS run_id, r.state, r.current_execution_id = e.id AS is_current, e.phase, e.connection_id,
       e.lease_until < clock_timestamp() AS lease_over
     FROM executions e JOIN runs r ON r.id = e.run_id WHERE e.id = $1`,
 };
@@ -49,6 +49,7 @@ interface ExecutionRow {
   state: RunState;
   is_current: boolean;
   phase: Phase;
+  connection_id: string | null;
   lease_over: boolean;
 }
 
@@ -56,11 +57,17 @@ interface ExecutionRow {
  * What the end of a sandbox means for its run. Where the agent had reported, only the execution ends. Where it had not:
  * before INPROGRESS the run is tried again, after it the run is in ERROR `agent_process_failed`.
  */
-export async function endSandbox(engine: Engine, executionId: string, end: SandboxEnd): Promise<void> {
+export async function endSandbox(
+  engine: Engine,
+  executionId: string,
+  end: SandboxEnd,
+  /** Who says so, a fence: a worker whose assignment was taken back must not end the sandbox of another one. */
+  connectionId?: string,
+): Promise<void> {
   await engine.db.transaction(async (tx) => {
     await tx.query(lockRun, [executionId]);
     const [execution] = await tx.query<ExecutionRow>(readPhase, [executionId]);
-    if (!execution) return;
+    if (!execution || (connectionId !== undefined && execution.connection_id !== connectionId)) return;
     if (end.kind === 'silent' && !execution.lease_over) return;
     const exit = JSON.stringify(end);
     if (execution.phase === 'stopping' || execution.phase === 'idle') {

@@ -1,8 +1,9 @@
 import type { ErrorCode } from '@runyard/contract/errors';
 import type { RunState } from '@runyard/contract/states';
 import type { TimelineEventType } from '@runyard/contract/timeline';
+import { enqueueDeliveries, enqueuedColumns, eventOfState } from '../event-subscriptions/enqueue.ts';
 import type { Queryable, Statement } from '../store/database.ts';
-import { runChannel } from './engine.ts';
+import { queueChannel, runChannel } from './engine.ts';
 
 /** Phases of an execution, as the table has them. */
 export type Phase = 'queued' | 'assigned' | 'claimed' | 'running' | 'idle' | 'stopping' | 'ended';
@@ -20,6 +21,8 @@ interface TransitionDefinition {
   readonly execution: string;
   /** Further assignments to columns of `runs`. */
   readonly run?: string;
+  /** True: there is work to assign again, and whoever assigns is told. */
+  readonly wakesQueue?: true;
   /** Further condition on the run's row. Only columns of `runs`: under a concurrent update PostgreSQL rechecks just that row. */
   readonly guard?: string;
 }
@@ -47,10 +50,13 @@ export type Transition = (db: Queryable, input: TransitionInput) => Promise<bool
 
 /**
  * Builds the statement: it changes the run (compare-and-set on state and current execution), its execution, the
- * event log, and tells listeners, all or nothing. The row lock on `runs` orders everything about one run.
+ * event log, enqueues what subscribers are told, and notifies listeners, all or nothing. The row lock on `runs` orders
+ * everything about one run.
  */
 export function defineTransition(definition: TransitionDefinition): Transition {
   const states = definition.from.map((state) => `'${state}'`).join(', ');
+  // A change that may leave the state as it is tells subscribers nothing.
+  const told = definition.from.includes(definition.to) ? null : eventOfState(definition.to);
   const ended = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'].includes(definition.to);
   const statement: Statement = {
     name: `transition_${definition.name}`,
@@ -67,18 +73,19 @@ export function defineTransition(definition: TransitionDefinition): Transition {
         FROM input
         WHERE runs.id = $1 AND runs.current_execution_id = $2 AND runs.state IN (${states})
           ${definition.guard ? `AND ${definition.guard}` : ''}
-        RETURNING runs.id, runs.team_id, runs.event_seq
+        RETURNING ${enqueuedColumns.map((column) => `runs.${column}`).join(', ')}
       ), execution AS (
         UPDATE executions SET ${definition.execution}
         FROM moved, input
         WHERE executions.id = $2
-        RETURNING executions.number
+        RETURNING executions.number, executions.pool
       ), event AS (
         INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
         SELECT moved.id, moved.event_seq, ${definition.event ? `'${definition.event}'` : 'NULL'}, '${definition.to}', execution.number, $3::jsonb
         FROM moved, execution
-      )
-      SELECT pg_notify('${runChannel}', moved.id::text) FROM moved`,
+      )${told ? `, delivery AS (${enqueueDeliveries(told, definition.to, 'moved')})` : ''}
+      SELECT pg_notify('${runChannel}', moved.id::text) ${definition.wakesQueue ? `, pg_notify('${queueChannel}', execution.pool)` : ''}
+      FROM moved, execution`,
   };
   return async (db, input) => {
     const rows = await db.query(statement, [

@@ -22,6 +22,7 @@ export const requeue = defineTransition({
   from: ['PENDING'],
   to: 'QUEUED',
   event: null,
+  wakesQueue: true,
   guard: "runs.assignment_id = (args->>'assignment_id')::uuid",
   run: 'assignment_id = NULL',
   execution: `phase = 'queued', available_at = clock_timestamp(), token_hash = NULL, connection_id = NULL,

@@ -22,6 +22,12 @@ export interface Blob {
   readonly stream: Readable;
 }
 
+export interface ListedBlob {
+  readonly key: string;
+  readonly sizeBytes: number;
+  readonly storedAt: Date;
+}
+
 export interface BlobStore {
   /**
    * Stores the whole body and resolves when it is durable. Readers see the old blob or the new one, never a part.
@@ -34,7 +40,7 @@ export interface BlobStore {
   /** Does nothing where there is none. */
   delete(key: string): Promise<void>;
   /** Every blob, in no order; blobs that come or go meanwhile may be in it or not. */
-  list(): AsyncIterable<{ readonly key: string; readonly sizeBytes: number }>;
+  list(): AsyncIterable<ListedBlob>;
 }
 
 const keyPattern = /^[A-Za-z0-9][A-Za-z0-9._-]*(?:\/[A-Za-z0-9][A-Za-z0-9._-]*)*$/;

@@ -106,10 +106,14 @@ test('of concurrent puts of one key one wins whole', async () => {
   expect((await read('k'))?.text).toMatch(/^(.)\1{999}$/);
 });
 
-test('the listing has every key and size', async () => {
+test('the listing has every key and size, and when it was stored', async () => {
+  const before = Date.now() - 1000;
   for (const key of ['a', 'b/c.txt', 'b/d/e-1_2']) await blobs.put(key, Readable.from([Buffer.from(key)]), limits);
   const found: { key: string; sizeBytes: number }[] = [];
-  for await (const blob of blobs.list()) found.push(blob);
+  for await (const { key, sizeBytes, storedAt } of blobs.list()) {
+    found.push({ key, sizeBytes });
+    expect(storedAt.getTime()).toBeGreaterThan(before);
+  }
   expect(found.sort((one, other) => one.key.localeCompare(other.key))).toEqual([
     { key: 'a', sizeBytes: 1 },
     { key: 'b/c.txt', sizeBytes: 7 },

@@ -7,7 +7,7 @@ import { constants } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable } from 'node:stream';
-import { type BlobStore, type ByteRange, checkBlobKey, type PutOutcome } from './blobs.ts';
+import { type BlobStore, type ByteRange, checkBlobKey, type ListedBlob, type PutOutcome } from './blobs.ts';
 import { stateOf, thisProcess } from './process-identity.ts';
 
 /** Uploads of processes that cannot be seen from here are swept when nothing was written for so long. */
@@ -98,11 +98,11 @@ async function get(file: string, range: ByteRange | undefined) {
   }
 }
 
-async function* list(objects: string): AsyncIterable<{ key: string; sizeBytes: number }> {
+async function* list(objects: string): AsyncIterable<ListedBlob> {
   for (const fan of await readdir(objects)) {
     for (const name of await readdir(path.join(objects, fan))) {
       const found = await absentAsUndefined(stat(path.join(objects, fan, name)));
-      if (found?.isFile()) yield { key: name.replaceAll('+', '/'), sizeBytes: found.size };
+      if (found?.isFile()) yield { key: name.replaceAll('+', '/'), sizeBytes: found.size, storedAt: found.mtime };
     }
   }
 }

@@ -28,6 +28,7 @@ const types: Record<string, [read: string, write?: string]> = {
   uuid: ['string'],
   timestamptz: ['string', 'string | Date'],
   jsonb: ['unknown', 'string'],
+  tsvector: ['string'],
 };
 
 const header = `/**

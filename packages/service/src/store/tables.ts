@@ -63,6 +63,51 @@ export interface EnvironmentsTable {
   updated_at: ColumnType<string, string | Date | undefined, string | Date>;
 }
 
+export interface EventDeliveriesTable {
+  id: Generated<string>;
+  subscription_id: string;
+  event: string;
+  data: ColumnType<unknown, string, string>;
+  occurred_at: ColumnType<string, string | Date | undefined, string | Date>;
+  status: Generated<'pending' | 'delivered' | 'failed'>;
+  attempts: Generated<number>;
+  round_attempts: Generated<number>;
+  next_attempt_at: ColumnType<string, string | Date | undefined, string | Date>;
+  leased_until: ColumnType<string | null, string | Date | null | undefined, string | Date | null>;
+  retry_until: ColumnType<string | null, string | Date | null | undefined, string | Date | null>;
+  delivered_at: ColumnType<string | null, string | Date | null | undefined, string | Date | null>;
+}
+
+export interface EventDeliveryAttemptsTable {
+  delivery_id: string;
+  number: number;
+  started_at: ColumnType<string, string | Date, string | Date>;
+  duration_ms: number;
+  http_status: number | null;
+  error: string | null;
+}
+
+export interface EventSubscriptionsTable {
+  id: string;
+  team_id: string;
+  name: string | null;
+  url: string;
+  events: string[];
+  filter_source: string | null;
+  filter_name: string | null;
+  filter_metadata: ColumnType<unknown, string | undefined, string>;
+  vault_key_id: string;
+  sealed_secret: Buffer;
+  previous_sealed_secret: Buffer | null;
+  previous_secret_until: ColumnType<string | null, string | Date | null | undefined, string | Date | null>;
+  enabled: Generated<boolean>;
+  disabled_reason: string | null;
+  disabled_at: ColumnType<string | null, string | Date | null | undefined, string | Date | null>;
+  failing_since: ColumnType<string | null, string | Date | null | undefined, string | Date | null>;
+  created_at: ColumnType<string, string | Date | undefined, string | Date>;
+  updated_at: ColumnType<string, string | Date | undefined, string | Date>;
+}
+
 export interface ExecutionsTable {
   id: string;
   run_id: string;
@@ -157,6 +202,25 @@ export interface RunEventsTable {
   payload: ColumnType<unknown, string | null | undefined, string | null>;
 }
 
+export interface RunFacetsTable {
+  run_id: string;
+  facet: string;
+  team_id: string;
+  updated_hour: ColumnType<string, string | Date, string | Date>;
+}
+
+export interface RunSearchTable {
+  run_id: string;
+  team_id: string;
+  updated_hour: ColumnType<string, string | Date, string | Date>;
+  heading: string;
+  words: string;
+}
+
+export interface RunSearchQueueTable {
+  run_id: string;
+}
+
 export interface RunsTable {
   id: string;
   team_id: string;
@@ -192,6 +256,7 @@ export interface RunsTable {
   updated_at: ColumnType<string, string | Date | undefined, string | Date>;
   started_at: ColumnType<string | null, string | Date | null | undefined, string | Date | null>;
   ended_at: ColumnType<string | null, string | Date | null | undefined, string | Date | null>;
+  detail_deleted_at: ColumnType<string | null, string | Date | null | undefined, string | Date | null>;
 }
 
 export interface ServerSecretsTable {
@@ -203,6 +268,15 @@ export interface ServiceInstancesTable {
   id: string;
   started_at: ColumnType<string, string | Date | undefined, string | Date>;
   seen_at: ColumnType<string, string | Date | undefined, string | Date>;
+}
+
+export interface SweepsTable {
+  name: string;
+  next_at: ColumnType<string, string | Date, string | Date>;
+  claimed_by: string | null;
+  claimed_until: ColumnType<string | null, string | Date | null | undefined, string | Date | null>;
+  finished_at: ColumnType<string | null, string | Date | null | undefined, string | Date | null>;
+  result: ColumnType<unknown, string | null | undefined, string | null>;
 }
 
 export interface TeamMembersTable {
@@ -223,6 +297,7 @@ export interface TeamsTable {
   served_at: ColumnType<string, string | Date | undefined, string | Date>;
   served_count: Generated<number>;
   created_at: ColumnType<string, string | Date | undefined, string | Date>;
+  metadata_filters_enabled: Generated<boolean>;
 }
 
 export interface TranscriptChunksTable {
@@ -260,14 +335,21 @@ export interface Tables {
   attachments: AttachmentsTable;
   conversation_events: ConversationEventsTable;
   environments: EnvironmentsTable;
+  event_deliveries: EventDeliveriesTable;
+  event_delivery_attempts: EventDeliveryAttemptsTable;
+  event_subscriptions: EventSubscriptionsTable;
   executions: ExecutionsTable;
   followups: FollowupsTable;
   idempotency_keys: IdempotencyKeysTable;
   model_requests: ModelRequestsTable;
   run_events: RunEventsTable;
+  run_facets: RunFacetsTable;
+  run_search: RunSearchTable;
+  run_search_queue: RunSearchQueueTable;
   runs: RunsTable;
   server_secrets: ServerSecretsTable;
   service_instances: ServiceInstancesTable;
+  sweeps: SweepsTable;
   team_members: TeamMembersTable;
   teams: TeamsTable;
   transcript_chunks: TranscriptChunksTable;

@@ -127,6 +127,21 @@ test('a claim for an assignment that was taken back is answered with the order t
   expect(['QUEUED', 'PENDING']).toContain((await states())[0]);
 });
 
+test('a worker whose assignment was taken back cannot end the sandbox of its successor', async () => {
+  const late = await connect(hello(1));
+  const runId = await t.newRun();
+  const [first] = await untilAssigned(late, 1);
+  if (!first) throw new Error('no assignment');
+  const other = await connect(hello(1, { instance_id: 'i2' }));
+  await t.engine.db.pool.query("UPDATE executions SET claim_deadline = now() - interval '1 second'");
+  await reconcile(t.engine);
+  const [second] = await untilAssigned(other, 1);
+  expect(second?.execution_id).toBe(first.execution_id);
+  await other.say('task_claimed', first.execution_id, runId);
+  await late.say('task_completed', first.execution_id, runId);
+  expect(await states()).toEqual(['CLAIMED']);
+});
+
 test('a worker that fails an assignment without claiming it uses up a try', async () => {
   const fake = await connect(hello(1));
   await t.newRun();

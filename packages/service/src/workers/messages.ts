@@ -53,16 +53,19 @@ export async function handleWorkerMessage(
         });
       return;
     }
-    case 'task_completed':
+    case 'task_completed': {
       await claimHeld(engine, connection, runId, executionId);
-      await endSandbox(engine, executionId, { kind: 'exited', message: message.data.message, exitCode: 0 });
+      const end = { kind: 'exited', message: message.data.message, exitCode: 0 } as const;
+      await endSandbox(engine, executionId, end, connection.id);
       release(connection, executionId);
       return;
+    }
     case 'task_failed': {
       const { exit_code: exitCode, failure, message: text } = message.data;
       await claimHeld(engine, connection, runId, executionId);
       const kind = failure && failure.phase !== 'run' ? 'not_created' : 'exited';
-      await endSandbox(engine, executionId, { kind, message: text, ...(exitCode === undefined ? {} : { exitCode }) });
+      const end = { kind, message: text, ...(exitCode === undefined ? {} : { exitCode }) } as const;
+      await endSandbox(engine, executionId, end, connection.id);
       release(connection, executionId);
       return;
     }

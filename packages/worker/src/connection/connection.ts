@@ -77,6 +77,8 @@ export function connect(options: ConnectionOptions): Connection {
 
   const attempt = async (): Promise<Attempt> => {
     const key = await options.readKey();
+    // The listener below would never hear of an abort that came meanwhile.
+    if (stop.signal.aborted) return 'lost';
     if (key === undefined) {
       complain(
         `there is no key yet: waiting for ${options.keySource}; set RUNYARD_API_KEY where the service runs elsewhere`,

@@ -39,6 +39,8 @@ export interface ExecutionsOptions {
 
 interface Execution {
   readonly name: ExecutionName;
+  /** Of which hand-over it is: the service may take one back and hand the same execution over again. */
+  readonly assignmentId: string | undefined;
   sandbox?: Sandbox;
   ending?: Ending;
   /** Its agent waits for a follow-up: it holds no slot. */
@@ -65,7 +67,7 @@ export interface Executions {
 export function createExecutions(options: ExecutionsOptions): Executions {
   const { log } = options;
   const live = new Map<string, Execution>();
-  const ended = new Map<string, TerminalMessage>();
+  const ended = new Map<string, { assignmentId: string | undefined; message: TerminalMessage }>();
   let draining = false;
 
   const busy = (): number => [...live.values()].filter(({ idle }) => !idle).length;
@@ -73,7 +75,7 @@ export function createExecutions(options: ExecutionsOptions): Executions {
   const finish = (execution: Execution, message: TerminalMessage): void => {
     const id = execution.name.execution_id;
     live.delete(id);
-    ended.set(id, message);
+    ended.set(id, { assignmentId: execution.assignmentId, message });
     const [oldest] = ended.keys();
     if (ended.size > remembered && oldest !== undefined) ended.delete(oldest);
     log.info(
@@ -127,14 +129,22 @@ export function createExecutions(options: ExecutionsOptions): Executions {
   const assign = (assignment: TaskAssignment['data'], arrivedAt: number): void => {
     const { task_id, execution_id } = assignment;
     const name = { task_id, execution_id };
+    const current = live.get(execution_id);
     const before = ended.get(execution_id);
-    if (live.has(execution_id)) log.debug(name, 'assigned again while it runs; ignored');
-    else if (before !== undefined) options.send(before);
+    const reject = (reason: string) => options.send({ type: 'task_rejected', data: { ...name, reason } });
+    if (current !== undefined && current.assignmentId === assignment.assignment_id) {
+      log.debug(name, 'assigned again while it runs; ignored');
+    } else if (current !== undefined) {
+      // Its agent was given up by the service; two sandboxes of one execution must not be at the same time.
+      reject('a sandbox of an earlier assignment of this execution is still here');
+      current.ending ??= 'cancelled';
+      current.sandbox?.kill('kill');
+    } else if (before !== undefined && before.assignmentId === assignment.assignment_id) options.send(before.message);
     else if (draining || busy() >= options.slots) {
       const reason = draining ? 'the worker is draining' : `all ${options.slots} slots are in use`;
-      options.send({ type: 'task_rejected', data: { ...name, reason } });
+      reject(reason);
     } else {
-      const execution: Execution = { name, idle: false };
+      const execution: Execution = { name, assignmentId: assignment.assignment_id, idle: false };
       live.set(execution_id, execution);
       options.send({ type: 'task_claimed', data: { ...name, worker_id: options.workerName } });
       void carryOut(execution, assignment, arrivedAt).then((message) => finish(execution, message));

@@ -5,7 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export async function processStartTime(pid: number): Promise<string | undefined> {
   const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
   // The second field is the command in parentheses and may contain anything, so fields are counted from the last one.
-  return text?.slice(text.lastIndexOf(')') + 2).split(' ')[19];
+  const fields = text?.slice(text.lastIndexOf(')') + 2).split(' ');
+  // A zombie holds nothing any more; where nobody reaps, it stays for ever.
+  return fields?.[0] === 'Z' ? undefined : fields?.[19];
 }
 
 /** Pids of all processes that this one can see. */

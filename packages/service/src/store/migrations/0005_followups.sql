@@ -20,6 +20,8 @@ ALTER TABLE executions
   ADD COLUMN memory_blob text,
   ADD COLUMN memory_turn integer;
 CREATE INDEX executions_idle ON executions (idle_until) WHERE phase = 'idle';
+-- To find the row that a blob belongs to.
+CREATE INDEX executions_memory_blob ON executions (memory_blob) WHERE memory_blob IS NOT NULL;
 
 CREATE TABLE followups (
   id uuid PRIMARY KEY,

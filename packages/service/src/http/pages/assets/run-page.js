@@ -172,20 +172,21 @@ const inputText = (input) => {
 };
 
 function beginAction(id, name, input) {
-  if (actions.has(id)) return;
+  const known = actions.get(id);
+  if (known) {
+    // Told again when more of its input is known.
+    known.name.textContent = name;
+    known.input.textContent = inputText(input) ?? '';
+    return;
+  }
   const outcome = element('span', { className: 'outcome', textContent: ' running' });
   const output = element('pre', { hidden: true });
-  const summary = element(
-    'summary',
-    {},
-    element('strong', { textContent: name }),
-    ' ',
-    element('code', { textContent: inputText(input) ?? '' }),
-    outcome,
-  );
+  const title = element('strong', { textContent: name });
+  const code = element('code', { textContent: inputText(input) ?? '' });
+  const summary = element('summary', {}, title, ' ', code, outcome);
   const details = element('details', { className: 'act', open: true }, summary, output);
   details.dataset.state = 'running';
-  actions.set(id, { details, outcome, output });
+  actions.set(id, { details, outcome, output, name: title, input: code });
   append(details);
 }
 

@@ -1,0 +1,91 @@
+/** What `list.ts` asks for. */
+import type { ListRunsQuery } from '../packages/contract/src/run-list.ts';
+import { type Seeded, skewed } from './list-seed.ts';
+
+/** Members of a ListRunsQuery. */
+type Query = Record<string, unknown>;
+/** The nth query of a filter. */
+export type Make = (n: number, random: () => number) => Query;
+
+const oneOf = <T>(values: readonly T[], n: number): T => values[n % values.length] as T;
+const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString();
+
+/** Queries of each filter for `count` seeded runs: frequent values, rare ones, those of old runs only, and some that no run has. */
+export function casesOf(seeded: Seeded, count: number): Record<string, Make> {
+  const some =
+    (name: string, prefix: string, size: number, ...others: string[]): Make =>
+    (n, random) => ({
+      [name]: n % 4 === 0 ? oneOf([...others, 'nothing'], n / 4) : `${prefix}${skewed(random, size)}`,
+    });
+  const spread: Make = (_, random) => ({ at: daysAgo(180 * random()) });
+  const time =
+    (name: string): Make =>
+    (n, random) => ({ [name]: spread(n, random).at });
+  const word = (random: () => number, from: number, to: number) =>
+    seeded.vocabulary[Math.floor(from + random() * (to - from))] ?? '';
+  return {
+    none: () => ({}),
+    'state, one': (n) => ({ state: [oneOf(['SUCCEEDED', 'FAILED', 'BLOCKED', 'INPROGRESS', 'CANCELLED'], n)] }),
+    'state, several': (n) => ({
+      state: oneOf(
+        [
+          ['FAILED', 'ERROR'],
+          ['QUEUED', 'INPROGRESS', 'BLOCKED'],
+          ['SUCCEEDED', 'CANCELLED'],
+        ],
+        n,
+      ),
+    }),
+    name: some('name', 'agent-', 80),
+    model_id: some('model_id', 'model-', 12, 'retired-model'),
+    creator: some('creator', 'user-', 200),
+    executor: some('executor', 'user-', 200, 'account-3'),
+    source: (n) => ({ source: oneOf(['API', 'CLI', 'JIRA', 'LINEAR', 'SCHEDULED_AGENT'], n) }),
+    execution_location: (n) => ({ execution_location: oneOf(['LOCAL', 'REMOTE'], n) }),
+    created_after: time('created_after'),
+    created_before: time('created_before'),
+    updated_after: time('updated_after'),
+    environment_id: some('environment_id', 'env-', 40, 'env-retired', 'empty-environment'),
+    skill_spec: (n, random) => ({
+      [oneOf(['skill', 'skill_spec'], n)]: `owner/repo:skills/skill-${skewed(random, 310)}/SKILL.md`,
+    }),
+    schedule_id: (_, random) => ({
+      schedule_id: `01900000-0000-7000-8000-1${String(skewed(random, 62)).padStart(11, '0')}`,
+    }),
+    ancestor_run_id: (n) => ({ ancestor_run_id: oneOf(seeded.ancestors, n) }),
+    'metadata, one pair': (n, random) => ({
+      metadata: oneOf<Record<string, string>>(
+        [
+          { repository: `owner/repository-${skewed(random, 60)}` },
+          { stage: 'prod' },
+          { ticket: `T-${Math.floor(random() * count)}` },
+          { campaign: 'last-summer' },
+        ],
+        n,
+      ),
+    }),
+    'metadata, two pairs': (_, random) => ({
+      metadata: {
+        stage: oneOf(['prod', 'dev'], Math.floor(random() * 2)),
+        repository: `owner/repository-${skewed(random, 60)}`,
+      },
+    }),
+    automation_id: () => ({ automation_id: 'nothing' }),
+    artifact_type: (n) => ({
+      artifact_type: oneOf(['PLAN', 'PULL_REQUEST', 'SCREENSHOT', 'FILE', 'EXTERNAL_REFERENCE'], n),
+    }),
+    'q, frequent word': (_, random) => ({ q: word(random, 0, 300) }),
+    'q, word': (_, random) => ({ q: word(random, 300, 20_000) }),
+    'q, beginning of a word': (_, random) => ({ q: word(random, 0, 20_000).slice(0, 5) }),
+    'q, two words': (_, random) => ({ q: `${word(random, 0, 3000)} ${word(random, 0, 20_000)}` }),
+    'q, ticket': (_, random) => ({ q: `ticket-${Math.floor((random() * count) / 2) * 2}` }),
+    'q, misspelt': (_, random) => ({ q: word(random, 0, 20_000).replace(/^(...)(.)(.)/, '$1$3$2') }),
+  };
+}
+
+/** Every sort in both directions. */
+export const sorts: [ListRunsQuery['sort_by'], ListRunsQuery['sort_order']][] = (
+  ['updated_at', 'created_at', 'title', 'agent'] as const
+).flatMap((by) =>
+  [[by, 'desc'] as const, [by, 'asc'] as const].map(([key, order]): [typeof by, 'desc' | 'asc'] => [key, order]),
+);

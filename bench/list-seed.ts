@@ -1,0 +1,121 @@
+/** The runs that `list.ts` looks through: a million of one team, as uneven as those of a real one. */
+import type { Database } from '../packages/service/src/store/database.ts';
+
+export interface Seeded {
+  readonly teamId: string;
+  /** Ids that are ancestors of others. */
+  readonly ancestors: string[];
+  /** Words of prompts, the most frequent first. */
+  readonly vocabulary: string[];
+}
+
+/** The same numbers each time (mulberry32). */
+export function randomNumbers(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+const syllables =
+  'ba ce di fo gu ha je ki lo mu na pe qui ro su ta ve wi xo zu ster ing tion ness ment ly ed er con pre'.split(' ');
+
+/** Words that share beginnings and middles, as those of a language do. */
+function makeVocabulary(random: () => number, size: number): string[] {
+  const words = new Set<string>();
+  while (words.size < size) {
+    const length = 2 + Math.floor(random() * 3);
+    words.add(Array.from({ length }, () => syllables[Math.floor(random() * syllables.length)]).join(''));
+  }
+  return [...words];
+}
+
+/** Small numbers often, great ones seldom. */
+export const skewed = (random: () => number, size: number): number => Math.floor(size * random() ** 3);
+
+const teamId = '01900000-0000-7000-8000-000000000001';
+
+/** `rank` of n by SQL's own random numbers, skewed alike. */
+const rank = (n: number) => `floor(${n} * power(random(), 3))::int`;
+
+/** Fills tables of the first migration. `count` runs over 180 days, the last one a minute ago. */
+export async function seedRuns(db: Database, count: number): Promise<Seeded> {
+  const random = randomNumbers(7);
+  const vocabulary = makeVocabulary(random, 20_000);
+  const sentence = (words: number) =>
+    Array.from({ length: words }, () => vocabulary[skewed(random, vocabulary.length)]).join(' ');
+  const sentences = Array.from({ length: 5000 }, () => sentence(25));
+  const titles = Array.from({ length: 5000 }, () => sentence(5));
+  await db.onOwnConnection(async (client) => {
+    // Foreign keys hold by construction; checking them one by one takes longer than all the rest.
+    await client.query(`SET session_replication_role = replica; SELECT setseed(0.5)`);
+    await client.query(`INSERT INTO teams (id, uid, name) VALUES ($1, 'BenchBenchBenchBench22', 'Bench')`, [teamId]);
+    await client.query(
+      `CREATE TEMP TABLE texts AS SELECT n - 1 AS n, sentence, title FROM unnest($1::text[], $2::text[]) WITH ORDINALITY u(sentence, title, n)`,
+      [sentences, titles],
+    );
+    await client.query('ANALYZE texts');
+    await client.query(
+      `
+      INSERT INTO runs (id, team_id, state, title, prompt, name, model_id, harness, environment_id, skill_spec, source,
+        execution_location, creator_kind, creator_uid, executor_kind, executor_uid, parent_run_id, ancestor_ids, schedule_id,
+        metadata, conversation_id, current_execution_id, created_at, updated_at, started_at)
+      SELECT id, $1::uuid,
+        CASE WHEN i > $2 - 300 THEN (ARRAY['QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS'])[1 + i % 4]
+          WHEN p < 0.0005 THEN 'BLOCKED' WHEN p < 0.78 THEN 'SUCCEEDED' WHEN p < 0.9 THEN 'FAILED' WHEN p < 0.94 THEN 'ERROR' ELSE 'CANCELLED' END,
+        t1.title || CASE WHEN i % 3 = 0 THEN ' #' || i ELSE '' END,
+        s1.sentence || '. ' || s2.sentence || '. ' || s3.sentence || '.' || CASE WHEN i % 2 = 0 THEN ' ' || s4.sentence || '. TICKET-' || i ELSE '' END,
+        CASE WHEN q < 0.5 THEN 'agent-' || ${rank(80)} END,
+        CASE WHEN i < $2 / 10 THEN 'retired-model' ELSE 'model-' || ${rank(12)} END, 'oz',
+        CASE WHEN i % 10 < 7 THEN CASE WHEN i < $2 / 5 AND i % 20 = 0 THEN 'env-retired' ELSE 'env-' || ${rank(40)} END END,
+        CASE WHEN i % 5 < 2 THEN 'owner/repo:skills/skill-' || ${rank(300)} || '/SKILL.md' END,
+        CASE WHEN p < 0.00001 THEN 'JIRA' WHEN p < 0.5 THEN 'API' WHEN p < 0.7 THEN 'CLI' WHEN p < 0.9 THEN 'SCHEDULED_AGENT' ELSE 'SLACK' END,
+        CASE WHEN q < 0.03 THEN 'LOCAL' ELSE 'REMOTE' END,
+        'user', 'user-' || creator, CASE WHEN q < 0.05 THEN 'service_account' ELSE 'user' END,
+        CASE WHEN q < 0.05 THEN 'account-' || i % 7 ELSE 'user-' || creator END,
+        NULL, CASE WHEN i > 20 AND i % 20 BETWEEN 1 AND 3 THEN ARRAY[bench_id(i - i % 20)] ELSE '{}' END,
+        CASE WHEN p BETWEEN 0.7 AND 0.9 THEN ('01900000-0000-7000-8000-1' || lpad((${rank(60)})::text, 11, '0'))::uuid END,
+        CASE WHEN i % 10 < 6 THEN jsonb_build_object('repository', 'owner/repository-' || ${rank(60)}, 'stage', (ARRAY['prod', 'test', 'dev'])[1 + ${rank(3)}])
+          || CASE WHEN i % 10 < 3 THEN jsonb_build_object('ticket', 'T-' || i) ELSE '{}' END
+          || CASE WHEN i BETWEEN $2 / 4 AND $2 / 4 + $2 / 50 THEN jsonb_build_object('campaign', 'last-summer') ELSE '{}' END ELSE '{}' END,
+        id, id, at,
+        least(now(), at + CASE WHEN s < 0.9 THEN random() * interval '30 minutes' WHEN s < 0.98 THEN random() * interval '10 hours'
+          WHEN s < 0.995 THEN random() * interval '4 days' ELSE random() * interval '100 days' END), at
+      FROM (
+        SELECT i, bench_id(i) AS id, bench_time(i) AS at, random() AS p, random() AS q, random() AS s, ${rank(200)} AS creator,
+          ${rank(5000)} AS n1, ${rank(5000)} AS n2, ${rank(5000)} AS n3, ${rank(5000)} AS n4, (i::bigint * 7919 % 5000) AS n5
+        FROM generate_series(1, $2::int) i OFFSET 0
+      ) g
+      JOIN texts s1 ON s1.n = n1 JOIN texts s2 ON s2.n = n2 JOIN texts s3 ON s3.n = n3 JOIN texts s4 ON s4.n = n4 JOIN texts t1 ON t1.n = n5`.replaceAll(
+        /bench_(id|time)\((.*?)\)(?=[,\]]| AS)/g,
+        (_, what: string, i: string) => (what === 'id' ? idAt(i) : timeAt(i)),
+      ),
+      [teamId, count],
+    );
+    await client.query(`
+      INSERT INTO executions (id, run_id, team_id, number, phase, pool, queued_at, claimed_at, finished_at, ended_at)
+      SELECT id, id, team_id, 1, CASE WHEN state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS') THEN 'running' ELSE 'ended' END,
+        '', created_at, created_at, updated_at, updated_at FROM runs`);
+    await client.query(
+      `INSERT INTO artifacts (id, team_id, run_id, execution_id, conversation_id, artifact_type, data, is_ready)
+       SELECT gen_random_uuid(), team_id, id, id, id,
+         CASE WHEN n % 1000 = 0 THEN 'SCREENSHOT' WHEN n < $1 / 20 AND n % 2 = 0 THEN 'EXTERNAL_REFERENCE'
+           ELSE (ARRAY['PLAN', 'PULL_REQUEST', 'FILE'])[1 + n % 3] END, '{"title": "x"}', true
+       FROM (SELECT id, team_id, row_number() OVER () AS n FROM runs) r WHERE n % 4 = 0`,
+      [count],
+    );
+  });
+  const parents = await db.query<{ id: string }>(
+    'SELECT ancestor_ids[1] AS id FROM (SELECT ancestor_ids FROM runs WHERE ancestor_ids <> $1 LIMIT 3000) r WHERE random() < 0.1 LIMIT 100',
+    ['{}'],
+  );
+  return { teamId, ancestors: parents.map(({ id }) => id), vocabulary };
+}
+
+const timeAt = (i: string) => `(now() - interval '1 minute' - ($2::int - (${i})) * (interval '180 days' / $2::int))`;
+/** A UUID version 7 of that time. */
+const idAt = (i: string) =>
+  `(lpad(to_hex((extract(epoch FROM ${timeAt(i)}) * 1000)::bigint), 12, '0') || '7000' || '8000' || lpad(to_hex(${i}), 12, '0'))::uuid`;

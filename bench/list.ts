@@ -1,0 +1,118 @@
+/** Time to list 50 of a million runs of one team: every filter alone, every sort alone, on the embedded PostgreSQL and on `TEST_DATABASE_URL`. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { ListRunsQuery } from '../packages/contract/src/run-list.ts';
+import { listRuns } from '../packages/service/src/runs/list.ts';
+import { type Database, openDatabase } from '../packages/service/src/store/database.ts';
+import { startEmbeddedPostgres } from '../packages/service/src/store/embedded/start.ts';
+import { silentLog } from '../packages/service/src/store/log.ts';
+import { migrateDatabase } from '../packages/service/src/store/migrate.ts';
+import { createEmptyDatabase } from '../packages/service/src/store/test-database.ts';
+import { casesOf, type Make, sorts } from './list-cases.ts';
+import { randomNumbers, type Seeded, seedRuns } from './list-seed.ts';
+import { percentile, report } from './report.ts';
+
+const count = Number(process.env.BENCH_RUNS ?? 1_000_000);
+const repetitions = Number(process.env.BENCH_REPETITIONS ?? 200);
+
+const signer = { sign: () => 'signature', verify: () => true };
+
+/** Milliseconds of each repetition. With `follow`, each takes the page after the last one. */
+async function measure(
+  db: Database,
+  seeded: Seeded,
+  make: Make,
+  sort: (typeof sorts)[number],
+  times: number,
+  follow = false,
+) {
+  const random = randomNumbers(11);
+  const context = { teamId: seeded.teamId, teamUid: 'BenchBenchBenchBench22', baseUrl: '' };
+  const sample: number[] = [];
+  let cursor: string | undefined;
+  for (let n = 0; n < times; n += 1) {
+    const query = ListRunsQuery.parse({ ...make(n, random), limit: 50, sort_by: sort[0], sort_order: sort[1], cursor });
+    const started = performance.now();
+    const outcome = await listRuns(db, signer, context, query);
+    sample.push(performance.now() - started);
+    if (outcome.kind !== 'ok') throw new Error(JSON.stringify(outcome));
+    if (follow) cursor = outcome.page.page_info.next_cursor;
+  }
+  return sample;
+}
+
+const figures = (sample: number[]) => [percentile(sample, 0.5).toFixed(1), percentile(sample, 0.99).toFixed(1)];
+
+async function measureAll(name: string, db: Database): Promise<string[][]> {
+  const log = (text: string) => process.stderr.write(`${name}: ${text}\n`);
+  await migrateDatabase(db, { upTo: 1 });
+  log('filling');
+  const seeded = await seedRuns(db, count);
+  log('building indexes');
+  await migrateDatabase(db);
+  await db.onOwnConnection((client) => client.query('VACUUM ANALYZE'));
+  const [server] = await db.query<{ version: string }>(
+    `SELECT split_part(current_setting('server_version'), ' ', 1) AS version`,
+  );
+  const rows: string[][] = [];
+  const cases = casesOf(seeded, count);
+  for (const [by, order] of sorts) {
+    const sample = await measure(db, seeded, () => ({}), [by, order], repetitions, true);
+    rows.push([`sort ${by} ${order}`, ...figures(sample), '']);
+  }
+  for (const [title, make] of Object.entries(cases)) {
+    if (title === 'none') continue;
+    await measure(db, seeded, make, ['updated_at', 'desc'], 5);
+    const sample = [
+      ...(await measure(db, seeded, make, ['updated_at', 'desc'], repetitions)),
+      ...(await measure(db, seeded, make, ['updated_at', 'asc'], repetitions / 2)),
+    ];
+    const others: number[] = [];
+    for (const sort of sorts.slice(2)) others.push(...(await measure(db, seeded, make, sort, 20)));
+    rows.push([title, ...figures(sample), figures(others).join(' / ')]);
+    log(rows.at(-1)?.join(' | ') ?? '');
+  }
+  return rows.map((row) => [`${name} ${server?.version}`, ...row]);
+}
+
+async function onEmbedded(): Promise<string[][]> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'runyard-bench-list-'));
+  const server = await startEmbeddedPostgres({ dataDir: folder, log: silentLog });
+  try {
+    return await onDatabase('embedded', server.url);
+  } finally {
+    await server.stop();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function onServer(url: string): Promise<string[][]> {
+  const database = await createEmptyDatabase(url);
+  try {
+    return await onDatabase('server', database.url);
+  } finally {
+    await database.drop();
+  }
+}
+
+async function onDatabase(name: string, url: string): Promise<string[][]> {
+  const db = await openDatabase({ address: { connectionString: url }, maxConnections: 4, log: silentLog });
+  try {
+    return await measureAll(name, db);
+  } finally {
+    await db.close();
+  }
+}
+
+const only = process.env.BENCH_ONLY;
+const rows = [
+  ...(only === 'server' ? [] : await onEmbedded()),
+  ...(process.env.TEST_DATABASE_URL && only !== 'embedded' ? await onServer(process.env.TEST_DATABASE_URL) : []),
+];
+report(
+  `Listing 50 of ${count.toLocaleString('en')} runs`,
+  `Milliseconds of \`listRuns\`, all its queries and the reading of the answer included, one caller. Filters by latest change, ${repetitions} times descending and ${repetitions / 2} ascending, with frequent, rare, old and missing values; sorts page on from the start, ${repetitions} pages. Goals, p99: 20 ms for each filter and sort, 60 ms for \`q\`. Last column, without a goal: the same filter under the six other sorts. The embedded PostgreSQL has 32 MB of shared buffers.`,
+  ['database', 'filter or sort', 'p50 ms', 'p99 ms', 'other sorts p50 / p99 ms'],
+  rows,
+);

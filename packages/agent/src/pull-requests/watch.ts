@@ -1,0 +1,84 @@
+import type { AgentEventBody } from '@runyard/contract/agent-protocol';
+import { detectPullRequests, type NoticedPullRequest } from './detect.ts';
+
+export interface PullRequestWatch {
+  /** Looks at an event of the harness. */
+  see(event: AgentEventBody): void;
+  /** The run has reported it by itself. */
+  know(url: string): void;
+  /** Resolves when all that was noticed is reported. */
+  settled(): Promise<void>;
+}
+
+type Command = string | readonly string[];
+
+interface WatchedAction {
+  command: Command;
+  output: string;
+}
+
+/** More than any action's output that is passed on. */
+const maxOutputLength = 256 * 1024;
+
+/** Follows the commands of a run and reports the pull requests that they open. A report that fails does not fail the run. */
+export function watchPullRequests(report: (noticed: NoticedPullRequest) => Promise<unknown>): PullRequestWatch {
+  const detector = detectPullRequests();
+  const actions = new Map<string, WatchedAction>();
+  const reports = new Set<Promise<void>>();
+
+  const send = (noticed: NoticedPullRequest) => {
+    const sent = report(noticed)
+      .then(
+        () => undefined,
+        (error: unknown) => {
+          process.stderr.write(`agent: pull request ${noticed.url} was not reported: ${String(error)}\n`);
+        },
+      )
+      .finally(() => reports.delete(sent));
+    reports.add(sent);
+  };
+
+  return {
+    see: (event) => {
+      switch (event.type) {
+        case 'action': {
+          if (event.category !== 'command') return;
+          const command = commandOf(event.input);
+          if (command !== undefined)
+            actions.set(event.action_id, { output: '', ...actions.get(event.action_id), command });
+          return;
+        }
+        case 'action_output': {
+          const action = actions.get(event.action_id);
+          if (action && action.output.length < maxOutputLength) action.output += event.text;
+          return;
+        }
+        case 'action_result': {
+          const action = actions.get(event.action_id);
+          if (!action) return;
+          actions.delete(event.action_id);
+          const output = typeof event.output === 'string' ? event.output : action.output;
+          for (const noticed of detector.inCommand(action.command, output)) send(noticed);
+          return;
+        }
+        default:
+      }
+    },
+    know: (url) => detector.know(url),
+    settled: async () => {
+      await Promise.all(reports);
+    },
+  };
+}
+
+/** Under the names that harnesses use. */
+function commandOf(input: unknown): Command | undefined {
+  if (typeof input === 'string') return input;
+  if (typeof input !== 'object' || input === null) return undefined;
+  const { command, cmd, script, title } = input as Record<string, unknown>;
+  for (const value of [command, cmd, script, title]) {
+    if (typeof value === 'string') return value;
+    if (Array.isArray(value) && value.every((word) => typeof word === 'string')) return value;
+  }
+  return undefined;
+}

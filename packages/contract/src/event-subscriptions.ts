@@ -1,0 +1,156 @@
+import { z } from 'zod';
+import { NonBlank, Text, Timestamp, Uuid } from './primitives.ts';
+import { PageInfo } from './profiles.ts';
+import { RunSourceType, RunState } from './states.ts';
+
+/** Subscriptions that a team may have. */
+export const maxSubscriptions = 20;
+
+/** What happens to a run that a subscription can hear of. */
+export const RunEventType = z.enum(['run.created', 'run.started', 'run.blocked', 'run.ended']).meta({
+  id: 'RunEventType',
+  description:
+    'created: it is queued. started: its agent is at work, for the first time or again after a retry, an answer or a follow-up. blocked: it waits for an answer. ended: it succeeded, failed, erred or was cancelled; a follow-up may start it again.',
+});
+export type RunEventType = z.infer<typeof RunEventType>;
+
+/** What is delivered; `ping` is sent by the test endpoint only. */
+export const DeliveredEventType = z.enum([...RunEventType.options, 'ping']).meta({ id: 'DeliveredEventType' });
+export type DeliveredEventType = z.infer<typeof DeliveredEventType>;
+
+/** Body of a delivery, signed as Standard Webhooks says. Ids and states only: whoever wants more asks with a key. */
+export const EventPayload = z
+  .object({
+    type: DeliveredEventType,
+    timestamp: Timestamp.meta({ description: 'When it happened; not when it was sent' }),
+    data: z.object({
+      run_id: z.string().optional().meta({ description: 'Absent in a ping' }),
+      state: RunState.optional().meta({ description: 'That the run had come to' }),
+      seq: z.int().optional().meta({
+        description:
+          'Number of the event in its run, as in the live stream. Deliveries may overtake each other: of two, the greater is the newer',
+      }),
+      conversation_id: z.string().optional(),
+      parent_run_id: z.string().optional(),
+      subscription_id: z.string(),
+      session_link: z.string().optional().meta({ description: 'Page of the run' }),
+    }),
+  })
+  .meta({ id: 'EventPayload' });
+export type EventPayload = z.infer<typeof EventPayload>;
+
+/** Which runs are told of: those that have all of it. */
+export const SubscriptionFilter = z
+  .object({
+    source: RunSourceType.optional(),
+    name: NonBlank.max(200).optional().meta({ description: '`config.name`, exactly' }),
+    metadata: z
+      .record(Text.max(200), Text.max(1000))
+      .refine((pairs) => Object.keys(pairs).length <= 5, { error: 'takes at most 5 pairs' })
+      .optional()
+      .meta({ description: 'All pairs must be in the metadata of the run' }),
+  })
+  .meta({ id: 'SubscriptionFilter' });
+export type SubscriptionFilter = z.infer<typeof SubscriptionFilter>;
+
+export const EventSubscription = z
+  .object({
+    id: Uuid,
+    name: z.string().optional(),
+    url: z.string(),
+    events: z.array(RunEventType),
+    filter: SubscriptionFilter.optional(),
+    enabled: z.boolean(),
+    disabled_reason: z.string().optional().meta({ description: 'Why the service disabled it by itself' }),
+    disabled_at: Timestamp.optional(),
+    failing_since: Timestamp.optional().meta({ description: 'First failed attempt since the last success' }),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  })
+  .meta({ id: 'EventSubscription' });
+export type EventSubscription = z.infer<typeof EventSubscription>;
+
+const subscriptionUrl = Text.max(2000).meta({
+  description:
+    'https, with port 80, 443 or from 1024 on, without user and password. http, and addresses that are not public, only as RUNYARD_ALLOW_PRIVATE_NETWORKS says.',
+});
+const subscribedEvents = z
+  .array(RunEventType)
+  .min(1, { error: 'must name an event' })
+  .transform((events) => [...new Set(events)]);
+
+export const CreateEventSubscriptionRequest = z
+  .object({
+    name: NonBlank.max(200).optional(),
+    url: subscriptionUrl,
+    events: subscribedEvents,
+    filter: SubscriptionFilter.optional(),
+    enabled: z.boolean().default(true),
+  })
+  .meta({ id: 'CreateEventSubscriptionRequest' });
+export type CreateEventSubscriptionRequest = z.infer<typeof CreateEventSubscriptionRequest>;
+
+export const UpdateEventSubscriptionRequest = z
+  .object({
+    name: NonBlank.max(200).nullable().optional(),
+    url: subscriptionUrl.optional(),
+    events: subscribedEvents.optional(),
+    filter: SubscriptionFilter.nullable().optional(),
+    enabled: z.boolean().optional().meta({ description: 'true clears the reason and the record of failures' }),
+  })
+  .meta({ id: 'UpdateEventSubscriptionRequest', description: 'What is absent stays as it is' });
+export type UpdateEventSubscriptionRequest = z.infer<typeof UpdateEventSubscriptionRequest>;
+
+/** A subscription with its secret, which no other answer has. */
+export const EventSubscriptionWithSecret = EventSubscription.extend({
+  secret: z.string().meta({ description: 'whsec_ and 32 random bytes as base64; it is not shown again' }),
+}).meta({ id: 'EventSubscriptionWithSecret' });
+export type EventSubscriptionWithSecret = z.infer<typeof EventSubscriptionWithSecret>;
+
+export const ListEventSubscriptionsResponse = z
+  .object({ subscriptions: z.array(EventSubscription) })
+  .meta({ id: 'ListEventSubscriptionsResponse' });
+
+/** One try to deliver. */
+export const DeliveryAttempt = z
+  .object({
+    number: z.int().meta({ description: 'From 1; one is missing where its process died before it could be written' }),
+    started_at: Timestamp,
+    duration_ms: z.int(),
+    status: z.int().optional().meta({ description: 'HTTP status of the answer; absent: there was none' }),
+    error: z.string().optional().meta({ description: 'Why it counts as failed' }),
+  })
+  .meta({ id: 'DeliveryAttempt' });
+export type DeliveryAttempt = z.infer<typeof DeliveryAttempt>;
+
+export const DeliveryStatus = z.enum(['pending', 'delivered', 'failed']).meta({
+  id: 'DeliveryStatus',
+  description: 'pending: not yet, or to be tried again. failed: given up.',
+});
+export type DeliveryStatus = z.infer<typeof DeliveryStatus>;
+
+export const EventDelivery = z
+  .object({
+    id: Uuid.meta({ description: 'The webhook-id header, the same in every attempt' }),
+    event: DeliveredEventType,
+    run_id: z.string().optional(),
+    status: DeliveryStatus,
+    occurred_at: Timestamp,
+    next_attempt_at: Timestamp.optional().meta({ description: 'While pending' }),
+    delivered_at: Timestamp.optional(),
+    attempts: z.array(DeliveryAttempt),
+  })
+  .meta({ id: 'EventDelivery' });
+export type EventDelivery = z.infer<typeof EventDelivery>;
+
+export const ListDeliveriesQuery = z.object({
+  limit: z.int().min(1).max(100).default(20),
+  cursor: Text.max(8192).optional().meta({ description: 'next_cursor of the page before' }),
+  status: DeliveryStatus.optional(),
+});
+export type ListDeliveriesQuery = z.infer<typeof ListDeliveriesQuery>;
+
+export const ListEventDeliveriesResponse = z
+  .object({ deliveries: z.array(EventDelivery), page_info: PageInfo })
+  .meta({ id: 'ListEventDeliveriesResponse' });
+export type ListEventDeliveriesResponse = z.infer<typeof ListEventDeliveriesResponse>;

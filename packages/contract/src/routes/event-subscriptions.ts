@@ -1,0 +1,135 @@
+import { z } from 'zod';
+import {
+  CreateEventSubscriptionRequest,
+  EventDelivery,
+  EventSubscription,
+  EventSubscriptionWithSecret,
+  ListDeliveriesQuery,
+  ListEventDeliveriesResponse,
+  ListEventSubscriptionsResponse,
+  maxSubscriptions,
+  UpdateEventSubscriptionRequest,
+} from '../event-subscriptions.ts';
+import { DeleteResponse } from '../keys.ts';
+import type { Route } from '../route.ts';
+
+const path = '/event-subscriptions';
+const subscription = z.object({ subscriptionId: z.string().meta({ description: 'Id of the subscription' }) });
+const delivery = subscription.extend({ deliveryId: z.string().meta({ description: 'Id of the delivery' }) });
+const forbidden = { 403: 'Not an administrator, or an agent key' };
+const missing = { ...forbidden, 404: 'No such subscription, or it belongs to another team' };
+
+export const eventSubscriptionRoutes = {
+  listEventSubscriptions: {
+    method: 'GET',
+    path,
+    tag: 'event_subscriptions',
+    summary: 'List event subscriptions',
+    auth: 'key',
+    answer: { status: 200, description: 'All of the team, oldest first', schema: ListEventSubscriptionsResponse },
+    errors: forbidden,
+  },
+  createEventSubscription: {
+    method: 'POST',
+    path,
+    tag: 'event_subscriptions',
+    summary: 'Create an event subscription',
+    description:
+      'Its URL is sent a POST for each event, signed as Standard Webhooks says, at least once: a receiver keeps the webhook-id of what it has handled. The secret is in this answer only.',
+    auth: 'key',
+    body: CreateEventSubscriptionRequest,
+    idempotent: true,
+    answer: { status: 201, description: 'Created', schema: EventSubscriptionWithSecret },
+    errors: {
+      ...forbidden,
+      409: `The team has ${maxSubscriptions} subscriptions, or the Idempotency-Key was used with another body`,
+    },
+  },
+  getEventSubscription: {
+    method: 'GET',
+    path: `${path}/{subscriptionId}`,
+    tag: 'event_subscriptions',
+    summary: 'Read an event subscription',
+    auth: 'key',
+    params: subscription,
+    answer: { status: 200, description: 'The subscription', schema: EventSubscription },
+    errors: missing,
+  },
+  updateEventSubscription: {
+    method: 'PATCH',
+    path: `${path}/{subscriptionId}`,
+    tag: 'event_subscriptions',
+    summary: 'Change, disable or enable an event subscription',
+    description:
+      'While it is disabled, events are not kept for it; what was waiting to be delivered goes on when it is enabled.',
+    auth: 'key',
+    params: subscription,
+    body: UpdateEventSubscriptionRequest,
+    answer: { status: 200, description: 'The subscription as it is now', schema: EventSubscription },
+    errors: missing,
+  },
+  deleteEventSubscription: {
+    method: 'DELETE',
+    path: `${path}/{subscriptionId}`,
+    tag: 'event_subscriptions',
+    summary: 'Delete an event subscription with its deliveries',
+    auth: 'key',
+    params: subscription,
+    answer: { status: 200, description: 'Deleted', schema: DeleteResponse },
+    errors: missing,
+  },
+  rotateEventSubscriptionSecret: {
+    method: 'POST',
+    path: `${path}/{subscriptionId}/rotate-secret`,
+    tag: 'event_subscriptions',
+    summary: 'Give an event subscription a new secret',
+    description: 'For 24 h deliveries carry a signature by each of the two, so that no delivery is refused meanwhile.',
+    auth: 'key',
+    params: subscription,
+    answer: { status: 200, description: 'With the new secret', schema: EventSubscriptionWithSecret },
+    errors: missing,
+  },
+  testEventSubscription: {
+    method: 'POST',
+    path: `${path}/{subscriptionId}/test`,
+    tag: 'event_subscriptions',
+    summary: 'Send a ping to the URL of an event subscription',
+    description: 'Once, also while it is disabled; what became of it is in its deliveries.',
+    auth: 'key',
+    params: subscription,
+    idempotent: true,
+    answer: { status: 202, description: 'The ping waits to be sent', schema: EventDelivery },
+    errors: { ...missing, 409: 'The Idempotency-Key was used with another request' },
+  },
+  listEventDeliveries: {
+    method: 'GET',
+    path: `${path}/{subscriptionId}/deliveries`,
+    tag: 'event_subscriptions',
+    summary: 'List deliveries, newest first',
+    description: 'Kept for 14 days.',
+    auth: 'key',
+    params: subscription,
+    query: ListDeliveriesQuery,
+    answer: {
+      status: 200,
+      description: 'A page of deliveries with their attempts',
+      schema: ListEventDeliveriesResponse,
+    },
+    errors: missing,
+  },
+  redeliverEvent: {
+    method: 'POST',
+    path: `${path}/{subscriptionId}/deliveries/{deliveryId}/redeliver`,
+    tag: 'event_subscriptions',
+    summary: 'Deliver an event again',
+    description: 'With the same webhook-id, now, and with retries for another 24 h.',
+    auth: 'key',
+    params: delivery,
+    answer: { status: 202, description: 'The delivery waits to be sent', schema: EventDelivery },
+    errors: {
+      ...missing,
+      404: 'No such subscription or delivery, or it belongs to another team',
+      409: 'The subscription is disabled, or the delivery is being sent right now',
+    },
+  },
+} as const satisfies Record<string, Route>;

@@ -1,0 +1,64 @@
+/** Which addresses a delivery may go to. The URL is a user's: without this it reaches whatever the service can reach. */
+import { BlockList, isIP, isIPv6 } from 'node:net';
+
+/** `public`: anywhere on the internet. `allowed`: not public, and the operator allows it. */
+export type AddressKind = 'public' | 'allowed' | 'refused';
+
+/** IANA IPv4 Special-Purpose Address Registry (RFC 6890), and multicast. */
+const specialIpv4 = [
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  // Link-local, with the metadata services of the clouds.
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.31.196.0/24',
+  '192.52.193.0/24',
+  '192.88.99.0/24',
+  '192.168.0.0/16',
+  '192.175.48.0/24',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '224.0.0.0/4',
+  '240.0.0.0/4',
+];
+
+/** All that IANA has given out for use on the internet (RFC 4291, 2.4). What is outside, such as ::1 and ::ffff:…, is not. */
+const globalIpv6 = ['2000::/3'];
+
+/** IANA IPv6 Special-Purpose Address Registry, as far as it lies in 2000::/3; 6to4 and Teredo carry IPv4 addresses. */
+const specialIpv6 = ['2001::/23', '2001:db8::/32', '2002::/16', '2620:4f:8000::/48', '3fff::/20'];
+
+function blockList(networks: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const network of networks) {
+    const [address = '', bits] = network.split('/');
+    list.addSubnet(address, Number(bits), isIPv6(address) ? 'ipv6' : 'ipv4');
+  }
+  return list;
+}
+
+const special = blockList([...specialIpv4, ...specialIpv6]);
+const global = blockList(globalIpv6);
+
+/** Tells what an address is; anything but a plain IP address is refused. */
+export type AddressRules = (address: string) => AddressKind;
+
+/** Rules that also allow the given networks (CIDR), whatever is in them. */
+export function makeAddressRules(allowedNetworks: readonly string[]): AddressRules {
+  const allowed = blockList(allowedNetworks);
+  return (address) => {
+    const version = isIP(address);
+    // fe80::1%eth0: a zone is for link-local addresses only.
+    if (version === 0 || address.includes('%')) return 'refused';
+    const family = version === 6 ? 'ipv6' : 'ipv4';
+    // An IPv4-mapped address is never public: it would be a second spelling of every address above.
+    const isPublic = !special.check(address, family) && (family === 'ipv4' || global.check(address, family));
+    if (isPublic) return 'public';
+    return allowed.check(address, family) ? 'allowed' : 'refused';
+  };
+}

@@ -1,0 +1,42 @@
+import type { RunEventType } from '@runyard/contract/event-subscriptions';
+import { isTerminal, type RunState } from '@runyard/contract/states';
+
+/** Channel on which it is told that there is something to deliver. */
+export const deliveryChannel = 'runyard_deliveries';
+
+/** What subscribers hear of a run that came to `state`; null: nothing. */
+export function eventOfState(state: RunState): RunEventType | null {
+  if (isTerminal(state)) return 'run.ended';
+  if (state === 'BLOCKED') return 'run.blocked';
+  return state === 'INPROGRESS' ? 'run.started' : null;
+}
+
+/** Columns of `runs` that `enqueueDeliveries` reads. */
+export const enqueuedColumns = [
+  'id',
+  'team_id',
+  'event_seq',
+  'conversation_id',
+  'parent_run_id',
+  'source',
+  'name',
+  'metadata',
+] as const;
+
+/**
+ * SQL of a common table expression that goes into the statement which changes runs: one delivery for each subscription
+ * that wants to hear of it. So there is a delivery exactly where there is a change. `relation` names a relation of the
+ * changed runs with `enqueuedColumns`.
+ */
+export function enqueueDeliveries(event: RunEventType, state: RunState, relation: string): string {
+  return `
+    INSERT INTO event_deliveries (subscription_id, event, data)
+    SELECT s.id, '${event}', jsonb_strip_nulls(jsonb_build_object('run_id', r.id, 'state', '${state}', 'seq', r.event_seq,
+      'conversation_id', r.conversation_id, 'parent_run_id', r.parent_run_id))
+    FROM ${relation} r
+    JOIN event_subscriptions s ON s.team_id = r.team_id AND s.enabled AND '${event}' = ANY (s.events)
+      AND (s.filter_source IS NULL OR s.filter_source = r.source)
+      AND (s.filter_name IS NULL OR s.filter_name = r.name)
+      AND r.metadata @> s.filter_metadata
+    RETURNING pg_notify('${deliveryChannel}', '')`;
+}

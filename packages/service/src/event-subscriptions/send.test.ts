@@ -1,0 +1,134 @@
+import type { LookupAddress } from 'node:dns';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { type FakeWebhookReceiver, startFakeWebhookReceiver } from '../../../../test/fakes/webhook-receiver.ts';
+import { makeAddressRules } from './addresses.ts';
+import { type Resolve, resolveBySystem, type SendOptions, send } from './send.ts';
+
+let receiver: FakeWebhookReceiver;
+beforeAll(async () => {
+  receiver = await startFakeWebhookReceiver();
+});
+afterAll(() => receiver.close());
+beforeEach(() => receiver.behave({ status: 204 }));
+
+const loopback = makeAddressRules(['127.0.0.0/8']);
+const never = new AbortController().signal;
+const post = (url: string, options: Partial<SendOptions> = {}) =>
+  send(
+    { url, body: '{"a":1}', headers: { 'x-a': 'b', 'content-type': 'application/json' } },
+    { rules: loopback, resolve: resolveBySystem, timeoutMs: 5_000, signal: never, ...options },
+  );
+const v4 = (address: string): LookupAddress => ({ address, family: 4 });
+const resolvesTo =
+  (...addresses: string[]): Resolve =>
+  async () =>
+    addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
+
+describe('where a request may go', () => {
+  test.each([
+    ['an address that is not public', 'http://127.0.0.1:PORT/', {}],
+    ['a name that leads to one', 'http://example.test:PORT/', { resolve: resolvesTo('127.0.0.1') }],
+    [
+      'a name with one public and one private address',
+      'http://example.test:PORT/',
+      { resolve: resolvesTo('8.8.8.8', '127.0.0.1') },
+    ],
+    ['a name that leads to a mapped address', 'http://example.test:PORT/', { resolve: resolvesTo('::ffff:127.0.0.1') }],
+    ['localhost', 'http://localhost:PORT/', {}],
+  ])('not to %s', async (_, url, options) => {
+    const before = receiver.received.length;
+    const outcome = await post(url.replace('PORT', String(receiver.port)), { rules: makeAddressRules([]), ...options });
+    expect(outcome).toEqual({ kind: 'failed', error: 'the URL leads to an address that is not public' });
+    expect(receiver.received).toHaveLength(before);
+  });
+
+  test('not without TLS to a public address', async () => {
+    const outcome = await post('http://example.test/', { resolve: resolvesTo('8.8.8.8') });
+    expect(outcome).toEqual({ kind: 'failed', error: 'https is needed for a public address' });
+  });
+
+  test('not to a name without an address', async () => {
+    expect(await post('http://example.test/', { resolve: resolvesTo() })).toMatchObject({ kind: 'failed' });
+  });
+
+  test('to the address that was checked, whatever the name leads to a moment later', async () => {
+    const answers = [[v4('127.0.0.1')], [v4('127.0.0.99')], [v4('169.254.169.254')]];
+    let asked = 0;
+    const resolve: Resolve = async () => answers[asked++] ?? [];
+    const rules = makeAddressRules(['127.0.0.1/32']);
+    const outcome = await post(`http://rebinding.test:${receiver.port}/x`, { resolve, rules });
+    expect(outcome).toMatchObject({ kind: 'answered', status: 204 });
+    expect(asked).toBe(1);
+    expect(receiver.received.at(-1)?.headers.host).toBe(`rebinding.test:${receiver.port}`);
+    // The next attempt looks again.
+    const again = await post(`http://rebinding.test:${receiver.port}/x`, { resolve, rules });
+    expect(again).toEqual({ kind: 'failed', error: 'the URL leads to an address that is not public' });
+  });
+
+  test('the next address is tried where the first does not answer', async () => {
+    const resolve = resolvesTo('127.0.0.77', '127.0.0.1');
+    expect(await post(`http://two.test:${receiver.port}/`, { resolve })).toMatchObject({ status: 204 });
+  });
+});
+
+describe('what a receiver may do', () => {
+  test('its status is the outcome, with its Retry-After', async () => {
+    receiver.behave({ status: 503, headers: { 'retry-after': '7' }, body: 'later' });
+    expect(await post(receiver.url)).toEqual({ kind: 'answered', status: 503, retryAfter: '7' });
+    expect(receiver.received.at(-1)).toMatchObject({ method: 'POST', body: '{"a":1}', headers: { 'x-a': 'b' } });
+  });
+
+  test('a redirect is not followed', async () => {
+    receiver.behave({ status: 307, headers: { location: receiver.url } });
+    const before = receiver.received.length;
+    expect(await post(receiver.url)).toMatchObject({ kind: 'answered', status: 307 });
+    expect(receiver.received).toHaveLength(before + 1);
+  });
+
+  test('an endless body is cut off', async () => {
+    receiver.behave('endless body');
+    expect(await post(receiver.url)).toMatchObject({ kind: 'answered', status: 200 });
+  });
+
+  test('an answer that switches to another protocol is none', async () => {
+    receiver.behave('switch protocols');
+    expect(await post(receiver.url)).toEqual({
+      kind: 'failed',
+      error: 'the connection was closed without an answer',
+    });
+  });
+
+  test('silence ends after the time limit', async () => {
+    receiver.behave('hang');
+    expect(await post(receiver.url, { timeoutMs: 100 })).toEqual({ kind: 'failed', error: 'no answer within 0.1 s' });
+  });
+
+  test('so does a look-up of its name that never ends', async () => {
+    const resolve = () => new Promise<never>(() => undefined);
+    const outcome = await post('http://slow.test/', { resolve, timeoutMs: 100 });
+    expect(outcome).toEqual({ kind: 'failed', error: 'no answer within 0.1 s' });
+  });
+
+  test('a reset and a closed port are failures with a reason', async () => {
+    receiver.behave('reset');
+    expect(await post(receiver.url)).toEqual({ kind: 'failed', error: 'the connection was reset' });
+    const gone = await startFakeWebhookReceiver();
+    await gone.close();
+    expect(await post(gone.url)).toEqual({ kind: 'failed', error: 'the connection was refused' });
+  });
+
+  test('a plain server behind an https URL is a failure', async () => {
+    const outcome = await post(`https://127.0.0.1:${receiver.port}/`);
+    expect(outcome).toMatchObject({ kind: 'failed', error: 'the server does not speak TLS' });
+  });
+});
+
+test('a stop ends what is under way', async () => {
+  receiver.behave('hang');
+  const stop = new AbortController();
+  const before = receiver.received.length;
+  const sent = post(receiver.url, { signal: stop.signal });
+  await expect.poll(() => receiver.received.length, { timeout: 10_000 }).toBe(before + 1);
+  stop.abort();
+  expect(await sent).toEqual({ kind: 'failed', error: 'the service was stopped' });
+});

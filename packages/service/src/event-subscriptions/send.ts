@@ -1,0 +1,139 @@
+/** One POST to a URL that a user chose: to public addresses only, bounded in time and size, without redirects. */
+import { promises as dns, type LookupAddress } from 'node:dns';
+import http from 'node:http';
+import https from 'node:https';
+import { isIP, type LookupFunction } from 'node:net';
+import type { AddressRules } from './addresses.ts';
+import { hostOf } from './check-url.ts';
+
+/** All addresses of a host name. */
+export type Resolve = (host: string) => Promise<readonly LookupAddress[]>;
+
+/** As the system resolves names, hosts file included. */
+export const resolveBySystem: Resolve = (host) => dns.lookup(host, { all: true });
+
+export interface SendOptions {
+  readonly rules: AddressRules;
+  readonly resolve: Resolve;
+  /** For all of it: name, connection, answer. */
+  readonly timeoutMs: number;
+  /** Ends it early. */
+  readonly signal: AbortSignal;
+}
+
+export interface SentRequest {
+  readonly url: string;
+  readonly body: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** The answer, or why there was none, in words that name nothing of the service's own network. */
+export type SendOutcome =
+  | { readonly kind: 'answered'; readonly status: number; readonly retryAfter: string | undefined }
+  | { readonly kind: 'failed'; readonly error: string };
+
+/** Bytes of an answer that are read, and thrown away: so that a receiver sees its answer taken. */
+const maxAnswerBytes = 16 * 1024;
+
+class Refused extends Error {}
+
+/** The addresses to connect to: every one of the name's must be allowed, or none is taken. */
+async function findAddresses(url: URL, { rules, resolve }: SendOptions): Promise<readonly LookupAddress[]> {
+  const host = hostOf(url);
+  const family = isIP(host);
+  const addresses = family ? [{ address: host, family }] : await resolve(host);
+  const kinds = addresses.map(({ address }) => rules(address));
+  if (kinds.length === 0) throw new Refused('the host name has no address');
+  if (kinds.includes('refused')) throw new Refused('the URL leads to an address that is not public');
+  if (url.protocol !== 'https:' && kinds.includes('public')) throw new Refused('https is needed for a public address');
+  return addresses;
+}
+
+/** What the sockets ask instead of DNS: the addresses that were checked, whatever the name says by now. */
+function lookupOf(addresses: readonly LookupAddress[]): LookupFunction {
+  return (_host, { all }, callback) => {
+    const [first] = addresses;
+    if (all) callback(null, [...addresses]);
+    else callback(null, first?.address ?? '', first?.family);
+  };
+}
+
+function exchange(
+  url: URL,
+  request: SentRequest,
+  addresses: readonly LookupAddress[],
+  signal: AbortSignal,
+): Promise<SendOutcome> {
+  return new Promise((resolve, reject) => {
+    const sent = (url.protocol === 'https:' ? https : http).request(url, {
+      method: 'POST',
+      // No connection of another delivery, which may have gone to another address of the same name.
+      agent: false,
+      lookup: lookupOf(addresses),
+      headers: { ...request.headers, 'content-length': Buffer.byteLength(request.body) },
+      signal,
+    });
+    let isAnswered = false;
+    sent.on('response', (response) => {
+      isAnswered = true;
+      const { statusCode: status = 0, headers } = response;
+      const answered = { kind: 'answered', status, retryAfter: headers['retry-after'] } as const;
+      let bytes = 0;
+      response.on('data', (chunk: Buffer) => {
+        bytes += chunk.length;
+        if (bytes >= maxAnswerBytes) response.destroy();
+      });
+      // The status is the answer: a body that breaks off, or never ends, changes nothing.
+      response.on('error', () => undefined);
+      response.on('close', () => resolve(answered));
+    });
+    sent.on('error', reject);
+    sent.on('close', () => {
+      if (!isAnswered) reject(new Error('the connection was closed without an answer'));
+    });
+    sent.end(request.body);
+  });
+}
+
+/** By `code` of the errors of Node; certificates: what OpenSSL calls them. */
+const reasons: Readonly<Record<string, string>> = {
+  ENOTFOUND: 'the host name does not exist',
+  EAI_AGAIN: 'the host name could not be looked up',
+  ECONNREFUSED: 'the connection was refused',
+  ECONNRESET: 'the connection was reset',
+  EHOSTUNREACH: 'the host cannot be reached',
+  ENETUNREACH: 'the network cannot be reached',
+  ETIMEDOUT: 'the connection timed out',
+  EPROTO: 'the server does not speak TLS',
+};
+
+function reasonOf(error: unknown): string {
+  if (error instanceof Refused) return error.message;
+  const { code } = (error ?? {}) as { code?: unknown };
+  if (typeof code !== 'string') return 'the connection was closed without an answer';
+  return reasons[code] ?? `the request failed (${code.slice(0, 60)})`;
+}
+
+/** Sends the request. Never throws; the outcome of an abort is `failed`. */
+export async function send(request: SentRequest, options: SendOptions): Promise<SendOutcome> {
+  const timeout = AbortSignal.timeout(options.timeoutMs);
+  const signal = AbortSignal.any([timeout, options.signal]);
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = () => aborted.reject(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  // Handled also where nobody waits for it any more.
+  aborted.promise.catch(() => undefined);
+  try {
+    signal.throwIfAborted();
+    const url = new URL(request.url);
+    // A look-up cannot be aborted; it is left behind.
+    const addresses = await Promise.race([findAddresses(url, options), aborted.promise]);
+    return await exchange(url, request, addresses, signal);
+  } catch (error) {
+    if (timeout.aborted) return { kind: 'failed', error: `no answer within ${options.timeoutMs / 1000} s` };
+    if (options.signal.aborted) return { kind: 'failed', error: 'the service was stopped' };
+    return { kind: 'failed', error: reasonOf(error) };
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}

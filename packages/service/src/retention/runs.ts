@@ -1,0 +1,95 @@
+/** Runs that ended long ago: first what was said in them goes, then they themselves. Each call is one transaction of bounded size. */
+import { deleteLockedRuns, isDeletable } from '../runs/delete.ts';
+import type { Database, Statement } from '../store/database.ts';
+
+const runsAtOnce = 100;
+const eventsAtOnce = 10_000;
+
+/** Where a batch begins: behind the last run of the one before, else it would pass over all that was just deleted. */
+export interface Place {
+  readonly endedAt: string;
+  readonly id: string;
+}
+
+/** Before all runs. */
+export const start: Place = { endedAt: '-infinity', id: '00000000-0000-0000-0000-000000000000' };
+
+/** What a batch did; its blobs are the caller's to delete, after the commit. */
+export interface RunBatch {
+  readonly runs: number;
+  readonly blobKeys: readonly string[];
+  /** Where the next batch begins; null: nothing is left. */
+  readonly next: Place | null;
+}
+
+/** Ended more than `$1` days ago, and so has every run that continues its conversation. */
+const isOld = `r.ended_at < now() - make_interval(days => $1::int) AND (r.ended_at, r.id) > ($2::timestamptz, $3::uuid) AND ${isDeletable}
+  AND NOT EXISTS (SELECT FROM runs later WHERE later.conversation_id = r.conversation_id
+    AND (later.ended_at IS NULL OR later.ended_at >= now() - make_interval(days => $1::int)))`;
+
+const lockOld: Statement = {
+  name: 'lock_old_runs',
+  text: `SELECT r.id, r.ended_at::text AS "endedAt" FROM runs r WHERE ${isOld} ORDER BY r.ended_at, r.id LIMIT ${runsAtOnce} FOR UPDATE OF r SKIP LOCKED`,
+};
+
+const lockOldWithDetail: Statement = {
+  name: 'lock_old_runs_with_detail',
+  text: `
+    SELECT r.id, r.ended_at::text AS "endedAt" FROM runs r WHERE (r.detail_deleted_at IS NULL OR r.detail_deleted_at < r.ended_at) AND ${isOld}
+    ORDER BY r.ended_at, r.id LIMIT ${runsAtOnce} FOR UPDATE OF r SKIP LOCKED`,
+};
+
+const deleteEvents: Statement = {
+  name: 'delete_old_conversation_events',
+  text: `
+    DELETE FROM conversation_events c
+    USING (SELECT run_id, seq FROM conversation_events WHERE run_id = ANY($1::uuid[]) LIMIT ${eventsAtOnce}) old
+    WHERE c.run_id = old.run_id AND c.seq = old.seq RETURNING 1 AS one`,
+};
+
+const deleteChunks: Statement = {
+  name: 'delete_old_transcript_chunks',
+  text: `
+    DELETE FROM transcript_chunks USING executions e
+    WHERE e.id = transcript_chunks.execution_id AND e.run_id = ANY($1::uuid[])`,
+};
+
+/** Without bytes there is nothing that would be composed again. */
+const forgetTranscripts: Statement = {
+  name: 'forget_old_transcripts',
+  text: `
+    WITH old AS (
+      SELECT id, transcript_blob, memory_blob FROM executions
+      WHERE run_id = ANY($1::uuid[]) AND (transcript_bytes > 0 OR memory_blob IS NOT NULL) FOR UPDATE
+    )
+    UPDATE executions SET transcript_blob = NULL, transcript_bytes = 0, memory_blob = NULL, memory_turn = NULL
+    FROM old WHERE executions.id = old.id RETURNING old.transcript_blob AS transcript, old.memory_blob AS memory`,
+};
+
+/** Deletes conversation and transcript of some runs that ended more than `days` ago. What they made stays. */
+export async function deleteOldDetail(db: Database, days: number, from: Place): Promise<RunBatch> {
+  return await db.transaction(async (tx) => {
+    const runs = await tx.query<Place>(lockOldWithDetail, [days, from.endedAt, from.id]);
+    const ids = runs.map(({ id }) => id);
+    if (ids.length === 0) return { runs: 0, blobKeys: [], next: null };
+    const events = await tx.query(deleteEvents, [ids]);
+    // The rest goes with the next batches, before the runs are marked.
+    if (events.length === eventsAtOnce) return { runs: 0, blobKeys: [], next: from };
+    await tx.query(deleteChunks, [ids]);
+    const told = await tx.query<{ transcript: string | null; memory: string | null }>(forgetTranscripts, [ids]);
+    await tx.query('DELETE FROM followups WHERE run_id = ANY($1::uuid[]) AND execution_id IS NOT NULL', [ids]);
+    await tx.query('UPDATE runs SET detail_deleted_at = clock_timestamp() WHERE id = ANY($1::uuid[])', [ids]);
+    const blobKeys = told.flatMap(({ transcript, memory }) => [transcript, memory].filter((key) => key !== null));
+    return { runs: ids.length, blobKeys, next: runs.at(-1) ?? null };
+  });
+}
+
+/** Deletes some runs that ended more than `days` ago, with all that is theirs. */
+export async function deleteOldRuns(db: Database, days: number, from: Place): Promise<RunBatch> {
+  return await db.transaction(async (tx) => {
+    const runs = await tx.query<Place>(lockOld, [days, from.endedAt, from.id]);
+    const ids = runs.map(({ id }) => id);
+    if (ids.length === 0) return { runs: 0, blobKeys: [], next: null };
+    return { runs: ids.length, blobKeys: await deleteLockedRuns(tx, ids), next: runs.at(-1) ?? null };
+  });
+}

@@ -1,0 +1,49 @@
+import { type RunState, terminalStates } from '@runyard/contract/states';
+import type { Database, Queryable } from '../store/database.ts';
+import { isUuid } from './uuid.ts';
+
+/** `not_found` 404; `not_ended` 409: cancel it first; `sandbox_running` 409: its sandbox is still being ended. */
+export type DeleteRunOutcome =
+  | { readonly kind: 'deleted'; readonly blobKeys: readonly string[] }
+  | { readonly kind: 'not_found' }
+  | { readonly kind: 'not_ended'; readonly state: RunState }
+  | { readonly kind: 'sandbox_running' };
+
+/** What must hold of a row `r` of `runs` before it may go: nothing writes to the run any more, and no sandbox is left of it. */
+export const isDeletable = `r.state IN (${terminalStates.map((state) => `'${state}'`).join(', ')})
+  AND NOT EXISTS (SELECT FROM executions e WHERE e.run_id = r.id AND e.phase <> 'ended')`;
+
+/**
+ * Deletes an ended run of the team with everything that is its own; runs that it started stay. The blobs are the
+ * caller's to delete after it; those that a crash leaves behind have no row and are swept.
+ */
+export async function deleteRun(db: Database, teamId: string, runId: string): Promise<DeleteRunOutcome> {
+  if (!isUuid(runId)) return { kind: 'not_found' };
+  return await db.transaction(async (tx) => {
+    const [run] = await tx.query<{ state: RunState }>(
+      'SELECT state FROM runs WHERE id = $1 AND team_id = $2 FOR UPDATE',
+      [runId, teamId],
+    );
+    if (!run) return { kind: 'not_found' };
+    // A statement of its own: it must see what others committed before the lock was given.
+    const deletable = await tx.query(`SELECT FROM runs r WHERE r.id = $1 AND ${isDeletable}`, [runId]);
+    if (deletable.length === 0) {
+      const isEnded = (terminalStates as readonly RunState[]).includes(run.state);
+      return isEnded ? { kind: 'sandbox_running' } : { kind: 'not_ended', state: run.state };
+    }
+    return { kind: 'deleted', blobKeys: await deleteLockedRuns(tx, [runId]) };
+  });
+}
+
+/** Deletes runs whose rows the transaction has locked and checked, and gives the keys of their blobs. */
+export async function deleteLockedRuns(tx: Queryable, runIds: readonly string[]): Promise<string[]> {
+  const blobs = await tx.query<{ key: string }>(
+    `SELECT blob_key AS key FROM attachments WHERE run_id = ANY($1::uuid[])
+     UNION SELECT blob_key FROM artifacts WHERE run_id = ANY($1::uuid[]) AND blob_key IS NOT NULL
+     UNION SELECT transcript_blob FROM executions WHERE run_id = ANY($1::uuid[]) AND transcript_blob IS NOT NULL
+     UNION SELECT memory_blob FROM executions WHERE run_id = ANY($1::uuid[]) AND memory_blob IS NOT NULL`,
+    [runIds],
+  );
+  await tx.query('DELETE FROM runs WHERE id = ANY($1::uuid[])', [runIds]);
+  return blobs.map(({ key }) => key);
+}

@@ -1,0 +1,108 @@
+/**
+ * The statement of one page. Every filter alone, and every sort alone, is read from an index in the order of the page,
+ * so that what is read does not grow with the number of runs (docs/decisions/run-list.md).
+ */
+import type { ListRunsQuery } from '@runyard/contract/run-list';
+import type { CursorPosition } from './cursor.ts';
+import { type Conditions, startConditions } from './list-conditions.ts';
+import { addColumnFilters, facetsOf, joinFacets } from './list-filters.ts';
+import { afterPosition, type ListOrder, orderOf } from './list-order.ts';
+import type { SearchWords } from './list-search.ts';
+
+/** Gives `id` and `sort_value` of the page's runs, in order. */
+export interface PageQuery {
+  readonly text: string;
+  readonly values: readonly unknown[];
+}
+
+/** How the words of `q` are looked for. */
+export interface PageSearch {
+  readonly words: SearchWords;
+  /** `walk` looks at the first runs of the list only, so its page may be short of what there is; `index` finds all. */
+  readonly plan: 'walk' | 'index';
+}
+
+/** How many runs `walk` looks at. */
+const walkedRuns = 1500;
+
+/** Greatest span of each class of `run_span`, but of the last, which has none. */
+const spans = ['5 minutes', '1 hour', '12 hours', '7 days'];
+
+export interface PageRequest {
+  readonly teamId: string;
+  readonly query: ListRunsQuery;
+  readonly position: CursorPosition | null;
+  readonly search: PageSearch | null;
+  /** Rows to give at most. */
+  readonly count: number;
+}
+
+export function pageQuery({ teamId, query, position, search, count }: PageRequest): PageQuery {
+  const conditions = startConditions(teamId);
+  const order = orderOf(query);
+  const facetHour = joinFacets(conditions, facetsOf(query));
+  addColumnFilters(conditions, query);
+  const matches = search?.plan === 'index' ? `matches AS MATERIALIZED (${search.words.select(conditions)})` : null;
+  if (matches) conditions.joins.push('JOIN matches m ON m.run_id = r.id');
+  const hour = query.sort_by === 'updated_at' ? (facetHour ?? (matches ? 'm.updated_hour' : null)) : null;
+  const parts = partsOf(conditions, query, order, position, hour);
+  const limit = conditions.bind(count);
+  const list = (rows: string) => union(conditions, order, parts, hour, rows);
+  const text =
+    search?.plan === 'walk'
+      ? `WITH walked AS MATERIALIZED (${list(String(walkedRuns))})
+         SELECT w.id, w.sort_value FROM walked w JOIN run_search s ON s.run_id = w.id
+         WHERE ${search.words.condition(conditions)} ORDER BY w.sort_value${order.collation} ${order.direction} NULLS LAST, w.id ${order.direction} LIMIT ${limit}`
+      : `${matches ? `WITH ${matches} ` : ''}${list(limit)}`;
+  return { text, values: conditions.values };
+}
+
+/**
+ * Conditions of which one at most holds for a run of the list. Each part alone comes from an index in the right order;
+ * the list is their merge.
+ */
+function partsOf(
+  conditions: Conditions,
+  query: ListRunsQuery,
+  order: ListOrder,
+  position: CursorPosition | null,
+  hour: string | null,
+): string[][] {
+  const { bind, texts } = conditions;
+  const after = position ? afterPosition(conditions, query, position, hour) : [];
+  const states = [...new Set(query.state ?? [])];
+  const byChange = query.sort_by === 'updated_at' && hour === null;
+  if (states.length > 1 && byChange) return states.map((state) => [`r.state = ${bind(state)}`, ...after]);
+  if (states.length === 1) texts.push(`r.state = ${bind(states[0])}`);
+  else if (states.length > 1) texts.push(`r.state = ANY(${bind(states)}::text[])`);
+  if (order.hasEmptyPart) {
+    const empty = `${order.column} IS NULL`;
+    return position?.value === null ? [[empty, ...after]] : [[`${order.column} IS NOT NULL`, ...after], [empty]];
+  }
+  if (query.created_before !== undefined && byChange && query.sort_order === 'desc') {
+    const before = `${bind(query.created_before)}::timestamptz`;
+    return [...spans, null].map((span, index) => [
+      `run_span(r.created_at, r.updated_at) = ${index}`,
+      ...(span === null ? [] : [`r.updated_at < ${before} + interval '${span}'`]),
+      ...after,
+    ]);
+  }
+  return [after];
+}
+
+function union(
+  { joins, texts }: Conditions,
+  { column, collation, direction }: ListOrder,
+  parts: readonly (readonly string[])[],
+  hour: string | null,
+  limit: string,
+): string {
+  const selects = parts.map(
+    (part) => `SELECT r.id, ${column} AS sort_value FROM runs r ${joins.join(' ')}
+      WHERE ${[...texts, ...part].join(' AND ')}
+      ORDER BY ${hour ? `${hour} ${direction}, ` : ''}${column} ${direction}, r.id ${direction} LIMIT ${limit}`,
+  );
+  if (selects.length === 1) return selects.join('');
+  return `SELECT id, sort_value FROM (${selects.map((select) => `(${select})`).join(' UNION ALL ')}) parts
+    ORDER BY sort_value${collation} ${direction} NULLS LAST, id ${direction} LIMIT ${limit}`;
+}

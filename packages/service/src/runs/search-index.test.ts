@@ -1,0 +1,82 @@
+import { randomUUIDv7 } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { indexRunWords } from './search-index.ts';
+import { openTestEngine, type TestEngine } from './test-engine.ts';
+
+let service: TestEngine;
+beforeAll(async () => {
+  service = await openTestEngine();
+});
+afterAll(() => service.close());
+beforeEach(async () => {
+  await service.engine.db.query('DELETE FROM runs');
+  await service.engine.db.query('DELETE FROM run_search_queue');
+});
+
+const indexed = () =>
+  service.engine.db.query(
+    'SELECT run_id, updated_hour = run_hour(r.updated_at) AS "isInHour" FROM run_search s JOIN runs r ON r.id = s.run_id',
+  );
+const waiting = async () => (await service.engine.db.query('SELECT FROM run_search_queue')).length;
+
+test('each new run is taken once, by however many processes at once', async () => {
+  const { db } = service.engine;
+  for (let i = 0; i < 30; i += 1) await service.newRun();
+  const taken = await Promise.all(Array.from({ length: 4 }, () => indexRunWords(db, 10)));
+  expect(taken.reduce((sum, count) => sum + count, 0) + (await waiting())).toBe(30);
+  while ((await indexRunWords(db, 10)) > 0);
+  expect(await indexed()).toHaveLength(30);
+  expect(await waiting()).toBe(0);
+});
+
+test('a run that was deleted before its turn is forgotten', async () => {
+  const { db } = service.engine;
+  await service.newRun();
+  await db.query('DELETE FROM runs');
+  expect(await indexRunWords(db, 10)).toBe(1);
+  expect([await waiting(), await indexed()]).toEqual([0, []]);
+});
+
+test('a run that is just changing stays in the queue, and is in the hour of its change after the next turn', async () => {
+  const { db } = service.engine;
+  const id = await service.newRun();
+  await db.transaction(async (tx) => {
+    await tx.query(`UPDATE runs SET updated_at = updated_at + interval '3 hours' WHERE id = $1`, [id]);
+    await indexRunWords(db, 10);
+    expect(await waiting()).toBe(1);
+  });
+  await indexRunWords(db, 10);
+  expect(await waiting()).toBe(0);
+  expect(await indexed()).toEqual([{ run_id: id, isInHour: true }]);
+});
+
+test('the hour follows every later change, of words, metadata and artifacts', async () => {
+  const { db } = service.engine;
+  const parent = await service.newRun();
+  const id = await service.newRun({ metadata: { a: 'b' }, parentRunId: parent, ancestorIds: [parent] });
+  await db.query(
+    `INSERT INTO artifacts (id, team_id, run_id, execution_id, conversation_id, artifact_type, data, is_ready)
+     VALUES ($1, $2, $3, $3, $3, 'PLAN', '{}', true)`,
+    [randomUUIDv7(), service.teamId, id],
+  );
+  await indexRunWords(db, 10);
+  await db.query(`UPDATE runs SET updated_at = updated_at + interval '5 hours' WHERE id = $1`, [id]);
+  const facets = await db.query(
+    `SELECT split_part(facet, ':', 1) AS kind FROM run_facets f JOIN runs r ON r.id = f.run_id AND f.updated_hour = run_hour(r.updated_at)
+     WHERE run_id = $1 ORDER BY 1`,
+    [id],
+  );
+  expect(facets.map(({ kind }) => kind)).toEqual(['ancestor', 'artifact', 'metadata']);
+  expect((await indexed()).map(({ isInHour }) => isInHour)).toEqual([true, true]);
+});
+
+test('a prompt that changes is taken anew', async () => {
+  const { db } = service.engine;
+  const id = await service.newRun({ prompt: 'first' });
+  await indexRunWords(db, 10);
+  await db.query(`UPDATE runs SET prompt = 'second' WHERE id = $1`, [id]);
+  await db.query(`UPDATE runs SET prompt = prompt, state = state WHERE id = $1`, [id]);
+  expect(await waiting()).toBe(1);
+  await indexRunWords(db, 10);
+  expect(await db.query(`SELECT FROM run_search WHERE words @@ 'second' AND NOT words @@ 'first'`)).toHaveLength(1);
+});

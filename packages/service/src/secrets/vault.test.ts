@@ -1,0 +1,52 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { makeVault, openVault } from './vault.ts';
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'runyard-vault-'));
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+test('what was sealed is opened by the same key for the same purpose only', () => {
+  const vault = makeVault(randomBytes(32));
+  const sealed = vault.seal('a', 'sécret');
+  expect(sealed.toString('latin1')).not.toContain('cret');
+  expect(vault.open('a', sealed)).toBe('sécret');
+  expect(() => vault.open('b', sealed)).toThrow();
+  expect(() => makeVault(randomBytes(32)).open('a', sealed)).toThrow();
+});
+
+test('no byte of it can be changed or left out', () => {
+  const vault = makeVault(randomBytes(32));
+  const sealed = vault.seal('a', 'secret');
+  for (let index = 0; index < sealed.length; index += 1) {
+    const changed = Buffer.from(sealed);
+    changed[index] = (changed[index] ?? 0) ^ 1;
+    expect(() => vault.open('a', changed)).toThrow();
+    expect(() => vault.open('a', sealed.subarray(0, index))).toThrow();
+  }
+});
+
+test('the same text is never sealed to the same bytes', () => {
+  const vault = makeVault(randomBytes(32));
+  expect(vault.seal('a', 'b')).not.toEqual(vault.seal('a', 'b'));
+});
+
+test('the key is made once, for its owner only, however many processes start at once', async () => {
+  const vaults = await Promise.all([1, 2, 3, 4].map(() => openVault(folder, undefined)));
+  expect(new Set(vaults.map(({ keyId }) => keyId)).size).toBe(1);
+  const file = path.join(folder, 'secrets-key');
+  expect((await stat(file)).mode & 0o777).toBe(0o600);
+  expect(Buffer.from(await readFile(file, 'utf8'), 'base64')).toHaveLength(32);
+});
+
+test('the setting goes before the file, and a broken file is refused', async () => {
+  await writeFile(path.join(folder, 'secrets-key'), 'too short\n');
+  await expect(openVault(folder, undefined)).rejects.toThrow('32 bytes');
+  const key = randomBytes(32);
+  expect((await openVault(folder, key.toString('base64'))).keyId).toBe(makeVault(key).keyId);
+});

@@ -1,0 +1,149 @@
+-- What GET /agent/runs needs to find 50 of a million runs without reading the others (docs/decisions/run-list.md).
+
+-- For the indexes of runs that are there already.
+SET LOCAL maintenance_work_mem = '256MB';
+
+-- Trusted since PostgreSQL 13: whoever may create objects in the database may create it.
+DO $$
+BEGIN
+  CREATE EXTENSION IF NOT EXISTS pg_trgm;
+EXCEPTION
+  WHEN insufficient_privilege THEN
+    RAISE EXCEPTION 'this user may not create the extension pg_trgm; as its owner or a superuser run CREATE EXTENSION pg_trgm in this database, then start Runyard again';
+  WHEN undefined_file OR feature_not_supported THEN
+    RAISE EXCEPTION 'the server lacks the extension pg_trgm; install the contrib package of PostgreSQL, then start Runyard again';
+END $$;
+
+ALTER TABLE teams ADD COLUMN metadata_filters_enabled boolean NOT NULL DEFAULT true;
+
+-- One for each filter by one value: its runs in the default order. "C": compared by bytes, the same on every server.
+CREATE INDEX runs_by_name ON runs (team_id, name COLLATE "C", updated_at, id) WHERE name IS NOT NULL;
+CREATE INDEX runs_by_model ON runs (team_id, model_id COLLATE "C", updated_at, id);
+CREATE INDEX runs_by_creator ON runs (team_id, creator_uid COLLATE "C", updated_at, id);
+CREATE INDEX runs_by_executor ON runs (team_id, executor_uid COLLATE "C", updated_at, id);
+CREATE INDEX runs_by_source ON runs (team_id, source COLLATE "C", updated_at, id);
+CREATE INDEX runs_by_location ON runs (team_id, execution_location COLLATE "C", updated_at, id);
+CREATE INDEX runs_by_environment ON runs (team_id, environment_id COLLATE "C", updated_at, id) WHERE environment_id IS NOT NULL;
+CREATE INDEX runs_without_environment ON runs (team_id, updated_at, id) WHERE environment_id IS NULL;
+CREATE INDEX runs_by_skill ON runs (team_id, skill_spec COLLATE "C", updated_at, id) WHERE skill_spec IS NOT NULL;
+CREATE INDEX runs_by_schedule ON runs (team_id, schedule_id, updated_at, id) WHERE schedule_id IS NOT NULL;
+
+-- How long after its creation a run changed last, in classes: runs created before a time, latest change first, are
+-- found in each class near that time, instead of behind everything that was created since.
+CREATE FUNCTION run_span(created_at timestamptz, updated_at timestamptz) RETURNS integer
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN CASE
+    WHEN updated_at - created_at < interval '5 minutes' THEN 0
+    WHEN updated_at - created_at < interval '1 hour' THEN 1
+    WHEN updated_at - created_at < interval '12 hours' THEN 2
+    WHEN updated_at - created_at < interval '7 days' THEN 3
+    ELSE 4 END;
+CREATE INDEX runs_by_span ON runs (team_id, run_span(created_at, updated_at), updated_at, id);
+
+-- The hour of a run's last change. It is kept beside what is looked up, so that the latest are found first; by the hour,
+-- so that a run that changes every second does not write there every second.
+CREATE FUNCTION run_hour(updated_at timestamptz) RETURNS timestamptz
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN date_bin('1 hour', updated_at, TIMESTAMPTZ '2000-01-01 00:00:00Z');
+
+-- Filters of which a run has many values: `metadata:KEY=VALUE`, `ancestor:RUN_ID`, `artifact:TYPE`.
+CREATE TABLE run_facets (
+  run_id uuid NOT NULL REFERENCES runs ON DELETE CASCADE,
+  facet text COLLATE "C" NOT NULL,
+  team_id uuid NOT NULL,
+  updated_hour timestamptz NOT NULL,
+  PRIMARY KEY (run_id, facet)
+);
+
+-- Words of title, skill and the beginning of the prompt. A table of its own: a run's row changes often, its words do not.
+CREATE TABLE run_search (
+  run_id uuid PRIMARY KEY REFERENCES runs ON DELETE CASCADE,
+  team_id uuid NOT NULL,
+  updated_hour timestamptz NOT NULL,
+  -- Title and skill.
+  heading text NOT NULL,
+  words tsvector NOT NULL
+) WITH (fillfactor = 90, toast_tuple_target = 256);
+
+-- Words without endings or stop words, in any language. Punctuation parts them: PostgreSQL's parser would keep URLs, paths and versions whole.
+CREATE FUNCTION run_words(title text, skill_spec text, prompt text) RETURNS tsvector
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN strip(to_tsvector('simple'::regconfig, translate(
+    left(title, 500) || ' ' || coalesce(skill_spec, '') || ' ' || left(prompt, 4000),
+    $t$!"#$%&'()*+,-./:;<=>?@[\]^_`{|}~‘’“”„«»–—…·•→$t$, repeat(' ', 45))));
+
+CREATE FUNCTION run_heading(title text, skill_spec text) RETURNS text
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN left(title, 500) || ' ' || coalesce(skill_spec, '');
+
+INSERT INTO run_search (run_id, team_id, updated_hour, heading, words)
+SELECT id, team_id, run_hour(updated_at), run_heading(title, skill_spec), run_words(title, skill_spec, prompt) FROM runs;
+
+INSERT INTO run_facets (run_id, facet, team_id, updated_hour)
+SELECT r.id, 'metadata:' || m.key || '=' || m.value, r.team_id, run_hour(r.updated_at) FROM runs r, jsonb_each_text(r.metadata) m
+UNION ALL
+SELECT r.id, 'ancestor:' || a, r.team_id, run_hour(r.updated_at) FROM runs r, unnest(r.ancestor_ids) a
+UNION
+SELECT r.id, 'artifact:' || a.artifact_type, r.team_id, run_hour(r.updated_at)
+FROM artifacts a JOIN runs r ON r.id = a.run_id WHERE a.is_ready;
+
+CREATE INDEX run_facets_list ON run_facets (team_id, facet, updated_hour, run_id);
+CREATE INDEX run_search_words ON run_search USING gin (words);
+CREATE INDEX run_search_heading ON run_search USING gin (heading gin_trgm_ops);
+
+-- Runs whose words are new: taking words apart costs more than creating a run, so it is done afterwards, in turns.
+CREATE TABLE run_search_queue (
+  run_id uuid PRIMARY KEY
+);
+
+CREATE FUNCTION index_new_runs() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO run_search_queue (run_id) SELECT id FROM new_runs;
+  INSERT INTO run_facets (run_id, facet, team_id, updated_hour)
+  SELECT r.id, 'metadata:' || m.key || '=' || m.value, r.team_id, run_hour(r.updated_at) FROM new_runs r, jsonb_each_text(r.metadata) m
+  UNION ALL
+  SELECT r.id, 'ancestor:' || a, r.team_id, run_hour(r.updated_at) FROM new_runs r, unnest(r.ancestor_ids) a;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER index_new_runs AFTER INSERT ON runs REFERENCING NEW TABLE AS new_runs
+  FOR EACH STATEMENT EXECUTE FUNCTION index_new_runs();
+
+CREATE FUNCTION move_run_hour() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE run_search SET updated_hour = run_hour(NEW.updated_at) WHERE run_id = NEW.id;
+  UPDATE run_facets SET updated_hour = run_hour(NEW.updated_at) WHERE run_id = NEW.id;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER move_run_hour AFTER UPDATE ON runs
+  FOR EACH ROW WHEN (run_hour(OLD.updated_at) <> run_hour(NEW.updated_at)) EXECUTE FUNCTION move_run_hour();
+
+CREATE FUNCTION index_run_words() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  -- DO NOTHING would not wait for a turn that has read the old words and will remove the row.
+  INSERT INTO run_search_queue (run_id) VALUES (NEW.id) ON CONFLICT (run_id) DO UPDATE SET run_id = excluded.run_id;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER index_run_words AFTER UPDATE OF title, skill_spec, prompt ON runs
+  FOR EACH ROW WHEN ((OLD.title, OLD.skill_spec, OLD.prompt) IS DISTINCT FROM (NEW.title, NEW.skill_spec, NEW.prompt))
+  EXECUTE FUNCTION index_run_words();
+
+-- The run's row is locked first: the hour does not change meanwhile, and of artifacts that come and go at once none is overlooked.
+CREATE FUNCTION index_run_artifacts() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  run runs;
+BEGIN
+  SELECT * INTO run FROM runs WHERE id = coalesce(NEW.run_id, OLD.run_id) FOR NO KEY UPDATE;
+  IF NOT FOUND THEN
+    RETURN NULL;
+  END IF;
+  IF TG_OP <> 'DELETE' AND NEW.is_ready THEN
+    INSERT INTO run_facets (run_id, facet, team_id, updated_hour)
+    VALUES (run.id, 'artifact:' || NEW.artifact_type, run.team_id, run_hour(run.updated_at)) ON CONFLICT DO NOTHING;
+  ELSIF TG_OP = 'DELETE' AND NOT EXISTS (
+    SELECT FROM artifacts WHERE run_id = OLD.run_id AND artifact_type = OLD.artifact_type AND is_ready) THEN
+    DELETE FROM run_facets WHERE run_id = OLD.run_id AND facet = 'artifact:' || OLD.artifact_type;
+  END IF;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER index_run_artifacts AFTER INSERT OR DELETE OR UPDATE OF is_ready ON artifacts
+  FOR EACH ROW EXECUTE FUNCTION index_run_artifacts();

@@ -1,0 +1,177 @@
+/** The other commands, against a real service and worker that were started apart, as on two machines. */
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { endCommands, type RunningCommand, runCommand, startCommand } from './support/command-line.ts';
+import { processesOf } from './support/processes-of.ts';
+
+const runyard = path.resolve(import.meta.dirname, '../bin/runyard');
+const uuid = /[0-9a-f]{8}-[0-9a-f-]{27}/;
+let folder: string;
+/** Of whoever calls: the address and the key, no data folder of a service. */
+let client: Record<string, string>;
+let service: RunningCommand;
+let worker: RunningCommand;
+
+beforeAll(async () => {
+  folder = mkdtempSync(path.join(tmpdir(), 'runyard-apart-'));
+  service = startCommand([runyard, 'service'], {
+    cwd: folder,
+    env: { RUNYARD_DATA_DIR: path.join(folder, 'service'), RUNYARD_PORT: '0' },
+  });
+  await service.sees('Runyard is running');
+  const { origin } = JSON.parse(readFileSync(path.join(folder, 'service/supervisor.json'), 'utf8'));
+  const key = readFileSync(path.join(folder, 'service/bootstrap-key'), 'utf8').trim();
+  client = { RUNYARD_BASE_URL: origin, RUNYARD_API_KEY: key, RUNYARD_DATA_DIR: path.join(folder, 'client') };
+  worker = startCommand([runyard, 'worker'], {
+    cwd: folder,
+    env: { ...client, RUNYARD_DATA_DIR: path.join(folder, 'worker') },
+  });
+  await worker.sees(`a worker for ${origin} runs`);
+}, 90_000);
+
+afterAll(async () => {
+  service.child.kill('SIGTERM');
+  worker.child.kill('SIGINT');
+  await Promise.all([service.exited, worker.exited]);
+  endCommands();
+  expect(processesOf(folder)).toEqual([]);
+  rmSync(folder, { recursive: true, force: true });
+}, 60_000);
+
+const call = (args: string[], more: { env?: Record<string, string>; input?: string } = {}) =>
+  runCommand([runyard, ...args], {
+    cwd: folder,
+    env: { ...client, ...more.env },
+    ...(more.input ? { input: more.input } : {}),
+  });
+
+test('a run goes to the service that RUNYARD_BASE_URL names, with attachments and metadata; nothing is started here', async () => {
+  writeFileSync(path.join(folder, 'note.txt'), 'attached words');
+  const prompt = '```sh\ncat attachments/note.txt\n```';
+  const { code, output } = await call(
+    ['run', '-', '--title', 'Read it', '--attach', 'note.txt', '--metadata', 'ticket=A-1'],
+    { input: prompt },
+  );
+  expect(output).toContain('│ attached words');
+  expect(output).not.toContain('starting');
+  expect(code).toBe(0);
+  const runId = uuid.exec(output)?.[0] ?? '';
+  const item = JSON.parse((await call(['runs', 'get', runId])).output);
+  expect(item).toMatchObject({ title: 'Read it', state: 'SUCCEEDED', metadata: { ticket: 'A-1' } });
+  expect((await call(['runs', '--limit', '5'])).output).toMatch(new RegExp(`${runId} +SUCCEEDED .* Read it`));
+  expect((await call(['logs', runId])).output).toContain('│ attached words');
+  expect(existsSync(path.join(folder, 'client/logs'))).toBe(false);
+});
+
+test('a detached run prints its id, can be followed, and cancelled', async () => {
+  const { output } = await call(['run', '--detach', '--json', '-'], { input: '```sh\necho begun; sleep 300\n```' });
+  const { run_id: runId } = JSON.parse(output);
+  const follow = startCommand([runyard, 'logs', runId, '--follow'], { cwd: folder, env: client });
+  await follow.sees('│ begun');
+  expect((await call(['cancel', runId])).output).toBe(`${runId} is cancelled\n`);
+  await follow.exited;
+  expect(follow.output()).toContain('CANCELLED');
+  const again = await call(['cancel', runId]);
+  expect(again.code).toBe(1);
+  expect(again.output).toContain('invalid_request: ');
+});
+
+test('--json prints one event a line, the run last, and nothing that is not JSON', async () => {
+  const { output } = await call(['run', '--json', '-'], { input: '```sh\nprintf "\\033[31mred\\n"\n```' });
+  const lines = output
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect(lines.some((line) => line.type === 'conversation')).toBe(true);
+  expect(lines.at(-1)).toMatchObject({ type: 'run', run: { state: 'SUCCEEDED' } });
+  expect(output).not.toContain('\u001b');
+});
+
+test('a key that was created works, and is refused once it is deleted', async () => {
+  const created = await call(['keys', 'create', 'mine', '--expires-in', '1d', '--json']);
+  const { key, uid } = JSON.parse(created.output);
+  expect((await call(['runs'], { env: { RUNYARD_API_KEY: key } })).code).toBe(0);
+  const { output: list } = await call(['keys']);
+  expect(list).toMatch(/mine/);
+  expect(list).not.toContain(key);
+  await call(['keys', 'delete', uid]);
+  const refused = await call(['runs'], { env: { RUNYARD_API_KEY: key } });
+  expect(refused.output).toContain('authentication_required');
+  expect(refused.code).toBe(1);
+});
+
+test.each([
+  [['run', '--model', 'gpt-9', 'hi there'], 1, 'unknown model "gpt-9"'],
+  [['runs', 'get', 'nope'], 1, 'resource_not_found'],
+  [['runs', '--limit', '0'], 2, 'It must be a whole number from 1 to 500'],
+  [['runs', '--state', 'DONE'], 2, 'It must be one of QUEUED'],
+  [['run', 'missing.md'], 1, 'there is no file missing.md'],
+  [['frobnicate'], 2, "unknown command 'frobnicate'"],
+  [['run'], 2, "missing required argument 'prompt'"],
+])('%j fails with exit code %d and says why', async (args, code, words) => {
+  const result = await call(args);
+  expect(result.output).toContain(words);
+  expect(result.output).not.toMatch(/\n +at /);
+  expect(result.code).toBe(code);
+});
+
+test('a service that does not answer is told by its address', async () => {
+  const result = await call(['runs'], { env: { RUNYARD_BASE_URL: 'http://127.0.0.1:9' } });
+  expect(result.output).toContain('http://127.0.0.1:9 does not answer');
+  expect(result.code).toBe(1);
+});
+
+test('an export of the running service, imported elsewhere, has the same runs', { timeout: 60_000 }, async () => {
+  await call(['run', '-', '--title', 'Exported'], { input: '```sh\ntrue\n```' });
+  const file = path.join(folder, 'all.export');
+  const from = { RUNYARD_DATA_DIR: path.join(folder, 'service') };
+  expect((await call(['export', file], { env: from })).code).toBe(0);
+  expect((await call(['export', file], { env: from })).output).toContain('exists already');
+  expect((await call(['import', file], { env: from })).output).toContain('stop it first');
+  const other = { RUNYARD_DATA_DIR: path.join(folder, 'other'), RUNYARD_PORT: '0' };
+  expect((await call(['import', file], { env: other })).code).toBe(0);
+  const second = startCommand([runyard, 'service'], {
+    cwd: folder,
+    env: { ...other, RUNYARD_BOOTSTRAP_KEY: client.RUNYARD_API_KEY ?? '' },
+  });
+  await second.sees('Runyard is running');
+  const { RUNYARD_BASE_URL: _, ...here } = client;
+  const list = await runCommand([runyard, 'runs'], { cwd: folder, env: { ...here, ...other } });
+  expect(list.output).toContain('Exported');
+  second.child.kill('SIGTERM');
+  expect(await second.exited).toBe(0);
+});
+
+test('doctor finds what is here, and exits with 1 where no run could work', { timeout: 60_000 }, async () => {
+  const { RUNYARD_BASE_URL: _, ...here } = client;
+  const good = await runCommand([runyard, 'doctor', '--json'], { cwd: folder, env: { ...here, RUNYARD_PORT: '0' } });
+  const { works, findings } = JSON.parse(good.output);
+  const names = findings.map((finding: { name: string }) => finding.name);
+  for (const name of ['Node', 'database', 'data folder', 'port', 'sandbox', 'harness oz', 'models', 'git'])
+    expect(names).toContain(name);
+  expect(good.code).toBe(works ? 0 : 1);
+  const bad = await runCommand([runyard, 'doctor'], {
+    cwd: folder,
+    env: { ...here, RUNYARD_DATABASE_URL: 'postgres://u:hunter2@127.0.0.1:1/d' },
+  });
+  expect(bad.code).toBe(1);
+  expect(bad.output).toContain('✗ database');
+  expect(bad.output).not.toContain('hunter2');
+});
+
+test('a worker that gets SIGTERM finishes the run that it has', { timeout: 60_000 }, async () => {
+  const running = startCommand([runyard, 'run', '-'], {
+    cwd: folder,
+    env: client,
+    input: '```sh\necho begun; sleep 2; echo finished\n```',
+  });
+  await running.sees('│ begun');
+  worker.child.kill('SIGTERM');
+  await worker.sees('finishing the runs it has');
+  expect(await running.exited).toBe(0);
+  expect(running.output()).toContain('│ finished');
+  expect(await worker.exited).toBe(0);
+  await vi.waitFor(() => expect(processesOf(path.join(folder, 'worker'))).toEqual([]));
+});

@@ -1,0 +1,83 @@
+/** Event deliveries by real processes on one database: one is killed while it sends, two share the work. */
+import { randomBytes } from 'node:crypto';
+import type { EventSubscriptionWithSecret, ListEventDeliveriesResponse } from '@runyard/contract/event-subscriptions';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../packages/service/src/store/test-database.ts';
+import { type FakeWebhookReceiver, startFakeWebhookReceiver } from './fakes/webhook-receiver.ts';
+import { eventually, killHard, type System, startSystem } from './support/system.ts';
+
+let database: TestDatabase;
+let receiver: FakeWebhookReceiver;
+const systems: System[] = [];
+const secretsKey = randomBytes(32).toString('base64');
+
+beforeEach(async () => {
+  database = await createTestDatabase();
+  receiver = await startFakeWebhookReceiver();
+});
+afterEach(async () => {
+  await Promise.all(systems.splice(0).map((system) => system.stop()));
+  await receiver.close();
+  await database.drop();
+});
+
+const start = async (): Promise<System> => {
+  const system = await startSystem({
+    workers: [],
+    databaseUrl: database.url,
+    env: { RUNYARD_ALLOW_PRIVATE_NETWORKS: '127.0.0.0/8', RUNYARD_SECRETS_KEY: secretsKey },
+  });
+  systems.push(system);
+  return system;
+};
+
+const subscribe = async (system: System): Promise<string> => {
+  const body = { url: receiver.url, events: ['run.created', 'run.ended'] };
+  const created = await system.call<EventSubscriptionWithSecret>('POST', '/event-subscriptions', body, 201);
+  receiver.secrets.push(created.secret);
+  return created.id;
+};
+
+const deliveriesOf = async (system: System, id: string, limit = 100) =>
+  (await system.call<ListEventDeliveriesResponse>('GET', `/event-subscriptions/${id}/deliveries?limit=${limit}`))
+    .deliveries;
+
+test('a process killed between sending and recording: the event is sent again, with the same webhook-id', async () => {
+  const system = await start();
+  const id = await subscribe(system);
+  receiver.behave('hang');
+  const runId = await system.createRun('Do it.');
+  await eventually('the first attempt', async () => receiver.waiting === 1);
+  await killHard(system.service());
+  receiver.behave({ status: 204 });
+  await system.startService();
+  // The end of the lease of the dead process.
+  await database.db.query('UPDATE event_deliveries SET next_attempt_at = now()');
+  const [delivery] = await eventually('the second attempt', async () => {
+    const deliveries = await deliveriesOf(system, id);
+    return deliveries[0]?.status === 'delivered' && deliveries;
+  });
+  expect(delivery).toMatchObject({ run_id: runId, attempts: [{ number: 2, status: 204 }] });
+  const created = receiver.received.filter(({ body }) => body.includes(runId));
+  expect(created.map((each) => [each.id, each.verified])).toEqual([
+    [delivery?.id, true],
+    [delivery?.id, true],
+  ]);
+  expect(created[0]?.body).toBe(created[1]?.body);
+});
+
+test('two processes deliver every event once, and a cancel made in one is delivered too', async () => {
+  const [one, two] = [await start(), await start()];
+  const id = await subscribe(one);
+  const runIds = await Promise.all(Array.from({ length: 20 }, (_, n) => (n % 2 ? one : two).createRun('Do it.')));
+  await Promise.all(runIds.map((runId, n) => (n % 2 ? two : one).call('POST', `/agent/runs/${runId}/cancel`)));
+  await eventually('all deliveries', async () => {
+    const deliveries = await deliveriesOf(two, id);
+    return deliveries.length === 40 && deliveries.every(({ status }) => status === 'delivered');
+  });
+  expect(new Set(receiver.received.map((each) => each.id)).size).toBe(40);
+  expect(receiver.received).toHaveLength(40);
+  expect(receiver.received.every(({ verified }) => verified)).toBe(true);
+  const told = receiver.received.map(({ body }) => JSON.parse(body)).map(({ type, data }) => `${type} ${data.run_id}`);
+  expect(told.sort()).toEqual(runIds.flatMap((runId) => [`run.created ${runId}`, `run.ended ${runId}`]).sort());
+});

@@ -1,0 +1,99 @@
+import { ListRunsQuery } from '@runyard/contract/run-list';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { casesOf, type Make, sorts } from '../bench/list-cases.ts';
+import { randomNumbers, type Seeded, seedRuns } from '../bench/list-seed.ts';
+import { listRuns } from '../packages/service/src/runs/list.ts';
+import { type Database, openDatabase } from '../packages/service/src/store/database.ts';
+import { silentLog } from '../packages/service/src/store/log.ts';
+import { migrateDatabase } from '../packages/service/src/store/migrate.ts';
+import { createEmptyDatabase } from '../packages/service/src/store/test-database.ts';
+
+/** Enough for an index to be cheaper than the table, wherever there is one. */
+const count = 30_000;
+const runTables = ['runs', 'run_facets', 'run_search'];
+
+let database: Awaited<ReturnType<typeof createEmptyDatabase>>;
+let db: Database;
+let seeded: Seeded;
+beforeAll(async () => {
+  database = await createEmptyDatabase();
+  db = await openDatabase({ address: { connectionString: database.url }, maxConnections: 2, log: silentLog });
+  await migrateDatabase(db, { upTo: 1 });
+  seeded = await seedRuns(db, count);
+  await migrateDatabase(db);
+  await db.onOwnConnection((client) => client.query('VACUUM ANALYZE'));
+}, 120_000);
+afterAll(async () => {
+  await db.close();
+  await database.drop();
+});
+
+interface PlanNode {
+  readonly 'Node Type': string;
+  readonly 'Relation Name'?: string;
+  readonly Plans?: readonly PlanNode[];
+}
+
+const nodesOf = (node: PlanNode): PlanNode[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)];
+
+/** Passes queries on and notes which tables their plans read from end to end. */
+function observed(scanned: Set<string>): Database {
+  return {
+    ...db,
+    query: async (statement, values) => {
+      const text = typeof statement === 'string' ? statement : statement.text;
+      if (!text.startsWith('EXPLAIN')) {
+        const [row] = await db.query<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>(`EXPLAIN (FORMAT JSON) ${text}`, values);
+        for (const node of nodesOf(row?.['QUERY PLAN'][0].Plan as PlanNode)) {
+          const table = node['Relation Name'] ?? '';
+          if (node['Node Type'] === 'Seq Scan' && runTables.includes(table)) scanned.add(table);
+        }
+      }
+      return await db.query(statement, values);
+    },
+  };
+}
+
+const context = () => ({ teamId: seeded.teamId, teamUid: 'BenchBenchBenchBench22', baseUrl: '' });
+const signer = { sign: () => 'signature', verify: () => true };
+
+/** What is read from end to end by some queries of the filter, each by its first and its second page. */
+async function scannedBy(make: Make, sort: (typeof sorts)[number]): Promise<string[]> {
+  const scanned = new Set<string>();
+  const random = randomNumbers(3);
+  for (let n = 0; n < 8; n += 1) {
+    const query = { ...make(n, random), limit: 50, sort_by: sort[0], sort_order: sort[1] };
+    let cursor: string | undefined;
+    for (let page = 0; page < 2; page += 1) {
+      const outcome = await listRuns(observed(scanned), signer, context(), ListRunsQuery.parse({ ...query, cursor }));
+      if (outcome.kind !== 'ok') throw new Error(JSON.stringify(outcome));
+      cursor = outcome.page.page_info.next_cursor;
+      if (cursor === undefined) break;
+    }
+  }
+  return [...scanned];
+}
+
+test('a scan of a table is noticed', async () => {
+  const scanned = new Set<string>();
+  await observed(scanned).query('SELECT count(*) FROM runs WHERE prompt = $1', ['x']);
+  expect([...scanned]).toEqual(['runs']);
+});
+
+test.each(sorts.map(([by, order]) => ({ by, order })))(
+  'sorting by $by $order reads no table of runs from end to end',
+  async ({ by, order }) => {
+    expect(await scannedBy(() => ({}), [by, order])).toEqual([]);
+  },
+);
+
+test('no filter reads a table of runs from end to end, in either order of changes', async () => {
+  const found: Record<string, string[]> = {};
+  for (const [filter, make] of Object.entries(casesOf(seeded, count))) {
+    for (const sort of sorts.slice(0, 2)) {
+      const scanned = await scannedBy(make, sort);
+      if (scanned.length > 0) found[`${filter} ${sort[1]}`] = scanned;
+    }
+  }
+  expect(found).toEqual({});
+}, 120_000);
