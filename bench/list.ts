@@ -55,7 +55,13 @@ async function measureAll(name: string, db: Database): Promise<string[][]> {
   const [server] = await db.query<{ version: string }>(
     `SELECT split_part(current_setting('server_version'), ' ', 1) AS version`,
   );
-  const rows: string[][] = [];
+  const idle: number[] = [];
+  for (let n = 0; n < repetitions; n += 1) {
+    const started = performance.now();
+    await db.query('SELECT 1');
+    idle.push(performance.now() - started);
+  }
+  const rows: string[][] = [['SELECT 1, for comparison', ...figures(idle), '']];
   const cases = casesOf(seeded, count);
   for (const [by, order] of sorts) {
     const sample = await measure(db, seeded, () => ({}), [by, order], repetitions, true);

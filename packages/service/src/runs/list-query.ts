@@ -22,8 +22,9 @@ export interface PageSearch {
   readonly plan: 'walk' | 'index';
 }
 
-/** How many runs `walk` looks at. */
-const walkedRuns = 1500;
+/** How many runs `walk` looks at: for words, which are read from another table, and for other filters. */
+const walkedForWords = 1500;
+const walkedRuns = 4000;
 
 /** Greatest span of each class of `run_span`, but of the last, which has none. */
 const spans = ['5 minutes', '1 hour', '12 hours', '7 days'];
@@ -42,18 +43,22 @@ export function pageQuery({ teamId, query, position, search, count }: PageReques
   const order = orderOf(query);
   const facetHour = joinFacets(conditions, facetsOf(query));
   addColumnFilters(conditions, query);
-  const matches = search?.plan === 'index' ? `matches AS MATERIALIZED (${search.words.select(conditions)})` : null;
-  if (matches) conditions.joins.push('JOIN matches m ON m.run_id = r.id');
-  const hour = query.sort_by === 'updated_at' ? (facetHour ?? (matches ? 'm.updated_hour' : null)) : null;
+  const byChange = query.sort_by === 'updated_at';
+  if (search?.plan === 'index') {
+    // OFFSET 0 keeps the planner from any other way to the matches, and their order lets it read the runs of the first ones only.
+    const ordered = byChange && facetHour === null ? `ORDER BY s.updated_hour ${order.direction}` : '';
+    conditions.joins.push(`JOIN (${search.words.select(conditions)} ${ordered} OFFSET 0) m ON m.run_id = r.id`);
+  }
+  const hour = byChange ? (facetHour ?? (search?.plan === 'index' ? 'm.updated_hour' : null)) : null;
   const parts = partsOf(conditions, query, order, position, hour);
   const limit = conditions.bind(count);
   const list = (rows: string) => union(conditions, order, parts, hour, rows);
   const text =
     search?.plan === 'walk'
-      ? `WITH walked AS MATERIALIZED (${list(String(walkedRuns))})
+      ? `WITH walked AS MATERIALIZED (${list(String(walkedForWords))})
          SELECT w.id, w.sort_value FROM walked w JOIN run_search s ON s.run_id = w.id
          WHERE ${search.words.condition(conditions)} ORDER BY w.sort_value${order.collation} ${order.direction} NULLS LAST, w.id ${order.direction} LIMIT ${limit}`
-      : `${matches ? `WITH ${matches} ` : ''}${list(limit)}`;
+      : list(limit);
   return { text, values: conditions.values };
 }
 
@@ -89,6 +94,45 @@ function partsOf(
   }
   return [after];
 }
+
+/** Whether the filters of a list are looked up in an order other than the page's. */
+export const isInOtherOrder = (query: ListRunsQuery): boolean =>
+  query.sort_by !== 'updated_at' && Object.keys(query).some((name) => !notFilters.includes(name));
+
+const notFilters = ['limit', 'cursor', 'sort_by', 'sort_order'];
+
+/** The page, where it is among the first runs of the sort: what is read is bounded, and the page may be short. */
+export function walkingQuery({ teamId, query, position, count }: Omit<PageRequest, 'search'>): PageQuery {
+  const conditions = startConditions(teamId);
+  const order = orderOf(query);
+  const { limit, cursor, sort_by, sort_order } = query;
+  const parts = partsOf(conditions, { limit, cursor, sort_by, sort_order }, order, position, null);
+  const walked = union(conditions, order, parts, null, String(walkedRuns));
+  joinFacets(conditions, facetsOf(query));
+  addColumnFilters(conditions, query);
+  if (query.state !== undefined) conditions.texts.push(`r.state = ANY(${conditions.bind(query.state)}::text[])`);
+  const text = `WITH walked AS MATERIALIZED (${walked})
+    SELECT w.id, w.sort_value FROM walked w JOIN runs r ON r.id = w.id ${conditions.joins.join(' ')}
+    WHERE ${conditions.texts.join(' AND ')} ${orderBy(order, 'w.')} LIMIT ${conditions.bind(count)}`;
+  return { text, values: conditions.values };
+}
+
+/** The page by sorting all that the filters find: what is read grows with that, not with all runs. */
+export function sortingQuery({ teamId, query, position, count }: Omit<PageRequest, 'search'>): PageQuery {
+  const conditions = startConditions(teamId);
+  const order = orderOf(query);
+  joinFacets(conditions, facetsOf(query));
+  addColumnFilters(conditions, query);
+  const parts = partsOf(conditions, query, order, position, null).map((part) => part.join(' AND ') || 'true');
+  const text = `WITH found AS MATERIALIZED (
+      SELECT r.id, ${order.column} AS sort_value FROM runs r ${conditions.joins.join(' ')}
+      WHERE ${conditions.texts.join(' AND ')} AND (${parts.join(' OR ')})
+    ) SELECT id, sort_value FROM found ${orderBy(order, '')} LIMIT ${conditions.bind(count)}`;
+  return { text, values: conditions.values };
+}
+
+const orderBy = ({ collation, direction }: ListOrder, of: string): string =>
+  `ORDER BY ${of}sort_value${collation} ${direction} NULLS LAST, ${of}id ${direction}`;
 
 function union(
   { joins, texts }: Conditions,

@@ -4,7 +4,14 @@ import type { Fault } from '../fault.ts';
 import type { Database, Queryable, Statement } from '../store/database.ts';
 import { type CursorPosition, type CursorSigner, listIdentity, readCursor, writeCursor } from './cursor.ts';
 import { orderOf } from './list-order.ts';
-import { type PageRequest, pageQuery } from './list-query.ts';
+import {
+  isInOtherOrder,
+  type PageQuery,
+  type PageRequest,
+  pageQuery,
+  sortingQuery,
+  walkingQuery,
+} from './list-query.ts';
 import { expectedShare, type SearchTier, searchFor, wordsOf } from './list-search.ts';
 import { findRun, fromRuns, type ReadContext, type RunRow, runColumns, toRunItems } from './read.ts';
 import { indexBeforeSearch } from './search-index.ts';
@@ -21,8 +28,7 @@ const commonShare = 0.03;
 type PageRow = RunRow & { readonly sort_value: string | null };
 type ListRequest = Omit<PageRequest, 'search'>;
 
-async function readPage(db: Queryable, request: PageRequest): Promise<PageRow[]> {
-  const { text, values } = pageQuery(request);
+async function readRows(db: Queryable, request: ListRequest, { text, values }: PageQuery): Promise<PageRow[]> {
   const { collation, direction } = orderOf(request.query);
   return await db.query<PageRow>(
     `WITH page AS MATERIALIZED (${text})
@@ -30,6 +36,15 @@ async function readPage(db: Queryable, request: PageRequest): Promise<PageRow[]>
      ORDER BY page.sort_value${collation} ${direction} NULLS LAST, r.id ${direction}`,
     values,
   );
+}
+
+const readPage = (db: Queryable, request: PageRequest): Promise<PageRow[]> => readRows(db, request, pageQuery(request));
+
+/** A page without words. */
+async function filterPage(db: Queryable, request: ListRequest): Promise<PageRow[]> {
+  if (!isInOtherOrder(request.query)) return await readPage(db, { ...request, search: null });
+  const rows = await readRows(db, request, walkingQuery(request));
+  return rows.length === request.count ? rows : await readRows(db, request, sortingQuery(request));
 }
 
 async function searchPage(db: Queryable, request: ListRequest, words: string[], tier: SearchTier): Promise<PageRow[]> {
@@ -47,7 +62,7 @@ async function findRows(
   request: ListRequest,
 ): Promise<{ readonly rows: PageRow[]; readonly tier: SearchTier }> {
   const words = wordsOf(request.query.q);
-  if (words === null) return { rows: await readPage(db, { ...request, search: null }), tier: 'exact' };
+  if (words === null) return { rows: await filterPage(db, request), tier: 'exact' };
   if (words.length === 0) return { rows: [], tier: 'exact' };
   await indexBeforeSearch(db);
   if (request.position?.isSimilar) return { rows: await searchPage(db, request, words, 'similar'), tier: 'similar' };

@@ -38,7 +38,7 @@ CREATE FUNCTION run_span(created_at timestamptz, updated_at timestamptz) RETURNS
     WHEN updated_at - created_at < interval '12 hours' THEN 2
     WHEN updated_at - created_at < interval '7 days' THEN 3
     ELSE 4 END;
-CREATE INDEX runs_by_span ON runs (team_id, run_span(created_at, updated_at), updated_at, id);
+CREATE INDEX runs_by_span ON runs (team_id, run_span(created_at, updated_at), updated_at, id) INCLUDE (created_at);
 
 -- The hour of a run's last change. It is kept beside what is looked up, so that the latest are found first; by the hour,
 -- so that a run that changes every second does not write there every second.
