@@ -111,7 +111,7 @@ export const RunFollowupRequest = z
   .object({
     message: Prompt.optional().meta({
       description:
-        'At most 1 MB. May be empty only with a decision, or where a run goes on from its saved conversation',
+        'At most 1 MB. May be empty only where a run goes on from its saved conversation',
     }),
     mode: RunMode.optional(),
   })
