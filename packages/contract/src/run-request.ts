@@ -110,8 +110,7 @@ export type RunAgentResponse = z.infer<typeof RunAgentResponse>;
 export const RunFollowupRequest = z
   .object({
     message: Prompt.optional().meta({
-      description:
-        'At most 1 MB. May be empty only where a run goes on from its saved conversation',
+      description: 'At most 1 MB. May be empty only where a run goes on from its saved conversation',
     }),
     mode: RunMode.optional(),
   })
