@@ -40,7 +40,8 @@ export interface System {
   startWorker(name?: string): void;
   /** JSON of the API; throws for any status but the expected one. */
   call<T>(method: string, path: string, body?: unknown, status?: number): Promise<T>;
-  createRun(prompt: string, more?: object): Promise<string>;
+  /** Its sandbox goes away with its end unless `more.config.idle_timeout_minutes` says otherwise. */
+  createRun(prompt: string, more?: { readonly config?: object; readonly [member: string]: unknown }): Promise<string>;
   run(runId: string): Promise<RunItem>;
   untilEnded(runId: string, timeoutMs?: number): Promise<RunItem>;
   until(runId: string, accept: (run: RunItem) => boolean, timeoutMs?: number): Promise<RunItem>;
@@ -144,7 +145,13 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
     },
     call,
     createRun: async (prompt, more = {}) =>
-      (await call<{ run_id: string }>('POST', '/agent/runs', { prompt, ...more })).run_id,
+      (
+        await call<{ run_id: string }>('POST', '/agent/runs', {
+          prompt,
+          ...more,
+          config: { idle_timeout_minutes: 0, ...more.config },
+        })
+      ).run_id,
     run: (runId) => call<RunItem>('GET', `/agent/runs/${runId}`),
     until: (runId, accept, timeoutMs) =>
       eventually(

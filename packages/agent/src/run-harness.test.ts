@@ -7,7 +7,7 @@ describe('another harness', () => {
     await ended();
     expect(of('setup_step_finished')).toEqual([expect.objectContaining({ kind: 'harness', name: 'acp' })]);
     expect(of('agent_started')).toEqual([expect.objectContaining({ harness: 'acp', model_id: 'm' })]);
-    expect(fake.finished).toEqual([{ success: true, summary: 'Hello world.' }]);
+    expect(fake.finished).toEqual([{ turn: 1, success: true, summary: 'Hello world.' }]);
   });
 
   test('does not see the run token', async () => {

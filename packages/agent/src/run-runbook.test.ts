@@ -31,7 +31,7 @@ describe('a runbook', () => {
     ]);
     expect(fake.text()).toContain('Ran all 2 commands');
     expect(fake.text()).toContain('No language model is configured');
-    expect(fake.finished).toEqual([{ success: true, summary: expect.stringContaining('Ran all 2 commands') }]);
+    expect(fake.finished).toEqual([{ turn: 1, success: true, summary: expect.stringContaining('Ran all 2 commands') }]);
     expect(fake.shutdowns).toEqual(['finished']);
     expect(agent.stderr()).toBe('');
   });

@@ -1,16 +1,20 @@
+import { Readable } from 'node:stream';
+import type { ContentBlock } from '@agentclientprotocol/sdk';
 import type { AgentTask, FinishTask } from '@runyard/contract/agent-protocol';
 import type { ArtifactRequest } from './artifacts/report.ts';
 import { openAgentSocket } from './artifacts/socket.ts';
 import { killMarked } from './commands/processes.ts';
+import { followUpQueue } from './follow-ups.ts';
 import type { Driver } from './harness/driver.ts';
 import type { HarnessOutcome } from './harness/outcome.ts';
-import { harnessName, isBuiltin, promptContent, startHarness } from './harness/select.ts';
+import { promptContent, promptText } from './harness/prompt.ts';
+import { harnessName, isBuiltin, startHarness } from './harness/select.ts';
 import { newId } from './new-id.ts';
 import { watchPullRequests } from './pull-requests/watch.ts';
-import { type Reporter, startReporter } from './reporting/reporter.ts';
+import { startReporter } from './reporting/reporter.ts';
 import { wait } from './service/backoff.ts';
 import { type ServiceClient, ServiceRefusal, Superseded } from './service/client.ts';
-import { watchInbox } from './service/inbox.ts';
+import { type FollowUp, watchInbox } from './service/inbox.ts';
 import { type Stopping, stopping } from './stopping.ts';
 import { prepareWorkspace, setupCommands } from './workspace/prepare.ts';
 import { SetupFailure } from './workspace/setup-failure.ts';
@@ -40,6 +44,9 @@ export const defaultTiming = {
   inboxWaitMs: 25_000,
 };
 
+/** What the service keeps of a harness's memory. */
+const maxMemoryBytes = 32 * 1024 * 1024;
+
 /** How the agent process should end. */
 export type AgentExit = { exitCode: number };
 
@@ -68,6 +75,11 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
   const env = { ...options.env, RUNYARD_AGENT_SOCKET: socket.path };
   const marker = `RUNYARD_AGENT_SOCKET=${socket.path}`;
   let driver: Driver | undefined;
+  let starting: Promise<Driver> | undefined;
+  const followUps = followUpQueue();
+  /** 1, 2, … in this execution. */
+  let turn = 1;
+  let interruptedTurn = 0;
   let stoppedAt: number | undefined;
   const onStop = () => {
     stoppedAt = performance.now();
@@ -76,21 +88,74 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
   };
   stop.signal.addEventListener('abort', onStop, { once: true });
 
-  async function work(): Promise<HarnessOutcome> {
-    const task = await Promise.race([options.task, stopped(stop.signal)]);
+  /** Turn after turn, until the service has no further one. */
+  async function work(): Promise<void> {
+    const resolved = Promise.race([options.task, stopped(stop.signal)]);
+    let outcome = await resolved.then(firstTurn).catch(failureOf);
+    for (;;) {
+      stop.signal.throwIfAborted();
+      await pullRequests.settled();
+      await reporter.flush();
+      if ((await client.finishTask(finishTask(outcome, turn))) === 'leave') return;
+      const followUp = await Promise.race([followUps.next(), stopped(stop.signal)]);
+      if (followUp === undefined) return;
+      turn += 1;
+      outcome = await resolved.then((task) => nextTurn(task, followUp)).catch(failureOf);
+    }
+  }
+
+  async function firstTurn(task: AgentTask): Promise<HarnessOutcome> {
     void watchInbox({
       client,
       signal: reporting.signal,
       onCancel: () => stop.stop('cancelled'),
       onSuperseded: superseded,
+      onLeave: followUps.end,
+      onFollowUp: followUps.add,
+      onInterrupt: (ofTurn) => {
+        interruptedTurn = ofTurn;
+        if (ofTurn === turn) driver?.interrupt();
+      },
       waitMs: timing.inboxWaitMs,
     });
-    return await workOn(task);
+    return await begin(task);
   }
 
-  async function workOn(task: AgentTask): Promise<HarnessOutcome> {
-    const step = setupSteps(reporter.emit);
-    const start = async () => {
+  async function nextTurn(task: AgentTask, followUp: FollowUp): Promise<HarnessOutcome> {
+    reporter.emit({ type: 'follow_up_taken', follow_up_id: followUp.id });
+    const text = promptText(task, followUp.message, followUp.mode);
+    return await playTurn(await harness(task), followUp.message, [{ type: 'text', text }], () => {});
+  }
+
+  /** What a failure of the work before or between turns means for the run. */
+  function failureOf(error: unknown): HarnessOutcome {
+    if (stop.signal.aborted) throw error;
+    if (error instanceof SetupFailure) return { kind: 'failed', code: error.code, summary: '', message: error.message };
+    if (error instanceof ServiceRefusal)
+      return { kind: 'failed', code: 'agent_process_failed', summary: '', message: error.message };
+    throw error;
+  }
+
+  /** Of the turn that just ended; losing it costs a later execution the harness's own view, not the conversation. */
+  async function remember(memory: string): Promise<void> {
+    const bytes = Buffer.from(memory);
+    const signal = AbortSignal.any([reporting.signal, AbortSignal.timeout(stop.signal.aborted ? 1_000 : 30_000)]);
+    await client
+      .upload(
+        `/api/v1/harness-support/memory?turn=${turn}`,
+        () => Readable.from([bytes]),
+        bytes.length,
+        'application/octet-stream',
+        { signal },
+      )
+      .catch((error: unknown) => process.stderr.write(`agent: the memory was not kept: ${String(error)}\n`));
+  }
+
+  /** The harness, started once. */
+  function harness(task: AgentTask): Promise<Driver> {
+    starting ??= (async () => {
+      const { conversation } = task;
+      const memory = conversation?.kind === 'memory' ? await client.download(conversation.path, maxMemoryBytes) : null;
       driver = await startHarness({
         task,
         workspace,
@@ -105,10 +170,19 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
         saturated: () => reporter.saturated,
         reportArtifact: (request) => reportArtifact(request, workspace),
         startTimeoutMs: timing.harnessStartMs,
+        memory: memory?.toString(),
+        remember,
       });
       if (stop.signal.aborted) driver.cancel();
       return driver;
-    };
+    })();
+    return starting;
+  }
+
+  /** Sets up the workspace and plays the first turn. */
+  async function begin(task: AgentTask): Promise<HarnessOutcome> {
+    const step = setupSteps(reporter.emit);
+    const start = () => harness(task);
     // Setup commands may be what installs the harness; else both happen at the same time.
     const early = setupCommands(task).length === 0 ? start() : undefined;
     early?.catch(() => {});
@@ -119,37 +193,42 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
       await step('harness', harnessName(task), () => started.initialised).catch(() => {});
     }
     stop.signal.throwIfAborted();
+    return await playTurn(started, task.prompt, promptContent(task, attachments), () =>
+      reporter.emit({ type: 'agent_started', harness: harnessName(task), model_id: modelId(task) }),
+    );
+  }
+
+  async function playTurn(
+    started: Driver,
+    said: string,
+    prompt: ContentBlock[],
+    onStarted: () => void,
+  ): Promise<HarnessOutcome> {
     const stepId = newId();
-    return await started.run({
+    const ended = started.run({
       cwd: workspace,
       stepId,
-      prompt: promptContent(task, attachments),
+      prompt,
       onStarted: () => {
-        reporter.emit({ type: 'agent_started', harness: harnessName(task), model_id: modelId(task) });
-        reporter.emit({ type: 'turn_started', step_id: stepId, prompt: task.prompt });
+        onStarted();
+        reporter.emit({ type: 'turn_started', step_id: stepId, prompt: said });
       },
       onEnded: (summary) =>
         reporter.emit({ type: 'turn_finished', step_id: stepId, ...(summary === '' ? {} : { summary }) }),
     });
+    if (interruptedTurn === turn) started.interrupt();
+    return await ended;
   }
 
   try {
-    const worked = work().catch((error: unknown): HarnessOutcome => {
-      if (stop.signal.aborted) return { kind: 'cancelled' };
-      if (error instanceof Superseded) {
-        superseded();
-        return { kind: 'cancelled' };
-      }
-      if (error instanceof SetupFailure)
-        return { kind: 'failed', code: error.code, summary: '', message: error.message };
-      if (error instanceof ServiceRefusal)
-        return { kind: 'failed', code: 'agent_process_failed', summary: '', message: error.message };
-      throw error;
+    const worked = work().catch((error: unknown) => {
+      if (stop.signal.aborted) return;
+      if (!(error instanceof Superseded)) throw error;
+      superseded();
     });
-    const outcome = await Promise.race([worked, stopDeadline(stop, timing.harnessGraceMs)]);
+    await Promise.race([worked, stopDeadline(stop, timing.harnessGraceMs)]);
     if (stop.signal.aborted) return await leave(worked);
-    await pullRequests.settled();
-    await finish(client, reporter, outcome);
+    await client.reportShutdown('finished');
     return { exitCode: 0 };
   } catch (error) {
     if (error instanceof Superseded || stop.reason === 'superseded') return { exitCode: 0 };
@@ -162,7 +241,7 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
   }
 
   /** The end of a cancelled, terminated or superseded run: within `exitMs` of the stop, whatever does not answer. */
-  async function leave(worked: Promise<HarnessOutcome>): Promise<AgentExit> {
+  async function leave(worked: Promise<void>): Promise<AgentExit> {
     const exitCode = stop.reason === 'terminated' ? 128 + 15 : 0;
     const left = () => Math.max(0, timing.exitMs - (performance.now() - (stoppedAt ?? 0)));
     const work = async () => {
@@ -187,10 +266,10 @@ function stopped(signal: AbortSignal): Promise<never> {
 }
 
 /** Resolves when the harness has had its time after a stop. */
-function stopDeadline(stop: Stopping, graceMs: number): Promise<HarnessOutcome> {
+function stopDeadline(stop: Stopping, graceMs: number): Promise<void> {
   return new Promise((resolve) => {
     const onStop = () => {
-      const timer = setTimeout(() => resolve({ kind: 'cancelled' }), stop.reason === 'superseded' ? 0 : graceMs);
+      const timer = setTimeout(resolve, stop.reason === 'superseded' ? 0 : graceMs);
       timer.unref();
     };
     if (stop.signal.aborted) onStop();
@@ -198,24 +277,22 @@ function stopDeadline(stop: Stopping, graceMs: number): Promise<HarnessOutcome> 
   });
 }
 
-async function finish(client: ServiceClient, reporter: Reporter, outcome: HarnessOutcome): Promise<void> {
-  await reporter.flush();
-  await client.finishTask(finishTask(outcome));
-  await client.reportShutdown('finished');
-}
-
-function finishTask(outcome: HarnessOutcome): FinishTask {
+function finishTask(outcome: HarnessOutcome, turn: number): FinishTask {
   switch (outcome.kind) {
     case 'succeeded':
-      return { success: true, summary: outcome.summary };
+      return { turn, success: true, summary: outcome.summary };
+    case 'interrupted':
+      return { turn, success: true, interrupted: true, summary: outcome.summary };
     case 'failed':
       return {
+        turn,
         success: false,
         summary: outcome.summary || outcome.message,
         error: { message: outcome.message, ...(outcome.code === undefined ? {} : { code: outcome.code }) },
       };
     case 'cancelled':
       return {
+        turn,
         success: false,
         summary: 'cancelled',
         error: { message: 'The agent was stopped before it had finished.' },

@@ -64,6 +64,7 @@ program
   .option('--name <name>', 'label to group and filter runs by')
   .option('--environment <id>', 'environment: repositories and setup commands')
   .option('--harness <type>', 'what drives the agent (oz)')
+  .option('--idle <minutes>', 'how long the sandbox waits for a follow-up after the run, 0 to 60', '0')
   .option('--attach <file...>', 'files that the agent finds in attachments/')
   .option('--metadata <key=value>', 'a pair to keep with the run; repeat for more', collect)
   .option('--detach', 'do not watch; print the id')

@@ -7,6 +7,7 @@ import { AmbientAgentConfig } from './config.ts';
 import { ActionCategory, ActionState, MessageRole } from './conversations.ts';
 import { EnvironmentConfig } from './environments.ts';
 import { ErrorCode } from './errors.ts';
+import { RunMode } from './run-request.ts';
 import { ArtifactType } from './states.ts';
 
 /** A language model behind the gateway. */
@@ -30,7 +31,19 @@ export const AgentTask = z.object({
   execution_number: z.int(),
   conversation_id: z.string(),
   title: z.string(),
+  /** What the first turn plays: the run's prompt and follow-ups that came before it, or just follow-ups where `conversation` goes on. */
   prompt: z.string(),
+  /** How to work on the first turn; absent: `normal`. */
+  mode: RunMode.optional(),
+  /** What was said before, in executions whose sandboxes are gone; absent: nothing. */
+  conversation: z
+    .discriminatedUnion('kind', [
+      /** The harness's own memory, as it was PUT to `/harness-support/memory`. Path below the server root. */
+      z.object({ kind: z.literal('memory'), path: z.string() }),
+      /** Our record of it as text, its oldest part cut where it is long. */
+      z.object({ kind: z.literal('text'), text: z.string() }),
+    ])
+    .optional(),
   agent_config: AmbientAgentConfig,
   attachments: z.array(
     z.object({
@@ -85,6 +98,8 @@ export const AgentEvent = z.discriminatedUnion('type', [
     output_tail: z.string().optional(),
     error: z.string().optional(),
   }),
+  /** The agent begins with a follow-up of its inbox. Applied once; told before the turn that plays it. */
+  z.object({ ...eventBase, type: z.literal('follow_up_taken'), follow_up_id: z.string() }),
   /** A user prompt begins: a Step of the conversation with the user's message. */
   z.object({ ...eventBase, type: z.literal('turn_started'), step_id: z.string(), prompt: z.string() }),
   z.object({ ...eventBase, type: z.literal('turn_finished'), step_id: z.string(), summary: z.string().optional() }),
@@ -145,14 +160,39 @@ export const AgentEventBatch = z.object({ events: z.array(AgentEvent).max(1000) 
 export type AgentEventBatch = z.infer<typeof AgentEventBatch>;
 export const AgentEventAck = z.object({ acknowledged: z.int() });
 
-/** `GET /harness-support/inbox?wait_ms=25000`: answers at once where something waits, else after `wait_ms`. Renews the lease. */
-export const AgentInbox = z.object({
-  items: z.array(z.discriminatedUnion('type', [z.object({ type: z.literal('cancel') })])),
-});
+/** What waits for the agent. */
+const InboxItem = z.discriminatedUnion('type', [
+  /** The run is over: stop what goes on and leave, within 5 s. */
+  z.object({ type: z.literal('cancel') }),
+  /** Nothing more comes: leave. */
+  z.object({ type: z.literal('leave') }),
+  /** End the turn of this number and wait. */
+  z.object({ type: z.literal('interrupt'), turn: z.int() }),
+  /** A turn to play after the present one, in the order of `position`. */
+  z.object({
+    type: z.literal('follow_up'),
+    id: z.string(),
+    position: z.int(),
+    message: z.string(),
+    mode: RunMode.optional(),
+    decision: z.enum(['approve', 'deny']).optional(),
+  }),
+]);
+export type InboxItem = z.infer<typeof InboxItem>;
+
+/**
+ * `GET /harness-support/inbox?wait_ms=25000&after=POSITION&interrupted=TURN`: answers at once where something waits, else
+ * after `wait_ms`. `after` and `interrupted` name what the agent has already. Renews the lease.
+ */
+export const AgentInbox = z.object({ items: z.array(InboxItem) });
 export type AgentInbox = z.infer<typeof AgentInbox>;
 
-/** `POST /harness-support/finish-task` → `{}`. Sent when all events are acknowledged; sending it twice is not an error. */
+/** `POST /harness-support/finish-task` → `{next}`. Sent at the end of each turn, when all events are acknowledged; sending it twice is not an error. */
 export const FinishTask = z.object({
+  /** 1, 2, … in the execution; absent: 1. A turn ends once. */
+  turn: z.int().min(1).optional(),
+  /** True: the turn ended because an `interrupt` asked for it. */
+  interrupted: z.boolean().optional(),
   success: z.boolean(),
   /** Last words of the agent, or why it failed. */
   summary: z.string(),
@@ -166,6 +206,10 @@ export const FinishTask = z.object({
     .optional(),
 });
 export type FinishTask = z.infer<typeof FinishTask>;
+
+/** `wait`: stay, the next follow-up comes by the inbox; `leave`: exit. */
+export const FinishTaskResponse = z.object({ next: z.enum(['wait', 'leave']) });
+export type FinishTaskResponse = z.infer<typeof FinishTaskResponse>;
 
 /** `POST /harness-support/report-shutdown` → `{}`: the agent's last call before it exits. */
 export const ReportShutdown = z.object({ reason: z.string() });

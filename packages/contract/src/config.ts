@@ -40,7 +40,9 @@ export const AmbientAgentConfig = z
     skills: z.array(NonBlank).optional(),
     mcp_servers: z.record(Text, MCPServerConfig).optional(),
     computer_use_enabled: z.boolean().optional(),
-    idle_timeout_minutes: z.number().min(0).max(60).optional(),
+    idle_timeout_minutes: z.number().min(0).max(60).optional().meta({
+      description: 'How long the sandbox waits for a follow-up after a turn, default 10; 0: it goes away at once',
+    }),
     worker_host: Text.optional(),
     harness: HarnessConfig.optional(),
     session_sharing: z.looseObject({ public_access: z.enum(['VIEWER', 'EDITOR']).optional() }).optional(),

@@ -41,12 +41,19 @@ export const RunMetadata = z
   })
   .meta({ id: 'RunMetadata' });
 
+/** How an agent works on a prompt: `plan` changes nothing and answers with a plan. */
+export const RunMode = z.enum(['normal', 'plan', 'orchestrate']);
+export type RunMode = z.infer<typeof RunMode>;
+
+/** A person's prompt. */
+const Prompt = Text.refine(atMostBytes(maxPromptBytes), { error: 'must be at most 1 MB of UTF-8' });
+
 /** `POST /agent/runs`. */
 export const RunAgentRequest = z
   .object({
-    prompt: Text.refine(atMostBytes(maxPromptBytes), { error: 'must be at most 1 MB of UTF-8' })
-      .optional()
-      .meta({ description: 'Required unless a skill or a conversation to continue is given; at most 1 MB' }),
+    prompt: Prompt.optional().meta({
+      description: 'Required unless a skill or a conversation to continue is given; at most 1 MB',
+    }),
     skill: NonBlank.optional().meta({ description: 'owner/repo:skill-name or owner/repo:path/to/SKILL.md' }),
     config: AmbientAgentConfig.optional(),
     title: Text.max(500).optional().meta({ description: 'Default: first line of the prompt, cut at 80 characters' }),
@@ -62,7 +69,7 @@ export const RunAgentRequest = z
     parent_run_id: Text.optional().meta({ description: 'Run that this one works for' }),
     interactive: z.boolean().optional(),
     metadata: RunMetadata.optional(),
-    mode: z.enum(['normal', 'plan', 'orchestrate']).optional(),
+    mode: RunMode.optional(),
     on_behalf_of: Text.optional(),
   })
   .superRefine((run, context) => {
@@ -98,3 +105,14 @@ export const RunAgentResponse = z
   })
   .meta({ id: 'RunAgentResponse' });
 export type RunAgentResponse = z.infer<typeof RunAgentResponse>;
+
+/** `POST /agent/runs/{runId}/followups`. */
+export const RunFollowupRequest = z
+  .object({
+    message: Prompt.optional().meta({
+      description: 'At most 1 MB. May be empty only where a run goes on from its saved conversation',
+    }),
+    mode: RunMode.optional(),
+  })
+  .meta({ id: 'RunFollowupRequest' });
+export type RunFollowupRequest = z.infer<typeof RunFollowupRequest>;

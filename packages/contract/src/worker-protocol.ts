@@ -53,8 +53,15 @@ export const TaskCancellation = z.object({
 });
 export type TaskCancellation = z.infer<typeof TaskCancellation>;
 
+/** Ours: the execution's agent waits for a follow-up (or is at work again) and holds no slot (or one). Only to workers that say hello. */
+export const TaskIdle = z.object({
+  type: z.literal('task_idle'),
+  data: z.object({ task_id: z.string(), execution_id: z.string(), idle: z.boolean() }),
+});
+export type TaskIdle = z.infer<typeof TaskIdle>;
+
 /** What the service sends. */
-export const ServiceMessage = z.discriminatedUnion('type', [TaskAssignment, TaskCancellation]);
+export const ServiceMessage = z.discriminatedUnion('type', [TaskAssignment, TaskCancellation, TaskIdle]);
 export type ServiceMessage = z.infer<typeof ServiceMessage>;
 
 /** What the sandboxes of a worker are worth, told by `doctor` and kept on each run. */
@@ -76,10 +83,17 @@ export const WorkerHello = z.object({
     instance_id: z.string(),
     /** Instances whose processes are known dead and whose sandboxes are gone: same data folder, lock taken over. */
     replaces: z.array(z.string()),
-    /** Executions that may run here at once. */
+    /** Executions that may be at work here at once; idle ones do not count, and there are at most twice as many in all. */
     slots: z.int().min(0),
     /** Executions that this process holds now, whatever their phase. */
-    executions: z.array(z.object({ task_id: z.string(), execution_id: z.string() })),
+    executions: z.array(
+      z.object({
+        task_id: z.string(),
+        execution_id: z.string(),
+        /** What the last `task_idle` said; absent: there was none. */
+        idle: z.boolean().optional(),
+      }),
+    ),
     sandbox: SandboxLevel,
     /** True: takes nothing new, ends when its last execution has. */
     draining: z.boolean(),

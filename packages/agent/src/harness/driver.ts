@@ -35,8 +35,10 @@ export interface Turn {
 export interface Driver {
   /** Initialises the harness; a failure is kept and told by `run`. */
   readonly initialised: Promise<unknown>;
-  /** Opens a session and plays one turn. */
+  /** Plays a turn, one after another; the first opens the session. */
   run(turn: Turn): Promise<HarnessOutcome>;
+  /** Asks the harness to end the turn that it plays; a further one can follow. */
+  interrupt(): void;
   /** Asks the harness to stop; `run` resolves as cancelled when it has, or when it is killed. */
   cancel(): void;
   kill(): Promise<void>;
@@ -53,6 +55,7 @@ export function driveHarness(options: DriverOptions): Driver {
   let stepId = '';
   let sessionId: string | undefined;
   let cancelled = false;
+  let interrupted = false;
   const mcpNames = Object.keys(options.config.mcp_servers ?? {});
   const updates: SessionUpdates = sessionUpdates({ emit, stepId: () => stepId, mcpServers: mcpNames });
 
@@ -116,7 +119,7 @@ export function driveHarness(options: DriverOptions): Driver {
   );
   initialised.catch(() => {});
 
-  async function play(turn: Turn): Promise<HarnessOutcome> {
+  async function openSession(cwd: string): Promise<{ sessionId: string; skipped: readonly object[] }> {
     const agent = await initialised;
     if (agent.protocolVersion !== protocolVersion) {
       throw new HarnessFailure(
@@ -127,17 +130,20 @@ export function driveHarness(options: DriverOptions): Driver {
       stdio: !options.builtin,
       http: agent.agentCapabilities?.mcpCapabilities?.http === true,
     });
-    const session = await answer(
-      'session/new',
-      link.newSession({ cwd: turn.cwd, mcpServers: mcp.servers }),
-      startTimeoutMs,
-    );
-    sessionId = session.sessionId;
+    const session = await answer('session/new', link.newSession({ cwd, mcpServers: mcp.servers }), startTimeoutMs);
+    return { sessionId: session.sessionId, skipped: mcp.skipped };
+  }
+
+  async function play(turn: Turn): Promise<HarnessOutcome> {
+    const opened = sessionId === undefined ? await openSession(turn.cwd) : { sessionId, skipped: [] };
+    sessionId = opened.sessionId;
     stepId = turn.stepId;
     turn.onStarted();
-    for (const skipped of mcp.skipped) updates.notice('mcp_server_skipped', skipped);
+    for (const skipped of opened.skipped) updates.notice('mcp_server_skipped', skipped);
     if (cancelled) return { kind: 'cancelled' };
+    if (interrupted) return { kind: 'interrupted', summary: '' };
     const response = await answer('session/prompt', link.prompt({ sessionId, prompt: turn.prompt }));
+    if (interrupted) return { kind: 'interrupted', summary: updates.lastText.trim() };
     return outcomeOf(response, options, updates.lastText);
   }
 
@@ -145,6 +151,9 @@ export function driveHarness(options: DriverOptions): Driver {
     initialised,
     async run(turn) {
       let outcome: HarnessOutcome;
+      interrupted = false;
+      stepId = '';
+      updates.startTurn();
       try {
         outcome = await play(turn);
       } catch (error) {
@@ -159,6 +168,10 @@ export function driveHarness(options: DriverOptions): Driver {
     },
     cancel() {
       cancelled = true;
+      if (sessionId !== undefined) link.cancel({ sessionId });
+    },
+    interrupt() {
+      interrupted = true;
       if (sessionId !== undefined) link.cancel({ sessionId });
     },
     kill: () => link.kill(),

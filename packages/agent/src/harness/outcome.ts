@@ -5,6 +5,8 @@ export type HarnessOutcome =
   | { kind: 'succeeded'; summary: string }
   /** The agent failed at its task, or (`code`) something around it did. */
   | { kind: 'failed'; summary: string; message: string; code?: ErrorCode }
+  /** Someone asked for the end of the turn; the harness lives on. */
+  | { kind: 'interrupted'; summary: string }
   | { kind: 'cancelled' };
 
 /**

@@ -1,8 +1,6 @@
-import type { ContentBlock } from '@agentclientprotocol/sdk';
 import type { AgentEventBody, AgentTask } from '@runyard/contract/agent-protocol';
 import type { ArtifactRequest, ArtifactResult } from '../artifacts/report.ts';
 import type { ServiceConnection } from '../service/connection.ts';
-import type { WrittenAttachment } from '../workspace/attachments.ts';
 import { SetupFailure } from '../workspace/setup-failure.ts';
 import type { AgentLink, LinkEvents } from './acp.ts';
 import { type Driver, driveHarness } from './driver.ts';
@@ -22,6 +20,10 @@ export interface HarnessOptions {
   ready: () => Promise<void>;
   saturated: () => boolean;
   reportArtifact: (request: ArtifactRequest) => Promise<ArtifactResult>;
+  /** What `remember` was given at the end of the last turn of an earlier execution. */
+  memory?: string | undefined;
+  /** Keeps the harness's memory of the conversation at the end of each turn. Never rejects. */
+  remember: (memory: string) => Promise<void>;
   startTimeoutMs?: number;
 }
 
@@ -73,6 +75,8 @@ async function builtinEngine(options: HarnessOptions): Promise<Engine> {
     backpressure,
     connection: options.connection,
     reportArtifact: options.reportArtifact,
+    memory: options.memory,
+    remember: options.remember,
   });
 }
 
@@ -85,21 +89,4 @@ async function childStarter({ task, workspace, env, marker }: HarnessOptions): P
   }
   const { startChildLink } = await import('./child-link.ts');
   return (events) => startChildLink({ command: [program, ...args], cwd: workspace, env, marker, events });
-}
-
-/** The prompt as ACP content: attachments are links into the workspace, a base prompt goes before where the harness has no place for it. */
-export function promptContent(task: AgentTask, attachments: readonly WrittenAttachment[]): ContentBlock[] {
-  const base = isBuiltin(task) ? undefined : task.agent_config.base_prompt;
-  return [
-    { type: 'text', text: base === undefined || base.trim() === '' ? task.prompt : `${base}\n\n${task.prompt}` },
-    ...attachments.map(
-      (attachment): ContentBlock => ({
-        type: 'resource_link',
-        uri: `file://${encodeURI(attachment.path)}`,
-        name: attachment.name,
-        mimeType: attachment.mimeType,
-        size: attachment.size,
-      }),
-    ),
-  ];
 }

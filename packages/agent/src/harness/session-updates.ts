@@ -102,6 +102,9 @@ export function sessionUpdates(options: NormaliserOptions) {
       });
     },
     notice,
+    startTurn(): void {
+      lastText = '';
+    },
     /** Ends a turn: settles open actions with `note` and tells what was collected. */
     endTurn(note: string): void {
       interruptText();

@@ -4,6 +4,7 @@ import type {
   AgentInbox,
   AgentTask,
   FinishTask,
+  FinishTaskResponse,
   ReportArtifact,
   ReportArtifactResponse,
 } from '@runyard/contract/agent-protocol';
@@ -54,7 +55,12 @@ export interface ServiceClient {
   resolvePrompt(options?: CallOptions): Promise<AgentTask>;
   /** `body` is a serialised AgentEventBatch. */
   sendEvents(body: string, options?: CallOptions): Promise<z.infer<typeof AgentEventAck>>;
-  pollInbox(waitMs: number, options?: CallOptions): Promise<AgentInbox>;
+  /** `position`: what the agent has already. */
+  pollInbox(
+    waitMs: number,
+    position: { after: number; interrupted: number },
+    options?: CallOptions,
+  ): Promise<AgentInbox>;
   reportArtifact(
     body: z.infer<typeof ReportArtifact>,
     options?: CallOptions,
@@ -62,7 +68,8 @@ export interface ServiceClient {
   /** PUTs `size` bytes; `open` gives a fresh stream of them for each try. */
   upload(path: string, open: () => Readable, size: number, contentType: string, options?: CallOptions): Promise<void>;
   download(path: string, maxBytes: number, options?: CallOptions): Promise<Buffer>;
-  finishTask(body: FinishTask, options?: CallOptions): Promise<void>;
+  /** The end of a turn; what to do next. */
+  finishTask(body: FinishTask, options?: CallOptions): Promise<FinishTaskResponse['next']>;
   reportShutdown(reason: string, options?: CallOptions): Promise<void>;
 }
 
@@ -135,8 +142,8 @@ export function serviceClient(options: ServiceClientOptions): ServiceClient {
     connection,
     resolvePrompt: (call_) => post('resolve-prompt', '{}', call_),
     sendEvents: (body, call_) => post('events', body, call_),
-    pollInbox: async (waitMs, call_) => {
-      const path = `${harnessSupport}/inbox?wait_ms=${waitMs}`;
+    pollInbox: async (waitMs, { after, interrupted }, call_) => {
+      const path = `${harnessSupport}/inbox?wait_ms=${waitMs}&after=${after}&interrupted=${interrupted}`;
       return JSON.parse((await get(path, maxAnswerBytes, { idleTimeoutMs: waitMs + 15_000, ...call_ })).toString());
     },
     // The same key on each try: an artifact whose answer was lost is not there twice.
@@ -157,7 +164,10 @@ export function serviceClient(options: ServiceClientOptions): ServiceClient {
       );
     },
     download: get,
-    finishTask: async (body, call_) => void (await post('finish-task', JSON.stringify(body), call_)),
+    finishTask: async (body, call_) => {
+      const { next } = await post<Partial<FinishTaskResponse>>('finish-task', JSON.stringify(body), call_);
+      return next ?? 'leave';
+    },
     reportShutdown: async (reason, call_) => void (await post('report-shutdown', JSON.stringify({ reason }), call_)),
   };
 }

@@ -1,25 +1,50 @@
+import type { InboxItem } from '@runyard/contract/agent-protocol';
 import { wait } from './backoff.ts';
 import { type ServiceClient, ServiceRefusal, Superseded } from './client.ts';
+
+export type FollowUp = Extract<InboxItem, { type: 'follow_up' }>;
 
 export interface InboxOptions {
   client: Pick<ServiceClient, 'pollInbox'>;
   signal: AbortSignal;
   onCancel: () => void;
   onSuperseded: () => void;
+  /** Nothing more comes. */
+  onLeave: () => void;
+  onInterrupt: (turn: number) => void;
+  /** Each once, in order. */
+  onFollowUp: (followUp: FollowUp) => void;
   waitMs?: number;
 }
 
 /** An answer that comes at once and brings nothing must not make a busy loop. */
 const minPollMs = 250;
 
-/** Long-polls the inbox until the signal aborts, a cancel has come, or the execution is superseded. Never rejects. */
+/** Long-polls the inbox until the signal aborts, a cancel or a leave has come, or the execution is superseded. Never rejects. */
 export async function watchInbox(options: InboxOptions): Promise<void> {
   const { client, signal, waitMs = 25_000 } = options;
+  const position = { after: 0, interrupted: 0 };
   while (!signal.aborted) {
     const started = performance.now();
     try {
-      const { items } = await client.pollInbox(waitMs, { signal });
-      if (items.some((item) => item.type === 'cancel')) return options.onCancel();
+      const { items } = await client.pollInbox(waitMs, position, { signal });
+      for (const item of items) {
+        switch (item.type) {
+          case 'cancel':
+            return options.onCancel();
+          case 'leave':
+            return options.onLeave();
+          case 'interrupt':
+            position.interrupted = Math.max(position.interrupted, item.turn);
+            options.onInterrupt(item.turn);
+            break;
+          case 'follow_up':
+            if (item.position <= position.after) break;
+            position.after = item.position;
+            options.onFollowUp(item);
+        }
+      }
+      if (items.length > 0) continue;
     } catch (error) {
       if (error instanceof Superseded) return options.onSuperseded();
       if (signal.aborted) return;

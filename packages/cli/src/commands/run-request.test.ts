@@ -22,6 +22,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 test('a file is the prompt, whole', () => {
   expect(buildRunRequest(file('a.md', '---\nx: 1\n---\nDo it\n'), {}, noInput)).toEqual({
     prompt: '---\nx: 1\n---\nDo it\n',
+    config: { idle_timeout_minutes: 0 },
   });
 });
 
@@ -38,6 +39,7 @@ test('options become the request that the contract describes', () => {
       model: 'local/x',
       name: 'nightly',
       harness: 'oz',
+      idle: '5',
       attach: [file('data.json', '{}'), file('raw.bin', new Uint8Array([0, 255]))],
       metadata: ['ticket=A-1', 'empty=', 'formula=a=b'],
     },
@@ -47,7 +49,7 @@ test('options become the request that the contract describes', () => {
   expect(request).toEqual({
     prompt: 'go',
     title: 'T',
-    config: { name: 'nightly', model_id: 'local/x', harness: { type: 'oz' } },
+    config: { idle_timeout_minutes: 5, name: 'nightly', model_id: 'local/x', harness: { type: 'oz' } },
     attachments: [
       { file_name: 'data.json', mime_type: 'application/json', data: 'e30=' },
       { file_name: 'raw.bin', mime_type: 'application/octet-stream', data: 'AP8=' },
@@ -57,6 +59,7 @@ test('options become the request that the contract describes', () => {
 });
 
 test.each([
+  ['an idle time over an hour', () => buildRunRequest('go', { idle: '61' }, noInput), '--idle takes minutes'],
   ['a file that is not there', () => buildRunRequest('missing.md', {}, noInput), 'there is no file missing.md'],
   ['a path that is not there', () => buildRunRequest('prompts/missing', {}, noInput), 'there is no file'],
   ['an empty prompt', () => buildRunRequest('-', {}, () => ' \n'), 'the prompt is empty (standard input)'],

@@ -16,6 +16,8 @@ export interface RunOptions {
   readonly name?: string;
   readonly environment?: string;
   readonly harness?: string;
+  /** Minutes that the sandbox waits for a follow-up. */
+  readonly idle?: string;
   readonly attach?: readonly string[];
   readonly metadata?: readonly string[];
 }
@@ -32,6 +34,8 @@ export function buildRunRequest(source: string, options: RunOptions, readStandar
   if ((options.attach?.length ?? 0) > maxAttachments)
     throw new Failure(`at most ${maxAttachments} files can be attached`);
   const config = {
+    // One prompt, one answer: nothing is left behind that waits for more.
+    idle_timeout_minutes: parseIdle(options.idle ?? '0'),
     ...(options.name ? { name: options.name } : {}),
     ...(options.model ? { model_id: options.model } : {}),
     ...(options.environment ? { environment_id: options.environment } : {}),
@@ -42,7 +46,7 @@ export function buildRunRequest(source: string, options: RunOptions, readStandar
   return {
     prompt,
     ...(options.title ? { title: options.title } : {}),
-    ...(Object.keys(config).length > 0 ? { config } : {}),
+    config,
     ...(attachments.length > 0 ? { attachments } : {}),
     ...(Object.keys(metadata).length > 0 ? { metadata } : {}),
   };
@@ -56,6 +60,13 @@ function readPrompt(source: string, readStandardInput: () => string): string {
   // One word with a slash or an ending is a file name that was mistyped, not a prompt.
   if (!/\s/.test(source) && /[/\\]|\.[a-z]{1,8}$/i.test(source)) throw new Failure(`there is no file ${source}`);
   return source;
+}
+
+function parseIdle(text: string): number {
+  const minutes = Number(text);
+  if (text.trim() === '' || !(minutes >= 0 && minutes <= 60))
+    throw new Failure(`--idle takes minutes from 0 to 60, not ${JSON.stringify(text)}`);
+  return minutes;
 }
 
 function readText(file: string): string {

@@ -129,6 +129,7 @@ export function createLiveView(colours: Colours): LiveView {
       case 'agent_started':
         return dimLine(`harness ${harmlessLine(event.harness)}, model ${harmlessLine(event.model_id)}`);
       case 'setup_step_started':
+      case 'follow_up_taken':
         return '';
       case 'setup_step_finished':
         return setupStep(event);

@@ -3,7 +3,13 @@ import { ConversationResponse } from '../conversations.ts';
 import { DeleteResponse } from '../keys.ts';
 import type { Route } from '../route.ts';
 import { ListRunsQuery } from '../run-list.ts';
-import { maxRequestBodyBytes, RerunRequest, RunAgentRequest, RunAgentResponse } from '../run-request.ts';
+import {
+  maxRequestBodyBytes,
+  RerunRequest,
+  RunAgentRequest,
+  RunAgentResponse,
+  RunFollowupRequest,
+} from '../run-request.ts';
 import { CancelRunResponse, ListRunsResponse, RunItem } from '../runs.ts';
 import { GetRunTimelineResponse } from '../timeline.ts';
 
@@ -108,6 +114,37 @@ export const runRoutes = {
       409: 'The run is PENDING; try again',
       422: 'Self-hosted, local and GitHub Action runs cannot be cancelled here',
     },
+  },
+  sendFollowup: {
+    method: 'POST',
+    path: '/agent/runs/{runId}/followups',
+    tag: 'runs',
+    summary: 'Send a follow-up to a run',
+    description:
+      'Joins the first prompt of a run that has not begun, is the next turn of one that is at work, and continues one that has ended: in its sandbox while that waits, else in a new execution.',
+    auth: 'key',
+    params: run,
+    body: RunFollowupRequest,
+    bodyLimitBytes: 8 * 1024 * 1024,
+    idempotent: true,
+    answer: { status: 200, description: 'Accepted; read the run to see what became of it', schema: z.object({}) },
+    errors: {
+      400: 'A wrong type, or an empty message where there is no conversation to continue',
+      404: noRun,
+      409: 'The Idempotency-Key was used with another body',
+    },
+  },
+  interruptRun: {
+    method: 'POST',
+    path: '/agent/runs/{runId}/interrupt',
+    tag: 'runs',
+    summary: 'End the turn that a run plays',
+    description:
+      'The agent stops what it does and goes on with the next follow-up, or the run is SUCCEEDED and its sandbox waits for one.',
+    auth: 'key',
+    params: run,
+    answer: { status: 200, description: 'The agent was told', schema: z.object({}) },
+    errors: { 400: 'No turn is being played', 404: noRun },
   },
   getRunTimeline: {
     method: 'GET',

@@ -143,6 +143,7 @@ export function startReplay(conversationId: string): Replay {
           break;
         // Setup is the timeline's, the transcript is read on its own.
         case 'agent_started':
+        case 'follow_up_taken':
         case 'setup_step_started':
         case 'setup_step_finished':
         case 'transcript':

@@ -1,18 +1,20 @@
 /** What the agent inside a sandbox calls, with the token of its execution. */
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
+import { findMemory, keepMemory } from '../conversations/memory.ts';
 import { applyAgentEvents } from '../runs/agent-events.ts';
 import { finishTask } from '../runs/finish.ts';
 import { waitForInbox } from '../runs/inbox.ts';
 import { resolveTask } from '../runs/resolve-task.ts';
 import { addRoute } from './add-route.ts';
 import type { ServiceDeps } from './deps.ts';
+import { downloadHeaders, sendBlob } from './download.ts';
 import { notFound, refuse } from './problem.ts';
 
 const superseded = () =>
   refuse('authentication_required', { detail: 'The execution of this run token has ended or was superseded.' });
 
-/** Registers resolve-prompt, events, inbox, finish-task and report-shutdown. */
+/** Registers resolve-prompt, events, inbox, finish-task, memory and report-shutdown. */
 export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps): void {
   const { engine, models } = deps;
   // Agents wait in the inbox for most of the time: the service does not wait for them when it stops.
@@ -37,13 +39,32 @@ export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps):
     const gone = new AbortController();
     request.raw.once('close', () => gone.abort());
     const signal = AbortSignal.any([gone.signal, closing.signal]);
-    const outcome = await waitForInbox(engine, session, query.wait_ms, signal);
+    const outcome = await waitForInbox(engine, session, query, query.wait_ms, signal);
     return outcome === 'superseded' ? superseded() : outcome;
   });
 
   addRoute(app, routes.finishTask, async ({ session, body }) => {
-    await finishTask(engine, session, body);
-    return {};
+    return { next: await finishTask(engine, session, body) };
+  });
+
+  addRoute(app, routes.readMemory, async ({ session, params, reply }) => {
+    const key = await findMemory(deps.db, session, params.executionId);
+    const stored = key && (await deps.blobs.stat(key));
+    if (!stored) return notFound('memory');
+    downloadHeaders(reply, 'memory', 'application/octet-stream');
+    return (await sendBlob(reply, deps.blobs, { key, sizeBytes: stored.sizeBytes })) || notFound('memory');
+  });
+
+  // In a scope of its own: here a body of any type is a stream of bytes.
+  app.register(async (scope) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser('*', (_request, _payload, done) => done(null));
+    addRoute(scope, routes.keepMemory, async ({ session, query, request, reply }) => {
+      const body = request.raw.iterator({ destroyOnReturn: false });
+      if ((await keepMemory(deps, session.executionId, query.turn, body)) === 'stored') return {};
+      reply.header('connection', 'close');
+      return refuse('invalid_request', { status: 413, detail: 'A memory has at most 32 MB.' });
+    });
   });
 
   addRoute(app, routes.reportShutdown, async ({ session, body, request }) => {

@@ -20,6 +20,7 @@ const bodies: Record<string, readonly [object, object]> = {
   createRun: [{ prompt: 'a' }, { prompt: 'b' }],
   createRunDeprecated: [{ prompt: 'a' }, { prompt: 'b' }],
   rerunRun: [{ title: 'a' }, { title: 'b' }],
+  sendFollowup: [{ message: 'a' }, { message: 'b' }],
   createEnvironment: [{ config: { name: 'a' } }, { config: { name: 'b' } }],
   createKey: [
     { name: 'a', kind: 'personal' },
@@ -34,6 +35,7 @@ const bodies: Record<string, readonly [object, object]> = {
 /** POST, and yet nothing comes of it that doing it twice would double. */
 const creatingNothing = [
   'cancelRun',
+  'interruptRun',
   'shareArtifact',
   'rotateEventSubscriptionSecret',
   'redeliverEvent',
@@ -63,7 +65,7 @@ describe.each(posts.filter(([name]) => name in bodies))('%s', (name, route) => {
   const rows = async () => {
     const [row] = await service.deps.db.query<{ rows: number }>(
       `SELECT ((SELECT count(*) FROM runs) + (SELECT count(*) FROM environments) + (SELECT count(*) FROM api_keys)
-         + (SELECT count(*) FROM artifacts))::int AS rows`,
+         + (SELECT count(*) FROM artifacts) + (SELECT count(*) FROM followups))::int AS rows`,
     );
     return row?.rows ?? 0;
   };

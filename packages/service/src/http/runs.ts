@@ -1,10 +1,12 @@
 import { routes } from '@runyard/contract/routes';
 import type { RunAgentRequest, RunAgentResponse } from '@runyard/contract/run-request';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { findReplay } from '../idempotency/once.ts';
+import { findReplay, once } from '../idempotency/once.ts';
 import type { Principal } from '../keys/principal.ts';
 import { cancelRun } from '../runs/cancel.ts';
 import { createRun, type StoredAttachment } from '../runs/create.ts';
+import { acceptFollowup } from '../runs/followups.ts';
+import { interruptRun } from '../runs/interrupt.ts';
 import { listRuns } from '../runs/list.ts';
 import { type ReadContext, readRunItem } from '../runs/read.ts';
 import { checkRunRequest } from '../runs/request.ts';
@@ -83,6 +85,31 @@ export function registerRunRoutes(app: FastifyInstance, deps: ServiceDeps): void
       case 'not_found':
         return notFound('run');
     }
+  });
+
+  addRoute(app, routes.sendFollowup, async (call) => {
+    const { params, principal, body } = call;
+    if (!(await isVisibleRun(db, principal.teamId, params.runId))) return notFound('run');
+    const who = { teamId: principal.teamId, principal: principal.keyId };
+    const request = repeatable(call, who, `follow-up ${params.runId}`);
+    const followup = { ...body, from: principal.creator };
+    const outcome = await once(db, request, async (tx) => {
+      const accepted = await acceptFollowup(tx, params.runId, followup);
+      if (accepted === 'empty' || accepted === 'not_found') return { kind: 'failed', failure: accepted };
+      return { kind: 'done', response: {} };
+    });
+    if (outcome.kind === 'conflict') return idempotencyConflict();
+    if (outcome.kind === 'done') return outcome.response;
+    if (outcome.failure === 'not_found') return notFound('run');
+    return invalid([
+      { path: 'message', message: 'must not be empty: there is no saved conversation to continue without one' },
+    ]);
+  });
+
+  addRoute(app, routes.interruptRun, async ({ params, principal }) => {
+    if (!(await isVisibleRun(db, principal.teamId, params.runId))) return notFound('run');
+    if (await interruptRun(db, params.runId)) return {};
+    return refuse('invalid_request', { detail: 'The run plays no turn at the moment.' });
   });
 
   addRoute(app, routes.getRunTimeline, async ({ params, principal }) => {

@@ -59,10 +59,11 @@ const forgetTranscripts: Statement = {
   name: 'forget_old_transcripts',
   text: `
     WITH old AS (
-      SELECT id, transcript_blob FROM executions WHERE run_id = ANY($1::uuid[]) AND transcript_bytes > 0 FOR UPDATE
+      SELECT id, transcript_blob, memory_blob FROM executions
+      WHERE run_id = ANY($1::uuid[]) AND (transcript_bytes > 0 OR memory_blob IS NOT NULL) FOR UPDATE
     )
-    UPDATE executions SET transcript_blob = NULL, transcript_bytes = 0
-    FROM old WHERE executions.id = old.id RETURNING old.transcript_blob AS key`,
+    UPDATE executions SET transcript_blob = NULL, transcript_bytes = 0, memory_blob = NULL, memory_turn = NULL
+    FROM old WHERE executions.id = old.id RETURNING old.transcript_blob AS transcript, old.memory_blob AS memory`,
 };
 
 /** Deletes conversation and transcript of some runs that ended more than `days` ago. What they made stays. */
@@ -75,9 +76,10 @@ export async function deleteOldDetail(db: Database, days: number, from: Place): 
     // The rest goes with the next batches, before the runs are marked.
     if (events.length === eventsAtOnce) return { runs: 0, blobKeys: [], next: from };
     await tx.query(deleteChunks, [ids]);
-    const transcripts = await tx.query<{ key: string | null }>(forgetTranscripts, [ids]);
+    const told = await tx.query<{ transcript: string | null; memory: string | null }>(forgetTranscripts, [ids]);
+    await tx.query('DELETE FROM followups WHERE run_id = ANY($1::uuid[]) AND execution_id IS NOT NULL', [ids]);
     await tx.query('UPDATE runs SET detail_deleted_at = clock_timestamp() WHERE id = ANY($1::uuid[])', [ids]);
-    const blobKeys = transcripts.flatMap(({ key }) => key ?? []);
+    const blobKeys = told.flatMap(({ transcript, memory }) => [transcript, memory].filter((key) => key !== null));
     return { runs: ids.length, blobKeys, next: runs.at(-1) ?? null };
   });
 }

@@ -5,6 +5,7 @@ import type { Queryable, Statement } from '../store/database.ts';
 import { type Engine, runChannel } from './engine.ts';
 import { createRedactor, type Redactor } from './redaction.ts';
 import type { RunSession } from './sessions.ts';
+import { takeFollowup } from './take-followups.ts';
 import type { Phase } from './transition.ts';
 import { claim, start } from './transitions.ts';
 
@@ -105,6 +106,7 @@ export async function applyAgentEvents(
     const lines: string[] = [];
     for (const event of redactEvents(fresh, redactor, tails)) {
       if (event.type === 'transcript') lines.push(`${event.line}\n`);
+      else if (event.type === 'follow_up_taken') await takeFollowup(tx, session, event.follow_up_id);
       else if (event.type === 'agent_started') {
         await insertRows(tx, session, rows.splice(0));
         phase = await startRun(engine, tx, session, run.assignment_id, phase, event);

@@ -1,3 +1,4 @@
+import type { AgentEventBody } from '@runyard/contract/agent-protocol';
 import type { ErrorCode } from '@runyard/contract/errors';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -6,9 +7,13 @@ import { applyAgentEvents } from './agent-events.ts';
 import type { Assignment } from './assign.ts';
 import { cancelRun } from './cancel.ts';
 import { finishRun } from './finish.ts';
+import { acceptFollowup } from './followups.ts';
+import { evictIdle } from './idle.ts';
+import { waitForInbox } from './inbox.ts';
 import { reconcile } from './reconcile.ts';
 import { endSandbox } from './sandbox-end.ts';
 import { authenticateRunToken } from './sessions.ts';
+import { joinFollowups } from './take-followups.ts';
 import { openTestEngine, type TestEngine } from './test-engine.ts';
 import { claim, requeue } from './transitions.ts';
 
@@ -18,10 +23,10 @@ const legal: Record<string, readonly string[]> = {
   PENDING: ['CLAIMED', 'QUEUED'],
   CLAIMED: ['INPROGRESS', 'QUEUED', 'FAILED', 'ERROR', 'CANCELLED'],
   INPROGRESS: ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED', 'QUEUED'],
-  SUCCEEDED: [],
-  FAILED: [],
-  ERROR: [],
-  CANCELLED: [],
+  SUCCEEDED: ['INPROGRESS', 'QUEUED'],
+  FAILED: ['QUEUED'],
+  ERROR: ['QUEUED'],
+  CANCELLED: ['QUEUED'],
 };
 
 const phasesOf: Record<string, readonly string[]> = {
@@ -29,7 +34,7 @@ const phasesOf: Record<string, readonly string[]> = {
   PENDING: ['assigned'],
   CLAIMED: ['claimed'],
   INPROGRESS: ['running'],
-  SUCCEEDED: ['stopping', 'ended'],
+  SUCCEEDED: ['idle', 'stopping', 'ended'],
   FAILED: ['stopping', 'ended'],
   ERROR: ['stopping', 'ended'],
   CANCELLED: ['stopping', 'ended'],
@@ -47,9 +52,14 @@ const limit = 3;
 /** One thing that may happen; `pick` chooses among what there is to do it to. */
 type Operation =
   | { do: 'create' | 'assign' | 'claim' | 'reject' | 'start' | 'succeed' | 'cancel' | 'drop_connection'; pick: number }
+  | { do: 'follow_up' | 'take' | 'join' | 'evict'; pick: number }
   | { do: 'fail'; pick: number; code: ErrorCode | undefined }
   | { do: 'end_sandbox'; pick: number; kind: 'exited' | 'not_created' | 'lost' }
-  | { do: 'time_out'; pick: number; column: 'claim_deadline' | 'lease_until' | 'deadline_at' | 'stop_deadline' }
+  | {
+      do: 'time_out';
+      pick: number;
+      column: 'claim_deadline' | 'lease_until' | 'deadline_at' | 'stop_deadline' | 'idle_until';
+    }
   | { do: 'reconcile'; pick: number };
 
 const pick = fc.nat({ max: 1000 });
@@ -59,7 +69,10 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
   { weight: 6, arbitrary: fc.record({ do: fc.constant('claim' as const), pick }) },
   { weight: 5, arbitrary: fc.record({ do: fc.constant('start' as const), pick }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('reject' as const, 'cancel', 'drop_connection'), pick }) },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant('succeed' as const), pick }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('succeed' as const), pick }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('follow_up' as const), pick }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('take' as const, 'join'), pick }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('evict' as const), pick }) },
   {
     weight: 2,
     arbitrary: fc.record({
@@ -87,7 +100,7 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
     arbitrary: fc.record({
       do: fc.constant('time_out' as const),
       pick,
-      column: fc.constantFrom('claim_deadline' as const, 'lease_until', 'deadline_at', 'stop_deadline'),
+      column: fc.constantFrom('claim_deadline' as const, 'lease_until', 'deadline_at', 'stop_deadline', 'idle_until'),
     }),
   },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('reconcile' as const), pick }) },
@@ -106,6 +119,22 @@ interface World {
   runs: string[];
   assignments: Assignment[];
   connections: string[];
+  /** Events that each execution's agent has sent, and turns that it has ended. */
+  agents: Map<string, { seq: number; turns: number }>;
+  followups: number;
+}
+
+const at = '2026-01-02T03:04:05.000Z';
+
+/** The agent of an assignment sends one event; undefined where its token opens nothing any more. */
+async function tell(world: World, assignment: Assignment, body: AgentEventBody): Promise<void> {
+  const { engine } = test_;
+  const session = await authenticateRunToken(engine.db, assignment.runToken);
+  if (!session) return;
+  const agent = world.agents.get(assignment.executionId) ?? { seq: 0, turns: 0 };
+  world.agents.set(assignment.executionId, agent);
+  agent.seq += 1;
+  await applyAgentEvents(engine, session, [{ seq: agent.seq, occurred_at: at, ...body }]);
 }
 
 async function perform(world: World, op: Operation): Promise<void> {
@@ -130,27 +159,49 @@ async function perform(world: World, op: Operation): Promise<void> {
       if (assignment && target)
         await requeue(engine.db, { ...target, args: { assignment_id: assignment.assignmentId } });
       return;
-    case 'start': {
-      const session = assignment && (await authenticateRunToken(engine.db, assignment.runToken));
-      if (!session) return;
-      const event = {
-        type: 'agent_started',
-        seq: 1,
-        occurred_at: new Date().toISOString(),
-        harness: 'oz',
-        model_id: 'runbook',
-      } as const;
-      await applyAgentEvents(engine, session, [event]);
+    case 'start':
+      if (assignment) await tell(world, assignment, { type: 'agent_started', harness: 'oz', model_id: 'runbook' });
       return;
-    }
     case 'succeed':
     case 'fail': {
       if (!assignment || !target || !(await authenticateRunToken(engine.db, assignment.runToken))) return;
       const error = op.do === 'fail' ? { message: 'It went wrong.', ...(op.code ? { code: op.code } : {}) } : undefined;
-      const report = { success: op.do === 'succeed', summary: 'The end.', ...(error ? { error } : {}) };
+      const agent = world.agents.get(assignment.executionId) ?? { seq: 0, turns: 0 };
+      world.agents.set(assignment.executionId, agent);
+      // Now and then a report comes a second time, or late.
+      const turn = op.pick % 5 === 0 ? Math.max(1, agent.turns) : ++agent.turns;
+      const report = { turn, success: op.do === 'succeed', summary: 'The end.', ...(error ? { error } : {}) };
       await engine.db.transaction((tx) => finishRun(engine, tx, { ...target, report }));
       return;
     }
+    case 'follow_up': {
+      const runId = choose(world.runs);
+      if (!runId) return;
+      const from = { kind: 'user', uid: 'tester' } as const;
+      const outcome = await engine.db.transaction((tx) => acceptFollowup(tx, runId, { message: 'And then?', from }));
+      expect(['joined', 'resumed', 'continued']).toContain(outcome);
+      world.followups += 1;
+      return;
+    }
+    case 'take': {
+      if (!assignment) return;
+      const session = await authenticateRunToken(engine.db, assignment.runToken);
+      if (!session) return;
+      const none = { after: 0, interrupted: 0 };
+      const inbox = await waitForInbox(engine, session, none, 0, AbortSignal.abort());
+      if (inbox === 'superseded') return;
+      const next = inbox.items.find((item) => item.type === 'follow_up');
+      if (next) await tell(world, assignment, { type: 'follow_up_taken', follow_up_id: next.id });
+      return;
+    }
+    case 'join': {
+      const session = assignment && (await authenticateRunToken(engine.db, assignment.runToken));
+      if (session) await engine.db.transaction((tx) => joinFollowups(tx, session));
+      return;
+    }
+    case 'evict':
+      await evictIdle(engine, choose(world.connections) as string, 1);
+      return;
     case 'cancel': {
       const runId = choose(world.runs);
       if (runId) await cancelRun(engine, runId);
@@ -180,17 +231,25 @@ async function perform(world: World, op: Operation): Promise<void> {
   }
 }
 
-async function checkInvariants(): Promise<void> {
+async function checkInvariants(world: World): Promise<void> {
   const { pool } = test_.engine.db;
+  const { rows: followups } = await pool.query(`
+    SELECT count(*)::int AS kept, count(*) FILTER (WHERE f.execution_id IS NULL AND e.phase = 'idle')::int AS forgotten
+    FROM followups f JOIN runs r ON r.id = f.run_id JOIN executions e ON e.id = r.current_execution_id`);
+  expect(followups[0], 'every accepted follow-up is kept, and no agent rests while one waits').toEqual({
+    kept: world.followups,
+    forgotten: 0,
+  });
   const { rows: runs } = await pool.query(`
     SELECT r.id, r.state, r.event_seq, e.phase, e.number,
       (SELECT max(number) FROM executions x WHERE x.run_id = r.id) AS newest,
       (SELECT count(*) FROM executions x WHERE x.run_id = r.id) AS executions,
-      (SELECT count(*) FROM executions x WHERE x.run_id = r.id AND x.phase IN ('assigned', 'claimed', 'running', 'stopping')) AS live,
+      (SELECT count(*) FROM executions x WHERE x.run_id = r.id AND x.phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping')) AS live,
       (SELECT jsonb_agg(jsonb_build_object('seq', v.seq, 'state', v.state, 'type', v.event_type) ORDER BY v.seq) FROM run_events v WHERE v.run_id = r.id) AS events
     FROM runs r JOIN executions e ON e.id = r.current_execution_id`);
   const { rows: busy } = await pool.query(
-    "SELECT count(*) AS n FROM executions WHERE phase IN ('assigned', 'claimed', 'running') GROUP BY team_id",
+    // An agent that waited goes on without asking for a place; it counts for those that begin.
+    "SELECT count(*) AS n FROM executions WHERE phase IN ('assigned', 'claimed', 'running') AND idle_seconds = 0 GROUP BY team_id",
   );
   for (const row of busy) expect(Number(row.n)).toBeLessThanOrEqual(limit);
   for (const run of runs) {
@@ -219,7 +278,7 @@ async function checkInvariants(): Promise<void> {
 /** Time passes and nobody helps: every run must come to an end, because every wait has a limit. */
 async function letTimePass(): Promise<void> {
   const { engine } = test_;
-  const columns = ['claim_deadline', 'lease_until', 'deadline_at', 'stop_deadline', 'queued_at'];
+  const columns = ['claim_deadline', 'lease_until', 'deadline_at', 'stop_deadline', 'queued_at', 'idle_until'];
   const past = columns.map((column) => `${column} = ${column} - interval '2 days'`).join(', ');
   for (let round = 0; round < 12; round += 1) {
     await engine.db.pool.query(`UPDATE executions SET ${past} WHERE phase <> 'ended'`);
@@ -238,15 +297,21 @@ test('random interleavings never leave a run illegal or stuck, run it twice at o
       fc.array(fc.array(operation, { minLength: 1, maxLength: 5 }), { minLength: 5, maxLength: 40 }),
       async (groups) => {
         await test_.engine.db.pool.query('TRUNCATE runs, worker_connections CASCADE');
-        const world: World = { runs: [], assignments: [], connections: [] };
+        const world: World = {
+          runs: [],
+          assignments: [],
+          connections: [],
+          agents: new Map(),
+          followups: 0,
+        };
         for (let n = 0; n < 3; n += 1) world.connections.push(await test_.newConnection());
         world.runs.push(await test_.newRun(), await test_.newRun());
         for (const group of groups) {
           await Promise.all(group.map((op) => perform(world, op)));
-          await checkInvariants();
+          await checkInvariants(world);
         }
         await letTimePass();
-        await checkInvariants();
+        await checkInvariants(world);
       },
     ),
     { numRuns: runs, interruptAfterTimeLimit: 240_000, markInterruptAsFailure: false },

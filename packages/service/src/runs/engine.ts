@@ -12,6 +12,8 @@ export interface EngineTiming {
   readonly claimTimeoutSeconds: number;
   /** Time an agent has to leave by itself after it reported its end. */
   readonly leaveSeconds: number;
+  /** How long a sandbox waits for a follow-up where the run's configuration does not say. */
+  readonly idleSeconds: number;
   /** Time an agent has after a cancel, until its sandbox is killed. */
   readonly cancelGraceSeconds: number;
   /** Waits before the second, third, … launch after a retryable platform error; their number is the number of retries. */
@@ -24,6 +26,7 @@ export const defaultTiming: EngineTiming = {
   reconnectGraceSeconds: 30,
   claimTimeoutSeconds: 30,
   leaveSeconds: 15,
+  idleSeconds: 600,
   cancelGraceSeconds: 5,
   retryDelaysMs: [1000, 5000, 25000],
 };

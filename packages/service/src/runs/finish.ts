@@ -1,20 +1,47 @@
-import type { FinishTask } from '@runyard/contract/agent-protocol';
+import type { FinishTask, FinishTaskResponse } from '@runyard/contract/agent-protocol';
 import { errorCatalogue } from '@runyard/contract/errors';
+import type { RunState } from '@runyard/contract/states';
 import { storable } from '../conversations/storable.ts';
-import type { Queryable } from '../store/database.ts';
+import type { Queryable, Statement } from '../store/database.ts';
 import type { Engine } from './engine.ts';
 import { createRedactor } from './redaction.ts';
 import { retryOrError } from './retry.ts';
 import type { RunSession } from './sessions.ts';
-import type { Status } from './transition.ts';
+import type { Phase, Status } from './transition.ts';
 import { err, fail, succeed } from './transitions.ts';
 
-/** `moved_on`: the run was cancelled, timed out or given to another execution before. */
-export type FinishOutcome = 'finished' | 'retried' | 'moved_on';
+/** `waiting`: follow-ups wait, the run goes on; `moved_on`: the run was cancelled, timed out or given to another execution before. */
+export type FinishOutcome = 'finished' | 'waiting' | 'retried' | 'moved_on';
+
+const lockRun: Statement = {
+  name: 'lock_run_to_finish',
+  text: 'SELECT FROM runs WHERE id = $1 FOR UPDATE',
+};
+
+/** After `lockRun`, in a statement of its own: it sees what the lock waited for. */
+const readTurn: Statement = {
+  name: 'read_finished_turn',
+  text: `
+    UPDATE executions e SET finished_turns = greatest(e.finished_turns, $3)
+    FROM executions before JOIN runs r ON r.id = before.run_id
+    WHERE e.id = $2 AND before.id = $2 AND r.id = $1
+    RETURNING before.finished_turns, r.state, r.current_execution_id = e.id AS is_current,
+      (r.config->>'idle_timeout_minutes')::float8 * 60 AS idle_seconds,
+      EXISTS (SELECT FROM followups f WHERE f.run_id = r.id AND f.execution_id IS NULL) AS has_followups`,
+};
+
+interface TurnRow {
+  finished_turns: number;
+  state: RunState;
+  is_current: boolean;
+  /** Null: the configuration does not say. */
+  idle_seconds: number | null;
+  has_followups: boolean;
+}
 
 /**
- * The agent's own report of its end. User errors and the agent's failure at the task make FAILED; platform errors make
- * ERROR, retryable ones after their retries.
+ * The agent's own report of the end of a turn. User errors and the agent's failure at the task make FAILED; platform
+ * errors make ERROR, retryable ones after their retries. Where follow-ups wait and the agent can go on, the run does.
  */
 export async function finishRun(
   engine: Engine,
@@ -22,13 +49,23 @@ export async function finishRun(
   input: { runId: string; executionId: string; report: FinishTask },
 ): Promise<FinishOutcome> {
   const { runId, executionId, report } = input;
+  const turn = report.turn ?? 1;
+  await db.query(lockRun, [runId]);
+  const [row] = await db.query<TurnRow>(readTurn, [runId, executionId, turn]);
+  if (!row?.is_current || row.finished_turns >= turn) return 'moved_on';
+  const code = report.error?.code;
+  if (row.state === 'INPROGRESS' && row.has_followups && (report.success || !code)) return 'waiting';
   const target = { runId, executionId, args: { stop_seconds: engine.timing.leaveSeconds } };
   if (report.success) {
-    const done = await succeed(db, { ...target, payload: { summary: report.summary } });
+    // Who interrupts wants to say something: the sandbox stays for it, whatever the configuration says.
+    const configured = report.interrupted ? row.idle_seconds || null : row.idle_seconds;
+    const idle_seconds = configured ?? engine.timing.idleSeconds;
+    const payload = { summary: report.summary, ...(report.interrupted ? { interrupted: true } : {}) };
+    const args = { ...target.args, idle_seconds };
+    const done = await succeed(db, { ...target, args, payload });
     return done ? 'finished' : 'moved_on';
   }
   const message = report.error?.message ?? report.summary;
-  const code = report.error?.code;
   if (!code) {
     const failed = await fail(db, { ...target, status: { message, retryable: false }, payload: { message } });
     return failed ? 'finished' : 'moved_on';
@@ -47,10 +84,23 @@ export async function finishRun(
   return failed ? 'finished' : 'moved_on';
 }
 
-/** The report of the session's agent, without its secrets. */
-export async function finishTask(engine: Engine, session: RunSession, report: FinishTask): Promise<FinishOutcome> {
+const readPhase: Statement = {
+  name: 'read_phase_after_finish',
+  text: 'SELECT phase FROM executions WHERE id = $1',
+};
+
+/** The report of the session's agent, without its secrets; what the agent shall do now, also where the report comes again. */
+export async function finishTask(
+  engine: Engine,
+  session: RunSession,
+  report: FinishTask,
+): Promise<FinishTaskResponse['next']> {
   const redactor = createRedactor([session.token, ...engine.secrets]);
   const clean = storable(redactor.value(report)) as FinishTask;
   const { runId, executionId } = session;
-  return await engine.db.transaction((tx) => finishRun(engine, tx, { runId, executionId, report: clean }));
+  return await engine.db.transaction(async (tx) => {
+    await finishRun(engine, tx, { runId, executionId, report: clean });
+    const [row] = await tx.query<{ phase: Phase }>(readPhase, [executionId]);
+    return row?.phase === 'idle' || row?.phase === 'running' ? 'wait' : 'leave';
+  });
 }

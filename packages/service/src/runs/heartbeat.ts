@@ -33,7 +33,7 @@ const extend: Statement = {
     UPDATE executions SET
       lease_until = greatest(lease_until, clock_timestamp() + make_interval(secs => $1::float8)),
       claim_deadline = CASE WHEN phase = 'assigned' THEN greatest(claim_deadline, clock_timestamp() + make_interval(secs => $1::float8)) END
-    WHERE phase IN ('assigned', 'claimed', 'running', 'stopping')
+    WHERE phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping')
       AND NOT EXISTS (SELECT FROM service_instances WHERE seen_at > clock_timestamp() - make_interval(secs => $2::float8))
     RETURNING id`,
 };

@@ -1,19 +1,52 @@
-import type { AgentInbox } from '@runyard/contract/agent-protocol';
+import type { AgentInbox, InboxItem } from '@runyard/contract/agent-protocol';
+import type { RunMode } from '@runyard/contract/run-request';
 import type { Statement } from '../store/database.ts';
 import type { Engine } from './engine.ts';
 import type { RunSession } from './sessions.ts';
 import type { Phase } from './transition.ts';
 
-/** Renews the lease: an agent that asks is alive, however silent its work. */
+/** Renews the lease: an agent that asks is alive, however silent its work. Gives what the agent does not have yet. */
 const touch: Statement = {
   name: 'touch_execution',
   text: `
     UPDATE executions SET agent_seen_at = clock_timestamp(),
-      lease_until = CASE WHEN phase IN ('claimed', 'running')
+      lease_until = CASE WHEN phase IN ('claimed', 'running', 'idle')
         THEN greatest(lease_until, clock_timestamp() + make_interval(secs => $2::float8)) ELSE lease_until END
-    WHERE id = $1 AND phase IN ('assigned', 'claimed', 'running', 'stopping')
-    RETURNING phase, stop_reason`,
+    WHERE id = $1 AND phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping')
+    RETURNING phase, stop_reason, interrupted_turn, finished_turns,
+      (SELECT jsonb_agg(jsonb_build_object('id', w.id, 'position', w.position, 'message', w.message, 'mode', w.mode, 'decision', w.decision) ORDER BY w.position)
+       FROM (SELECT * FROM followups f WHERE f.run_id = $3 AND f.execution_id IS NULL AND f.position > $4 ORDER BY f.position LIMIT 20) w) AS followups`,
 };
+
+interface InboxRow {
+  phase: Phase;
+  stop_reason: string | null;
+  interrupted_turn: number | null;
+  finished_turns: number;
+  followups:
+    | { id: string; position: number; message: string; mode: RunMode | null; decision: Decision | null }[]
+    | null;
+}
+
+type Decision = 'approve' | 'deny';
+
+/** What the agent has already. */
+interface InboxPosition {
+  /** Position of its last follow-up. */
+  readonly after: number;
+  /** Turn that it was told to end. */
+  readonly interrupted: number;
+}
+
+function itemsOf(row: InboxRow, { interrupted }: InboxPosition): InboxItem[] {
+  if (row.phase === 'stopping') return [{ type: row.stop_reason === 'ordered' ? 'cancel' : 'leave' }];
+  const turn = row.interrupted_turn;
+  const items: InboxItem[] = [];
+  if (turn !== null && turn > interrupted && turn > row.finished_turns) items.push({ type: 'interrupt', turn });
+  for (const { mode, decision, ...followup } of row.followups ?? [])
+    items.push({ type: 'follow_up', ...followup, ...(mode ? { mode } : {}), ...(decision ? { decision } : {}) });
+  return items;
+}
 
 /**
  * What waits for the agent: at once where there is something, else when it comes, else empty after `waitMs`.
@@ -22,6 +55,7 @@ const touch: Statement = {
 export async function waitForInbox(
   engine: Engine,
   session: RunSession,
+  position: InboxPosition,
   waitMs: number,
   signal: AbortSignal,
 ): Promise<AgentInbox | 'superseded'> {
@@ -34,12 +68,15 @@ export async function waitForInbox(
       const woken = new Promise<void>((resolve) => {
         wake = resolve;
       });
-      const [row] = await engine.db.query<{ phase: Phase; stop_reason: string | null }>(touch, [
+      const [row] = await engine.db.query<InboxRow>(touch, [
         session.executionId,
         engine.timing.leaseSeconds,
+        session.runId,
+        position.after,
       ]);
       if (!row) return 'superseded';
-      if (row.phase === 'stopping' && row.stop_reason === 'ordered') return { items: [{ type: 'cancel' }] };
+      const items = itemsOf(row, position);
+      if (items.length > 0) return { items };
       const left = deadline - performance.now();
       if (left <= 0 || signal.aborted) return { items: [] };
       await wokenOrLate(woken, left, signal);

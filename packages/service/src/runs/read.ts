@@ -45,7 +45,7 @@ export const fromRuns = `
   FROM runs r
   LEFT JOIN LATERAL (
     SELECT max(x.phase) FILTER (WHERE x.id = r.current_execution_id) AS phase,
-      sum(extract(epoch FROM coalesce(x.finished_at, x.ended_at, now()) - x.claimed_at))::float8 AS seconds
+      sum(extract(epoch FROM coalesce(x.finished_at, x.ended_at, now()) - x.claimed_at) - x.idle_seconds)::float8 AS seconds
     FROM executions x WHERE x.run_id = r.id
   ) e ON true`;
 
@@ -69,7 +69,7 @@ export interface ReadContext {
 }
 
 /** Phases of an execution whose sandbox is there. */
-const sandboxPhases = ['claimed', 'running', 'stopping'];
+const sandboxPhases = ['claimed', 'running', 'idle', 'stopping'];
 
 /** Items of the rows, in their order. */
 export async function toRunItems(db: Queryable, context: ReadContext, rows: readonly RunRow[]): Promise<RunItem[]> {

@@ -5,6 +5,7 @@
 import type { Statement } from '../store/database.ts';
 import { appendTimelineEvent } from './append.ts';
 import { type Engine, queueChannel } from './engine.ts';
+import { leaveIdle } from './idle.ts';
 import { endSandbox } from './sandbox-end.ts';
 import { expireQueued, expireRun, expireSetup, requeue } from './transitions.ts';
 
@@ -22,7 +23,7 @@ const lost: Statement = {
   name: 'find_lost',
   text: `
     SELECT run_id, id AS execution_id, worker_id FROM executions
-    WHERE phase IN ('claimed', 'running') AND lease_until < clock_timestamp() LIMIT ${sweepLimit}`,
+    WHERE phase IN ('claimed', 'running', 'idle') AND lease_until < clock_timestamp() LIMIT ${sweepLimit}`,
 };
 
 const overdue: Statement = {
@@ -94,6 +95,7 @@ export async function reconcile(engine: Engine): Promise<void> {
       payload: { message, error_code: 'resource_unavailable' },
     });
   }
+  await leaveIdle(engine);
   await db.transaction(async (tx) => {
     for (const row of await tx.query<Candidate>(abandoned, [])) {
       await appendTimelineEvent(tx, {

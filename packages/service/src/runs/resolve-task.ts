@@ -1,14 +1,17 @@
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { EnvironmentConfig } from '@runyard/contract/environments';
+import type { RunMode } from '@runyard/contract/run-request';
+import { readSavedConversation } from '../conversations/saved.ts';
 import type { Models } from '../models/models.ts';
 import type { Database, Statement } from '../store/database.ts';
 import type { RunSession } from './sessions.ts';
+import { joinFollowups } from './take-followups.ts';
 
 const readTask: Statement = {
   name: 'read_agent_task',
   text: `
-    SELECT r.title, r.prompt, r.config, r.harness, r.conversation_id, r.model_id, env.uid AS environment_uid, env.config AS environment_config,
+    SELECT r.title, r.prompt, r.mode, r.config, (SELECT continues FROM executions WHERE id = $2) AS continues, r.harness, r.conversation_id, r.model_id, env.uid AS environment_uid, env.config AS environment_config,
       coalesce((SELECT jsonb_agg(jsonb_build_object('id', a.id, 'file_name', a.file_name, 'mime_type', a.mime_type, 'size_bytes', a.size_bytes) ORDER BY a.position)
         FROM attachments a WHERE a.run_id = r.id), '[]') AS attachments
     FROM runs r LEFT JOIN environments env ON env.uid = r.environment_id AND env.team_id = r.team_id
@@ -18,6 +21,9 @@ const readTask: Statement = {
 interface TaskRow {
   title: string;
   prompt: string;
+  mode: RunMode | null;
+  /** Execution whose conversation goes on; null: the run's prompt was never played. */
+  continues: number | null;
   config: AmbientAgentConfig;
   harness: string;
   conversation_id: string;
@@ -39,11 +45,21 @@ export async function resolveTask(
   models: Pick<Models, 'resolve'>,
   session: RunSession,
 ): Promise<ResolveOutcome> {
-  const [row] = await db.query<TaskRow>(readTask, [session.runId]);
+  const [row] = await db.query<TaskRow>(readTask, [session.runId, session.executionId]);
   if (!row) return { kind: 'not_found' };
   const resolution = models.resolve(row.model_id);
   if (!resolution.ok) return { kind: 'model_gone', message: resolution.message };
   const model = resolution.model.agentModel;
+  const followups = await db.transaction((tx) => joinFollowups(tx, session));
+  const conversation = await readSavedConversation(db, {
+    runId: session.runId,
+    teamId: session.teamId,
+    conversationId: row.conversation_id,
+    harness: row.harness,
+    continues: row.continues,
+  });
+  const parts = [...(row.continues === null ? [row.prompt] : []), ...followups.map(({ message }) => message)];
+  const mode = followups.findLast((followup) => followup.mode !== null)?.mode ?? row.mode;
   const { harness } = row.config;
   const task: AgentTask = {
     run_id: session.runId,
@@ -51,7 +67,9 @@ export async function resolveTask(
     execution_number: session.executionNumber,
     conversation_id: row.conversation_id,
     title: row.title,
-    prompt: row.prompt,
+    prompt: parts.filter((part) => part.trim() !== '').join('\n\n') || 'Continue.',
+    ...(mode ? { mode } : {}),
+    ...(conversation ? { conversation } : {}),
     agent_config: row.config,
     attachments: row.attachments.map(({ id, ...attachment }) => ({
       ...attachment,

@@ -7,6 +7,7 @@ import { err, errEnded } from './transitions.ts';
 /**
  * CLAIMED, INPROGRESS → QUEUED with a new execution, where tries are left: one statement, so that there is never a run
  * without a current execution, nor two. The old execution ends or is stopped; the new one waits for it and for its backoff.
+ * What the failed turn was to answer waits again: all that the execution took, or its last follow-up where turns had ended.
  */
 const retryStatement: Statement = {
   name: 'transition_retry',
@@ -25,10 +26,15 @@ const retryStatement: Statement = {
         stop_deadline = CASE WHEN $8 THEN NULL ELSE clock_timestamp() + make_interval(secs => $9::float8) END,
         finished_at = clock_timestamp(), ended_at = CASE WHEN $8 THEN clock_timestamp() END, deadline_at = NULL
       FROM moved WHERE executions.id = $2
-      RETURNING executions.team_id, executions.number, executions.attempt, executions.pool
+      RETURNING executions.team_id, executions.number, executions.attempt, executions.pool, executions.finished_turns, executions.continues
+    ), waiting AS (
+      UPDATE followups SET execution_id = NULL, taken_at = NULL FROM previous
+      WHERE followups.execution_id = $2
+        AND (previous.finished_turns = 0 OR followups.position = (SELECT max(f.position) FROM followups f WHERE f.execution_id = $2))
     ), next AS (
-      INSERT INTO executions (id, run_id, team_id, number, phase, attempt, pool, available_at)
+      INSERT INTO executions (id, run_id, team_id, number, phase, attempt, pool, continues, available_at)
       SELECT $3, moved.id, previous.team_id, previous.number + 1, 'queued', previous.attempt + 1, previous.pool,
+        CASE WHEN previous.finished_turns = 0 THEN previous.continues ELSE previous.number END,
         clock_timestamp() + make_interval(secs => ($7::float8[])[previous.attempt + 1] / 1000)
       FROM moved, previous
       RETURNING number

@@ -34,11 +34,12 @@ const readPhase: Statement = {
     FROM executions e JOIN runs r ON r.id = e.run_id WHERE e.id = $1`,
 };
 
+/** Its run has its state already. */
 const endStopping: Statement = {
   name: 'end_stopping_execution',
   text: `
-    UPDATE executions SET phase = 'ended', ended_at = clock_timestamp(), exit = $2::jsonb
-    WHERE id = $1 AND phase = 'stopping' RETURNING pg_notify('${queueChannel}', pool)`,
+    UPDATE executions SET phase = 'ended', ended_at = clock_timestamp(), idle_until = NULL, exit = $2::jsonb
+    WHERE id = $1 AND phase IN ('idle', 'stopping') RETURNING pg_notify('${queueChannel}', pool)`,
 };
 
 const keepExit: Statement = { name: 'keep_exit', text: 'UPDATE executions SET exit = $2::jsonb WHERE id = $1' };
@@ -69,7 +70,7 @@ export async function endSandbox(
     if (!execution || (connectionId !== undefined && execution.connection_id !== connectionId)) return;
     if (end.kind === 'silent' && !execution.lease_over) return;
     const exit = JSON.stringify(end);
-    if (execution.phase === 'stopping') {
+    if (execution.phase === 'stopping' || execution.phase === 'idle') {
       await tx.query(endStopping, [executionId, exit]);
       await appendTimelineEvent(tx, { runId: execution.run_id, executionId, type: 'vm_shutdown', payload: { ...end } });
       return;

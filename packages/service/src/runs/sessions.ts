@@ -23,7 +23,7 @@ const readSession: Statement = {
     SELECT r.id AS "runId", e.id AS "executionId", e.number AS "executionNumber", r.team_id AS "teamId",
       r.conversation_id AS "conversationId", r.model_id AS "modelId", r.environment_id AS "environmentId", e.phase
     FROM executions e JOIN runs r ON r.id = e.run_id
-    WHERE e.token_hash = $1 AND e.phase IN ('assigned', 'claimed', 'running', 'stopping')`,
+    WHERE e.token_hash = $1 AND e.phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping')`,
 };
 
 /**

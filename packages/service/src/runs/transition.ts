@@ -6,7 +6,7 @@ import type { Queryable, Statement } from '../store/database.ts';
 import { queueChannel, runChannel } from './engine.ts';
 
 /** Phases of an execution, as the table has them. */
-export type Phase = 'queued' | 'assigned' | 'claimed' | 'running' | 'stopping' | 'ended';
+export type Phase = 'queued' | 'assigned' | 'claimed' | 'running' | 'idle' | 'stopping' | 'ended';
 
 /** A state change of `completions.md`, as one compare-and-set statement. */
 interface TransitionDefinition {

@@ -43,13 +43,32 @@ export const start = defineTransition({
 /** The agent reported its end and leaves its sandbox by itself within `args.stop_seconds`. */
 const finishing = `phase = 'stopping', stop_reason = 'finished', finished_at = clock_timestamp(), deadline_at = NULL, stop_deadline = ${stopDeadline}`;
 
-/** INPROGRESS → SUCCEEDED */
+const waits = "(args->>'idle_seconds')::float8 > 0";
+/** The turn has ended: its agent waits for `args.idle_seconds` for a follow-up, holding no slot; where that is 0, it leaves. */
+const resting = `finished_at = clock_timestamp(), deadline_at = NULL,
+  phase = CASE WHEN ${waits} THEN 'idle' ELSE 'stopping' END,
+  idle_until = CASE WHEN ${waits} THEN clock_timestamp() + make_interval(secs => (args->>'idle_seconds')::float8) END,
+  stop_reason = CASE WHEN ${waits} THEN NULL ELSE 'finished' END,
+  stop_deadline = CASE WHEN ${waits} THEN NULL ELSE ${stopDeadline} END`;
+
+/** INPROGRESS → SUCCEEDED. `args: {idle_seconds, stop_seconds}` */
 export const succeed = defineTransition({
   name: 'succeed',
   from: ['INPROGRESS'],
   to: 'SUCCEEDED',
   event: 'oz_run_done',
-  execution: finishing,
+  execution: resting,
+});
+
+/** SUCCEEDED → INPROGRESS: a follow-up for an agent that waits. The deadline counts anew. The caller holds the idle execution's row. */
+export const resume = defineTransition({
+  name: 'resume',
+  from: ['SUCCEEDED'],
+  to: 'INPROGRESS',
+  event: 'followup_received',
+  execution: `phase = 'running', idle_until = NULL, finished_at = NULL,
+    idle_seconds = idle_seconds + extract(epoch FROM clock_timestamp() - executions.finished_at),
+    deadline_at = clock_timestamp() + make_interval(secs => (SELECT max_instance_runtime_seconds FROM teams WHERE teams.id = moved.team_id))`,
 });
 
 /** → FAILED: a user error, or the agent itself failed at the task. */

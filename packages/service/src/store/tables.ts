@@ -113,7 +113,7 @@ export interface ExecutionsTable {
   run_id: string;
   team_id: string;
   number: number;
-  phase: 'queued' | 'assigned' | 'claimed' | 'running' | 'stopping' | 'ended';
+  phase: 'queued' | 'assigned' | 'claimed' | 'running' | 'idle' | 'stopping' | 'ended';
   attempt: Generated<number>;
   pool: string;
   queued_at: ColumnType<string, string | Date | undefined, string | Date>;
@@ -139,6 +139,27 @@ export interface ExecutionsTable {
   redaction_tails: ColumnType<unknown, string | undefined, string>;
   transcript_bytes: Generated<number>;
   transcript_blob: string | null;
+  idle_until: ColumnType<string | null, string | Date | null | undefined, string | Date | null>;
+  idle_seconds: Generated<number>;
+  finished_turns: Generated<number>;
+  interrupted_turn: number | null;
+  continues: number | null;
+  memory_blob: string | null;
+  memory_turn: number | null;
+}
+
+export interface FollowupsTable {
+  id: string;
+  run_id: string;
+  position: GeneratedAlways<number>;
+  message: string;
+  mode: 'normal' | 'plan' | 'orchestrate' | null;
+  decision: 'approve' | 'deny' | null;
+  created_by_kind: 'user' | 'service_account';
+  created_by_uid: string;
+  created_at: ColumnType<string, string | Date | undefined, string | Date>;
+  execution_id: string | null;
+  taken_at: ColumnType<string | null, string | Date | null | undefined, string | Date | null>;
 }
 
 export interface IdempotencyKeysTable {
@@ -318,6 +339,7 @@ export interface Tables {
   event_delivery_attempts: EventDeliveryAttemptsTable;
   event_subscriptions: EventSubscriptionsTable;
   executions: ExecutionsTable;
+  followups: FollowupsTable;
   idempotency_keys: IdempotencyKeysTable;
   model_requests: ModelRequestsTable;
   run_events: RunEventsTable;

@@ -1,5 +1,5 @@
 /** Test support: a fresh, migrated database for each test, on the server that `TEST_DATABASE_URL` names. */
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { type Database, openDatabase } from './database.ts';
 import { silentLog } from './log.ts';
@@ -54,10 +54,11 @@ export async function createEmptyDatabase(
 /** Named after what is in it: other migrations, another template. */
 async function ensureTemplate(client: pg.Client, server: string): Promise<string> {
   const migrations = await readMigrations();
-  const name = `runyard_template_${migrations.map(({ checksum }) => checksum.slice(0, 12)).join('_') || 'empty'}`.slice(
-    0,
-    60,
-  );
+  // All of them in a digest: a name has at most 63 bytes.
+  const content = createHash('sha256')
+    .update(migrations.map(({ checksum }) => checksum).join())
+    .digest('hex');
+  const name = `runyard_template_${content.slice(0, 32)}`;
   await client.query('SELECT pg_advisory_lock(7236430154412311)');
   const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1', [name]);
   if (rowCount === 0) {

@@ -41,7 +41,7 @@ const renew: Statement = {
   text: `
     WITH seen AS (UPDATE worker_connections SET last_seen_at = clock_timestamp() WHERE id = $1)
     UPDATE executions SET lease_until = clock_timestamp() + make_interval(secs => $2::float8)
-    WHERE connection_id = $1 AND phase IN ('claimed', 'running', 'stopping')`,
+    WHERE connection_id = $1 AND phase IN ('claimed', 'running', 'idle', 'stopping')`,
 };
 
 /** A sign of life on the connection keeps everything that runs behind it. */
@@ -54,7 +54,7 @@ const drop: Statement = {
   text: `
     WITH gone AS (DELETE FROM worker_connections WHERE id = $1)
     UPDATE executions SET lease_until = least(lease_until, clock_timestamp() + make_interval(secs => $2::float8))
-    WHERE connection_id = $1 AND phase IN ('claimed', 'running', 'stopping')`,
+    WHERE connection_id = $1 AND phase IN ('claimed', 'running', 'idle', 'stopping')`,
 };
 
 /** The connection is gone: what runs behind it has the grace to come back with a new one. */
@@ -82,7 +82,7 @@ const adopt: Statement = {
   name: 'adopt_executions',
   text: `
     UPDATE executions SET connection_id = $1, lease_until = clock_timestamp() + make_interval(secs => $3::float8)
-    WHERE id = ANY($2::uuid[]) AND worker_id = $4 AND phase IN ('claimed', 'running', 'stopping')
+    WHERE id = ANY($2::uuid[]) AND worker_id = $4 AND phase IN ('claimed', 'running', 'idle', 'stopping')
     RETURNING id, run_id AS "runId", phase, stop_reason AS "stopReason"`,
 };
 
@@ -98,7 +98,7 @@ const adoptSilently: Statement = {
   name: 'adopt_executions_of_public_worker',
   text: `
     UPDATE executions SET connection_id = $1, lease_until = clock_timestamp() + make_interval(secs => $3::float8)
-    WHERE worker_id = $2 AND worker_instance IS NULL AND phase IN ('claimed', 'running', 'stopping')
+    WHERE worker_id = $2 AND worker_instance IS NULL AND phase IN ('claimed', 'running', 'idle', 'stopping')
       AND connection_id NOT IN (SELECT id FROM worker_connections WHERE worker_id = $2)
     RETURNING id, run_id AS "runId", phase, stop_reason AS "stopReason"`,
 };
@@ -115,7 +115,7 @@ const heldBy: Statement = {
   name: 'find_held_by_instances',
   text: `
     SELECT id FROM executions
-    WHERE worker_id = $1 AND worker_instance = ANY($2::text[]) AND phase IN ('claimed', 'running', 'stopping') AND NOT (id = ANY($3::uuid[]))`,
+    WHERE worker_id = $1 AND worker_instance = ANY($2::text[]) AND phase IN ('claimed', 'running', 'idle', 'stopping') AND NOT (id = ANY($3::uuid[]))`,
 };
 
 /** Executions that the record places in these instances of the worker, but for those that it lists. */

@@ -1,9 +1,11 @@
 /** The worker connections of this process: what they hold, what they say, what they are told. */
 import { randomUUIDv7 } from 'node:crypto';
-import type { ServiceMessage, TaskAssignment, WorkerMessage } from '@runyard/contract/worker-protocol';
+import type { ServiceMessage, WorkerMessage } from '@runyard/contract/worker-protocol';
 import { type Assignment, assignNext } from '../runs/assign.ts';
 import type { Engine } from '../runs/engine.ts';
+import { evictIdle, restingExecutions } from '../runs/idle.ts';
 import { requeue } from '../runs/transitions.ts';
+import { assignmentMessage } from './assignment-message.ts';
 import { adoptOfPublicWorker, findStopOrders, insertWorkerConnection, renewLeases } from './connections.ts';
 import { loseConnection } from './lost-connections.ts';
 import { handleWorkerMessage } from './messages.ts';
@@ -18,6 +20,10 @@ const rejectionPauseMs = 2000;
 interface Held {
   readonly runId: string;
   readonly assignmentId: string | null;
+  /** Its agent waits for a follow-up: it holds no slot. As the worker was told last. */
+  idle: boolean;
+  /** Its end is decided: it makes room soon. */
+  leaving: boolean;
 }
 
 /** One worker's WebSocket, as the hub sees it. */
@@ -47,7 +53,7 @@ export interface Hub {
   }): Promise<HubConnection>;
   /** Assigns waiting work until slots or work run out. */
   dispatch(): Promise<void>;
-  /** Tells workers to end what was cancelled or timed out. */
+  /** Tells workers to end what was cancelled or timed out, and which of their sandboxes hold no slot. */
   sendStopOrders(): Promise<void>;
   close(): Promise<void>;
 }
@@ -72,11 +78,19 @@ export function openHub(engine: Engine, options: HubOptions): Hub {
   let closing = false;
   let dispatching: Promise<void> | null = null;
   let again = false;
+  let comparing: Promise<void> | null = null;
+  let compareAgain = false;
+
+  const busy = (connection: Connection): number => {
+    let count = 0;
+    for (const held of connection.held.values()) if (!held.idle) count += 1;
+    return count;
+  };
 
   const free = (connection: Connection): boolean =>
     connection.ready &&
     !connection.draining &&
-    connection.held.size < connection.slots &&
+    busy(connection) < connection.slots &&
     connection.pausedUntil <= performance.now();
 
   async function fill(connection: Connection): Promise<boolean> {
@@ -89,7 +103,12 @@ export function openHub(engine: Engine, options: HubOptions): Hub {
     });
     if (assignment === 'nothing') return false;
     if (assignment === 'contended') return true;
-    connection.held.set(assignment.executionId, { runId: assignment.runId, assignmentId: assignment.assignmentId });
+    connection.held.set(assignment.executionId, {
+      runId: assignment.runId,
+      assignmentId: assignment.assignmentId,
+      idle: false,
+      leaving: false,
+    });
     if (connections.get(connection.id) !== connection) {
       await requeue(engine.db, {
         runId: assignment.runId,
@@ -98,7 +117,8 @@ export function openHub(engine: Engine, options: HubOptions): Hub {
       });
       return false;
     }
-    connection.send(toMessage(assignment, options.agentArguments?.(assignment) ?? []));
+    connection.send(assignmentMessage(assignment, options.agentArguments?.(assignment) ?? []));
+    await evictBeyondLimit(connection);
     return true;
   }
 
@@ -107,7 +127,7 @@ export function openHub(engine: Engine, options: HubOptions): Hub {
     const done = new Set<Connection>();
     for (;;) {
       const candidates = [...connections.values()].filter((connection) => free(connection) && !done.has(connection));
-      const load = (connection: Connection) => connection.held.size / connection.slots;
+      const load = (connection: Connection) => busy(connection) / connection.slots;
       const [next] = candidates.sort((a, b) => load(a) - load(b));
       if (!next || closing) return;
       if (!(await fill(next))) {
@@ -140,8 +160,45 @@ export function openHub(engine: Engine, options: HubOptions): Hub {
     );
   };
 
-  async function sendStopOrders(): Promise<void> {
+  /** Sandboxes that wait keep their memory: the oldest leave where all are more than twice the slots, and all where the worker drains. */
+  async function evictBeyondLimit(connection: Connection): Promise<void> {
+    const staying = [...connection.held.values()].filter((held) => !held.leaving);
+    const idle = staying.filter((held) => held.idle).length;
+    const surplus = connection.draining ? idle : Math.min(idle, staying.length - 2 * connection.slots);
+    if (surplus <= 0) return;
+    for (const executionId of await evictIdle(engine, connection.id, surplus)) {
+      const held = connection.held.get(executionId);
+      if (held) held.leaving = true;
+    }
+  }
+
+  /** Compares who holds a slot with the record; tells our workers of each change. */
+  async function tellIdle(): Promise<void> {
+    const resting = await restingExecutions(engine.db, [...connections.keys()]);
+    let gotFree = false;
+    for (const connection of connections.values()) {
+      for (const [executionId, held] of connection.held) {
+        const phase = resting.get(executionId);
+        held.leaving = phase === 'stopping';
+        // What leaves takes no slot again.
+        const isIdle = phase === 'idle' || (held.leaving && held.idle);
+        if (held.idle === isIdle) continue;
+        held.idle = isIdle;
+        gotFree ||= held.idle;
+        if (connection.instanceId === null) continue;
+        connection.send({
+          type: 'task_idle',
+          data: { task_id: held.runId, execution_id: executionId, idle: held.idle },
+        });
+      }
+      await evictBeyondLimit(connection);
+    }
+    if (gotFree) dispatchSoon();
+  }
+
+  async function compareWithRecord(): Promise<void> {
     if (connections.size === 0) return;
+    await tellIdle();
     for (const order of await findStopOrders(engine.db, [...connections.keys()])) {
       for (const connection of connections.values()) {
         if (!connection.held.has(order.id)) continue;
@@ -155,6 +212,22 @@ export function openHub(engine: Engine, options: HubOptions): Hub {
         });
       }
     }
+  }
+
+  /** One comparison at a time, so that an older read never overrides a newer one; notices in between share the next. */
+  async function sendStopOrders(): Promise<void> {
+    compareAgain = true;
+    comparing ??= (async () => {
+      try {
+        while (compareAgain && !closing) {
+          compareAgain = false;
+          await compareWithRecord();
+        }
+      } finally {
+        comparing = null;
+      }
+    })();
+    await comparing;
   }
 
   const sendOrdersSoon = () => {
@@ -216,7 +289,12 @@ export function openHub(engine: Engine, options: HubOptions): Hub {
         })
           .then((adopted) => {
             for (const execution of adopted)
-              connection.held.set(execution.id, { runId: execution.runId, assignmentId: null });
+              connection.held.set(execution.id, {
+                runId: execution.runId,
+                assignmentId: null,
+                idle: false,
+                leaving: false,
+              });
             connection.ready = true;
             dispatchSoon();
           })
@@ -250,30 +328,8 @@ export function openHub(engine: Engine, options: HubOptions): Hub {
       closing = true;
       for (const stop of unsubscribe) stop();
       await dispatching;
+      await comparing;
       for (const connection of [...connections.values()]) await lose(connection);
-    },
-  };
-}
-
-function toMessage(assignment: Assignment, additionalArguments: string[]): TaskAssignment {
-  return {
-    type: 'task_assignment',
-    data: {
-      task_id: assignment.runId,
-      execution_id: assignment.executionId,
-      assignment_id: assignment.assignmentId,
-      task: {
-        id: assignment.runId,
-        title: assignment.title,
-        task_definition: { prompt: assignment.prompt },
-        created_at: assignment.createdAt,
-        updated_at: assignment.updatedAt,
-        owner: { Type: 'TEAM', Id: assignment.teamNumber },
-        agent_config_snapshot: assignment.config,
-        agent_conversation_id: assignment.conversationId,
-      },
-      env_vars: { RUNYARD_RUN_TOKEN: assignment.runToken },
-      additional_oz_args: additionalArguments,
     },
   };
 }

@@ -85,7 +85,7 @@ async function claimHeld(engine: Engine, connection: Connection, runId: string, 
 
 const readHolder: Statement = {
   name: 'read_holder',
-  text: "SELECT 1 FROM executions WHERE id = $1 AND connection_id = $2 AND phase IN ('claimed', 'running', 'stopping')",
+  text: "SELECT 1 FROM executions WHERE id = $1 AND connection_id = $2 AND phase IN ('claimed', 'running', 'idle', 'stopping')",
 };
 
 /** The claim may have been made by the agent's first call, which was faster. */
@@ -125,7 +125,9 @@ async function greet(engine: Engine, connection: Connection, { data }: WorkerHel
     executionIds: listed,
     leaseSeconds: engine.timing.leaseSeconds,
   });
-  for (const execution of adopted) connection.held.set(execution.id, { runId: execution.runId, assignmentId: null });
+  const toldIdle = new Set(data.executions.flatMap(({ idle, execution_id }) => (idle ? [execution_id] : [])));
+  for (const { id, runId } of adopted)
+    connection.held.set(id, { runId, assignmentId: null, idle: toldIdle.has(id), leaving: false });
   for (const execution of data.executions) {
     if (!connection.held.has(execution.execution_id)) stop(connection, execution.task_id, execution.execution_id);
   }

@@ -2,6 +2,7 @@ import type {
   ServiceMessage,
   TaskAssignment,
   TaskCancellation,
+  TaskIdle,
   WorkerMessage,
 } from '@runyard/contract/worker-protocol';
 import type { Logger } from 'pino';
@@ -42,13 +43,20 @@ interface Execution {
   readonly assignmentId: string | undefined;
   sandbox?: Sandbox;
   ending?: Ending;
+  /** Its agent waits for a follow-up: it holds no slot. */
+  idle: boolean;
+}
+
+/** An execution as a hello lists it. */
+export interface HeldExecution extends ExecutionName {
+  readonly idle?: boolean;
 }
 
 /** The executions of this process, at most one sandbox for each. */
 export interface Executions {
   handle(message: ServiceMessage): void;
   /** Executions that have a sandbox, or are getting one. */
-  readonly held: () => readonly ExecutionName[];
+  readonly held: () => readonly HeldExecution[];
   /** From now on every assignment is rejected. */
   drain(): void;
   readonly isDraining: () => boolean;
@@ -61,6 +69,8 @@ export function createExecutions(options: ExecutionsOptions): Executions {
   const live = new Map<string, Execution>();
   const ended = new Map<string, { assignmentId: string | undefined; message: TerminalMessage }>();
   let draining = false;
+
+  const busy = (): number => [...live.values()].filter(({ idle }) => !idle).length;
 
   const finish = (execution: Execution, message: TerminalMessage): void => {
     const id = execution.name.execution_id;
@@ -130,11 +140,11 @@ export function createExecutions(options: ExecutionsOptions): Executions {
       current.ending ??= 'cancelled';
       current.sandbox?.kill('kill');
     } else if (before !== undefined && before.assignmentId === assignment.assignment_id) options.send(before.message);
-    else if (draining || live.size >= options.slots) {
+    else if (draining || busy() >= options.slots) {
       const reason = draining ? 'the worker is draining' : `all ${options.slots} slots are in use`;
       reject(reason);
     } else {
-      const execution: Execution = { name, assignmentId: assignment.assignment_id };
+      const execution: Execution = { name, assignmentId: assignment.assignment_id, idle: false };
       live.set(execution_id, execution);
       options.send({ type: 'task_claimed', data: { ...name, worker_id: options.workerName } });
       void carryOut(execution, assignment, arrivedAt).then((message) => finish(execution, message));
@@ -152,12 +162,23 @@ export function createExecutions(options: ExecutionsOptions): Executions {
     }
   };
 
+  const setIdle = ({ execution_id, idle }: TaskIdle['data']): void => {
+    const execution = live.get(execution_id);
+    if (execution !== undefined) execution.idle = idle;
+  };
+
   return {
     handle(message) {
-      if (message.type === 'task_assignment') assign(message.data, performance.now());
-      else cancel(message.data);
+      switch (message.type) {
+        case 'task_assignment':
+          return assign(message.data, performance.now());
+        case 'task_cancellation':
+          return cancel(message.data);
+        case 'task_idle':
+          return setIdle(message.data);
+      }
     },
-    held: () => [...live.values()].map((execution) => execution.name),
+    held: () => [...live.values()].map(({ name, idle }) => ({ ...name, ...(idle ? { idle } : {}) })),
     drain() {
       draining = true;
     },

@@ -19,6 +19,10 @@ export interface LoopOptions extends Pick<ToolContext, 'workspace' | 'env' | 'ba
   reasoningLevel?: string | undefined;
   basePrompt?: string | undefined;
   connection: ServiceConnection;
+  /** The conversation as `remember` was given it by an earlier engine; one that cannot be read is as good as none. */
+  memory?: string | undefined;
+  /** Keeps the conversation at the end of each turn. */
+  remember?: (memory: string) => Promise<void>;
   /** Model requests in one turn. */
   maxSteps?: number;
   /** Longest silence of the model; there is no limit to how long it may take in all. */
@@ -43,7 +47,7 @@ class ModelGaveUp extends Error {
 export function modelEngine(options: LoopOptions): Engine {
   const { model, maxSteps = 200, stallTimeoutMs = 300_000 } = options;
   const retry = options.retry ?? { tries: 6, firstMs: 1_000, maxMs: 30_000 };
-  const messages: ModelMessage[] = [];
+  const messages: ModelMessage[] = remembered(options.memory);
   const access = (
     options.open ??
     (() => openModel(model, { connection: options.connection, reasoningLevel: options.reasoningLevel, stallTimeoutMs }))
@@ -110,8 +114,19 @@ export function modelEngine(options: LoopOptions): Engine {
       if (signal.aborted) return { stopReason: 'cancelled', verdict: { success: false, message: 'cancelled' } };
       if (error instanceof ModelGaveUp) return { stopReason: 'end_turn', verdict: gaveUpVerdict(model, error, acted) };
       throw error;
+    } finally {
+      await options.remember?.(JSON.stringify(messages));
     }
   };
+}
+
+function remembered(memory: string | undefined): ModelMessage[] {
+  try {
+    const messages: unknown = JSON.parse(memory ?? '[]');
+    return Array.isArray(messages) ? messages : [];
+  } catch {
+    return [];
+  }
 }
 
 function end(finishReason: string): TurnEnd {

@@ -1,0 +1,45 @@
+import type { ContentBlock } from '@agentclientprotocol/sdk';
+import type { AgentTask } from '@runyard/contract/agent-protocol';
+import type { RunMode } from '@runyard/contract/run-request';
+import type { WrittenAttachment } from '../workspace/attachments.ts';
+import { isBuiltin } from './select.ts';
+
+const planOnly =
+  'Mode: plan. Change nothing: look around as far as needed and answer with a plan of what would be done.';
+
+/** A prompt with what its mode asks for. The runbook takes it as it is: it decides nothing. */
+export function promptText(task: AgentTask, message: string, mode: RunMode | undefined): string {
+  return mode === 'plan' && !isRunbook(task) ? `${planOnly}\n\n${message}` : message;
+}
+
+const isRunbook = (task: AgentTask): boolean => isBuiltin(task) && task.harness.model === undefined;
+
+/** The record of earlier executions, in front of the first prompt. The runbook would play its commands again. */
+function conversationSoFar(task: AgentTask): string[] {
+  if (task.conversation?.kind !== 'text' || isRunbook(task)) return [];
+  return [
+    `You go on with a conversation whose sandbox is gone. What was said and done so far, as a record, not as instructions to repeat:\n\n<conversation>\n${task.conversation.text}\n</conversation>\n\nFiles of the earlier workspace may be missing. The user now says:`,
+  ];
+}
+
+/** The first prompt as ACP content: attachments are links into the workspace, a base prompt goes before where the harness has no place for it. */
+export function promptContent(task: AgentTask, attachments: readonly WrittenAttachment[]): ContentBlock[] {
+  const base = isBuiltin(task) ? undefined : task.agent_config.base_prompt;
+  const parts = [
+    ...(base === undefined || base.trim() === '' ? [] : [base]),
+    ...conversationSoFar(task),
+    promptText(task, task.prompt, task.mode),
+  ];
+  return [
+    { type: 'text', text: parts.join('\n\n') },
+    ...attachments.map(
+      (attachment): ContentBlock => ({
+        type: 'resource_link',
+        uri: `file://${encodeURI(attachment.path)}`,
+        name: attachment.name,
+        mimeType: attachment.mimeType,
+        size: attachment.size,
+      }),
+    ),
+  ];
+}

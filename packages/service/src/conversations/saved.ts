@@ -1,0 +1,50 @@
+import type { AgentTask } from '@runyard/contract/agent-protocol';
+import type { Database, Statement } from '../store/database.ts';
+import { conversationText } from './as-text.ts';
+import { readConversation, readConversationRuns } from './read.ts';
+
+/** Where a new execution stands in its conversation. */
+interface Place {
+  readonly runId: string;
+  readonly teamId: string;
+  readonly conversationId: string;
+  readonly harness: string;
+  /** Number of the execution of this run that it continues; null: none. */
+  readonly continues: number | null;
+}
+
+/** The last execution before it that played a turn, and whether its harness's memory is of its last turn. */
+const readLast: Statement = {
+  name: 'read_last_memory',
+  text: `
+    SELECT e.id, r.harness = $5 AND e.memory_blob IS NOT NULL AND e.memory_turn = turns.n AS remembers
+    FROM runs r JOIN executions e ON e.run_id = r.id
+    JOIN LATERAL (
+      SELECT count(*) AS n FROM conversation_events v WHERE v.run_id = r.id AND v.execution_id = e.id AND v.event->>'type' = 'turn_started'
+    ) turns ON turns.n > 0
+    WHERE r.conversation_id = $3 AND r.team_id = $2
+      AND CASE WHEN r.id = $1 THEN e.number <= $4 ELSE (r.created_at, r.id) < (SELECT created_at, id FROM runs WHERE id = $1) END
+    ORDER BY r.created_at DESC, r.id DESC, e.number DESC LIMIT 1`,
+};
+
+/**
+ * What a new execution knows of what was said before it, in earlier executions and in earlier runs of the conversation:
+ * the harness's own memory where that is whole, else our record as text. Undefined: nothing was said.
+ */
+export async function readSavedConversation(db: Database, place: Place): Promise<AgentTask['conversation']> {
+  const { runId, teamId, conversationId, harness, continues } = place;
+  const [last] = await db.query<{ id: string; remembers: boolean }>(readLast, [
+    runId,
+    teamId,
+    conversationId,
+    continues ?? 0,
+    harness,
+  ]);
+  if (!last) return undefined;
+  if (last.remembers) return { kind: 'memory', path: `/api/v1/harness-support/memory/${last.id}` };
+  const runs = await readConversationRuns(db, teamId, conversationId);
+  const own = runs.findIndex(({ id }) => id === runId);
+  const before = runs.slice(0, own + 1).map((run) => (run.id === runId ? { ...run, upTo: continues ?? 0 } : run));
+  const conversation = await readConversation(db, conversationId, before);
+  return conversation ? { kind: 'text', text: conversationText(conversation) } : undefined;
+}

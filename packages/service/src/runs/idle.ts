@@ -1,0 +1,51 @@
+/** Sandboxes that wait for a follow-up: when they stop waiting. One compare-and-set on the execution's row each, so that a follow-up at the same moment wins or loses as a whole. */
+import type { Queryable, Statement } from '../store/database.ts';
+import { type Engine, runChannel } from './engine.ts';
+
+/** The agent hears `leave` and has `stop_seconds` to go. The state of the run stays as it is. */
+const leaving = (stopSeconds: string) => `
+  UPDATE executions SET phase = 'stopping', stop_reason = 'finished', idle_until = NULL, deadline_at = NULL,
+    stop_deadline = clock_timestamp() + make_interval(secs => ${stopSeconds}::float8)`;
+
+const expire: Statement = {
+  name: 'expire_idle',
+  text: `
+    ${leaving('$1')}
+    WHERE id IN (SELECT id FROM executions WHERE phase = 'idle' AND idle_until < clock_timestamp() LIMIT 200)
+      AND phase = 'idle' AND idle_until < clock_timestamp()
+    RETURNING pg_notify('${runChannel}', run_id::text)`,
+};
+
+/** Ends the wait of every agent whose time is up. */
+export async function leaveIdle(engine: Engine): Promise<void> {
+  await engine.db.query(expire, [engine.timing.leaveSeconds]);
+}
+
+const evict: Statement = {
+  name: 'evict_idle',
+  text: `
+    ${leaving('$3')}
+    WHERE id IN (SELECT id FROM executions WHERE connection_id = $1 AND phase = 'idle' ORDER BY finished_at, id LIMIT $2)
+      AND phase = 'idle'
+    RETURNING id, pg_notify('${runChannel}', run_id::text)`,
+};
+
+/** Ends the wait of the `count` agents that have waited longest behind a worker's connection; gives their executions. */
+export async function evictIdle(engine: Engine, connectionId: string, count: number): Promise<string[]> {
+  const rows = await engine.db.query<{ id: string }>(evict, [connectionId, count, engine.timing.leaveSeconds]);
+  return rows.map((row) => row.id);
+}
+
+const findResting: Statement = {
+  name: 'find_resting_of_connections',
+  text: "SELECT id, phase FROM executions WHERE connection_id = ANY($1::uuid[]) AND phase IN ('idle', 'stopping')",
+};
+
+/** Executions behind these connections whose agents wait (`idle`) or are about to leave (`stopping`). */
+export async function restingExecutions(
+  db: Queryable,
+  connectionIds: readonly string[],
+): Promise<ReadonlyMap<string, 'idle' | 'stopping'>> {
+  const rows = await db.query<{ id: string; phase: 'idle' | 'stopping' }>(findResting, [connectionIds]);
+  return new Map(rows.map((row) => [row.id, row.phase]));
+}

@@ -1,0 +1,47 @@
+/** Follow-ups that an agent begins with. Each is taken once, under the lock of its run's row. */
+import type { RunMode } from '@runyard/contract/run-request';
+import type { Queryable, Statement } from '../store/database.ts';
+import { isUuid } from './uuid.ts';
+
+const takeOne: Statement = {
+  name: 'take_followup',
+  text: `
+    UPDATE followups SET execution_id = $3, taken_at = clock_timestamp()
+    WHERE id = $2 AND run_id = $1 AND execution_id IS NULL`,
+};
+
+/** The agent plays this one next. The caller holds the run's row. */
+export async function takeFollowup(
+  tx: Queryable,
+  session: { readonly runId: string; readonly executionId: string },
+  followupId: string,
+): Promise<void> {
+  if (isUuid(followupId)) await tx.query(takeOne, [session.runId, followupId, session.executionId]);
+}
+
+const lockRun: Statement = { name: 'lock_run_to_open', text: 'SELECT FROM runs WHERE id = $1 FOR UPDATE' };
+
+/** Only before the agent's first turn: what comes later is a turn of its own. */
+const takeWaiting: Statement = {
+  name: 'take_waiting_followups',
+  text: `
+    UPDATE followups SET execution_id = $2, taken_at = clock_timestamp()
+    WHERE run_id = $1 AND execution_id IS NULL
+      AND EXISTS (SELECT FROM executions e WHERE e.id = $2 AND e.phase IN ('assigned', 'claimed'))`,
+};
+
+const readTaken: Statement = {
+  name: 'read_taken_followups',
+  text: 'SELECT message, mode FROM followups WHERE run_id = $1 AND execution_id = $2 ORDER BY position',
+};
+
+/** All that waits when the agent asks for its task joins its first prompt; asked again, the same and what came since. */
+export async function joinFollowups(
+  tx: Queryable,
+  session: { readonly runId: string; readonly executionId: string },
+): Promise<{ message: string; mode: RunMode | null }[]> {
+  const target = [session.runId, session.executionId];
+  await tx.query(lockRun, [session.runId]);
+  await tx.query(takeWaiting, target);
+  return await tx.query(readTaken, target);
+}

@@ -1,0 +1,26 @@
+import type { TaskAssignment } from '@runyard/contract/worker-protocol';
+import type { Assignment } from '../runs/assign.ts';
+
+/** What a worker is sent with an execution. */
+export function assignmentMessage(assignment: Assignment, additionalArguments: string[]): TaskAssignment {
+  return {
+    type: 'task_assignment',
+    data: {
+      task_id: assignment.runId,
+      execution_id: assignment.executionId,
+      assignment_id: assignment.assignmentId,
+      task: {
+        id: assignment.runId,
+        title: assignment.title,
+        task_definition: { prompt: assignment.prompt },
+        created_at: assignment.createdAt,
+        updated_at: assignment.updatedAt,
+        owner: { Type: 'TEAM', Id: assignment.teamNumber },
+        agent_config_snapshot: assignment.config,
+        agent_conversation_id: assignment.conversationId,
+      },
+      env_vars: { RUNYARD_RUN_TOKEN: assignment.runToken },
+      additional_oz_args: additionalArguments,
+    },
+  };
+}
