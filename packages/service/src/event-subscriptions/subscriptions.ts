@@ -1,3 +1,4 @@
+import { randomUUIDv7 } from 'node:crypto';
 import {
   type CreateEventSubscriptionRequest,
   type EventSubscription,
@@ -7,7 +8,6 @@ import {
   type UpdateEventSubscriptionRequest,
 } from '@runyard/contract/event-subscriptions';
 import type { RunSourceType } from '@runyard/contract/states';
-import { newId } from '../ids.ts';
 import type { Vault } from '../secrets/vault.ts';
 import type { Database, Queryable } from '../store/database.ts';
 import { newSigningSecret, sealPurpose } from './secret.ts';
@@ -100,7 +100,7 @@ export async function createSubscription(
     [teamId, maxSubscriptions],
   );
   if (count?.full) return 'too_many';
-  const id = newId();
+  const id = randomUUIDv7();
   const sealed = vault.seal(sealPurpose(id), newSigningSecret());
   const { filter = {} } = request;
   const [row] = await tx.query<SubscriptionRow>(

@@ -1,9 +1,9 @@
+import { randomUUIDv7 } from 'node:crypto';
 import { connect } from 'node:net';
 import { errorCatalogue, errorSlug } from '@runyard/contract/errors';
 import { ListModelsResponse } from '@runyard/contract/models';
 import { ListConnectedSelfHostedWorkersResponse } from '@runyard/contract/workers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { newId } from '../ids.ts';
 import { startTestService, type TestService } from './test-service.ts';
 
 let service: TestService;
@@ -43,7 +43,7 @@ describe('problems', () => {
   });
 
   test('405 with Allow for a method that a path does not have', async () => {
-    const answer = await service.request('PATCH', `/agent/runs/${newId()}`);
+    const answer = await service.request('PATCH', `/agent/runs/${randomUUIDv7()}`);
     expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD, DELETE']);
     expect((await service.request('DELETE', '/agent/runs')).headers.get('allow')).toContain('POST');
   });
@@ -88,7 +88,9 @@ describe('every answer', () => {
     const key = await service.newKey();
     const { runToken } = await service.startExecution();
     await service.request('GET', '/agent/runs?q=secret-query', { key });
-    await service.request('GET', `/blobs/artifact/${newId()}?expires=1&signature=secret-signature`, { key: null });
+    await service.request('GET', `/blobs/artifact/${randomUUIDv7()}?expires=1&signature=secret-signature`, {
+      key: null,
+    });
     await service.request('POST', '/harness-support/report-artifact', {
       key: runToken,
       body: { artifact_type: 'PLAN', data: {} },
@@ -115,7 +117,7 @@ describe('models and workers', () => {
     const insert = (workerId: string, teamId: string | null, silentSeconds = 0) =>
       service.deps.db.query(
         `INSERT INTO worker_connections (id, service_instance_id, worker_id, team_id, last_seen_at) VALUES ($1, $1, $2, $3, now() - make_interval(secs => $4))`,
-        [newId(), workerId, teamId, silentSeconds],
+        [randomUUIDv7(), workerId, teamId, silentSeconds],
       );
     await insert('box', service.teamId);
     await insert('box', service.teamId);
@@ -155,7 +157,7 @@ describe('health', () => {
 });
 
 describe('pages', () => {
-  test.each(['/docs', '/errors', `/runs/${newId()}`])('%s allow nothing inline and no frame', async (path) => {
+  test.each(['/docs', '/errors', `/runs/${randomUUIDv7()}`])('%s allow nothing inline and no frame', async (path) => {
     const answer = await page(path);
     expect(answer.status).toBe(200);
     const policy = answer.headers.get('content-security-policy') ?? '';

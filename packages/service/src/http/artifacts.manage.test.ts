@@ -1,8 +1,9 @@
 /** Sharing, deletion, and the way from a reference to its run. */
+
+import { randomUUIDv7 } from 'node:crypto';
 import { ReportArtifactResponse } from '@runyard/contract/agent-protocol';
 import { ArtifactResponse, ArtifactSharing } from '@runyard/contract/artifacts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { newId } from '../ids.ts';
 import type { Assignment } from '../runs/assign.ts';
 import { startTestService, type TestService } from './test-service.ts';
 
@@ -208,7 +209,7 @@ describe('GET /agent/run-by-external-reference', () => {
   });
 
   test('takes locators of 2048 characters, and none that is longer once it is encoded', async () => {
-    const random = Array.from({ length: 100 }, newId).join('');
+    const random = Array.from({ length: 100 }, randomUUIDv7).join('');
     const url = `https://e.com/${random}`.slice(0, 2048);
     await report('EXTERNAL_REFERENCE', { reference_type: 'x', url });
     expect((await find(url)).body).toEqual({ run_id: execution.runId });

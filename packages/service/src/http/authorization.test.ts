@@ -1,7 +1,7 @@
+import { randomUUIDv7 } from 'node:crypto';
 import type { Route } from '@runyard/contract/route';
 import { routes } from '@runyard/contract/routes';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { newId } from '../ids.ts';
 import { startTestService, type TestService } from './test-service.ts';
 
 let service: TestService;
@@ -122,7 +122,7 @@ describe.each([...withKey, ...withRunToken])('%s', (name, route) => {
         const problem = await expectStatus(404, service.otherKey);
         expect(problem.error_code).toBe('resource_not_found');
         const { method, options } = ask(service.key);
-        const unknown = route.path.replaceAll(/\{\w+\}/g, newId());
+        const unknown = route.path.replaceAll(/\{\w+\}/g, randomUUIDv7());
         expect((await service.problem(404, method, unknown, options)).detail).toBe(problem.detail);
         for (const malformed of ['x', '%00', 'a%2fb', "'--"]) {
           await service.problem(404, method, route.path.replaceAll(/\{\w+\}/g, malformed), options);
@@ -171,6 +171,6 @@ describe.each(withOptionalKey)('%s', (name, route) => {
     await service.problem(401, route.method, path, { key: null });
     await service.problem(404, route.method, path, { key: service.otherKey });
     await service.problem(401, route.method, path, { key: 'ryk_unknown' });
-    await service.problem(401, route.method, path.replace(own.artifactUid ?? '', newId()), { key: null });
+    await service.problem(401, route.method, path.replace(own.artifactUid ?? '', randomUUIDv7()), { key: null });
   });
 });

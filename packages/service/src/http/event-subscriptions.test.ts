@@ -1,3 +1,4 @@
+import { randomUUIDv7 } from 'node:crypto';
 import {
   EventDelivery,
   EventSubscription,
@@ -7,7 +8,6 @@ import {
   maxSubscriptions,
 } from '@runyard/contract/event-subscriptions';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { newId } from '../ids.ts';
 import { startTestService, type TestService } from './test-service.ts';
 
 const base = '/event-subscriptions';
@@ -170,7 +170,7 @@ describe('PATCH /event-subscriptions/{id}', () => {
   });
 
   test('answers 404 where there is none', async () => {
-    await service.problem(404, 'PATCH', `${base}/${newId()}`, { body: { enabled: true } });
+    await service.problem(404, 'PATCH', `${base}/${randomUUIDv7()}`, { body: { enabled: true } });
     await service.problem(404, 'PATCH', `${base}/x`, { body: { enabled: true } });
   });
 });
@@ -192,7 +192,7 @@ test('rotate-secret answers with another secret', async () => {
   const rotated = EventSubscriptionWithSecret.parse(answer.body);
   expect(rotated.secret).not.toBe(secret);
   expect(rotated.id).toBe(id);
-  await service.problem(404, 'POST', `${base}/${newId()}/rotate-secret`);
+  await service.problem(404, 'POST', `${base}/${randomUUIDv7()}/rotate-secret`);
 });
 
 describe('POST …/test', () => {
@@ -215,7 +215,7 @@ describe('POST …/test', () => {
   });
 
   test('answers 404 where there is none', async () => {
-    await service.problem(404, 'POST', `${base}/${newId()}/test`);
+    await service.problem(404, 'POST', `${base}/${randomUUIDv7()}/test`);
   });
 });
 
@@ -264,7 +264,7 @@ describe('GET …/deliveries', () => {
     await service.problem(400, 'GET', `${base}/${id}/deliveries?cursor=x`);
     await service.problem(400, 'GET', `${base}/${id}/deliveries?limit=0`);
     await service.problem(400, 'GET', `${base}/${id}/deliveries?status=lost`);
-    await service.problem(404, 'GET', `${base}/${newId()}/deliveries`);
+    await service.problem(404, 'GET', `${base}/${randomUUIDv7()}/deliveries`);
   });
 });
 
@@ -304,7 +304,7 @@ describe('POST …/redeliver', () => {
     const { deliveryId } = await failedDelivery();
     const other = await create();
     await service.problem(404, 'POST', `${base}/${other.id}/deliveries/${deliveryId}/redeliver`);
-    await service.problem(404, 'POST', `${base}/${other.id}/deliveries/${newId()}/redeliver`);
+    await service.problem(404, 'POST', `${base}/${other.id}/deliveries/${randomUUIDv7()}/redeliver`);
     await service.problem(404, 'POST', `${base}/${other.id}/deliveries/x/redeliver`);
   });
 });

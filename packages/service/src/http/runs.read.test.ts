@@ -1,8 +1,8 @@
+import { randomUUIDv7 } from 'node:crypto';
 import { ListRunsResponse, RunItem } from '@runyard/contract/runs';
 import { GetRunTimelineResponse } from '@runyard/contract/timeline';
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { newId } from '../ids.ts';
 import { startTestService, type TestService } from './test-service.ts';
 
 let service: TestService;
@@ -42,7 +42,7 @@ describe('GET /agent/runs/{id}', () => {
     });
     await service.deps.db.query(
       `INSERT INTO model_requests VALUES ($1, $2, $3, 'm', 'p', 200, 10, 5, 0, 0, 0.001, 0.002, 0, 0, 12)`,
-      [newId(), execution.runId, execution.executionId],
+      [randomUUIDv7(), execution.runId, execution.executionId],
     );
     const answer = await service.request('GET', `/agent/runs/${execution.runId}`);
     const run = RunItem.parse(answer.body);
@@ -240,7 +240,7 @@ describe('GET /agent/runs', () => {
               `INSERT INTO runs (id, team_id, state, title, prompt, model_id, harness, source, creator_kind, creator_uid, executor_kind,
                  executor_uid, conversation_id, current_execution_id, skill_spec, created_at, updated_at)
                VALUES ($1, $2, 'QUEUED', $3, '', 'runbook', 'oz', 'API', 'user', 'u', 'user', 'u', $1, $1, $4, $5, $5)`,
-              [newId(), service.teamId, run.title, run.skill, `2026-01-01T00:00:00.00000${run.micros}Z`],
+              [randomUUIDv7(), service.teamId, run.title, run.skill, `2026-01-01T00:00:00.00000${run.micros}Z`],
             );
           }
           const seen: RunItem[] = [];

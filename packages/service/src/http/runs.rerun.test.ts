@@ -1,7 +1,7 @@
+import { randomUUIDv7 } from 'node:crypto';
 import type { RunAgentResponse } from '@runyard/contract/run-request';
 import type { RunItem } from '@runyard/contract/runs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { newId } from '../ids.ts';
 import { startTestService, type TestService } from './test-service.ts';
 
 let service: TestService;
@@ -159,7 +159,7 @@ describe('POST /agent/runs/{runId}/rerun', () => {
   test('answers 404 for another team and an unknown run', async () => {
     const runId = await service.newRun();
     await service.problem(404, 'POST', `/agent/runs/${runId}/rerun`, { key: service.otherKey });
-    await service.problem(404, 'POST', `/agent/runs/${newId()}/rerun`);
+    await service.problem(404, 'POST', `/agent/runs/${randomUUIDv7()}/rerun`);
     await service.problem(404, 'POST', '/agent/runs/x/rerun');
   });
 

@@ -1,5 +1,5 @@
 /** Test support: the HTTP side on a real port and a real database, two teams, and executions without a worker. */
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUIDv7 } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -7,7 +7,6 @@ import { Problem } from '@runyard/contract/errors';
 import { apiPrefix } from '@runyard/contract/route';
 import { parseSettings } from '@runyard/contract/settings';
 import pino, { type Logger } from 'pino';
-import { newId } from '../ids.ts';
 import { bootstrap } from '../keys/bootstrap.ts';
 import { hashKey, newRawKey, shownParts } from '../keys/raw-key.ts';
 import { openModels } from '../models/models.ts';
@@ -116,14 +115,14 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   baseUrl = await built.app.listen({ host: '127.0.0.1', port: 0 });
   const [team] = await db.query<{ id: string }>('SELECT id FROM teams');
   const teamId = team?.id ?? '';
-  const otherTeamId = newId();
+  const otherTeamId = randomUUIDv7();
   await db.query(`INSERT INTO teams (id, uid, name) VALUES ($1, $2, 'Other')`, [otherTeamId, newUid()]);
 
   const newKey = async (key: KeyOptions = {}): Promise<string> => {
     const raw = newRawKey();
     const team = key.teamId ?? teamId;
     const kind = key.kind ?? 'personal';
-    const userId = newId();
+    const userId = randomUUIDv7();
     if (kind === 'personal') {
       await db.query('INSERT INTO users (id, uid, display_name) VALUES ($1, $2, $3)', [userId, newUid(), 'A person']);
       await db.query('INSERT INTO team_members (team_id, user_id, role) VALUES ($1, $2, $3)', [
@@ -136,7 +135,16 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     await db.query(
       `INSERT INTO api_keys (id, hash, kind, name, team_id, user_id, prefix, last_four, expires_at)
        VALUES ($1, $2, $3, 'A key', $4, $5, $6, $7, now() + $8::interval)`,
-      [newId(), hashKey(raw), kind, team, kind === 'personal' ? userId : null, prefix, lastFour, key.expiresIn ?? null],
+      [
+        randomUUIDv7(),
+        hashKey(raw),
+        kind,
+        team,
+        kind === 'personal' ? userId : null,
+        prefix,
+        lastFour,
+        key.expiresIn ?? null,
+      ],
     );
     return raw;
   };
@@ -182,7 +190,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   const connection = { id: '' };
   const connectionId = async () => {
     if (connection.id) return connection.id;
-    connection.id = newId();
+    connection.id = randomUUIDv7();
     await db.query(
       `INSERT INTO worker_connections (id, service_instance_id, worker_id, instance_id, team_id, slots) VALUES ($1, $1, 'runyard-test', 'one', NULL, 1000)`,
       [connection.id],

@@ -1,10 +1,10 @@
+import { randomUUIDv7 } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import pino from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { newId } from '../ids.ts';
 import type { NewRun } from '../runs/create.ts';
 import { followRun } from '../runs/live.ts';
 import { openTestEngine, type TestEngine } from '../runs/test-engine.ts';
@@ -58,7 +58,7 @@ const isRow = async (table: string, id: string) =>
 
 /** A run with events, an attachment and a transcript, that ended so many days ago. */
 async function endedRun(daysAgo: number, more: Partial<NewRun> = {}) {
-  const attachment = newId();
+  const attachment = randomUUIDv7();
   const attachmentKey = await put(`attachments/${attachment}`);
   const id = await engine.newRun({
     attachments: [
@@ -73,7 +73,7 @@ async function endedRun(daysAgo: number, more: Partial<NewRun> = {}) {
     ],
     ...more,
   });
-  const transcriptKey = await put(`transcripts/${id}/${newId()}`);
+  const transcriptKey = await put(`transcripts/${id}/${randomUUIDv7()}`);
   await db().query(
     `UPDATE executions SET phase = 'ended', transcript_bytes = 1, transcript_blob = $2 WHERE run_id = $1`,
     [id, transcriptKey],
@@ -91,7 +91,7 @@ async function endedRun(daysAgo: number, more: Partial<NewRun> = {}) {
 }
 /** More runs than go in one batch, that ended one after the other; gives their ids. */
 async function manyOldRuns(): Promise<string[]> {
-  const ids = Array.from({ length: 105 }, newId);
+  const ids = Array.from({ length: 105 }, randomUUIDv7);
   await db().query(
     `INSERT INTO runs (id, team_id, state, title, prompt, model_id, harness, source, creator_kind, creator_uid, executor_kind,
        executor_uid, conversation_id, current_execution_id, ended_at)
@@ -181,7 +181,7 @@ describe('runs', () => {
   });
 
   test('stay while their conversation goes on, their sandbox lives, or they have not ended', async () => {
-    const conversationId = newId();
+    const conversationId = randomUUIDv7();
     const continued = await endedRun(500, { conversationId });
     const continuing = await endedRun(10, { conversationId });
     const alive = await endedRun(500);
@@ -211,7 +211,7 @@ test('idempotency keys go after 24 hours, uploads that never came after a day, d
   await key('23 hours');
   const run = await endedRun(1);
   const artifact = async (age: string, isReady: boolean) => {
-    const id = newId();
+    const id = randomUUIDv7();
     await db().query(
       `INSERT INTO artifacts (id, team_id, run_id, execution_id, conversation_id, artifact_type, data, is_ready, created_at)
        VALUES ($1, $2, $3, $1, $1, 'FILE', '{}', $4, now() - $5::interval)`,
@@ -224,7 +224,7 @@ test('idempotency keys go after 24 hours, uploads that never came after a day, d
     await artifact('23 hours', false),
     await artifact('25 hours', true),
   ];
-  const [dead, alive] = [newId(), newId()];
+  const [dead, alive] = [randomUUIDv7(), randomUUIDv7()];
   await db().query(
     `INSERT INTO service_instances (id, seen_at) VALUES ($1, now() - interval '61 minutes'), ($2, now() - interval '59 minutes')`,
     [dead, alive],
@@ -241,11 +241,11 @@ describe('blobs', () => {
   test('that no row names are deleted after a day, not before; those of rows and of unknown kinds stay', async () => {
     const run = await endedRun(1);
     const orphans = [
-      await put(`attachments/${newId()}`),
-      await put(`artifacts/${newId()}/${newId()}`),
-      await put(`transcripts/${newId()}/${newId()}`),
+      await put(`attachments/${randomUUIDv7()}`),
+      await put(`artifacts/${randomUUIDv7()}/${randomUUIDv7()}`),
+      await put(`transcripts/${randomUUIDv7()}/${randomUUIDv7()}`),
     ];
-    const unknown = await put(`snapshots/${newId()}`);
+    const unknown = await put(`snapshots/${randomUUIDv7()}`);
     await sweep();
     for (const key of orphans) expect(await isThere(key)).toBe(true);
     await night();
@@ -258,7 +258,7 @@ describe('blobs', () => {
 
   test('of more than one batch are told apart', async () => {
     const run = await endedRun(1);
-    const orphans = await Promise.all(Array.from({ length: 510 }, () => put(`attachments/${newId()}`)));
+    const orphans = await Promise.all(Array.from({ length: 510 }, () => put(`attachments/${randomUUIDv7()}`)));
     await sweep({ now: later });
     expect(await Promise.all(orphans.map(isThere))).not.toContain(true);
     expect(await isThere(run.attachmentKey)).toBe(true);
@@ -288,7 +288,7 @@ describe('the sweep', () => {
   });
 
   test('of a process that died is taken over when its claim has run out, and the dead one is refused', async () => {
-    const died = await claimSweep(db(), 'retention', newId());
+    const died = await claimSweep(db(), 'retention', randomUUIDv7());
     expect(await sweep()).toBe('not_due');
     await db().query(`UPDATE sweeps SET claimed_until = now() - interval '1 second'`);
     expect(await sweep()).toBe('done');

@@ -1,8 +1,8 @@
+import { randomUUIDv7 } from 'node:crypto';
 import { ListRunsQuery } from '@runyard/contract/run-list';
 import type { RunItem } from '@runyard/contract/runs';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { newId } from '../ids.ts';
 import { createTestDatabase, type TestDatabase } from '../store/test-database.ts';
 import { listRuns } from './list.ts';
 import { indexRunWords } from './search-index.ts';
@@ -53,7 +53,7 @@ const filters: [Record<string, unknown>, (run: SomeRun) => boolean][] = [
 ];
 
 async function insert(teamId: string, run: SomeRun): Promise<string> {
-  const id = newId();
+  const id = randomUUIDv7();
   const [earlier, later] = [run.createdAt, run.updatedAt].sort();
   await database.db.query(
     `INSERT INTO runs (id, team_id, state, title, prompt, model_id, harness, source, creator_kind, creator_uid, executor_kind,

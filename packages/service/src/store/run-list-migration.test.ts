@@ -1,6 +1,6 @@
+import { randomUUIDv7 } from 'node:crypto';
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { newId } from '../ids.ts';
 import { listRuns } from '../runs/list.ts';
 import { openDatabase } from './database.ts';
 import { silentLog } from './log.ts';
@@ -14,8 +14,8 @@ test('runs of an older Runyard are found by words, metadata, ancestors and artif
   const db = await openDatabase({ address: { connectionString: url }, maxConnections: 2, log: silentLog });
   try {
     await migrateDatabase(db, { upTo: 1 });
-    const teamId = newId();
-    const [root, child] = [newId(), newId()];
+    const teamId = randomUUIDv7();
+    const [root, child] = [randomUUIDv7(), randomUUIDv7()];
     await db.query(`INSERT INTO teams (id, uid, name) VALUES ($1, 'u', 'T')`, [teamId]);
     for (const [id, ancestors] of [
       [root, []],
