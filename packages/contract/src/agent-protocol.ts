@@ -175,7 +175,6 @@ const InboxItem = z.discriminatedUnion('type', [
     position: z.int(),
     message: z.string(),
     mode: RunMode.optional(),
-    decision: z.enum(['approve', 'deny']).optional(),
   }),
 ]);
 export type InboxItem = z.infer<typeof InboxItem>;

@@ -14,7 +14,7 @@ const touch: Statement = {
         THEN greatest(lease_until, clock_timestamp() + make_interval(secs => $2::float8)) ELSE lease_until END
     WHERE id = $1 AND phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping')
     RETURNING phase, stop_reason, interrupted_turn, finished_turns,
-      (SELECT jsonb_agg(jsonb_build_object('id', w.id, 'position', w.position, 'message', w.message, 'mode', w.mode, 'decision', w.decision) ORDER BY w.position)
+      (SELECT jsonb_agg(jsonb_build_object('id', w.id, 'position', w.position, 'message', w.message, 'mode', w.mode) ORDER BY w.position)
        FROM (SELECT * FROM followups f WHERE f.run_id = $3 AND f.execution_id IS NULL AND f.position > $4 ORDER BY f.position LIMIT 20) w) AS followups`,
 };
 
@@ -23,12 +23,8 @@ interface InboxRow {
   stop_reason: string | null;
   interrupted_turn: number | null;
   finished_turns: number;
-  followups:
-    | { id: string; position: number; message: string; mode: RunMode | null; decision: Decision | null }[]
-    | null;
+  followups: { id: string; position: number; message: string; mode: RunMode | null }[] | null;
 }
-
-type Decision = 'approve' | 'deny';
 
 /** What the agent has already. */
 interface InboxPosition {
@@ -43,8 +39,8 @@ function itemsOf(row: InboxRow, { interrupted }: InboxPosition): InboxItem[] {
   const turn = row.interrupted_turn;
   const items: InboxItem[] = [];
   if (turn !== null && turn > interrupted && turn > row.finished_turns) items.push({ type: 'interrupt', turn });
-  for (const { mode, decision, ...followup } of row.followups ?? [])
-    items.push({ type: 'follow_up', ...followup, ...(mode ? { mode } : {}), ...(decision ? { decision } : {}) });
+  for (const { mode, ...followup } of row.followups ?? [])
+    items.push({ type: 'follow_up', ...followup, ...(mode ? { mode } : {}) });
   return items;
 }
 

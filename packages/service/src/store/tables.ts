@@ -154,7 +154,6 @@ export interface FollowupsTable {
   position: GeneratedAlways<number>;
   message: string;
   mode: 'normal' | 'plan' | 'orchestrate' | null;
-  decision: 'approve' | 'deny' | null;
   created_by_kind: 'user' | 'service_account';
   created_by_uid: string;
   created_at: ColumnType<string, string | Date | undefined, string | Date>;

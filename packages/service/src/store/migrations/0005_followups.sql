@@ -30,7 +30,6 @@ CREATE TABLE followups (
   position bigint GENERATED ALWAYS AS IDENTITY,
   message text NOT NULL,
   mode text CHECK (mode IN ('normal', 'plan', 'orchestrate')),
-  decision text CHECK (decision IN ('approve', 'deny')),
   created_by_kind text NOT NULL CHECK (created_by_kind IN ('user', 'service_account')),
   created_by_uid text NOT NULL,
   created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
