@@ -21,18 +21,23 @@ export async function leaveIdle(engine: Engine): Promise<void> {
   await engine.db.query(expire, [engine.timing.leaveSeconds]);
 }
 
+/** Counted in the statement: who evicts at the same moment chooses the same ones, and finds them gone. */
 const evict: Statement = {
   name: 'evict_idle',
   text: `
     ${leaving('$3')}
-    WHERE id IN (SELECT id FROM executions WHERE connection_id = $1 AND phase = 'idle' ORDER BY finished_at, id LIMIT $2)
+    WHERE id IN (SELECT id FROM executions WHERE connection_id = $1 AND phase = 'idle' ORDER BY finished_at, id
+        LIMIT greatest(0, (SELECT count(*) FROM executions WHERE connection_id = $1 AND phase IN ('assigned', 'claimed', 'running', 'idle')) - $2))
       AND phase = 'idle'
     RETURNING id, pg_notify('${runChannel}', run_id::text)`,
 };
 
-/** Ends the wait of the `count` agents that have waited longest behind a worker's connection; gives their executions. */
-export async function evictIdle(engine: Engine, connectionId: string, count: number): Promise<string[]> {
-  const rows = await engine.db.query<{ id: string }>(evict, [connectionId, count, engine.timing.leaveSeconds]);
+/**
+ * Ends the wait of the agents that have waited longest behind a worker's connection, until it holds no more than `most`
+ * executions; those that are at work stay. Gives the executions that leave.
+ */
+export async function evictIdle(engine: Engine, connectionId: string, most: number): Promise<string[]> {
+  const rows = await engine.db.query<{ id: string }>(evict, [connectionId, most, engine.timing.leaveSeconds]);
   return rows.map((row) => row.id);
 }
 
