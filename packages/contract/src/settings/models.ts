@@ -1,0 +1,64 @@
+import { z } from 'zod';
+import { httpUrl, list, type Setting, secret } from './setting.ts';
+
+/** Where language models are, and which ones runs may use. */
+export const modelSettings = {
+  RUNYARD_ANTHROPIC_API_KEY: {
+    schema: secret,
+    description: 'Key for Anthropic models. Stays in the service.',
+    usedBy: ['service'],
+    secret: true,
+  },
+  RUNYARD_OPENAI_API_KEY: {
+    schema: secret,
+    description: 'Key for OpenAI models. Stays in the service.',
+    usedBy: ['service'],
+    secret: true,
+  },
+  RUNYARD_GOOGLE_API_KEY: {
+    schema: secret,
+    description: 'Key for Google models. Stays in the service.',
+    usedBy: ['service'],
+    secret: true,
+  },
+  RUNYARD_ANTHROPIC_BASE_URL: {
+    schema: httpUrl,
+    default: 'https://api.anthropic.com',
+    description: 'Where the gateway finds Anthropic models.',
+    usedBy: ['service'],
+  },
+  RUNYARD_OPENAI_BASE_URL: {
+    schema: httpUrl,
+    default: 'https://api.openai.com',
+    description: 'Where the gateway finds OpenAI models.',
+    usedBy: ['service'],
+  },
+  RUNYARD_GOOGLE_BASE_URL: {
+    schema: httpUrl,
+    default: 'https://generativelanguage.googleapis.com',
+    description: 'Where the gateway finds Google models.',
+    usedBy: ['service'],
+  },
+  RUNYARD_MODEL_BASE_URL: {
+    schema: httpUrl,
+    description: 'OpenAI-compatible endpoint, with its `/v1`: Ollama, vLLM, llama.cpp, …',
+    usedBy: ['service'],
+  },
+  RUNYARD_MODEL_KEY: {
+    schema: secret,
+    description: 'Key for RUNYARD_MODEL_BASE_URL, where it wants one.',
+    usedBy: ['service'],
+    secret: true,
+  },
+  RUNYARD_MODELS: {
+    schema: list,
+    default: '',
+    description: 'More model ids to offer, comma-separated, each `anthropic/…`, `openai/…`, `google/…` or `local/…`.',
+    usedBy: ['service'],
+  },
+  RUNYARD_DEFAULT_MODEL: {
+    schema: z.string().min(1),
+    description: 'Model of runs that name none. Default: the first configured one, else `runbook`.',
+    usedBy: ['service'],
+  },
+} as const satisfies Record<string, Setting<unknown>>;

@@ -1,0 +1,37 @@
+/** What a setting is, and the kinds of values that several have. */
+import { z } from 'zod';
+
+export interface Setting<T> {
+  readonly schema: z.ZodType<T, string>;
+  /** As a user would write it; absent: no default. */
+  readonly default?: string;
+  readonly description: string;
+  readonly usedBy: readonly ('service' | 'worker' | 'cli')[];
+  /** True: never printed. */
+  readonly secret?: true;
+}
+
+/** A URL without its trailing slash. */
+export const httpUrl = z
+  .string()
+  .refine((text) => /^https?:$/.test(URL.parse(text)?.protocol ?? ''), { error: 'must be an http:// or https:// URL' })
+  .transform((text) => text.replace(/\/+$/, ''));
+
+/** A whole number between `min` and `max`, both included. */
+export const whole = (min: number, max: number) =>
+  z
+    .string()
+    .regex(/^\d+$/, { error: 'must be a whole number' })
+    .transform(Number)
+    .refine((value) => value >= min && value <= max, { error: `must be between ${min} and ${max}` });
+
+/** Items between commas; blank ones count for nothing. */
+export const list = z.string().transform((text) =>
+  text
+    .split(',')
+    .map((item) => item.trim())
+    .filter(Boolean),
+);
+
+/** A secret of any form. */
+export const secret = z.string().min(1, { error: 'must not be empty' });

@@ -1,0 +1,56 @@
+import { z } from 'zod';
+import { type Setting, secret, whole } from './setting.ts';
+
+/** Settings of the worker and its sandboxes. */
+export const workerSettings = {
+  RUNYARD_SANDBOX: {
+    schema: z.enum(['auto', 'bubblewrap', 'docker', 'none']),
+    default: 'auto',
+    description:
+      'Sandbox backend. `auto` takes bubblewrap and refuses to run without it; `none` runs agents unprotected and says so on every run.',
+    usedBy: ['worker', 'cli'],
+  },
+  RUNYARD_API_KEY: {
+    schema: secret,
+    description: 'Key the CLI and the worker authenticate with. Default: the bootstrap key.',
+    usedBy: ['worker', 'cli'],
+    secret: true,
+  },
+  RUNYARD_WORKER_NAME: {
+    schema: z
+      .string()
+      .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, { error: 'must be 1 to 63 characters of [A-Za-z0-9._-]' }),
+    description:
+      'Name of the worker. Names that start with `runyard` serve all runs, others only runs that name them. Default: `runyard-{hostname}`.',
+    usedBy: ['worker'],
+  },
+  RUNYARD_WORKER_SLOTS: {
+    schema: whole(1, 1000),
+    description: 'Executions at once on this worker. Default: twice the number of cores.',
+    usedBy: ['worker'],
+  },
+  RUNYARD_SANDBOX_MEMORY_MB: {
+    schema: whole(128, 1048576),
+    default: '2048',
+    description: 'Memory of one sandbox (cgroup where writable, else address space of each process).',
+    usedBy: ['worker'],
+  },
+  RUNYARD_SANDBOX_PROCESSES: {
+    schema: whole(16, 100000),
+    default: '512',
+    description: 'Processes and threads of one sandbox.',
+    usedBy: ['worker'],
+  },
+  RUNYARD_SANDBOX_TMP_MB: {
+    schema: whole(1, 1048576),
+    default: '512',
+    description: 'Size of /tmp of one sandbox, in memory.',
+    usedBy: ['worker'],
+  },
+  RUNYARD_SANDBOX_DISK_MB: {
+    schema: whole(16, 10485760),
+    default: '4096',
+    description: 'Size that workspace and home of one sandbox may reach before it is ended.',
+    usedBy: ['worker'],
+  },
+} as const satisfies Record<string, Setting<unknown>>;
