@@ -94,7 +94,7 @@ export const runRoutes = {
     tag: 'runs',
     summary: 'Delete a run that has ended',
     description:
-      'With its conversation, transcript, attachments and artifacts; their URLs stop working at once. Runs that it started stay.',
+      'With its conversation, transcript, attachments and artifacts; their URLs stop working at once. Runs that it started stay. A sandbox that waits for a follow-up is closed first.',
     auth: 'key',
     params: run,
     answer: { status: 200, description: 'Deleted', schema: DeleteResponse },

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { composeTranscripts } from '../conversations/compose-transcript.ts';
+import { endSandbox } from '../runs/sandbox-end.ts';
 import { startTestService, type TestService } from './test-service.ts';
 
 let service: TestService;
@@ -112,6 +113,23 @@ describe('DELETE /agent/runs/{runId}', () => {
     expect([answer.status, answer.headers.get('retry-after')]).toEqual([409, '5']);
     await service.deps.db.query(`UPDATE executions SET phase = 'ended' WHERE id = $1`, [executionId]);
     expect((await service.request('DELETE', `/agent/runs/${runId}`)).status).toBe(200);
+  });
+
+  test('a sandbox that waits for a follow-up is told to leave, and the run goes as soon as it has', async () => {
+    const { runId, executionId } = await service.startExecution();
+    const phase = async () =>
+      (await service.deps.db.query<{ phase: string }>('SELECT phase FROM executions WHERE id = $1', [executionId]))[0]
+        ?.phase;
+    await service.deps.db.query(
+      `UPDATE executions SET phase = 'idle', idle_until = now() + interval '1 hour' WHERE id = $1`,
+      [executionId],
+    );
+    await service.deps.db.query(`UPDATE runs SET state = 'SUCCEEDED', ended_at = now() WHERE id = $1`, [runId]);
+    const deletion = service.request('DELETE', `/agent/runs/${runId}`);
+    await vi.waitFor(async () => expect(await phase()).toBe('stopping'));
+    await endSandbox(service.deps.engine, executionId, { kind: 'exited', message: 'It left.' });
+    expect((await deletion).status).toBe(200);
+    expect(await remaining(runId, executionId)).toEqual([]);
   });
 
   test('answers 404 for another team, and the run stays', async () => {

@@ -1,8 +1,10 @@
 import { type RunState, terminalStates } from '@runyard/contract/states';
-import type { Database, Queryable } from '../store/database.ts';
+import type { Queryable } from '../store/database.ts';
+import type { Engine } from './engine.ts';
+import { endWait } from './idle.ts';
 import { isUuid } from './uuid.ts';
 
-/** `not_found` 404; `not_ended` 409: cancel it first; `sandbox_running` 409: its sandbox is still being ended. */
+/** `not_found` 404; `not_ended` 409: cancel it first; `sandbox_running` 409: its sandbox is still being closed. */
 export type DeleteRunOutcome =
   | { readonly kind: 'deleted'; readonly blobKeys: readonly string[] }
   | { readonly kind: 'not_found' }
@@ -14,24 +16,49 @@ export const isDeletable = `r.state IN (${terminalStates.map((state) => `'${stat
   AND NOT EXISTS (SELECT FROM executions e WHERE e.run_id = r.id AND e.phase <> 'ended')`;
 
 /**
- * Deletes an ended run of the team with everything that is its own; runs that it started stay. The blobs are the
- * caller's to delete after it; those that a crash leaves behind have no row and are swept.
+ * Deletes an ended run of the team with everything that is its own; runs that it started stay. A sandbox that waits for a
+ * follow-up is told to leave, and is waited for, at most `patienceMs`. The blobs are the caller's to delete after it;
+ * those that a crash leaves behind have no row and are swept.
  */
-export async function deleteRun(db: Database, teamId: string, runId: string): Promise<DeleteRunOutcome> {
+export async function deleteRun(
+  engine: Engine,
+  teamId: string,
+  runId: string,
+  patienceMs = 5_000,
+): Promise<DeleteRunOutcome> {
   if (!isUuid(runId)) return { kind: 'not_found' };
-  return await db.transaction(async (tx) => {
+  const deadline = performance.now() + patienceMs;
+  let woken = Promise.withResolvers<void>();
+  const stopListening = engine.notices.onRun(runId, () => woken.resolve());
+  try {
+    for (;;) {
+      // Made before the attempt: a notice between it and the wait is not lost.
+      woken = Promise.withResolvers<void>();
+      const outcome = await tryToDelete(engine, teamId, runId);
+      const left = deadline - performance.now();
+      if (outcome.kind !== 'sandbox_running' || left <= 0) return outcome;
+      const timer = setTimeout(woken.resolve, left);
+      await woken.promise;
+      clearTimeout(timer);
+    }
+  } finally {
+    stopListening();
+  }
+}
+
+async function tryToDelete(engine: Engine, teamId: string, runId: string): Promise<DeleteRunOutcome> {
+  return await engine.db.transaction(async (tx) => {
     const [run] = await tx.query<{ state: RunState }>(
       'SELECT state FROM runs WHERE id = $1 AND team_id = $2 FOR UPDATE',
       [runId, teamId],
     );
     if (!run) return { kind: 'not_found' };
+    if (!(terminalStates as readonly RunState[]).includes(run.state)) return { kind: 'not_ended', state: run.state };
     // A statement of its own: it must see what others committed before the lock was given.
     const deletable = await tx.query(`SELECT FROM runs r WHERE r.id = $1 AND ${isDeletable}`, [runId]);
-    if (deletable.length === 0) {
-      const isEnded = (terminalStates as readonly RunState[]).includes(run.state);
-      return isEnded ? { kind: 'sandbox_running' } : { kind: 'not_ended', state: run.state };
-    }
-    return { kind: 'deleted', blobKeys: await deleteLockedRuns(tx, [runId]) };
+    if (deletable.length === 1) return { kind: 'deleted', blobKeys: await deleteLockedRuns(tx, [runId]) };
+    await endWait(tx, runId, engine.timing.leaveSeconds);
+    return { kind: 'sandbox_running' };
   });
 }
 

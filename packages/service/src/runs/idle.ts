@@ -21,6 +21,19 @@ export async function leaveIdle(engine: Engine): Promise<void> {
   await engine.db.query(expire, [engine.timing.leaveSeconds]);
 }
 
+const endWaitOfRun: Statement = {
+  name: 'end_wait_of_run',
+  text: `
+    ${leaving('$2')}
+    WHERE run_id = $1 AND phase = 'idle'
+    RETURNING pg_notify('${runChannel}', run_id::text)`,
+};
+
+/** Ends the wait of a run's agent, where it waits. */
+export async function endWait(db: Queryable, runId: string, leaveSeconds: number): Promise<void> {
+  await db.query(endWaitOfRun, [runId, leaveSeconds]);
+}
+
 /** Counted in the statement: who evicts at the same moment chooses the same ones, and finds them gone. */
 const evict: Statement = {
   name: 'evict_idle',
