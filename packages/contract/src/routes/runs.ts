@@ -30,7 +30,7 @@ const create = {
   errors: {
     400: 'No prompt, a wrong type, an unknown model, harness, environment or parent',
     403: 'The environment belongs to another team',
-    409: 'The Idempotency-Key was used with another body',
+    409: 'The Idempotency-Key was used with another body, or the parent was cancelled',
     413: 'The body is larger than 64 MB',
   },
 } as const satisfies Partial<Route>;
@@ -105,6 +105,8 @@ export const runRoutes = {
     path: '/agent/runs/{runId}/cancel',
     tag: 'runs',
     summary: 'Cancel a run',
+    description:
+      'And every run below it that has not ended, self-hosted ones too; one that is PENDING follows as soon as it was claimed.',
     auth: 'key',
     params: run,
     answer: { status: 200, description: 'Cancelled: the id as a JSON string', schema: CancelRunResponse },

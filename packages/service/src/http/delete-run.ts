@@ -19,7 +19,8 @@ export function registerDeleteRunRoute(app: FastifyInstance, deps: ServiceDeps):
         });
       case 'sandbox_running':
         return refuse('conflict', {
-          detail: 'The run has ended, but its sandbox is still being closed; try again in some seconds.',
+          detail:
+            'The run has ended, but its sandbox, or a run that it started, is still being closed; try again in some seconds.',
           headers: { 'retry-after': '5' },
         });
       case 'deleted':

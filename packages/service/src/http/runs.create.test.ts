@@ -1,3 +1,4 @@
+import { randomUUIDv7 } from 'node:crypto';
 import { RunAgentResponse } from '@runyard/contract/run-request';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startTestService, type TestService } from './test-service.ts';
@@ -216,6 +217,17 @@ describe('POST /agent/runs answers 400 and creates nothing', () => {
 });
 
 describe('POST /agent/runs answers', () => {
+  test('409 below a run that was cancelled, until someone continues it', async () => {
+    const parent = await service.newRun();
+    await service.request('POST', `/agent/runs/${parent}/cancel`);
+    const body = { prompt: 'a', parent_run_id: parent };
+    const headers = { 'idempotency-key': randomUUIDv7() };
+    const problem = await service.problem(409, 'POST', '/agent/runs', { body, headers });
+    expect(problem).toMatchObject({ error_code: 'conflict', detail: expect.stringContaining('cancelled') });
+    await service.request('POST', `/agent/runs/${parent}/followups`, { body: { message: 'Go on.' } });
+    expect((await service.request('POST', '/agent/runs', { body, headers })).status).toBe(200);
+  });
+
   test('403 for an environment of another team', async () => {
     const made = await service.request<{ uid: string }>('POST', '/agent/environments', {
       key: service.otherKey,

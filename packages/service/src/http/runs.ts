@@ -17,6 +17,7 @@ import { isVisibleRun } from '../runs/visible.ts';
 import { addRoute, type Call } from './add-route.ts';
 import type { ServiceDeps } from './deps.ts';
 import { invalid, notFound, Refusal, refuse } from './problem.ts';
+import { refusedChild } from './refused-child.ts';
 import { idempotencyConflict, repeatable } from './repeatable.ts';
 
 /** When `POST /agent/run` was deprecated, in the form of RFC 9745: 2026-01-01. */
@@ -179,5 +180,12 @@ async function submitRun(
   }
   // Only here: after an error the run may be there all the same, and its files must be too.
   await discardAttachments(deps.blobs, attachments);
-  return outcome.kind === 'replayed' ? (outcome.response as RunAgentResponse) : idempotencyConflict();
+  switch (outcome.kind) {
+    case 'replayed':
+      return outcome.response as RunAgentResponse;
+    case 'idempotency_conflict':
+      return idempotencyConflict();
+    case 'refused':
+      return refusedChild(outcome.reason);
+  }
 }

@@ -1,17 +1,19 @@
 import type { RunState } from '@runyard/contract/states';
 import type { Statement } from '../store/database.ts';
+import { cancelDescendants } from './cancel-descendants.ts';
+import { cancelLocked, type LockedCancelOutcome } from './cancel-locked.ts';
 import type { Engine } from './engine.ts';
-import { cancelLive, cancelQueued } from './transitions.ts';
 
 /**
  * `cancelled` 200; `already_ended` 400; `pending` 409, retryable, lasts 30 s at most; `not_supported` 422, self-hosted
  * and local runs; `not_found` 404.
  */
-export type CancelOutcome = 'cancelled' | 'already_ended' | 'pending' | 'not_supported' | 'not_found';
+export type CancelOutcome = LockedCancelOutcome | 'not_supported' | 'not_found';
 
-const readCancellable: Statement = {
-  name: 'read_cancellable',
-  text: 'SELECT state, current_execution_id, worker_host, execution_location, source FROM runs WHERE id = $1',
+/** The time of the cancel is read when the lock is held: a child that was created before it is older. */
+const lockCancellable: Statement = {
+  name: 'lock_cancellable',
+  text: 'SELECT state, current_execution_id, worker_host, execution_location, source FROM runs WHERE id = $1 FOR UPDATE',
 };
 
 interface CancellableRow {
@@ -29,31 +31,26 @@ export function isRunTypeCancellable(
   return run.worker_host === null && run.execution_location === 'REMOTE' && run.source !== 'GITHUB_ACTION';
 }
 
-/** Cancels the run in the record at once; its sandbox is ended within 5 s, or by the reconciler where its worker is gone. */
-export async function cancelRun(engine: Engine, runId: string): Promise<CancelOutcome> {
-  // A run that moves between read and write is read again; each move brings it nearer to an end.
-  for (;;) {
-    const [run] = await engine.db.query<CancellableRow>(readCancellable, [runId]);
+/**
+ * Cancels the run in the record at once, and after it the live runs below it; sandboxes are ended within 5 s, or by the
+ * reconciler where their worker is gone. `by: 'parent'`: also a kind of run that people cannot cancel.
+ */
+export async function cancelRun(
+  engine: Engine,
+  runId: string,
+  by: 'person' | 'parent' = 'person',
+): Promise<CancelOutcome> {
+  const outcome = await engine.db.transaction(async (tx): Promise<CancelOutcome> => {
+    const [run] = await tx.query<CancellableRow>(lockCancellable, [runId]);
     if (!run) return 'not_found';
-    if (!isRunTypeCancellable(run)) return 'not_supported';
-    const target = { runId, executionId: run.current_execution_id };
-    switch (run.state) {
-      case 'SUCCEEDED':
-      case 'FAILED':
-      case 'ERROR':
-      case 'CANCELLED':
-        return 'already_ended';
-      case 'PENDING':
-        return 'pending';
-      case 'QUEUED':
-        if (await cancelQueued(engine.db, target)) return 'cancelled';
-        break;
-      case 'CLAIMED':
-      case 'INPROGRESS':
-      case 'BLOCKED':
-        if (await cancelLive(engine.db, { ...target, args: { stop_seconds: engine.timing.cancelGraceSeconds } }))
-          return 'cancelled';
-        break;
-    }
+    if (by === 'person' && !isRunTypeCancellable(run)) return 'not_supported';
+    const { state, current_execution_id: executionId } = run;
+    return await cancelLocked(engine, tx, { runId, executionId, state, cascades: true });
+  });
+  if (outcome === 'cancelled') {
+    await cancelDescendants(engine, runId).catch((error: unknown) =>
+      engine.log.error({ err: error, run: runId }, 'cancelling the runs below a run failed; the reconciler goes on'),
+    );
   }
+  return outcome;
 }

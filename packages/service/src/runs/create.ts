@@ -3,6 +3,7 @@ import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { RunSourceType } from '@runyard/contract/states';
 import { enqueueDeliveries } from '../event-subscriptions/enqueue.ts';
 import type { Queryable, Statement } from '../store/database.ts';
+import { type ChildRefusal, refuseChild } from './admit-child.ts';
 import { batched } from './batched.ts';
 import { type Engine, queueChannel } from './engine.ts';
 
@@ -55,7 +56,8 @@ export interface NewRun {
 export type CreateOutcome =
   | { readonly kind: 'created'; readonly runId: string; readonly state: 'QUEUED'; readonly atCapacity: boolean }
   | { readonly kind: 'replayed'; readonly status: number; readonly response: unknown }
-  | { readonly kind: 'idempotency_conflict' };
+  | { readonly kind: 'idempotency_conflict' }
+  | { readonly kind: 'refused'; readonly reason: ChildRefusal };
 
 /** One statement for all runs that wait: run, first execution (its place in the queue), first event, deliveries to subscribers, wake-up. */
 const insertRuns: Statement = {
@@ -103,6 +105,12 @@ const insertIdempotencyKey: Statement = {
       SET request_hash = excluded.request_hash, status = excluded.status, response = excluded.response, created_at = now()
       WHERE idempotency_keys.created_at < now() - interval '24 hours'
     RETURNING 1 AS inserted`,
+};
+
+/** A refused create leaves its key free. */
+const freeIdempotencyKey: Statement = {
+  name: 'free_idempotency_key',
+  text: 'DELETE FROM idempotency_keys WHERE team_id = $1 AND principal = $2 AND key = $3',
 };
 
 const readIdempotencyKey: Statement = {
@@ -179,8 +187,8 @@ function readCapacity(engine: Engine, run: NewRun): Promise<boolean> {
 export async function createRun(engine: Engine, run: NewRun): Promise<CreateOutcome> {
   const atCapacity = await readCapacity(engine, run);
   const created = { kind: 'created', runId: run.id, state: 'QUEUED', atCapacity } as const;
-  const { idempotency } = run;
-  if (!idempotency && run.attachments.length === 0) {
+  const { idempotency, parentRunId, ancestorIds } = run;
+  if (!idempotency && run.attachments.length === 0 && parentRunId === undefined) {
     await insertTogether(engine, run);
     return created;
   }
@@ -201,6 +209,13 @@ export async function createRun(engine: Engine, run: NewRun): Promise<CreateOutc
         if (!first || !timingSafeEqual(first.request_hash, idempotency.requestHash))
           return { kind: 'idempotency_conflict' };
         return { kind: 'replayed', status: first.status, response: first.response };
+      }
+    }
+    if (parentRunId !== undefined) {
+      const reason = await refuseChild(tx, { parentRunId, ancestorIds });
+      if (reason) {
+        if (idempotency) await tx.query(freeIdempotencyKey, [run.teamId, idempotency.principal, idempotency.key]);
+        return { kind: 'refused', reason };
       }
     }
     await insert(tx, [run]);

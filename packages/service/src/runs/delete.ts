@@ -4,15 +4,16 @@ import type { Engine } from './engine.ts';
 import { endWait } from './idle.ts';
 import { isUuid } from './uuid.ts';
 
-/** `not_found` 404; `not_ended` 409: cancel it first; `sandbox_running` 409: its sandbox is still being closed. */
+/** `not_found` 404; `not_ended` 409: cancel it first; `sandbox_running` 409: its sandbox, or a run below it, is still being closed. */
 export type DeleteRunOutcome =
   | { readonly kind: 'deleted'; readonly blobKeys: readonly string[] }
   | { readonly kind: 'not_found' }
   | { readonly kind: 'not_ended'; readonly state: RunState }
   | { readonly kind: 'sandbox_running' };
 
-/** What must hold of a row `r` of `runs` before it may go: nothing writes to the run any more, and no sandbox is left of it. */
+/** What must hold of a row `r` of `runs` before it may go: nothing writes to the run any more, no sandbox is left of it, and its cancel has reached all runs below it. */
 export const isDeletable = `r.state IN (${terminalStates.map((state) => `'${state}'`).join(', ')})
+  AND r.cascade_at IS NULL
   AND NOT EXISTS (SELECT FROM executions e WHERE e.run_id = r.id AND e.phase <> 'ended')`;
 
 /**

@@ -4,6 +4,7 @@
  */
 import type { Statement } from '../store/database.ts';
 import { appendTimelineEvent } from './append.ts';
+import { finishCascades } from './cancel-descendants.ts';
 import { type Engine, queueChannel } from './engine.ts';
 import { leaveIdle } from './idle.ts';
 import { endSandbox } from './sandbox-end.ts';
@@ -95,6 +96,7 @@ export async function reconcile(engine: Engine): Promise<void> {
       payload: { message, error_code: 'resource_unavailable' },
     });
   }
+  await finishCascades(engine);
   await leaveIdle(engine);
   await db.transaction(async (tx) => {
     for (const row of await tx.query<Candidate>(abandoned, [])) {

@@ -66,7 +66,7 @@ export const resume = defineTransition({
   from: ['SUCCEEDED'],
   to: 'INPROGRESS',
   event: 'followup_received',
-  execution: `phase = 'running', idle_until = NULL, finished_at = NULL,
+  execution: `phase = 'running', idle_until = NULL, finished_at = NULL, wanted_at = clock_timestamp(),
     idle_seconds = idle_seconds + extract(epoch FROM clock_timestamp() - executions.finished_at),
     deadline_at = clock_timestamp() + make_interval(secs => (SELECT max_instance_runtime_seconds FROM teams WHERE teams.id = moved.team_id))`,
 });
@@ -128,20 +128,27 @@ export const expireQueued = defineTransition({
   execution: `phase = 'ended', finished_at = clock_timestamp(), ended_at = clock_timestamp()`,
 });
 
-/** QUEUED → CANCELLED: nothing was started. */
+/** Of a run that others are below: they follow where `args.cascades` says so, those that are PENDING in a later sweep. */
+const cascade = `cascade_at = CASE WHEN (args->>'cascades')::boolean AND EXISTS (
+  SELECT FROM run_facets f WHERE f.team_id = runs.team_id AND f.facet = 'ancestor:' || runs.id)
+  THEN clock_timestamp() ELSE runs.cascade_at END`;
+
+/** QUEUED → CANCELLED: nothing was started. `args: {cascades}` */
 export const cancelQueued = defineTransition({
   name: 'cancel_queued',
   from: ['QUEUED'],
   to: 'CANCELLED',
   event: 'oz_run_cancelled',
+  run: cascade,
   execution: `phase = 'ended', finished_at = clock_timestamp(), ended_at = clock_timestamp()`,
 });
 
-/** CLAIMED, INPROGRESS, BLOCKED → CANCELLED in the record at once; the sandbox is ended after `args.stop_seconds`. */
+/** CLAIMED, INPROGRESS, BLOCKED → CANCELLED in the record at once; the sandbox is ended after `args.stop_seconds`. `args: {stop_seconds, cascades}` */
 export const cancelLive = defineTransition({
   name: 'cancel_live',
   from: ['CLAIMED', 'INPROGRESS', 'BLOCKED'],
   to: 'CANCELLED',
   event: 'oz_run_cancelled',
+  run: cascade,
   execution: ordered,
 });

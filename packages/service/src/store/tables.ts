@@ -146,6 +146,7 @@ export interface ExecutionsTable {
   continues: number | null;
   memory_blob: string | null;
   memory_turn: number | null;
+  wanted_at: ColumnType<string, string | Date | undefined, string | Date>;
 }
 
 export interface FollowupsTable {
@@ -256,6 +257,7 @@ export interface RunsTable {
   started_at: ColumnType<string | null, string | Date | null | undefined, string | Date | null>;
   ended_at: ColumnType<string | null, string | Date | null | undefined, string | Date | null>;
   detail_deleted_at: ColumnType<string | null, string | Date | null | undefined, string | Date | null>;
+  cascade_at: ColumnType<string | null, string | Date | null | undefined, string | Date | null>;
 }
 
 export interface ServerSecretsTable {
