@@ -173,5 +173,5 @@ test('a worker that gets SIGTERM finishes the run that it has', { timeout: 60_00
   expect(await running.exited).toBe(0);
   expect(running.output()).toContain('│ finished');
   expect(await worker.exited).toBe(0);
-  await vi.waitFor(() => expect(processesOf(path.join(folder, 'worker'))).toEqual([]));
+  await vi.waitFor(() => expect(processesOf(path.join(folder, 'worker'))).toEqual([]), { timeout: 15_000 });
 });

@@ -127,7 +127,7 @@ describe('kill -9 in the middle of writes', () => {
       await kill9(service!.child);
       // Every other start comes while the old database is still stopping.
       if (round % 2 === 0) {
-        await vi.waitFor(() => expect(processesIn(folder)).toEqual([]), { timeout: 5_000, interval: 5 });
+        await vi.waitFor(() => expect(processesIn(folder)).toEqual([]), { timeout: 20_000, interval: 5 });
         note('start after kill -9 of the service, its database gone', (await startService()).startMs);
       } else {
         note('start right after kill -9 of the service', (await startService()).startMs);
@@ -144,15 +144,18 @@ describe('kill -9 in the middle of writes', () => {
       await moreRows(50);
       const [guard] = processesIn(folder, 'runyard-guard');
       process.kill(guard!, 'SIGKILL');
-      await vi.waitFor(() => {
-        const [next] = processesIn(folder, 'runyard-guard');
-        expect(next).toBeDefined();
-        expect(next).not.toBe(guard);
-      });
+      await vi.waitFor(
+        () => {
+          const [next] = processesIn(folder, 'runyard-guard');
+          expect(next).toBeDefined();
+          expect(next).not.toBe(guard);
+        },
+        { timeout: 20_000 },
+      );
       await moreRows(50);
       await expectNothingLost();
       await kill9(service.child);
-      await vi.waitFor(() => expect(processesIn(folder)).toEqual([]), { timeout: 5_000 });
+      await vi.waitFor(() => expect(processesIn(folder)).toEqual([]), { timeout: 20_000 });
     }
   });
 

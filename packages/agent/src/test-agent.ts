@@ -94,10 +94,10 @@ export function isRunning(pid: number): boolean {
   }
 }
 
-/** Resolves when the condition holds; rejects after five seconds. */
+/** Resolves when the condition holds; rejects after twenty seconds. */
 export async function eventually(condition: () => boolean): Promise<void> {
   for (let tries = 0; !condition(); tries++) {
-    if (tries > 500) throw new Error('the condition did not come true');
+    if (tries > 2000) throw new Error('the condition did not come true');
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }

@@ -92,7 +92,7 @@ describe('the directory of keys', () => {
     const created = await create({ name: 'used', kind: 'personal' });
     const usedAt = async () => (await listed()).find((key) => key.uid === created.uid)?.last_used_at;
     await service.request('GET', '/agent/runs', { key: created.key });
-    const first = await vi.waitUntil(usedAt);
+    const first = await vi.waitUntil(usedAt, { timeout: 15_000 });
     await service.request('GET', '/agent/runs', { key: created.key });
     const elsewhere = await openKeyDirectory(service.deps.db, service.deps.log);
     await elsewhere.authenticate(created.key);

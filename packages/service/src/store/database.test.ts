@@ -88,7 +88,9 @@ describe('query', () => {
   test('queries go on after the server ended all connections', async () => {
     await Promise.all([1, 2, 3].map(() => database.db.query('SELECT pg_sleep(0.01)')));
     await cutConnections();
-    await vi.waitFor(async () => expect(await database.db.query('SELECT 1 AS one')).toEqual([{ one: 1 }]));
+    await vi.waitFor(async () => expect(await database.db.query('SELECT 1 AS one')).toEqual([{ one: 1 }]), {
+      timeout: 15_000,
+    });
   });
 });
 
@@ -167,12 +169,12 @@ describe('listen', () => {
     const seen: string[] = [];
     const stop = await database.db.listen('Test_Channel', (payload) => seen.push(payload));
     await database.db.query(`NOTIFY "Test_Channel", 'a'`);
-    await vi.waitFor(() => expect(seen).toEqual(['a']));
+    await vi.waitFor(() => expect(seen).toEqual(['a']), { timeout: 15_000 });
     stop();
     const others: string[] = [];
     await database.db.listen('Test_Channel', (payload) => others.push(payload));
     await database.db.query(`NOTIFY "Test_Channel", 'b'`);
-    await vi.waitFor(() => expect(others).toEqual(['b']));
+    await vi.waitFor(() => expect(others).toEqual(['b']), { timeout: 15_000 });
     expect(seen).toEqual(['a']);
   });
 
@@ -187,9 +189,9 @@ describe('listen', () => {
       },
     );
     await cutConnections();
-    await vi.waitFor(() => expect(outages).toBe(1));
+    await vi.waitFor(() => expect(outages).toBe(1), { timeout: 15_000 });
     await database.db.query("NOTIFY outage, 'after'");
-    await vi.waitFor(() => expect(seen).toEqual(['after']));
+    await vi.waitFor(() => expect(seen).toEqual(['after']), { timeout: 15_000 });
   });
 });
 

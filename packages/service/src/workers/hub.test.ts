@@ -76,7 +76,7 @@ const orders = (fake: Fake) =>
   fake.sent.flatMap((message) => (message.type === 'task_cancellation' ? [message.data] : []));
 
 async function untilAssigned(fake: Fake, count: number) {
-  await vi.waitFor(() => expect(assignments(fake)).toHaveLength(count));
+  await vi.waitFor(() => expect(assignments(fake)).toHaveLength(count), { timeout: 15_000 });
   return assignments(fake);
 }
 
@@ -162,7 +162,7 @@ test('a cancel is told to the worker with the grace that is left', async () => {
   expect(await cancelRun(t.engine, runId)).toBe('pending');
   await fake.say('task_claimed', first.execution_id, runId);
   expect(await cancelRun(t.engine, runId)).toBe('cancelled');
-  await vi.waitFor(() => expect(orders(fake)).toHaveLength(1));
+  await vi.waitFor(() => expect(orders(fake)).toHaveLength(1), { timeout: 15_000 });
   expect(orders(fake)[0]?.grace_ms).toBeGreaterThan(3000);
   await hub.sendStopOrders();
   expect(orders(fake), 'it is told once').toHaveLength(1);
@@ -197,7 +197,7 @@ test('what a reconnecting worker still holds goes on, and what it should not hol
   expect(orders(after)).toMatchObject([{ execution_id: strange, grace_ms: 0 }]);
   expect(await states()).toEqual(['CLAIMED']);
   await after.say('task_completed', first.execution_id, runId);
-  await vi.waitFor(async () => expect(await states()).not.toEqual(['CLAIMED']));
+  await vi.waitFor(async () => expect(await states()).not.toEqual(['CLAIMED']), { timeout: 15_000 });
 });
 
 test('a self-hosted worker gets only the runs of its team that name it', async () => {
@@ -213,5 +213,5 @@ test('a worker without a hello, the public one, is taken on after a moment', asy
   await t.newRun();
   const [assignment] = await untilAssigned(fake, 1).catch(() => []);
   expect(assignment).toBeUndefined();
-  await vi.waitFor(() => expect(assignments(fake)).toHaveLength(1), { timeout: 3000 });
+  await vi.waitFor(() => expect(assignments(fake)).toHaveLength(1), { timeout: 15_000 });
 });
