@@ -1,13 +1,13 @@
 import { Readable } from 'node:stream';
 import type { ContentBlock } from '@agentclientprotocol/sdk';
-import type { AgentTask, FinishTask } from '@runyard/contract/agent-protocol';
+import type { AgentAttachment, AgentTask, FinishTask } from '@runyard/contract/agent-protocol';
 import type { ArtifactRequest } from './artifacts/report.ts';
 import { openAgentSocket } from './artifacts/socket.ts';
 import { killMarked } from './commands/processes.ts';
 import { followUpQueue } from './follow-ups.ts';
 import type { Driver } from './harness/driver.ts';
 import type { HarnessOutcome } from './harness/outcome.ts';
-import { promptContent, promptText } from './harness/prompt.ts';
+import { fileLinks, promptContent, promptText } from './harness/prompt.ts';
 import { harnessName, isBuiltin, startHarness } from './harness/select.ts';
 import { newId } from './new-id.ts';
 import { watchPullRequests } from './pull-requests/watch.ts';
@@ -16,6 +16,7 @@ import { wait } from './service/backoff.ts';
 import { type ServiceClient, ServiceRefusal, Superseded } from './service/client.ts';
 import { type FollowUp, watchInbox } from './service/inbox.ts';
 import { type Stopping, stopping } from './stopping.ts';
+import type { WrittenAttachment } from './workspace/attachments.ts';
 import { prepareWorkspace, setupCommands } from './workspace/prepare.ts';
 import { SetupFailure } from './workspace/setup-failure.ts';
 import { setupSteps } from './workspace/setup-steps.ts';
@@ -123,8 +124,16 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
 
   async function nextTurn(task: AgentTask, followUp: FollowUp): Promise<HarnessOutcome> {
     reporter.emit({ type: 'follow_up_taken', follow_up_id: followUp.id });
+    const files = followUp.attachments ?? [];
+    const attachments = files.length === 0 ? [] : await write(files);
     const text = promptText(task, followUp.message, followUp.mode);
-    return await playTurn(await harness(task), followUp.message, [{ type: 'text', text }], () => {});
+    const prompt: ContentBlock[] = [{ type: 'text', text }, ...fileLinks(attachments)];
+    return await playTurn(await harness(task), followUp.message, prompt, attachments, () => {});
+  }
+
+  async function write(files: readonly AgentAttachment[]): Promise<WrittenAttachment[]> {
+    const { writeAttachments } = await import('./workspace/attachments.ts');
+    return await writeAttachments(files, { client, workspace, signal: stop.signal });
   }
 
   /** What a failure of the work before or between turns means for the run. */
@@ -193,7 +202,7 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
       await step('harness', harnessName(task), () => started.initialised).catch(() => {});
     }
     stop.signal.throwIfAborted();
-    return await playTurn(started, task.prompt, promptContent(task, attachments), () =>
+    return await playTurn(started, task.prompt, promptContent(task, attachments), attachments, () =>
       reporter.emit({ type: 'agent_started', harness: harnessName(task), model_id: modelId(task) }),
     );
   }
@@ -202,6 +211,7 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
     started: Driver,
     said: string,
     prompt: ContentBlock[],
+    attachments: readonly WrittenAttachment[],
     onStarted: () => void,
   ): Promise<HarnessOutcome> {
     const stepId = newId();
@@ -209,6 +219,7 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
       cwd: workspace,
       stepId,
       prompt,
+      images: attachments.flatMap(({ image }) => image ?? []),
       onStarted: () => {
         onStarted();
         reporter.emit({ type: 'turn_started', step_id: stepId, prompt: said });

@@ -24,6 +24,16 @@ export const AgentModel = z.object({
 });
 export type AgentModel = z.infer<typeof AgentModel>;
 
+/** A file that came with a prompt. */
+const AgentAttachment = z.object({
+  file_name: z.string(),
+  mime_type: z.string(),
+  size_bytes: z.int(),
+  /** Path below the server root, readable with the run token. */
+  path: z.string(),
+});
+export type AgentAttachment = z.infer<typeof AgentAttachment>;
+
 /** `POST /harness-support/resolve-prompt` `{}` → everything that the agent needs to begin. */
 export const AgentTask = z.object({
   run_id: z.string(),
@@ -45,15 +55,8 @@ export const AgentTask = z.object({
     ])
     .optional(),
   agent_config: AmbientAgentConfig,
-  attachments: z.array(
-    z.object({
-      file_name: z.string(),
-      mime_type: z.string(),
-      size_bytes: z.int(),
-      /** Path below the server root, readable with the run token. */
-      path: z.string(),
-    }),
-  ),
+  /** All files that came with this run's prompts so far. `earlier`: with a prompt that an earlier execution played. */
+  attachments: z.array(AgentAttachment.extend({ earlier: z.literal(true).optional() })),
   harness: z.object({
     type: z.string(),
     /** ACP agent to start inside the sandbox; absent for the built-in harness. */
@@ -175,6 +178,7 @@ const InboxItem = z.discriminatedUnion('type', [
     position: z.int(),
     message: z.string(),
     mode: RunMode.optional(),
+    attachments: z.array(AgentAttachment).optional(),
   }),
 ]);
 export type InboxItem = z.infer<typeof InboxItem>;

@@ -113,6 +113,11 @@ export const RunFollowupRequest = z
       description: 'At most 1 MB. May be empty only where a run goes on from its saved conversation',
     }),
     mode: RunMode.optional(),
+    attachments: z
+      .array(AttachmentInput)
+      .max(maxAttachments)
+      .optional()
+      .meta({ description: 'Written into the workspace before the turn; images go to models that see' }),
   })
   .meta({ id: 'RunFollowupRequest' });
 export type RunFollowupRequest = z.infer<typeof RunFollowupRequest>;

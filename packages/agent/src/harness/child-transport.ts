@@ -111,7 +111,7 @@ export function startChildHarness(options: ChildHarnessOptions): ChildTransport 
     write(message) {
       const text = JSON.stringify(message);
       events.line(text);
-      // A harness that reads nothing must not hold us: what it may be sent is small and bounded.
+      // A harness that reads nothing must not hold us: what it may be sent is bounded, images included.
       if (child.stdin.writable) child.stdin.write(`${text}\n`);
     },
     close: () => void child.stdin.end(),

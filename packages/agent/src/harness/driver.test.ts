@@ -5,6 +5,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { eventually, isRunning, testFolder } from '../test-agent.ts';
 import { startChildLink } from './child-link.ts';
 import { type Driver, driveHarness } from './driver.ts';
+import { imageLimits, type PromptImage } from './images.ts';
 
 const fixture = fileURLToPath(new URL('./fixtures/scripted-agent.mjs', import.meta.url));
 let driver: Driver | undefined;
@@ -41,14 +42,16 @@ function drive(mode: string, options: Options = {}) {
     },
     ready: options.ready ?? (() => Promise.resolve()),
     config: options.config ?? {},
+    imageLimits: imageLimits(undefined),
     startTimeoutMs: options.startTimeoutMs ?? 20_000,
   });
   driver = started;
-  const run = () =>
+  const run = (images: readonly PromptImage[] = []) =>
     started.run({
       cwd,
       stepId: 'step',
       prompt: [{ type: 'text', text: 'Do it.' }],
+      images,
       onStarted: () => emitted.push({ type: 'turn_started', step_id: 'step', prompt: 'Do it.' }),
       onEnded: () => emitted.push({ type: 'turn_finished', step_id: 'step' }),
     });
@@ -63,6 +66,41 @@ function drive(mode: string, options: Options = {}) {
   };
   return { driver: started, run, events: emitted, of, text, until };
 }
+
+const image = (size: number, path = 'attachments/a.png'): PromptImage => ({
+  path,
+  type: 'image/png',
+  bytes: Buffer.alloc(size, 7),
+});
+
+describe('images', () => {
+  test('go behind the prompt to a harness that takes them', async () => {
+    const { run, text } = drive('echo-images');
+    await run([image(3)]);
+    expect(JSON.parse(text())).toEqual([
+      { type: 'text', text: 'Do it.' },
+      { type: 'image', mimeType: 'image/png', data: Buffer.alloc(3, 7).toString('base64') },
+    ]);
+  });
+
+  test('are not sent to one that does not say so, and a notice names each', async () => {
+    const { run, text, of } = drive('echo');
+    await run([image(3)]);
+    expect(JSON.parse(text())).toEqual([{ type: 'text', text: 'Do it.' }]);
+    expect(of('notice').map(({ name, data }) => [name, data])).toEqual([
+      ['image_not_sent', { path: 'attachments/a.png', reason: expect.stringContaining('does not take images') }],
+    ]);
+  });
+
+  test('that are too large are left out, the others are sent', async () => {
+    const { run, text, of } = drive('echo-images');
+    await run([image(4 * 1024 * 1024, 'attachments/big.png'), image(3)]);
+    expect(JSON.parse(text())).toHaveLength(2);
+    expect(of('notice').map(({ data }) => data)).toEqual([
+      { path: 'attachments/big.png', reason: expect.stringContaining('5242880') },
+    ]);
+  });
+});
 
 describe('the driver', () => {
   test('plays a turn: text of one message, in order, and all lines of both directions in the transcript', async () => {

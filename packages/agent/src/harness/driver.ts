@@ -2,6 +2,7 @@ import type { ContentBlock, InitializeResponse, PromptResponse } from '@agentcli
 import type { AgentEventBody } from '@runyard/contract/agent-protocol';
 import type { AmbientAgentConfig } from '@runyard/contract/config';
 import { type AgentLink, type LinkEvents, protocolVersion } from './acp.ts';
+import { type ImageLimits, imageContent, type PromptImage } from './images.ts';
 import { mcpServersOf } from './mcp-servers.ts';
 import type { BuiltinVerdict, HarnessOutcome } from './outcome.ts';
 import { allowingOption } from './permissions.ts';
@@ -18,6 +19,7 @@ export interface DriverOptions {
   /** Resolves when the reporter has room. */
   ready: () => Promise<void>;
   config: AmbientAgentConfig;
+  imageLimits: ImageLimits;
   /** For `initialize` and `session/new` each. */
   startTimeoutMs?: number;
 }
@@ -26,6 +28,8 @@ export interface Turn {
   cwd: string;
   stepId: string;
   prompt: ContentBlock[];
+  /** Go behind the prompt where the harness takes images. */
+  images: readonly PromptImage[];
   /** Called as the prompt is handed over. */
   onStarted: () => void;
   /** Called when everything of the turn was emitted, with the end of the last message; only after `onStarted`. */
@@ -140,9 +144,13 @@ export function driveHarness(options: DriverOptions): Driver {
     stepId = turn.stepId;
     turn.onStarted();
     for (const skipped of opened.skipped) updates.notice('mcp_server_skipped', skipped);
+    const sees = (await initialised).agentCapabilities?.promptCapabilities?.image === true;
+    const images = imageContent(turn.images, sees, options.imageLimits);
+    for (const notSent of images.notSent) updates.notice('image_not_sent', notSent);
     if (cancelled) return { kind: 'cancelled' };
     if (interrupted) return { kind: 'interrupted', summary: '' };
-    const response = await answer('session/prompt', link.prompt({ sessionId, prompt: turn.prompt }));
+    const prompt = [...turn.prompt, ...images.blocks];
+    const response = await answer('session/prompt', link.prompt({ sessionId, prompt }));
     if (interrupted) return { kind: 'interrupted', summary: updates.lastText.trim() };
     return outcomeOf(response, options, updates.lastText);
   }

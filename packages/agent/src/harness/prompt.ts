@@ -30,16 +30,16 @@ export function promptContent(task: AgentTask, attachments: readonly WrittenAtta
     ...conversationSoFar(task),
     promptText(task, task.prompt, task.mode),
   ];
-  return [
-    { type: 'text', text: parts.join('\n\n') },
-    ...attachments.map(
-      (attachment): ContentBlock => ({
-        type: 'resource_link',
-        uri: `file://${encodeURI(attachment.path)}`,
-        name: attachment.name,
-        mimeType: attachment.mimeType,
-        size: attachment.size,
-      }),
-    ),
-  ];
+  return [{ type: 'text', text: parts.join('\n\n') }, ...fileLinks(attachments)];
+}
+
+/** Files of the workspace as links. */
+export function fileLinks(attachments: readonly WrittenAttachment[]): ContentBlock[] {
+  return attachments.map((attachment) => ({
+    type: 'resource_link',
+    uri: `file://${encodeURI(attachment.path)}`,
+    name: attachment.name,
+    mimeType: attachment.mimeType,
+    size: attachment.size,
+  }));
 }

@@ -4,6 +4,7 @@ import type { ServiceConnection } from '../service/connection.ts';
 import { SetupFailure } from '../workspace/setup-failure.ts';
 import type { AgentLink, LinkEvents } from './acp.ts';
 import { type Driver, driveHarness } from './driver.ts';
+import { imageLimits } from './images.ts';
 import { ozAgent } from './oz/agent.ts';
 import { connectOz } from './oz/link.ts';
 import { runbookEngine } from './oz/runbook.ts';
@@ -48,6 +49,7 @@ export async function startHarness(options: HarnessOptions): Promise<Driver> {
     emit: options.emit,
     ready: options.ready,
     config: task.agent_config,
+    imageLimits: imageLimits(task.harness.model),
     ...(options.startTimeoutMs === undefined ? {} : { startTimeoutMs: options.startTimeoutMs }),
   });
 }
@@ -56,7 +58,8 @@ type Starter = (events: LinkEvents) => AgentLink;
 
 async function builtinStarter(options: HarnessOptions): Promise<Starter> {
   const engine = await builtinEngine(options);
-  return (events) => connectOz(ozAgent(engine), events);
+  const seesImages = options.task.harness.model?.vision_supported === true;
+  return (events) => connectOz(ozAgent(engine, { seesImages }), events);
 }
 
 /** The runbook comes with the program: each module file of its own would cost a short run about a millisecond. */

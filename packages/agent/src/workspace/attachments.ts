@@ -1,8 +1,10 @@
-import { constants, type FileHandle, lstat, mkdir, open } from 'node:fs/promises';
+import { constants, type FileHandle, lstat, mkdir, open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { AgentTask } from '@runyard/contract/agent-protocol';
+import type { AgentAttachment } from '@runyard/contract/agent-protocol';
+import type { PromptImage } from '../harness/images.ts';
 import { type ServiceClient, ServiceRefusal } from '../service/client.ts';
 import { AnswerTooLarge } from '../service/connection.ts';
+import { imageTypeOf } from './image-type.ts';
 import { safeNames } from './safe-names.ts';
 import { SetupFailure } from './setup-failure.ts';
 
@@ -14,31 +16,42 @@ export interface WrittenAttachment {
   name: string;
   mimeType: string;
   size: number;
+  image?: PromptImage;
 }
 
-/** Downloads the run's attachments into `attachments/` of the workspace, under names that cannot lead out of it. */
+/** Downloads attachments into `attachments/` of the workspace, under names that cannot lead out of it and that nothing there has. */
 export async function writeAttachments(
-  attachments: AgentTask['attachments'],
+  attachments: readonly AgentAttachment[],
   options: { client: Pick<ServiceClient, 'download'>; workspace: string; signal?: AbortSignal },
 ): Promise<WrittenAttachment[]> {
   const folder = join(options.workspace, 'attachments');
   await mkdir(folder, { recursive: true });
   if (!(await lstat(folder)).isDirectory())
     throw new SetupFailure(`${folder} is not a folder, so attachments cannot be written there.`);
-  const names = safeNames(attachments.map((attachment) => attachment.file_name));
+  const names = safeNames(
+    attachments.map((attachment) => attachment.file_name),
+    await readdir(folder),
+  );
   const written: WrittenAttachment[] = [];
   for (const [index, attachment] of attachments.entries()) {
     const name = names[index] ?? `attachment-${index + 1}`;
     const bytes = await download(attachment, options);
     const path = join(folder, name);
     await writeNew(path, bytes, attachment.file_name);
-    written.push({ path, name, mimeType: attachment.mime_type, size: bytes.length });
+    const type = imageTypeOf(bytes);
+    written.push({
+      path,
+      name,
+      mimeType: type ?? attachment.mime_type,
+      size: bytes.length,
+      ...(type === undefined ? {} : { image: { path: `attachments/${name}`, type, bytes } }),
+    });
   }
   return written;
 }
 
 async function download(
-  attachment: AgentTask['attachments'][number],
+  attachment: AgentAttachment,
   { client, signal }: { client: Pick<ServiceClient, 'download'>; signal?: AbortSignal },
 ): Promise<Buffer> {
   const name = JSON.stringify(attachment.file_name);

@@ -8,9 +8,9 @@ const maxNameBytes = 255;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for.
 const unsafe = /[/\\:*?"<>|\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufffd]/g;
 
-/** A name for each of `names`, in order: one path segment, not hidden, at most 255 bytes, no two the same. */
-export function safeNames(names: readonly string[]): string[] {
-  const taken = new Set<string>();
+/** A name for each of `names`, in order: one path segment, not hidden, at most 255 bytes, no two the same and none of `existing`. */
+export function safeNames(names: readonly string[], existing: readonly string[] = []): string[] {
+  const taken = new Set(existing.map((name) => name.toLowerCase()));
   return names.map((name) => {
     const safe = safeName(name);
     let unique = safe;

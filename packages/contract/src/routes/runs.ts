@@ -127,13 +127,14 @@ export const runRoutes = {
     auth: 'key',
     params: run,
     body: RunFollowupRequest,
-    bodyLimitBytes: 8 * 1024 * 1024,
+    bodyLimitBytes: maxRequestBodyBytes,
     idempotent: true,
     answer: { status: 200, description: 'Accepted; read the run to see what became of it', schema: z.object({}) },
     errors: {
-      400: 'A wrong type, or an empty message where there is no conversation to continue',
+      400: 'A wrong type, an attachment that is no base64 or too large, or nothing to say where there is no conversation to continue',
       404: noRun,
       409: 'The Idempotency-Key was used with another body',
+      413: 'The body is larger than 64 MB',
     },
   },
   interruptRun: {

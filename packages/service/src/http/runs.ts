@@ -1,11 +1,10 @@
 import { routes } from '@runyard/contract/routes';
 import type { RunAgentRequest, RunAgentResponse } from '@runyard/contract/run-request';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { findReplay, once } from '../idempotency/once.ts';
+import { findReplay } from '../idempotency/once.ts';
 import type { Principal } from '../keys/principal.ts';
 import { cancelRun } from '../runs/cancel.ts';
 import { createRun, type StoredAttachment } from '../runs/create.ts';
-import { acceptFollowup } from '../runs/followups.ts';
 import { interruptRun } from '../runs/interrupt.ts';
 import { listRuns } from '../runs/list.ts';
 import { type ReadContext, readRunItem } from '../runs/read.ts';
@@ -19,6 +18,7 @@ import type { ServiceDeps } from './deps.ts';
 import { invalid, notFound, Refusal, refuse } from './problem.ts';
 import { refusedChild } from './refused-child.ts';
 import { idempotencyConflict, repeatable } from './repeatable.ts';
+import { sendFollowup } from './send-followup.ts';
 
 /** When `POST /agent/run` was deprecated, in the form of RFC 9745: 2026-01-01. */
 const deprecatedSince = '@1767225600';
@@ -88,24 +88,7 @@ export function registerRunRoutes(app: FastifyInstance, deps: ServiceDeps): void
     }
   });
 
-  addRoute(app, routes.sendFollowup, async (call) => {
-    const { params, principal, body } = call;
-    if (!(await isVisibleRun(db, principal.teamId, params.runId))) return notFound('run');
-    const who = { teamId: principal.teamId, principal: principal.keyId };
-    const request = repeatable(call, who, `follow-up ${params.runId}`);
-    const followup = { ...body, from: principal.creator };
-    const outcome = await once(db, request, async (tx) => {
-      const accepted = await acceptFollowup(tx, params.runId, followup);
-      if (accepted === 'empty' || accepted === 'not_found') return { kind: 'failed', failure: accepted };
-      return { kind: 'done', response: {} };
-    });
-    if (outcome.kind === 'conflict') return idempotencyConflict();
-    if (outcome.kind === 'done') return outcome.response;
-    if (outcome.failure === 'not_found') return notFound('run');
-    return invalid([
-      { path: 'message', message: 'must not be empty: there is no saved conversation to continue without one' },
-    ]);
-  });
+  addRoute(app, routes.sendFollowup, (call) => sendFollowup(deps, call));
 
   addRoute(app, routes.interruptRun, async ({ params, principal }) => {
     if (!(await isVisibleRun(db, principal.teamId, params.runId))) return notFound('run');

@@ -66,6 +66,14 @@ const forgetTranscripts: Statement = {
     FROM old WHERE executions.id = old.id RETURNING old.transcript_blob AS transcript, old.memory_blob AS memory`,
 };
 
+/** They are part of what was said; a rerun needs only those of the request. */
+const deleteFollowupFiles: Statement = {
+  name: 'delete_old_followup_files',
+  text: `
+    DELETE FROM attachments a USING followups f
+    WHERE f.run_id = ANY($1::uuid[]) AND f.execution_id IS NOT NULL AND a.followup_id = f.id RETURNING a.blob_key AS key`,
+};
+
 /** Deletes conversation and transcript of some runs that ended more than `days` ago. What they made stays. */
 export async function deleteOldDetail(db: Database, days: number, from: Place): Promise<RunBatch> {
   return await db.transaction(async (tx) => {
@@ -77,10 +85,11 @@ export async function deleteOldDetail(db: Database, days: number, from: Place): 
     if (events.length === eventsAtOnce) return { runs: 0, blobKeys: [], next: from };
     await tx.query(deleteChunks, [ids]);
     const told = await tx.query<{ transcript: string | null; memory: string | null }>(forgetTranscripts, [ids]);
+    const files = await tx.query<{ key: string }>(deleteFollowupFiles, [ids]);
     await tx.query('DELETE FROM followups WHERE run_id = ANY($1::uuid[]) AND execution_id IS NOT NULL', [ids]);
     await tx.query('UPDATE runs SET detail_deleted_at = clock_timestamp() WHERE id = ANY($1::uuid[])', [ids]);
     const blobKeys = told.flatMap(({ transcript, memory }) => [transcript, memory].filter((key) => key !== null));
-    return { runs: ids.length, blobKeys, next: runs.at(-1) ?? null };
+    return { runs: ids.length, blobKeys: [...blobKeys, ...files.map(({ key }) => key)], next: runs.at(-1) ?? null };
   });
 }
 

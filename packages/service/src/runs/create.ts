@@ -6,6 +6,7 @@ import type { Queryable, Statement } from '../store/database.ts';
 import { type ChildRefusal, refuseChild } from './admit-child.ts';
 import { batched } from './batched.ts';
 import { type Engine, queueChannel } from './engine.ts';
+import { insertAttachments } from './insert-attachments.ts';
 
 /** Who made a run, or on whose behalf it executes. */
 export interface RunActor {
@@ -85,14 +86,6 @@ const insertRuns: Statement = {
       SELECT id, 1, 'oz_run_created', 'QUEUED', 1 FROM input
     ), delivery AS (${enqueueDeliveries('run.created', 'QUEUED', '(SELECT *, 1 AS event_seq FROM input)')})
     SELECT pg_notify('${queueChannel}', pool) FROM (SELECT DISTINCT coalesce(worker_host, '') AS pool FROM input) pools`,
-};
-
-const insertAttachments: Statement = {
-  name: 'insert_attachments',
-  text: `
-    INSERT INTO attachments (id, run_id, position, file_name, mime_type, size_bytes, sha256, blob_key)
-    SELECT a.id, $1, a.position, a.file_name, a.mime_type, a.size_bytes, decode(a.sha256, 'hex'), a.blob_key
-    FROM jsonb_to_recordset($2::jsonb) AS a(id uuid, position integer, file_name text, mime_type text, size_bytes bigint, sha256 text, blob_key text)`,
 };
 
 /** Claims the key: waits for a concurrent request with the same key to commit, then yields no row. */
@@ -219,18 +212,7 @@ export async function createRun(engine: Engine, run: NewRun): Promise<CreateOutc
       }
     }
     await insert(tx, [run]);
-    if (run.attachments.length > 0) {
-      const rows = run.attachments.map((attachment, position) => ({
-        id: attachment.id,
-        position,
-        file_name: attachment.fileName,
-        mime_type: attachment.mimeType,
-        size_bytes: attachment.sizeBytes,
-        sha256: attachment.sha256.toString('hex'),
-        blob_key: attachment.blobKey,
-      }));
-      await tx.query(insertAttachments, [run.id, JSON.stringify(rows)]);
-    }
+    await insertAttachments(tx, { runId: run.id }, run.attachments);
     return created;
   });
 }

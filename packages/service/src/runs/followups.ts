@@ -5,7 +5,8 @@ import { isTerminal, type RunState } from '@runyard/contract/states';
 import type { Queryable, Statement } from '../store/database.ts';
 import { appendTimelineEvent } from './append.ts';
 import { continueRun } from './continue.ts';
-import type { RunActor } from './create.ts';
+import type { RunActor, StoredAttachment } from './create.ts';
+import { insertAttachments } from './insert-attachments.ts';
 import type { Phase } from './transition.ts';
 import { resume } from './transitions.ts';
 
@@ -37,12 +38,16 @@ const insertFollowup: Statement = {
     INSERT INTO followups (id, run_id, message, mode, created_by_kind, created_by_uid) VALUES ($1, $2, $3, $4, $5, $6)`,
 };
 
-interface Followup extends RunFollowupRequest {
+interface Followup extends Omit<RunFollowupRequest, 'attachments'> {
   readonly from: RunActor;
+  /** Stored already; absent: none. */
+  readonly attachments?: readonly StoredAttachment[];
 }
 
 /** What an empty follow-up says to the agent. */
 const goOn = 'Continue.';
+/** What one says that brings files and no words. */
+const lookAtFiles = 'See the attached files.';
 
 /** Takes the follow-up: its row and what it changes about the run are one transaction, which is `tx`. */
 export async function acceptFollowup(tx: Queryable, runId: string, followup: Followup): Promise<FollowupOutcome> {
@@ -53,12 +58,14 @@ export async function acceptFollowup(tx: Queryable, runId: string, followup: Fol
   const isOver = isTerminal(run.state) && !waits;
   const begun = isOver && (await tx.query(hasConversation, [runId])).length === 1;
   const isEmpty = (followup.message ?? '').trim() === '';
-  if (isEmpty && !begun) return 'empty';
+  const hasFiles = (followup.attachments?.length ?? 0) > 0;
+  if (isEmpty && !begun && !hasFiles) return 'empty';
 
   const id = randomUUIDv7();
   const { from } = followup;
-  const message = isEmpty ? goOn : followup.message;
+  const message = isEmpty ? (hasFiles ? lookAtFiles : goOn) : followup.message;
   await tx.query(insertFollowup, [id, runId, message, followup.mode ?? null, from.kind, from.uid]);
+  await insertAttachments(tx, { runId, followupId: id }, followup.attachments ?? []);
   const target = { runId, executionId: run.current_execution_id };
   const payload = { follow_up_id: id, ...(followup.mode ? { mode: followup.mode } : {}) };
   if (isOver) {

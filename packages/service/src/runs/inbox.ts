@@ -1,6 +1,7 @@
 import type { AgentInbox, InboxItem } from '@runyard/contract/agent-protocol';
 import type { RunMode } from '@runyard/contract/run-request';
 import type { Statement } from '../store/database.ts';
+import { type AttachmentRow, agentAttachment, attachmentsOf } from './agent-attachments.ts';
 import type { Engine } from './engine.ts';
 import type { RunSession } from './sessions.ts';
 import type { Phase } from './transition.ts';
@@ -14,7 +15,8 @@ const touch: Statement = {
         THEN greatest(lease_until, clock_timestamp() + make_interval(secs => $2::float8)) ELSE lease_until END
     WHERE id = $1 AND phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping')
     RETURNING phase, stop_reason, interrupted_turn, finished_turns,
-      (SELECT jsonb_agg(jsonb_build_object('id', w.id, 'position', w.position, 'message', w.message, 'mode', w.mode) ORDER BY w.position)
+      (SELECT jsonb_agg(jsonb_build_object('id', w.id, 'position', w.position, 'message', w.message, 'mode', w.mode,
+          'attachments', ${attachmentsOf('a.followup_id = w.id')}) ORDER BY w.position)
        FROM (SELECT * FROM followups f WHERE f.run_id = $3 AND f.execution_id IS NULL AND f.position > $4 ORDER BY f.position LIMIT 20) w) AS followups`,
 };
 
@@ -23,7 +25,9 @@ interface InboxRow {
   stop_reason: string | null;
   interrupted_turn: number | null;
   finished_turns: number;
-  followups: { id: string; position: number; message: string; mode: RunMode | null }[] | null;
+  followups:
+    | { id: string; position: number; message: string; mode: RunMode | null; attachments: AttachmentRow[] }[]
+    | null;
 }
 
 /** What the agent has already. */
@@ -39,8 +43,10 @@ function itemsOf(row: InboxRow, { interrupted }: InboxPosition): InboxItem[] {
   const turn = row.interrupted_turn;
   const items: InboxItem[] = [];
   if (turn !== null && turn > interrupted && turn > row.finished_turns) items.push({ type: 'interrupt', turn });
-  for (const { mode, ...followup } of row.followups ?? [])
-    items.push({ type: 'follow_up', ...followup, ...(mode ? { mode } : {}) });
+  for (const { mode, attachments, ...followup } of row.followups ?? []) {
+    const files = attachments.length > 0 ? { attachments: attachments.map(agentAttachment) } : {};
+    items.push({ type: 'follow_up', ...followup, ...(mode ? { mode } : {}), ...files });
+  }
   return items;
 }
 

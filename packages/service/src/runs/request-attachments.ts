@@ -18,7 +18,10 @@ export interface DecodedAttachment {
 }
 
 /** The attachments of a request; older clients send `images` without names. Faults where one is no base64 or too large. */
-export function decodeAttachments(request: RunAgentRequest): { attachments: DecodedAttachment[]; faults: Fault[] } {
+export function decodeAttachments(request: Pick<RunAgentRequest, 'attachments' | 'images'>): {
+  attachments: DecodedAttachment[];
+  faults: Fault[];
+} {
   const faults: Fault[] = [];
   const attachments: DecodedAttachment[] = [];
   const images = (request.images ?? []).map((image, index) => ({

@@ -36,7 +36,7 @@ export async function readRerun(
   if (!run) return null;
   const attachments = await db.query<StoredAttachment>(
     `SELECT id, file_name AS "fileName", mime_type AS "mimeType", size_bytes AS "sizeBytes", sha256, blob_key AS "blobKey"
-     FROM attachments WHERE run_id = $1 ORDER BY position`,
+     FROM attachments WHERE run_id = $1 AND followup_id IS NULL ORDER BY position`,
     [runId],
   );
   // Another prompt has another first line, which is the title where none is given.

@@ -5,15 +5,15 @@ import type { RunMode } from '@runyard/contract/run-request';
 import { readSavedConversation } from '../conversations/saved.ts';
 import type { Models } from '../models/models.ts';
 import type { Database, Statement } from '../store/database.ts';
+import { type AttachmentRow, agentAttachment, attachmentsOf } from './agent-attachments.ts';
 import type { RunSession } from './sessions.ts';
-import { joinFollowups } from './take-followups.ts';
+import { joinFollowups, readTakenFiles } from './take-followups.ts';
 
 const readTask: Statement = {
   name: 'read_agent_task',
   text: `
     SELECT r.title, r.prompt, r.mode, r.config, (SELECT continues FROM executions WHERE id = $2) AS continues, r.harness, r.conversation_id, r.model_id, env.uid AS environment_uid, env.config AS environment_config,
-      coalesce((SELECT jsonb_agg(jsonb_build_object('id', a.id, 'file_name', a.file_name, 'mime_type', a.mime_type, 'size_bytes', a.size_bytes) ORDER BY a.position)
-        FROM attachments a WHERE a.run_id = r.id), '[]') AS attachments
+      ${attachmentsOf('a.run_id = r.id AND a.followup_id IS NULL')} AS attachments
     FROM runs r LEFT JOIN environments env ON env.uid = r.environment_id AND env.team_id = r.team_id
     WHERE r.id = $1`,
 };
@@ -30,7 +30,8 @@ interface TaskRow {
   model_id: string;
   environment_uid: string | null;
   environment_config: EnvironmentConfig | null;
-  attachments: { id: string; file_name: string; mime_type: string; size_bytes: number }[];
+  /** Those of the request. */
+  attachments: AttachmentRow[];
 }
 
 /** `model_gone`: the model could be named when the run was created, but its provider is not configured any more. */
@@ -38,6 +39,8 @@ export type ResolveOutcome =
   | { readonly kind: 'task'; readonly task: AgentTask }
   | { readonly kind: 'model_gone'; readonly message: string }
   | { readonly kind: 'not_found' };
+
+const earlier = true as const;
 
 /** Everything the agent needs to begin. */
 export async function resolveTask(
@@ -71,10 +74,13 @@ export async function resolveTask(
     ...(mode ? { mode } : {}),
     ...(conversation ? { conversation } : {}),
     agent_config: row.config,
-    attachments: row.attachments.map(({ id, ...attachment }) => ({
-      ...attachment,
-      path: `/api/v1/harness-support/attachments/${id}`,
-    })),
+    attachments: [
+      ...row.attachments.map((file) => ({ ...agentAttachment(file), ...(row.continues === null ? {} : { earlier }) })),
+      ...(await readTakenFiles(db, session)).map(({ is_earlier, ...file }) => ({
+        ...agentAttachment(file),
+        ...(is_earlier ? { earlier } : {}),
+      })),
+    ],
     harness: {
       type: row.harness,
       ...(harness?.command ? { command: harness.command } : {}),

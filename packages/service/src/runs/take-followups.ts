@@ -1,6 +1,7 @@
 /** Follow-ups that an agent begins with. Each is taken once, under the lock of its run's row. */
 import type { RunMode } from '@runyard/contract/run-request';
 import type { Queryable, Statement } from '../store/database.ts';
+import type { AttachmentRow } from './agent-attachments.ts';
 import { isUuid } from './uuid.ts';
 
 const takeOne: Statement = {
@@ -44,4 +45,20 @@ export async function joinFollowups(
   await tx.query(lockRun, [session.runId]);
   await tx.query(takeWaiting, target);
   return await tx.query(readTaken, target);
+}
+
+const readFiles: Statement = {
+  name: 'read_files_of_taken_followups',
+  text: `
+    SELECT a.id, a.file_name, a.mime_type, a.size_bytes, f.execution_id <> $2 AS is_earlier
+    FROM followups f JOIN attachments a ON a.followup_id = f.id
+    WHERE f.run_id = $1 AND f.execution_id IS NOT NULL ORDER BY f.position, a.position`,
+};
+
+/** Files of the follow-ups that were taken, by this execution or by an earlier one. */
+export async function readTakenFiles(
+  db: Queryable,
+  session: { readonly runId: string; readonly executionId: string },
+): Promise<(AttachmentRow & { readonly is_earlier: boolean })[]> {
+  return await db.query(readFiles, [session.runId, session.executionId]);
 }

@@ -45,6 +45,7 @@ export interface AttachmentsTable {
   size_bytes: number;
   sha256: Buffer;
   blob_key: string;
+  followup_id: string | null;
 }
 
 export interface ConversationEventsTable {

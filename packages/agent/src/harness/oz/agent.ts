@@ -3,6 +3,7 @@ import type {
   NewSessionResponse,
   PromptRequest,
   PromptResponse,
+  ResourceLink,
   SessionUpdate,
 } from '@agentclientprotocol/sdk';
 import { newId } from '../../new-id.ts';
@@ -13,22 +14,24 @@ import { type Engine, turnVoice } from './session.ts';
 export type SendUpdate = (sessionId: string, update: SessionUpdate) => Promise<void>;
 
 /** The built-in harness as an ACP v1 agent: its answers to the protocol's methods, whatever carries them. */
-export function ozAgent(engine: Engine) {
+export function ozAgent(engine: Engine, { seesImages }: { seesImages: boolean }) {
   const turns = new Map<string, AbortController>();
   return {
     initialize: (): InitializeResponse => ({
       protocolVersion,
       agentInfo: { name: 'oz', version: '1' },
-      agentCapabilities: {},
+      agentCapabilities: { promptCapabilities: { image: seesImages } },
     }),
     newSession: (): NewSessionResponse => ({ sessionId: newId() }),
     async prompt({ sessionId, prompt }: PromptRequest, send: SendUpdate): Promise<PromptResponse> {
       const abort = new AbortController();
       turns.set(sessionId, abort);
       const text = prompt.map((block) => (block.type === 'text' ? block.text : '')).join('');
+      const files = prompt.flatMap((block) => (block.type === 'resource_link' ? [fileLine(block)] : []));
+      const images = prompt.flatMap((block) => (block.type === 'image' ? [block] : []));
       try {
         const voice = turnVoice((update) => send(sessionId, update));
-        const end = await engine({ prompt: text, voice, signal: abort.signal });
+        const end = await engine({ prompt: text, files, images, voice, signal: abort.signal });
         return { stopReason: abort.signal.aborted ? 'cancelled' : end.stopReason, _meta: { runyard: end.verdict } };
       } finally {
         turns.delete(sessionId);
@@ -36,6 +39,10 @@ export function ozAgent(engine: Engine) {
     },
     cancel: (sessionId: string) => turns.get(sessionId)?.abort(new Error('cancelled')),
   };
+}
+
+function fileLine({ uri, mimeType, size }: ResourceLink): string {
+  return `${decodeURI(uri.replace(/^file:\/\//, ''))} (${mimeType ?? 'unknown type'}, ${size ?? 'unknown'} bytes)`;
 }
 
 export type OzAgent = ReturnType<typeof ozAgent>;

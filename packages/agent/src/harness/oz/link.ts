@@ -1,5 +1,7 @@
+import type { ContentBlock } from '@agentclientprotocol/sdk';
 import { storableJson } from '../../reporting/wire-text.ts';
 import type { AgentLink, LinkEvents } from '../acp.ts';
+import { asObject } from '../tool-output.ts';
 import type { OzAgent, SendUpdate } from './agent.ts';
 
 /**
@@ -15,7 +17,7 @@ export function connectOz(agent: OzAgent, events: LinkEvents): AgentLink {
 
   async function call<P, R>(method: string, params: P, answer: (params: P) => R | Promise<R>): Promise<R> {
     const id = nextId++;
-    line({ id, method, params });
+    line({ id, method, params: withoutImages(params) });
     try {
       const result = await answer(params);
       await told;
@@ -50,4 +52,14 @@ export function connectOz(agent: OzAgent, events: LinkEvents): AgentLink {
     exited: new Promise(() => {}),
     kill: async () => closed.abort(),
   };
+}
+
+/** The transcript names images, it does not hold their bytes: the run's attachments do. */
+function withoutImages(params: unknown): unknown {
+  const prompt = asObject(params)?.prompt;
+  if (!Array.isArray(prompt)) return params;
+  const shown = prompt.map((block: ContentBlock) =>
+    block.type === 'image' ? { ...block, data: '', _meta: { bytes: Buffer.byteLength(block.data, 'base64') } } : block,
+  );
+  return { ...asObject(params), prompt: shown };
 }

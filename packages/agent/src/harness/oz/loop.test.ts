@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type FakeModels, fakeModelKeys, startFakeModels } from '../../../../../test/fakes/models.ts';
 import { connectToService } from '../../service/connection.ts';
 import { testFolder } from '../../test-agent.ts';
+import type { TurnImage } from './conversation-images.ts';
 import { type LoopOptions, modelEngine } from './loop.ts';
 import type { TurnVoice } from './session.ts';
 
@@ -70,9 +71,9 @@ function engine(provider = 'anthropic', options: Partial<LoopOptions> = {}) {
     while (!condition()) await new Promise<void>((resolve) => waiters.push(resolve));
   };
   let stop = new AbortController();
-  const turn = (prompt: string) => {
+  const turn = (prompt: string, images: TurnImage[] = [], files: string[] = []) => {
     stop = new AbortController();
-    return play({ prompt, voice, signal: stop.signal });
+    return play({ prompt, files, images, voice, signal: stop.signal });
   };
   return { turn, spoken, texts, thoughts, abort: () => stop.abort(), until };
 }
@@ -101,6 +102,23 @@ describe.each(Object.keys(providers))('the loop with %s', (provider) => {
     expect(first?.conversation?.prompt).toBe('Where is it?');
     expect(second?.conversation?.toolResults.join()).toContain('found');
     if (provider === 'openai responses') expect(second?.body.store).toBe(false);
+  });
+
+  test('sends the bytes of an image with the prompt, also when the memory goes on in another engine', async () => {
+    models.script([{ text: ['A dot.'] }, { text: ['Still.'] }]);
+    const data = Buffer.from('\x89PNG\r\n\x1a\nbytes of an image', 'latin1').toString('base64');
+    let memory = '';
+    const remember = async (said: string) => {
+      memory = said;
+    };
+    const first = engine(provider, { remember });
+    await first.turn('What is it?', [{ mimeType: 'image/png', data }], ['/w/attachments/a.png (image/png, 30 bytes)']);
+    const asked = JSON.stringify(models.requests.at(-1)?.body);
+    expect(asked).toContain(data);
+    expect(asked).toContain('image/png');
+    expect(models.requests.at(-1)?.conversation?.prompt).toContain('/w/attachments/a.png');
+    await engine(provider, { memory }).turn('And now?');
+    expect(JSON.stringify(models.requests.at(-1)?.body)).toContain(data);
   });
 
   test('asks again after a cut in the middle of the stream', async () => {
@@ -307,6 +325,24 @@ describe('the loop', () => {
     await turn('Two.');
     expect(texts).toEqual(['first', 'second']);
     expect(models.requests.at(-1)?.conversation).toMatchObject({ turn: 1, prompt: 'Two.' });
+  });
+
+  test('forgets the oldest images when a conversation carries too many bytes of them', async () => {
+    models.script([{ text: ['1'] }, { text: ['2'] }, { text: ['3'] }]);
+    let memory = '';
+    const { turn } = engine('google', {
+      remember: async (said) => {
+        memory = said;
+      },
+    });
+    const image = (letter: string) => ({ mimeType: 'image/png', data: letter.repeat(8 * 1024 * 1024) });
+    await turn('One.', [image('a')]);
+    await turn('Two.', [image('b')]);
+    const body = JSON.stringify(models.requests.at(-1)?.body);
+    expect(body).not.toContain('aaaa');
+    expect(body).toContain('bbbb');
+    expect(body).toContain('left out');
+    expect(memory.length).toBeLessThan(14 * 1024 * 1024);
   });
 
   test('puts the base prompt of the run into the instructions', async () => {

@@ -2,7 +2,9 @@ import type { AgentModel } from '@runyard/contract/agent-protocol';
 import type { ModelMessage } from 'ai';
 import { backoffDelay, wait } from '../../service/backoff.ts';
 import type { ServiceConnection } from '../../service/connection.ts';
+import { imageLimits } from '../images.ts';
 import type { BuiltinVerdict } from '../outcome.ts';
+import { forgetOldImages, userContent } from './conversation-images.ts';
 import { instructions } from './instructions.ts';
 import { type ModelFailure, modelFailure } from './model-failure.ts';
 import { modelStep, type PartialAnswer, type StepAnswer, type StepCall, toolMessage } from './model-step.ts';
@@ -97,8 +99,10 @@ export function modelEngine(options: LoopOptions): Engine {
     }
   }
 
-  return async ({ prompt, voice, signal }) => {
-    messages.push({ role: 'user', content: prompt });
+  return async ({ prompt, files, images, voice, signal }) => {
+    const said = files.length === 0 ? prompt : `${prompt}\n\nFiles that came with it:\n- ${files.join('\n- ')}`;
+    messages.push({ role: 'user', content: userContent(said, images) });
+    forgetOldImages(messages, imageLimits(model).maxTogether);
     let acted = false;
     try {
       for (let step = 0; step < maxSteps; step++) {

@@ -1,6 +1,7 @@
 import type { SessionUpdate, StopReason } from '@agentclientprotocol/sdk';
 import type { CommandResult } from '../../commands/run-command.ts';
 import type { BuiltinVerdict } from '../outcome.ts';
+import type { TurnImage } from './conversation-images.ts';
 
 /** What an engine of the built-in harness says during a turn. Each call resolves when there is room for more. */
 export interface TurnVoice {
@@ -15,7 +16,14 @@ export interface TurnEnd {
 }
 
 /** One turn of an engine: plays the prompt until its end, or until `signal` aborts. */
-export type Engine = (turn: { prompt: string; voice: TurnVoice; signal: AbortSignal }) => Promise<TurnEnd>;
+export type Engine = (turn: {
+  prompt: string;
+  /** One line for each file that came with the prompt: path, type, size. */
+  files: readonly string[];
+  images: readonly TurnImage[];
+  voice: TurnVoice;
+  signal: AbortSignal;
+}) => Promise<TurnEnd>;
 
 export function turnVoice(update: TurnVoice['update']): TurnVoice {
   return {

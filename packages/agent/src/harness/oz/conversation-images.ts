@@ -1,0 +1,45 @@
+import type { ModelMessage, UserContent } from 'ai';
+
+export interface TurnImage {
+  mimeType: string;
+  /** base64 */
+  data: string;
+}
+
+/** A user's message: its text, then its images. */
+export function userContent(text: string, images: readonly TurnImage[]): UserContent {
+  if (images.length === 0) return text;
+  return [
+    { type: 'text', text },
+    ...images.map(({ mimeType, data }) => ({
+      type: 'file' as const,
+      mediaType: mimeType,
+      data: { type: 'data' as const, data },
+    })),
+  ];
+}
+
+const leftOut = '[An image that was here is left out: the conversation has grown. Its file is in the workspace.]';
+
+/** Replaces the oldest images by words where all together have more than `maxBytes` as base64: each request carries all of them. */
+export function forgetOldImages(messages: ModelMessage[], maxBytes: number): void {
+  let kept = 0;
+  for (const message of messages.toReversed()) {
+    if (message.role !== 'user' || typeof message.content === 'string') continue;
+    message.content = message.content.toReversed().map((part) => {
+      const size = imageSize(part);
+      if (size === 0 || kept + size <= maxBytes) {
+        kept += size;
+        return part;
+      }
+      kept = maxBytes;
+      return { type: 'text', text: leftOut };
+    });
+    message.content.reverse();
+  }
+}
+
+function imageSize(part: Exclude<UserContent, string>[number]): number {
+  if (part.type !== 'file' || typeof part.data !== 'object' || !('type' in part.data)) return 0;
+  return part.data.type === 'data' && typeof part.data.data === 'string' ? part.data.data.length : 0;
+}

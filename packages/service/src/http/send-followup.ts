@@ -1,0 +1,48 @@
+import type { routes } from '@runyard/contract/routes';
+import { findReplay, once } from '../idempotency/once.ts';
+import { acceptFollowup } from '../runs/followups.ts';
+import { decodeAttachments, discardAttachments, storeAttachments } from '../runs/request-attachments.ts';
+import { isVisibleRun } from '../runs/visible.ts';
+import type { Call } from './add-route.ts';
+import type { ServiceDeps } from './deps.ts';
+import { invalid, notFound, type Refusal } from './problem.ts';
+import { idempotencyConflict, repeatable } from './repeatable.ts';
+
+/**
+ * Answers `POST /agent/runs/{runId}/followups`. Its files are put before the transaction that refers to them; where that
+ * ends in an error they stay, because it may have been committed all the same, and the sweep finds them if it was not.
+ */
+export async function sendFollowup(
+  deps: ServiceDeps,
+  call: Call<typeof routes.sendFollowup>,
+): Promise<Record<string, never> | Refusal> {
+  const { db, blobs } = deps;
+  const { params, principal, body } = call;
+  if (!(await isVisibleRun(db, principal.teamId, params.runId))) return notFound('run');
+  const who = { teamId: principal.teamId, principal: principal.keyId };
+  const request = repeatable(call, who, `follow-up ${params.runId}`);
+  if (request && body.attachments?.length) {
+    // Answered before: nothing is stored again.
+    const before = await findReplay<Record<string, never>>(db, request);
+    if (before.kind === 'replayed') return before.response;
+    if (before.kind === 'conflict') return idempotencyConflict();
+  }
+  const decoded = decodeAttachments(body.attachments ? { attachments: body.attachments } : {});
+  if (decoded.faults.length > 0) return invalid(decoded.faults);
+  const attachments = await storeAttachments(blobs, decoded.attachments);
+  const followup = { ...body, attachments, from: principal.creator };
+  let isUsed = false;
+  const outcome = await once(db, request, async (tx) => {
+    const accepted = await acceptFollowup(tx, params.runId, followup);
+    if (accepted === 'empty' || accepted === 'not_found') return { kind: 'failed', failure: accepted };
+    isUsed = true;
+    return { kind: 'done', response: {} };
+  });
+  if (!isUsed) await discardAttachments(blobs, attachments);
+  if (outcome.kind === 'conflict') return idempotencyConflict();
+  if (outcome.kind === 'done') return outcome.response;
+  if (outcome.failure === 'not_found') return notFound('run');
+  return invalid([
+    { path: 'message', message: 'must not be empty: there is no saved conversation to continue without one' },
+  ]);
+}
