@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { ApiError, type Client, ConnectionError, createClient } from '@runyard/client';
+import { ApiError, type Client, ConnectionError, createClient, EventsGoneError } from '@runyard/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../packages/service/src/http/test-service.ts';
 
@@ -51,7 +51,7 @@ describe('the client', () => {
   test('follows a run until it has ended', async () => {
     const { run_id } = await client.createRun({ body: { prompt: 'Say hello' } });
     const seen: string[] = [];
-    for await (const { event } of client.events(run_id)) {
+    for await (const { event } of client.streamRunEvents(run_id)) {
       if (event.type === 'state') seen.push(event.state);
       if (seen.length === 1) await client.cancelRun({ params: { runId: run_id } }).catch(() => undefined);
     }
@@ -59,11 +59,39 @@ describe('the client', () => {
     expect(seen.at(-1)).toBe('CANCELLED');
   });
 
+  test('ends where nothing is behind the last event', async () => {
+    const { run_id } = await client.createRun({ body: { prompt: 'Say hello' } });
+    await client.cancelRun({ params: { runId: run_id } });
+    let lastEventId = '';
+    for await (const { id } of client.streamRunEvents(run_id)) lastEventId = id;
+    for await (const _ of client.streamRunEvents(run_id, { lastEventId })) throw new Error('there is no event');
+  });
+
+  test('follows the runs of the team', async () => {
+    const controller = new AbortController();
+    const events = client.streamTeamEvents({ signal: controller.signal });
+    const first = events.next();
+    const created: string[] = [];
+    const timer = setInterval(async () => {
+      created.push((await client.createRun({ body: { prompt: 'Say hello' } })).run_id);
+    }, 100);
+    const { value } = await first;
+    clearInterval(timer);
+    expect(created).toContain(value?.event.run_id);
+    controller.abort(new Error('enough'));
+    // What had arrived already is given first.
+    const rest = async () => {
+      while (!(await events.next()).done);
+    };
+    await expect(rest()).rejects.toThrow('enough');
+  });
+
   test('stops to follow when it is told to', async () => {
     const { run_id } = await client.createRun({ body: { prompt: 'Say hello' } });
     const controller = new AbortController();
     const follow = async () => {
-      for await (const _ of client.events(run_id, { signal: controller.signal })) controller.abort(new Error('enough'));
+      for await (const _ of client.streamRunEvents(run_id, { signal: controller.signal }))
+        controller.abort(new Error('enough'));
     };
     await expect(follow()).rejects.toThrow('enough');
   });
@@ -112,7 +140,7 @@ describe('over bad connections the client', () => {
       (_, response) => response.end(`${state(3, 'CLAIMED')}${state(4, 'SUCCEEDED')}`),
     );
     const seen: [string, string][] = [];
-    for await (const { id, event } of createClient(fake).events('r'))
+    for await (const { id, event } of createClient(fake).streamRunEvents('r'))
       if (event.type === 'state') seen.push([id, event.state]);
     expect(seen).toEqual([
       ['1', 'QUEUED'],
@@ -120,6 +148,32 @@ describe('over bad connections the client', () => {
       ['4', 'SUCCEEDED'],
     ]);
     expect(fake.requests[1]?.headers['last-event-id']).toBe('2');
+    await fake.close();
+  });
+
+  test('waits as long as the stream says before it connects again, and ends where the stream says so', async () => {
+    const times: number[] = [];
+    const fake = await scripted(
+      (_, response) => {
+        times.push(performance.now());
+        response.write('retry: 600\n\nid: 5\n\n');
+        setTimeout(() => response.destroy(), 20);
+      },
+      (_, response) => {
+        times.push(performance.now());
+        response.end(': end\n\n');
+      },
+    );
+    for await (const _ of createClient(fake).streamRunEvents('r')) throw new Error('there is no event');
+    expect(fake.requests.map(({ headers }) => headers['last-event-id'])).toEqual([undefined, '5']);
+    expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThan(300);
+    await fake.close();
+  });
+
+  test('says that events are not kept any more', async () => {
+    const fake = await scripted((_, response) => response.writeHead(410).end());
+    const asked = createClient(fake).streamTeamEvents({ lastEventId: 'old' }).next();
+    await expect(asked).rejects.toThrow(EventsGoneError);
     await fake.close();
   });
 

@@ -44,7 +44,7 @@ export async function* followRun(context: Context, runId: string, signal: AbortS
     }
   };
   const both = AbortSignal.any([signal, givenUp.signal]);
-  for await (const { event } of connect(context, send).events(runId, { signal: both })) yield event;
+  for await (const { event } of connect(context, send).streamRunEvents(runId, { signal: both })) yield event;
 }
 
 /** A refusal in words: what is wrong with which member, and the trace id where it is the service's own fault. */

@@ -2,7 +2,7 @@ import { errorCatalogue, Problem } from '@runyard/contract/errors';
 
 /** An answer that is a problem document. */
 export class ApiError extends Error {
-  override readonly name = 'ApiError';
+  override readonly name: string = 'ApiError';
   readonly status: number;
   readonly problem: Problem;
   constructor(problem: Problem) {
@@ -14,6 +14,11 @@ export class ApiError extends Error {
   get retryable(): boolean {
     return this.problem.retryable;
   }
+}
+
+/** 410: events behind the last id are not kept any more. Begin anew without it, and read what is there now. */
+export class EventsGoneError extends ApiError {
+  override readonly name = 'EventsGoneError';
 }
 
 /** No answer: the service is not reached, or stopped in the middle of one. */

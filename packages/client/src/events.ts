@@ -1,42 +1,23 @@
 /** Server-sent events over fetch, because EventSource cannot send a key. */
-import { LiveEvent } from '@runyard/contract/live-events';
+import { endOfStream, LiveEvent, TeamLiveEvent } from '@runyard/contract/live-events';
 import { isTerminal } from '@runyard/contract/states';
-import { ApiError, ConnectionError } from './api-error.ts';
+import type { z } from 'zod';
+import { ApiError, ConnectionError, EventsGoneError } from './api-error.ts';
 import { delay } from './delay.ts';
+import { readFrames } from './frames.ts';
 
-/** One event of a run's stream. */
-export interface ReceivedEvent {
+/** One event of a stream. */
+export interface ReceivedEvent<E = LiveEvent> {
   /** Continues the stream behind this event when given as `lastEventId`. */
   readonly id: string;
-  readonly event: LiveEvent;
+  readonly event: E;
 }
 
 /** The stream is alive as long as something arrives: the service sends a heartbeat every 15 s. */
 const silenceMs = 60_000;
+/** Until the service has said another time. */
+const firstDelayMs = 200;
 const maxDelayMs = 5_000;
-
-interface Frame {
-  readonly id: string | undefined;
-  readonly data: string;
-}
-
-/** Splits a stream of text into the frames of the HTML standard's event stream, as far as this service uses it. */
-export async function* readFrames(chunks: AsyncIterable<string>): AsyncGenerator<Frame> {
-  let rest = '';
-  for await (const chunk of chunks) {
-    const texts = (rest + chunk).split('\n\n');
-    rest = texts.pop() ?? '';
-    for (const text of texts) {
-      const lines = text.split('\n');
-      const values = (name: string) =>
-        lines
-          .filter((line) => line.startsWith(`${name}:`))
-          .map((line) => line.slice(name.length + 1).replace(/^ /, ''));
-      const data = values('data');
-      if (data.length > 0) yield { id: values('id').at(-1), data: data.join('\n') };
-    }
-  }
-}
 
 async function* decoded(body: ReadableStream<Uint8Array>, alive: () => void): AsyncGenerator<string> {
   const decoder = new TextDecoder();
@@ -51,17 +32,33 @@ export interface FollowOptions {
   readonly signal?: AbortSignal;
 }
 
+/** Opens the stream once; throws ApiError where the service refuses. */
+type Open = (headers: Record<string, string>, signal: AbortSignal) => Promise<Response>;
+
+/** Follows a run until it has ended; see `follow`. */
+export const followRunEvents = (open: Open, options: FollowOptions): AsyncGenerator<ReceivedEvent> =>
+  follow(open, options, LiveEvent, (event) => (event.type === 'state' ? isTerminal(event.state) : undefined));
+
+/** Follows the runs of a team until the signal is aborted; see `follow`. */
+export const followTeamEvents = (open: Open, options: FollowOptions): AsyncGenerator<ReceivedEvent<TeamLiveEvent>> =>
+  follow(open, options, TeamLiveEvent, () => undefined);
+
 /**
- * Follows a run until it has ended. Reconnects behind the last event when the connection breaks; events of kinds that
- * this client does not know are skipped. Throws ApiError where the service refuses, and the signal's reason.
+ * Reconnects behind the last event when the connection breaks; events of kinds that this client does not know are
+ * skipped. `endsWith`: the stream ends with this event, does not, or undefined: the event says nothing about it.
+ * @throws EventsGoneError where events behind the last one are not kept any more; ApiError where the service refuses;
+ *   the signal's reason
  */
-export async function* followEvents(
-  open: (headers: Record<string, string>, signal: AbortSignal) => Promise<Response>,
+async function* follow<E>(
+  open: Open,
   options: FollowOptions,
-): AsyncGenerator<ReceivedEvent> {
+  schema: z.ZodType<E>,
+  endsWith: (event: E) => boolean | undefined,
+): AsyncGenerator<ReceivedEvent<E>> {
   let lastId = options.lastEventId ?? '';
   let hasEnded = false;
   let failures = 0;
+  let retryMs = firstDelayMs;
   while (!hasEnded) {
     const silent = new AbortController();
     const signal = options.signal ? AbortSignal.any([options.signal, silent.signal]) : silent.signal;
@@ -74,23 +71,28 @@ export async function* followEvents(
       const response = await open(lastId ? { 'last-event-id': lastId } : {}, signal);
       if (!response.body) throw new ConnectionError('the event stream has no body');
       for await (const frame of readFrames(decoded(response.body, alive))) {
-        failures = 0;
         lastId = frame.id ?? lastId;
-        const parsed = LiveEvent.safeParse(JSON.parse(frame.data));
+        retryMs = frame.retryMs ?? retryMs;
+        if (frame.comment === endOfStream) hasEnded = true;
+        if (frame.data === undefined) continue;
+        failures = 0;
+        const parsed = schema.safeParse(JSON.parse(frame.data));
         if (!parsed.success) continue;
-        hasEnded = parsed.data.type === 'state' ? isTerminal(parsed.data.state) : hasEnded;
+        hasEnded = endsWith(parsed.data) ?? hasEnded;
         yield { id: lastId, event: parsed.data };
       }
     } catch (error) {
       options.signal?.throwIfAborted();
+      if (error instanceof ApiError && error.status === 410) throw new EventsGoneError(error.problem);
       if (error instanceof ApiError && !error.retryable) throw error;
     } finally {
       clearTimeout(timer);
     }
     if (!hasEnded) {
+      // At first as long as the service says, then longer; never all clients in the same moment.
+      const longest = Math.max(retryMs, maxDelayMs);
+      await delay(Math.min(retryMs * 2 ** failures, longest) * (0.5 + Math.random() / 2), options.signal);
       failures += 1;
-      const waitMs = Math.min(100 * 2 ** failures, maxDelayMs) * (0.5 + Math.random() / 2);
-      await delay(waitMs, options.signal);
     }
   }
 }

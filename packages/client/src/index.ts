@@ -1,12 +1,14 @@
 /** Typed client of the API: one method for each endpoint of the contract's route table. */
+
+import type { TeamLiveEvent } from '@runyard/contract/live-events';
 import { apiPrefix, type Route } from '@runyard/contract/route';
 import { type RouteName, routes } from '@runyard/contract/routes';
 import type { z } from 'zod';
 import { ApiError, ConnectionError, errorOf } from './api-error.ts';
 import { delay, randomKey } from './delay.ts';
-import { type FollowOptions, followEvents, type ReceivedEvent } from './events.ts';
+import { type FollowOptions, followRunEvents, followTeamEvents, type ReceivedEvent } from './events.ts';
 
-export { ApiError, ConnectionError } from './api-error.ts';
+export { ApiError, ConnectionError, EventsGoneError } from './api-error.ts';
 export type { FollowOptions, ReceivedEvent } from './events.ts';
 
 export interface ClientOptions {
@@ -52,7 +54,7 @@ type Arguments<R extends Route> = R['params'] extends z.ZodType
 /** What the agent calls with its run token, and what is streamed, has no method here. */
 type ClientRouteName = {
   [N in RouteName]: (typeof routes)[N]['auth'] extends 'key' | 'optional_key' | 'none'
-    ? N extends 'streamRunEvents'
+    ? (typeof routes)[N]['answer'] extends { contentType: 'text/event-stream' }
       ? never
       : N
     : never;
@@ -61,8 +63,10 @@ type ClientRouteName = {
 export type Client = {
   readonly [N in ClientRouteName]: (...input: Arguments<(typeof routes)[N]>) => Promise<Output<(typeof routes)[N]>>;
 } & {
-  /** Follows a run live until it has ended, over lost connections. */
-  events(runId: string, options?: FollowOptions): AsyncGenerator<ReceivedEvent>;
+  /** Follows a run live until it has ended, over lost connections. Throws EventsGoneError where `lastEventId` is too old. */
+  streamRunEvents(runId: string, options?: FollowOptions): AsyncGenerator<ReceivedEvent>;
+  /** Follows the states and timelines of all runs of the team, from now or from `lastEventId` on, until the signal is aborted. */
+  streamTeamEvents(options?: FollowOptions): AsyncGenerator<ReceivedEvent<TeamLiveEvent>>;
 };
 
 interface AnyInput extends CallOptions {
@@ -93,7 +97,7 @@ export function queryText(query: Readonly<Record<string, unknown>> = {}): string
  * ```ts
  * const client = createClient({ baseUrl: 'http://127.0.0.1:4180', apiKey });
  * const { run_id } = await client.createRun({ body: { prompt: 'Say hello' } });
- * for await (const { event } of client.events(run_id)) console.log(event);
+ * for await (const { event } of client.streamRunEvents(run_id)) console.log(event);
  * ```
  */
 export function createClient(options: ClientOptions): Client {
@@ -147,21 +151,24 @@ export function createClient(options: ClientOptions): Client {
   };
 
   const methods = Object.entries(routes)
-    .filter(([name, route]) => name !== 'streamRunEvents' && ['key', 'optional_key', 'none'].includes(route.auth))
+    .filter(([, route]) => ['key', 'optional_key', 'none'].includes(route.auth))
     .map(([name, route]) => [name, (input?: AnyInput) => call(route, input)]);
 
-  const events = (runId: string, follow: FollowOptions = {}) =>
-    followEvents(async (headers, signal) => {
-      const route = routes.streamRunEvents;
-      const response = await send(base + pathOf(route, { runId }), {
+  const open =
+    (route: Route, params?: AnyInput['params']) => async (headers: Record<string, string>, signal: AbortSignal) => {
+      const response = await send(base + pathOf(route, params), {
         headers: { ...headersOf(route, {}), ...headers },
         signal,
       });
       if (!response.ok) throw await errorOf(response);
       return response;
-    }, follow);
+    };
 
-  return { ...Object.fromEntries(methods), events } as Client;
+  return {
+    ...Object.fromEntries(methods),
+    streamRunEvents: (runId, follow = {}) => followRunEvents(open(routes.streamRunEvents, { runId }), follow),
+    streamTeamEvents: (follow = {}) => followTeamEvents(open(routes.streamTeamEvents), follow),
+  } as Client;
 }
 
 function reasonOf(error: unknown): string {

@@ -79,6 +79,7 @@ function parameters(route: Route, components: Components): Json[] {
     ...(route.idempotent
       ? [header('Idempotency-Key', 'The same key and body within 24 h: the first answer again')]
       : []),
+    ...Object.entries(route.headers ?? {}).map(([name, description]) => header(name, description)),
   ];
 }
 
@@ -100,6 +101,8 @@ function problems(route: Route): Record<number, string> {
 
 function operation(name: string, route: Route, components: Components): Json {
   const { answer } = route;
+  // OpenAPI 3.1 has no words for the events of a stream: their schema is a component that the description names.
+  if (answer.eventSchema) toJsonSchema(answer.eventSchema, 'output', components);
   const content = answer.schema
     ? jsonContent(toJsonSchema(answer.schema, 'output', components))
     : answer.contentType && { [answer.contentType]: { schema: { type: 'string' } } };

@@ -26,6 +26,8 @@ export interface RouteAnswer {
   readonly schema?: z.ZodType;
   /** Of a body that is not JSON. */
   readonly contentType?: string;
+  /** One event of an answer of `text/event-stream`, as the JSON of its `data`. */
+  readonly eventSchema?: z.ZodType;
   /** Names and meanings of headers that belong to the answer. */
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -41,6 +43,8 @@ export interface Route {
   readonly auth: RouteAuth;
   readonly params?: z.ZodObject;
   readonly query?: z.ZodObject;
+  /** Names and meanings of headers that the request may carry, besides those that all have. */
+  readonly headers?: Readonly<Record<string, string>>;
   readonly body?: z.ZodType;
   /** Content type of a body that is not JSON; it is streamed to the handler. */
   readonly bodyType?: string;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { ConversationResponse } from '../conversations.ts';
 import { DeleteResponse } from '../keys.ts';
+import { LiveEvent, TeamLiveEvent } from '../live-events.ts';
 import type { Route } from '../route.ts';
 import { ListRunsQuery } from '../run-list.ts';
 import {
@@ -17,6 +18,11 @@ const run = z.object({ runId: z.string().meta({ description: 'Id of the run' }) 
 const conversation = z.object({ conversationId: z.string().meta({ description: 'Id of the conversation' }) });
 const noRun = 'No such run, or it belongs to another team';
 const noConversation = 'No such conversation, or it belongs to another team';
+const lastEventId = 'Id of the last event that was read: the stream goes on behind it, without loss or repetition';
+const notOfStream = 'Last-Event-ID is not an id of this stream';
+const goneEvents = 'Events behind Last-Event-ID are not kept any more: begin anew without it';
+const streamRules =
+  'Ids are opaque; `Last-Event-ID` goes on behind one. `retry` says how long to wait before connecting again. While nothing happens, a heartbeat comes every 15 s. A reader that takes nothing for a minute is disconnected.';
 const rawTranscript = { Location: 'Signed URL of the transcript, for 15 minutes' };
 
 const create = {
@@ -185,12 +191,28 @@ export const runRoutes = {
     path: '/agent/runs/{runId}/events',
     tag: 'runs',
     summary: 'Follow a run live',
-    description:
-      'Server-sent events, each a LiveEvent with its number as id; `Last-Event-ID` continues. Ends when the run has ended.',
+    description: `Server-sent events: \`id\`, \`event\` (the event's \`type\`) and \`data\`, a LiveEvent as JSON: states, timeline and conversation, from the run's beginning, then as they come. ${streamRules} The stream ends when the run has ended and all is sent, with the comment \`: end\`; after a follow-up it goes on.`,
     auth: 'key',
     params: run,
-    answer: { status: 200, description: 'Stream of events', contentType: 'text/event-stream' },
-    errors: { 404: noRun },
+    headers: { 'Last-Event-ID': lastEventId },
+    answer: { status: 200, description: 'Stream of events', contentType: 'text/event-stream', eventSchema: LiveEvent },
+    errors: { 400: notOfStream, 404: noRun, 410: goneEvents },
+  },
+  streamTeamEvents: {
+    method: 'GET',
+    path: '/agent/runs/events',
+    tag: 'runs',
+    summary: "Follow all of the team's runs live",
+    description: `Server-sent events: \`id\`, \`event\` and \`data\`, a TeamLiveEvent as JSON: states and timeline of all runs with their \`run_id\`, from now on, those of one run in their order. Conversations are not among them: follow the run itself. ${streamRules} An \`id\` without \`data\` comes first and with each heartbeat: it continues from there. Ids are good for seven days. What happened to runs that were deleted meanwhile is not sent. The stream does not end by itself.`,
+    auth: 'key',
+    headers: { 'Last-Event-ID': lastEventId },
+    answer: {
+      status: 200,
+      description: 'Stream of events',
+      contentType: 'text/event-stream',
+      eventSchema: TeamLiveEvent,
+    },
+    errors: { 400: notOfStream, 410: goneEvents },
   },
   getConversation: {
     method: 'GET',

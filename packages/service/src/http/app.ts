@@ -108,7 +108,7 @@ export async function buildApp(deps: ServiceDeps, timeouts: ClientTimeouts = def
   registerHealthRoutes(app, deps);
   registerRunRoutes(app, deps);
   registerDeleteRunRoute(app, deps);
-  registerLiveRoutes(app, deps);
+  await registerLiveRoutes(app, deps);
   registerConversationRoutes(app, deps);
   registerArtifactRoutes(app, deps);
   registerBlobRoutes(app, deps);

@@ -1,56 +1,95 @@
-/** Server-sent events of one run, https://html.spec.whatwg.org/multipage/server-sent-events.html */
-import { once } from 'node:events';
+/** Server-sent events of one run, and of all runs of a team. */
 import { routes } from '@runyard/contract/routes';
-import type { FastifyInstance } from 'fastify';
-import { followRun } from '../runs/live.ts';
-import { isVisibleRun } from '../runs/visible.ts';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { drained, end, leave, type Outlet, type Stream } from '../live/feed.ts';
+import { idBytes, retryBytes } from '../live/frame.ts';
+import { openLive } from '../live/live.ts';
+import { afterRow, findRunPlace, parseRunPosition } from '../live/run-events.ts';
+import { isUuid } from '../runs/uuid.ts';
 import { addRoute } from './add-route.ts';
 import type { ServiceDeps } from './deps.ts';
-import { invalid, notFound } from './problem.ts';
+import { invalid, notFound, type Refusal, refuse } from './problem.ts';
 
-/** Proxies close connections that are silent for a minute. */
-const heartbeatMs = 15_000;
+/** A restarted service is not asked by all of its readers in the same moment. */
+const retryMs = { from: 500, to: 1_500 };
 
-/** Registers `GET /agent/runs/{runId}/events`. */
-export function registerLiveRoutes(app: FastifyInstance, { engine, db }: ServiceDeps): void {
-  const closing = new AbortController();
-  app.addHook('preClose', async () => closing.abort());
+const notOfStream = (): Refusal =>
+  invalid([{ path: 'Last-Event-ID', message: 'must be the id of an event of this stream' }]);
 
-  addRoute(app, routes.streamRunEvents, async ({ params, principal, request, reply }) => {
-    const lastId = request.headers['last-event-id'];
-    const after = lastId === undefined || lastId === '' ? 0 : Number(lastId);
-    if (!Number.isSafeInteger(after) || after < 0) {
-      return invalid([{ path: 'Last-Event-ID', message: 'must be the id of an event of this stream' }]);
-    }
-    if (!(await isVisibleRun(db, principal.teamId, params.runId))) return notFound('run');
-    const gone = new AbortController();
-    request.raw.once('close', () => gone.abort());
-    const signal = AbortSignal.any([gone.signal, closing.signal]);
+const gone = (): Refusal =>
+  refuse('resource_not_found', {
+    status: 410,
+    detail: 'Events behind Last-Event-ID are not kept any more. Begin anew without Last-Event-ID.',
+  });
+
+/** Absent and empty are the same. */
+function lastIdOf(request: FastifyRequest): string | undefined {
+  const id = request.headers['last-event-id'];
+  return typeof id === 'string' && id !== '' ? id : undefined;
+}
+
+/** Registers `GET /agent/runs/{runId}/events` and `GET /agent/runs/events`. */
+export async function registerLiveRoutes(app: FastifyInstance, { engine, db }: ServiceDeps): Promise<void> {
+  const live = await openLive(engine);
+  let isClosing = false;
+  app.addHook('preClose', async () => {
+    isClosing = true;
+    live.stop();
+  });
+
+  /** Answers with a stream; `open` begins to write to it at once. */
+  const answer = (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    first: Buffer,
+    open: (outlet: Outlet) => Stream<unknown>,
+  ): FastifyReply => {
     reply.hijack();
-    const stream = reply.raw;
-    stream.on('error', () => gone.abort());
-    stream.writeHead(200, {
+    const response = reply.raw;
+    response.on('error', () => response.destroy());
+    response.writeHead(200, {
       'content-type': 'text/event-stream; charset=utf-8',
       'cache-control': 'no-store',
       'x-accel-buffering': 'no',
       'x-request-id': request.id,
     });
-    stream.flushHeaders();
-    try {
-      for await (const next of followRun(engine, params.runId, after, heartbeatMs, signal)) {
-        const text = next === null ? ':\n\n' : frame(next.id, next.event);
-        // A reader that does not read holds one page of events in memory, no more.
-        if (!stream.write(text))
-          await Promise.race([once(stream, 'drain', { signal }), once(stream, 'close', { signal })]);
-      }
-    } catch (error) {
-      if (!signal.aborted) request.log.error({ err: error }, 'a live stream broke; its reader resumes');
-    }
-    stream.end();
+    response.write(first);
+    const stream = open({
+      write: (bytes) => response.write(bytes),
+      end: () => void response.end(),
+      cut: () => void response.destroy(),
+    });
+    live.pulse.add(stream);
+    response.on('drain', () => drained(stream));
+    const forget = () => {
+      leave(stream);
+      live.pulse.remove(stream);
+    };
+    response.on('close', forget);
+    // Closed while the run was looked up: the event is over.
+    if (response.destroyed) forget();
+    if (isClosing) end(stream);
     return reply;
-  });
-}
+  };
+  const retry = () => retryBytes(retryMs.from + (retryMs.to - retryMs.from) * Math.random());
 
-function frame(id: number | undefined, event: { type: string }): string {
-  return `${id === undefined ? '' : `id: ${id}\n`}event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+  addRoute(app, routes.streamRunEvents, async ({ params: { runId }, principal, request, reply }) => {
+    const place = isUuid(runId) ? await findRunPlace(db, principal.teamId, runId) : null;
+    if (!place) return notFound('run');
+    const lastId = lastIdOf(request);
+    const position = lastId === undefined ? 0 : parseRunPosition(lastId);
+    if (position === null || position > afterRow(place.lastSeq)) return notOfStream();
+    const keptAfter = afterRow(place.keptAfter);
+    if (lastId !== undefined && position < keptAfter) return gone();
+    const start = { runId: runId.toLowerCase(), position, floor: keptAfter, lastSeq: place.lastSeq };
+    return answer(request, reply, retry(), (outlet) => live.runs.open(start, principal.keyId, outlet));
+  });
+
+  addRoute(app, routes.streamTeamEvents, async ({ principal, request, reply }) => {
+    const start = await live.teams.find(lastIdOf(request));
+    if (start.kind === 'unknown') return notOfStream();
+    if (start.kind === 'gone') return gone();
+    const first = Buffer.concat([retry(), idBytes(live.teams.idOf(start.position))]);
+    return answer(request, reply, first, (outlet) => live.teams.open(principal.teamId, start, principal.keyId, outlet));
+  });
 }

@@ -19,6 +19,8 @@ export const rowPolicies: readonly RowPolicy[] = [
     table: 'event_deliveries',
     isOver: `id < (lpad(to_hex((extract(epoch FROM now() - interval '14 days') * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid`,
   },
+  // The newest that is older than the window of team streams (live/team-events.ts) is needed, older ones are not.
+  { table: 'event_stream_marks', isOver: `marked_at < now() - interval '30 days'` },
   // Processes that died without a word.
   { table: 'service_instances', isOver: `seen_at < now() - interval '1 hour'` },
 ];

@@ -39,6 +39,15 @@ const lockOldWithDetail: Statement = {
     ORDER BY r.ended_at, r.id LIMIT ${runsAtOnce} FOR UPDATE OF r SKIP LOCKED`,
 };
 
+/** Before the first of them goes: a stream that has not read them all is told (410) instead of going on behind them. */
+const markEvents: Statement = {
+  name: 'mark_deleted_conversation_events',
+  text: `
+    UPDATE runs r SET events_kept_after = deleted.seq
+    FROM (SELECT run_id, max(seq) AS seq FROM conversation_events WHERE run_id = ANY($1::uuid[]) GROUP BY run_id) deleted
+    WHERE r.id = deleted.run_id AND r.events_kept_after < deleted.seq`,
+};
+
 const deleteEvents: Statement = {
   name: 'delete_old_conversation_events',
   text: `
@@ -80,6 +89,7 @@ export async function deleteOldDetail(db: Database, days: number, from: Place): 
     const runs = await tx.query<Place>(lockOldWithDetail, [days, from.endedAt, from.id]);
     const ids = runs.map(({ id }) => id);
     if (ids.length === 0) return { runs: 0, blobKeys: [], next: null };
+    await tx.query(markEvents, [ids]);
     const events = await tx.query(deleteEvents, [ids]);
     // The rest goes with the next batches, before the runs are marked.
     if (events.length === eventsAtOnce) return { runs: 0, blobKeys: [], next: from };

@@ -5,8 +5,8 @@ import path from 'node:path';
 import { Readable } from 'node:stream';
 import pino from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { openRunFeeds } from '../live/run-feeds.ts';
 import type { NewRun } from '../runs/create.ts';
-import { followRun } from '../runs/live.ts';
 import { openTestEngine, type TestEngine } from '../runs/test-engine.ts';
 import type { BlobStore } from '../store/blobs.ts';
 import { openFolderBlobs } from '../store/folder-blobs.ts';
@@ -121,10 +121,15 @@ describe('runs', () => {
   test('without their detail are still followed to their end, not for ever', async () => {
     const { id } = await endedRun(91);
     await sweep();
-    const seen = [];
-    for await (const event of followRun(engine.engine, id, 0, 60_000, AbortSignal.timeout(10_000))) seen.push(event);
-    expect(seen).not.toContain(null);
-    expect(seen.length).toBeGreaterThan(0);
+    const feeds = openRunFeeds(engine.engine);
+    const seen: string[] = [];
+    const ended = new Promise<void>((end) => {
+      const outlet = { write: (bytes: Buffer) => seen.push(String(bytes)) > 0, end, cut: end };
+      feeds.open({ runId: id, position: 0, floor: 10, lastSeq: 5 }, '', outlet);
+    });
+    await ended;
+    expect(seen.join('')).toContain('oz_run_created');
+    feeds.stop();
   });
 
   test('lose it in bounded batches, and are marked only when all of it is gone', async () => {
@@ -148,6 +153,15 @@ describe('runs', () => {
     await sweep({ db: counting });
     expect(await eventsOf(id)).toBe(0);
     expect(Math.max(...deletes)).toBe(10_000);
+  });
+
+  test('say up to where their events may be missing', async () => {
+    const [old, young] = [await endedRun(91), await endedRun(89)];
+    await db().query('UPDATE runs SET event_seq = 6 WHERE id = $1', [old.id]);
+    await sweep();
+    const keptAfter = async (id: string) =>
+      (await db().query('SELECT events_kept_after FROM runs WHERE id = $1', [id]))[0]?.events_kept_after;
+    expect([await keptAfter(old.id), await keptAfter(young.id)]).toEqual([5, 0]);
   });
 
   test('lose again what was said since, where they were continued', async () => {
@@ -233,6 +247,16 @@ test('idempotency keys go after 24 hours, uploads that never came after a day, d
   expect(await db().query('SELECT key FROM idempotency_keys')).toEqual([{ key: '23 hours' }]);
   expect(await Promise.all(artifacts.map((id) => isRow('artifacts', id)))).toEqual([false, true, true]);
   expect([await isRow('service_instances', dead), await isRow('service_instances', alive)]).toEqual([false, true]);
+});
+
+test('each night notes where transactions are, and keeps the notes for 30 days', async () => {
+  await db().query('DELETE FROM event_stream_marks');
+  await db().query(
+    `INSERT INTO event_stream_marks VALUES (now() - interval '31 days', '1'), (now() - interval '8 days', '2')`,
+  );
+  await sweep();
+  const marks = await db().query('SELECT xact::text::bigint AS xact FROM event_stream_marks ORDER BY marked_at');
+  expect(marks).toEqual([{ xact: 2 }, { xact: expect.any(Number) }]);
 });
 
 describe('blobs', () => {

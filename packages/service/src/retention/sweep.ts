@@ -7,6 +7,7 @@ import { reportMissingBlobs, sweepUnreferencedBlobs } from './blobs.ts';
 import { claimSweep } from './claim.ts';
 import { deleteOldRows, rowPolicies } from './rows.ts';
 import { deleteOldDetail, deleteOldRuns, start } from './runs.ts';
+import { markEventStreams } from './stream-marks.ts';
 
 export interface SweepDeps {
   readonly db: Database;
@@ -73,6 +74,7 @@ export async function sweepWhenDue(deps: SweepDeps): Promise<SweepOutcome> {
       blobs: await sweepUnreferencedBlobs(context),
       missing_blobs: await reportMissingBlobs(context),
     };
+    await markEventStreams(db);
     await claim.finish(result);
     log.info({ deleted: result }, 'retention swept');
     return 'done';

@@ -29,6 +29,7 @@ const types: Record<string, [read: string, write?: string]> = {
   timestamptz: ['string', 'string | Date'],
   jsonb: ['unknown', 'string'],
   tsvector: ['string'],
+  xid8: ['string'],
 };
 
 const header = `/**

@@ -88,6 +88,17 @@ export interface EventDeliveryAttemptsTable {
   error: string | null;
 }
 
+export interface EventStreamEpochTable {
+  is_only: Generated<boolean>;
+  epoch: string;
+  identity: string;
+}
+
+export interface EventStreamMarksTable {
+  marked_at: ColumnType<string, string | Date | undefined, string | Date>;
+  xact: string;
+}
+
 export interface EventSubscriptionsTable {
   id: string;
   team_id: string;
@@ -201,6 +212,7 @@ export interface RunEventsTable {
   occurred_at: ColumnType<string, string | Date | undefined, string | Date>;
   execution_number: number | null;
   payload: ColumnType<unknown, string | null | undefined, string | null>;
+  xact: Generated<string>;
 }
 
 export interface RunFacetsTable {
@@ -259,6 +271,7 @@ export interface RunsTable {
   ended_at: ColumnType<string | null, string | Date | null | undefined, string | Date | null>;
   detail_deleted_at: ColumnType<string | null, string | Date | null | undefined, string | Date | null>;
   cascade_at: ColumnType<string | null, string | Date | null | undefined, string | Date | null>;
+  events_kept_after: Generated<number>;
 }
 
 export interface ServerSecretsTable {
@@ -339,6 +352,8 @@ export interface Tables {
   environments: EnvironmentsTable;
   event_deliveries: EventDeliveriesTable;
   event_delivery_attempts: EventDeliveryAttemptsTable;
+  event_stream_epoch: EventStreamEpochTable;
+  event_stream_marks: EventStreamMarksTable;
   event_subscriptions: EventSubscriptionsTable;
   executions: ExecutionsTable;
   followups: FollowupsTable;

@@ -257,15 +257,14 @@ function applyLiveEvent(event) {
   else showState(event.state, event.status_message);
 }
 
-/** Reads server-sent events with fetch, because EventSource cannot send the key. Gives back the last event's id. */
-async function follow(lastId, onBytes) {
+/** Reads server-sent events with fetch, because EventSource cannot send the key. Tells the id of each event, when it was shown. */
+async function follow(lastId, onBytes, onId) {
   const response = await call(`/runs/${runId}/events`, { headers: lastId ? { 'last-event-id': lastId } : {} });
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = '';
-  let id = lastId;
   for (;;) {
     const { value, done } = await reader.read();
-    if (done) return id;
+    if (done) return;
     onBytes();
     const frames = (rest + value).split('\n\n');
     rest = frames.pop();
@@ -278,7 +277,8 @@ async function follow(lastId, onBytes) {
           .trim();
       const data = field('data');
       if (data) applyLiveEvent(JSON.parse(data));
-      id = field('id') ?? id;
+      const id = field('id');
+      if (id) onId(id);
     }
   }
 }
@@ -314,10 +314,21 @@ async function watch() {
     by('live').textContent = terminal.includes(run.state) ? '' : 'live';
     if (!terminal.includes(run.state)) by('view').dataset.live = 'true';
     try {
-      lastId = await follow(lastId, () => {
-        hasBytes = true;
-      });
+      await follow(
+        lastId,
+        () => {
+          hasBytes = true;
+        },
+        (id) => {
+          lastId = id;
+        },
+      );
     } catch (error) {
+      if (error instanceof Refused && error.status === 410) {
+        lastId = '';
+        clearStory();
+        continue;
+      }
       if (error instanceof Refused && error.status !== 404 && error.status < 500) throw error;
     }
     silent = hasBytes ? 0 : silent + 1;

@@ -1,0 +1,243 @@
+import type { LiveEvent, TeamLiveEvent } from '@runyard/contract/live-events';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { cancelRun } from '../runs/cancel.ts';
+import { startTestService, type TestService } from './test-service.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service.close());
+
+interface Received {
+  readonly id: string;
+  readonly event: LiveEvent | TeamLiveEvent;
+}
+
+interface Reader {
+  readonly received: Received[];
+  /** The last id, also of frames without an event. */
+  lastId(): string;
+  /** Resolves when the stream ends. */
+  readonly ended: Promise<void>;
+  close(): void;
+}
+
+async function follow(path: string, lastId?: string, key = service.key): Promise<Reader> {
+  const controller = new AbortController();
+  const response = await fetch(`${service.baseUrl}/api/v1${path}`, {
+    headers: { authorization: `Bearer ${key}`, ...(lastId === undefined ? {} : { 'last-event-id': lastId }) },
+    signal: controller.signal,
+  });
+  expect(response.status).toBe(200);
+  expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
+  const received: Received[] = [];
+  let last = lastId ?? '';
+  const read = async () => {
+    let rest = '';
+    for await (const chunk of (response.body ?? new ReadableStream()).pipeThrough(new TextDecoderStream())) {
+      const frames = (rest + chunk).split('\n\n');
+      rest = frames.pop() ?? '';
+      for (const frame of frames) {
+        last = /^id: (.*)$/m.exec(frame)?.[1] ?? last;
+        const data = /^data: (.*)$/m.exec(frame)?.[1];
+        if (data) received.push({ id: last, event: JSON.parse(data) });
+      }
+    }
+  };
+  return { received, lastId: () => last, ended: read().catch(() => undefined), close: () => controller.abort() };
+}
+
+const text = (seq: number) => ({
+  seq,
+  occurred_at: '2026-11-21T10:00:00Z',
+  type: 'text',
+  step_id: 's',
+  message_id: 'm',
+  role: 'assistant',
+  text: `Word ${seq}`,
+});
+
+async function say(runToken: string, from: number, to: number): Promise<void> {
+  const events = Array.from({ length: to - from + 1 }, (_, index) => text(from + index));
+  const answer = await service.request('POST', '/harness-support/events', { key: runToken, body: { events } });
+  expect(answer.status, answer.text).toBe(200);
+}
+
+const stateNames = ({ received }: Reader) =>
+  received.flatMap(({ event }) => (event.type === 'state' ? [event.state] : []));
+const untilState = (reader: Reader, state: string) =>
+  vi.waitFor(() => expect(stateNames(reader)).toContain(state), { timeout: 10_000 });
+
+describe('the stream of a run', () => {
+  test('has all from the beginning, then what comes, and ends with the run', async () => {
+    const { runId, runToken } = await service.startExecution();
+    await say(runToken, 1, 3);
+    const reader = await follow(`/agent/runs/${runId}/events`);
+    await vi.waitFor(() => expect(reader.received.at(-1)?.event).toMatchObject({ event: { text: 'Word 3' } }));
+    await say(runToken, 4, 4);
+    await vi.waitFor(() => expect(reader.received.at(-1)?.event).toMatchObject({ event: { text: 'Word 4' } }));
+    expect(await cancelRun(service.deps.engine, runId)).toBe('cancelled');
+    await reader.ended;
+    expect(stateNames(reader)).toEqual(['QUEUED', 'PENDING', 'CLAIMED', 'CANCELLED']);
+  });
+
+  test('goes on behind every id, also behind the first of two events of one change', async () => {
+    const { runId, runToken } = await service.startExecution();
+    await say(runToken, 1, 2);
+    await cancelRun(service.deps.engine, runId);
+    const whole = await follow(`/agent/runs/${runId}/events`);
+    await whole.ended;
+    expect(new Set(whole.received.map(({ id }) => id)).size).toBe(whole.received.length);
+    for (const [index, { id }] of whole.received.entries()) {
+      const rest = await follow(`/agent/runs/${runId}/events`, id);
+      await rest.ended;
+      expect(rest.received).toEqual(whole.received.slice(index + 1));
+    }
+  });
+
+  test.each([['x'], ['-1'], ['1e3'], ['1.2'], ['0.1'], ['99999'], ['9'.repeat(30)]])(
+    'answers 400 for the id %s, which is not one of its own',
+    async (id) => {
+      const runId = await service.newRun();
+      const headers = { 'last-event-id': id };
+      const problem = await service.problem(400, 'GET', `/agent/runs/${runId}/events`, { headers });
+      expect(problem.errors).toMatchObject([{ path: 'Last-Event-ID' }]);
+    },
+  );
+
+  test('answers 404 for a run of another team, 401 without a key', async () => {
+    const path = `/agent/runs/${await service.newRun()}/events`;
+    await service.problem(404, 'GET', path, { key: service.otherKey });
+    await service.problem(401, 'GET', path, { key: null });
+  });
+
+  test('answers 410 where events behind the id are not kept, and nothing where none was missed', async () => {
+    const { runId, runToken } = await service.startExecution();
+    await say(runToken, 1, 5);
+    await cancelRun(service.deps.engine, runId);
+    const whole = await follow(`/agent/runs/${runId}/events`);
+    await whole.ended;
+    const words = whole.received.filter(({ event }) => event.type === 'conversation');
+    await service.deps.db.query(
+      `UPDATE runs SET events_kept_after = (SELECT max(seq) FROM conversation_events WHERE run_id = $1) WHERE id = $1`,
+      [runId],
+    );
+    await service.deps.db.query('DELETE FROM conversation_events WHERE run_id = $1', [runId]);
+    const headers = { 'last-event-id': words.at(-2)?.id ?? '' };
+    const problem = await service.problem(410, 'GET', `/agent/runs/${runId}/events`, { headers });
+    expect(problem).toMatchObject({ error_code: 'resource_not_found', retryable: false });
+    expect(problem.detail).toContain('without Last-Event-ID');
+    for (const id of [words.at(-1)?.id, whole.received.at(-1)?.id]) {
+      const rest = await follow(`/agent/runs/${runId}/events`, id);
+      await rest.ended;
+      expect(rest.received).toEqual(whole.received.slice(whole.received.findIndex((each) => each.id === id) + 1));
+    }
+    const anew = await follow(`/agent/runs/${runId}/events`);
+    await anew.ended;
+    expect(anew.received).toEqual(whole.received.filter(({ event }) => event.type !== 'conversation'));
+  });
+
+  test('ends when the run is deleted', async () => {
+    const runId = await service.newRun();
+    const reader = await follow(`/agent/runs/${runId}/events`);
+    await untilState(reader, 'QUEUED');
+    await service.deps.db.query('DELETE FROM runs WHERE id = $1', [runId]);
+    await service.deps.db.query(`SELECT pg_notify('runyard_runs', $1)`, [runId]);
+    await reader.ended;
+  });
+
+  test('is cut when its key is deleted', async () => {
+    const key = await service.newKey();
+    const reader = await follow(`/agent/runs/${await service.newRun()}/events`, undefined, key);
+    await untilState(reader, 'QUEUED');
+    await service.deps.db.query('DELETE FROM api_keys WHERE last_four = $1', [key.slice(-4)]);
+    await service.deps.db.query(`SELECT pg_notify('runyard_keys', '')`);
+    await reader.ended;
+  });
+});
+
+describe('the stream of a team', () => {
+  test('has the states and timelines of all its runs from now on, without conversations and other teams', async () => {
+    const before = await service.newRun();
+    const reader = await follow('/agent/runs/events');
+    const first = await service.startExecution();
+    await say(first.runToken, 1, 2);
+    const others = await service.newRun({}, service.otherKey);
+    const second = await service.newRun();
+    await cancelRun(service.deps.engine, first.runId);
+    await untilState(reader, 'CANCELLED');
+    await vi.waitFor(() =>
+      expect(reader.received.some(({ event }) => 'run_id' in event && event.run_id === second)).toBe(true),
+    );
+    const runs = reader.received.map(({ event }) => ('run_id' in event ? event.run_id : ''));
+    expect(runs).not.toContain(others);
+    expect(runs).not.toContain(before);
+    const ofFirst = reader.received.filter((_, index) => runs[index] === first.runId);
+    expect(ofFirst.flatMap(({ event }) => (event.type === 'state' ? [event.state] : []))).toEqual([
+      'QUEUED',
+      'PENDING',
+      'CLAIMED',
+      'CANCELLED',
+    ]);
+    expect(ofFirst.some(({ event }) => event.type === 'conversation')).toBe(false);
+    reader.close();
+  });
+
+  test('goes on behind every id, and behind that of its beginning', async () => {
+    const reader = await follow('/agent/runs/events');
+    const beginning = await vi.waitFor(() => expect(reader.lastId()).not.toBe('')).then(() => reader.lastId());
+    const { runId } = await service.startExecution();
+    await cancelRun(service.deps.engine, runId);
+    await untilState(reader, 'CANCELLED');
+    reader.close();
+    for (const [index, id] of [beginning, ...reader.received.map((each) => each.id)].entries()) {
+      const rest = await follow('/agent/runs/events', id);
+      await vi.waitFor(() => expect(rest.received).toEqual(reader.received.slice(index)));
+      rest.close();
+    }
+  });
+
+  test('answers 400 for ids that are not of its kind, and 401 without a key', async () => {
+    const at = (id: string) => service.problem(400, 'GET', '/agent/runs/events', { headers: { 'last-event-id': id } });
+    const reader = await follow('/agent/runs/events');
+    await vi.waitFor(() => expect(reader.lastId()).not.toBe(''));
+    const [epoch] = reader.lastId().split('-');
+    for (const id of ['7', '7.1', 'x', `${epoch}-999999999999`, `${epoch}-1-x-1`, `${epoch}-${'9'.repeat(40)}`])
+      await at(id);
+    reader.close();
+    await service.problem(401, 'GET', '/agent/runs/events', { key: null });
+  });
+
+  test('answers 410 for ids of another epoch, and for those older than a week', async () => {
+    const reader = await follow('/agent/runs/events');
+    await vi.waitFor(() => expect(reader.lastId()).not.toBe(''));
+    reader.close();
+    const [epoch, xact] = reader.lastId().split('-');
+    const gone = (id: string) =>
+      service.problem(410, 'GET', '/agent/runs/events', { headers: { 'last-event-id': id } });
+    const problem = await gone(`0123456789abcdef-${xact}`);
+    expect(problem.error_code).toBe('resource_not_found');
+    await service.deps.db.query(
+      `INSERT INTO event_stream_marks VALUES (now() - interval '8 days', $1::xid8), (now() - interval '6 days', '99999999')`,
+      [xact],
+    );
+    await gone(`${epoch}-${Number(xact) - 1}`);
+    (await follow('/agent/runs/events', `${epoch}-${xact}`)).close();
+    await service.deps.db.query('DELETE FROM event_stream_marks');
+  });
+});
+
+test('closing the service ends streams at once', async () => {
+  const other = await startTestService();
+  const controller = new AbortController();
+  const open = async (path: string) =>
+    await fetch(`${other.baseUrl}/api/v1${path}`, {
+      headers: { authorization: `Bearer ${other.key}` },
+      signal: controller.signal,
+    });
+  const streams = [await open(`/agent/runs/${await other.newRun()}/events`), await open('/agent/runs/events')];
+  const startedAt = performance.now();
+  await Promise.all([other.close(), ...streams.map((response) => response.text())]);
+  expect(performance.now() - startedAt).toBeLessThan(5_000);
+});

@@ -1,0 +1,107 @@
+/** The feeds of the runs that are followed here: one for each run, however many follow it. */
+import type { Engine } from '../runs/engine.ts';
+import { end, type Feed, join, makeFeed, type Outlet, publish, type Source, type Stream } from './feed.ts';
+import { heartbeatBytes } from './frame.ts';
+import { afterRow, type RunPosition, readRunPages, rowOf } from './run-events.ts';
+import { sharedReads } from './shared-reads.ts';
+
+/** Rows that are read of each run that has news, and runs that are read together. */
+const newsRows = 50;
+const newsRuns = 100;
+/** Rows of a page for a stream that is behind, and streams that are read for together. */
+const pageRows = 200;
+const pageStreams = 10;
+
+/** Where a stream of a run begins. */
+export interface RunStart {
+  readonly runId: string;
+  readonly position: RunPosition;
+  /** Up to here events may be missing. */
+  readonly floor: RunPosition;
+  /** Number of the run's last row, as known. */
+  readonly lastSeq: number;
+}
+
+export interface RunFeeds {
+  open(start: RunStart, keyId: string, outlet: Outlet): Stream<RunPosition>;
+  /** Reads every so many of the feeds as if there was a notice: the slow poll behind the notices. */
+  poll(turn: number, turns: number): void;
+  stop(): void;
+}
+
+/** Opens the room. It reads with two connections of the pool at most. */
+export function openRunFeeds({ db, log, notices }: Pick<Engine, 'db' | 'log' | 'notices'>): RunFeeds {
+  const feeds = new Map<string, Feed<RunPosition>>();
+  const reads = (rows: number, limit: number) =>
+    sharedReads<{ runId: string; after: number }, Awaited<ReturnType<typeof readRunPages>>[number]>({
+      limit,
+      nameOf: ({ runId, after }) => `${runId} ${after}`,
+      read: (questions) => readRunPages(db, questions, rows),
+      onFailure: (error) => log.warn({ err: error }, 'reading the events of runs failed; trying again'),
+    });
+  // Two lanes, so that what is new does not wait behind what is old.
+  const news = reads(newsRows, newsRuns);
+  const pages = reads(pageRows, pageStreams);
+
+  const source: Source<RunPosition> = {
+    compare: (a, b) => a - b,
+    read: (runId, after) => pages.ask({ runId, after: rowOf(after) }),
+    heartbeat: () => heartbeatBytes,
+    emptied: (runId) => void feeds.delete(runId),
+  };
+
+  const reading = new Set<Feed<RunPosition>>();
+  /** There may be more than what their read in progress sees. */
+  const withNews = new Set<Feed<RunPosition>>();
+
+  async function readNews(feed: Feed<RunPosition>): Promise<void> {
+    withNews.add(feed);
+    if (reading.has(feed)) return;
+    reading.add(feed);
+    while (withNews.delete(feed) && feed.streams.size > 0) {
+      const page = await news.ask({ runId: feed.key, after: rowOf(feed.upTo) });
+      if (page === 'gone') for (const stream of [...feed.streams]) end(stream);
+      else {
+        publish(feed, page);
+        if (!page.isLast) withNews.add(feed);
+      }
+    }
+    reading.delete(feed);
+  }
+
+  const unsubscribe = notices.onAnyRun((runId) => {
+    const told = runId === null ? [...feeds.values()] : [feeds.get(runId)];
+    for (const feed of told) if (feed) void readNews(feed);
+  });
+
+  const feedOf = ({ runId, position, lastSeq }: RunStart): Feed<RunPosition> => {
+    const known = feeds.get(runId);
+    if (known) return known;
+    // A first stream that is a little behind reads with the feed, not before it.
+    const from = lastSeq - rowOf(position) <= newsRows ? rowOf(position) : lastSeq;
+    const feed = makeFeed(source, runId, afterRow(from));
+    feeds.set(runId, feed);
+    return feed;
+  };
+
+  return {
+    open: (start, keyId, outlet) => {
+      const stream = join(feedOf(start), { ...start, keyId, outlet });
+      void readNews(stream.feed);
+      return stream;
+    },
+    poll: (turn, turns) => {
+      let place = turn;
+      for (const feed of feeds.values()) {
+        if (place % turns === 0) void readNews(feed);
+        place += 1;
+      }
+    },
+    stop: () => {
+      unsubscribe();
+      for (const feed of [...feeds.values()]) for (const stream of [...feed.streams]) end(stream);
+      news.close();
+      pages.close();
+    },
+  };
+}

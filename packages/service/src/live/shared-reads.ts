@@ -1,0 +1,77 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** Reads that are answered together. */
+export interface SharedReads<Q, A> {
+  /** Never fails: while the database does not answer, it asks again. */
+  ask(question: Q): Promise<A>;
+  close(): void;
+}
+
+export interface SharedReadsOptions<Q, A> {
+  /** Questions in one query. */
+  readonly limit: number;
+  /** Equal questions have equal names. */
+  nameOf(question: Q): string;
+  /** One query; answers in the order of the questions. */
+  read(questions: readonly Q[]): Promise<readonly A[]>;
+  onFailure(error: unknown): void;
+}
+
+const maxDelayMs = 2_000;
+
+interface Waiting<Q, A> {
+  readonly question: Q;
+  readonly answer: PromiseWithResolvers<A>;
+}
+
+/**
+ * One query at a time: what is asked meanwhile goes together in the next one, and equal questions that wait are one.
+ * So any number of streams take one connection of the pool, and the more is asked, the less each question costs.
+ */
+export function sharedReads<Q, A>(options: SharedReadsOptions<Q, A>): SharedReads<Q, A> {
+  const waiting = new Map<string, Waiting<Q, A>>();
+  let isBusy = false;
+  let isClosed = false;
+
+  const readWithPatience = async (questions: readonly Q[]): Promise<readonly A[]> => {
+    for (let tries = 0; ; tries += 1) {
+      try {
+        return await options.read(questions);
+      } catch (error) {
+        if (isClosed) return [];
+        options.onFailure(error);
+        await delay(Math.min(50 * 2 ** tries, maxDelayMs), undefined, { ref: false });
+      }
+    }
+  };
+
+  const drain = async () => {
+    isBusy = true;
+    while (waiting.size > 0 && !isClosed) {
+      const batch = [...waiting.entries().take(options.limit)];
+      for (const [name] of batch) waiting.delete(name);
+      const answers = await readWithPatience(batch.map(([, { question }]) => question));
+      for (const [index, [, { answer }]] of batch.entries()) {
+        const value = answers[index];
+        if (value !== undefined) answer.resolve(value);
+      }
+    }
+    isBusy = false;
+  };
+
+  return {
+    ask: (question) => {
+      const name = options.nameOf(question);
+      const known = waiting.get(name);
+      if (known) return known.answer.promise;
+      const answer = Promise.withResolvers<A>();
+      waiting.set(name, { question, answer });
+      if (!isBusy) void drain();
+      return answer.promise;
+    },
+    close: () => {
+      isClosed = true;
+      waiting.clear();
+    },
+  };
+}
