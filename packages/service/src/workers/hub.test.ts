@@ -209,9 +209,9 @@ test('a self-hosted worker gets only the runs of its team that name it', async (
 });
 
 test('a worker without a hello, the public one, is taken on after a moment', async () => {
+  const began = performance.now();
   const fake = await connect(null);
   await t.newRun();
-  const [assignment] = await untilAssigned(fake, 1).catch(() => []);
-  expect(assignment).toBeUndefined();
-  await vi.waitFor(() => expect(assignments(fake)).toHaveLength(1), { timeout: 15_000 });
+  await untilAssigned(fake, 1);
+  expect(performance.now() - began).toBeGreaterThan(950);
 });
