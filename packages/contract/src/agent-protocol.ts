@@ -66,6 +66,10 @@ export const AgentTask = z.object({
     reasoning_level: z.string().optional(),
   }),
   environment: z.object({ uid: z.string(), config: EnvironmentConfig }).optional(),
+  /** The agent may start runs, of which so many may be live at once; absent: it may not. */
+  child_runs: z.object({ max_live: z.int() }).optional(),
+  /** The run that this one works for. */
+  parent_run: z.object({ run_id: z.string(), title: z.string() }).optional(),
   /** Repositories to clone, each from a path of the gateway below the server root. */
   repositories: z.array(z.object({ owner: z.string(), repo: z.string(), gateway_path: z.string() })),
 });

@@ -29,6 +29,15 @@ export const HarnessConfig = z
   .meta({ id: 'HarnessConfig' });
 export type HarnessConfig = z.infer<typeof HarnessConfig>;
 
+/** Whether the agent may start runs below its own, and how many may be live at once. */
+export const ChildRunsConfig = z
+  .looseObject({ enabled: z.boolean(), max_live: z.int().min(1).max(32).optional() })
+  .meta({
+    id: 'ChildRunsConfig',
+    description: 'Absent: enabled where the mode is `orchestrate`. max_live: default 8',
+  });
+export type ChildRunsConfig = z.infer<typeof ChildRunsConfig>;
+
 /** Configuration of a run. Members that are not implemented are kept and returned. */
 export const AmbientAgentConfig = z
   .looseObject({
@@ -45,6 +54,7 @@ export const AmbientAgentConfig = z
     }),
     worker_host: Text.optional(),
     harness: HarnessConfig.optional(),
+    child_runs: ChildRunsConfig.optional(),
     session_sharing: z.looseObject({ public_access: z.enum(['VIEWER', 'EDITOR']).optional() }).optional(),
     secrets: z.array(z.looseObject({ name: NonBlank })).optional(),
   })

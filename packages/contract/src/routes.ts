@@ -1,5 +1,6 @@
 /** Every endpoint of the API: the service registers from this table, the client is typed from it, the OpenAPI document is made from it. */
 import { artifactRoutes } from './routes/artifacts.ts';
+import { childRunRoutes } from './routes/child-runs.ts';
 import { environmentRoutes } from './routes/environments.ts';
 import { eventSubscriptionRoutes } from './routes/event-subscriptions.ts';
 import { harnessRoutes } from './routes/harness.ts';
@@ -13,6 +14,7 @@ export const routes = {
   ...eventSubscriptionRoutes,
   ...serviceRoutes,
   ...harnessRoutes,
+  ...childRunRoutes,
 } as const;
 
 /** Name of an endpoint: the operation id of the OpenAPI document, and the client's method. */

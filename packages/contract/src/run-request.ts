@@ -13,7 +13,8 @@ export const maxRunDepth = 5;
 
 const utf8Bytes = (text: string): number => new TextEncoder().encode(text).length;
 /** A string of n UTF-16 units has n to 3n bytes: most texts are decided without encoding them. */
-const atMostBytes = (max: number) => (text: string) =>
+/** A refinement of texts by their size in UTF-8. */
+export const atMostBytes = (max: number) => (text: string) =>
   text.length <= max && (text.length * 3 <= max || utf8Bytes(text) <= max);
 
 const AttachmentData = z.string().meta({ contentEncoding: 'base64', description: 'At most 10 MB decoded' });

@@ -8,6 +8,7 @@ import { authenticateRunToken } from '../runs/sessions.ts';
 import { registerArtifactRoutes } from './artifacts.ts';
 import { makeAuthorizer } from './authorize.ts';
 import { registerBlobRoutes } from './blobs.ts';
+import { registerChildRunRoutes } from './child-runs.ts';
 import { closeConnectionsWhileClosing } from './closing.ts';
 import { registerConversationRoutes } from './conversations.ts';
 import { registerDeleteRunRoute } from './delete-run.ts';
@@ -24,6 +25,7 @@ import { collectMethods } from './methods.ts';
 import { registerPages } from './pages/pages.ts';
 import { pathOf, refusalOf, refuse, sendRefusal } from './problem.ts';
 import { logRequests } from './request-log.ts';
+import { registerRunMessageRoutes } from './run-messages.ts';
 import { registerRunRoutes } from './runs.ts';
 import { registerServiceInfoRoutes } from './service-info.ts';
 import { requestId, traceOf } from './trace.ts';
@@ -118,6 +120,8 @@ export async function buildApp(deps: ServiceDeps, timeouts: ClientTimeouts = def
   registerServiceInfoRoutes(app, deps);
   registerHarnessSupport(app, deps);
   registerHarnessArtifactRoutes(app, deps);
+  registerChildRunRoutes(app, deps);
+  registerRunMessageRoutes(app, deps);
   await registerPages(app, deps);
   const ofRunToken = (token: string) => authenticateRunToken(db, token);
   await registerGateway(app, {

@@ -27,6 +27,7 @@ beforeAll(async () => {
   const environment = await service.request<{ uid: string }>('POST', '/agent/environments', {
     body: { config: { name: 'E' } },
   });
+  own.childRunId = randomUUIDv7();
   own.environmentUid = environment.body.uid;
   const [key] = await service.deps.db.query<{ id: string }>('SELECT id FROM api_keys WHERE is_operator');
   own.keyUid = key?.id ?? '';
@@ -58,6 +59,8 @@ function requestOf(name: string, route: Route) {
     reportArtifact: { artifact_type: 'PLAN', data: {} },
     finishTask: { success: true, summary: '' },
     reportShutdown: { reason: 'x' },
+    startChildRun: { prompt: 'a' },
+    sendRunMessage: { run_id: own.runId, message: 'a' },
   };
   return { path, options: route.body ? { body: bodies[name] ?? {} } : {} };
 }

@@ -1,3 +1,4 @@
+import { maxLiveInTree } from '@runyard/contract/child-runs';
 import type { ChildRefusal } from '../runs/admit-child.ts';
 import { invalid, type Refusal, refuse } from './problem.ts';
 
@@ -10,6 +11,19 @@ export function refusedChild(reason: ChildRefusal): Refusal {
       return refuse('conflict', {
         detail:
           'The parent, or a run above it, was cancelled, and what works for it with it. Continue the parent by a follow-up first, or create the run without parent_run_id.',
+      });
+    case 'not_at_work':
+      return refuse('conflict', {
+        detail: 'The turn of this run is over, or it was cancelled; only a run that is at work acts on others.',
+      });
+    case 'too_many_children':
+      return refuse('conflict', {
+        detail:
+          'As many runs that this one started are live as its configuration allows (child_runs.max_live). Await or cancel some first.',
+      });
+    case 'tree_full':
+      return refuse('conflict', {
+        detail: `${maxLiveInTree} runs of this tree are live already. Await or cancel some first.`,
       });
   }
 }

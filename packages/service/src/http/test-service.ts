@@ -67,6 +67,10 @@ export interface TestService {
   newRun(body?: Record<string, unknown>, key?: string): Promise<string>;
   /** Creates a run and hands it to a worker, which claims it unless told otherwise. */
   startExecution(body?: Record<string, unknown>, upTo?: 'PENDING' | 'CLAIMED'): Promise<Assignment>;
+  /** The same for a run that waits. */
+  claimRun(runId: string, upTo?: 'PENDING' | 'CLAIMED'): Promise<Assignment>;
+  /** What a worker of the hosted pool is handed next; null: nothing. */
+  assignNext(): Promise<Assignment | null>;
   close(): Promise<void>;
 }
 
@@ -198,6 +202,28 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     return connection.id;
   };
 
+  const assignFrom = async (pool: string): Promise<Assignment | null> => {
+    const connection = await connectionId();
+    for (;;) {
+      const slot = { connectionId: connection, workerId: 'runyard-test', workerInstance: 'one', pool, teamId: null };
+      const assignment = await assignNext(engine, slot);
+      if (assignment === 'contended') continue;
+      return assignment === 'nothing' ? null : assignment;
+    }
+  };
+
+  const claimRun = async (runId: string, upTo: 'PENDING' | 'CLAIMED' = 'CLAIMED'): Promise<Assignment> => {
+    // A pool of its own, so that no other waiting run is taken.
+    await db.query('UPDATE executions SET pool = $2 WHERE run_id = $1', [runId, runId]);
+    const assignment = await assignFrom(runId);
+    if (!assignment) throw new Error('nothing was assigned');
+    if (upTo === 'CLAIMED') {
+      const args = { assignment_id: assignment.assignmentId, lease_seconds: 90 };
+      await claim(db, { runId, executionId: assignment.executionId, args });
+    }
+    return assignment;
+  };
+
   return {
     baseUrl,
     deps,
@@ -221,28 +247,9 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
       return problem;
     },
     newRun,
-    startExecution: async (body, upTo = 'CLAIMED') => {
-      const runId = await newRun(body);
-      // A pool of its own, so that no other waiting run is taken.
-      await db.query('UPDATE executions SET pool = $2 WHERE run_id = $1', [runId, runId]);
-      const connection = await connectionId();
-      for (;;) {
-        const slot = {
-          connectionId: connection,
-          workerId: 'runyard-test',
-          workerInstance: 'one',
-          pool: runId,
-          teamId: null,
-        };
-        const assignment = await assignNext(engine, slot);
-        if (assignment === 'contended') continue;
-        if (assignment === 'nothing') throw new Error('nothing was assigned');
-        if (upTo === 'PENDING') return assignment;
-        const args = { assignment_id: assignment.assignmentId, lease_seconds: 90 };
-        await claim(db, { runId, executionId: assignment.executionId, args });
-        return assignment;
-      }
-    },
+    startExecution: async (body, upTo) => await claimRun(await newRun(body), upTo),
+    claimRun,
+    assignNext: () => assignFrom(''),
     close: async () => {
       await built.app.close();
       await database.drop();

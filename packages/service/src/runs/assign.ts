@@ -1,6 +1,7 @@
 import { createHash, randomBytes, randomUUIDv7 } from 'node:crypto';
 import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { Statement } from '../store/database.ts';
+import { holdsSlot } from './busy.ts';
 import { type Engine, runChannel } from './engine.ts';
 
 /** A worker's connection that has a free slot. */
@@ -35,6 +36,7 @@ export interface Assignment {
  * QUEUED → PENDING for the next execution of the pool, in one statement. Teams with waiting work take turns
  * (`served_at`). `served_count` is compared-and-set: whoever read an older count of busy executions changes nothing, so a
  * team's limit holds with any number of assigners. Locks in the order teams, runs, executions, as everything does.
+ * Runs below others go first: those above may wait for them, and more of those would only wait as well.
  * A retry waits until every older execution of its run has ended: never two at once.
  */
 const assignStatement: Statement = {
@@ -45,7 +47,7 @@ const assignStatement: Statement = {
       WHERE ($2::uuid IS NULL OR t.id = $2)
         AND EXISTS (SELECT FROM executions e WHERE e.phase = 'queued' AND e.pool = $1 AND e.team_id = t.id AND e.available_at <= clock_timestamp()
           AND NOT EXISTS (SELECT FROM executions o WHERE o.run_id = e.run_id AND o.number < e.number AND o.phase <> 'ended'))
-        AND (SELECT count(*) FROM executions b WHERE b.team_id = t.id AND b.phase IN ('assigned', 'claimed', 'running')) < t.max_concurrent_executions
+        AND (SELECT count(*) FROM executions b WHERE b.team_id = t.id AND ${holdsSlot('b')}) < t.max_concurrent_executions
       ORDER BY t.served_at, t.id LIMIT 1
     ), served AS (
       UPDATE teams SET served_at = clock_timestamp(), served_count = teams.served_count + 1
@@ -57,7 +59,7 @@ const assignStatement: Statement = {
       JOIN executions e ON e.team_id = served.id AND e.phase = 'queued' AND e.pool = $1 AND e.available_at <= clock_timestamp()
       JOIN runs r ON r.id = e.run_id AND r.current_execution_id = e.id AND r.state = 'QUEUED'
       WHERE NOT EXISTS (SELECT FROM executions o WHERE o.run_id = e.run_id AND o.number < e.number AND o.phase <> 'ended')
-      ORDER BY e.available_at, e.id LIMIT 1
+      ORDER BY e.depth DESC, e.available_at, e.id LIMIT 1
       FOR UPDATE OF r SKIP LOCKED
     ), moved AS (
       UPDATE runs SET state = 'PENDING', assignment_id = $3, updated_at = clock_timestamp(), event_seq = runs.event_seq + 1,

@@ -3,8 +3,9 @@ import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { RunSourceType } from '@runyard/contract/states';
 import { enqueueDeliveries } from '../event-subscriptions/enqueue.ts';
 import type { Queryable, Statement } from '../store/database.ts';
-import { type ChildRefusal, refuseChild } from './admit-child.ts';
+import { type ChildLimits, type ChildRefusal, refuseChild } from './admit-child.ts';
 import { batched } from './batched.ts';
+import { holdsSlot } from './busy.ts';
 import { type Engine, queueChannel } from './engine.ts';
 import { insertAttachments } from './insert-attachments.ts';
 
@@ -45,6 +46,8 @@ export interface NewRun {
   readonly mode?: string;
   readonly parentRunId?: string;
   readonly ancestorIds: readonly string[];
+  /** Of a child that an agent starts. */
+  readonly childLimits?: ChildLimits;
   readonly scheduleId?: string;
   readonly metadata: Readonly<Record<string, string>>;
   /** Conversation to continue; absent: a new one. */
@@ -79,8 +82,8 @@ const insertRuns: Statement = {
         ARRAY(SELECT jsonb_array_elements_text(ancestor_ids)::uuid), schedule_id, metadata, conversation_id, execution_id
       FROM input
     ), execution AS (
-      INSERT INTO executions (id, run_id, team_id, number, phase, pool)
-      SELECT execution_id, id, team_id, 1, 'queued', coalesce(worker_host, '') FROM input
+      INSERT INTO executions (id, run_id, team_id, number, phase, pool, depth)
+      SELECT execution_id, id, team_id, 1, 'queued', coalesce(worker_host, ''), jsonb_array_length(ancestor_ids) FROM input
     ), event AS (
       INSERT INTO run_events (run_id, seq, event_type, state, execution_number)
       SELECT id, 1, 'oz_run_created', 'QUEUED', 1 FROM input
@@ -115,10 +118,10 @@ const readIdempotencyKey: Statement = {
 const readAtCapacity: Statement = {
   name: 'read_at_capacity',
   text: `
-    SELECT (SELECT count(*) FROM executions WHERE team_id = $1 AND phase IN ('assigned', 'claimed', 'running')) >= t.max_concurrent_executions
+    SELECT (SELECT count(*) FROM executions e WHERE e.team_id = $1 AND ${holdsSlot('e')}) >= t.max_concurrent_executions
       OR coalesce((SELECT sum(coalesce(slots, 1000)) FROM worker_connections
                    WHERE NOT draining AND CASE WHEN $2 = '' THEN team_id IS NULL ELSE worker_id = $2 AND team_id = $1 END), 0)
-         <= (SELECT count(*) FROM executions WHERE pool = $2 AND phase IN ('assigned', 'claimed', 'running')) AS at_capacity
+         <= (SELECT count(*) FROM executions e WHERE e.pool = $2 AND ${holdsSlot('e')}) AS at_capacity
     FROM teams t WHERE t.id = $1`,
 };
 
@@ -180,7 +183,7 @@ function readCapacity(engine: Engine, run: NewRun): Promise<boolean> {
 export async function createRun(engine: Engine, run: NewRun): Promise<CreateOutcome> {
   const atCapacity = await readCapacity(engine, run);
   const created = { kind: 'created', runId: run.id, state: 'QUEUED', atCapacity } as const;
-  const { idempotency, parentRunId, ancestorIds } = run;
+  const { idempotency, parentRunId, ancestorIds, childLimits } = run;
   if (!idempotency && run.attachments.length === 0 && parentRunId === undefined) {
     await insertTogether(engine, run);
     return created;
@@ -205,7 +208,7 @@ export async function createRun(engine: Engine, run: NewRun): Promise<CreateOutc
       }
     }
     if (parentRunId !== undefined) {
-      const reason = await refuseChild(tx, { parentRunId, ancestorIds });
+      const reason = await refuseChild(tx, { parentRunId, ancestorIds }, childLimits);
       if (reason) {
         if (idempotency) await tx.query(freeIdempotencyKey, [run.teamId, idempotency.principal, idempotency.key]);
         return { kind: 'refused', reason };

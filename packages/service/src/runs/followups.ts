@@ -38,8 +38,11 @@ const insertFollowup: Statement = {
     INSERT INTO followups (id, run_id, message, mode, created_by_kind, created_by_uid) VALUES ($1, $2, $3, $4, $5, $6)`,
 };
 
+/** A person, or a service account; `run`: the agent of another run of the tree, whose id is the uid. */
+type FollowupAuthor = RunActor | { readonly kind: 'run'; readonly uid: string };
+
 interface Followup extends Omit<RunFollowupRequest, 'attachments'> {
-  readonly from: RunActor;
+  readonly from: FollowupAuthor;
   /** Stored already; absent: none. */
   readonly attachments?: readonly StoredAttachment[];
 }
@@ -67,7 +70,11 @@ export async function acceptFollowup(tx: Queryable, runId: string, followup: Fol
   await tx.query(insertFollowup, [id, runId, message, followup.mode ?? null, from.kind, from.uid]);
   await insertAttachments(tx, { runId, followupId: id }, followup.attachments ?? []);
   const target = { runId, executionId: run.current_execution_id };
-  const payload = { follow_up_id: id, ...(followup.mode ? { mode: followup.mode } : {}) };
+  const payload = {
+    follow_up_id: id,
+    ...(followup.mode ? { mode: followup.mode } : {}),
+    ...(from.kind === 'run' ? { from_run_id: from.uid } : {}),
+  };
   if (isOver) {
     await continueRun(tx, { ...target, payload, begun });
     return 'continued';

@@ -54,16 +54,21 @@ export async function evictIdle(engine: Engine, connectionId: string, most: numb
   return rows.map((row) => row.id);
 }
 
+type Resting = 'idle' | 'awaiting' | 'stopping';
+
 const findResting: Statement = {
   name: 'find_resting_of_connections',
-  text: "SELECT id, phase FROM executions WHERE connection_id = ANY($1::uuid[]) AND phase IN ('idle', 'stopping')",
+  text: `
+    SELECT id, CASE WHEN phase IN ('idle', 'stopping') THEN phase ELSE 'awaiting' END AS phase FROM executions
+    WHERE connection_id = ANY($1::uuid[]) AND phase NOT IN ('queued', 'ended')
+      AND (phase IN ('idle', 'stopping') OR awaiting_until > clock_timestamp())`,
 };
 
-/** Executions behind these connections whose agents wait (`idle`) or are about to leave (`stopping`). */
+/** Executions behind these connections whose agents wait for a follow-up (`idle`) or for other runs (`awaiting`), or are about to leave (`stopping`). */
 export async function restingExecutions(
   db: Queryable,
   connectionIds: readonly string[],
-): Promise<ReadonlyMap<string, 'idle' | 'stopping'>> {
-  const rows = await db.query<{ id: string; phase: 'idle' | 'stopping' }>(findResting, [connectionIds]);
+): Promise<ReadonlyMap<string, Resting>> {
+  const rows = await db.query<{ id: string; phase: Resting }>(findResting, [connectionIds]);
   return new Map(rows.map((row) => [row.id, row.phase]));
 }

@@ -9,7 +9,7 @@ import type { Fault } from '../fault.ts';
 import type { Principal } from '../keys/principal.ts';
 import type { Models } from '../models/models.ts';
 import type { Queryable } from '../store/database.ts';
-import type { NewRun } from './create.ts';
+import type { NewRun, RunActor } from './create.ts';
 import { type DecodedAttachment, decodeAttachments } from './request-attachments.ts';
 import { checkHarness } from './request-harness.ts';
 import { titleOf } from './request-title.ts';
@@ -107,7 +107,7 @@ function checkConfig(config: AmbientAgentConfig, skillSpec: string | undefined, 
 /** Checks everything that the schema alone cannot: what the request names must exist and be the caller's. */
 export async function checkRunRequest(
   deps: { readonly db: Queryable; readonly models: Models },
-  principal: Principal,
+  principal: Pick<Principal, 'teamId'> & { readonly creator: RunActor },
   request: RunAgentRequest,
   origin: RunSourceType,
 ): Promise<RequestOutcome> {

@@ -4,6 +4,7 @@ import type { EnvironmentConfig } from '@runyard/contract/environments';
 import type { RunMode } from '@runyard/contract/run-request';
 import { readSavedConversation } from '../conversations/saved.ts';
 import type { Models } from '../models/models.ts';
+import { childRunsOf } from '../run-trees/permission.ts';
 import type { Database, Statement } from '../store/database.ts';
 import { type AttachmentRow, agentAttachment, attachmentsOf } from './agent-attachments.ts';
 import type { RunSession } from './sessions.ts';
@@ -12,9 +13,10 @@ import { joinFollowups, readTakenFiles } from './take-followups.ts';
 const readTask: Statement = {
   name: 'read_agent_task',
   text: `
-    SELECT r.title, r.prompt, r.mode, r.config, (SELECT continues FROM executions WHERE id = $2) AS continues, r.harness, r.conversation_id, r.model_id, env.uid AS environment_uid, env.config AS environment_config,
+    SELECT r.title, r.prompt, r.mode, r.config, (SELECT continues FROM executions WHERE id = $2) AS continues, r.harness, r.conversation_id, r.model_id, p.id AS parent_id, p.title AS parent_title, env.uid AS environment_uid, env.config AS environment_config,
       ${attachmentsOf('a.run_id = r.id AND a.followup_id IS NULL')} AS attachments
     FROM runs r LEFT JOIN environments env ON env.uid = r.environment_id AND env.team_id = r.team_id
+      LEFT JOIN runs p ON p.id = r.parent_run_id
     WHERE r.id = $1`,
 };
 
@@ -28,6 +30,8 @@ interface TaskRow {
   harness: string;
   conversation_id: string;
   model_id: string;
+  parent_id: string | null;
+  parent_title: string | null;
   environment_uid: string | null;
   environment_config: EnvironmentConfig | null;
   /** Those of the request. */
@@ -64,6 +68,7 @@ export async function resolveTask(
   const parts = [...(row.continues === null ? [row.prompt] : []), ...followups.map(({ message }) => message)];
   const mode = followups.findLast((followup) => followup.mode !== null)?.mode ?? row.mode;
   const { harness } = row.config;
+  const childRuns = childRunsOf(row.config, mode);
   const task: AgentTask = {
     run_id: session.runId,
     execution_id: session.executionId,
@@ -90,6 +95,8 @@ export async function resolveTask(
     ...(row.environment_uid && row.environment_config
       ? { environment: { uid: row.environment_uid, config: row.environment_config } }
       : {}),
+    ...(childRuns ? { child_runs: childRuns } : {}),
+    ...(row.parent_id ? { parent_run: { run_id: row.parent_id, title: row.parent_title ?? '' } } : {}),
     repositories: (row.environment_config?.github_repos ?? []).map(({ owner, repo }) => ({
       owner,
       repo,

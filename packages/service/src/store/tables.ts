@@ -159,6 +159,8 @@ export interface ExecutionsTable {
   memory_blob: string | null;
   memory_turn: number | null;
   wanted_at: ColumnType<string, string | Date | undefined, string | Date>;
+  depth: Generated<number>;
+  awaiting_until: ColumnType<string | null, string | Date | null | undefined, string | Date | null>;
 }
 
 export interface FollowupsTable {
@@ -167,7 +169,7 @@ export interface FollowupsTable {
   position: GeneratedAlways<number>;
   message: string;
   mode: 'normal' | 'plan' | 'orchestrate' | null;
-  created_by_kind: 'user' | 'service_account';
+  created_by_kind: 'user' | 'service_account' | 'run';
   created_by_uid: string;
   created_at: ColumnType<string, string | Date | undefined, string | Date>;
   execution_id: string | null;

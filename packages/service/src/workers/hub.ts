@@ -20,7 +20,7 @@ const rejectionPauseMs = 2000;
 interface Held {
   readonly runId: string;
   readonly assignmentId: string | null;
-  /** Its agent waits for a follow-up: it holds no slot. As the worker was told last. */
+  /** Its agent waits for a follow-up or for other runs: it holds no slot. As the worker was told last. */
   idle: boolean;
   /** Its end is decided: it makes room soon. */
   leaving: boolean;
@@ -180,7 +180,7 @@ export function openHub(engine: Engine, options: HubOptions): Hub {
         const phase = resting.get(executionId);
         held.leaving = phase === 'stopping';
         // What leaves takes no slot again.
-        const isIdle = phase === 'idle' || (held.leaving && held.idle);
+        const isIdle = phase === 'idle' || phase === 'awaiting' || (held.leaving && held.idle);
         if (held.idle === isIdle) continue;
         held.idle = isIdle;
         gotFree ||= held.idle;

@@ -1,0 +1,142 @@
+/** Runs below an agent's own: started, listed, awaited and cancelled with the token of its execution. */
+import type { ChildRun, ChildRunResponse } from '@runyard/contract/child-runs';
+import { routes } from '@runyard/contract/routes';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { findReplay } from '../idempotency/once.ts';
+import { awaitChildren } from '../run-trees/await-children.ts';
+import { childRequest } from '../run-trees/child-request.ts';
+import { readPermission } from '../run-trees/permission.ts';
+import { readChildren } from '../run-trees/read-children.ts';
+import { cancelRun } from '../runs/cancel.ts';
+import { createRun } from '../runs/create.ts';
+import { checkRunRequest } from '../runs/request.ts';
+import type { RunSession } from '../runs/sessions.ts';
+import { addRoute, type Call } from './add-route.ts';
+import type { ServiceDeps } from './deps.ts';
+import { invalid, notFound, type Refusal, refuse } from './problem.ts';
+import { refusedChild } from './refused-child.ts';
+import { idempotencyConflict, repeatable } from './repeatable.ts';
+
+const notAllowed = (): Refusal =>
+  refuse('not_authorized', {
+    detail:
+      'This run may not start others. Whoever creates it allows it with the mode orchestrate, or with config.child_runs {"enabled": true}.',
+  });
+
+/** PENDING lasts 30 s at most; an agent is answered before that. */
+const pendingPatienceMs = 20_000;
+
+/** Registers the child-runs routes. */
+export function registerChildRunRoutes(app: FastifyInstance, deps: ServiceDeps): void {
+  const { db, engine } = deps;
+  // Agents wait here for most of the time: the service does not wait for them when it stops.
+  const closing = new AbortController();
+  app.addHook('preClose', async () => closing.abort());
+  const goneOrClosing = (request: FastifyRequest): AbortSignal => {
+    const gone = new AbortController();
+    request.raw.once('close', () => gone.abort());
+    return AbortSignal.any([gone.signal, closing.signal]);
+  };
+
+  addRoute(app, routes.startChildRun, (call) => startChild(deps, call));
+
+  addRoute(app, routes.listChildRuns, async ({ session, query, request }) => {
+    if (!(await readPermission(db, session))) return notAllowed();
+    const { run_ids: runIds, wait_ms: waitMs, until } = query;
+    const awaited = await awaitChildren(engine, session, { runIds, until, waitMs, signal: goneOrClosing(request) });
+    if (awaited === 'not_found') return notFound('run');
+    return { child_runs: await readChildren(db, session.runId, runIds) };
+  });
+
+  const readChild = async (session: RunSession, runId: string): Promise<ChildRun | Refusal> =>
+    (await readChildren(db, session.runId, [runId]))[0] ?? notFound('run');
+
+  addRoute(app, routes.getChildRun, async ({ session, params, query, request }) => {
+    if (!(await readPermission(db, session))) return notAllowed();
+    const wait = {
+      runIds: [params.childRunId],
+      until: 'all',
+      waitMs: query.wait_ms,
+      signal: goneOrClosing(request),
+    } as const;
+    const awaited = await awaitChildren(engine, session, wait);
+    return awaited === 'not_found' ? notFound('run') : await readChild(session, params.childRunId);
+  });
+
+  addRoute(app, routes.cancelChildRun, async ({ session, params, request }) => {
+    if (!(await readPermission(db, session))) return notAllowed();
+    const runIds = [params.childRunId];
+    const signal = goneOrClosing(request);
+    if ((await awaitChildren(engine, session, { runIds, until: 'all', waitMs: 0, signal })) === 'not_found')
+      return notFound('run');
+    const deadline = performance.now() + pendingPatienceMs;
+    let woken = Promise.withResolvers<void>();
+    const stop = engine.notices.onRun(params.childRunId.toLowerCase(), () => woken.resolve());
+    signal.addEventListener('abort', () => woken.resolve(), { once: true });
+    try {
+      for (;;) {
+        woken = Promise.withResolvers<void>();
+        const outcome = await cancelRun(engine, params.childRunId, 'parent');
+        if (outcome !== 'pending') return await readChild(session, params.childRunId);
+        const left = deadline - performance.now();
+        if (left <= 0 || signal.aborted)
+          return refuse('conflict', { detail: 'The run is still PENDING; try again in some seconds.' });
+        const timer = setTimeout(woken.resolve, left);
+        await woken.promise;
+        clearTimeout(timer);
+      }
+    } finally {
+      stop();
+    }
+  });
+}
+
+async function startChild(
+  deps: ServiceDeps,
+  call: Call<typeof routes.startChildRun>,
+): Promise<ChildRunResponse | Refusal> {
+  const { db, engine } = deps;
+  const { session } = call;
+  const permission = await readPermission(db, session);
+  if (!permission) return notAllowed();
+  const idempotency = repeatable(call, { teamId: session.teamId, principal: session.executionId }, 'start child run');
+  if (idempotency) {
+    const earlier = await findReplay<ChildRunResponse>(db, idempotency);
+    if (earlier.kind === 'replayed') return answerOf(earlier.response);
+    if (earlier.kind === 'conflict') return idempotencyConflict();
+  }
+  const child = await childRequest(db, session.runId, call.body);
+  if (!child) return notFound('run');
+  const checked = await checkRunRequest(
+    deps,
+    { teamId: session.teamId, creator: child.creator },
+    child.request,
+    'ORCHESTRATION',
+  );
+  switch (checked.kind) {
+    case 'invalid':
+      return invalid(checked.faults);
+    case 'forbidden':
+      return refuse('not_authorized', { detail: checked.detail });
+    case 'not_available':
+      return refuse('feature_not_available', { detail: checked.detail });
+    case 'ok':
+  }
+  const outcome = await createRun(engine, {
+    ...checked.run,
+    childLimits: { executionId: session.executionId, maxLive: permission.max_live },
+    ...(idempotency ? { idempotency } : {}),
+  });
+  switch (outcome.kind) {
+    case 'created':
+      return { run_id: outcome.runId, state: outcome.state };
+    case 'replayed':
+      return answerOf(outcome.response as ChildRunResponse);
+    case 'idempotency_conflict':
+      return idempotencyConflict();
+    case 'refused':
+      return refusedChild(outcome.reason);
+  }
+}
+
+const answerOf = ({ run_id, state }: ChildRunResponse): ChildRunResponse => ({ run_id, state });
