@@ -23,7 +23,7 @@ import {
   serviceSilentSeconds,
 } from './runs/heartbeat.ts';
 import { openNotices } from './runs/notices.ts';
-import { reconcile } from './runs/reconcile.ts';
+import { expireWaiting, reconcile } from './runs/reconcile.ts';
 import { indexRunWords, runsPerTurn } from './runs/search-index.ts';
 import { openVault } from './secrets/vault.ts';
 import { openDatabase } from './store/database.ts';
@@ -158,6 +158,7 @@ export async function startService(settings: Settings, log: Logger): Promise<Run
       repeat(engine, 'assigning work', 1_000, () => hub.dispatch()),
       repeat(engine, 'sending stop orders', 1_000, () => hub.sendStopOrders()),
       repeat(engine, 'the reconciler', 1_000, () => reconcile(engine)),
+      repeat(engine, 'the time limit of the queue', 60_000, () => expireWaiting(engine)),
       repeat(engine, 'composing transcripts', 2_000, () => composeTranscripts(db, blobs)),
       repeat(engine, 'delivering events', 1_000, () => deliverer.deliver()),
       repeat(engine, 'the words of new runs', 1_000, () => indexRunWords(db, runsPerTurn)),

@@ -135,7 +135,13 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
     });
   };
 
-  const offers = (): Offer[] => {
+  let offered: { readonly of: LocalModels | undefined; readonly offers: readonly Offer[] } | undefined;
+  /** Each create asks: made anew only where the local endpoint's list is another. */
+  const offers = (): readonly Offer[] => {
+    if (!offered || offered.of !== local) offered = { of: local, offers: listOffers() };
+    return offered.offers;
+  };
+  const listOffers = (): Offer[] => {
     const known = new Map<string, Offer>();
     for (const offer of [...fromCatalogue, ...extra]) known.set(offer.id, offer);
     for (const id of local?.ok === true ? local.ids : []) {

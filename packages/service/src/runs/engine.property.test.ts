@@ -10,7 +10,7 @@ import { finishRun } from './finish.ts';
 import { acceptFollowup } from './followups.ts';
 import { evictIdle } from './idle.ts';
 import { waitForInbox } from './inbox.ts';
-import { reconcile } from './reconcile.ts';
+import { expireWaiting, reconcile } from './reconcile.ts';
 import { endSandbox } from './sandbox-end.ts';
 import { authenticateRunToken } from './sessions.ts';
 import { joinFollowups } from './take-followups.ts';
@@ -282,6 +282,7 @@ async function letTimePass(): Promise<void> {
   const past = columns.map((column) => `${column} = ${column} - interval '2 days'`).join(', ');
   for (let round = 0; round < 12; round += 1) {
     await engine.db.pool.query(`UPDATE executions SET ${past} WHERE phase <> 'ended'`);
+    await expireWaiting(engine);
     await reconcile(engine);
   }
   const { rows } = await engine.db.pool.query(`

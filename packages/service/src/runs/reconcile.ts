@@ -86,16 +86,6 @@ export async function reconcile(engine: Engine): Promise<void> {
       args: { stop_seconds: timing.cancelGraceSeconds },
     });
   }
-  for (const row of await db.query<Candidate & { pool: string; hours: number }>(waitedTooLong, [])) {
-    const pool = row.pool === '' ? 'the hosted pool' : `worker ${row.pool}`;
-    const message = `No free place at ${pool} for ${row.hours} h. Start a worker, or more of them, and run it again.`;
-    await expireQueued(db, {
-      runId: row.run_id,
-      executionId: row.execution_id,
-      status: { message, code: 'resource_unavailable', retryable: true },
-      payload: { message, error_code: 'resource_unavailable' },
-    });
-  }
   await finishCascades(engine);
   await leaveIdle(engine);
   await db.transaction(async (tx) => {
@@ -108,4 +98,18 @@ export async function reconcile(engine: Engine): Promise<void> {
       });
     }
   });
+}
+
+/** Ends runs that waited in the queue for longer than their team allows, which is hours. It reads the whole queue: once a minute is enough. */
+export async function expireWaiting({ db }: Engine): Promise<void> {
+  for (const row of await db.query<Candidate & { pool: string; hours: number }>(waitedTooLong, [])) {
+    const pool = row.pool === '' ? 'the hosted pool' : `worker ${row.pool}`;
+    const message = `No free place at ${pool} for ${row.hours} h. Start a worker, or more of them, and run it again.`;
+    await expireQueued(db, {
+      runId: row.run_id,
+      executionId: row.execution_id,
+      status: { message, code: 'resource_unavailable', retryable: true },
+      payload: { message, error_code: 'resource_unavailable' },
+    });
+  }
 }

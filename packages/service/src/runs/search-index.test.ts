@@ -10,14 +10,14 @@ beforeAll(async () => {
 afterAll(() => service.close());
 beforeEach(async () => {
   await service.engine.db.query('DELETE FROM runs');
-  await service.engine.db.query('DELETE FROM run_search_queue');
+  await service.engine.db.query('DELETE FROM run_search_waiting');
 });
 
 const indexed = () =>
   service.engine.db.query(
     'SELECT run_id, updated_hour = run_hour(r.updated_at) AS "isInHour" FROM run_search s JOIN runs r ON r.id = s.run_id',
   );
-const waiting = async () => (await service.engine.db.query('SELECT FROM run_search_queue')).length;
+const waiting = async () => (await service.engine.db.query('SELECT unnest(run_ids) FROM run_search_waiting')).length;
 
 test('each new run is taken once, by however many processes at once', async () => {
   const { db } = service.engine;
@@ -70,13 +70,28 @@ test('the hour follows every later change, of words, metadata and artifacts', as
   expect((await indexed()).map(({ isInHour }) => isInHour)).toEqual([true, true]);
 });
 
-test('a prompt that changes is taken anew', async () => {
+test('a prompt that changes is found by its new words at once, also when its old ones are taken apart later', async () => {
   const { db } = service.engine;
+  const found = () => db.query(`SELECT FROM run_search WHERE words @@ 'second' AND NOT words @@ 'first'`);
   const id = await service.newRun({ prompt: 'first' });
   await indexRunWords(db, 10);
   await db.query(`UPDATE runs SET prompt = 'second' WHERE id = $1`, [id]);
-  await db.query(`UPDATE runs SET prompt = prompt, state = state WHERE id = $1`, [id]);
-  expect(await waiting()).toBe(1);
+  expect(await found()).toHaveLength(1);
+  const other = await service.newRun({ prompt: 'first' });
+  await db.query(`UPDATE runs SET prompt = 'second' WHERE id = $1`, [other]);
   await indexRunWords(db, 10);
-  expect(await db.query(`SELECT FROM run_search WHERE words @@ 'second' AND NOT words @@ 'first'`)).toHaveLength(1);
+  expect(await found()).toHaveLength(2);
+});
+
+test('of runs that were created together, and of which one is just changing, only that one waits for another turn', async () => {
+  const { db } = service.engine;
+  const ids = await Promise.all(Array.from({ length: 20 }, () => service.newRun()));
+  await db.transaction(async (tx) => {
+    await tx.query('UPDATE runs SET updated_at = updated_at WHERE id = $1', [ids[7]]);
+    while ((await indexRunWords(db, 100)) > 1);
+    expect(await db.query('SELECT run_ids FROM run_search_waiting')).toEqual([{ run_ids: [ids[7]] }]);
+  });
+  await indexRunWords(db, 100);
+  expect(await waiting()).toBe(0);
+  expect(await indexed()).toHaveLength(20);
 });

@@ -5,54 +5,67 @@ export const runsPerTurn = 250;
 /** What a search does itself before it looks. */
 const runsBeforeSearch = 100;
 
-/** Long, but it locks no run against changes. The newest first: they are what is looked for soonest. */
+/**
+ * Long, but it locks no run against changes. The newest first: they are what is looked for soonest. Words that are there
+ * were written when the run's text changed, and are newer than those that this statement sees.
+ */
 const takeWords: Statement = {
   name: 'index_run_words',
   text: `
-    WITH taken AS MATERIALIZED (
-      SELECT run_id FROM run_search_queue ORDER BY run_id DESC LIMIT $1 FOR UPDATE SKIP LOCKED
+    WITH waiting AS MATERIALIZED (
+      SELECT id, run_ids FROM run_search_waiting ORDER BY id DESC LIMIT $1 FOR UPDATE SKIP LOCKED
+    ), taken AS MATERIALIZED (
+      SELECT id, run_ids FROM (
+        SELECT *, sum(cardinality(run_ids)) OVER (ORDER BY id DESC) - cardinality(run_ids) AS runs_before FROM waiting
+      ) counted WHERE runs_before < $1
     ), words AS (
       INSERT INTO run_search (run_id, team_id, updated_hour, heading, words)
       SELECT r.id, r.team_id, run_hour(r.updated_at), run_heading(r.title, r.skill_spec), run_words(r.title, r.skill_spec, r.prompt)
-      FROM taken JOIN runs r ON r.id = taken.run_id
-      ON CONFLICT (run_id) DO UPDATE SET heading = excluded.heading, words = excluded.words
+      FROM (SELECT DISTINCT unnest(run_ids) AS run_id FROM taken) t JOIN runs r ON r.id = t.run_id
+      ON CONFLICT (run_id) DO NOTHING
     )
-    SELECT run_id FROM taken`,
+    SELECT id, run_ids FROM taken`,
 };
 
 /**
  * The hour again, of runs that changed meanwhile: their triggers did not see the row of a transaction that goes on. With
- * the runs locked, a later change waits and then sees it. A run that is just changing stays for the next turn: to wait
- * for its lock could be a deadlock with the trigger that waits for its place in the queue.
+ * the runs locked, a later change waits and then sees it. A run that is just changing waits for another turn: to wait for
+ * its lock could be a deadlock.
  */
 const settle: Statement = {
   name: 'settle_run_words',
   text: `
-    WITH locked AS MATERIALIZED (
-      SELECT id, updated_at FROM runs WHERE id = ANY($1::uuid[]) FOR NO KEY UPDATE SKIP LOCKED
+    WITH taken AS (
+      SELECT DISTINCT unnest(run_ids) AS run_id FROM run_search_waiting WHERE id = ANY($1::bigint[])
+    ), locked AS MATERIALIZED (
+      SELECT id, updated_at FROM runs WHERE id IN (SELECT run_id FROM taken) FOR NO KEY UPDATE SKIP LOCKED
     ), settled AS (
       UPDATE run_search s SET updated_hour = run_hour(locked.updated_at) FROM locked
       WHERE s.run_id = locked.id AND s.updated_hour <> run_hour(locked.updated_at)
+    ), done AS (
+      DELETE FROM run_search_waiting WHERE id = ANY($1::bigint[])
     )
-    DELETE FROM run_search_queue q WHERE q.run_id = ANY($1::uuid[])
-      AND (q.run_id IN (SELECT id FROM locked) OR NOT EXISTS (SELECT FROM runs WHERE id = q.run_id))`,
+    INSERT INTO run_search_waiting (run_ids)
+    SELECT array_agg(run_id) FROM taken
+    WHERE run_id NOT IN (SELECT id FROM locked) AND EXISTS (SELECT FROM runs WHERE id = taken.run_id)
+    HAVING count(*) > 0`,
 };
 
 /**
- * Makes up to `max` runs, the newest first, findable by their words; gives how many. Any number of processes may do it at
- * once. A run whose title or prompt changes meanwhile waits for another turn.
+ * Makes some `max` runs, the newest first, findable by their words (up to 99 more, where they were created together);
+ * gives how many. Any number of processes may do it at once.
  */
 export async function indexRunWords(db: Database, max: number): Promise<number> {
   return await db.transaction(async (tx) => {
-    const taken = await tx.query<{ run_id: string }>(takeWords, [max]);
-    if (taken.length > 0) await tx.query(settle, [taken.map((row) => row.run_id)]);
-    return taken.length;
+    const taken = await tx.query<{ id: string; run_ids: string[] }>(takeWords, [max]);
+    if (taken.length > 0) await tx.query(settle, [taken.map((row) => row.id)]);
+    return taken.reduce((count, row) => count + row.run_ids.length, 0);
   });
 }
 
 const readWaiting: Statement = {
-  name: 'read_search_queue',
-  text: 'SELECT FROM run_search_queue LIMIT 1',
+  name: 'read_search_waiting',
+  text: 'SELECT FROM run_search_waiting LIMIT 1',
 };
 
 /** So that a run is found as soon as its creation was answered, unless many are created at once. */

@@ -232,8 +232,9 @@ export interface RunSearchTable {
   words: string;
 }
 
-export interface RunSearchQueueTable {
-  run_id: string;
+export interface RunSearchWaitingTable {
+  id: GeneratedAlways<number>;
+  run_ids: string[];
 }
 
 export interface RunsTable {
@@ -364,7 +365,7 @@ export interface Tables {
   run_events: RunEventsTable;
   run_facets: RunFacetsTable;
   run_search: RunSearchTable;
-  run_search_queue: RunSearchQueueTable;
+  run_search_waiting: RunSearchWaitingTable;
   runs: RunsTable;
   server_secrets: ServerSecretsTable;
   service_instances: ServiceInstancesTable;
