@@ -52,6 +52,13 @@ export interface FakeHarnessSupport {
   supersede(): void;
   /** Decides before each request is handled; undefined: no fault. */
   fault: (request: { method: string; path: string; body: string }) => FakeFault | undefined;
+  /** Answers what the fake itself does not know; undefined: 404. */
+  more: (request: {
+    method: string;
+    path: string;
+    query: URLSearchParams;
+    body: unknown;
+  }) => Promise<{ status: number; value: unknown } | undefined> | undefined;
   /** Resolves as soon as `condition` holds; checked after every request. */
   until(condition: (fake: FakeHarnessSupport) => boolean): Promise<void>;
   /** Text of all conversation text events with this role. */
@@ -178,8 +185,15 @@ export async function startFakeHarnessSupport(
           value: { artifact_uid, ...(uploads ? { upload_url: `${fake.url}/uploads/${artifact_uid}` } : {}) },
         };
       }
-      default:
-        return { status: 404, value: { title: 'Not found', status: 404 } };
+      default: {
+        const found = await fake.more({
+          method,
+          path: path.slice(prefix.length),
+          query: url.searchParams,
+          body: json(),
+        });
+        return found ?? { status: 404, value: { title: 'Not found', status: 404 } };
+      }
     }
   }
 
@@ -233,6 +247,7 @@ export async function startFakeHarnessSupport(
       changed.emit('change');
     },
     fault: () => undefined,
+    more: () => undefined,
     until: async (condition) => {
       while (!condition(fake)) await once(changed, 'change');
     },

@@ -3,8 +3,8 @@ import { type ServiceClient, serviceClient } from './service/client.ts';
 import { connectToService } from './service/connection.ts';
 
 /**
- * The program inside the sandbox: `agent run …` plays one execution, `report-artifact …` is what commands in the sandbox
- * call. What one of them does not need is not loaded for it.
+ * The program inside the sandbox: `agent run …` plays one execution, `report-artifact …` and `child-run …` are what commands in
+ * the sandbox call. What one of them does not need is not loaded for it.
  */
 async function main(argv: readonly string[]): Promise<number> {
   const [command, ...rest] = argv[0] === 'agent' ? argv.slice(1) : argv;
@@ -15,9 +15,13 @@ async function main(argv: readonly string[]): Promise<number> {
       const { reportArtifactCommand } = await import('./artifacts/command.ts');
       return await reportArtifactCommand(rest, process.env);
     }
+    case 'child-run': {
+      const { childRunCommand } = await import('./run-tree/command.ts');
+      return await childRunCommand(rest, process.env, process.stdin);
+    }
     default:
       process.stderr.write(
-        'Usage: agent run --task-id ID --server-root-url URL [flags of the worker protocol]\n       agent report-artifact PATH\n',
+        'Usage: agent run --task-id ID --server-root-url URL [flags of the worker protocol]\n       agent report-artifact PATH\n       agent child-run start|await|list|cancel|message\n',
       );
       return 2;
   }

@@ -12,6 +12,7 @@ import { harnessName, isBuiltin, startHarness } from './harness/select.ts';
 import { newId } from './new-id.ts';
 import { watchPullRequests } from './pull-requests/watch.ts';
 import { startReporter } from './reporting/reporter.ts';
+import { runTree } from './run-tree/tree.ts';
 import { wait } from './service/backoff.ts';
 import { type ServiceClient, ServiceRefusal, Superseded } from './service/client.ts';
 import { type FollowUp, watchInbox } from './service/inbox.ts';
@@ -72,7 +73,16 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
     const result = await reportArtifact({ type: 'PULL_REQUEST', ...noticed }, workspace);
     if (!result.ok) throw new Error(result.message);
   });
-  const socket = await openAgentSocket(({ artifact, cwd }) => reportArtifact(artifact, cwd));
+  /** Of the task, as soon as it is there. */
+  let tree: ReturnType<typeof runTree> | undefined;
+  const socket = await openAgentSocket({
+    artifact: ({ artifact, cwd }) => reportArtifact(artifact, cwd),
+    tree: async (request, gone) => {
+      if (tree === undefined) return { ok: false, message: 'the run has not begun' };
+      const { answerTreeRequest } = await import('./run-tree/requests.ts');
+      return await answerTreeRequest(tree, request, AbortSignal.any([gone, stop.signal]));
+    },
+  });
   const env = { ...options.env, RUNYARD_AGENT_SOCKET: socket.path };
   const marker = `RUNYARD_AGENT_SOCKET=${socket.path}`;
   let driver: Driver | undefined;
@@ -106,6 +116,7 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
   }
 
   async function firstTurn(task: AgentTask): Promise<HarnessOutcome> {
+    tree = runTree(client, task);
     void watchInbox({
       client,
       signal: reporting.signal,
@@ -124,6 +135,7 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
 
   async function nextTurn(task: AgentTask, followUp: FollowUp): Promise<HarnessOutcome> {
     reporter.emit({ type: 'follow_up_taken', follow_up_id: followUp.id });
+    tree?.orchestrate(followUp.mode);
     const files = followUp.attachments ?? [];
     const attachments = files.length === 0 ? [] : await write(files);
     const text = promptText(task, followUp.message, followUp.mode);
@@ -178,6 +190,7 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
         ready: () => reporter.ready(),
         saturated: () => reporter.saturated,
         reportArtifact: (request) => reportArtifact(request, workspace),
+        tree: tree ?? runTree(client, task),
         startTimeoutMs: timing.harnessStartMs,
         memory: memory?.toString(),
         remember,

@@ -75,13 +75,15 @@ export function testFolder(): string {
   return folder;
 }
 
-/** `report-artifact` on the PATH, as the sandbox has it. */
+/** The agent's commands on the PATH, as the sandbox has them. */
 function testBin(workspace: string): string {
   const bin = join(workspace, '.bin');
   mkdirSync(bin, { recursive: true });
-  const shim = join(bin, 'report-artifact');
-  writeFileSync(shim, `#!/bin/sh\nexec '${process.execPath}' '${main}' report-artifact "$@"\n`);
-  chmodSync(shim, 0o755);
+  for (const name of ['report-artifact', 'child-run']) {
+    const shim = join(bin, name);
+    writeFileSync(shim, `#!/bin/sh\nexec '${process.execPath}' '${main}' ${name} "$@"\n`);
+    chmodSync(shim, 0o755);
+  }
   return bin;
 }
 

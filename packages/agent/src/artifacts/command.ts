@@ -1,7 +1,7 @@
-import { connect } from 'node:net';
 import { parseArgs } from 'node:util';
+import { askAgent } from './ask-agent.ts';
 import type { ArtifactResult } from './report.ts';
-import type { SocketRequest } from './socket.ts';
+import type { ArtifactSocketRequest } from './socket.ts';
 
 const usage = `Usage: report-artifact PATH [--type FILE|SCREENSHOT|PLAN] [--title TEXT] [--description TEXT] [--mime-type TYPE]
        report-artifact --type PULL_REQUEST --url URL --branch NAME
@@ -30,7 +30,7 @@ export async function reportArtifactCommand(argv: readonly string[], env: NodeJS
   if (positionals.length > 1) return fail(`one path at a time, please (got ${positionals.length})`);
   const socket = env.RUNYARD_AGENT_SOCKET;
   if (!socket) return fail('RUNYARD_AGENT_SOCKET is not set: this command works only inside a run');
-  const request: SocketRequest = {
+  const request: ArtifactSocketRequest = {
     cwd: process.cwd(),
     artifact: {
       type: (values.type ?? (positionals.length === 0 && values.url ? 'EXTERNAL_REFERENCE' : 'FILE')).toUpperCase(),
@@ -45,7 +45,7 @@ export async function reportArtifactCommand(argv: readonly string[], env: NodeJS
   };
   let result: ArtifactResult;
   try {
-    result = await ask(socket, request);
+    result = await askAgent<ArtifactResult>(socket, request);
   } catch (error) {
     return fail(`the agent did not answer: ${(error as Error).message}`);
   }
@@ -69,23 +69,5 @@ function parse(argv: readonly string[]) {
       'mime-type': text,
       help: { type: 'boolean', short: 'h' },
     },
-  });
-}
-
-function ask(path: string, request: SocketRequest): Promise<ArtifactResult> {
-  return new Promise((resolve, reject) => {
-    let received = '';
-    const socket = connect(path, () => socket.write(`${JSON.stringify(request)}\n`));
-    socket.setEncoding('utf8').on('data', (chunk: string) => {
-      received += chunk;
-    });
-    socket.on('error', reject);
-    socket.on('close', () => {
-      try {
-        resolve(JSON.parse(received) as ArtifactResult);
-      } catch {
-        reject(new Error('it closed the connection'));
-      }
-    });
   });
 }

@@ -2,13 +2,21 @@ import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fs } from '../builtin-modules.ts';
+import type { TreeAnswer } from '../run-tree/requests.ts';
 import type { ArtifactRequest, ArtifactResult } from './report.ts';
 
 /** What `report-artifact` in the sandbox says to the agent: one line of JSON, answered by one line of JSON. */
-export interface SocketRequest {
+export interface ArtifactSocketRequest {
   artifact: ArtifactRequest;
   /** Folder the command was called in. */
   cwd: string;
+}
+
+/** Who answers which command. What they throw is told to the command. */
+export interface SocketHandlers {
+  artifact: (request: ArtifactSocketRequest) => Promise<ArtifactResult>;
+  /** `child-run`; `gone` aborts when the command does not wait any more. */
+  tree: (request: Readonly<Record<string, unknown>>, gone: AbortSignal) => Promise<TreeAnswer>;
 }
 
 export interface AgentSocket {
@@ -19,13 +27,17 @@ export interface AgentSocket {
 const maxRequestBytes = 2 * 1024 * 1024;
 
 /** Opens the agent's socket in a folder only this user can enter. Commands need no token: they ask the agent. */
-export function openAgentSocket(handle: (request: SocketRequest) => Promise<ArtifactResult>): Promise<AgentSocket> {
+export function openAgentSocket(handlers: SocketHandlers): Promise<AgentSocket> {
   const folder = fs.mkdtempSync(join(tmpdir().length < 60 ? tmpdir() : '/tmp', 'runyard-'));
   const path = join(folder, 'agent.sock');
   const connections = new Set<Socket>();
   const server = createServer((socket) => {
     connections.add(socket);
-    socket.on('close', () => connections.delete(socket));
+    const gone = new AbortController();
+    socket.on('close', () => {
+      connections.delete(socket);
+      gone.abort(new Error('the command is gone'));
+    });
     socket.on('error', () => socket.destroy());
     socket.setTimeout(60_000, () => socket.destroy());
     let received = '';
@@ -37,15 +49,15 @@ export function openAgentSocket(handle: (request: SocketRequest) => Promise<Arti
       if (end === -1 || answered || socket.destroyed) return;
       answered = true;
       socket.setTimeout(0);
-      void answer(received.slice(0, end)).then((result) => socket.end(`${JSON.stringify(result)}\n`));
+      void answer(received.slice(0, end), gone.signal).then((result) => socket.end(`${JSON.stringify(result)}\n`));
     });
   });
 
-  async function answer(line: string): Promise<ArtifactResult> {
+  async function answer(line: string, gone: AbortSignal): Promise<ArtifactResult | TreeAnswer> {
     const request = parseRequest(line);
     if (request === undefined) return { ok: false, message: 'the request was not understood' };
     try {
-      return await handle(request);
+      return 'tree' in request ? await handlers.tree(request.tree, gone) : await handlers.artifact(request);
     } catch (error) {
       return { ok: false, message: error instanceof Error ? error.message : String(error) };
     }
@@ -67,9 +79,12 @@ export function openAgentSocket(handle: (request: SocketRequest) => Promise<Arti
   });
 }
 
+type SocketRequest = ArtifactSocketRequest | { tree: Record<string, unknown> };
+
 function parseRequest(line: string): SocketRequest | undefined {
   try {
-    const { artifact, cwd } = JSON.parse(line) as { artifact?: unknown; cwd?: unknown };
+    const { artifact, cwd, tree } = JSON.parse(line) as { artifact?: unknown; cwd?: unknown; tree?: unknown };
+    if (typeof tree === 'object' && tree !== null) return { tree: { ...tree } };
     if (typeof artifact !== 'object' || artifact === null || typeof cwd !== 'string') return undefined;
     const members = Object.entries(artifact).filter(([, value]) => typeof value === 'string');
     const request = Object.fromEntries(members) as unknown as ArtifactRequest;

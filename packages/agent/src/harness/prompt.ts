@@ -1,6 +1,7 @@
 import type { ContentBlock } from '@agentclientprotocol/sdk';
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 import type { RunMode } from '@runyard/contract/run-request';
+import { aboutTree, orchestrateMode } from '../run-tree/words.ts';
 import type { WrittenAttachment } from '../workspace/attachments.ts';
 import { isBuiltin } from './select.ts';
 
@@ -9,7 +10,11 @@ const planOnly =
 
 /** A prompt with what its mode asks for. The runbook takes it as it is: it decides nothing. */
 export function promptText(task: AgentTask, message: string, mode: RunMode | undefined): string {
-  return mode === 'plan' && !isRunbook(task) ? `${planOnly}\n\n${message}` : message;
+  if (isRunbook(task)) return message;
+  if (mode === 'plan') return `${planOnly}\n\n${message}`;
+  // Where the configuration forbids it there is nothing to orchestrate.
+  const orchestrates = mode === 'orchestrate' && task.agent_config.child_runs?.enabled !== false;
+  return orchestrates ? `${orchestrateMode}\n\n${message}` : message;
 }
 
 const isRunbook = (task: AgentTask): boolean => isBuiltin(task) && task.harness.model === undefined;
@@ -22,11 +27,20 @@ function conversationSoFar(task: AgentTask): string[] {
   ];
 }
 
+/** For harnesses that reach other runs by a command; the built-in loop has it in its instructions. */
+function aboutRuns(task: AgentTask): string[] {
+  const about = isBuiltin(task)
+    ? ''
+    : aboutTree({ maxLive: task.child_runs?.max_live, parent: task.parent_run }, 'commands');
+  return about === '' ? [] : [about];
+}
+
 /** The first prompt as ACP content: attachments are links into the workspace, a base prompt goes before where the harness has no place for it. */
 export function promptContent(task: AgentTask, attachments: readonly WrittenAttachment[]): ContentBlock[] {
   const base = isBuiltin(task) ? undefined : task.agent_config.base_prompt;
   const parts = [
     ...(base === undefined || base.trim() === '' ? [] : [base]),
+    ...aboutRuns(task),
     ...conversationSoFar(task),
     promptText(task, task.prompt, task.mode),
   ];

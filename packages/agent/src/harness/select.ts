@@ -1,5 +1,6 @@
 import type { AgentEventBody, AgentTask } from '@runyard/contract/agent-protocol';
 import type { ArtifactRequest, ArtifactResult } from '../artifacts/report.ts';
+import type { RunTree } from '../run-tree/tree.ts';
 import type { ServiceConnection } from '../service/connection.ts';
 import { SetupFailure } from '../workspace/setup-failure.ts';
 import type { AgentLink, LinkEvents } from './acp.ts';
@@ -21,6 +22,7 @@ export interface HarnessOptions {
   ready: () => Promise<void>;
   saturated: () => boolean;
   reportArtifact: (request: ArtifactRequest) => Promise<ArtifactResult>;
+  tree: RunTree;
   /** What `remember` was given at the end of the last turn of an earlier execution. */
   memory?: string | undefined;
   /** Keeps the harness's memory of the conversation at the end of each turn. Never rejects. */
@@ -78,6 +80,7 @@ async function builtinEngine(options: HarnessOptions): Promise<Engine> {
     backpressure,
     connection: options.connection,
     reportArtifact: options.reportArtifact,
+    tree: options.tree,
     memory: options.memory,
     remember: options.remember,
   });

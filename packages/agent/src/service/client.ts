@@ -23,11 +23,14 @@ export class ServiceRefusal extends Error {
   override name = 'ServiceRefusal';
   readonly status: number;
   readonly errorCode: string | undefined;
+  /** The service's own words, for who asked for the call. */
+  readonly detail: string;
   constructor(status: number, path: string, body: string) {
     const problem = parseProblem(body);
     const detail = problem?.detail ?? problem?.title ?? body.slice(0, 500);
     super(`the service refused ${path.split('?')[0]} with ${status}: ${detail || 'no reason given'}`);
     this.status = status;
+    this.detail = detail || `the service answered ${status}`;
     this.errorCode = problem?.error_code;
   }
 }
@@ -49,6 +52,16 @@ export interface CallOptions {
   idleTimeoutMs?: number;
 }
 
+/** A call whose answer is JSON. */
+export interface AskOptions extends CallOptions {
+  /** Sent as JSON. */
+  body?: object;
+  /** The same on each try: what was done already is not done again. */
+  idempotencyKey?: string;
+  /** Statuses that are answers here, although they usually mean that one should try again. */
+  finalStatuses?: readonly number[];
+}
+
 /** What the agent asks of the service. Every call is retried until it is answered, aborted, refused or superseded. */
 export interface ServiceClient {
   readonly connection: ServiceConnection;
@@ -68,6 +81,8 @@ export interface ServiceClient {
   /** PUTs `size` bytes; `open` gives a fresh stream of them for each try. */
   upload(path: string, open: () => Readable, size: number, contentType: string, options?: CallOptions): Promise<void>;
   download(path: string, maxBytes: number, options?: CallOptions): Promise<Buffer>;
+  /** Any other call; `path` is below `/harness-support/`. */
+  ask<T>(method: 'GET' | 'POST', path: string, options?: AskOptions): Promise<T>;
   /** The end of a turn; what to do next. */
   finishTask(body: FinishTask, options?: CallOptions): Promise<FinishTaskResponse['next']>;
   reportShutdown(reason: string, options?: CallOptions): Promise<void>;
@@ -87,6 +102,7 @@ export function serviceClient(options: ServiceClientOptions): ServiceClient {
     makeRequest: () => ServiceRequest,
     signal: AbortSignal | undefined,
     maxBytes: number,
+    finalStatuses: readonly number[] = [],
   ): Promise<Buffer> {
     for (let attempt = 0; ; attempt++) {
       signal?.throwIfAborted();
@@ -99,7 +115,7 @@ export function serviceClient(options: ServiceClientOptions): ServiceClient {
         if (status >= 200 && status < 300) return body;
         if (status === 401)
           throw new Superseded('the run token is no longer valid: the execution was ended or superseded');
-        if (status < 500 && status !== 408 && status !== 429)
+        if (finalStatuses.includes(status) || (status < 500 && status !== 408 && status !== 429))
           throw new ServiceRefusal(status, request.path, body.toString());
         delay = Math.max(delay, Math.min(retryAfterMs(answer.headers['retry-after']) ?? 0, 60_000));
       } catch (error) {
@@ -164,6 +180,26 @@ export function serviceClient(options: ServiceClientOptions): ServiceClient {
       );
     },
     download: get,
+    ask: async (method, path, ask = {}) => {
+      const { body, idempotencyKey, signal, finalStatuses } = ask;
+      const answer = await call(
+        () => ({
+          method,
+          path: `${harnessSupport}/${path}`,
+          headers: {
+            ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+            ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
+          },
+          body: body === undefined ? undefined : JSON.stringify(body),
+          signal,
+          idleTimeoutMs: ask.idleTimeoutMs ?? 30_000,
+        }),
+        signal,
+        maxAnswerBytes,
+        finalStatuses,
+      );
+      return JSON.parse(answer.toString() || '{}');
+    },
     finishTask: async (body, call_) => {
       const { next } = await post<Partial<FinishTaskResponse>>('finish-task', JSON.stringify(body), call_);
       return next ?? 'leave';

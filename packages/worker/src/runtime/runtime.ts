@@ -30,9 +30,12 @@ export interface RuntimeRequest {
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
 }
 
-/** `report-artifact` for shells and scripts inside; found next to itself, so that it works wherever the runtime is. */
-// biome-ignore lint/suspicious/noTemplateCurlyInString: it is the shell's.
-const reportArtifact = '#!/bin/sh\nexec "${0%/*}/../node" "${0%/*}/../agent/main.mjs" report-artifact "$@"\n';
+/** The agent's commands for shells and scripts inside. */
+const commands = ['report-artifact', 'child-run'] as const;
+
+/** Found next to itself, so that it works wherever the runtime is. */
+const commandScript = (name: string): string =>
+  `#!/bin/sh\nexec "\${0%/*}/../node" "\${0%/*}/../agent/main.mjs" ${name} "$@"\n`;
 
 /**
  * Returns the folder with `node`, `agent/main.mjs`, `agent/cache` and `bin/`, made once for each content of the agent and each
@@ -63,7 +66,7 @@ export async function makeRuntime(request: RuntimeRequest): Promise<string> {
     await placeNode(node, path.join(making, 'node'));
     await mkdir(path.join(making, 'bin'), { mode: 0o755 });
     await symlink('../node', path.join(making, 'bin/node'));
-    await writeFile(path.join(making, 'bin/report-artifact'), reportArtifact, { mode: 0o755 });
+    for (const name of commands) await writeFile(path.join(making, 'bin', name), commandScript(name), { mode: 0o755 });
     const cache = path.join(making, 'agent/cache');
     await mkdir(cache, { mode: 0o755 });
     if (request.rehearse !== undefined) {

@@ -1,5 +1,6 @@
 import type { AgentModel } from '@runyard/contract/agent-protocol';
 import type { ModelMessage } from 'ai';
+import { aboutTree } from '../../run-tree/words.ts';
 import { backoffDelay, wait } from '../../service/backoff.ts';
 import type { ServiceConnection } from '../../service/connection.ts';
 import { imageLimits } from '../images.ts';
@@ -11,12 +12,14 @@ import { modelStep, type PartialAnswer, type StepAnswer, type StepCall, toolMess
 import { type ModelAccess, openModel } from './providers.ts';
 import type { Engine, TurnEnd, TurnVoice } from './session.ts';
 import { runToolCall } from './tool-calls.ts';
+import { toolSetOf } from './tools/all.ts';
 import type { ToolContext } from './tools/tool.ts';
 
 // The SDK prints warnings about models to the console unless told otherwise.
 (globalThis as { AI_SDK_LOG_WARNINGS?: boolean }).AI_SDK_LOG_WARNINGS = false;
 
-export interface LoopOptions extends Pick<ToolContext, 'workspace' | 'env' | 'backpressure' | 'reportArtifact'> {
+export interface LoopOptions
+  extends Pick<ToolContext, 'workspace' | 'env' | 'backpressure' | 'reportArtifact' | 'tree'> {
   model: AgentModel;
   reasoningLevel?: string | undefined;
   basePrompt?: string | undefined;
@@ -61,7 +64,14 @@ export function modelEngine(options: LoopOptions): Engine {
     for (let tries = 1; ; tries++) {
       const partial: PartialAnswer = { text: '' };
       try {
-        const request = { instructions: instructions(options.workspace, options.basePrompt), messages, signal };
+        const { workspace, basePrompt, tree } = options;
+        const about = tree === undefined ? '' : aboutTree(tree, 'tools');
+        const request = {
+          instructions: instructions(workspace, basePrompt, about),
+          messages,
+          tools: toolSetOf(tree),
+          signal,
+        };
         return await modelStep(await access, request, voice, partial);
       } catch (error) {
         if (signal.aborted) {
@@ -90,8 +100,8 @@ export function modelEngine(options: LoopOptions): Engine {
       for (const call of calls) {
         signal.throwIfAborted();
         results.set(call.toolCallId, { text: 'interrupted: the run was stopped while this ran', failed: true });
-        const { workspace, env, backpressure, reportArtifact } = options;
-        const outcome = await runToolCall(call, { workspace, env, backpressure, reportArtifact, signal }, voice);
+        const { workspace, env, backpressure, reportArtifact, tree } = options;
+        const outcome = await runToolCall(call, { workspace, env, backpressure, reportArtifact, tree, signal }, voice);
         if (!signal.aborted) results.set(call.toolCallId, { text: outcome.text, failed: outcome.failed });
       }
     } finally {

@@ -1,8 +1,7 @@
-import { type ModelMessage, streamText, type ToolResultPart } from 'ai';
+import { type ModelMessage, streamText, type ToolResultPart, type ToolSet } from 'ai';
 import { newId } from '../../new-id.ts';
 import type { ModelAccess } from './providers.ts';
 import type { TurnVoice } from './session.ts';
-import { toolSet } from './tools/all.ts';
 
 export interface StepCall {
   toolCallId: string;
@@ -36,7 +35,7 @@ export interface PartialAnswer {
  */
 export async function modelStep(
   access: ModelAccess,
-  request: { instructions: string; messages: ModelMessage[]; signal: AbortSignal },
+  request: { instructions: string; messages: ModelMessage[]; tools: ToolSet; signal: AbortSignal },
   voice: TurnVoice,
   partial: PartialAnswer,
 ): Promise<StepAnswer> {
@@ -45,7 +44,7 @@ export async function modelStep(
     providerOptions: access.providerOptions,
     instructions: request.instructions,
     messages: request.messages,
-    tools: toolSet,
+    tools: request.tools,
     maxRetries: 0,
     abortSignal: request.signal,
     telemetry: { isEnabled: false },

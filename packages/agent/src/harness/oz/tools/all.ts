@@ -1,18 +1,23 @@
 import { type ToolSet, tool } from 'ai';
+import type { RunTree } from '../../../run-tree/tree.ts';
 import { editTool } from './edit.ts';
 import { readTool } from './read.ts';
 import { reportArtifactTool } from './report-artifact.ts';
+import { isOffered, treeTools } from './run-tree.ts';
 import { searchTool } from './search.ts';
 import { shellTool } from './shell.ts';
 import type { BuiltinTool } from './tool.ts';
 import { writeTool } from './write.ts';
 
-const list = [shellTool, readTool, writeTool, editTool, searchTool, reportArtifactTool];
+const list = [shellTool, readTool, writeTool, editTool, searchTool, reportArtifactTool, ...treeTools];
 
 /** By name. */
 export const builtinTools: ReadonlyMap<string, BuiltinTool> = new Map(list.map((each) => [each.name, each]));
 
 /** For the model: without `execute`, so that the SDK ends a step at its tool calls and the loop runs them. */
-export const toolSet: ToolSet = Object.fromEntries(
-  list.map((each) => [each.name, tool({ description: each.description, inputSchema: each.schema })]),
-);
+export const toolSetOf = (tree: RunTree | undefined): ToolSet =>
+  Object.fromEntries(
+    list
+      .filter((each) => isOffered(each, tree))
+      .map((each) => [each.name, tool({ description: each.description, inputSchema: each.schema })]),
+  );

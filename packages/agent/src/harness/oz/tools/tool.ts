@@ -3,6 +3,7 @@ import type { ToolKind } from '@agentclientprotocol/sdk';
 import type { z } from 'zod';
 import type { ArtifactRequest, ArtifactResult } from '../../../artifacts/report.ts';
 import type { CommandResult } from '../../../commands/run-command.ts';
+import type { RunTree } from '../../../run-tree/tree.ts';
 
 /** What a tool may use. */
 export interface ToolContext {
@@ -13,6 +14,8 @@ export interface ToolContext {
   onOutput: (text: string) => void;
   backpressure: () => Promise<void> | undefined;
   reportArtifact: (request: ArtifactRequest) => Promise<ArtifactResult>;
+  /** The runs around this one. */
+  tree?: RunTree | undefined;
 }
 
 /** What came out: `text` goes to the model, bounded; `command` where a process ran. */

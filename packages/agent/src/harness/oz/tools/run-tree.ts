@@ -1,0 +1,109 @@
+/** Tools for the runs around this one. They are offered only where there can be some. */
+import { randomBytes } from 'node:crypto';
+import { z } from 'zod';
+import { shownRuns } from '../../../run-tree/shown.ts';
+import type { RunTree } from '../../../run-tree/tree.ts';
+import { ServiceRefusal } from '../../../service/client.ts';
+import {
+  type BuiltinTool,
+  defineTool,
+  failedWith,
+  maxResultBytes,
+  succeeded,
+  type ToolContext,
+  type ToolOutcome,
+} from './tool.ts';
+
+const shown = (runs: Parameters<typeof shownRuns>[0]): string =>
+  shownRuns(runs, maxResultBytes - 2000, randomBytes(6).toString('hex'));
+
+/** What the service refuses is told to the model; an end of the turn is not caught. */
+async function around(context: ToolContext, work: (tree: RunTree) => Promise<ToolOutcome>): Promise<ToolOutcome> {
+  if (context.tree === undefined) return failedWith('there are no other runs around this one');
+  try {
+    return await work(context.tree);
+  } catch (error) {
+    if (error instanceof ServiceRefusal) return failedWith(error.detail);
+    throw error;
+  }
+}
+
+const runId = z.string().min(1).max(100);
+
+const startRun = defineTool({
+  name: 'start_run',
+  description:
+    'Starts another agent on a part of the work, in a fresh sandbox that has nothing of this workspace, and returns its run_id at once. The prompt must hold all that it needs, and what it shall answer.',
+  kind: 'other',
+  schema: z.object({ prompt: z.string().min(1), title: z.string().max(200).optional() }),
+  title: ({ prompt, title }) => `Start ${title ?? prompt}`,
+  run: ({ prompt, title }, context) =>
+    around(context, async (tree) => {
+      const started = await tree.start({ prompt, ...(title === undefined ? {} : { title }) }, context.signal);
+      return succeeded(`started run ${started.run_id}; its state is ${started.state}`);
+    }),
+});
+
+const awaitRuns = defineTool({
+  name: 'await_runs',
+  description:
+    'Waits until runs that you started have ended (or are BLOCKED, waiting for someone) and returns state, last words and artifacts of each.',
+  kind: 'other',
+  schema: z.object({
+    run_ids: z.array(runId).max(100).optional().describe('Default: all that you started.'),
+    until: z.enum(['all', 'any']).optional().describe('Default all; any: return when the first one has ended.'),
+    timeout_seconds: z.number().min(1).max(14_400).optional().describe('Default 3600.'),
+  }),
+  title: ({ run_ids }) => (run_ids === undefined ? 'Await all runs' : `Await ${run_ids.length} runs`),
+  run: ({ run_ids, until = 'all', timeout_seconds = 3600 }, context) =>
+    around(context, async (tree) => {
+      const wait = { runIds: run_ids, until, timeoutMs: timeout_seconds * 1000 };
+      const { runs, timedOut } = await tree.wait(wait, context.signal);
+      const end = timedOut ? `\n\n[after ${timeout_seconds} s not all had ended]` : '';
+      return succeeded(shown(runs) + end);
+    }),
+});
+
+const listRuns = defineTool({
+  name: 'list_runs',
+  description: 'Lists the runs that you started, with their states, last words and artifacts.',
+  kind: 'other',
+  schema: z.object({}),
+  title: () => 'List runs',
+  run: (_input, context) => around(context, async (tree) => succeeded(shown(await tree.list(context.signal)))),
+});
+
+const cancelRun = defineTool({
+  name: 'cancel_run',
+  description: 'Cancels a run that you started, and all that it started.',
+  kind: 'other',
+  schema: z.object({ run_id: runId }),
+  title: ({ run_id }) => `Cancel run ${run_id}`,
+  run: ({ run_id }, context) =>
+    around(context, async (tree) => succeeded(`its state is ${(await tree.cancel(run_id, context.signal)).state}`)),
+});
+
+const sendMessage = defineTool({
+  name: 'send_message',
+  description:
+    'Writes to another run of your tree: one that you started, or "parent", the one that you work for. It reads the message after what it does now; one that has ended goes on with it where you started it. There is no answer to wait for: answers come as messages to you, after your turn.',
+  kind: 'other',
+  schema: z.object({ run_id: runId, message: z.string().min(1) }),
+  title: ({ run_id }) => `Write to run ${run_id}`,
+  run: ({ run_id, message }, context) =>
+    around(context, async (tree) => {
+      if (run_id === 'parent' && tree.parent === undefined) return failedWith('this run works for no other');
+      return succeeded(`sent (${await tree.send(run_id, message, context.signal)})`);
+    }),
+});
+
+const below: readonly BuiltinTool[] = [startRun, awaitRuns, listRuns, cancelRun];
+
+/** All of them, by what the service allows. */
+export const treeTools: readonly BuiltinTool[] = [...below, sendMessage];
+
+/** True where the tool makes sense for the runs around this one. */
+export function isOffered(tool: BuiltinTool, tree: Pick<RunTree, 'maxLive' | 'parent'> | undefined): boolean {
+  if (below.includes(tool)) return tree?.maxLive !== undefined;
+  return tool !== sendMessage || tree?.maxLive !== undefined || tree?.parent !== undefined;
+}

@@ -1,0 +1,164 @@
+import type { ChildRun } from '@runyard/contract/child-runs';
+import { describe, expect, test } from 'vitest';
+import type { FakeHarnessSupport } from '../../../test/fakes/harness-support.ts';
+import { agent, ended, fake, of, scripted, sh, start } from './test-run.ts';
+
+const child = (run_id: string, more: Partial<ChildRun> = {}): ChildRun => ({
+  run_id,
+  title: `Part ${run_id}`,
+  state: 'SUCCEEDED',
+  created_at: '2026-01-02T03:04:05.000Z',
+  artifacts: [],
+  ...more,
+});
+
+interface Asked {
+  call: string;
+  query: string;
+  body: unknown;
+}
+
+/** A service with these runs; what was asked of it. */
+function withRuns(runs: ChildRun[], asked: Asked[]) {
+  return (fake: FakeHarnessSupport) => {
+    fake.more = async ({ method, path, query, body }) => {
+      asked.push({ call: `${method} ${path}`, query: query.toString(), body });
+      const one = runs.find(({ run_id }) => path === `/child-runs/${run_id}/cancel`);
+      if (one) return { status: 200, value: { ...one, state: 'CANCELLED' } };
+      if (path === '/messages') return { status: 200, value: { delivery: 'joined' } };
+      if (path !== '/child-runs') return undefined;
+      if (method === 'POST') return { status: 200, value: { run_id: `new-${asked.length}`, state: 'QUEUED' } };
+      return { status: 200, value: { child_runs: runs } };
+    };
+  };
+}
+const output = (index = 0) => fake.output(of('action')[index]?.action_id ?? '');
+
+describe('child-run in the sandbox', () => {
+  test('starts runs, awaits them, lists, cancels and writes to them', async () => {
+    const asked: Asked[] = [];
+    const runs = [child('a', { summary: 'It is 42.' }), child('b', { summary: 'And 43.' })];
+    await start(
+      {
+        ...sh(
+          'child-run start --title One --mode plan --model m "Do one."; echo "Do two." | child-run start -',
+          'child-run await a b --timeout 5',
+          'child-run list --json',
+          'child-run cancel a',
+          'child-run message parent "On it."',
+        ),
+        parent_run: { run_id: 'lead', title: 'Lead' },
+      },
+      { prepare: withRuns(runs, asked) },
+    );
+    await ended();
+    expect(fake.finished[0]).toMatchObject({ success: true });
+    expect(output(0)).toBe('new-1\nnew-2\n');
+    expect(output(1)).toContain('It is 42.');
+    expect(output(1)).toContain('written by other agents');
+    expect(JSON.parse(output(2))).toEqual(runs);
+    expect(output(3)).toContain('run a CANCELLED');
+    expect(output(4)).toBe('joined\n');
+    expect(asked).toEqual([
+      {
+        call: 'POST /child-runs',
+        query: '',
+        body: { prompt: 'Do one.', title: 'One', mode: 'plan', config: { model_id: 'm' } },
+      },
+      { call: 'POST /child-runs', query: '', body: { prompt: 'Do two.\n' } },
+      { call: 'GET /child-runs', query: 'until=all&wait_ms=5000&run_ids=a&run_ids=b', body: {} },
+      { call: 'GET /child-runs', query: '', body: {} },
+      { call: 'POST /child-runs/a/cancel', query: '', body: {} },
+      { call: 'POST /messages', query: '', body: { run_id: 'lead', message: 'On it.' } },
+    ]);
+  });
+
+  test('starts one run where the answer was lost', async () => {
+    const asked: Asked[] = [];
+    let cuts = 0;
+    await start(sh('child-run start a'), {
+      prepare: (service) => {
+        withRuns([], asked)(service);
+        service.fault = ({ path }) => (path.endsWith('/child-runs') && cuts++ === 0 ? { status: 'cut' } : undefined);
+      },
+    });
+    await ended();
+    expect([cuts, asked.length, output()]).toEqual([2, 1, 'new-1\n']);
+  });
+
+  test('exits with 1 where a run that it awaited did not succeed, and goes on asking while runs are at work', async () => {
+    const asked: Asked[] = [];
+    const runs = [child('a', { state: 'INPROGRESS' })];
+    await start(sh('child-run await'), {
+      prepare: (service) => {
+        withRuns(runs, asked)(service);
+        const answer = service.more;
+        service.more = async (request) => {
+          if (asked.length === 2) runs[0] = child('a', { state: 'FAILED', message: 'It broke.' });
+          return await answer(request);
+        };
+      },
+    });
+    await ended();
+    expect(asked).toHaveLength(3);
+    expect(of('action_result')[0]).toMatchObject({ state: 'failed', exit_code: 1 });
+    expect(output()).toContain('It broke.');
+  });
+
+  test('exits with 124 when its time is over', async () => {
+    await start(sh('child-run await --timeout 0'), { prepare: withRuns([child('a', { state: 'QUEUED' })], []) });
+    await ended();
+    expect(of('action_result')[0]).toMatchObject({ exit_code: 124 });
+  });
+
+  test.each([
+    ['what the service refuses', 'child-run start a', 1, 'may not start others'],
+    ['a second prompt', 'child-run start a b', 2, 'quote it'],
+    ['an unknown command', 'child-run sing', 2, 'unknown command'],
+    ['an unknown flag', 'child-run list --colour', 2, 'Unknown option'],
+    ['a time that is none', 'child-run await --timeout soon', 2, 'number of seconds'],
+    ['too many messages', 'child-run message a b', 1, 'too often'],
+    ['a message to a parent that is not there', 'child-run message parent b', 1, 'works for no other'],
+  ])('says why for %s', async (_what, command, code, reason) => {
+    await start(sh(command), {
+      prepare: (service) => {
+        service.more = async ({ path }) =>
+          path === '/messages'
+            ? { status: 429, value: { title: 'Resource unavailable', detail: 'too often' } }
+            : { status: 403, value: { title: 'Not authorized', detail: 'This run may not start others.' } };
+      },
+    });
+    await ended();
+    expect(of('action_result')[0]).toMatchObject({ state: 'failed', exit_code: code });
+    expect(output()).toContain(reason);
+  });
+
+  test('stops to wait as soon as the run is cancelled', async () => {
+    const asked = Promise.withResolvers<void>();
+    await start(sh('child-run await'), {
+      prepare: (service) => {
+        service.more = () => {
+          asked.resolve();
+          return new Promise(() => {});
+        };
+      },
+    });
+    await asked.promise;
+    const before = performance.now();
+    fake.cancel();
+    await ended();
+    expect(performance.now() - before).toBeLessThan(4_500);
+    expect(agent.stderr()).not.toContain('Error');
+  });
+});
+
+test('another harness is told of the command where it may start runs, and for whom it works', async () => {
+  await start({ ...scripted('hello'), child_runs: { max_live: 3 }, parent_run: { run_id: 'lead', title: 'Lead' } });
+  await ended();
+  const prompt = of('transcript')
+    .map(({ line }) => line)
+    .find((line) => line.includes('"session/prompt"'));
+  expect(prompt).toContain('child-run start');
+  expect(prompt).toContain('At most 3');
+  expect(prompt).toContain('run lead');
+});

@@ -1,0 +1,56 @@
+/** What commands in the sandbox ask of the runs around their own, by the agent's socket. */
+import type { ChildRun } from '@runyard/contract/child-runs';
+import type { RunMode } from '@runyard/contract/run-request';
+import { ServiceRefusal } from '../service/client.ts';
+import type { RunTree } from './tree.ts';
+
+export type TreeRequest =
+  | { op: 'start'; prompt: string; title?: string; mode?: RunMode; model_id?: string }
+  | { op: 'await'; run_ids?: string[]; until: 'all' | 'any'; timeout_seconds: number }
+  | { op: 'list' }
+  | { op: 'cancel'; run_id: string }
+  | { op: 'message'; run_id: string; message: string };
+
+export type TreeAnswer =
+  | { ok: true; run_id?: string; runs?: ChildRun[]; timed_out?: boolean; delivery?: string }
+  | { ok: false; message: string };
+
+const longestWaitSeconds = 7 * 24 * 3600;
+
+/** Does what a command asks; `signal` aborts when it is gone. What the service refuses is its answer. */
+export async function answerTreeRequest(
+  tree: RunTree,
+  request: Readonly<Record<string, unknown>>,
+  signal: AbortSignal,
+): Promise<TreeAnswer> {
+  const text = (name: string) => (typeof request[name] === 'string' ? request[name] : '');
+  const optional = (name: string) => (text(name) === '' ? {} : { [name]: text(name) });
+  try {
+    switch (request.op) {
+      case 'start': {
+        const config = text('model_id') === '' ? {} : { config: { model_id: text('model_id') } };
+        // The service checks the mode.
+        const child = { prompt: text('prompt'), ...optional('title'), ...optional('mode'), ...config };
+        return { ok: true, run_id: (await tree.start(child, signal)).run_id };
+      }
+      case 'await': {
+        const runIds = Array.isArray(request.run_ids) ? request.run_ids.map(String) : undefined;
+        const seconds = Math.min(Math.max(0, Number(request.timeout_seconds) || 0), longestWaitSeconds);
+        const until = request.until === 'any' ? 'any' : 'all';
+        const { runs, timedOut } = await tree.wait({ runIds, until, timeoutMs: seconds * 1000 }, signal);
+        return { ok: true, runs, timed_out: timedOut };
+      }
+      case 'list':
+        return { ok: true, runs: await tree.list(signal) };
+      case 'cancel':
+        return { ok: true, runs: [await tree.cancel(text('run_id'), signal)] };
+      case 'message':
+        return { ok: true, delivery: await tree.send(text('run_id'), text('message'), signal) };
+      default:
+        return { ok: false, message: 'the request was not understood' };
+    }
+  } catch (error) {
+    if (error instanceof ServiceRefusal) return { ok: false, message: error.detail };
+    throw error;
+  }
+}

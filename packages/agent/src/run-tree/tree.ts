@@ -1,0 +1,85 @@
+import type { AgentTask } from '@runyard/contract/agent-protocol';
+import type { ChildRun, ChildRunList, ChildRunRequest, ChildRunResponse } from '@runyard/contract/child-runs';
+import type { RunMode } from '@runyard/contract/run-request';
+import { newId } from '../new-id.ts';
+import type { ServiceClient } from '../service/client.ts';
+
+/** Which runs to wait for, and how long. */
+export interface RunWait {
+  /** Absent: all that this run started. */
+  readonly runIds?: readonly string[] | undefined;
+  readonly until: 'all' | 'any';
+  readonly timeoutMs: number;
+}
+
+/**
+ * The runs around this one. Every call rejects with a `ServiceRefusal` where the service has a reason, and as soon as
+ * `signal` aborts.
+ */
+export interface RunTree {
+  /** Runs below this one that may be live at once; undefined: it may start none. */
+  readonly maxLive: number | undefined;
+  /** The run that this one works for. */
+  readonly parent: { readonly run_id: string; readonly title: string } | undefined;
+  start(request: ChildRunRequest, signal: AbortSignal): Promise<ChildRunResponse>;
+  list(signal: AbortSignal): Promise<ChildRun[]>;
+  /** The runs as they are when they have ended or are BLOCKED, or when the time is over (`timedOut`). */
+  wait(wait: RunWait, signal: AbortSignal): Promise<{ readonly runs: ChildRun[]; readonly timedOut: boolean }>;
+  cancel(runId: string, signal: AbortSignal): Promise<ChildRun>;
+  /** To a run of the tree, or to the `parent`; what became of it. */
+  send(runId: string, message: string, signal: AbortSignal): Promise<string>;
+}
+
+/** Shorter than what proxies on the way take for a dead connection. */
+const longestCallMs = 25_000;
+
+/** True where the run has ended, or waits for someone itself. */
+const isSettled = ({ state }: ChildRun): boolean =>
+  ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED', 'BLOCKED'].includes(state);
+
+/** The runs around the run of this task. `orchestrate` is told of each mode that a turn begins with. */
+export function runTree(
+  client: Pick<ServiceClient, 'ask'>,
+  task: AgentTask,
+): RunTree & { orchestrate(mode: RunMode | undefined): void } {
+  let maxLive = task.child_runs?.max_live;
+  const list = async (query: string, signal: AbortSignal, idleTimeoutMs = 30_000) =>
+    (await client.ask<ChildRunList>('GET', `child-runs${query}`, { signal, idleTimeoutMs })).child_runs;
+  return {
+    get maxLive() {
+      return maxLive;
+    },
+    parent: task.parent_run,
+    orchestrate(mode) {
+      if (mode !== 'orchestrate' || task.agent_config.child_runs?.enabled === false) return;
+      maxLive ??= task.agent_config.child_runs?.max_live ?? 8;
+    },
+    // The same key on each try: a run whose answer was lost is not started twice.
+    start: (body, signal) => client.ask('POST', 'child-runs', { body, idempotencyKey: newId(), signal }),
+    list: (signal) => list('', signal),
+    async wait({ runIds, until, timeoutMs }, signal) {
+      const deadline = performance.now() + timeoutMs;
+      const chosen = (runIds ?? []).map((id) => `&run_ids=${encodeURIComponent(id)}`).join('');
+      if (runIds?.length === 0) return { runs: [], timedOut: false };
+      for (;;) {
+        const left = Math.max(0, deadline - performance.now());
+        const waitMs = Math.round(Math.min(longestCallMs, left));
+        const runs = await list(`?until=${until}&wait_ms=${waitMs}${chosen}`, signal, waitMs + 15_000);
+        const settled = runs.filter(isSettled).length;
+        if (settled === runs.length || (until === 'any' && settled > 0)) return { runs, timedOut: false };
+        if (performance.now() >= deadline) return { runs, timedOut: true };
+      }
+    },
+    // The service waits for one that is PENDING, 20 s at most.
+    cancel: (runId, signal) =>
+      client.ask('POST', `child-runs/${encodeURIComponent(runId)}/cancel`, { body: {}, signal, idleTimeoutMs: 40_000 }),
+    async send(runId, message, signal) {
+      const to = runId === 'parent' ? task.parent_run?.run_id : runId;
+      if (to === undefined) throw new Error('this run works for no other');
+      const body = { run_id: to, message };
+      const options = { body, idempotencyKey: newId(), signal, finalStatuses: [429] };
+      const { delivery } = await client.ask<{ delivery: string }>('POST', 'messages', options);
+      return delivery;
+    },
+  };
+}

@@ -1,0 +1,32 @@
+import type { RunTree } from './tree.ts';
+
+/** By what an agent reaches the runs around its own: tools of the built-in loop, or a command in its shell. */
+type Means = 'tools' | 'commands';
+
+const startAndAwait: Record<Means, string> = {
+  tools:
+    'start_run starts an agent of its own on a prompt, in a fresh sandbox that has nothing of this workspace: put all that it needs into the prompt, and say what it shall answer. await_runs waits and gives the last words of each; list_runs, cancel_run and send_message do what they say.',
+  commands:
+    'The command child-run starts agents of their own, each in a fresh sandbox that has nothing of this workspace: put all that one needs into its prompt, and say what it shall answer. `child-run start PROMPT` prints its id, `child-run await [ID…]` waits and prints the last words of each; `child-run --help` has the rest.',
+};
+
+/** What an agent should know of the runs around its own; '': nothing. */
+export function aboutTree(tree: Pick<RunTree, 'maxLive' | 'parent'>, means: Means): string {
+  const parts: string[] = [];
+  if (tree.maxLive !== undefined) {
+    parts.push(
+      `You can have other agents do parts of the work: ${startAndAwait[means]} At most ${tree.maxLive} of them at work at once. What they answer is their report: check what matters.`,
+    );
+  }
+  if (tree.parent !== undefined) {
+    const how = means === 'tools' ? 'send_message with the run_id "parent"' : '`child-run message parent TEXT`';
+    parts.push(
+      `You work for another agent (run ${tree.parent.run_id}). Your last message is what it reads: give the result in it, complete and short. For news on the way there is ${how}.`,
+    );
+  }
+  return parts.join('\n\n');
+}
+
+/** Before a prompt in the mode `orchestrate`. */
+export const orchestrateMode =
+  'Mode: orchestrate. Split the work into parts that can be done on their own, start a run for each, all at once where they do not need one another, await them, look at what they report, start further ones where something is missing, and end with a summary of the whole. Do yourself only what is too small to hand over.';
