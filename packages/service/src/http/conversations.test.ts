@@ -114,6 +114,18 @@ describe('the transcript of a run', () => {
   });
 });
 
+test('a run whose harness gave only raw output has no conversation, which is 422, and a transcript', async () => {
+  const { runId, conversationId, runToken } = await service.startExecution();
+  await report(runToken, [{ type: 'transcript', line: '{"raw":true}' }]);
+  const conversations = [`/agent/runs/${runId}/conversation`, `/agent/conversations/${conversationId}`];
+  for (const path of conversations) await service.problem(404, 'GET', path);
+  await service.request('POST', `/agent/runs/${runId}/cancel`);
+  for (const path of conversations) {
+    expect((await service.problem(422, 'GET', path)).error_code).toBe('operation_not_supported');
+  }
+  expect((await service.request('GET', `/agent/runs/${runId}/transcript`)).status).toBe(302);
+});
+
 describe('the transcript of a conversation', () => {
   test('answers 400 for the built-in harness', async () => {
     const { conversationId } = await runWithStory();

@@ -1,6 +1,7 @@
 import { routes } from '@runyard/contract/routes';
+import { isTerminal } from '@runyard/contract/states';
 import type { FastifyInstance } from 'fastify';
-import { readConversation, readConversationRuns } from '../conversations/read.ts';
+import { type ConversationRun, readConversation, readConversationRuns } from '../conversations/read.ts';
 import { hasTranscript } from '../conversations/transcript.ts';
 import { findRun } from '../runs/read.ts';
 import { isUuid } from '../runs/uuid.ts';
@@ -16,18 +17,31 @@ export function registerConversationRoutes(app: FastifyInstance, deps: ServiceDe
   const conversationRuns = async (teamId: string, id: string) =>
     isUuid(id) ? await readConversationRuns(db, teamId, id) : [];
 
+  /** Why these runs have no conversation: what was said is only in a format that nothing here reads, or nothing was said. */
+  const refuseUnread = async (runs: readonly ConversationRun[], nothing: string) => {
+    const raw =
+      runs.every(({ state }) => isTerminal(state)) &&
+      (await hasTranscript(
+        db,
+        runs.map(({ id }) => id),
+      ));
+    return raw
+      ? refuse('operation_not_supported', { detail: 'The harness gave only raw output; download the transcript.' })
+      : refuse('resource_not_found', { detail: nothing });
+  };
+
   addRoute(app, routes.getRunConversation, async ({ params, principal }) => {
     const run = await findRun(db, principal.teamId, params.runId);
     if (!run) return notFound('run');
     const conversation = await readConversation(db, run.conversationId, [run]);
-    return conversation ?? refuse('resource_not_found', { detail: 'The run has no conversation yet.' });
+    return conversation ?? refuseUnread([run], 'The run has no conversation yet.');
   });
 
   addRoute(app, routes.getConversation, async ({ params, principal }) => {
     const runs = await conversationRuns(principal.teamId, params.conversationId);
     if (runs.length === 0) return notFound('conversation');
     const conversation = await readConversation(db, params.conversationId, runs);
-    return conversation ?? refuse('resource_not_found', { detail: 'Nothing was said in the conversation yet.' });
+    return conversation ?? refuseUnread(runs, 'Nothing was said in the conversation yet.');
   });
 
   addRoute(app, routes.getRunTranscript, async ({ params, principal, reply }) => {

@@ -162,3 +162,27 @@ test('a memory is kept per execution, the latest turn wins, and only its convers
   expect((await service.request('GET', read, { key: mine.runToken })).text).toBe('two');
   await service.problem(404, 'GET', read, { key: other.runToken });
 });
+
+test('413 for a body over 64 MB', async () => {
+  const runId = await service.newRun();
+  const raw = `{"message":"${'a'.repeat(64 * 1024 * 1024)}"}`;
+  await service.problem(413, 'POST', path(runId), { raw, headers: { 'content-type': 'application/json' } });
+});
+
+test('a memory of more than 32 MB is 413 and not kept', async () => {
+  const { runToken, executionId } = await service.startExecution();
+  const answer = await fetch(`${service.baseUrl}/api/v1/harness-support/memory?turn=1`, {
+    method: 'PUT',
+    headers: { authorization: `Bearer ${runToken}`, 'content-type': 'application/octet-stream' },
+    body: new Uint8Array(32 * 1024 * 1024 + 1),
+  });
+  expect(answer.status).toBe(413);
+  await service.problem(404, 'GET', `/harness-support/memory/${executionId}`, { key: runToken });
+});
+
+test("the agent's last word is taken with 200", async () => {
+  const { runToken } = await service.startExecution();
+  const body = { reason: 'finished' };
+  const answer = await service.request('POST', '/harness-support/report-shutdown', { key: runToken, body });
+  expect([answer.status, answer.body]).toEqual([200, {}]);
+});
