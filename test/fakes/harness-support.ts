@@ -40,6 +40,8 @@ export interface FakeHarnessSupport {
   readonly finished: readonly FinishTask[];
   readonly shutdowns: readonly string[];
   readonly artifacts: readonly FakeArtifact[];
+  /** Archives of the workspace that were kept, each with its turn. */
+  readonly workspaces: readonly { turn: number; bytes: Buffer }[];
   /** Path and body size of every request. */
   readonly requests: readonly { method: string; path: string; bytes: number; authorization: string | undefined }[];
   /** Files by the path they are served under. */
@@ -105,6 +107,7 @@ export async function startFakeHarnessSupport(
   const finished: FinishTask[] = [];
   const shutdowns: string[] = [];
   const artifacts: FakeArtifact[] = [];
+  const workspaces: { turn: number; bytes: Buffer }[] = [];
   /** First answers by Idempotency-Key. */
   const answered = new Map<string, { status: number; value: unknown }>();
   const requests: { method: string; path: string; bytes: number; authorization: string | undefined }[] = [];
@@ -172,6 +175,9 @@ export async function startFakeHarnessSupport(
       case 'POST /finish-task':
         finished.push(FinishTask.parse(json()));
         return { status: 200, value: {} };
+      case 'PUT /workspace':
+        workspaces.push({ turn: Number(url.searchParams.get('turn')), bytes: body });
+        return { status: 200, value: {} };
       case 'POST /report-shutdown':
         shutdowns.push((json() as { reason: string }).reason);
         return { status: 200, value: {} };
@@ -235,6 +241,7 @@ export async function startFakeHarnessSupport(
     finished,
     shutdowns,
     artifacts,
+    workspaces,
     requests,
     files: new Map(),
     forwards: new Map(),

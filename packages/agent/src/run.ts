@@ -18,6 +18,7 @@ import { type ServiceClient, ServiceRefusal, Superseded } from './service/client
 import { type FollowUp, watchInbox } from './service/inbox.ts';
 import { type Stopping, stopping } from './stopping.ts';
 import type { WrittenAttachment } from './workspace/attachments.ts';
+import { keepWorkspaceBetweenTurns } from './workspace/kept/keeping.ts';
 import { prepareWorkspace, setupCommands } from './workspace/prepare.ts';
 import { SetupFailure } from './workspace/setup-failure.ts';
 import { setupSteps } from './workspace/setup-steps.ts';
@@ -84,6 +85,19 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
     },
   });
   const env = { ...options.env, RUNYARD_AGENT_SOCKET: socket.path };
+  const keeping = keepWorkspaceBetweenTurns({
+    client,
+    workspace,
+    env,
+    signal: reporting.signal,
+    onTooLarge: (maxBytes) =>
+      notice('workspace_not_kept', { reason: `It has more than ${maxBytes} bytes compressed.` }),
+  });
+  /** Why the first turn does not find the workspace of an earlier execution. */
+  let notRestored: string | undefined;
+  /** Of the last turn that began. */
+  let lastStepId = '';
+  const notice = (name: string, data: unknown) => reporter.emit({ type: 'notice', step_id: lastStepId, name, data });
   const marker = `RUNYARD_AGENT_SOCKET=${socket.path}`;
   let driver: Driver | undefined;
   let starting: Promise<Driver> | undefined;
@@ -107,12 +121,19 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
       stop.signal.throwIfAborted();
       await pullRequests.settled();
       await reporter.flush();
-      if ((await client.finishTask(finishTask(outcome, turn))) === 'leave') return;
+      if ((await client.finishTask(finishTask(outcome, turn))) === 'leave') return await keepAtEnd();
+      void keeping.keep(turn);
       const followUp = await Promise.race([followUps.next(), stopped(stop.signal)]);
-      if (followUp === undefined) return;
+      if (followUp === undefined) return await keepAtEnd();
+      await keeping.abort();
       turn += 1;
       outcome = await resolved.then((task) => nextTurn(task, followUp)).catch(failureOf);
     }
+  }
+
+  async function keepAtEnd(): Promise<void> {
+    await keeping.keep(turn);
+    await reporter.flush();
   }
 
   async function firstTurn(task: AgentTask): Promise<HarnessOutcome> {
@@ -205,10 +226,13 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
   async function begin(task: AgentTask): Promise<HarnessOutcome> {
     const step = setupSteps(reporter.emit);
     const start = () => harness(task);
-    // Setup commands may be what installs the harness; else both happen at the same time.
-    const early = setupCommands(task).length === 0 ? start() : undefined;
+    // Setup commands may be what installs the harness, and a home that is restored has its state; else both happen at the same time.
+    const early = setupCommands(task).length === 0 && task.workspace === undefined ? start() : undefined;
     early?.catch(() => {});
-    const attachments = await prepareWorkspace({ task, client, workspace, env, step, signal: stop.signal });
+    const prepared = await prepareWorkspace({ task, client, workspace, env, step, signal: stop.signal });
+    const { attachments, restored } = prepared;
+    notRestored = prepared.notRestored;
+    await keeping.begin(task, restored);
     const started = await (early ?? start());
     if (!isBuiltin(task)) {
       // Its failure is told by the turn, with the same words.
@@ -228,6 +252,7 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
     onStarted: () => void,
   ): Promise<HarnessOutcome> {
     const stepId = newId();
+    lastStepId = stepId;
     const ended = started.run({
       cwd: workspace,
       stepId,
@@ -236,6 +261,8 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
       onStarted: () => {
         onStarted();
         reporter.emit({ type: 'turn_started', step_id: stepId, prompt: said });
+        if (notRestored !== undefined) notice('workspace_not_restored', { reason: notRestored });
+        notRestored = undefined;
       },
       onEnded: (summary) =>
         reporter.emit({ type: 'turn_finished', step_id: stepId, ...(summary === '' ? {} : { summary }) }),
@@ -273,6 +300,7 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
       // The driver settles what the harness left open as soon as its process is gone.
       await worked.catch(() => {});
       if (stop.reason === 'superseded') return;
+      await keeping.keep(turn);
       await reporter.flush();
       await client.reportShutdown(stop.reason ?? 'cancelled', { signal: reporting.signal });
     };

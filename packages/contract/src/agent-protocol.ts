@@ -54,6 +54,27 @@ export const AgentTask = z.object({
       z.object({ kind: z.literal('text'), text: z.string() }),
     ])
     .optional(),
+  /**
+   * Workspace and home of an earlier execution, to begin with instead of cloning and setting up; absent: this begins anew.
+   * `empty`: there was nothing in them. `missing`: none was kept.
+   */
+  workspace: z
+    .discriminatedUnion('kind', [
+      z.object({
+        kind: z.literal('archive'),
+        /** Path below the server root. */
+        path: z.string(),
+        size_bytes: z.int(),
+        /** Of the whole archive, in hexadecimal digits. */
+        sha256: z.string(),
+        execution_number: z.int(),
+        turn: z.int(),
+      }),
+      z.object({ kind: z.enum(['empty', 'missing']) }),
+    ])
+    .optional(),
+  /** Size up to which an archive of the workspace is kept; absent or 0: none is. */
+  max_workspace_bytes: z.int().optional(),
   agent_config: AmbientAgentConfig,
   /** All files that came with this run's prompts so far. `earlier`: with a prompt that an earlier execution played. */
   attachments: z.array(AgentAttachment.extend({ earlier: z.literal(true).optional() })),

@@ -78,8 +78,14 @@ export interface ServiceClient {
     body: z.infer<typeof ReportArtifact>,
     options?: CallOptions,
   ): Promise<z.infer<typeof ReportArtifactResponse>>;
-  /** PUTs `size` bytes; `open` gives a fresh stream of them for each try. */
-  upload(path: string, open: () => Readable, size: number, contentType: string, options?: CallOptions): Promise<void>;
+  /** PUTs `size` bytes (undefined: not known before); `open` gives a fresh stream of them for each try. */
+  upload(
+    path: string,
+    open: () => Readable,
+    size: number | undefined,
+    contentType: string,
+    options?: CallOptions,
+  ): Promise<void>;
   download(path: string, maxBytes: number, options?: CallOptions): Promise<Buffer>;
   /** Any other call; `path` is below `/harness-support/`. */
   ask<T>(method: 'GET' | 'POST', path: string, options?: AskOptions): Promise<T>;
@@ -170,7 +176,10 @@ export function serviceClient(options: ServiceClientOptions): ServiceClient {
         () => ({
           method: 'PUT',
           path,
-          headers: { 'content-type': contentType, 'content-length': String(size) },
+          headers: {
+            'content-type': contentType,
+            ...(size === undefined ? { 'transfer-encoding': 'chunked' } : { 'content-length': String(size) }),
+          },
           body: size === 0 ? '' : open(),
           signal: call_.signal,
           idleTimeoutMs: call_.idleTimeoutMs ?? 60_000,

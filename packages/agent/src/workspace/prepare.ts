@@ -1,6 +1,7 @@
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 import type { ServiceClient } from '../service/client.ts';
 import type { WrittenAttachment } from './attachments.ts';
+import { keptRoots } from './kept/roots.ts';
 import type { SetupSteps } from './setup-steps.ts';
 
 export interface PrepareOptions {
@@ -12,21 +13,58 @@ export interface PrepareOptions {
   signal: AbortSignal;
 }
 
-/** Attachments; gives those of the first prompt. */
-async function attach({ task, client, workspace, step, signal }: PrepareOptions): Promise<WrittenAttachment[]> {
-  if (task.attachments.length === 0) return [];
-  const { writeAttachments } = await import('./attachments.ts');
-  const count = task.attachments.length;
-  const written = await step('attachments', `${count} ${count === 1 ? 'file' : 'files'}`, () =>
-    writeAttachments(task.attachments, { client, workspace, signal }),
-  );
-  return written.filter((_, index) => task.attachments[index]?.earlier !== true);
+export interface Prepared {
+  /** Files of the first prompt. */
+  attachments: WrittenAttachment[];
+  /** True: workspace and home are those of an earlier execution. */
+  restored: boolean;
+  /** Why they are not, although the run goes on. */
+  notRestored?: string;
 }
 
-/** Attachments, clones, setup commands, in this order. Throws a SetupFailure that says which step failed and why. */
-export async function prepareWorkspace(options: PrepareOptions): Promise<WrittenAttachment[]> {
-  const { task, client, workspace, env, step, signal } = options;
-  const attachments = await attach(options);
+/**
+ * Restores the workspace of an earlier execution; else, or where that fails, clones and runs setup commands. Throws a
+ * SetupFailure that says which step failed and why.
+ */
+export async function prepareWorkspace(options: PrepareOptions): Promise<Prepared> {
+  const notRestored = await restore(options);
+  const restored = options.task.workspace !== undefined && notRestored === undefined;
+  const attachments = await attach(options, restored);
+  if (!restored) await setUp(options);
+  return { attachments, restored, ...(notRestored === undefined ? {} : { notRestored }) };
+}
+
+async function restore({ task, client, workspace, env, step, signal }: PrepareOptions): Promise<string | undefined> {
+  switch (task.workspace?.kind) {
+    case 'missing':
+      return 'none was kept';
+    case 'archive': {
+      const { restoreWorkspace } = await import('./kept/restore.ts');
+      const { connection } = client;
+      const roots = keptRoots(workspace, env.HOME);
+      return await restoreWorkspace(task.workspace, { connection, roots, env, step, signal });
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** Those of earlier prompts are in a workspace that was restored. */
+async function attach(
+  { task, client, workspace, step, signal }: PrepareOptions,
+  restored: boolean,
+): Promise<WrittenAttachment[]> {
+  const files = task.attachments.filter(({ earlier }) => !restored || earlier !== true);
+  const count = files.length;
+  if (count === 0) return [];
+  const { writeAttachments } = await import('./attachments.ts');
+  const written = await step('attachments', `${count} ${count === 1 ? 'file' : 'files'}`, () =>
+    writeAttachments(files, { client, workspace, signal }),
+  );
+  return written.filter((_, index) => files[index]?.earlier !== true);
+}
+
+async function setUp({ task, client, workspace, env, step, signal }: PrepareOptions): Promise<void> {
   if (task.repositories.length > 0) {
     const { cloneRepositories } = await import('./repositories.ts');
     await cloneRepositories(task.repositories, { connection: client.connection, workspace, env, step, signal });
@@ -36,7 +74,6 @@ export async function prepareWorkspace(options: PrepareOptions): Promise<Written
     const { runSetupCommands } = await import('./setup-commands.ts');
     await runSetupCommands(commands, { workspace, env, step, signal });
   }
-  return attachments;
 }
 
 export function setupCommands(task: AgentTask): readonly string[] {

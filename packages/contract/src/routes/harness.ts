@@ -99,6 +99,27 @@ export const harnessRoutes = {
     answer: { status: 200, description: 'The bytes', contentType: 'application/octet-stream' },
     errors: { 404: 'No such memory in this conversation' },
   },
+  keepWorkspace: {
+    ...common,
+    method: 'PUT',
+    path: '/harness-support/workspace',
+    summary: 'Keep workspace and home as they are at the end of a turn',
+    description:
+      'Replaces what was kept at the end of an earlier turn. An empty body says that there is nothing in them. While it is sent, an agent that was told to leave may stay, for up to two minutes.',
+    query: z.object({ turn: z.int().min(1) }),
+    bodyType: 'application/octet-stream',
+    answer: { status: 200, description: 'Stored', schema: nothing },
+    errors: { 413: 'Larger than RUNYARD_WORKSPACE_MB' },
+  },
+  readWorkspace: {
+    ...common,
+    method: 'GET',
+    path: '/harness-support/workspace/{executionId}',
+    summary: 'Workspace and home that an earlier execution of the run left',
+    params: z.object({ executionId: z.string() }),
+    answer: { status: 200, description: 'The bytes', contentType: 'application/octet-stream' },
+    errors: { 404: 'The run has no such workspace' },
+  },
   readAttachment: {
     ...common,
     method: 'GET',

@@ -86,6 +86,13 @@ export const serviceSettings = {
       'Conversation and transcript of runs that ended so many days ago are deleted, once a night; 0 keeps them as long as the run. Timeline, artifacts and costs stay with the run.',
     usedBy: ['service'],
   },
+  RUNYARD_WORKSPACE_MB: {
+    schema: whole(0, 1048576),
+    default: '512',
+    description:
+      'Compressed size up to which the workspace of a run is kept, so that a continuation in a new sandbox finds it again; 0 keeps none.',
+    usedBy: ['service'],
+  },
   RUNYARD_LOG: {
     schema: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']),
     default: 'info',

@@ -17,6 +17,7 @@ import { registerEnvironmentRoutes } from './environments.ts';
 import { registerEventSubscriptionRoutes } from './event-subscriptions.ts';
 import { registerHarnessArtifactRoutes } from './harness-artifacts.ts';
 import { registerHarnessSupport } from './harness-support.ts';
+import { registerHarnessWorkspaceRoutes } from './harness-workspace.ts';
 import { registerHealthRoutes } from './health.ts';
 import { parseJsonBody } from './json-body.ts';
 import { registerKeyRoutes } from './keys.ts';
@@ -122,6 +123,7 @@ export async function buildApp(deps: ServiceDeps, timeouts: ClientTimeouts = def
   registerHarnessArtifactRoutes(app, deps);
   registerChildRunRoutes(app, deps);
   registerRunMessageRoutes(app, deps);
+  registerHarnessWorkspaceRoutes(app, deps);
   await registerPages(app, deps);
   const ofRunToken = (token: string) => authenticateRunToken(db, token);
   await registerGateway(app, {

@@ -186,3 +186,25 @@ test("the agent's last word is taken with 200", async () => {
   const answer = await service.request('POST', '/harness-support/report-shutdown', { key: runToken, body });
   expect([answer.status, answer.body]).toEqual([200, {}]);
 });
+
+test.each([
+  ['before the agent began', false],
+  ['in its first turn', true],
+])('an execution that failed %s is tried again with the prompt and what had joined it', async (_name, begun) => {
+  const { runId, runToken } = await service.startExecution({ prompt: 'First.' });
+  await service.request('POST', path(runId), { body: { message: 'Second.' } });
+  if (begun) await start(runToken);
+  else await service.request('POST', '/harness-support/resolve-prompt', { key: runToken, body: {} });
+  const error = { code: 'resource_unavailable', message: 'Overloaded.' };
+  const body = { turn: 1, success: false, summary: '', error };
+  await service.request('POST', '/harness-support/finish-task', { key: runToken, body });
+  const [next] = await service.deps.db.query('SELECT continues FROM executions WHERE run_id = $1 AND number = 2', [
+    runId,
+  ]);
+  expect(next).toEqual({ continues: null });
+  const waits = await service.deps.db.query(
+    'SELECT message FROM followups WHERE run_id = $1 AND execution_id IS NULL',
+    [runId],
+  );
+  expect(waits).toEqual([{ message: 'Second.' }]);
+});

@@ -22,7 +22,7 @@ export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps):
   app.addHook('preClose', async () => closing.abort());
 
   addRoute(app, routes.resolvePrompt, async ({ session }) => {
-    const resolved = await resolveTask(engine.db, models, session);
+    const resolved = await resolveTask({ db: engine.db, models, settings: deps.settings }, session);
     if (resolved.kind === 'task') return resolved.task;
     if (resolved.kind === 'not_found') return notFound('run');
     const error = { code: 'integration_not_configured' as const, message: resolved.message };

@@ -68,11 +68,13 @@ const forgetTranscripts: Statement = {
   name: 'forget_old_transcripts',
   text: `
     WITH old AS (
-      SELECT id, transcript_blob, memory_blob FROM executions
-      WHERE run_id = ANY($1::uuid[]) AND (transcript_bytes > 0 OR memory_blob IS NOT NULL) FOR UPDATE
+      SELECT id, transcript_blob, memory_blob, workspace_blob FROM executions
+      WHERE run_id = ANY($1::uuid[]) AND (transcript_bytes > 0 OR memory_blob IS NOT NULL OR workspace_turn IS NOT NULL) FOR UPDATE
     )
-    UPDATE executions SET transcript_blob = NULL, transcript_bytes = 0, memory_blob = NULL, memory_turn = NULL
-    FROM old WHERE executions.id = old.id RETURNING old.transcript_blob AS transcript, old.memory_blob AS memory`,
+    UPDATE executions SET transcript_blob = NULL, transcript_bytes = 0, memory_blob = NULL, memory_turn = NULL,
+      workspace_turn = NULL, workspace_blob = NULL, workspace_bytes = NULL, workspace_sha256 = NULL
+    FROM old WHERE executions.id = old.id
+    RETURNING ARRAY[old.transcript_blob, old.memory_blob, old.workspace_blob] AS keys`,
 };
 
 /** They are part of what was said; a rerun needs only those of the request. */
@@ -94,11 +96,11 @@ export async function deleteOldDetail(db: Database, days: number, from: Place): 
     // The rest goes with the next batches, before the runs are marked.
     if (events.length === eventsAtOnce) return { runs: 0, blobKeys: [], next: from };
     await tx.query(deleteChunks, [ids]);
-    const told = await tx.query<{ transcript: string | null; memory: string | null }>(forgetTranscripts, [ids]);
+    const told = await tx.query<{ keys: (string | null)[] }>(forgetTranscripts, [ids]);
     const files = await tx.query<{ key: string }>(deleteFollowupFiles, [ids]);
     await tx.query('DELETE FROM followups WHERE run_id = ANY($1::uuid[]) AND execution_id IS NOT NULL', [ids]);
     await tx.query('UPDATE runs SET detail_deleted_at = clock_timestamp() WHERE id = ANY($1::uuid[])', [ids]);
-    const blobKeys = told.flatMap(({ transcript, memory }) => [transcript, memory].filter((key) => key !== null));
+    const blobKeys = told.flatMap(({ keys }) => keys.filter((key) => key !== null));
     return { runs: ids.length, blobKeys: [...blobKeys, ...files.map(({ key }) => key)], next: runs.at(-1) ?? null };
   });
 }

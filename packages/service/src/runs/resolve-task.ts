@@ -2,10 +2,12 @@ import type { AgentTask } from '@runyard/contract/agent-protocol';
 import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { EnvironmentConfig } from '@runyard/contract/environments';
 import type { RunMode } from '@runyard/contract/run-request';
+import type { Settings } from '@runyard/contract/settings';
 import { readSavedConversation } from '../conversations/saved.ts';
 import type { Models } from '../models/models.ts';
 import { childRunsOf } from '../run-trees/permission.ts';
 import type { Database, Statement } from '../store/database.ts';
+import { workspaceToRestore } from '../workspaces/find.ts';
 import { type AttachmentRow, agentAttachment, attachmentsOf } from './agent-attachments.ts';
 import type { RunSession } from './sessions.ts';
 import { joinFollowups, readTakenFiles } from './take-followups.ts';
@@ -48,10 +50,14 @@ const earlier = true as const;
 
 /** Everything the agent needs to begin. */
 export async function resolveTask(
-  db: Database,
-  models: Pick<Models, 'resolve'>,
+  deps: {
+    readonly db: Database;
+    readonly models: Pick<Models, 'resolve'>;
+    readonly settings: Pick<Settings, 'RUNYARD_WORKSPACE_MB'>;
+  },
   session: RunSession,
 ): Promise<ResolveOutcome> {
+  const { db, models } = deps;
   const [row] = await db.query<TaskRow>(readTask, [session.runId, session.executionId]);
   if (!row) return { kind: 'not_found' };
   const resolution = models.resolve(row.model_id);
@@ -65,6 +71,7 @@ export async function resolveTask(
     harness: row.harness,
     continues: row.continues,
   });
+  const workspace = await workspaceToRestore(db, session.runId, row.continues);
   const parts = [...(row.continues === null ? [row.prompt] : []), ...followups.map(({ message }) => message)];
   const mode = followups.findLast((followup) => followup.mode !== null)?.mode ?? row.mode;
   const { harness } = row.config;
@@ -78,6 +85,8 @@ export async function resolveTask(
     prompt: parts.filter((part) => part.trim() !== '').join('\n\n') || 'Continue.',
     ...(mode ? { mode } : {}),
     ...(conversation ? { conversation } : {}),
+    ...(workspace ? { workspace } : {}),
+    max_workspace_bytes: deps.settings.RUNYARD_WORKSPACE_MB * 1024 * 1024,
     agent_config: row.config,
     attachments: [
       ...row.attachments.map((file) => ({ ...agentAttachment(file), ...(row.continues === null ? {} : { earlier }) })),

@@ -7,6 +7,7 @@ import { err, errEnded } from './transitions.ts';
 /**
  * CLAIMED, INPROGRESS → QUEUED with a new execution, where tries are left: one statement, so that there is never a run
  * without a current execution, nor two. The old execution ends or is stopped; the new one waits for it and for its backoff.
+ * The turn that failed is not one that ended: where it was the first, the next execution begins where this one did.
  * What the failed turn was to answer waits again: all that the execution took, or its last follow-up where turns had ended.
  */
 const retryStatement: Statement = {
@@ -26,7 +27,7 @@ const retryStatement: Statement = {
         stop_deadline = CASE WHEN $8 THEN NULL ELSE clock_timestamp() + make_interval(secs => $9::float8) END,
         finished_at = clock_timestamp(), ended_at = CASE WHEN $8 THEN clock_timestamp() END, deadline_at = NULL
       FROM moved WHERE executions.id = $2
-      RETURNING executions.team_id, executions.number, executions.attempt, executions.pool, executions.finished_turns, executions.continues, executions.wanted_at, executions.depth
+      RETURNING executions.team_id, executions.number, executions.attempt, executions.pool, greatest(executions.finished_turns - 1, 0) AS finished_turns, executions.continues, executions.wanted_at, executions.depth
     ), waiting AS (
       UPDATE followups SET execution_id = NULL, taken_at = NULL FROM previous
       WHERE followups.execution_id = $2

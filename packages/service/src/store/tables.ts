@@ -161,6 +161,11 @@ export interface ExecutionsTable {
   wanted_at: ColumnType<string, string | Date | undefined, string | Date>;
   depth: Generated<number>;
   awaiting_until: ColumnType<string | null, string | Date | null | undefined, string | Date | null>;
+  workspace_turn: number | null;
+  workspace_blob: string | null;
+  workspace_bytes: number | null;
+  workspace_sha256: Buffer | null;
+  keeping_until: ColumnType<string | null, string | Date | null | undefined, string | Date | null>;
 }
 
 export interface FollowupsTable {

@@ -1,0 +1,109 @@
+import { createHash } from 'node:crypto';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { AgentTask } from '@runyard/contract/agent-protocol';
+import { describe, expect, test } from 'vitest';
+import { testFolder } from './test-agent.ts';
+import { agent, ended, fake, of, sh, start } from './test-run.ts';
+import { packRoots } from './workspace/kept/pack.ts';
+import { keptRoots } from './workspace/kept/roots.ts';
+
+const keeps = { max_workspace_bytes: 100_000_000 };
+const place = '/api/v1/harness-support/workspace/earlier';
+const setup = { environment: { uid: 'e', config: { setup_commands: ['echo again > set-up'] } } };
+
+/** What an earlier execution left: one file. */
+async function archived(): Promise<{ bytes: Buffer; workspace: AgentTask['workspace'] }> {
+  const folder = join(testFolder(), 'w');
+  mkdirSync(folder);
+  writeFileSync(join(folder, 'file'), 'kept');
+  const signal = new AbortController().signal;
+  const archive = packRoots(keptRoots(folder, undefined), { env: process.env, maxBytes: 1e9, signal });
+  const chunks: Buffer[] = [];
+  for await (const chunk of archive) chunks.push(chunk);
+  const bytes = Buffer.concat(chunks);
+  const sha256 = createHash('sha256').update(bytes).digest('hex');
+  const of = { path: place, size_bytes: bytes.length, sha256, execution_number: 1, turn: 2 };
+  return { bytes, workspace: { kind: 'archive', ...of } };
+}
+const output = () => fake.output(of('action').at(-1)?.action_id ?? '');
+
+describe('the workspace', () => {
+  test('is kept when the run is over, and not before its end is told', async () => {
+    await start({ ...sh('echo made > file'), ...keeps });
+    await ended();
+    expect(fake.workspaces.map(({ turn }) => turn)).toEqual([1]);
+    const paths = fake.requests.map(({ path }) => path.split('/').at(-1));
+    expect(paths.indexOf('workspace')).toBeGreaterThan(paths.indexOf('finish-task'));
+    expect(paths.indexOf('report-shutdown')).toBeGreaterThan(paths.indexOf('workspace'));
+  });
+
+  test('that is larger than what is kept is told in the run', async () => {
+    await start({ ...sh('head -c 100000 /dev/urandom > file'), max_workspace_bytes: 50_000 });
+    await ended();
+    expect(fake.workspaces).toEqual([]);
+    expect(of('notice').map(({ name }) => name)).toEqual(['workspace_not_kept']);
+  });
+
+  test('of a cancelled run is kept in the time that is left', async () => {
+    await start({ ...sh('echo made > file; echo begun; sleep 60'), ...keeps });
+    await fake.until(() => of('action_output').length > 0);
+    fake.cancel();
+    await ended();
+    expect(fake.workspaces).toHaveLength(1);
+    expect(fake.shutdowns).toEqual(['cancelled']);
+  });
+
+  test('of an earlier execution is there instead of a new setup, and is not kept again where nothing changed', async () => {
+    const { bytes, workspace } = await archived();
+    await start(
+      { ...sh('cat file; ls'), ...setup, ...keeps, workspace },
+      {
+        prepare: (fake) => fake.files.set(place, bytes),
+      },
+    );
+    await ended();
+    expect(output()).toContain('kept');
+    expect(output()).not.toContain('set-up');
+    expect(of('setup_step_finished')).toEqual([
+      expect.objectContaining({
+        kind: 'workspace',
+        name: expect.stringMatching(/^restored as it was after turn 2 of execution 1 \(0\.0 MB\)$/),
+        duration_ms: expect.any(Number),
+      }),
+    ]);
+    expect(of('notice')).toEqual([]);
+    expect(fake.workspaces).toEqual([]);
+  });
+
+  test.each([
+    ['broken', (bytes: Buffer) => bytes.subarray(0, bytes.length - 9)],
+    ['another one', () => Buffer.from('no archive at all')],
+    ['gone', () => undefined],
+  ])('that is %s is set up anew, with a notice', async (_name, damage) => {
+    const { bytes, workspace } = await archived();
+    await start(
+      { ...sh('ls'), ...setup, ...keeps, workspace },
+      {
+        prepare: (fake) => {
+          const damaged = damage(bytes);
+          if (damaged !== undefined) fake.files.set(place, damaged);
+        },
+      },
+    );
+    await ended();
+    expect(output()).toBe('set-up\n');
+    expect(of('notice').map(({ name }) => name)).toEqual(['workspace_not_restored']);
+    const [first, second] = of('setup_step_finished');
+    expect(first).toMatchObject({ kind: 'workspace', error: expect.any(String) });
+    expect(second).toMatchObject({ kind: 'setup_command', exit_code: 0 });
+    expect(agent.stderr()).not.toContain('Error');
+  });
+
+  test('in which nothing was is empty again', async () => {
+    await start({ ...sh('ls'), ...setup, ...keeps, workspace: { kind: 'empty' } });
+    await ended();
+    expect(output()).toBe('');
+    expect(of('notice')).toEqual([]);
+  });
+});

@@ -1,0 +1,76 @@
+import { Readable } from 'node:stream';
+import { type ServiceClient, ServiceRefusal } from '../../service/client.ts';
+import { fingerprint } from './fingerprint.ts';
+import { ArchiveTooLarge, packRoots } from './pack.ts';
+import type { KeptRoot } from './roots.ts';
+
+export interface KeeperOptions {
+  client: Pick<ServiceClient, 'upload'>;
+  roots: readonly KeptRoot[];
+  env: Readonly<Record<string, string | undefined>>;
+  maxBytes: number;
+  /** Ends all of it. */
+  signal: AbortSignal;
+  /** Called where the folders are larger than what is kept. */
+  onTooLarge: (maxBytes: number) => void;
+}
+
+/** Keeps workspace and home with the run, so that a further execution finds them. */
+export interface Keeper {
+  /** The folders are as the run has them kept already. */
+  known(): Promise<void>;
+  /** Keeps them as at the end of a turn. Never rejects: a run does not fail for it. */
+  keep(turn: number): Promise<void>;
+  /** Gives up what goes on; resolves as soon as nothing of it runs. */
+  abort(): Promise<void>;
+}
+
+export function workspaceKeeper(options: KeeperOptions): Keeper {
+  const { roots, env, maxBytes } = options;
+  let kept: string | undefined;
+  let running: { turn: number; done: Promise<void>; abort: AbortController } | undefined;
+
+  async function upload(turn: number, signal: AbortSignal): Promise<void> {
+    const now = await fingerprint(roots, signal);
+    if (now !== undefined && now === kept) return;
+    const path = `/api/v1/harness-support/workspace?turn=${turn}`;
+    const type = 'application/octet-stream';
+    if (now === 'empty') await options.client.upload(path, () => Readable.from([]), 0, type, { signal });
+    else
+      await options.client.upload(path, () => packRoots(roots, { env, maxBytes, signal }), undefined, type, { signal });
+    kept = now;
+  }
+
+  async function attempt(turn: number, signal: AbortSignal): Promise<void> {
+    try {
+      await upload(turn, signal);
+    } catch (error) {
+      if (signal.aborted) return;
+      const isRefused = error instanceof ServiceRefusal && error.status === 413;
+      if (error instanceof ArchiveTooLarge || isRefused) options.onTooLarge(maxBytes);
+      else process.stderr.write(`agent: the workspace was not kept: ${String(error)}\n`);
+    }
+  }
+
+  async function abortRunning(): Promise<void> {
+    running?.abort.abort(new Error('the run goes on'));
+    await running?.done;
+    running = undefined;
+  }
+
+  return {
+    async known() {
+      kept = await fingerprint(roots, options.signal).catch(() => undefined);
+    },
+    async keep(turn) {
+      if (running !== undefined && running.turn !== turn) await abortRunning();
+      if (running === undefined) {
+        const abort = new AbortController();
+        const done = attempt(turn, AbortSignal.any([abort.signal, options.signal]));
+        running = { turn, done, abort };
+      }
+      await running.done;
+    },
+    abort: abortRunning,
+  };
+}

@@ -1,0 +1,48 @@
+import type { AgentTask } from '@runyard/contract/agent-protocol';
+import type { ServiceClient } from '../../service/client.ts';
+import type { Keeper } from './keeper.ts';
+import { keptRoots } from './roots.ts';
+
+export interface KeepingOptions {
+  client: Pick<ServiceClient, 'upload'>;
+  workspace: string;
+  env: Readonly<Record<string, string | undefined>>;
+  signal: AbortSignal;
+  onTooLarge: (maxBytes: number) => void;
+}
+
+/** Keeps the workspace between turns. What it takes is loaded when a turn has ended: nothing of it slows a start. */
+export interface Keeping {
+  /** The workspace is prepared: there is something to keep from now on. */
+  begin(task: Pick<AgentTask, 'max_workspace_bytes'>, restored: boolean): Promise<void>;
+  /** Keeps it as at the end of a turn. Never rejects. */
+  keep(turn: number): Promise<void>;
+  /** A further turn begins: gives up what goes on. */
+  abort(): Promise<void>;
+}
+
+export function keepWorkspaceBetweenTurns(options: KeepingOptions): Keeping {
+  let keeper: (() => Promise<Keeper>) | undefined;
+  return {
+    async begin({ max_workspace_bytes: maxBytes = 0 }, restored) {
+      if (maxBytes === 0) return;
+      const { workspace, env } = options;
+      const loaded = async () => {
+        const { workspaceKeeper } = await import('./keeper.ts');
+        return workspaceKeeper({ ...options, roots: keptRoots(workspace, env.HOME), maxBytes });
+      };
+      let made: Promise<Keeper> | undefined;
+      keeper = () => {
+        made ??= loaded();
+        return made;
+      };
+      if (restored) await (await keeper()).known();
+    },
+    async keep(turn) {
+      await (await keeper?.())?.keep(turn);
+    },
+    async abort() {
+      await (await keeper?.())?.abort();
+    },
+  };
+}

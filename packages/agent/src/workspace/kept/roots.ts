@@ -1,0 +1,34 @@
+import { relative, resolve } from 'node:path';
+
+/** A folder that is kept, and what of it is not: paths below it that begin with `./`. */
+export interface KeptRoot {
+  folder: string;
+  without: readonly string[];
+}
+
+/** What tools fetch again by themselves, and what takes long to pack and nobody misses. */
+const caches = [
+  '.bun/install/cache',
+  '.cache',
+  '.cargo/registry',
+  '.gradle/caches',
+  '.local/share/Trash',
+  '.local/share/pnpm/store',
+  '.m2/repository',
+  '.npm/_cacache',
+  '.npm/_logs',
+  '.nuget/packages',
+  '.pnpm-store',
+  '.rustup',
+  'go/pkg',
+].map((path) => `./${path}`);
+
+/** Workspace and home: sessions and settings of harnesses, and what setup commands installed, are in the home. */
+export function keptRoots(workspace: string, home: string | undefined): KeptRoot[] {
+  const roots: KeptRoot[] = [{ folder: workspace, without: [] }];
+  if (home === undefined || !home.startsWith('/')) return roots;
+  // One in the other would be kept twice.
+  const isInside = (inner: string, outer: string) => !relative(resolve(outer), resolve(inner)).startsWith('..');
+  if (isInside(home, workspace) || isInside(workspace, home)) return roots;
+  return [...roots, { folder: home, without: caches }];
+}

@@ -1,0 +1,71 @@
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { Readable, Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createZstdDecompress } from 'node:zlib';
+import { unframed } from './frames.ts';
+import type { KeptRoot } from './roots.ts';
+
+export interface UnpackOptions {
+  /** Of the whole archive, in hexadecimal digits. */
+  sha256: string;
+  env: Readonly<Record<string, string | undefined>>;
+  signal: AbortSignal;
+}
+
+/**
+ * Unpacks an archive of `packRoots` into the same number of folders. Throws where it is not whole; then something of it may
+ * be there. What it holds was made by code that nobody trusts: this happens inside the sandbox, with no more rights than
+ * that code has.
+ */
+export async function unpackRoots(
+  archive: Readable,
+  roots: readonly KeptRoot[],
+  options: UnpackOptions,
+): Promise<void> {
+  const hash = createHash('sha256');
+  const hashing = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      hash.update(chunk);
+      done(null, chunk);
+    },
+  });
+  await pipeline(
+    archive,
+    hashing,
+    createZstdDecompress(),
+    async (source: AsyncIterable<Buffer>) => {
+      const streams = unframed(source);
+      for (const root of roots) await untar(streams.next(), root.folder, options);
+      await streams.end();
+    },
+    { signal: options.signal },
+  );
+  if (hash.digest('hex') !== options.sha256) throw new Error('the archive is not the one that was kept');
+}
+
+/** Tar itself refuses names with `..`, cuts a leading `/`, and makes links only when everything else is there. */
+async function untar(tar: AsyncIterable<Buffer>, folder: string, { env }: UnpackOptions): Promise<void> {
+  const child = spawn(
+    'tar',
+    ['--extract', '--file=-', '--no-same-owner', '--preserve-permissions', '--warning=none', `--directory=${folder}`],
+    { env: { PATH: env.PATH, LANG: 'C.UTF-8' }, stdio: ['pipe', 'ignore', 'pipe'] },
+  );
+  const closed = once(child, 'close') as Promise<[number | null]>;
+  closed.catch(() => {});
+  let said = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    said = (said + text).slice(-500);
+  });
+  try {
+    await pipeline(Readable.from(tar, { objectMode: false }), child.stdin).catch((error: NodeJS.ErrnoException) => {
+      // What tar says when it ends early tells more.
+      if (error.code !== 'EPIPE') throw error;
+    });
+    const [code] = await closed;
+    if (code !== 0) throw new Error(`tar ended with ${code}: ${said.trim()}`);
+  } finally {
+    child.kill('SIGKILL');
+  }
+}

@@ -1,0 +1,45 @@
+/** How a sandbox hands its workspace to the next one of its run. */
+import { routes } from '@runyard/contract/routes';
+import type { FastifyInstance } from 'fastify';
+import { findWorkspace } from '../workspaces/find.ts';
+import { holdSandbox } from '../workspaces/hold-sandbox.ts';
+import { keepEmptyWorkspace, keepWorkspace } from '../workspaces/keep.ts';
+import { addRoute } from './add-route.ts';
+import type { ServiceDeps } from './deps.ts';
+import { downloadHeaders, sendBlob } from './download.ts';
+import { notFound, refuse } from './problem.ts';
+
+/** Registers the workspace that is kept between the executions of a run. */
+export function registerHarnessWorkspaceRoutes(app: FastifyInstance, deps: ServiceDeps): void {
+  const { db, blobs, settings } = deps;
+
+  addRoute(app, routes.readWorkspace, async ({ session, params, reply }) => {
+    const key = await findWorkspace(db, session.runId, params.executionId);
+    const stored = key && (await blobs.stat(key));
+    if (!stored) return notFound('workspace');
+    downloadHeaders(reply, 'workspace', 'application/octet-stream');
+    return (await sendBlob(reply, blobs, { key, sizeBytes: stored.sizeBytes })) || notFound('workspace');
+  });
+
+  // In a scope of its own: here a body of any type is a stream of bytes.
+  app.register(async (scope) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser('*', (_request, _payload, done) => done(null));
+    addRoute(scope, routes.keepWorkspace, async ({ session, query, request, reply }) => {
+      const { executionId } = session;
+      if (request.headers['content-length'] === '0') {
+        await keepEmptyWorkspace(deps, executionId, query.turn);
+        return {};
+      }
+      const archive = {
+        body: request.raw.iterator({ destroyOnReturn: false }),
+        maxBytes: settings.RUNYARD_WORKSPACE_MB * 1024 * 1024,
+      };
+      const outcome = await holdSandbox(db, executionId, () => keepWorkspace(deps, executionId, query.turn, archive));
+      if (outcome === 'stored') return {};
+      reply.header('connection', 'close');
+      const detail = `A workspace has at most ${settings.RUNYARD_WORKSPACE_MB} MB (RUNYARD_WORKSPACE_MB).`;
+      return refuse('invalid_request', { status: 413, detail });
+    });
+  });
+}

@@ -1,0 +1,132 @@
+/** What a run that goes on in a new sandbox finds again: the files of the one before, whatever ended it. */
+import { readdir } from 'node:fs/promises';
+import path from 'node:path';
+import type { RunItem } from '@runyard/contract/runs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type FakeModels, startFakeModels } from './fakes/models.ts';
+import { eventually, killHard, type System, sandboxProblem, startSystem } from './support/system.ts';
+
+describe.skipIf(sandboxProblem)(`continuations${sandboxProblem ? ` (skipped: ${sandboxProblem})` : ''}`, () => {
+  let models: FakeModels;
+  let system: System;
+
+  beforeAll(async () => {
+    models = await startFakeModels();
+    system = await startSystem({ env: { ...models.env, RUNYARD_WORKSPACE_MB: '5' }, waitForWorkerMs: 60_000 });
+  }, 90_000);
+
+  afterAll(async () => {
+    await system?.stop();
+    await models?.close();
+  }, 30_000);
+
+  const ended = (run: RunItem) => ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'].includes(run.state);
+  const gone = (run: RunItem) => ended(run) && run.is_sandbox_running === false;
+  const textOf = async (runId: string): Promise<string> =>
+    await system.call('GET', `/agent/runs/${runId}/conversation`).then(JSON.stringify, () => '');
+  const stepsOf = async (runId: string) =>
+    (
+      await system.call<{ events: { event_type: string; payload?: { kind: string; name: string; error?: string } }[] }>(
+        'GET',
+        `/agent/runs/${runId}/timeline`,
+      )
+    ).events
+      .filter(({ event_type }) => event_type === 'setup_step_finished')
+      .map(({ payload }) => payload);
+  const goOn = async (runId: string, message: string, awaited: string) => {
+    await system.call('POST', `/agent/runs/${runId}/followups`, { message });
+    await eventually(awaited, async () => (await textOf(runId)).includes(awaited), 60_000).catch(async (error) => {
+      throw new Error(`${error.message}\n${await textOf(runId)}\n${JSON.stringify(await system.run(runId))}`);
+    });
+    return await system.until(runId, ended);
+  };
+  const archives = async () => {
+    const files = await readdir(path.join(system.dataDir, 'blobs/objects'), { recursive: true });
+    return files.filter((name) => path.basename(name).startsWith('workspaces+')).length;
+  };
+  const block = (command: string) => `\`\`\`sh\n${command}\n\`\`\``;
+
+  const kinds = [
+    { kind: 'runbook', config: {}, say: block },
+    {
+      kind: 'model',
+      config: { model_id: 'anthropic/claude-opus-4-5' },
+      say: (command: string) => `Please run \`${command}\`.`,
+    },
+  ];
+
+  describe.each(kinds)('$kind', ({ config, say }) => {
+    test('after a sandbox that left, its files, links, modes and home are there, and the setup is not repeated', async () => {
+      const { uid } = await system.call<{ uid: string }>(
+        'POST',
+        '/agent/environments',
+        {
+          config: { name: 'E', setup_commands: ['date +%N > set-up-at; echo tool > ~/.tool'] },
+        },
+        201,
+      );
+      const runId = await system.createRun(
+        say('echo kept-$((1+1)) > file; chmod 640 file; ln -s file link; mkdir .hidden; cat set-up-at > .hidden/at'),
+        { config: { ...config, environment_id: uid, idle_timeout_minutes: 0 } },
+      );
+      const first = await system.until(runId, gone);
+      expect(first.state, JSON.stringify(first.status_message)).toBe('SUCCEEDED');
+      const second = await goOn(
+        runId,
+        say('cat link ~/.tool; stat -c %a file; cmp set-up-at .hidden/at && echo same-$((2+1))'),
+        'same-3',
+      );
+      expect(second.state).toBe('SUCCEEDED');
+      expect(second.session_id).not.toBe(first.session_id);
+      const text = await textOf(runId);
+      for (const found of ['kept-2', 'tool', '640']) expect(text).toContain(found);
+      const steps = await stepsOf(runId);
+      expect(steps.map((step) => step?.kind)).toEqual(['setup_command', 'workspace']);
+      expect(steps[1]?.name).toMatch(/^restored as it was after turn 1 of execution 1 \(\d+\.\d MB\)$/);
+      expect(steps[1]?.error).toBeUndefined();
+      // A third one finds what the second left.
+      await system.until(runId, gone);
+      await goOn(runId, say('cat .hidden/at file; echo third-$((1+2))'), 'third-3');
+    }, 90_000);
+
+    test('after a cancel the files are there', async () => {
+      const runId = await system.createRun(say('echo kept-$((1+1)) > file; echo begun-$((1+1)); sleep 60'), { config });
+      await eventually('output', async () => (await textOf(runId)).includes('begun-2'));
+      await system.call('POST', `/agent/runs/${runId}/cancel`);
+      await goOn(runId, say('cat file; echo after-$((1+2))'), 'after-3');
+      expect(await textOf(runId)).toContain('kept-2');
+    }, 60_000);
+
+    test('after the kill -9 of the worker the files of the last turn are there', async () => {
+      const before = await archives();
+      const runId = await system.createRun(say('echo kept-$((1+1)) > file'), {
+        config: { ...config, idle_timeout_minutes: 5 },
+      });
+      await system.untilEnded(runId);
+      await eventually('the workspace is kept', async () => (await archives()) > before);
+      await killHard(system.worker());
+      system.startWorker();
+      await system.until(runId, gone, 60_000);
+      await goOn(runId, say('cat file; echo back-$((1+2))'), 'back-3');
+      expect(await textOf(runId)).toContain('kept-2');
+    }, 120_000);
+  });
+
+  test('what is too large to keep is told, and the next sandbox begins anew and says so', async () => {
+    const runId = await system.createRun(block('head -c 8000000 /dev/urandom > big'));
+    await system.until(runId, gone);
+    expect(await textOf(runId)).toContain('workspace_not_kept');
+    await goOn(runId, block('ls; echo anew-$((1+2))'), 'anew-3');
+    expect(await textOf(runId)).toContain('workspace_not_restored');
+  }, 60_000);
+
+  test('another run of the conversation begins with an empty workspace', async () => {
+    const runId = await system.createRun(block('echo kept > file'));
+    const first = await system.until(runId, gone);
+    const other = await system.createRun(block('test -e file || echo not-$((1+2))'), {
+      conversation_id: first.conversation_id,
+    });
+    await system.untilEnded(other);
+    expect(await textOf(other)).toContain('not-3');
+  }, 60_000);
+});
