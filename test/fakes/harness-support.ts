@@ -12,7 +12,7 @@ import {
   type ServerResponse,
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { AgentEvent, type AgentTask, FinishTask } from '@runyard/contract/agent-protocol';
+import { AgentEvent, type AgentTask, FinishTask, type InboxItem } from '@runyard/contract/agent-protocol';
 
 export interface FakeArtifact {
   artifact_uid: string;
@@ -50,6 +50,10 @@ export interface FakeHarnessSupport {
   readonly forwards: Map<string, string>;
   /** The cancel goes out over the inbox. */
   cancel(): void;
+  /** So does this; a follow-up again and again until the agent names its position. */
+  tell(item: InboxItem): void;
+  /** What a `finish-task` is answered. */
+  next: 'wait' | 'leave';
   /** From now on every request gets 401. */
   supersede(): void;
   /** Decides before each request is handled; undefined: no fault. */
@@ -111,6 +115,7 @@ export async function startFakeHarnessSupport(
   /** First answers by Idempotency-Key. */
   const answered = new Map<string, { status: number; value: unknown }>();
   const requests: { method: string; path: string; bytes: number; authorization: string | undefined }[] = [];
+  const told: InboxItem[] = [];
   let cancelled = false;
   let superseded = false;
 
@@ -170,11 +175,10 @@ export async function startFakeHarnessSupport(
       case 'POST /events':
         return applyEvents((json() as { events: unknown[] }).events);
       case 'GET /inbox':
-        await inbox(Number(url.searchParams.get('wait_ms')));
-        return { status: 200, value: { items: cancelled ? [{ type: 'cancel' }] : [] } };
+        return { status: 200, value: { items: await inbox(url.searchParams) } };
       case 'POST /finish-task':
         finished.push(FinishTask.parse(json()));
-        return { status: 200, value: {} };
+        return { status: 200, value: { next: fake.next } };
       case 'PUT /workspace':
         workspaces.push({ turn: Number(url.searchParams.get('turn')), bytes: body });
         return { status: 200, value: {} };
@@ -216,9 +220,15 @@ export async function startFakeHarnessSupport(
     return { status: 200, value: { acknowledged: events.at(-1)?.seq ?? 0 } };
   }
 
-  async function inbox(waitMs: number): Promise<void> {
-    const end = AbortSignal.timeout(waitMs);
-    while (!cancelled && !superseded && !end.aborted) await once(changed, 'change', { signal: end }).catch(() => {});
+  async function inbox(query: URLSearchParams): Promise<InboxItem[]> {
+    const end = AbortSignal.timeout(Number(query.get('wait_ms')));
+    const after = Number(query.get('after'));
+    for (;;) {
+      if (cancelled) return [{ type: 'cancel' }];
+      const items = told.filter((item) => item.type !== 'follow_up' || item.position > after);
+      if (items.length > 0 || superseded || end.aborted) return items;
+      await once(changed, 'change', { signal: end }).catch(() => {});
+    }
   }
 
   const server: Server = createServer((request, response) => {
@@ -253,6 +263,11 @@ export async function startFakeHarnessSupport(
       superseded = true;
       changed.emit('change');
     },
+    tell: (item) => {
+      told.push(item);
+      changed.emit('change');
+    },
+    next: 'leave',
     fault: () => undefined,
     more: () => undefined,
     until: async (condition) => {

@@ -1,3 +1,4 @@
+import type { Hash } from 'node:crypto';
 import type * as Fs from 'node:fs';
 import type * as Http from 'node:http';
 
@@ -10,3 +11,6 @@ export const fs: typeof Fs = process.getBuiltinModule('node:fs');
 
 /** Loaded by the call: `report-artifact` needs none. */
 export const loadHttp = (): typeof Http => process.getBuiltinModule('node:http');
+
+/** Loaded by the call: most runs hash nothing. */
+export const createHash = (algorithm: string): Hash => process.getBuiltinModule('node:crypto').createHash(algorithm);

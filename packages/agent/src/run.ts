@@ -1,13 +1,14 @@
 import { Readable } from 'node:stream';
 import type { ContentBlock } from '@agentclientprotocol/sdk';
 import type { AgentAttachment, AgentTask, FinishTask } from '@runyard/contract/agent-protocol';
+import { createApprovals } from './approvals/approvals.ts';
 import type { ArtifactRequest } from './artifacts/report.ts';
 import { openAgentSocket } from './artifacts/socket.ts';
 import { killMarked } from './commands/processes.ts';
 import { followUpQueue } from './follow-ups.ts';
 import type { Driver } from './harness/driver.ts';
 import type { HarnessOutcome } from './harness/outcome.ts';
-import { fileLinks, promptContent, promptText } from './harness/prompt.ts';
+import { fileLinks, firstMessage, promptContent, promptText } from './harness/prompt.ts';
 import { harnessName, isBuiltin, startHarness } from './harness/select.ts';
 import { newId } from './new-id.ts';
 import { watchPullRequests } from './pull-requests/watch.ts';
@@ -102,6 +103,8 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
   let driver: Driver | undefined;
   let starting: Promise<Driver> | undefined;
   const followUps = followUpQueue();
+  const approvals = createApprovals({ emit: reporter.emit, flush: reporter.flush });
+  let isPlaying = false;
   /** 1, 2, … in this execution. */
   let turn = 1;
   let interruptedTurn = 0;
@@ -112,6 +115,14 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
     if (stop.reason === 'superseded') void driver?.kill();
   };
   stop.signal.addEventListener('abort', onStop, { once: true });
+
+  /** Nothing more comes. A turn that waits for a person ends now, so that what its harness remembers is kept. */
+  const onLeave = () => {
+    followUps.end();
+    if (!isPlaying) return;
+    driver?.interrupt();
+    setTimeout(() => void driver?.kill(), timing.harnessGraceMs).unref();
+  };
 
   /** Turn after turn, until the service has no further one. */
   async function work(): Promise<void> {
@@ -138,13 +149,14 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
 
   async function firstTurn(task: AgentTask): Promise<HarnessOutcome> {
     tree = runTree(client, task);
+    approvals.begin(task.agent_config.approval_policy, task.decision);
     void watchInbox({
       client,
       signal: reporting.signal,
       onCancel: () => stop.stop('cancelled'),
       onSuperseded: superseded,
-      onLeave: followUps.end,
-      onFollowUp: followUps.add,
+      onLeave,
+      onFollowUp: (followUp) => void receive(followUp),
       onInterrupt: (ofTurn) => {
         interruptedTurn = ofTurn;
         if (ofTurn === turn) driver?.interrupt();
@@ -154,14 +166,29 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
     return await begin(task);
   }
 
+  /** An answer goes to who waits for it, its files to the workspace; all else waits for its turn. */
+  async function receive(followUp: FollowUp): Promise<void> {
+    const { attachments: files, message } = followUp;
+    let said = message;
+    if (files !== undefined && approvals.isAwaited(followUp)) {
+      const names = await write(files).then(
+        (written) => written.map(({ name }) => `attachments/${name}`).join(', '),
+        (error: unknown) => `(they could not be written: ${error instanceof Error ? error.message : String(error)})`,
+      );
+      said = `${message}\n\nAttached files: ${names}`.trim();
+    }
+    if (!approvals.answer({ ...followUp, message: said })) followUps.add(followUp);
+  }
+
   async function nextTurn(task: AgentTask, followUp: FollowUp): Promise<HarnessOutcome> {
     reporter.emit({ type: 'follow_up_taken', follow_up_id: followUp.id });
     tree?.orchestrate(followUp.mode);
     const files = followUp.attachments ?? [];
     const attachments = files.length === 0 ? [] : await write(files);
-    const text = promptText(task, followUp.message, followUp.mode);
+    const message = approvals.turnMessage(followUp);
+    const text = promptText(task, message, followUp.mode);
     const prompt: ContentBlock[] = [{ type: 'text', text }, ...fileLinks(attachments)];
-    return await playTurn(await harness(task), followUp.message, prompt, attachments, () => {});
+    return await playTurn(await harness(task), message, prompt, attachments, () => {});
   }
 
   async function write(files: readonly AgentAttachment[]): Promise<WrittenAttachment[]> {
@@ -212,6 +239,7 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
         saturated: () => reporter.saturated,
         reportArtifact: (request) => reportArtifact(request, workspace),
         tree: tree ?? runTree(client, task),
+        approvals,
         startTimeoutMs: timing.harnessStartMs,
         memory: memory?.toString(),
         remember,
@@ -239,7 +267,7 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
       await step('harness', harnessName(task), () => started.initialised).catch(() => {});
     }
     stop.signal.throwIfAborted();
-    return await playTurn(started, task.prompt, promptContent(task, attachments), attachments, () =>
+    return await playTurn(started, firstMessage(task), promptContent(task, attachments), attachments, () =>
       reporter.emit({ type: 'agent_started', harness: harnessName(task), model_id: modelId(task) }),
     );
   }
@@ -253,6 +281,7 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
   ): Promise<HarnessOutcome> {
     const stepId = newId();
     lastStepId = stepId;
+    isPlaying = true;
     const ended = started.run({
       cwd: workspace,
       stepId,
@@ -263,12 +292,15 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
         reporter.emit({ type: 'turn_started', step_id: stepId, prompt: said });
         if (notRestored !== undefined) notice('workspace_not_restored', { reason: notRestored });
         notRestored = undefined;
+        approvals.startTurn(stepId);
       },
       onEnded: (summary) =>
         reporter.emit({ type: 'turn_finished', step_id: stepId, ...(summary === '' ? {} : { summary }) }),
     });
     if (interruptedTurn === turn) started.interrupt();
-    return await ended;
+    return await ended.finally(() => {
+      isPlaying = false;
+    });
   }
 
   try {

@@ -6,6 +6,7 @@ import { KeyKind } from '@runyard/contract/keys';
 import { RunState } from '@runyard/contract/states';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { describeProblem } from './api.ts';
+import { decide, send } from './commands/answer.ts';
 import { down } from './commands/down.ts';
 import { createKey, deleteKey, listKeys } from './commands/keys.ts';
 import { run } from './commands/run.ts';
@@ -119,6 +120,24 @@ program
   .description('cancel a run')
   .argument('<run-id>')
   .action(async (runId) => cancel(createContext(process.env), runId));
+program
+  .command('send')
+  .description('send a follow-up to a run: an answer, or what to do next')
+  .argument('<run-id>')
+  .argument('<message>')
+  .action(async (runId, message) => send(createContext(process.env), runId, message));
+program
+  .command('approve')
+  .description('allow what a BLOCKED run asks for')
+  .argument('<run-id>')
+  .argument('[message]', 'what the agent should know about it')
+  .action(async (runId, message) => decide(createContext(process.env), runId, 'approve', message));
+program
+  .command('deny')
+  .description('refuse what a BLOCKED run asks for')
+  .argument('<run-id>')
+  .argument('[message]', 'why, or what to do instead')
+  .action(async (runId, message) => decide(createContext(process.env), runId, 'deny', message));
 
 const keys = program.command('keys').description('API keys');
 keys

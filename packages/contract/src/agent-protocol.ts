@@ -3,6 +3,7 @@
  * one assignment as bearer key. A token whose execution was ended or superseded gets 401: the agent stops at once.
  */
 import { z } from 'zod';
+import { AgentRequest, Decision, RequestKind } from './approvals.ts';
 import { AmbientAgentConfig } from './config.ts';
 import { ActionCategory, ActionState, MessageRole } from './conversations.ts';
 import { EnvironmentConfig } from './environments.ts';
@@ -75,6 +76,15 @@ export const AgentTask = z.object({
     .optional(),
   /** Size up to which an archive of the workspace is kept; absent or 0: none is. */
   max_workspace_bytes: z.int().optional(),
+  /** What the agent had asked before its sandbox went away, and the answer; without one of decision and message nobody decided. */
+  decision: z
+    .object({
+      request: AgentRequest,
+      follow_up_id: z.string(),
+      decision: Decision.optional(),
+      message: z.string().optional(),
+    })
+    .optional(),
   agent_config: AmbientAgentConfig,
   /** All files that came with this run's prompts so far. `earlier`: with a prompt that an earlier execution played. */
   attachments: z.array(AgentAttachment.extend({ earlier: z.literal(true).optional() })),
@@ -171,6 +181,22 @@ export const AgentEvent = z.discriminatedUnion('type', [
     name: z.string(),
     data: z.unknown(),
   }),
+  /** The agent waits for a person: INPROGRESS → BLOCKED. Follow-ups that came before are no answers. */
+  z.object({ ...eventBase, type: z.literal('blocked'), step_id: z.string(), request: AgentRequest }),
+  /** What became of a request, whoever decided. `policy`: nobody was asked. */
+  z.object({
+    ...eventBase,
+    type: z.literal('decided'),
+    step_id: z.string(),
+    request_id: z.string(),
+    kind: RequestKind,
+    title: z.string(),
+    action_id: z.string().optional(),
+    decision: z.enum([...Decision.options, 'answer']),
+    by: z.enum(['person', 'policy']),
+    follow_up_id: z.string().optional(),
+    message: z.string().optional(),
+  }),
   /** One line of the raw transcript, without its newline: JSON as the harness produced it. */
   z.object({ ...eventBase, type: z.literal('transcript'), line: z.string() }),
 ]);
@@ -204,6 +230,9 @@ const InboxItem = z.discriminatedUnion('type', [
     message: z.string(),
     mode: RunMode.optional(),
     attachments: z.array(AgentAttachment).optional(),
+    /** Id of the request that it answers: no turn of its own where that is still open. */
+    answers: z.string().optional(),
+    decision: Decision.optional(),
   }),
 ]);
 export type InboxItem = z.infer<typeof InboxItem>;

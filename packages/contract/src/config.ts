@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ApprovalPolicy } from './approvals.ts';
 import { NonBlank, Text, Uid22 } from './primitives.ts';
 
 /** An MCP server of a run: exactly one of `command`, `url`, `warp_id` (alias `id`). */
@@ -52,6 +53,7 @@ export const AmbientAgentConfig = z
     idle_timeout_minutes: z.number().min(0).max(60).optional().meta({
       description: 'How long the sandbox waits for a follow-up after a turn, default 10; 0: it goes away at once',
     }),
+    approval_policy: ApprovalPolicy.optional(),
     worker_host: Text.optional(),
     harness: HarnessConfig.optional(),
     child_runs: ChildRunsConfig.optional(),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { Decision } from './approvals.ts';
 import { AmbientAgentConfig } from './config.ts';
 import { NonBlank, Text, Uuid } from './primitives.ts';
 import { RunState } from './states.ts';
@@ -119,6 +120,13 @@ export const RunFollowupRequest = z
       .max(maxAttachments)
       .optional()
       .meta({ description: 'Written into the workspace before the turn; images go to models that see' }),
+    decision: Decision.optional().meta({
+      description:
+        'Answers what a BLOCKED run asks; a message may come with it. Without one, a message answers in words',
+    }),
+    request_id: Text.max(200).optional().meta({
+      description: 'blocked_on.request_id that is answered: 400 where the run asks something else by now, or nothing',
+    }),
   })
   .meta({ id: 'RunFollowupRequest' });
 export type RunFollowupRequest = z.infer<typeof RunFollowupRequest>;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { BlockedOn } from './approvals.ts';
 import { ArtifactItem } from './artifacts.ts';
 import { AmbientAgentConfig } from './config.ts';
 import { ErrorCode } from './errors.ts';
@@ -50,6 +51,7 @@ export const RunItem = z
     updated_at: Timestamp,
     started_at: Timestamp.nullable().meta({ description: 'When the agent began to work on the prompt' }),
     status_message: RunStatusMessage.optional(),
+    blocked_on: BlockedOn.optional().meta({ description: 'While BLOCKED: what a follow-up has to answer' }),
     source: RunSourceType.optional(),
     schedule: z.object({ schedule_id: z.string(), schedule_name: z.string(), cron_schedule: z.string() }).optional(),
     session_id: z.string().optional().meta({ description: 'Session of the latest execution' }),

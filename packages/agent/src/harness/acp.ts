@@ -38,8 +38,8 @@ export interface LinkEvents {
   line(line: string): void;
   /** The `update` of a `session/update`, in the order of arrival; of any shape. */
   update(update: unknown): void;
-  /** A permission request, of any shape; the option to select, undefined to cancel. */
-  permission(params: Record<string, unknown>): string | undefined;
+  /** A permission request, of any shape; resolves with the option to select, undefined to cancel. Never rejects. */
+  permission(params: Record<string, unknown>): Promise<string | undefined>;
   /** Resolves when there is room for more: a link reads no further before. */
   ready(): Promise<void>;
 }

@@ -31,6 +31,13 @@ interface Action {
   streamed: boolean;
 }
 
+/** An action as a person is asked about it. */
+export interface ActionInQuestion extends ToolIdentity {
+  readonly id: string;
+  readonly title: string;
+  readonly input: unknown;
+}
+
 export interface ActionsOptions {
   emit: (event: AgentEventBody) => void;
   stepId: () => string;
@@ -44,6 +51,7 @@ export function trackActions(options: ActionsOptions) {
   const now = options.now ?? (() => performance.now());
   const open = new Map<string, Action>();
   const settled = new Set<string>();
+  const denied = new Set<string>();
 
   function announce(action: Action): void {
     const input = JSON.stringify(action.input);
@@ -83,7 +91,7 @@ export function trackActions(options: ActionsOptions) {
     emit({
       type: 'action_result',
       action_id: action.id,
-      state,
+      state: state === 'failed' && (denied.has(action.id) || isDenied(update)) ? 'denied' : state,
       ...(cut !== undefined && cut.text !== action.passedOn ? { output: cut.text } : {}),
       ...(code === undefined ? {} : { exit_code: code }),
       duration_ms: Math.round(now() - action.startedAt),
@@ -142,7 +150,31 @@ export function trackActions(options: ActionsOptions) {
     }
   }
 
-  return { upsert, settle, isOpen: (id: string) => open.has(id) };
+  return {
+    upsert,
+    settle,
+    /** Of an open action, what a request about it has to say. */
+    inQuestion(id: string | undefined): ActionInQuestion | undefined {
+      const action = id === undefined ? undefined : open.get(id);
+      if (action === undefined) return undefined;
+      const { identity, input, call } = action;
+      return { id: action.id, ...identity, input, title: commandOf(input) ?? call.title ?? identity.name };
+    },
+    /** Its failure will be that it was not allowed. */
+    deny(id: string): void {
+      denied.add(id);
+    },
+  };
+}
+
+/** The built-in harness says so itself. */
+const isDenied = (update: JsonObject): boolean => asObject(asObject(update._meta)?.runyard)?.denied === true;
+
+/** A command says more than the title that a harness gives it. */
+function commandOf(input: unknown): string | undefined {
+  const command = asObject(input)?.command;
+  if (Array.isArray(command)) return command.map(String).join(' ');
+  return asString(command);
 }
 
 function describe(action: Action, update: JsonObject, mcpServers: readonly string[]): void {

@@ -11,8 +11,8 @@ export function startChildLink(options: ChildHarnessOptions): AgentLink {
     .onRequest(
       'session/request_permission',
       (params: unknown) => asObject(params) ?? {},
-      ({ params }) => {
-        const optionId = options.events.permission(params);
+      async ({ params }) => {
+        const optionId = await options.events.permission(params);
         return { outcome: optionId === undefined ? { outcome: 'cancelled' } : { outcome: 'selected', optionId } };
       },
     )

@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import type { AgentEventBody } from '@runyard/contract/agent-protocol';
 import type { AmbientAgentConfig } from '@runyard/contract/config';
 import { afterEach, describe, expect, test } from 'vitest';
+import { createApprovals } from '../approvals/approvals.ts';
 import { eventually, isRunning, testFolder } from '../test-agent.ts';
 import { startChildLink } from './child-link.ts';
 import { type Driver, driveHarness } from './driver.ts';
@@ -25,6 +26,12 @@ function drive(mode: string, options: Options = {}) {
   const cwd = testFolder();
   const emitted: AgentEventBody[] = [];
   const waiters: (() => void)[] = [];
+  const emit = (event: AgentEventBody) => {
+    emitted.push(event);
+    for (const waiter of waiters) waiter();
+  };
+  const approvals = createApprovals({ emit, flush: async () => {} });
+  approvals.begin(options.config?.approval_policy, undefined);
   const started = driveHarness({
     harness: 'acp',
     builtin: false,
@@ -36,13 +43,11 @@ function drive(mode: string, options: Options = {}) {
         marker: `RUNYARD_AGENT_SOCKET=${cwd}`,
         events,
       }),
-    emit: (event) => {
-      emitted.push(event);
-      for (const waiter of waiters) waiter();
-    },
+    emit,
     ready: options.ready ?? (() => Promise.resolve()),
     config: options.config ?? {},
     imageLimits: imageLimits(undefined),
+    approvals,
     startTimeoutMs: options.startTimeoutMs ?? 20_000,
   });
   driver = started;
@@ -64,7 +69,7 @@ function drive(mode: string, options: Options = {}) {
   const until = async (condition: () => boolean) => {
     while (!condition()) await new Promise<void>((resolve) => waiters.push(resolve));
   };
-  return { driver: started, run, events: emitted, of, text, until };
+  return { driver: started, run, approvals, events: emitted, of, text, until };
 }
 
 const image = (size: number, path = 'attachments/a.png'): PromptImage => ({
@@ -138,12 +143,70 @@ describe('the driver', () => {
     ]);
     expect(of('action_output').map((event) => event.text)).toEqual(['hi\n']);
     expect(of('action_result')).toEqual([expect.objectContaining({ action_id: 't1', state: 'completed' })]);
-    expect(of('notice')).toEqual([
-      expect.objectContaining({
-        name: 'permission',
-        data: { action_id: 't1', outcome: 'allowed', option: 'Allow once' },
-      }),
+    expect(of('decided')).toEqual([
+      expect.objectContaining({ kind: 'permission', action_id: 't1', decision: 'approve', by: 'policy' }),
     ]);
+  });
+
+  describe('asks a person', () => {
+    const ask = { config: { approval_policy: 'ask' } } as const;
+    const answer = (id: string, decision?: 'approve' | 'deny', message = '') => ({
+      type: 'follow_up' as const,
+      id: `f-${id}`,
+      position: 1,
+      message,
+      answers: id,
+      ...(decision ? { decision } : {}),
+    });
+
+    test('one request after the other, each with its own answer, while nothing else of the turn ends', async () => {
+      const { run, approvals, of, text, until } = drive('permission-twice', ask);
+      const running = run();
+      await until(() => of('blocked').length === 1);
+      const [first] = of('blocked');
+      expect(first?.request).toMatchObject({
+        kind: 'permission',
+        title: 'run t1',
+        action: { id: 't1', name: 'shell' },
+      });
+      await until(() => of('action').length === 2);
+      expect(approvals.answer(answer(first?.request.request_id ?? '', 'approve'))).toBe(true);
+      await until(() => of('blocked').length === 2);
+      expect(of('action_result').filter(({ action_id }) => action_id === 't2')).toEqual([]);
+      approvals.answer(answer(of('blocked')[1]?.request.request_id ?? '', 'deny'));
+      expect((await running).kind).toBe('succeeded');
+      expect(text()).toBe('t1: once, t2: no');
+      expect(of('action_result').map(({ action_id, state }) => `${action_id} ${state}`)).toEqual([
+        't1 completed',
+        't2 denied',
+      ]);
+      expect(of('follow_up_taken')).toHaveLength(2);
+    });
+
+    test('and takes words for a denial that is the next turn', async () => {
+      const { run, approvals, of, text, until } = drive('permission-first', ask);
+      const running = run();
+      await until(() => of('blocked').length === 1);
+      const words = answer(of('blocked')[0]?.request.request_id ?? '', undefined, 'Do something else.');
+      expect(approvals.answer(words)).toBe(false);
+      await running;
+      expect(text()).toContain('"optionId":"no"');
+      expect(of('follow_up_taken')).toEqual([]);
+    });
+
+    test('and cancels the request where no option says no, or the turn is interrupted', async () => {
+      const { run, of, text } = drive('permission-without-no', { config: { approval_policy: 'auto-deny' } });
+      expect((await run()).kind).toBe('succeeded');
+      expect(text()).toBe('cancelled');
+      expect(of('decided')).toEqual([expect.objectContaining({ decision: 'deny', by: 'policy' })]);
+      await driver?.kill();
+      const interrupted = drive('permission-without-no', ask);
+      const running = interrupted.run();
+      await interrupted.until(() => interrupted.of('blocked').length === 1);
+      interrupted.driver.interrupt();
+      expect(await running).toEqual({ kind: 'interrupted', summary: 'cancelled' });
+      expect(interrupted.of('decided')).toEqual([]);
+    });
   });
 
   test('takes output and exit code that come only in _meta', async () => {

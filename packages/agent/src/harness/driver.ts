@@ -1,11 +1,13 @@
 import type { ContentBlock, InitializeResponse, PromptResponse } from '@agentclientprotocol/sdk';
 import type { AgentEventBody } from '@runyard/contract/agent-protocol';
 import type { AmbientAgentConfig } from '@runyard/contract/config';
+import type { Approvals } from '../approvals/approvals.ts';
+import { newId } from '../new-id.ts';
 import { type AgentLink, type LinkEvents, protocolVersion } from './acp.ts';
 import { type ImageLimits, imageContent, type PromptImage } from './images.ts';
 import { mcpServersOf } from './mcp-servers.ts';
 import type { BuiltinVerdict, HarnessOutcome } from './outcome.ts';
-import { allowingOption } from './permissions.ts';
+import { optionFor } from './permissions.ts';
 import { type SessionUpdates, sessionUpdates } from './session-updates.ts';
 import { asObject, asString } from './tool-output.ts';
 
@@ -20,6 +22,7 @@ export interface DriverOptions {
   ready: () => Promise<void>;
   config: AmbientAgentConfig;
   imageLimits: ImageLimits;
+  approvals: Approvals;
   /** For `initialize` and `session/new` each. */
   startTimeoutMs?: number;
 }
@@ -60,6 +63,8 @@ export function driveHarness(options: DriverOptions): Driver {
   let sessionId: string | undefined;
   let cancelled = false;
   let interrupted = false;
+  /** Ends what waits for a person: the turn was cancelled or is over. */
+  let turnEnded = new AbortController();
   const mcpNames = Object.keys(options.config.mcp_servers ?? {});
   const updates: SessionUpdates = sessionUpdates({ emit, stepId: () => stepId, mcpServers: mcpNames });
 
@@ -67,12 +72,22 @@ export function driveHarness(options: DriverOptions): Driver {
     line: (line) => emit({ type: 'transcript', line }),
     ready: options.ready,
     update: updates.update,
-    permission: (params) => {
-      const option = cancelled ? undefined : allowingOption(params.options);
-      updates.permission(params.toolCall, option?.name);
-      return option?.optionId;
-    },
+    permission: (params) => permit(params).catch(() => undefined),
   });
+
+  /** Waits for as long as it takes: nothing of the turn has a time limit meanwhile. */
+  async function permit(params: Record<string, unknown>): Promise<string | undefined> {
+    const asked = updates.permission(params.toolCall);
+    const title = asked?.title ?? `something that ${harness} does not name`;
+    const action = asked ?? { id: newId(), name: 'tool', category: 'integration' as const, input: {} };
+    const verdict = await options.approvals.ask(
+      { kind: 'permission', title, action, wordsAreTurn: true },
+      turnEnded.signal,
+    );
+    const decision = verdict.decision === 'approve' ? 'approve' : 'deny';
+    if (decision === 'deny') updates.deny(action.id);
+    return optionFor(decision, params.options);
+  }
 
   /** The harness's answer to `method`, or why there will be none: its death, its silence. */
   async function answer<T>(method: string, request: Promise<T>, timeoutMs?: number): Promise<T> {
@@ -160,6 +175,8 @@ export function driveHarness(options: DriverOptions): Driver {
     async run(turn) {
       let outcome: HarnessOutcome;
       interrupted = false;
+      turnEnded = new AbortController();
+      if (cancelled) turnEnded.abort(new Error('cancelled'));
       stepId = '';
       updates.startTurn();
       try {
@@ -168,6 +185,7 @@ export function driveHarness(options: DriverOptions): Driver {
         outcome = { kind: 'failed', code: 'agent_process_failed', summary: '', message: errorText(error) };
       }
       if (cancelled) outcome = { kind: 'cancelled' };
+      turnEnded.abort(new Error('the turn is over'));
       updates.endTurn(
         outcome.kind === 'succeeded' ? 'the harness ended its turn without telling the result' : 'interrupted',
       );
@@ -176,10 +194,12 @@ export function driveHarness(options: DriverOptions): Driver {
     },
     cancel() {
       cancelled = true;
+      turnEnded.abort(new Error('cancelled'));
       if (sessionId !== undefined) link.cancel({ sessionId });
     },
     interrupt() {
       interrupted = true;
+      turnEnded.abort(new Error('interrupted'));
       if (sessionId !== undefined) link.cancel({ sessionId });
     },
     kill: () => link.kill(),

@@ -1,21 +1,19 @@
 import { asObject, asString } from './tool-output.ts';
 
 /**
- * The option to answer a permission request with: runs are unattended inside their sandbox, so the policy is to allow.
- * `allow_once` before `allow_always`, which some harnesses write into their settings. Undefined: nothing allows.
+ * The option that says `approve` or `deny` to a permission request: once before always, which some harnesses write into
+ * their settings. Undefined: none says so, and the request is cancelled.
  */
-export function allowingOption(options: unknown): { optionId: string; name: string } | undefined {
+export function optionFor(decision: 'approve' | 'deny', options: unknown): string | undefined {
   if (!Array.isArray(options)) return undefined;
   const known = options.map((option) => {
     const members = asObject(option);
-    const optionId = asString(members?.optionId);
-    return optionId === undefined
-      ? undefined
-      : { optionId, name: asString(members?.name) ?? optionId, kind: asString(members?.kind) };
+    return { optionId: asString(members?.optionId), kind: asString(members?.kind) };
   });
-  for (const kind of ['allow_once', 'allow_always']) {
-    const found = known.find((option) => option?.kind === kind);
-    if (found !== undefined) return { optionId: found.optionId, name: found.name };
+  const kinds = decision === 'approve' ? ['allow_once', 'allow_always'] : ['reject_once', 'reject_always'];
+  for (const kind of kinds) {
+    const found = known.find((option) => option.kind === kind && option.optionId !== undefined);
+    if (found !== undefined) return found.optionId;
   }
   return undefined;
 }

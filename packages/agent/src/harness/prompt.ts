@@ -1,6 +1,7 @@
 import type { ContentBlock } from '@agentclientprotocol/sdk';
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 import type { RunMode } from '@runyard/contract/run-request';
+import { decisionWords } from '../approvals/words.ts';
 import { aboutTree, orchestrateMode } from '../run-tree/words.ts';
 import type { WrittenAttachment } from '../workspace/attachments.ts';
 import { isBuiltin } from './select.ts';
@@ -15,6 +16,12 @@ export function promptText(task: AgentTask, message: string, mode: RunMode | und
   // Where the configuration forbids it there is nothing to orchestrate.
   const orchestrates = mode === 'orchestrate' && task.agent_config.child_runs?.enabled !== false;
   return orchestrates ? `${orchestrateMode}\n\n${message}` : message;
+}
+
+/** What is said first in an execution: what was decided about a request of an earlier sandbox, then the prompt. */
+export function firstMessage({ decision, prompt }: AgentTask): string {
+  const words = decision === undefined ? '' : decisionWords(decision.request, decision);
+  return [words, prompt].filter((part) => part !== '').join('\n\n');
 }
 
 const isRunbook = (task: AgentTask): boolean => isBuiltin(task) && task.harness.model === undefined;
@@ -42,7 +49,8 @@ export function promptContent(task: AgentTask, attachments: readonly WrittenAtta
     ...(base === undefined || base.trim() === '' ? [] : [base]),
     ...aboutRuns(task),
     ...conversationSoFar(task),
-    promptText(task, task.prompt, task.mode),
+    // The runbook takes up its blocks itself: words about them could be taken for blocks.
+    promptText(task, isRunbook(task) ? task.prompt : firstMessage(task), task.mode),
   ];
   return [{ type: 'text', text: parts.join('\n\n') }, ...fileLinks(attachments)];
 }

@@ -1,4 +1,5 @@
 import type { AgentEventBody, AgentTask } from '@runyard/contract/agent-protocol';
+import type { Approvals } from '../approvals/approvals.ts';
 import type { ArtifactRequest, ArtifactResult } from '../artifacts/report.ts';
 import type { RunTree } from '../run-tree/tree.ts';
 import type { ServiceConnection } from '../service/connection.ts';
@@ -23,6 +24,7 @@ export interface HarnessOptions {
   saturated: () => boolean;
   reportArtifact: (request: ArtifactRequest) => Promise<ArtifactResult>;
   tree: RunTree;
+  approvals: Approvals;
   /** What `remember` was given at the end of the last turn of an earlier execution. */
   memory?: string | undefined;
   /** Keeps the harness's memory of the conversation at the end of each turn. Never rejects. */
@@ -52,6 +54,7 @@ export async function startHarness(options: HarnessOptions): Promise<Driver> {
     ready: options.ready,
     config: task.agent_config,
     imageLimits: imageLimits(task.harness.model),
+    approvals: options.approvals,
     ...(options.startTimeoutMs === undefined ? {} : { startTimeoutMs: options.startTimeoutMs }),
   });
 }
@@ -66,10 +69,11 @@ async function builtinStarter(options: HarnessOptions): Promise<Starter> {
 
 /** The runbook comes with the program: each module file of its own would cost a short run about a millisecond. */
 async function builtinEngine(options: HarnessOptions): Promise<Engine> {
-  const { task, workspace, env } = options;
+  const { task, workspace, env, approvals } = options;
   const backpressure = () => (options.saturated() ? options.ready() : undefined);
   const { model } = task.harness;
-  if (model === undefined) return runbookEngine({ cwd: workspace, env, backpressure });
+  if (model === undefined)
+    return runbookEngine({ cwd: workspace, env, backpressure, approvals, earlier: task.decision });
   const { modelEngine } = await import('./oz/loop.ts');
   return modelEngine({
     model,
@@ -81,6 +85,7 @@ async function builtinEngine(options: HarnessOptions): Promise<Engine> {
     connection: options.connection,
     reportArtifact: options.reportArtifact,
     tree: options.tree,
+    approvals,
     memory: options.memory,
     remember: options.remember,
   });

@@ -1,6 +1,6 @@
 import type { AgentEventBody } from '@runyard/contract/agent-protocol';
 import { newId } from '../new-id.ts';
-import { trackActions } from './actions.ts';
+import { type ActionInQuestion, trackActions } from './actions.ts';
 import { maxTextChunk } from './limits.ts';
 import { asObject, asString, blockText, boundedData, type JsonObject } from './tool-output.ts';
 
@@ -90,17 +90,14 @@ export function sessionUpdates(options: NormaliserOptions) {
 
   return {
     update,
-    /** A permission was asked for and answered on the spot: `allowed` names the chosen option. */
-    permission(toolCall: unknown, allowed: string | undefined): void {
+    /** A permission is asked for; undefined: it names no action that goes on. */
+    permission(toolCall: unknown): ActionInQuestion | undefined {
       interruptText();
       const call = asObject(toolCall) ?? {};
       actions.upsert(call, true);
-      notice('permission', {
-        action_id: asString(call.toolCallId),
-        outcome: allowed === undefined ? 'cancelled' : 'allowed',
-        option: allowed,
-      });
+      return actions.inQuestion(asString(call.toolCallId));
     },
+    deny: actions.deny,
     notice,
     startTurn(): void {
       lastText = '';

@@ -43,7 +43,13 @@ function stepIdOf(event: SentEvent): string {
 }
 
 /** Events whose sight starts a clock or a screen for somebody: sent without waiting for company. */
-const urgent: ReadonlySet<AgentEventBody['type']> = new Set(['agent_started', 'turn_started', 'turn_finished']);
+const urgent: ReadonlySet<AgentEventBody['type']> = new Set([
+  'agent_started',
+  'turn_started',
+  'turn_finished',
+  'blocked',
+  'decided',
+]);
 const maxBatchEvents = 1000;
 
 export function startReporter(options: ReporterOptions): Reporter {

@@ -45,7 +45,9 @@ function runLine(item: RunItem, colours: Colours): string {
         : colours.yellow;
   const took = item.run_time === undefined ? undefined : parseIsoDuration(item.run_time);
   const created = item.created_at.slice(0, 19).replace('T', ' ');
-  return `${item.run_id}  ${paint(item.state.padEnd(10))}  ${created}  ${(took === undefined ? '' : formatDuration(took)).padStart(12)}  ${harmlessLine(item.title, 60)}`;
+  const line = `${item.run_id}  ${paint(item.state.padEnd(10))}  ${created}  ${(took === undefined ? '' : formatDuration(took)).padStart(12)}  ${harmlessLine(item.title, 60)}`;
+  if (!item.blocked_on) return line;
+  return `${line}\n  ${colours.yellow('?')} ${harmlessLine(item.status_message?.message ?? item.blocked_on.title, 150)}`;
 }
 
 /** Shows one run as JSON. */

@@ -52,3 +52,21 @@ test('a run that failed shows code and message, made harmless', () => {
     '✗ FAILED in 1 min 3 s\n  environment_setup_failed: setup: npm ci\n  no lockfile\n',
   );
 });
+
+test('a run that waits says what for and how to answer', () => {
+  const blocked: RunItem = {
+    ...run,
+    state: 'BLOCKED',
+    status_message: { message: 'The agent asks for permission to use shell: rm x' },
+    blocked_on: { request_id: 'q', kind: 'permission', title: 'rm x', asked_at: run.created_at },
+  };
+  expect(renderSummary(blocked, [], noColours)).toBe(
+    `\n? BLOCKED: the agent waits for a person
+  The agent asks for permission to use shell: rm x
+  bin/runyard approve r
+  bin/runyard deny r ['WHY']
+  page      http://127.0.0.1:4180/runs/r\n`,
+  );
+  const asks = { ...blocked, blocked_on: { ...blocked.blocked_on, kind: 'question' } } as RunItem;
+  expect(renderSummary(asks, [], noColours)).toContain("bin/runyard send r 'ANSWER'");
+});

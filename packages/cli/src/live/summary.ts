@@ -4,6 +4,7 @@ import type { RunItem } from '@runyard/contract/runs';
 import { formatBytes, formatCount, formatDuration, formatUsd, parseIsoDuration } from './amounts.ts';
 import type { Colours } from './colours.ts';
 import { harmless, harmlessLine } from './harmless.ts';
+import { answerLines } from './question.ts';
 
 export interface SummaryArtifact {
   readonly item: ArtifactItem;
@@ -13,7 +14,10 @@ export interface SummaryArtifact {
 
 export function renderSummary(run: RunItem, artifacts: readonly SummaryArtifact[], colours: Colours): string {
   const lines = ['', verdict(run, colours)];
-  if (run.status_message && run.state !== 'SUCCEEDED') {
+  if (run.blocked_on) {
+    lines.push(`  ${harmlessLine(run.status_message?.message ?? run.blocked_on.title, 300)}`);
+    for (const text of answerLines(run.run_id, run.blocked_on.kind, colours)) lines.push(`  ${text}`);
+  } else if (run.status_message && run.state !== 'SUCCEEDED') {
     const code = run.status_message.error_code ? `${run.status_message.error_code}: ` : '';
     for (const text of harmless(`${code}${run.status_message.message}`).trimEnd().split('\n')) lines.push(`  ${text}`);
   }

@@ -165,3 +165,48 @@ test('colours are for terminals that want them', () => {
   expect(coloursFor({ isTTY: true }, { NO_COLOR: '1' }).red('x')).toBe('x');
   expect(coloursFor({}, {}).red('x')).toBe('x');
 });
+
+describe('a request', () => {
+  const action = { id: 'a', name: 'shell', category: 'command' as const, input: { command: 'rm x' } };
+  const blocked = (request: object) =>
+    agent({ type: 'blocked', step_id: 's', request: { request_id: 'q', ...request } as never });
+  const decided = (decision: 'approve' | 'deny' | 'answer', by: 'person' | 'policy', message?: string) =>
+    agent({
+      type: 'decided',
+      step_id: 's',
+      request_id: 'q',
+      kind: 'permission',
+      title: 'rm x',
+      decision,
+      by,
+      ...(message ? { message } : {}),
+    });
+
+  test('says what is asked and what became of it; a command that stands above is not repeated', () => {
+    expect(
+      draw(
+        command('a', 'rm x'),
+        blocked({ kind: 'permission', title: 'rm x', action }),
+        decided('deny', 'person', 'not \u001b[31mthat'),
+        blocked({ kind: 'question', title: 'Which?\nThink.', options: ['a', 'b'] }),
+        decided('answer', 'person', 'b'),
+        decided('approve', 'policy'),
+        decided('deny', 'policy'),
+      ),
+    ).toBe(
+      [
+        '$ rm x',
+        '? asks for permission to use shell:',
+        '  ✗ denied: not that',
+        '? asks:',
+        '    Which?',
+        '    Think.',
+        '    - a',
+        '    - b',
+        '  ✓ answered: b',
+        '  refused by policy: rm x',
+        '',
+      ].join('\n'),
+    );
+  });
+});

@@ -6,6 +6,7 @@ import type { TimelineEvent } from '@runyard/contract/timeline';
 import { formatBytes, formatDuration } from './amounts.ts';
 import type { Colours } from './colours.ts';
 import { type Cleaner, createCleaner, harmless, harmlessLine } from './harmless.ts';
+import { questionLines } from './question.ts';
 
 /** Draws one run. Feed it the events in order; each call gives the text to write next. */
 export interface LiveView {
@@ -153,9 +154,26 @@ export function createLiveView(colours: Colours): LiveView {
         return actionResult(event);
       case 'notice':
         return dimLine(`${harmlessLine(event.name, 60)} ${inputHint(event.data)}`.trimEnd());
+      case 'blocked': {
+        const [first = '', ...rest] = questionLines(event.request);
+        // What it wants to run stands just above.
+        const known = event.request.action?.category === 'command' && actions.has(event.request.action.id ?? '');
+        return [first, ...(known ? [] : rest)]
+          .map((text, index) => line(index === 0 ? `${colours.yellow('?')} ${colours.bold(text)}` : `  ${text}`))
+          .join('');
+      }
+      case 'decided':
+        return decided(event);
       case 'transcript':
         return '';
     }
+  }
+
+  function decided({ decision, by, message, title }: Extract<AgentEvent, { type: 'decided' }>): string {
+    if (by === 'policy') return decision === 'approve' ? '' : dimLine(`refused by policy: ${harmlessLine(title, 100)}`);
+    const mark = decision === 'deny' ? colours.red('✗') : colours.green('✓');
+    const what = { approve: 'approved', deny: 'denied', answer: 'answered' }[decision];
+    return line(`${margin}${mark} ${what}${message === undefined ? '' : `: ${harmlessLine(message, 200)}`}`);
   }
 
   function timeline(event: TimelineEvent): string {

@@ -129,7 +129,7 @@ export const runRoutes = {
     tag: 'runs',
     summary: 'Send a follow-up to a run',
     description:
-      'Joins the first prompt of a run that has not begun, is the next turn of one that is at work, and continues one that has ended: in its sandbox while that waits, else in a new execution.',
+      'Joins the first prompt of a run that has not begun, is the next turn of one that is at work, answers what a BLOCKED one asks, and continues one that has ended: in its sandbox while that waits, else in a new execution.',
     auth: 'key',
     params: run,
     body: RunFollowupRequest,
@@ -137,7 +137,7 @@ export const runRoutes = {
     idempotent: true,
     answer: { status: 200, description: 'Accepted; read the run to see what became of it', schema: z.object({}) },
     errors: {
-      400: 'A wrong type, an attachment that is no base64 or too large, or nothing to say where there is no conversation to continue',
+      400: 'A wrong type, an attachment that is no base64 or too large, nothing to say where there is no conversation to continue, or a decision where the run is not BLOCKED',
       404: noRun,
       409: 'The Idempotency-Key was used with another body',
       413: 'The body is larger than 64 MB',
@@ -153,7 +153,7 @@ export const runRoutes = {
     auth: 'key',
     params: run,
     answer: { status: 200, description: 'The agent was told', schema: z.object({}) },
-    errors: { 400: 'No turn is being played', 404: noRun },
+    errors: { 400: 'No turn is being played, or the run is BLOCKED: answer it or cancel it', 404: noRun },
   },
   getRunTimeline: {
     method: 'GET',

@@ -18,7 +18,9 @@ function blockText(block: ContentBlock): string {
       return `[${block.name} ${block.state}]\n${tail(output, maxOutputCharacters)}`;
     }
     case 'event':
-      return '';
+      return block.name === 'permission' || block.name === 'question'
+        ? `[${block.name}: ${tail(JSON.stringify(block.data) ?? '', maxOutputCharacters)}]`
+        : '';
   }
 }
 

@@ -33,6 +33,8 @@ export function startReplay(conversationId: string): Replay {
   const stepsById = new Map<string, Step>();
   const messagesById = new Map<string, { message: Message; text: Extract<ContentBlock, { type: 'text' }> }>();
   const open = new Map<string, OpenAction>();
+  /** Data of the event block of each request, which its decision joins. */
+  const requests = new Map<string, Record<string, unknown>>();
 
   const stepOf = (id: string, startedAt: string): Step => {
     const known = stepsById.get(id);
@@ -104,6 +106,22 @@ export function startReplay(conversationId: string): Replay {
     stepOf(event.step_id, event.occurred_at).messages.push(message);
   };
 
+  const note = (event: { step_id: string; occurred_at: string }, name: string, data: unknown) => {
+    stepOf(event.step_id, event.occurred_at).messages.push({
+      role: 'assistant',
+      content: [{ type: 'event', name, data }],
+      timestamp: event.occurred_at,
+    });
+  };
+
+  const decide = (event: Extract<AgentEvent, { type: 'decided' }>) => {
+    const { request_id, kind, title, action_id, decision, by, follow_up_id, message } = event;
+    const known = requests.get(request_id);
+    const data = known ?? { request: { request_id, title, ...(action_id ? { action_id } : {}) } };
+    Object.assign(data, { decision, by }, follow_up_id ? { follow_up_id } : {}, message ? { message } : {});
+    if (!known) note(event, kind, data);
+  };
+
   return {
     apply: (event) => {
       switch (event.type) {
@@ -135,11 +153,23 @@ export function startReplay(conversationId: string): Replay {
           finish(event);
           break;
         case 'notice':
-          stepOf(event.step_id, event.occurred_at).messages.push({
-            role: 'assistant',
-            content: [{ type: 'event', name: event.name, data: summarised(event.data) }],
-            timestamp: event.occurred_at,
-          });
+          note(event, event.name, summarised(event.data));
+          break;
+        case 'blocked': {
+          const { request_id, kind, title, options, action } = event.request;
+          const asked = {
+            request_id,
+            title,
+            ...(options ? { options } : {}),
+            ...(action?.id ? { action_id: action.id } : {}),
+          };
+          const data = { request: asked };
+          requests.set(request_id, data);
+          note(event, kind, data);
+          break;
+        }
+        case 'decided':
+          decide(event);
           break;
         // Setup is the timeline's, the transcript is read on its own.
         case 'agent_started':

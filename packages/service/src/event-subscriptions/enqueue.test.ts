@@ -1,10 +1,11 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { blockRun } from '../runs/block.ts';
 import { cancelRun } from '../runs/cancel.ts';
 import { finishRun } from '../runs/finish.ts';
 import { insertTeam } from '../runs/test-engine.ts';
-import { defineTransition } from '../runs/transition.ts';
-import { claim, start } from '../runs/transitions.ts';
+import { claim, resume, start } from '../runs/transitions.ts';
+import type { Queryable } from '../store/database.ts';
 import { openTestSubscriptions, type TestSubscriptions } from './test-subscriptions.ts';
 
 let subscriptions: TestSubscriptions;
@@ -15,20 +16,9 @@ afterAll(() => subscriptions.close());
 afterEach(() => subscriptions.reset());
 afterEach(() => subscriptions.database.db.query("UPDATE executions SET phase = 'ended'"));
 
-const block = defineTransition({
-  name: 'test_block',
-  from: ['INPROGRESS'],
-  to: 'BLOCKED',
-  event: 'oz_run_blocked',
-  execution: 'agent_seen_at = clock_timestamp()',
-});
-const unblock = defineTransition({
-  name: 'test_unblock',
-  from: ['BLOCKED'],
-  to: 'INPROGRESS',
-  event: null,
-  execution: 'agent_seen_at = clock_timestamp()',
-});
+const request = { request_id: 'r1', kind: 'question', title: 'Which one?', asked_at: '2026-01-02T03:04:05Z' } as const;
+const block = (db: Queryable, target: { runId: string; executionId: string }) =>
+  blockRun(subscriptions.engine, db, { ...target, request, idleSeconds: null });
 
 /** Creates a run and brings it to INPROGRESS. */
 async function startRun(overrides = {}) {
@@ -51,7 +41,7 @@ test('every named change of a run is enqueued with it, in order, with its number
   const { db } = subscriptions.database;
   const target = await startRun();
   await block(db, target);
-  await unblock(db, target);
+  await resume(db, target);
   await finishRun(subscriptions.engine, db, { ...target, report: { success: true, summary: 'done' } });
   expect(await told()).toEqual([
     ['run.created', 'QUEUED'],

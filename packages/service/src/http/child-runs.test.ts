@@ -59,6 +59,21 @@ describe('POST child-runs answers', () => {
     expect(child.agent_config).not.toHaveProperty('idle_timeout_minutes');
   });
 
+  test('200, and its approval policy is never laxer than that of the run that starts it', async () => {
+    const policyOf = async (parent: string | undefined, own: string | undefined) => {
+      const withPolicy = (policy: string | undefined) => (policy ? { approval_policy: policy } : {});
+      const { runToken } = await orchestrator({ config: withPolicy(parent) });
+      const item = await run(await startChild(runToken, { config: withPolicy(own) }));
+      return (item.agent_config as { approval_policy?: string }).approval_policy;
+    };
+    expect(await policyOf('ask', undefined)).toBe('ask');
+    expect(await policyOf('ask', 'auto-approve')).toBe('ask');
+    expect(await policyOf('ask', 'auto-deny')).toBe('auto-deny');
+    expect(await policyOf('auto-deny', 'ask')).toBe('auto-deny');
+    expect(await policyOf(undefined, 'ask')).toBe('ask');
+    expect(await policyOf(undefined, undefined)).toBeUndefined();
+  });
+
   test('200 with the same run for the same Idempotency-Key, also at the same time; 409 with another body', async () => {
     const { runToken: key } = await orchestrator({ config: { child_runs: { enabled: true, max_live: 1 } } });
     const headers = { 'idempotency-key': randomUUIDv7() };

@@ -92,8 +92,16 @@ export function registerRunRoutes(app: FastifyInstance, deps: ServiceDeps): void
 
   addRoute(app, routes.interruptRun, async ({ params, principal }) => {
     if (!(await isVisibleRun(db, principal.teamId, params.runId))) return notFound('run');
-    if (await interruptRun(db, params.runId)) return {};
-    return refuse('invalid_request', { detail: 'The run plays no turn at the moment.' });
+    switch (await interruptRun(db, params.runId)) {
+      case 'interrupted':
+        return {};
+      case 'blocked':
+        return refuse('invalid_request', {
+          detail: 'The run is BLOCKED: answer what it asks with a follow-up, or cancel it.',
+        });
+      case 'no_turn':
+        return refuse('invalid_request', { detail: 'The run plays no turn at the moment.' });
+    }
   });
 
   addRoute(app, routes.getRunTimeline, async ({ params, principal }) => {

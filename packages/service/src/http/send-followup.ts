@@ -34,15 +34,28 @@ export async function sendFollowup(
   let isUsed = false;
   const outcome = await once(db, request, async (tx) => {
     const accepted = await acceptFollowup(tx, params.runId, followup);
-    if (accepted === 'empty' || accepted === 'not_found') return { kind: 'failed', failure: accepted };
-    isUsed = true;
-    return { kind: 'done', response: {} };
+    switch (accepted.kind) {
+      case 'empty':
+      case 'not_found':
+      case 'refused':
+        return { kind: 'failed', failure: accepted };
+      default:
+        isUsed = true;
+        return { kind: 'done', response: {} };
+    }
   });
   if (!isUsed) await discardAttachments(blobs, attachments);
   if (outcome.kind === 'conflict') return idempotencyConflict();
   if (outcome.kind === 'done') return outcome.response;
-  if (outcome.failure === 'not_found') return notFound('run');
-  return invalid([
-    { path: 'message', message: 'must not be empty: there is no saved conversation to continue without one' },
-  ]);
+  const { failure } = outcome;
+  switch (failure.kind) {
+    case 'not_found':
+      return notFound('run');
+    case 'refused':
+      return invalid([{ path: failure.path, message: failure.reason }]);
+    case 'empty': {
+      const message = 'must not be empty: there is no saved conversation to continue without one, and no decision';
+      return invalid([{ path: 'message', message }]);
+    }
+  }
 }

@@ -1,3 +1,4 @@
+import type { ApprovalPolicy } from '@runyard/contract/approvals';
 import type { ChildRunRequest } from '@runyard/contract/child-runs';
 import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { RunAgentRequest } from '@runyard/contract/run-request';
@@ -21,7 +22,16 @@ function inherited(parent: ParentRow, own: AmbientAgentConfig): AmbientAgentConf
   const given = Object.entries({ environment_id, harness, worker_host, model_id }).filter(
     ([, value]) => value !== undefined,
   );
-  return { ...Object.fromEntries(given), ...own };
+  const policy = stricter(parent.config.approval_policy, own.approval_policy);
+  return { ...Object.fromEntries(given), ...own, ...(policy ? { approval_policy: policy } : {}) };
+}
+
+const byStrictness: readonly ApprovalPolicy[] = ['auto-approve', 'ask', 'auto-deny'];
+
+/** A run must not get round its own policy by starting another one. */
+function stricter(a: ApprovalPolicy | undefined, b: ApprovalPolicy | undefined): ApprovalPolicy | undefined {
+  const rank = (policy: ApprovalPolicy | undefined) => (policy === undefined ? -1 : byStrictness.indexOf(policy));
+  return rank(a) > rank(b) ? a : b;
 }
 
 /** A run that is to work for `parentRunId`, as the request for it would be, and in whose name; null: the parent is gone. */

@@ -102,6 +102,12 @@ export async function sendMessage(
     randomBytes(6).toString('hex'),
   );
   const delivery = await acceptFollowup(tx, to.id, { message: text, from: { kind: 'run', uid: from.id } });
-  if (delivery === 'empty' || delivery === 'not_found') return { kind: 'not_found' };
-  return { kind: 'sent', delivery };
+  switch (delivery.kind) {
+    case 'joined':
+    case 'resumed':
+    case 'continued':
+      return { kind: 'sent', delivery: delivery.kind };
+    default:
+      return { kind: 'not_found' };
+  }
 }

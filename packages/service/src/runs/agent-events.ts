@@ -2,6 +2,7 @@ import type { AgentEvent } from '@runyard/contract/agent-protocol';
 import type { TimelineEventType } from '@runyard/contract/timeline';
 import { redactEvents, type Tails } from '../conversations/redact-events.ts';
 import type { Queryable, Statement } from '../store/database.ts';
+import { blockRun } from './block.ts';
 import { type Engine, runChannel } from './engine.ts';
 import { createRedactor, type Redactor } from './redaction.ts';
 import type { RunSession } from './sessions.ts';
@@ -11,7 +12,9 @@ import { claim, start } from './transitions.ts';
 
 const lockRun: Statement = {
   name: 'lock_run',
-  text: 'SELECT current_execution_id, assignment_id FROM runs WHERE id = $1 FOR UPDATE',
+  text: `
+    SELECT current_execution_id, assignment_id, (config->>'idle_timeout_minutes')::float8 * 60 AS idle_seconds
+    FROM runs WHERE id = $1 FOR UPDATE`,
 };
 
 /** After `lockRun`, in a statement of its own: it sees what the lock waited for. */
@@ -61,6 +64,13 @@ interface ExecutionRow {
   redaction_tails: Tails;
 }
 
+interface LockedRun {
+  current_execution_id: string;
+  assignment_id: string | null;
+  /** Null: the configuration does not say. */
+  idle_seconds: number | null;
+}
+
 /** `superseded`: the execution has ended, or belongs to another assignment; the agent must stop. */
 export type ApplyOutcome = { readonly acknowledged: number } | 'superseded';
 
@@ -88,7 +98,7 @@ export async function applyAgentEvents(
 ): Promise<ApplyOutcome> {
   const { runId, executionId } = session;
   return await engine.db.transaction(async (tx) => {
-    const [run] = await tx.query<{ current_execution_id: string; assignment_id: string | null }>(lockRun, [runId]);
+    const [run] = await tx.query<LockedRun>(lockRun, [runId]);
     const [execution] = await tx.query<ExecutionRow>(readExecution, [executionId]);
     if (!run || !execution || execution.phase === 'ended' || execution.phase === 'queued') return 'superseded';
     const fresh: AgentEvent[] = [];
@@ -110,18 +120,13 @@ export async function applyAgentEvents(
       else if (event.type === 'agent_started') {
         await insertRows(tx, session, rows.splice(0));
         phase = await startRun(engine, tx, session, run.assignment_id, phase, event);
-      } else {
-        const { seq: _seq, ...stored } = event;
-        const { type: _type, occurred_at: _at, ...payload } = stored;
-        const eventType = timelineTypes[event.type];
-        const occurredAt = Number.isNaN(Date.parse(event.occurred_at)) ? new Date().toISOString() : event.occurred_at;
-        rows.push({
-          position: rows.length,
-          event_type: eventType,
-          occurred_at: occurredAt,
-          event: eventType ? payload : stored,
-        });
-      }
+      } else if (event.type === 'blocked') {
+        const { resume: _, ...shown } = event.request;
+        rows.push(rowOf({ ...event, request: shown }, rows.length));
+        await insertRows(tx, session, rows.splice(0));
+        const request = { ...event.request, asked_at: timeOf(event) };
+        if (await blockRun(engine, tx, { runId, executionId, request, idleSeconds: run.idle_seconds })) phase = 'idle';
+      } else rows.push(rowOf(event, rows.length));
     }
     await insertRows(tx, session, rows);
     const transcript = lines.join('');
@@ -135,6 +140,20 @@ export async function applyAgentEvents(
     ]);
     return { acknowledged: last };
   });
+}
+
+/** The sandbox's time, where it told one. */
+function timeOf(event: AgentEvent): string {
+  const time = new Date(event.occurred_at);
+  return (Number.isNaN(time.getTime()) ? new Date() : time).toISOString();
+}
+
+/** The event as `insertEvents` takes it. */
+function rowOf(event: AgentEvent, position: number): object {
+  const { seq: _seq, ...stored } = event;
+  const { type: _type, occurred_at: _at, ...payload } = stored;
+  const eventType = timelineTypes[event.type];
+  return { position, event_type: eventType, occurred_at: timeOf(event), event: eventType ? payload : stored };
 }
 
 async function insertRows(tx: Queryable, session: RunSession, rows: object[]): Promise<void> {

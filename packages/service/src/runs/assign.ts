@@ -63,7 +63,7 @@ const assignStatement: Statement = {
       FOR UPDATE OF r SKIP LOCKED
     ), moved AS (
       UPDATE runs SET state = 'PENDING', assignment_id = $3, updated_at = clock_timestamp(), event_seq = runs.event_seq + 1,
-        status_message = NULL, error_code = NULL, retryable = NULL
+        status_message = NULL, error_code = NULL, retryable = NULL, open_request = NULL
       FROM candidate WHERE runs.id = candidate.run_id
       RETURNING runs.*, candidate.team_number, candidate.execution_id
     ), execution AS (

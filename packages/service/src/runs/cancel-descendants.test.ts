@@ -61,10 +61,12 @@ const finish = async ({ runId, executionId }: Assignment) =>
   await t.engine.db.transaction((tx) =>
     finishRun(t.engine, tx, { runId, executionId, report: { success: true, summary: 'done' } }),
   );
-const followUp = async (runId: string) =>
-  await t.engine.db.transaction((tx) =>
+const followUp = async (runId: string) => {
+  const { kind } = await t.engine.db.transaction((tx) =>
     acceptFollowup(tx, runId, { message: 'And?', from: { kind: 'user', uid: 'tester' } }),
   );
+  return kind;
+};
 /** What a process does that dies right after the cancel itself. */
 const cancelAndDie = async (runId: string) =>
   await t.engine.db.transaction(async (tx) => {

@@ -2,7 +2,7 @@ import type { RunState } from '@runyard/contract/states';
 import type { Queryable } from '../store/database.ts';
 import type { Engine } from './engine.ts';
 import type { Status } from './transition.ts';
-import { cancelLive, cancelQueued } from './transitions.ts';
+import { cancelBlocked, cancelLive, cancelQueued } from './transitions.ts';
 
 /** `already_ended`, `pending`: nothing was changed; PENDING lasts 30 s at most. */
 export type LockedCancelOutcome = 'cancelled' | 'already_ended' | 'pending';
@@ -35,8 +35,10 @@ export async function cancelLocked(engine: Engine, tx: Queryable, run: LockedRun
       return 'cancelled';
     case 'CLAIMED':
     case 'INPROGRESS':
-    case 'BLOCKED':
       await cancelLive(tx, { ...target, args });
+      return 'cancelled';
+    case 'BLOCKED':
+      await cancelBlocked(tx, { ...target, args });
       return 'cancelled';
   }
 }

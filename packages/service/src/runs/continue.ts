@@ -3,7 +3,7 @@ import type { Queryable, Statement } from '../store/database.ts';
 import { queueChannel, runChannel } from './engine.ts';
 
 /**
- * SUCCEEDED, FAILED, ERROR, CANCELLED → QUEUED with a new execution of the same run, which is handed out when the old
+ * SUCCEEDED, FAILED, ERROR, CANCELLED, BLOCKED (its sandbox is gone) → QUEUED with a new execution of the same run, which is handed out when the old
  * one has ended. `continues` names the execution whose conversation goes on, where there is one.
  */
 const continueStatement: Statement = {
@@ -11,9 +11,9 @@ const continueStatement: Statement = {
   text: `
     WITH moved AS (
       UPDATE runs SET state = 'QUEUED', current_execution_id = $3, assignment_id = NULL, ended_at = NULL,
-        status_message = NULL, error_code = NULL, retryable = NULL,
+        status_message = NULL, error_code = NULL, retryable = NULL, open_request = NULL,
         updated_at = clock_timestamp(), event_seq = runs.event_seq + 1
-      WHERE runs.id = $1 AND runs.current_execution_id = $2 AND runs.state IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED')
+      WHERE runs.id = $1 AND runs.current_execution_id = $2 AND runs.state IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED', 'BLOCKED')
       RETURNING runs.id, runs.event_seq
     ), next AS (
       INSERT INTO executions (id, run_id, team_id, number, phase, pool, depth, continues)
@@ -32,7 +32,7 @@ const continueStatement: Statement = {
     SELECT pg_notify('${runChannel}', moved.id::text), pg_notify('${queueChannel}', next.pool) FROM moved, next`,
 };
 
-/** Queues a further execution of a run that is over. False where the run had moved. */
+/** Queues a further execution of a run that is over, or BLOCKED without a sandbox; the caller holds its rows. False where the run had moved. */
 export async function continueRun(
   db: Queryable,
   input: {

@@ -22,7 +22,8 @@ const legal: Record<string, readonly string[]> = {
   QUEUED: ['PENDING', 'CANCELLED', 'ERROR'],
   PENDING: ['CLAIMED', 'QUEUED'],
   CLAIMED: ['INPROGRESS', 'QUEUED', 'FAILED', 'ERROR', 'CANCELLED'],
-  INPROGRESS: ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED', 'QUEUED'],
+  INPROGRESS: ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED', 'QUEUED', 'BLOCKED'],
+  BLOCKED: ['INPROGRESS', 'QUEUED', 'FAILED', 'ERROR', 'CANCELLED'],
   SUCCEEDED: ['INPROGRESS', 'QUEUED'],
   FAILED: ['QUEUED'],
   ERROR: ['QUEUED'],
@@ -34,6 +35,7 @@ const phasesOf: Record<string, readonly string[]> = {
   PENDING: ['assigned'],
   CLAIMED: ['claimed'],
   INPROGRESS: ['running'],
+  BLOCKED: ['idle', 'stopping', 'ended'],
   SUCCEEDED: ['idle', 'stopping', 'ended'],
   FAILED: ['stopping', 'ended'],
   ERROR: ['stopping', 'ended'],
@@ -45,6 +47,7 @@ const terminalEvents: Record<string, string> = {
   FAILED: 'oz_run_failed',
   ERROR: 'oz_run_errored',
   CANCELLED: 'oz_run_cancelled',
+  BLOCKED: 'oz_run_blocked',
 };
 
 const limit = 3;
@@ -52,7 +55,7 @@ const limit = 3;
 /** One thing that may happen; `pick` chooses among what there is to do it to. */
 type Operation =
   | { do: 'create' | 'assign' | 'claim' | 'reject' | 'start' | 'succeed' | 'cancel' | 'drop_connection'; pick: number }
-  | { do: 'follow_up' | 'take' | 'join' | 'evict'; pick: number }
+  | { do: 'follow_up' | 'take' | 'join' | 'evict' | 'block' | 'approve' | 'deny'; pick: number }
   | { do: 'fail'; pick: number; code: ErrorCode | undefined }
   | { do: 'end_sandbox'; pick: number; kind: 'exited' | 'not_created' | 'lost' }
   | {
@@ -72,6 +75,8 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ do: fc.constant('succeed' as const), pick }) },
   { weight: 4, arbitrary: fc.record({ do: fc.constant('follow_up' as const), pick }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('take' as const, 'join'), pick }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('block' as const), pick }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('approve' as const, 'deny'), pick }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('evict' as const), pick }) },
   {
     weight: 2,
@@ -122,6 +127,7 @@ interface World {
   /** Events that each execution's agent has sent, and turns that it has ended. */
   agents: Map<string, { seq: number; turns: number }>;
   followups: number;
+  requests: number;
 }
 
 const at = '2026-01-02T03:04:05.000Z';
@@ -179,8 +185,25 @@ async function perform(world: World, op: Operation): Promise<void> {
       if (!runId) return;
       const from = { kind: 'user', uid: 'tester' } as const;
       const outcome = await engine.db.transaction((tx) => acceptFollowup(tx, runId, { message: 'And then?', from }));
-      expect(['joined', 'resumed', 'continued']).toContain(outcome);
+      expect(['joined', 'resumed', 'continued']).toContain(outcome.kind);
       world.followups += 1;
+      return;
+    }
+    case 'block': {
+      if (!assignment) return;
+      world.requests += 1;
+      const request = { request_id: `q${world.requests}`, kind: 'permission', title: 'May I?' } as const;
+      await tell(world, assignment, { type: 'blocked', step_id: 's', request });
+      return;
+    }
+    case 'approve':
+    case 'deny': {
+      const runId = choose(world.runs);
+      if (!runId) return;
+      const followup = { decision: op.do, from: { kind: 'user', uid: 'tester' } } as const;
+      const outcome = await engine.db.transaction((tx) => acceptFollowup(tx, runId, followup));
+      expect(['refused', 'resumed', 'continued']).toContain(outcome.kind);
+      if (outcome.kind !== 'refused') world.followups += 1;
       return;
     }
     case 'take': {
@@ -234,18 +257,25 @@ async function perform(world: World, op: Operation): Promise<void> {
 async function checkInvariants(world: World): Promise<void> {
   const { pool } = test_.engine.db;
   const { rows: followups } = await pool.query(`
-    SELECT count(*)::int AS kept, count(*) FILTER (WHERE f.execution_id IS NULL AND e.phase = 'idle')::int AS forgotten
+    SELECT count(*)::int AS kept,
+      count(*) FILTER (WHERE f.execution_id IS NULL AND e.phase = 'idle' AND r.state <> 'BLOCKED')::int AS forgotten,
+      count(*) FILTER (WHERE f.answers = r.open_request->>'request_id')::int AS answered_and_open,
+      count(f.answers)::int - count(DISTINCT f.answers)::int AS answered_again
     FROM followups f JOIN runs r ON r.id = f.run_id JOIN executions e ON e.id = r.current_execution_id`);
-  expect(followups[0], 'every accepted follow-up is kept, and no agent rests while one waits').toEqual({
+  expect(followups[0], 'every follow-up is kept, no agent rests while one waits, a request has one answer').toEqual({
     kept: world.followups,
     forgotten: 0,
+    answered_and_open: 0,
+    answered_again: 0,
   });
   const { rows: runs } = await pool.query(`
-    SELECT r.id, r.state, r.event_seq, e.phase, e.number,
+    SELECT r.id, r.state, r.event_seq, r.open_request->>'request_id' AS asks, e.phase, e.number, e.deadline_at, e.idle_until,
       (SELECT max(number) FROM executions x WHERE x.run_id = r.id) AS newest,
       (SELECT count(*) FROM executions x WHERE x.run_id = r.id) AS executions,
       (SELECT count(*) FROM executions x WHERE x.run_id = r.id AND x.phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping')) AS live,
-      (SELECT jsonb_agg(jsonb_build_object('seq', v.seq, 'state', v.state, 'type', v.event_type) ORDER BY v.seq) FROM run_events v WHERE v.run_id = r.id) AS events
+      (SELECT jsonb_agg(jsonb_build_object('seq', v.seq, 'state', v.state, 'type', v.event_type) ORDER BY v.seq) FROM run_events v WHERE v.run_id = r.id) AS events,
+      (SELECT array_agg(s.seq::int ORDER BY s.seq) FROM (SELECT seq FROM run_events WHERE run_id = r.id
+        UNION ALL SELECT seq FROM conversation_events WHERE run_id = r.id) s) AS numbers
     FROM runs r JOIN executions e ON e.id = r.current_execution_id`);
   const { rows: busy } = await pool.query(
     // An agent that waited goes on without asking for a place; it counts for those that begin.
@@ -254,6 +284,9 @@ async function checkInvariants(world: World): Promise<void> {
   for (const row of busy) expect(Number(row.n)).toBeLessThanOrEqual(limit);
   for (const run of runs) {
     expect(phasesOf[run.state], `state ${run.state} with its execution`).toContain(run.phase);
+    expect(run.asks !== null, 'it asks something exactly while it is BLOCKED').toBe(run.state === 'BLOCKED');
+    if (run.state === 'BLOCKED') expect(run.deadline_at, 'who waits for a person has no deadline').toBeNull();
+    expect(run.idle_until !== null, 'who waits has an end of it').toBe(run.phase === 'idle');
     expect(run.number, 'the current execution is the newest').toBe(run.newest);
     expect(Number(run.executions), 'executions are numbered without gaps').toBe(run.newest);
     expect(
@@ -261,8 +294,7 @@ async function checkInvariants(world: World): Promise<void> {
       'at most one execution has a sandbox, an older one in its last moments only while the newer is queued',
     ).toBeLessThanOrEqual(1);
     const events = run.events as { seq: number; state: string | null; type: string | null }[];
-    expect(events.map((event) => event.seq)).toEqual(events.map((_, index) => index + 1));
-    expect(events.length).toBe(Number(run.event_seq));
+    expect(run.numbers).toEqual(Array.from({ length: Number(run.event_seq) }, (_, index) => index + 1));
     const states = events.flatMap((event) => event.state ?? []);
     expect(states[0]).toBe('QUEUED');
     for (const [index, state] of states.entries()) {
@@ -287,7 +319,7 @@ async function letTimePass(): Promise<void> {
   }
   const { rows } = await engine.db.pool.query(`
     SELECT r.state, e.phase FROM runs r JOIN executions e ON e.run_id = r.id
-    WHERE r.state NOT IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED') OR e.phase <> 'ended'`);
+    WHERE r.state NOT IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED', 'BLOCKED') OR e.phase <> 'ended'`);
   expect(rows, 'no run and no execution is stuck').toEqual([]);
 }
 
@@ -304,6 +336,7 @@ test('random interleavings never leave a run illegal or stuck, run it twice at o
           connections: [],
           agents: new Map(),
           followups: 0,
+          requests: 0,
         };
         for (let n = 0; n < 3; n += 1) world.connections.push(await test_.newConnection());
         world.runs.push(await test_.newRun(), await test_.newRun());

@@ -25,13 +25,14 @@ const readTurn: Statement = {
     UPDATE executions e SET finished_turns = greatest(e.finished_turns, $3)
     FROM executions before JOIN runs r ON r.id = before.run_id
     WHERE e.id = $2 AND before.id = $2 AND r.id = $1
-    RETURNING before.finished_turns, r.state, r.current_execution_id = e.id AS is_current,
+    RETURNING before.finished_turns, before.phase, r.state, r.current_execution_id = e.id AS is_current,
       (r.config->>'idle_timeout_minutes')::float8 * 60 AS idle_seconds,
       EXISTS (SELECT FROM followups f WHERE f.run_id = r.id AND f.execution_id IS NULL) AS has_followups`,
 };
 
 interface TurnRow {
   finished_turns: number;
+  phase: Phase;
   state: RunState;
   is_current: boolean;
   /** Null: the configuration does not say. */
@@ -53,6 +54,8 @@ export async function finishRun(
   await db.query(lockRun, [runId]);
   const [row] = await db.query<TurnRow>(readTurn, [runId, executionId, turn]);
   if (!row?.is_current || row.finished_turns >= turn) return 'moved_on';
+  // A turn that ended while its question is open: the answer begins the next one. Who was told to leave reports only that.
+  if (row.state === 'BLOCKED' && (report.success || row.phase !== 'idle')) return 'moved_on';
   const code = report.error?.code;
   if (row.state === 'INPROGRESS' && row.has_followups && (report.success || !code)) return 'waiting';
   const target = { runId, executionId, args: { stop_seconds: engine.timing.leaveSeconds } };
@@ -73,7 +76,7 @@ export async function finishRun(
   const kind = errorCatalogue[code];
   const status: Status = { message, code, retryable: kind.retryable };
   if (kind.runState === 'ERROR') {
-    if (kind.retryable) {
+    if (kind.retryable && row.state !== 'BLOCKED') {
       const outcome = await retryOrError(engine, db, { runId, executionId, status, sandboxGone: false });
       return outcome === 'errored' ? 'finished' : outcome;
     }

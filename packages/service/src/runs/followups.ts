@@ -4,6 +4,7 @@ import type { RunFollowupRequest } from '@runyard/contract/run-request';
 import { isTerminal, type RunState } from '@runyard/contract/states';
 import type { Queryable, Statement } from '../store/database.ts';
 import { appendTimelineEvent } from './append.ts';
+import type { OpenRequest } from './block.ts';
 import { continueRun } from './continue.ts';
 import type { RunActor, StoredAttachment } from './create.ts';
 import { insertAttachments } from './insert-attachments.ts';
@@ -11,14 +12,20 @@ import type { Phase } from './transition.ts';
 import { resume } from './transitions.ts';
 
 /**
- * `joined`: waits for the agent, which plays it with its first prompt or as a later turn; `resumed`: an agent that
+ * `refused` 400: no such request is open. `joined`: waits for the agent, which plays it with its first prompt or as a later turn; `resumed`: an agent that
  * waited goes on; `continued`: a new execution; `empty` 400: nothing to say, and no saved conversation to go on with.
  */
-export type FollowupOutcome = 'joined' | 'resumed' | 'continued' | 'empty' | 'not_found';
+export type FollowupOutcome =
+  | { readonly kind: 'joined' }
+  | { readonly kind: 'resumed' }
+  | { readonly kind: 'continued' }
+  | { readonly kind: 'empty' }
+  | { readonly kind: 'not_found' }
+  | { readonly kind: 'refused'; readonly path: 'decision' | 'request_id'; readonly reason: string };
 
 const lockRun: Statement = {
   name: 'lock_run_for_followup',
-  text: 'SELECT state, current_execution_id FROM runs WHERE id = $1 FOR UPDATE',
+  text: 'SELECT state, current_execution_id, open_request FROM runs WHERE id = $1 FOR UPDATE',
 };
 
 /** In a statement of its own, after the lock; it locks the execution too, which may stop waiting at this moment. */
@@ -35,7 +42,8 @@ const hasConversation: Statement = {
 const insertFollowup: Statement = {
   name: 'insert_followup',
   text: `
-    INSERT INTO followups (id, run_id, message, mode, created_by_kind, created_by_uid) VALUES ($1, $2, $3, $4, $5, $6)`,
+    INSERT INTO followups (id, run_id, message, mode, created_by_kind, created_by_uid, decision, request, answers)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8::jsonb, $8::jsonb->>'request_id')`,
 };
 
 /** A person, or a service account; `run`: the agent of another run of the tree, whose id is the uid. */
@@ -52,34 +60,72 @@ const goOn = 'Continue.';
 /** What one says that brings files and no words. */
 const lookAtFiles = 'See the attached files.';
 
+interface LockedRun {
+  state: RunState;
+  current_execution_id: string;
+  /** While BLOCKED. */
+  open_request: OpenRequest | null;
+}
+
+/** Why the follow-up cannot answer what the run asks; undefined: it can, or does not want to. */
+function refusal(
+  { decision, request_id }: Pick<RunFollowupRequest, 'decision' | 'request_id'>,
+  run: LockedRun,
+): FollowupOutcome | undefined {
+  const refused = (path: 'decision' | 'request_id', reason: string) => ({ kind: 'refused', path, reason }) as const;
+  if (run.open_request === null) {
+    const reason = `the run is ${run.state}, not BLOCKED: it asks nothing`;
+    if (decision !== undefined) return refused('decision', reason);
+    return request_id === undefined ? undefined : refused('request_id', reason);
+  }
+  if (request_id === undefined || request_id === run.open_request.request_id) return undefined;
+  return refused('request_id', `is not open any more; the run asks ${run.open_request.request_id} now`);
+}
+
 /** Takes the follow-up: its row and what it changes about the run are one transaction, which is `tx`. */
 export async function acceptFollowup(tx: Queryable, runId: string, followup: Followup): Promise<FollowupOutcome> {
-  const [run] = await tx.query<{ state: RunState; current_execution_id: string }>(lockRun, [runId]);
-  if (!run) return 'not_found';
+  const [run] = await tx.query<LockedRun>(lockRun, [runId]);
+  if (!run) return { kind: 'not_found' };
+  const refused = refusal(followup, run);
+  if (refused) return refused;
   const [execution] = await tx.query<{ phase: Phase }>(lockExecution, [run.current_execution_id]);
   const waits = execution?.phase === 'idle';
-  const isOver = isTerminal(run.state) && !waits;
+  const asks = run.open_request;
+  const isOver = (isTerminal(run.state) || asks !== null) && !waits;
   const begun = isOver && (await tx.query(hasConversation, [runId])).length === 1;
+  const { from, decision } = followup;
   const isEmpty = (followup.message ?? '').trim() === '';
   const hasFiles = (followup.attachments?.length ?? 0) > 0;
-  if (isEmpty && !begun && !hasFiles) return 'empty';
+  if (isEmpty && decision === undefined && !begun && !hasFiles) return { kind: 'empty' };
 
   const id = randomUUIDv7();
-  const { from } = followup;
-  const message = isEmpty ? (hasFiles ? lookAtFiles : goOn) : followup.message;
-  await tx.query(insertFollowup, [id, runId, message, followup.mode ?? null, from.kind, from.uid]);
+  // To a question an empty message says nothing: the agent is told that nobody decided.
+  const instead = hasFiles ? lookAtFiles : asks ? '' : goOn;
+  await tx.query(insertFollowup, [
+    id,
+    runId,
+    isEmpty ? instead : followup.message,
+    followup.mode ?? null,
+    from.kind,
+    from.uid,
+    decision ?? null,
+    asks ? JSON.stringify(asks) : null,
+  ]);
   await insertAttachments(tx, { runId, followupId: id }, followup.attachments ?? []);
   const target = { runId, executionId: run.current_execution_id };
   const payload = {
     follow_up_id: id,
+    by: { type: from.kind, uid: from.uid },
     ...(followup.mode ? { mode: followup.mode } : {}),
+    ...(asks ? { answers: asks.request_id } : {}),
+    ...(decision ? { decision } : {}),
     ...(from.kind === 'run' ? { from_run_id: from.uid } : {}),
   };
   if (isOver) {
     await continueRun(tx, { ...target, payload, begun });
-    return 'continued';
+    return { kind: 'continued' };
   }
-  if (waits && (await resume(tx, { ...target, payload }))) return 'resumed';
+  if (waits && (await resume(tx, { ...target, payload }))) return { kind: 'resumed' };
   await appendTimelineEvent(tx, { ...target, type: 'followup_received', payload });
-  return 'joined';
+  return { kind: 'joined' };
 }

@@ -1,4 +1,5 @@
 import type { AgentInbox, InboxItem } from '@runyard/contract/agent-protocol';
+import type { Decision } from '@runyard/contract/approvals';
 import type { RunMode } from '@runyard/contract/run-request';
 import type { Statement } from '../store/database.ts';
 import { type AttachmentRow, agentAttachment, attachmentsOf } from './agent-attachments.ts';
@@ -16,6 +17,7 @@ const touch: Statement = {
     WHERE id = $1 AND phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping')
     RETURNING phase, stop_reason, interrupted_turn, finished_turns,
       (SELECT jsonb_agg(jsonb_build_object('id', w.id, 'position', w.position, 'message', w.message, 'mode', w.mode,
+          'answers', w.answers, 'decision', w.decision,
           'attachments', ${attachmentsOf('a.followup_id = w.id')}) ORDER BY w.position)
        FROM (SELECT * FROM followups f WHERE f.run_id = $3 AND f.execution_id IS NULL AND f.position > $4 ORDER BY f.position LIMIT 20) w) AS followups`,
 };
@@ -26,7 +28,15 @@ interface InboxRow {
   interrupted_turn: number | null;
   finished_turns: number;
   followups:
-    | { id: string; position: number; message: string; mode: RunMode | null; attachments: AttachmentRow[] }[]
+    | {
+        id: string;
+        position: number;
+        message: string;
+        mode: RunMode | null;
+        answers: string | null;
+        decision: Decision | null;
+        attachments: AttachmentRow[];
+      }[]
     | null;
 }
 
@@ -43,9 +53,15 @@ function itemsOf(row: InboxRow, { interrupted }: InboxPosition): InboxItem[] {
   const turn = row.interrupted_turn;
   const items: InboxItem[] = [];
   if (turn !== null && turn > interrupted && turn > row.finished_turns) items.push({ type: 'interrupt', turn });
-  for (const { mode, attachments, ...followup } of row.followups ?? []) {
-    const files = attachments.length > 0 ? { attachments: attachments.map(agentAttachment) } : {};
-    items.push({ type: 'follow_up', ...followup, ...(mode ? { mode } : {}), ...files });
+  for (const { mode, attachments, answers, decision, ...followup } of row.followups ?? []) {
+    items.push({
+      type: 'follow_up',
+      ...followup,
+      ...(mode ? { mode } : {}),
+      ...(answers ? { answers } : {}),
+      ...(decision ? { decision } : {}),
+      ...(attachments.length > 0 ? { attachments: attachments.map(agentAttachment) } : {}),
+    });
   }
   return items;
 }

@@ -9,7 +9,16 @@ const interrupt: Statement = {
     RETURNING pg_notify('${runChannel}', e.run_id::text)`,
 };
 
-/** Asks the agent to end the turn that it plays; its sandbox stays. False: it plays none. */
-export async function interruptRun(db: Queryable, runId: string): Promise<boolean> {
-  return (await db.query(interrupt, [runId])).length === 1;
+const readBlocked: Statement = {
+  name: 'is_blocked',
+  text: "SELECT FROM runs WHERE id = $1 AND state = 'BLOCKED'",
+};
+
+/** `blocked` 400: it waits for an answer; `no_turn` 400. */
+export type InterruptOutcome = 'interrupted' | 'blocked' | 'no_turn';
+
+/** Asks the agent to end the turn that it plays; its sandbox stays. */
+export async function interruptRun(db: Queryable, runId: string): Promise<InterruptOutcome> {
+  if ((await db.query(interrupt, [runId])).length === 1) return 'interrupted';
+  return (await db.query(readBlocked, [runId])).length === 1 ? 'blocked' : 'no_turn';
 }

@@ -6,6 +6,7 @@ import type { RunExecutionLocation, RunSourceType, RunState } from '@runyard/con
 import { readArtifactItems } from '../artifacts/read.ts';
 import { usageOfRuns } from '../gateway/usage-of-run.ts';
 import type { Queryable, Statement } from '../store/database.ts';
+import { blockedOn, type OpenRequest } from './block.ts';
 import { isRunTypeCancellable } from './cancel.ts';
 import { isoDuration } from './duration.ts';
 import { readProfiles } from './profiles.ts';
@@ -33,6 +34,7 @@ export interface RunRow {
   status_message: string | null;
   error_code: ErrorCode | null;
   retryable: boolean | null;
+  open_request: OpenRequest | null;
   created_at: string;
   updated_at: string;
   started_at: string | null;
@@ -53,7 +55,7 @@ export const fromRuns = `
 export const runColumns = `
   r.id, r.title, r.state, r.prompt, r.config, r.skill_spec, r.worker_host, r.source, r.execution_location,
     r.creator_kind, r.creator_uid, r.executor_kind, r.executor_uid, r.parent_run_id, r.metadata, r.conversation_id,
-    r.current_execution_id, r.status_message, r.error_code, r.retryable, r.created_at, r.updated_at, r.started_at,
+    r.current_execution_id, r.status_message, r.error_code, r.retryable, r.open_request, r.created_at, r.updated_at, r.started_at,
     e.phase, e.seconds`;
 
 const readOne: Statement = {
@@ -104,6 +106,7 @@ export async function toRunItems(db: Queryable, context: ReadContext, rows: read
               ...(row.retryable === null ? {} : { retryable: row.retryable }),
             },
           }),
+      ...(row.open_request ? { blocked_on: blockedOn(row.open_request) } : {}),
       source: row.source,
       session_id: row.current_execution_id,
       session_link: `${context.baseUrl}/runs/${row.id}`,

@@ -10,7 +10,7 @@ import type { Database, Statement } from '../store/database.ts';
 import { workspaceToRestore } from '../workspaces/find.ts';
 import { type AttachmentRow, agentAttachment, attachmentsOf } from './agent-attachments.ts';
 import type { RunSession } from './sessions.ts';
-import { joinFollowups, readTakenFiles } from './take-followups.ts';
+import { type JoinedFollowup, joinFollowups, readTakenFiles } from './take-followups.ts';
 
 const readTask: Statement = {
   name: 'read_agent_task',
@@ -72,7 +72,9 @@ export async function resolveTask(
     continues: row.continues,
   });
   const workspace = await workspaceToRestore(db, session.runId, row.continues);
-  const parts = [...(row.continues === null ? [row.prompt] : []), ...followups.map(({ message }) => message)];
+  const answer = followups.findLast(({ request }) => request !== null);
+  const said = followups.filter((followup) => followup !== answer);
+  const parts = [...(row.continues === null ? [row.prompt] : []), ...said.map(({ message }) => message)];
   const mode = followups.findLast((followup) => followup.mode !== null)?.mode ?? row.mode;
   const { harness } = row.config;
   const childRuns = childRunsOf(row.config, mode);
@@ -82,11 +84,12 @@ export async function resolveTask(
     execution_number: session.executionNumber,
     conversation_id: row.conversation_id,
     title: row.title,
-    prompt: parts.filter((part) => part.trim() !== '').join('\n\n') || 'Continue.',
+    prompt: parts.filter((part) => part.trim() !== '').join('\n\n') || (answer ? '' : 'Continue.'),
     ...(mode ? { mode } : {}),
     ...(conversation ? { conversation } : {}),
     ...(workspace ? { workspace } : {}),
     max_workspace_bytes: deps.settings.RUNYARD_WORKSPACE_MB * 1024 * 1024,
+    ...(answer ? { decision: decisionOf(answer) } : {}),
     agent_config: row.config,
     attachments: [
       ...row.attachments.map((file) => ({ ...agentAttachment(file), ...(row.continues === null ? {} : { earlier }) })),
@@ -113,4 +116,16 @@ export async function resolveTask(
     })),
   };
   return { kind: 'task', task };
+}
+
+/** What the agent had asked in its earlier sandbox, and what was answered. */
+function decisionOf({ id, message, decision, request }: JoinedFollowup): AgentTask['decision'] {
+  if (request === null) return undefined;
+  const { asked_at: _, ...asked } = request;
+  return {
+    request: asked,
+    follow_up_id: id,
+    ...(decision ? { decision } : {}),
+    ...(message.trim() === '' ? {} : { message }),
+  };
 }

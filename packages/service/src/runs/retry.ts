@@ -8,14 +8,15 @@ import { err, errEnded } from './transitions.ts';
  * CLAIMED, INPROGRESS → QUEUED with a new execution, where tries are left: one statement, so that there is never a run
  * without a current execution, nor two. The old execution ends or is stopped; the new one waits for it and for its backoff.
  * The turn that failed is not one that ended: where it was the first, the next execution begins where this one did.
- * What the failed turn was to answer waits again: all that the execution took, or its last follow-up where turns had ended.
+ * What the failed turn was to answer waits again: all that the execution took, or its last follow-up where turns had ended;
+ * not what answered a question of its own, which was asked and answered.
  */
 const retryStatement: Statement = {
   name: 'transition_retry',
   text: `
     WITH moved AS (
       UPDATE runs SET state = 'QUEUED', current_execution_id = $3, assignment_id = NULL,
-        status_message = $4, error_code = $5, retryable = true,
+        status_message = $4, error_code = $5, retryable = true, open_request = NULL,
         updated_at = clock_timestamp(), event_seq = runs.event_seq + 1
       WHERE runs.id = $1 AND runs.current_execution_id = $2 AND runs.state IN ('CLAIMED', 'INPROGRESS')
         AND (SELECT attempt FROM executions WHERE id = $2) < $6
@@ -27,11 +28,13 @@ const retryStatement: Statement = {
         stop_deadline = CASE WHEN $8 THEN NULL ELSE clock_timestamp() + make_interval(secs => $9::float8) END,
         finished_at = clock_timestamp(), ended_at = CASE WHEN $8 THEN clock_timestamp() END, deadline_at = NULL
       FROM moved WHERE executions.id = $2
-      RETURNING executions.team_id, executions.number, executions.attempt, executions.pool, greatest(executions.finished_turns - 1, 0) AS finished_turns, executions.continues, executions.wanted_at, executions.depth
+      RETURNING executions.team_id, executions.number, executions.attempt, executions.pool, greatest(executions.finished_turns - 1, 0) AS finished_turns, executions.continues, executions.wanted_at, executions.depth, executions.started_at
     ), waiting AS (
       UPDATE followups SET execution_id = NULL, taken_at = NULL FROM previous
       WHERE followups.execution_id = $2
-        AND (previous.finished_turns = 0 OR followups.position = (SELECT max(f.position) FROM followups f WHERE f.execution_id = $2))
+        AND (followups.answers IS NULL OR previous.started_at IS NULL OR followups.taken_at < previous.started_at)
+        AND (previous.finished_turns = 0
+          OR followups.position = (SELECT max(f.position) FROM followups f WHERE f.execution_id = $2 AND f.answers IS NULL))
     ), next AS (
       INSERT INTO executions (id, run_id, team_id, number, phase, attempt, pool, depth, wanted_at, continues, available_at)
       SELECT $3, moved.id, previous.team_id, previous.number + 1, 'queued', previous.attempt + 1, previous.pool, previous.depth, previous.wanted_at,

@@ -1,7 +1,9 @@
 /** Follow-ups that an agent begins with. Each is taken once, under the lock of its run's row. */
+import type { Decision } from '@runyard/contract/approvals';
 import type { RunMode } from '@runyard/contract/run-request';
 import type { Queryable, Statement } from '../store/database.ts';
 import type { AttachmentRow } from './agent-attachments.ts';
+import type { OpenRequest } from './block.ts';
 import { isUuid } from './uuid.ts';
 
 const takeOne: Statement = {
@@ -33,14 +35,24 @@ const takeWaiting: Statement = {
 
 const readTaken: Statement = {
   name: 'read_taken_followups',
-  text: 'SELECT message, mode FROM followups WHERE run_id = $1 AND execution_id = $2 ORDER BY position',
+  text: 'SELECT id, message, mode, decision, request FROM followups WHERE run_id = $1 AND execution_id = $2 ORDER BY position',
 };
+
+/** A follow-up that belongs to the first prompt of an execution. */
+export interface JoinedFollowup {
+  readonly id: string;
+  readonly message: string;
+  readonly mode: RunMode | null;
+  readonly decision: Decision | null;
+  /** What it answers, asked in an earlier execution; null: it is just said. */
+  readonly request: OpenRequest | null;
+}
 
 /** All that waits when the agent asks for its task joins its first prompt; asked again, the same and what came since. */
 export async function joinFollowups(
   tx: Queryable,
   session: { readonly runId: string; readonly executionId: string },
-): Promise<{ message: string; mode: RunMode | null }[]> {
+): Promise<JoinedFollowup[]> {
   const target = [session.runId, session.executionId];
   await tx.query(lockRun, [session.runId]);
   await tx.query(takeWaiting, target);

@@ -21,6 +21,8 @@ interface TransitionDefinition {
   readonly execution: string;
   /** Further assignments to columns of `runs`. */
   readonly run?: string;
+  /** Of a change to BLOCKED: SQL of what is asked. Every other change clears it. */
+  readonly request?: string;
   /** True: there is work to assign again, and whoever assigns is told. */
   readonly wakesQueue?: true;
   /** Further condition on the run's row. Only columns of `runs`: under a concurrent update PostgreSQL rechecks just that row. */
@@ -65,7 +67,7 @@ export function defineTransition(definition: TransitionDefinition): Transition {
       moved AS (
         UPDATE runs SET
           state = '${definition.to}',
-          status_message = $4, error_code = $5, retryable = $6,
+          status_message = $4, error_code = $5, retryable = $6, open_request = ${definition.request ?? 'NULL'},
           updated_at = clock_timestamp(),
           ended_at = ${ended ? 'clock_timestamp()' : 'NULL'},
           event_seq = runs.event_seq + 1

@@ -41,7 +41,8 @@ export const start = defineTransition({
 });
 
 /** The agent reported its end and leaves its sandbox by itself within `args.stop_seconds`. */
-const finishing = `phase = 'stopping', stop_reason = 'finished', finished_at = clock_timestamp(), deadline_at = NULL, stop_deadline = ${stopDeadline}`;
+const finishing = `phase = 'stopping', stop_reason = 'finished', finished_at = clock_timestamp(), deadline_at = NULL, idle_until = NULL,
+  stop_deadline = ${stopDeadline}`;
 
 const waits = "(args->>'idle_seconds')::float8 > 0";
 /** The turn has ended: its agent waits for `args.idle_seconds` for a follow-up, holding no slot; where that is 0, it leaves. */
@@ -60,10 +61,20 @@ export const succeed = defineTransition({
   execution: resting,
 });
 
-/** SUCCEEDED → INPROGRESS: a follow-up for an agent that waits. The deadline counts anew. The caller holds the idle execution's row. */
+/** INPROGRESS → BLOCKED: the agent waits for a person, which is no run time. `args: {request, idle_seconds}`, of which the last is more than 0 */
+export const block = defineTransition({
+  name: 'block',
+  from: ['INPROGRESS'],
+  to: 'BLOCKED',
+  event: 'oz_run_blocked',
+  request: "args->'request'",
+  execution: resting,
+});
+
+/** SUCCEEDED, BLOCKED → INPROGRESS: a follow-up for an agent that waits. The deadline counts anew. The caller holds the idle execution's row. */
 export const resume = defineTransition({
   name: 'resume',
-  from: ['SUCCEEDED'],
+  from: ['SUCCEEDED', 'BLOCKED'],
   to: 'INPROGRESS',
   event: 'followup_received',
   execution: `phase = 'running', idle_until = NULL, finished_at = NULL, wanted_at = clock_timestamp(),
@@ -71,10 +82,10 @@ export const resume = defineTransition({
     deadline_at = clock_timestamp() + make_interval(secs => (SELECT max_instance_runtime_seconds FROM teams WHERE teams.id = moved.team_id))`,
 });
 
-/** → FAILED: a user error, or the agent itself failed at the task. */
+/** → FAILED: a user error, or the agent itself failed at the task. From BLOCKED where its harness ended before the answer came. */
 export const fail = defineTransition({
   name: 'fail',
-  from: ['CLAIMED', 'INPROGRESS'],
+  from: ['CLAIMED', 'INPROGRESS', 'BLOCKED'],
   to: 'FAILED',
   event: 'oz_run_failed',
   execution: finishing,
@@ -83,7 +94,7 @@ export const fail = defineTransition({
 /** → ERROR: a platform error that is not (or no longer) retried, reported by the agent. */
 export const err = defineTransition({
   name: 'err',
-  from: ['CLAIMED', 'INPROGRESS'],
+  from: ['CLAIMED', 'INPROGRESS', 'BLOCKED'],
   to: 'ERROR',
   event: 'oz_run_errored',
   execution: finishing,
@@ -99,7 +110,8 @@ export const errEnded = defineTransition({
 });
 
 /** The sandbox is still there and is killed after `args.stop_seconds`, whatever its agent does. */
-const ordered = `phase = 'stopping', stop_reason = 'ordered', finished_at = clock_timestamp(), deadline_at = NULL, stop_deadline = ${stopDeadline}`;
+const ordered = `phase = 'stopping', stop_reason = 'ordered', finished_at = clock_timestamp(), deadline_at = NULL, idle_until = NULL,
+  stop_deadline = ${stopDeadline}`;
 
 /** CLAIMED → ERROR: the setup's deadline passed. Not from INPROGRESS, where another deadline counts. */
 export const expireSetup = defineTransition({
@@ -110,10 +122,10 @@ export const expireSetup = defineTransition({
   execution: ordered,
 });
 
-/** INPROGRESS, BLOCKED → ERROR: the run's deadline passed. */
+/** INPROGRESS → ERROR: the run's deadline passed. While BLOCKED there is none. */
 export const expireRun = defineTransition({
   name: 'expire_run',
-  from: ['INPROGRESS', 'BLOCKED'],
+  from: ['INPROGRESS'],
   to: 'ERROR',
   event: 'oz_run_errored',
   execution: ordered,
@@ -143,12 +155,26 @@ export const cancelQueued = defineTransition({
   execution: `phase = 'ended', finished_at = clock_timestamp(), ended_at = clock_timestamp()`,
 });
 
-/** CLAIMED, INPROGRESS, BLOCKED → CANCELLED in the record at once; the sandbox is ended after `args.stop_seconds`. `args: {stop_seconds, cascades}` */
+/** CLAIMED, INPROGRESS → CANCELLED in the record at once; the sandbox is ended after `args.stop_seconds`. `args: {stop_seconds, cascades}` */
 export const cancelLive = defineTransition({
   name: 'cancel_live',
-  from: ['CLAIMED', 'INPROGRESS', 'BLOCKED'],
+  from: ['CLAIMED', 'INPROGRESS'],
   to: 'CANCELLED',
   event: 'oz_run_cancelled',
   run: cascade,
   execution: ordered,
+});
+
+const isGone = "executions.phase = 'ended'";
+/** BLOCKED → CANCELLED: the same, but that its sandbox may be gone. The time that it waited is no run time. */
+export const cancelBlocked = defineTransition({
+  name: 'cancel_blocked',
+  from: ['BLOCKED'],
+  to: 'CANCELLED',
+  event: 'oz_run_cancelled',
+  run: cascade,
+  execution: `phase = CASE WHEN ${isGone} THEN 'ended' ELSE 'stopping' END,
+    stop_reason = CASE WHEN ${isGone} THEN executions.stop_reason ELSE 'ordered' END,
+    stop_deadline = CASE WHEN ${isGone} THEN executions.stop_deadline ELSE ${stopDeadline} END,
+    idle_until = NULL, deadline_at = NULL`,
 });

@@ -179,6 +179,9 @@ export interface FollowupsTable {
   created_at: ColumnType<string, string | Date | undefined, string | Date>;
   execution_id: string | null;
   taken_at: ColumnType<string | null, string | Date | null | undefined, string | Date | null>;
+  decision: 'approve' | 'deny' | null;
+  answers: string | null;
+  request: ColumnType<unknown, string | null | undefined, string | null>;
 }
 
 export interface IdempotencyKeysTable {
@@ -280,6 +283,7 @@ export interface RunsTable {
   detail_deleted_at: ColumnType<string | null, string | Date | null | undefined, string | Date | null>;
   cascade_at: ColumnType<string | null, string | Date | null | undefined, string | Date | null>;
   events_kept_after: Generated<number>;
+  open_request: ColumnType<unknown, string | null | undefined, string | null>;
 }
 
 export interface ServerSecretsTable {

@@ -3,6 +3,7 @@ import type { SessionUpdate } from '@agentclientprotocol/sdk';
 import type { ChildRun } from '@runyard/contract/child-runs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type FakeModels, fakeModelKeys, startFakeModels } from '../../../../../test/fakes/models.ts';
+import { createApprovals } from '../../approvals/approvals.ts';
 import type { RunTree } from '../../run-tree/tree.ts';
 import { ServiceRefusal } from '../../service/client.ts';
 import { connectToService } from '../../service/connection.ts';
@@ -70,6 +71,7 @@ async function play(tree: RunTree | undefined, signal = new AbortController().si
     connection: connectToService({ serverRoot: models.url, token: fakeModelKeys.anthropic }),
     reportArtifact: async () => ({ ok: true, artifact_uid: 'artifact-1' }),
     tree,
+    approvals: createApprovals({ emit: () => {}, flush: async () => {} }),
   });
   const voice = turnVoice(async (update) => void updates.push(update));
   const end = await engine({ prompt: 'Do it.', files: [], images: [], voice, signal });

@@ -19,7 +19,7 @@ import type { ToolContext } from './tools/tool.ts';
 (globalThis as { AI_SDK_LOG_WARNINGS?: boolean }).AI_SDK_LOG_WARNINGS = false;
 
 export interface LoopOptions
-  extends Pick<ToolContext, 'workspace' | 'env' | 'backpressure' | 'reportArtifact' | 'tree'> {
+  extends Pick<ToolContext, 'workspace' | 'env' | 'backpressure' | 'reportArtifact' | 'tree' | 'approvals'> {
   model: AgentModel;
   reasoningLevel?: string | undefined;
   basePrompt?: string | undefined;
@@ -99,9 +99,18 @@ export function modelEngine(options: LoopOptions): Engine {
     try {
       for (const call of calls) {
         signal.throwIfAborted();
-        results.set(call.toolCallId, { text: 'interrupted: the run was stopped while this ran', failed: true });
-        const { workspace, env, backpressure, reportArtifact, tree } = options;
-        const outcome = await runToolCall(call, { workspace, env, backpressure, reportArtifact, tree, signal }, voice);
+        const cutShort = (text: string) => results.set(call.toolCallId, { text, failed: true });
+        const whileItRan = 'interrupted: the run was stopped while this ran';
+        cutShort(whileItRan);
+        const waiting = async <T>(work: () => Promise<T>): Promise<T> => {
+          cutShort('not done: the sandbox went away before the user had answered');
+          const done = await work();
+          cutShort(whileItRan);
+          return done;
+        };
+        const { workspace, env, backpressure, reportArtifact, tree, approvals } = options;
+        const context = { workspace, env, backpressure, reportArtifact, tree, approvals, signal, waiting };
+        const outcome = await runToolCall(call, context, voice);
         if (!signal.aborted) results.set(call.toolCallId, { text: outcome.text, failed: outcome.failed });
       }
     } finally {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { runbookBlocks } from './runbook-blocks.ts';
+import { blocksAsMarkdown, runbookBlocks } from './runbook-blocks.ts';
 
 const scripts = (prompt: string) => runbookBlocks(prompt).map((block) => `${block.shell}: ${block.script}`);
 
@@ -37,4 +37,12 @@ describe('runbookBlocks', () => {
       runbookBlocks('```sh\na\n```\n<!-- continue-on-error -->\n```sh\nb\n```').map((block) => block.continueOnError),
     ).toEqual([false, false]);
   });
+});
+
+test('blocksAsMarkdown is read back as the same blocks', () => {
+  const blocks = runbookBlocks(
+    '```sh\necho one\n```\n````bash continue-on-error\ncat <<X\n```sh\ninner\n```\nX\n````\n~~~sh\n  three\n\n~~~',
+  );
+  expect(blocks).toHaveLength(3);
+  expect(runbookBlocks(blocksAsMarkdown(blocks))).toEqual(blocks);
 });

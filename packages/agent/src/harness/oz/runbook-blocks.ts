@@ -42,3 +42,14 @@ export function runbookBlocks(prompt: string): RunbookBlock[] {
   close();
   return blocks;
 }
+
+/** The blocks as a Markdown text of which `runbookBlocks` makes the same. */
+export function blocksAsMarkdown(blocks: readonly RunbookBlock[]): string {
+  return blocks
+    .map(({ shell, script, continueOnError }) => {
+      const longest = Math.max(0, ...[...script.matchAll(/`+/g)].map(([mark]) => mark.length));
+      const fence = '`'.repeat(Math.max(3, longest + 1));
+      return `${fence}${shell}${continueOnError ? ' continue-on-error' : ''}\n${script}\n${fence}`;
+    })
+    .join('\n\n');
+}

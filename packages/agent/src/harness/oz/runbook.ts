@@ -1,15 +1,22 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { AgentTask } from '@runyard/contract/agent-protocol';
+import type { Approvals, Verdict } from '../../approvals/approvals.ts';
 import { fs } from '../../builtin-modules.ts';
 import { type CommandResult, runCommand } from '../../commands/run-command.ts';
 import { newId } from '../../new-id.ts';
-import { type RunbookBlock, runbookBlocks } from './runbook-blocks.ts';
+import type { BuiltinVerdict } from '../outcome.ts';
+import { askFirst, refusalText, tellDenied } from './ask-first.ts';
+import { blocksAsMarkdown, type RunbookBlock, runbookBlocks } from './runbook-blocks.ts';
 import { commandEnd, commandOutput, type Engine, type TurnVoice } from './session.ts';
 
 export interface RunbookOptions {
   cwd: string;
   env: Readonly<Record<string, string | undefined>>;
   backpressure: () => Promise<void> | undefined;
+  approvals: Approvals;
+  /** What was decided about a block of an earlier sandbox. */
+  earlier?: AgentTask['decision'];
 }
 
 /** Linux refuses a single argument over 128 KB (MAX_ARG_STRLEN); longer scripts go into a file. */
@@ -19,8 +26,16 @@ const noModel = `No language model is configured for this run, so nothing was de
 
 /** The engine without a language model: deterministic, and plain about it. */
 export function runbookEngine(options: RunbookOptions): Engine {
+  let { earlier } = options;
   return async ({ prompt, voice, signal }) => {
-    const blocks = runbookBlocks(prompt);
+    const answered = earlier;
+    earlier = undefined;
+    const denied = answered && (await takeUp(answered, voice));
+    const blocks = [
+      ...(answered && !denied ? runbookBlocks(answered.request.resume ?? '') : []),
+      ...runbookBlocks(prompt),
+    ];
+    if (blocks.length === 0 && denied) return { stopReason: 'end_turn', verdict: denied };
     if (blocks.length === 0) {
       await voice.say(
         `There was nothing to run: the prompt has no fenced \`sh\` or \`bash\` block. For example:\n\n~~~\n\`\`\`sh\nls -la\n\`\`\`\n~~~\n\n${noModel}`,
@@ -29,10 +44,15 @@ export function runbookEngine(options: RunbookOptions): Engine {
     }
     const results: CommandResult[] = [];
     let failed: string | undefined;
-    for (const block of blocks) {
-      const result = await runBlock(block, options, voice, signal);
+    for (const [index, block] of blocks.entries()) {
+      const result = await runBlock(block, blocks.slice(index), options, voice, signal);
       if (result === undefined || signal.aborted)
         return { stopReason: 'cancelled', verdict: { success: false, message: 'cancelled' } };
+      if ('decision' in result) {
+        const message = `Command ${index + 1}, \`${shownCommand(block)}\`, was ${refusalText(result)}`;
+        await voice.say(`${summary(blocks, results)}\n\n${message}.`);
+        return { stopReason: 'end_turn', verdict: { success: false, message } };
+      }
       results.push(result);
       if (succeeded(result)) continue;
       failed ??= `Command ${results.length} ${result.outcome === 'not_started' ? 'could not be started' : `exited with code ${result.exitCode}`}`;
@@ -49,26 +69,57 @@ export function runbookEngine(options: RunbookOptions): Engine {
   };
 }
 
+/** The block that an earlier sandbox asked about. A verdict: it was denied, and the blocks behind it are not run either. */
+async function takeUp(
+  answered: NonNullable<AgentTask['decision']>,
+  voice: TurnVoice,
+): Promise<BuiltinVerdict | undefined> {
+  const { request, decision, message } = answered;
+  if (decision === 'approve' || (decision === undefined && message === undefined)) return undefined;
+  const [command = ''] = request.title.trim().split('\n', 1);
+  const verdict: Verdict = { decision: 'deny', by: 'person', ...(message === undefined ? {} : { message }) };
+  const text = `The command \`${shown(command)}\` was ${refusalText(verdict)}`;
+  await voice.say(`${text}.`);
+  return { success: false, message: text };
+}
+
 const succeeded = (result: CommandResult) => result.outcome === 'exited' && result.exitCode === 0;
 
 async function runBlock(
   block: RunbookBlock,
+  left: readonly RunbookBlock[],
   options: RunbookOptions,
   voice: TurnVoice,
   signal: AbortSignal,
-): Promise<CommandResult | undefined> {
+): Promise<CommandResult | Verdict | undefined> {
   if (signal.aborted) return undefined;
   const toolCallId = newId();
+  const input = { command: block.script };
   const [firstLine = ''] = block.script.trim().split('\n', 1);
+  const asks = options.approvals.policy !== 'auto-approve';
   await voice.update({
     sessionUpdate: 'tool_call',
     toolCallId,
     name: 'shell',
     kind: 'execute',
     title: firstLine.slice(0, 200),
-    status: 'in_progress',
-    rawInput: { command: block.script },
+    status: asks ? 'pending' : 'in_progress',
+    rawInput: input,
   });
+  if (asks) {
+    const deed = { id: toolCallId, name: 'shell', category: 'command' as const, input, title: block.script.trim() };
+    const ask = () => askFirst({ ...deed, resume: blocksAsMarkdown(left) }, options.approvals, signal);
+    const denied = await ask().catch((error: unknown) => {
+      if (signal.aborted) return null;
+      throw error;
+    });
+    if (denied === null) return undefined;
+    if (denied) {
+      await tellDenied(voice, toolCallId, refusalText(denied));
+      return denied;
+    }
+    await voice.update({ sessionUpdate: 'tool_call_update', toolCallId, status: 'in_progress' });
+  }
   let said: Promise<void> = Promise.resolve();
   const script = await scriptArgument(block.script);
   try {
@@ -103,15 +154,23 @@ async function scriptArgument(script: string): Promise<{ argv: string[]; remove:
   return { argv: [file], remove: () => fs.promises.rm(folder, { recursive: true, force: true }) };
 }
 
+const shown = (command: string): string =>
+  (command.length > 80 ? `${command.slice(0, 79)}…` : command).replaceAll('`', "'");
+
+function shownCommand(block: RunbookBlock | undefined): string {
+  const [command = ''] = block?.script.trim().split('\n', 1) ?? [];
+  return shown(command);
+}
+
 function summary(blocks: readonly RunbookBlock[], results: readonly CommandResult[]): string {
-  const lines = results.map((result, index) => {
-    const [command = ''] = blocks[index]?.script.trim().split('\n', 1) ?? [];
-    const shown = command.length > 80 ? `${command.slice(0, 79)}…` : command;
-    return `${index + 1}. \`${shown.replaceAll('`', "'")}\`: exit code ${result.exitCode} (${(result.durationMs / 1000).toFixed(1)} s)`;
-  });
+  const lines = results.map(
+    (result, index) =>
+      `${index + 1}. \`${shownCommand(blocks[index])}\`: exit code ${result.exitCode} (${(result.durationMs / 1000).toFixed(1)} s)`,
+  );
   const ran =
     results.length === blocks.length
       ? `Ran all ${blocks.length} commands`
-      : `Ran ${results.length} of ${blocks.length} commands and stopped at the failure`;
+      : `Ran ${results.length} of ${blocks.length} commands and stopped${results.some((result) => !succeeded(result)) ? ' at the failure' : ''}`;
+  if (results.length === 0) return 'Ran no command.';
   return `${blocks.length === 1 ? 'Ran 1 command' : ran}:\n\n${lines.join('\n')}`;
 }

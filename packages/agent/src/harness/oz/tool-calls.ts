@@ -1,4 +1,5 @@
 import { basename } from 'node:path';
+import { askFirst, refusalText, tellDenied } from './ask-first.ts';
 import type { StepCall } from './model-step.ts';
 import { commandEnd, commandOutput, type TurnVoice } from './session.ts';
 import { builtinTools } from './tools/all.ts';
@@ -13,19 +14,36 @@ export async function runToolCall(
   const { toolCallId } = call;
   const tool = builtinTools.get(call.toolName);
   const valid = call.invalid === undefined && tool !== undefined;
+  const asks = valid && tool.acts !== undefined && context.approvals.policy !== 'auto-approve';
   await voice.update({
     sessionUpdate: 'tool_call',
     toolCallId,
     name: call.toolName,
     kind: tool?.kind ?? 'other',
     title: valid ? tool.title(call.input).slice(0, 200) : basename(call.toolName),
-    status: 'in_progress',
+    status: asks ? 'pending' : 'in_progress',
     rawInput: call.input,
   });
   if (!valid) {
     const outcome = failedWith((call.invalid ?? `there is no tool ${call.toolName}`).slice(0, 4_000));
     await voice.update(textResult(toolCallId, outcome));
     return outcome;
+  }
+  if (asks && tool.acts) {
+    const deed = {
+      id: toolCallId,
+      name: tool.name,
+      category: tool.acts.category,
+      input: call.input,
+      title: tool.title(call.input),
+    };
+    const denied = await context.waiting(() => askFirst(deed, context.approvals, context.signal));
+    if (denied) {
+      const outcome = failedWith(refusalText(denied));
+      await tellDenied(voice, toolCallId, outcome.text);
+      return outcome;
+    }
+    await voice.update({ sessionUpdate: 'tool_call_update', toolCallId, status: 'in_progress' });
   }
   let said: Promise<void> = Promise.resolve();
   const onOutput = (text: string) => {

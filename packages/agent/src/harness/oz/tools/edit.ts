@@ -14,6 +14,7 @@ export const editTool = defineTool({
   name: 'edit',
   description: 'Replaces a piece of text in a file. old_text must occur exactly once, or set replace_all.',
   kind: 'edit',
+  acts: { category: 'files' },
   schema: Input,
   title: ({ path }) => `Edit ${path}`,
   run: ({ path, old_text, new_text, replace_all = false }, context) =>

@@ -14,6 +14,7 @@ export const shellTool = defineTool({
   description:
     'Runs a shell command in the workspace and returns its output (stdout and stderr) and exit code. Each call is a new shell: cd and variables do not carry over. Start servers in the background with &. Long output is cut in the middle; use head, tail or grep to see the part you need.',
   kind: 'execute',
+  acts: { category: 'command' },
   schema: Input,
   title: ({ command }) => command,
   run: async ({ command, timeout_seconds = 600 }, context) => {

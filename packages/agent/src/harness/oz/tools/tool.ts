@@ -1,6 +1,8 @@
 import { resolve } from 'node:path';
 import type { ToolKind } from '@agentclientprotocol/sdk';
+import type { ActionCategory } from '@runyard/contract/conversations';
 import type { z } from 'zod';
+import type { Approvals } from '../../../approvals/approvals.ts';
 import type { ArtifactRequest, ArtifactResult } from '../../../artifacts/report.ts';
 import type { CommandResult } from '../../../commands/run-command.ts';
 import type { RunTree } from '../../../run-tree/tree.ts';
@@ -16,6 +18,9 @@ export interface ToolContext {
   reportArtifact: (request: ArtifactRequest) => Promise<ArtifactResult>;
   /** The runs around this one. */
   tree?: RunTree | undefined;
+  approvals: Approvals;
+  /** Does what waits for a person: a call that is cut short meanwhile has done nothing. */
+  waiting: <T>(work: () => Promise<T>) => Promise<T>;
 }
 
 /** What came out: `text` goes to the model, bounded; `command` where a process ran. */
@@ -29,6 +34,8 @@ interface ToolDefinition<I> {
   name: string;
   description: string;
   kind: ToolKind;
+  /** Set where it runs or changes something: the run's policy may want a person to allow it. */
+  acts?: { category: ActionCategory };
   schema: z.ZodType<I>;
   /** One line for a person. */
   title: (input: I) => string;

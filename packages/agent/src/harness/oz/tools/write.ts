@@ -15,6 +15,7 @@ export const writeTool = defineTool({
   description:
     'Writes a file, replacing what was there; missing folders are made. To change a part of a file use edit.',
   kind: 'edit',
+  acts: { category: 'files' },
   schema: Input,
   title: ({ path }) => `Write ${path}`,
   run: ({ path, content }, context) =>

@@ -1,0 +1,165 @@
+import type { AgentEventBody } from '@runyard/contract/agent-protocol';
+import { expect, test } from 'vitest';
+import type { FollowUp } from '../service/inbox.ts';
+import { createApprovals } from './approvals.ts';
+import { fingerprint } from './fingerprint.ts';
+
+const action = (command: string) => ({ id: 'a1', name: 'shell', category: 'command' as const, input: { command } });
+const permission = (command = 'true') => ({ kind: 'permission' as const, title: command, action: action(command) });
+const question = { kind: 'question' as const, title: 'Which one?' };
+const followUp = (answers: string | undefined, rest: Partial<FollowUp> = {}): FollowUp => ({
+  type: 'follow_up',
+  id: 'f1',
+  position: 1,
+  message: '',
+  ...(answers === undefined ? {} : { answers }),
+  ...rest,
+});
+
+function open(flush: () => Promise<void> = async () => {}) {
+  const events: AgentEventBody[] = [];
+  const approvals = createApprovals({ emit: (event) => events.push(event), flush });
+  const abort = new AbortController();
+  const asked = async () => {
+    for (;;) {
+      const last = events.findLast((event) => event.type === 'blocked' || event.type === 'decided');
+      if (last?.type === 'blocked') return last.request.request_id;
+      await new Promise(setImmediate);
+    }
+  };
+  const types = () => events.map((event) => event.type);
+  return { approvals, events, types, abort, asked, signal: abort.signal };
+}
+
+test('auto-approve allows and auto-deny refuses, both on record, without asking anybody', async () => {
+  for (const [policy, decision] of [
+    ['auto-approve', 'approve'],
+    ['auto-deny', 'deny'],
+  ] as const) {
+    const { approvals, events, signal } = open();
+    approvals.begin(policy, undefined);
+    approvals.startTurn('s1');
+    expect(await approvals.ask(permission(), signal)).toEqual({ decision, by: 'policy' });
+    expect(events).toEqual([
+      expect.objectContaining({ type: 'decided', step_id: 's1', action_id: 'a1', decision, by: 'policy' }),
+    ]);
+  }
+});
+
+test('ask tells what it wants and goes on with the answer when that is on record', async () => {
+  let stored = () => {};
+  const flushed = new Promise<void>((resolve) => {
+    stored = resolve;
+  });
+  const { approvals, events, types, asked, signal } = open(() => flushed);
+  approvals.begin('ask', undefined);
+  let verdict: unknown;
+  const asking = approvals.ask(permission('rm x'), signal).then((given) => {
+    verdict = given;
+  });
+  const id = await asked();
+  expect(events[0]).toMatchObject({
+    type: 'blocked',
+    request: { kind: 'permission', title: 'rm x', action: action('rm x') },
+  });
+  expect(approvals.answer(followUp(undefined)), 'an earlier follow-up is no answer').toBe(false);
+  expect(approvals.answer(followUp('another'))).toBe(false);
+  expect(approvals.answer(followUp(id, { decision: 'approve', message: 'go' }))).toBe(true);
+  await new Promise(setImmediate);
+  expect(verdict, 'not before the service has it').toBeUndefined();
+  stored();
+  await asking;
+  expect(verdict).toEqual({ decision: 'approve', by: 'person', message: 'go' });
+  expect(types()).toEqual(['blocked', 'follow_up_taken', 'decided']);
+  expect(approvals.answer(followUp(id, { decision: 'deny' })), 'one answer each').toBe(false);
+});
+
+test('several requests at the same time are asked one after the other', async () => {
+  const { approvals, types, asked, signal } = open();
+  approvals.begin('ask', undefined);
+  const both = [approvals.ask(permission('one'), signal), approvals.ask(permission('two'), signal)];
+  const first = await asked();
+  for (let turns = 0; turns < 5; turns++) await new Promise(setImmediate);
+  expect(types()).toEqual(['blocked']);
+  approvals.answer(followUp(first, { decision: 'approve' }));
+  const second = await asked();
+  expect(second).not.toBe(first);
+  approvals.answer(followUp(second, { decision: 'deny' }));
+  expect((await Promise.all(both)).map(({ decision }) => decision)).toEqual(['approve', 'deny']);
+});
+
+test('words that the harness cannot be told deny, and stay a turn of their own', async () => {
+  const { approvals, types, asked, signal } = open();
+  approvals.begin('ask', undefined);
+  const asking = approvals.ask({ ...permission(), wordsAreTurn: true }, signal);
+  const words = followUp(await asked(), { message: 'rather list it' });
+  expect(approvals.answer(words)).toBe(false);
+  expect((await asking).decision).toBe('deny');
+  expect(types(), 'it is not taken yet').toEqual(['blocked', 'decided']);
+  expect(approvals.turnMessage(words)).toBe('rather list it');
+});
+
+test('an abort ends the wait, and an answer that comes after it says in words what it is about', async () => {
+  const { approvals, abort, asked, signal, types } = open();
+  approvals.begin('ask', undefined);
+  const asking = approvals.ask(permission('make it'), signal);
+  const id = await asked();
+  abort.abort(new Error('the wait is over'));
+  await expect(asking).rejects.toThrow('the wait is over');
+  const late = followUp(id, { decision: 'approve' });
+  expect(approvals.answer(late)).toBe(false);
+  expect(approvals.turnMessage(late)).toMatch(/permission to use shell: make it.*\n.*approved it/);
+  expect((await approvals.ask(permission('make it'), new AbortController().signal)).decision).toBe('approve');
+  expect(types()).toEqual(['blocked', 'decided']);
+});
+
+test('what was approved in an earlier sandbox is not asked for again, once, and only that', async () => {
+  const { approvals, events, asked, signal } = open();
+  const earlier = {
+    request: {
+      request_id: 'q1',
+      ...permission('make it'),
+      action: { ...action('make it'), fingerprint: fingerprint(action('make it')) },
+    },
+    follow_up_id: 'f1',
+    decision: 'approve' as const,
+  };
+  approvals.begin('ask', earlier);
+  approvals.startTurn('s1');
+  expect(events).toEqual([
+    expect.objectContaining({ type: 'decided', request_id: 'q1', decision: 'approve', by: 'person' }),
+  ]);
+  const other = approvals.ask(permission('make it all'), signal);
+  approvals.answer(followUp(await asked(), { decision: 'deny' }));
+  expect((await other).decision).toBe('deny');
+  expect(await approvals.ask(permission('make it'), signal)).toEqual({ decision: 'approve', by: 'person' });
+  const again = approvals.ask(permission('make it'), signal);
+  approvals.answer(followUp(await asked(), { decision: 'deny' }));
+  expect((await again).decision).toBe('deny');
+});
+
+test('nobody answers questions under auto-deny; under auto-approve a person does', async () => {
+  const denying = open();
+  denying.approvals.begin('auto-deny', undefined);
+  expect(await denying.approvals.ask(question, denying.signal)).toEqual({ decision: 'deny', by: 'policy' });
+  const { approvals, asked, signal } = open();
+  const asking = approvals.ask(question, signal);
+  approvals.answer(followUp(await asked(), { message: 'the red one' }));
+  expect(await asking).toEqual({ decision: 'answer', by: 'person', message: 'the red one' });
+});
+
+test('a long input is cut for the eye, and still told from another one', async () => {
+  const long = 'x'.repeat(100_000);
+  const { approvals, events, asked, signal } = open();
+  approvals.begin('ask', undefined);
+  approvals.ask(permission(long), signal).catch(() => {});
+  await asked();
+  expect(JSON.stringify(events[0]).length).toBeLessThan(30_000);
+  expect(fingerprint(action(`${long}a`))).not.toBe(fingerprint(action(`${long}b`)));
+});
+
+test('a fingerprint does not depend on the order of members', () => {
+  const of = (input: object) => fingerprint({ name: 'shell', input });
+  expect(of({ a: 1, b: { c: [1, 2], d: null } })).toBe(of({ b: { d: null, c: [1, 2] }, a: 1 }));
+  expect(of({ a: [1, 2] })).not.toBe(of({ a: [2, 1] }));
+});

@@ -1,0 +1,203 @@
+/** The one place that decides whether the agent may do something, or asks a person. */
+import type { AgentEventBody, AgentTask } from '@runyard/contract/agent-protocol';
+import type { AgentRequest, ApprovalPolicy, Decision } from '@runyard/contract/approvals';
+import { boundedData } from '../harness/tool-output.ts';
+import { newId } from '../new-id.ts';
+import type { FollowUp } from '../service/inbox.ts';
+import { fingerprint } from './fingerprint.ts';
+import { decisionWords } from './words.ts';
+
+/** Something to decide. The input is the whole one: what a person is shown of it is cut here. */
+export interface Asked extends Pick<AgentRequest, 'kind' | 'title' | 'options' | 'resume'> {
+  readonly action?: { readonly id: string } & Pick<NonNullable<AgentRequest['action']>, 'name' | 'category' | 'input'>;
+  /** True: words without a decision deny, and are then played as the next turn, because this harness cannot be told them. */
+  readonly wordsAreTurn?: boolean;
+}
+
+/** `answer`: words without a decision. */
+export interface Verdict {
+  readonly decision: Decision | 'answer';
+  readonly by: 'person' | 'policy';
+  readonly message?: string;
+}
+
+export interface ApprovalsOptions {
+  emit: (event: AgentEventBody) => void;
+  /** Resolves when all that was emitted is acknowledged: an approval is used up before it is used. */
+  flush: () => Promise<void>;
+}
+
+export interface Approvals {
+  /** `auto-approve` until `begin`. */
+  readonly policy: ApprovalPolicy;
+  /** `earlier`: what was decided about a request of an earlier sandbox. */
+  begin(policy: ApprovalPolicy | undefined, earlier: AgentTask['decision']): void;
+  /** The step of the conversation that requests belong to from now on. */
+  startTurn(stepId: string): void;
+  /**
+   * Decides by policy, or asks and waits; one request at a time. Rejects with the reason of `signal`: a cancel, the end
+   * of the wait.
+   */
+  ask(asked: Asked, signal: AbortSignal): Promise<Verdict>;
+  /** True where the follow-up answers the open request. */
+  isAwaited(followUp: FollowUp): boolean;
+  /** A follow-up came. True: it answered the open request and is no turn of its own. */
+  answer(followUp: FollowUp): boolean;
+  /** What a follow-up says as a turn: its message, or in words what it decides about a request that is not open any more. */
+  turnMessage(followUp: FollowUp): string;
+}
+
+interface Request {
+  readonly id: string;
+  readonly asked: Asked;
+  readonly shown: AgentRequest;
+  /** The follow-up that settled it. */
+  settledBy?: string;
+}
+
+const longestTitle = 2_000;
+const longestInput = 16 * 1024;
+const cut = (text: string, max: number) => (text.length <= max ? text : `${text.slice(0, max - 1).toWellFormed()}…`);
+
+/** What the agent tells of a request. */
+function toShow(id: string, { kind, title, options, action, resume }: Asked): AgentRequest {
+  return {
+    request_id: id,
+    kind,
+    title: cut(title, longestTitle).toWellFormed(),
+    ...(options ? { options: options.slice(0, 20).map((option) => cut(option, 500)) } : {}),
+    ...(action
+      ? {
+          action: {
+            id: action.id,
+            name: cut(action.name, 200),
+            category: action.category,
+            input: boundedData(action.input, longestInput),
+            fingerprint: fingerprint(action),
+          },
+        }
+      : {}),
+    ...(resume === undefined || resume.length > 64 * 1024 ? {} : { resume }),
+  };
+}
+
+export function createApprovals(options: ApprovalsOptions): Approvals {
+  const { emit, flush } = options;
+  let policy: ApprovalPolicy = 'auto-approve';
+  let earlier: AgentTask['decision'];
+  const requests = new Map<string, Request>();
+  const granted = new Map<string, string>();
+  let open: { request: Request; settle: (verdict: Verdict) => void } | undefined;
+  let last: Promise<unknown> = Promise.resolve();
+  let stepId = '';
+
+  function decided(request: Pick<Request, 'id' | 'asked'>, verdict: Verdict, followUpId?: string): void {
+    const { kind, title, action } = request.asked;
+    emit({
+      type: 'decided',
+      step_id: stepId,
+      request_id: request.id,
+      kind,
+      title: cut(title, longestTitle).toWellFormed(),
+      ...(action ? { action_id: action.id } : {}),
+      decision: verdict.decision,
+      by: verdict.by,
+      ...(followUpId === undefined ? {} : { follow_up_id: followUpId }),
+      ...(verdict.message === undefined ? {} : { message: verdict.message }),
+    });
+  }
+
+  /** Undefined: a person has to be asked. */
+  function byPolicy(asked: Asked): Verdict | undefined {
+    if (policy === 'auto-deny') return { decision: 'deny', by: 'policy' };
+    return policy === 'auto-approve' && asked.kind === 'permission' ? { decision: 'approve', by: 'policy' } : undefined;
+  }
+
+  async function decide(asked: Asked, signal: AbortSignal): Promise<Verdict> {
+    signal.throwIfAborted();
+    const id = newId();
+    const verdict = byPolicy(asked);
+    if (verdict !== undefined) {
+      decided({ id, asked }, verdict);
+      return verdict;
+    }
+    const shown = toShow(id, asked);
+    const approvedBy = granted.get(shown.action?.fingerprint ?? '');
+    if (approvedBy !== undefined && shown.action?.fingerprint !== undefined) {
+      granted.delete(shown.action.fingerprint);
+      const approved: Verdict = { decision: 'approve', by: 'person' };
+      decided({ id, asked }, approved, approvedBy);
+      return approved;
+    }
+    const request: Request = { id, asked, shown };
+    requests.set(id, request);
+    const { promise, resolve, reject } = Promise.withResolvers<Verdict>();
+    open = { request, settle: resolve };
+    const onAbort = () => reject(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
+    emit({ type: 'blocked', step_id: stepId, request: shown });
+    try {
+      const answered = await promise;
+      await flush();
+      signal.throwIfAborted();
+      return answered;
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+      if (open?.request === request) open = undefined;
+    }
+  }
+
+  return {
+    get policy() {
+      return policy;
+    },
+    begin(chosen, decided) {
+      policy = chosen ?? 'auto-approve';
+      earlier = decided;
+      const approved = decided?.decision === 'approve' ? decided.request.action?.fingerprint : undefined;
+      if (decided !== undefined && approved !== undefined) granted.set(approved, decided.follow_up_id);
+    },
+    startTurn(id) {
+      stepId = id;
+      if (earlier === undefined) return;
+      const { request, decision, message, follow_up_id } = earlier;
+      earlier = undefined;
+      const { request_id: requestId, kind, title, action } = request;
+      const asked: Asked = { kind, title, ...(action ? { action: { ...action, id: action.id ?? '' } } : {}) };
+      requests.set(requestId, { id: requestId, asked, shown: request, settledBy: follow_up_id });
+      const meant = decision ?? (kind === 'question' ? 'answer' : 'deny');
+      if (decision === undefined && message === undefined) return;
+      const verdict: Verdict = { decision: meant, by: 'person', ...(message === undefined ? {} : { message }) };
+      decided({ id: requestId, asked }, verdict, follow_up_id);
+    },
+    ask(asked, signal) {
+      const mine = last.then(() => decide(asked, signal));
+      last = mine.catch(() => {});
+      return mine;
+    },
+    isAwaited: (followUp) => open !== undefined && followUp.answers === open.request.id,
+    answer(followUp) {
+      if (open === undefined || followUp.answers !== open.request.id) return false;
+      const { request, settle } = open;
+      open = undefined;
+      request.settledBy = followUp.id;
+      const message = followUp.message.trim() === '' ? undefined : followUp.message;
+      const isTurn = request.asked.wordsAreTurn === true && followUp.decision === undefined;
+      const decision = followUp.decision ?? (isTurn ? 'deny' : 'answer');
+      const verdict: Verdict = { decision, by: 'person', ...(message === undefined ? {} : { message }) };
+      if (!isTurn) emit({ type: 'follow_up_taken', follow_up_id: followUp.id });
+      decided(request, verdict, followUp.id);
+      settle(verdict);
+      return !isTurn;
+    },
+    turnMessage(followUp) {
+      const request = followUp.answers === undefined ? undefined : requests.get(followUp.answers);
+      if (request === undefined || request.settledBy === followUp.id) return followUp.message;
+      const { shown } = request;
+      if (followUp.decision === 'approve' && shown.action?.fingerprint !== undefined)
+        granted.set(shown.action.fingerprint, followUp.id);
+      const message = followUp.message.trim() === '' ? undefined : followUp.message;
+      return decisionWords(shown, { decision: followUp.decision, message });
+    },
+  };
+}

@@ -1,0 +1,32 @@
+import type { AgentRequest, Decision } from '@runyard/contract/approvals';
+
+/** What came back to a request; neither decision nor message: nobody decided. */
+export interface Answer {
+  readonly decision?: Decision | undefined;
+  readonly message?: string | undefined;
+}
+
+const longestInput = 4_000;
+
+/** What was asked for and answered, as a harness is told that is not waiting for it any more. */
+export function decisionWords(request: Omit<AgentRequest, 'request_id'>, { decision, message }: Answer): string {
+  const { kind, title, action } = request;
+  const said = message === undefined ? '' : ` The user's words: ${message}`;
+  if (kind === 'question') {
+    const short = decision === undefined ? '' : decision === 'approve' ? ' The answer is yes.' : ' The answer is no.';
+    return `You had asked: ${title}\n${`${short}${said}`.trim() || 'Nobody has answered yet.'}`;
+  }
+  const input = JSON.stringify(action?.input) ?? '';
+  const shown = input === '' || input.length > longestInput ? '' : ` (input: ${input})`;
+  const asked = `You had asked for permission${action ? ` to use ${action.name}` : ''}: ${title}${shown}`;
+  switch (decision) {
+    case 'approve':
+      return `${asked}\nThe user approved it.${said} It has not been done yet: do it now, and go on with the task.`;
+    case 'deny':
+      return `${asked}\nThe user denied it.${said} Do not do it: take another way, or end if there is none.`;
+    case undefined:
+      return message === undefined
+        ? `${asked}\nNobody has decided yet. It has not been done.`
+        : `${asked}\nThe user did not approve it. It has not been done.${said}`;
+  }
+}

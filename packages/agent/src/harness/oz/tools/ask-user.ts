@@ -1,0 +1,26 @@
+import { z } from 'zod';
+import { defineTool, failedWith, succeeded } from './tool.ts';
+
+const Input = z.object({
+  question: z.string().min(1).max(2000).describe('One question, with what one has to know to answer it.'),
+  options: z.array(z.string().min(1).max(500)).max(10).optional().describe('Answers to choose from; others may come.'),
+});
+
+/** Asks the person who watches the run, and waits for the answer. */
+export const askUserTool = defineTool({
+  name: 'ask_user',
+  description:
+    'Asks the user one question and waits for the answer, which may take hours. Only for what you can neither find out nor decide yourself and where a wrong choice would do harm.',
+  kind: 'other',
+  schema: Input,
+  title: ({ question }) => question,
+  run: async ({ question, options }, context) => {
+    const asked = { kind: 'question' as const, title: question, ...(options ? { options } : {}) };
+    const { by, decision, message } = await context.waiting(() => context.approvals.ask(asked, context.signal));
+    if (by === 'policy') return failedWith('nobody can answer questions in this run: decide yourself and go on');
+    if (message !== undefined) return succeeded(decision === 'answer' ? message : `${yesOrNo(decision)}: ${message}`);
+    return succeeded(yesOrNo(decision));
+  },
+});
+
+const yesOrNo = (decision: string) => (decision === 'deny' ? 'no' : 'yes');

@@ -1,0 +1,109 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { agent, ended, fake, of, scripted, sh, start } from './test-run.ts';
+
+const ask = { agent_config: { approval_policy: 'ask' as const } };
+const asked = async (count = 1) => {
+  await fake.until(() => of('blocked').length === count);
+  return of('blocked').at(-1)?.request.request_id ?? '';
+};
+const answer = (position: number, answers: string, decision: 'approve' | 'deny' | undefined, message = '') =>
+  fake.tell({ type: 'follow_up', id: `f${position}`, position, message, answers, ...(decision ? { decision } : {}) });
+
+test('a command waits for its approval, and an approval is on record before the command runs', async () => {
+  await start({ ...sh('touch it'), ...ask });
+  const request = await asked();
+  expect(existsSync(join(agent.workspace, 'it'))).toBe(false);
+  let stored = false;
+  fake.fault = ({ path }) => (path.endsWith('/events') && !stored ? { status: 503 } : undefined);
+  answer(1, request, 'approve');
+  await fake.until(() => fake.requests.filter(({ path }) => path.endsWith('/events')).length > 4);
+  expect(existsSync(join(agent.workspace, 'it'))).toBe(false);
+  stored = true;
+  await ended();
+  expect(existsSync(join(agent.workspace, 'it'))).toBe(true);
+  expect(of('follow_up_taken')).toMatchObject([{ follow_up_id: 'f1' }]);
+  expect(of('decided')).toMatchObject([{ request_id: request, decision: 'approve', by: 'person', follow_up_id: 'f1' }]);
+  expect(fake.finished).toMatchObject([{ success: true }]);
+});
+
+test('sent away while it waits, the agent ends its turn and goes', async () => {
+  await start({ ...sh('touch it'), ...ask });
+  await asked();
+  fake.tell({ type: 'leave' });
+  await ended();
+  expect(existsSync(join(agent.workspace, 'it'))).toBe(false);
+  expect(of('action_result')).toMatchObject([{ state: 'failed' }]);
+  expect(of('turn_finished')).toHaveLength(1);
+  expect(of('decided')).toEqual([]);
+  expect(fake.shutdowns).toEqual(['finished']);
+});
+
+test('so does one whose harness does not end its turn', async () => {
+  await start({ ...scripted('permission-first'), ...ask });
+  await asked();
+  fake.tell({ type: 'leave' });
+  await ended();
+  expect(fake.finished).toHaveLength(1);
+});
+
+test('a cancel ends the wait', async () => {
+  await start({ ...sh('touch it'), ...ask });
+  await asked();
+  fake.cancel();
+  await ended();
+  expect(existsSync(join(agent.workspace, 'it'))).toBe(false);
+});
+
+test('in a new sandbox the runbook goes on behind what was approved, and asks for the rest', async () => {
+  const request = {
+    request_id: 'q1',
+    kind: 'permission' as const,
+    title: 'touch one',
+    action: { name: 'shell', category: 'command' as const, input: { command: 'touch one' } },
+    resume: '```sh\ntouch one\n```\n\n```sh\ntouch two\n```',
+  };
+  await start({ prompt: '', ...ask, decision: { request, follow_up_id: 'f0', decision: 'approve' } });
+  // Without a fingerprint nothing is known to be the same: it asks again.
+  answer(1, await asked(), 'approve');
+  answer(2, await asked(2), 'deny', 'one is enough');
+  await ended();
+  expect(existsSync(join(agent.workspace, 'one'))).toBe(true);
+  expect(existsSync(join(agent.workspace, 'two'))).toBe(false);
+  expect(of('turn_started')[0]?.prompt).toMatch(/permission to use shell: touch one.*approved/s);
+  expect(of('decided').map(({ request_id, decision }) => [request_id === 'q1', decision])).toEqual([
+    [true, 'approve'],
+    [false, 'approve'],
+    [false, 'deny'],
+  ]);
+  expect(fake.finished).toMatchObject([
+    { success: false, error: { message: expect.stringContaining('one is enough') } },
+  ]);
+});
+
+test('what was denied before is not done, and the run says which command it was', async () => {
+  const request = {
+    request_id: 'q1',
+    kind: 'permission' as const,
+    title: 'touch one',
+    resume: '```sh\ntouch one\n```',
+  };
+  await start({ prompt: '', ...ask, decision: { request, follow_up_id: 'f0', decision: 'deny', message: 'no' } });
+  await ended();
+  expect(existsSync(join(agent.workspace, 'one'))).toBe(false);
+  expect(fake.finished).toMatchObject([
+    { success: false, error: { message: expect.stringMatching(/touch one.*denied.*no/) } },
+  ]);
+});
+
+test('an approval that comes after its turn was interrupted is told in words in the next one', async () => {
+  await start({ ...scripted('echo'), ...ask });
+  fake.next = 'wait';
+  await fake.until(() => fake.finished.length === 1);
+  fake.tell({ type: 'follow_up', id: 'f1', position: 1, message: '', answers: 'unknown', decision: 'approve' });
+  await fake.until(() => fake.finished.length === 2);
+  fake.tell({ type: 'leave' });
+  await ended();
+  expect(of('follow_up_taken')).toMatchObject([{ follow_up_id: 'f1' }]);
+});
