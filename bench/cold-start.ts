@@ -1,8 +1,9 @@
 /** Time from the start of the process to the first answer, and memory at rest. */
-import { readdirSync, readlinkSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { killHard, startSystem } from '../test/support/system.ts';
+import { pssBelow } from './processes.ts';
 import { median, memoryOf, report } from './report.ts';
+import { timed } from './turns.ts';
 
 const rounds = Number(process.env.BENCH_ROUNDS ?? 5);
 const restMs = Number(process.env.BENCH_REST_MS ?? 20_000);
@@ -11,23 +12,6 @@ const fresh: number[] = [];
 const again: number[] = [];
 const afterKill: number[] = [];
 let memory: (string | number)[][] = [];
-
-async function timed(work: () => Promise<unknown>): Promise<number> {
-  const started = performance.now();
-  await work();
-  return performance.now() - started;
-}
-
-/** The server's processes: all that work in a folder below the data folder. */
-function processesBelow(folder: string): number[] {
-  return readdirSync('/proc').flatMap((name) => {
-    try {
-      return readlinkSync(`/proc/${name}/cwd`).startsWith(folder) ? [Number(name)] : [];
-    } catch {
-      return [];
-    }
-  });
-}
 
 for (let round = 0; round < rounds; round += 1) {
   const started = performance.now();
@@ -45,9 +29,7 @@ for (let round = 0; round < rounds; round += 1) {
       for (let n = 0; n < 10; n += 1) await system.untilEnded(await system.createRun('```sh\ntrue\n```'), 60_000);
       await delay(restMs);
       const service = system.service().pid ?? 0;
-      const postgres = processesBelow(system.dataDir)
-        .map((pid) => memoryOf(pid).pssMb)
-        .reduce((a, b) => a + b, 0);
+      const postgres = pssBelow(system.dataDir);
       const row = (name: string, pid: number, goal: string) => [name, memoryOf(pid).rssMb, memoryOf(pid).pssMb, goal];
       memory = [
         row('service', service, '150'),

@@ -1,0 +1,129 @@
+/**
+ * What the start of the agent is made of: in sandboxes of the bubblewrap backend, from the moment at which the worker has an
+ * assignment, through the relay, with a stand-in for the service; with the compiled code that the rehearsal left, and without.
+ */
+import { readdir } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { openUpstream, type Upstream } from '../packages/worker/src/relay/relay.ts';
+import { agentEnvironment } from '../packages/worker/src/sandboxes/bubblewrap/agent-command.ts';
+import { inside } from '../packages/worker/src/sandboxes/bubblewrap/arguments.ts';
+import { bubblewrapBackend, prepareSandbox } from '../packages/worker/src/sandboxes/bubblewrap/backend.ts';
+import { noneLevel } from '../packages/worker/src/sandboxes/none/backend.ts';
+import { startFakeHarnessSupport } from '../test/fakes/harness-support.ts';
+import { timeOf } from './programs.ts';
+import { report } from './report.ts';
+import { makeAgentRuntime, openGround } from './sandbox-ground.ts';
+import { inTurns, spread, spreadColumns } from './turns.ts';
+
+const rounds = Number(process.env.BENCH_ROUNDS ?? 30);
+/** After an assignment the backend makes the next sandbox ready; that must not fall into a measurement. */
+const restMs = 300;
+const withoutCache = { NODE_DISABLE_COMPILE_CACHE: '1' };
+
+const place = await openGround();
+const undo: (() => Promise<unknown>)[] = [() => place.close()];
+try {
+  const runtime = await makeAgentRuntime(place.ground);
+  let upstream: Upstream | undefined;
+  const backend = bubblewrapBackend(place.ground, noneLevel, runtime, {
+    request: (target, message) => {
+      if (upstream === undefined) throw new Error('no agent is expected now');
+      return upstream.request(target, message);
+    },
+    basePath: '',
+    close: () => {},
+  });
+  undo.push(() => backend.close());
+
+  /** Milliseconds from the assignment to the agent's first request, to its news that it has started, and to its end. */
+  async function playRun(env: Record<string, string>): Promise<{ asked: number; started: number; ended: number }> {
+    const fake = await startFakeHarnessSupport({ task: { prompt: '```sh\ntrue\n```' } });
+    upstream = openUpstream(fake.url);
+    await delay(restMs);
+    const at = performance.now();
+    const times = { asked: Number.NaN, started: Number.NaN };
+    fake.fault = ({ body }) => {
+      if (Number.isNaN(times.asked)) times.asked = performance.now() - at;
+      if (body.includes('"agent_started"')) times.started = performance.now() - at;
+      return undefined;
+    };
+    const sandbox = await backend.prepare();
+    const args = ['agent', 'run', '--task-id', 'run-1', '--sandboxed', '--server-root-url', fake.url];
+    const { ended } = await sandbox.spawn({ args, env: { TASK_ID: 'run-1', RUNYARD_RUN_TOKEN: fake.token, ...env } });
+    const { exitCode, outputTail } = await ended;
+    const end = performance.now() - at;
+    if (exitCode !== 0 || Number.isNaN(times.started))
+      throw new Error(`the agent ended with ${exitCode}: ${outputTail}`);
+    await sandbox.dispose();
+    upstream.close();
+    await fake.close();
+    return { ...times, ended: end };
+  }
+
+  /** Milliseconds from the options that a sandbox waits for to its end. */
+  async function inSandbox(args: readonly string[], env: Record<string, string>): Promise<number> {
+    const sandbox = await prepareSandbox(place.ground, { runtime });
+    try {
+      // bwrap itself has been started by then.
+      await delay(restMs / 10);
+      const at = performance.now();
+      const end = await sandbox.run([`${inside.runtime}/node`, ...args], agentEnvironment(env)).ended;
+      if (end.exitCode !== 0) throw new Error(end.outputTail);
+      return performance.now() - at;
+    } finally {
+      await sandbox.dispose();
+    }
+  }
+  const chunks = (await readdir(path.join(runtime, 'agent/chunks'))).map(
+    (name) => `${inside.runtime}/agent/chunks/${name}`,
+  );
+  const load = (names: readonly string[]) => [
+    '--input-type=module',
+    '--eval',
+    names.map((name) => `await import(${JSON.stringify(name)});`).join('\n'),
+  ];
+  const loop = chunks.filter((name) => path.basename(name).startsWith('loop-'));
+  if (loop.length !== 1) throw new Error('the model loop is no chunk of its own any more');
+
+  const runs = {
+    cached: [] as Awaited<ReturnType<typeof playRun>>[],
+    plain: [] as Awaited<ReturnType<typeof playRun>>[],
+  };
+  const samples = await inTurns(
+    {
+      node: () => timeOf({ command: process.execPath, args: ['-e', '0'] }),
+      sandboxed: () => inSandbox(['-e', '0'], {}),
+      allPlain: () => inSandbox(load(chunks), withoutCache),
+      allCached: () => inSandbox(load(chunks), {}),
+      loopPlain: () => inSandbox(load(loop), withoutCache),
+      loopCached: () => inSandbox(load(loop), {}),
+      runPlain: async () => runs.plain.push(await playRun(withoutCache)),
+      runCached: async () => runs.cached.push(await playRun({})),
+    },
+    rounds,
+  );
+  const row = (name: string, plain: readonly number[] | undefined, cached: readonly number[]) => [
+    name,
+    ...spread(cached, 0),
+    ...(plain === undefined ? ['', '', ''] : spread(plain, 0)),
+  ];
+  const taken = (what: 'asked' | 'started' | 'ended') =>
+    [runs.plain, runs.cached].map((list) => list.slice(-rounds).map((times) => times[what])) as [number[], number[]];
+  report(
+    'Start of the agent',
+    `${rounds} rounds in turns. Milliseconds. A sandbox counts from its options, as bwrap waits for them; an assignment counts from its arrival in the worker. The stand-in for the service runs in the worker's process.`,
+    ['what', ...spreadColumns, ...spreadColumns.map((name) => `${name} without compiled code`)],
+    [
+      row('`node -e 0`, start to end', undefined, samples.node),
+      row('`node -e 0` in a sandbox, start to end', undefined, samples.sandboxed),
+      row('… with the model loop and the AI SDK loaded', samples.loopPlain, samples.loopCached),
+      row('… with every part of the bundle loaded', samples.allPlain, samples.allCached),
+      row('assignment to the first request at the service', ...taken('asked')),
+      row('assignment to `agent_started` there', ...taken('started')),
+      row('assignment to the end of the sandbox, one `true`', ...taken('ended')),
+    ],
+  );
+} finally {
+  for (const step of undo.reverse()) await step();
+}

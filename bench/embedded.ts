@@ -1,0 +1,167 @@
+/** The embedded PostgreSQL: how long it takes to start, fresh, again and after kill -9 of what belongs to it, and its memory. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as delay } from 'node:timers/promises';
+import { chooseAccount } from '../packages/service/src/store/embedded/account.ts';
+import { copyPlaces, locateBinaries, prepareBinaries } from '../packages/service/src/store/embedded/binaries.ts';
+import { ensureCluster } from '../packages/service/src/store/embedded/cluster.ts';
+import { startEmbeddedPostgres } from '../packages/service/src/store/embedded/start.ts';
+import { silentLog } from '../packages/service/src/store/log.ts';
+import { createTestDatabase } from '../packages/service/src/store/test-database.ts';
+import { killHard } from '../test/support/system.ts';
+import { processesBelow, pssBelow } from './processes.ts';
+import { median, report } from './report.ts';
+import { timed } from './turns.ts';
+
+const rounds = Number(process.env.BENCH_ROUNDS ?? 8);
+const restMs = 5000;
+const program = path.join(import.meta.dirname, '../test/support/writing-service.ts');
+
+const times = new Map<string, number[]>();
+const note = (what: string, ms: number) => times.set(what, [...(times.get(what) ?? []), ms]);
+
+/** Milliseconds from the start of the process until its database has answered it: all of it, and the part without Node's start. */
+interface Start {
+  readonly child: ChildProcess;
+  /** Rows that were acknowledged so far. */
+  readonly rows: () => number;
+  readonly allMs: number;
+  readonly ownMs: number;
+}
+
+async function startWriting(folder: string): Promise<Start> {
+  const began = performance.now();
+  const child = spawn(process.execPath, [program, folder], { stdio: ['pipe', 'pipe', 'inherit'] });
+  let rows = 0;
+  const ready = Promise.withResolvers<number>();
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    if (line.startsWith('ready ')) ready.resolve(Number(line.slice(6)));
+    else rows += 1;
+  });
+  child.once('exit', () => ready.reject(new Error('it ended before its database answered')));
+  const ownMs = await ready.promise;
+  return { child, rows: () => rows, allMs: performance.now() - began, ownMs };
+}
+
+/** Until `holds`, looked at every few milliseconds, for at most 20 s. */
+async function until(what: string, holds: () => boolean): Promise<void> {
+  for (const end = performance.now() + 20_000; !holds(); await delay(3))
+    if (performance.now() > end) throw new Error(`${what} did not happen`);
+}
+const moreRows = (start: Start, more: number) => {
+  const goal = start.rows() + more;
+  return until('writing', () => start.rows() >= goal);
+};
+
+/** Its process and what it is doing; less while the file is not there or not whole. */
+function postmasterOf(folder: string): [pid?: number, state?: string] {
+  try {
+    const lines = readFileSync(path.join(folder, 'cluster/postmaster.pid'), 'utf8').split('\n');
+    return [Number(lines[0]), lines[7]?.trim() ?? ''];
+  } catch {
+    return [];
+  }
+}
+
+/** Kills these processes, then the service, and starts it anew. */
+async function startAfterKill(folder: string, what: string, alsoKill: () => number[], running: Start): Promise<Start> {
+  await moreRows(running, 100);
+  for (const pid of alsoKill()) {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // A backend may end by itself.
+    }
+  }
+  await killHard(running.child);
+  const next = await startWriting(folder);
+  note(what, next.allMs);
+  return next;
+}
+
+async function round(folder: string): Promise<void> {
+  const account = await chooseAccount(path.join(folder, 'x/cluster'));
+  const native = await prepareBinaries(await locateBinaries(), account, copyPlaces(folder));
+  const made = await mkdtemp(path.join(folder, 'initdb-'));
+  note('initdb alone', await timed(() => ensureCluster(made, native, account)));
+
+  const data = path.join(folder, 'data');
+  let running = await startWriting(data);
+  try {
+    note('first start, empty folder', running.ownMs);
+    running.child.stdin?.end();
+    await once(running.child, 'exit');
+    running = await startWriting(data);
+    note('start again', running.ownMs);
+    running = await startAfterKill(data, 'kill -9 of the service', () => [], running);
+    running = await startAfterKill(
+      data,
+      'kill -9 of the service and the guard',
+      () => processesBelow(data, 'runyard-guard'),
+      running,
+    );
+    running = await startAfterKill(data, 'kill -9 of everything', () => processesBelow(data), running);
+
+    await moreRows(running, 100);
+    const [killed] = postmasterOf(data);
+    if (killed === undefined) throw new Error('there is no postmaster');
+    const began = performance.now();
+    process.kill(killed, 'SIGKILL');
+    await until('the start of the next postmaster', () => {
+      const [pid, state] = postmasterOf(data);
+      return pid !== killed && state === 'ready';
+    });
+    await moreRows(running, 1);
+    note('kill -9 of the postmaster', performance.now() - began);
+  } finally {
+    running.child.stdin?.end();
+    if (running.child.exitCode === null) await once(running.child, 'exit');
+  }
+}
+
+let idleMb = 0;
+const folder = await mkdtemp(path.join(tmpdir(), 'runyard-bench-embedded-'));
+try {
+  for (let n = 0; n < rounds; n += 1) await round(await mkdtemp(path.join(folder, 'round-')));
+  const data = path.join(folder, 'idle');
+  const server = await startEmbeddedPostgres({ dataDir: data, log: silentLog });
+  try {
+    await delay(restMs);
+    idleMb = pssBelow(data);
+    process.env.TEST_DATABASE_URL = server.url;
+    await (await createTestDatabase()).drop();
+    for (let n = 0; n < rounds; n += 1) {
+      const made = Promise.withResolvers<Awaited<ReturnType<typeof createTestDatabase>>>();
+      note('test database', await timed(async () => made.resolve(await createTestDatabase())));
+      await (await made.promise).drop();
+    }
+  } finally {
+    await server.stop();
+  }
+} finally {
+  await rm(folder, { recursive: true, force: true });
+}
+const row = (name: string, what: string) => {
+  const sample = times.get(what) ?? [];
+  return [name, Math.round(median(sample)), Math.round(Math.max(...sample))];
+};
+report(
+  'The embedded PostgreSQL',
+  `${rounds} rounds. Milliseconds. After kill -9, while eight loops write: from the start of the next process, Node's own start included, to the first answer. At rest, with no client, it has **${idleMb} MB** (PSS, all processes and the guard).`,
+  ['what', 'median', 'max'],
+  [
+    row('first start on an empty folder, within the service', 'first start, empty folder'),
+    row('… of it initdb (measured by itself)', 'initdb alone'),
+    row('start again, within the service', 'start again'),
+    row('start after kill -9 of the service', 'kill -9 of the service'),
+    row('start after kill -9 of service and guard', 'kill -9 of the service and the guard'),
+    row('start after kill -9 of everything', 'kill -9 of everything'),
+    row('kill -9 of the postmaster, to the next acknowledged row', 'kill -9 of the postmaster'),
+    row('a migrated database for a test, from the template', 'test database'),
+  ],
+);

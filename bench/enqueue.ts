@@ -1,0 +1,78 @@
+/** What creates pay for event subscriptions that nobody has: the statement that inserts runs, with and without the part that enqueues deliveries. */
+import { randomUUIDv7 } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { enqueueDeliveries } from '../packages/service/src/event-subscriptions/enqueue.ts';
+import { openTestEngine } from '../packages/service/src/runs/test-engine.ts';
+import type { Statement } from '../packages/service/src/store/database.ts';
+import { startEmbeddedPostgres } from '../packages/service/src/store/embedded/start.ts';
+import { silentLog } from '../packages/service/src/store/log.ts';
+import { median, report } from './report.ts';
+import { inTurns, spread, spreadColumns, timed } from './turns.ts';
+
+const rounds = Number(process.env.BENCH_ROUNDS ?? 1000);
+const together = 20;
+
+const folder = await mkdtemp(path.join(tmpdir(), 'runyard-bench-enqueue-'));
+const server = await startEmbeddedPostgres({ dataDir: folder, log: silentLog });
+process.env.TEST_DATABASE_URL = server.url;
+const engine = await openTestEngine();
+try {
+  const { db } = engine.engine;
+  const { statement, row } = await takeDownInsert();
+  const part = `, delivery AS (${enqueueDeliveries('run.created', 'QUEUED', '(SELECT *, 1 AS event_seq FROM input)')})`;
+  const without = { name: 'insert_runs_alone', text: statement.text.replace(part, '') };
+  if (without.text === statement.text) throw new Error('the part that enqueues was not found');
+
+  const insert = (by: Statement, count: number) => {
+    const rows = Array.from({ length: count }, () => {
+      const [id, execution, conversation] = [randomUUIDv7(), randomUUIDv7(), randomUUIDv7()];
+      return { ...row, id, execution_id: execution, conversation_id: conversation };
+    });
+    return timed(() => db.query(by, [JSON.stringify(rows)]));
+  };
+  const samples = await inTurns(
+    {
+      oneWithout: () => insert(without, 1),
+      oneWith: () => insert(statement, 1),
+      manyWithout: () => insert(without, together),
+      manyWith: () => insert(statement, together),
+    },
+    rounds,
+    50,
+  );
+  const share = (median(samples.oneWith) / median(samples.oneWithout)).toFixed(2);
+  report(
+    'Creates and event subscriptions',
+    `The statement that inserts runs, for a team without subscriptions, on the embedded PostgreSQL; ${rounds} rounds in turns. With the part that enqueues deliveries a single run takes **${share} times** as long (ratio of the medians). Milliseconds.`,
+    ['statement', ...spreadColumns],
+    [
+      ['one run, nothing enqueued', ...spread(samples.oneWithout, 2)],
+      ['one run', ...spread(samples.oneWith, 2)],
+      [`${together} runs, nothing enqueued`, ...spread(samples.manyWithout, 2)],
+      [`${together} runs`, ...spread(samples.manyWith, 2)],
+    ],
+  );
+} finally {
+  await engine.close();
+  await server.stop();
+  await rm(folder, { recursive: true, force: true });
+}
+
+/** The statement is not its module's to give out: it is taken down as a create uses it, with what one run gives it. */
+async function takeDownInsert(): Promise<{ statement: Statement; row: object }> {
+  const { db } = engine.engine;
+  const { query } = db;
+  const seen: { statement: Statement; row: object }[] = [];
+  db.query = (statement, values) => {
+    if (typeof statement === 'object' && statement.text.includes('INSERT INTO runs'))
+      seen.push({ statement, row: JSON.parse(String(values?.[0]))[0] });
+    return query(statement, values);
+  };
+  await engine.newRun();
+  db.query = query;
+  const [first] = seen;
+  if (first === undefined) throw new Error('no create was seen');
+  return first;
+}

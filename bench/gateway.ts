@@ -1,0 +1,113 @@
+/** What the model gateway adds: time to the first byte, memory while a long answer passes, and the time that a request is held for. Client, gateway and provider are one process. */
+import http, { type IncomingMessage } from 'node:http';
+import { checkRequest } from '../packages/service/src/gateway/check-request.ts';
+import { endpointOf } from '../packages/service/src/gateway/endpoints.ts';
+import { startTestGateway } from '../packages/service/src/gateway/test-gateway.ts';
+import { fakeModelKeys } from '../test/fakes/models.ts';
+import { median, memoryOf, report } from './report.ts';
+import { inTurns, spread, spreadColumns, timed } from './turns.ts';
+
+const rounds = Number(process.env.BENCH_ROUNDS ?? 300);
+const streamMb = Number(process.env.BENCH_STREAM_MB ?? 300);
+const streams = 5;
+const promptKb = 80;
+const longMb = 30;
+const path = '/api/v1/gateway/anthropic/v1/messages';
+const modelId = 'anthropic/claude-opus-5-5';
+
+/** A conversation of so many bytes, in messages of 8 KB. */
+function conversation(bytes: number): Buffer {
+  const content = 'It fails in the "linker".\n'.repeat(8192 / 26);
+  const messages = Array.from({ length: Math.ceil(bytes / 8192) }, (_, n) => ({
+    role: n % 2 ? 'assistant' : 'user',
+    content,
+  }));
+  return Buffer.from(JSON.stringify({ model: 'claude-opus-5-5', max_tokens: 100, stream: true, messages }));
+}
+
+const gateway = await startTestGateway();
+const agent = new http.Agent({ keepAlive: true });
+const { fake } = gateway;
+
+function post(url: string, key: string, body: Buffer): Promise<IncomingMessage> {
+  const headers = {
+    'content-type': 'application/json',
+    'content-length': body.length,
+    'anthropic-version': '2023-06-01',
+    'x-api-key': key,
+  };
+  return new Promise((resolve, reject) => {
+    http
+      .request(url, { agent, method: 'POST', headers }, (response) => {
+        if (response.statusCode === 200) resolve(response);
+        else reject(new Error(`answered ${response.statusCode}`));
+      })
+      .once('error', reject)
+      .end(body);
+  });
+}
+const direct = (body: Buffer) => post(`${fake.url}/v1/messages`, fakeModelKeys.anthropic, body);
+const through = (body: Buffer) => post(gateway.url + path, gateway.token(modelId), body);
+
+/** Milliseconds to the first byte of the answer's body. */
+async function firstByte(ask: typeof direct): Promise<number> {
+  const started = performance.now();
+  const response = await ask(prompt);
+  return await new Promise((resolve) => {
+    let ms = 0;
+    response.once('data', () => {
+      ms = performance.now() - started;
+    });
+    response.once('end', () => resolve(ms));
+  });
+}
+
+/** Megabytes by which the process grew at most while a long answer passed. */
+async function growth(ask: typeof direct): Promise<number> {
+  fake.misbehave({ kind: 'flood', bytes: streamMb * 2 ** 20 });
+  const before = memoryOf(process.pid).rssMb;
+  let most = before;
+  let bytes = 0;
+  for await (const part of await ask(short)) {
+    // Looked at every eight megabytes or so.
+    if (Math.floor(bytes / 2 ** 23) !== Math.floor((bytes + part.length) / 2 ** 23))
+      most = Math.max(most, memoryOf(process.pid).rssMb);
+    bytes += part.length;
+  }
+  if (bytes < streamMb * 2 ** 20) throw new Error(`only ${bytes} bytes came`);
+  return most - before;
+}
+
+const [prompt, short, long] = [conversation(promptKb * 1024), conversation(1), conversation(longMb * 2 ** 20)];
+try {
+  const endpoint = endpointOf('anthropic', 'POST', path);
+  const target = gateway.models.target(modelId);
+  if (endpoint === undefined || endpoint.kind === 'models' || target === undefined) throw new Error('no such endpoint');
+  const check = (body: Buffer) =>
+    timed(() => {
+      if (!checkRequest(endpoint, target, body).ok) throw new Error('refused');
+    });
+
+  fake.script(() => ({ text: ['x'.repeat(64 * 1024)] }));
+  const memory = await inTurns({ direct: () => growth(direct), through: () => growth(through) }, streams, 1);
+  fake.script(() => ({ text: ['Yes.'] }));
+  const first = await inTurns({ direct: () => firstByte(direct), through: () => firstByte(through) }, rounds, 20);
+  const held = await inTurns({ usual: () => check(prompt), long: () => check(long) }, 20);
+  const times = (median(first.through) / median(first.direct)).toFixed(1);
+  report(
+    'The model gateway',
+    `Anthropic's protocol. First byte: ${rounds} requests of ${promptKb} KB each way, in turns, one after the other; through the gateway it takes **${times} times** as long. Memory: an answer of ${streamMb} MB passes, ${streams} times each way in turns; the process holds client and provider as well. Reading and writing: 20 times, nothing else goes on meanwhile.`,
+    ['what', ...spreadColumns],
+    [
+      ['first byte, direct (ms)', ...spread(first.direct, 2)],
+      ['first byte, through the gateway (ms)', ...spread(first.through, 2)],
+      [`growth during ${streamMb} MB, direct (MB)`, ...spread(memory.direct, 0)],
+      [`growth during ${streamMb} MB, through the gateway (MB)`, ...spread(memory.through, 0)],
+      [`reading, checking and writing a body of ${promptKb} KB (ms)`, ...spread(held.usual, 2)],
+      [`reading, checking and writing a body of ${longMb} MB (ms)`, ...spread(held.long, 0)],
+    ],
+  );
+} finally {
+  agent.destroy();
+  await gateway.close();
+}

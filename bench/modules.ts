@@ -1,0 +1,96 @@
+/** What it costs the agent's start to load a module: in a process of its own, bundled as the agent is, its compiled code kept from an earlier start. */
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { bundleAgent, writeBundle } from '../packages/worker/src/runtime/bundle.ts';
+import { run } from './programs.ts';
+import { percentile, report } from './report.ts';
+import { inTurns } from './turns.ts';
+
+const rounds = Number(process.env.BENCH_ROUNDS ?? 25);
+const builtin = (name: string) => `process.getBuiltinModule('${name}')`;
+const load = (name: string) => `await import('${name}')`;
+
+/** A client and an agent of the SDK in one process, with streams in memory between them, up to the answer to `initialize`. */
+const handshake = `
+const { agent, client } = await import('@agentclientprotocol/sdk');
+const [toAgent, toClient] = [new TransformStream(), new TransformStream()];
+agent({ name: 'a' }).onRequest('initialize', () => ({ protocolVersion: 1 }))
+  .connect({ readable: toAgent.readable, writable: toClient.writable });
+const { agent: other } = client({ name: 'c' }).connect({ readable: toClient.readable, writable: toAgent.writable });
+await other.request('initialize', { protocolVersion: 1, clientCapabilities: {} })`;
+
+/** Code by the name of its row. */
+const cases: Readonly<Record<string, string>> = {
+  nothing: '',
+  '`node:http`, by `import`': load('node:http'),
+  '`node:http`, by `getBuiltinModule`': builtin('node:http'),
+  '`node:fs`, by `import`': load('node:fs'),
+  '`node:fs`, by `getBuiltinModule`': builtin('node:fs'),
+  '`node:crypto`': builtin('node:crypto'),
+  zod: load('zod'),
+  'the ACP SDK': load('@agentclientprotocol/sdk'),
+  'the ACP SDK, and its first handshake with itself': handshake,
+  'the AI SDK': load('./ai.ts'),
+  ...Object.fromEntries(
+    ['anthropic', 'openai', 'google', 'openai-compatible'].map((name) => [
+      `\`@ai-sdk/${name}\``,
+      load(`@ai-sdk/${name}`),
+    ]),
+  ),
+};
+
+const folder = await mkdtemp(path.join(tmpdir(), 'runyard-bench-modules-'));
+
+/** Bundles the code; gives the way to run it, which prints what it took. */
+async function prepare(code: string, place: string): Promise<() => Promise<{ wall: number; cpu: number }>> {
+  await mkdir(place);
+  const entry = path.join(place, 'main.ts');
+  await writeFile(path.join(place, 'ai.ts'), `export { jsonSchema, streamText, tool } from 'ai';`);
+  await writeFile(
+    entry,
+    `performance.now(), process.cpuUsage(); // Loaded by their first use.
+const [wall, cpu] = [performance.now(), process.cpuUsage()];
+${code};
+const used = process.cpuUsage(cpu);
+process.stdout.write(JSON.stringify({ wall: performance.now() - wall, cpu: (used.user + used.system) / 1000 }));`,
+  );
+  await writeBundle(await bundleAgent(entry), path.join(place, 'bundle'));
+  const program = {
+    command: process.execPath,
+    args: [path.join(place, 'bundle/main.mjs')],
+    env: { NODE_COMPILE_CACHE: path.join(place, 'cache') },
+  };
+  return async () => JSON.parse(await run(program)) as { wall: number; cpu: number };
+}
+
+try {
+  await symlink(path.resolve(import.meta.dirname, '../node_modules'), path.join(folder, 'node_modules'));
+  const cpu = new Map<string, number[]>();
+  const ways: Record<string, () => Promise<number>> = {};
+  for (const [index, [name, code]] of Object.entries(cases).entries()) {
+    const once = await prepare(code, path.join(folder, String(index)));
+    cpu.set(name, []);
+    ways[name] = async () => {
+      const taken = await once();
+      cpu.get(name)?.push(taken.cpu);
+      return taken.wall;
+    };
+  }
+  const samples = await inTurns(ways, rounds);
+  const ms = (sample: readonly number[], share: number) => percentile(sample, share).toFixed(1);
+  report(
+    'Loading a module',
+    `In a fresh process, bundled as the agent is, with its compiled code; ${rounds} rounds in turns. Milliseconds of the loading alone; the processor's time counts all threads.`,
+    ['module', 'p50', 'p99', 'best', 'processor p50'],
+    Object.entries(samples).map(([name, sample]) => [
+      name,
+      ms(sample, 0.5),
+      ms(sample, 0.99),
+      Math.min(...sample).toFixed(1),
+      ms(cpu.get(name)?.slice(-rounds) ?? [], 0.5),
+    ]),
+  );
+} finally {
+  await rm(folder, { recursive: true, force: true });
+}

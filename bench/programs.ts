@@ -1,0 +1,38 @@
+/** Programs whose start is measured. */
+import { spawn } from 'node:child_process';
+import { timed } from './turns.ts';
+
+export interface Program {
+  readonly command: string;
+  readonly args: readonly string[];
+  /** Whole environment beside PATH. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+}
+
+/** Runs it to its end and gives what it printed; rejects where it fails. */
+export function run({ command, args, env, cwd }: Program): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, {
+      env: { PATH: process.env.PATH ?? '', ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      ...(cwd === undefined ? {} : { cwd }),
+    });
+    let output = '';
+    let errors = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      errors += text;
+    });
+    child.once('error', reject);
+    child.once('close', (code, signal) => {
+      if (code === 0) resolve(output);
+      else reject(new Error(`${command} ${args.join(' ')} ended with ${code ?? signal}: ${errors.slice(-1000)}`));
+    });
+  });
+}
+
+/** Milliseconds from its start to its end. */
+export const timeOf = (program: Program): Promise<number> => timed(() => run(program));

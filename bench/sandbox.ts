@@ -1,0 +1,146 @@
+/** What a bubblewrap sandbox costs: bwrap alone, our init, a process that was started ahead of time; and two facts that the backend rests on. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { openUpstream } from '../packages/worker/src/relay/relay.ts';
+import { commandSetting, initCommand } from '../packages/worker/src/sandboxes/bubblewrap/arguments.ts';
+import { bubblewrapBackend, prepareSandbox } from '../packages/worker/src/sandboxes/bubblewrap/backend.ts';
+import { probeBubblewrap } from '../packages/worker/src/sandboxes/bubblewrap/level.ts';
+import { noneLevel } from '../packages/worker/src/sandboxes/none/backend.ts';
+import type { Sandbox } from '../packages/worker/src/sandboxes/sandbox.ts';
+import { run, timeOf } from './programs.ts';
+import { memoryOf, report } from './report.ts';
+import { openGround } from './sandbox-ground.ts';
+import { inTurns, spread, spreadColumns, timed } from './turns.ts';
+
+const rounds = Number(process.env.BENCH_ROUNDS ?? 60);
+const tries = 20;
+/** A worker's own memory: what a fork has to go through. */
+const workerMb = 150;
+/** Longer than the backend waits before it makes the next sandbox ready. */
+const refilledMs = 300;
+
+const place = await openGround();
+const { ground, cgroups } = place;
+const launch = { args: [], env: {} };
+const options = [
+  ...['--unshare-all', '--unshare-user', '--die-with-parent', '--new-session', '--proc', '/proc', '--dev', '/dev'],
+  ...ground.shared,
+];
+
+/** bwrap with its options in the argument list. */
+const bwrap = (more: readonly string[], command: readonly string[]) => ({
+  command: ground.program,
+  args: [...options, ...more, '--', ...command],
+});
+const initOptions = [
+  '--as-pid-1',
+  ...Object.entries(commandSetting(['/bin/true'])).flatMap(([name, value]) => ['--setenv', name, value]),
+];
+
+function firstChild(pid: number): number | undefined {
+  try {
+    return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ', 1)[0]) || undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** In how many of `tries` runs a process of the sandbox was still there when bwrap had ended: it is the machine's to reap. */
+async function leftBehind(more: readonly string[]): Promise<number> {
+  let count = 0;
+  for (let n = 0; n < tries; n += 1) {
+    const { command, args } = bwrap(more, ['/bin/sh', '-c', 'sleep 300 & sleep 0.1']);
+    const child = spawn(command, args, { stdio: 'ignore' });
+    let init: number | undefined;
+    const looking = setInterval(() => {
+      init ??= firstChild(child.pid ?? 0);
+    }, 5);
+    await once(child, 'exit');
+    clearInterval(looking);
+    if (init === undefined) throw new Error('bwrap ended before its child was seen');
+    if (existsSync(`/proc/${init}`)) count += 1;
+  }
+  return count;
+}
+
+/** The least of these limits under which Node starts and ends. */
+async function leastForNode(kind: 'data' | 'as', megabytes: readonly number[]): Promise<string> {
+  for (const mb of megabytes) {
+    const args = [`--${kind}=${mb * 2 ** 20}`, process.execPath, '-e', '0'];
+    const starts = await run({ command: 'prlimit', args }).then(
+      () => true,
+      () => false,
+    );
+    if (starts) return `${mb} MB`;
+  }
+  return `more than ${megabytes.at(-1)} MB`;
+}
+
+try {
+  // Stands in for the agent's: both `node` and the agent's file are looked up in it.
+  const runtime = path.join(ground.stateRoot, 'nothing');
+  await mkdir(runtime, { mode: 0o755 });
+  await writeFile(path.join(runtime, 'node'), '#!/bin/sh\nexit 0\n', { mode: 0o755 });
+  const upstream = openUpstream('http://127.0.0.1:9');
+  const backend = bubblewrapBackend(ground, noneLevel, runtime, upstream);
+  try {
+    const ballast = Buffer.alloc(Math.max(0, workerMb - memoryOf(process.pid).rssMb) * 2 ** 20, 1);
+    const samples = await inTurns(
+      {
+        program: () => timeOf({ command: '/bin/true', args: [] }),
+        bwrap: () => timeOf(bwrap([], ['/bin/true'])),
+        init: () => timeOf(bwrap(initOptions, initCommand({ nproc: 512, nofile: 1024, fileBytes: 2 ** 30 }))),
+        probe: () => timed(() => probeBubblewrap(ground, cgroups)),
+        demanded: async () => {
+          let sandbox: Sandbox | undefined;
+          const ms = await timed(async () => {
+            sandbox = await prepareSandbox(ground, { runtime });
+            await sandbox.spawn(launch);
+          });
+          await sandbox?.dispose();
+          return ms;
+        },
+        ready: async () => {
+          await delay(refilledMs);
+          let sandbox: Sandbox | undefined;
+          const ms = await timed(async () => {
+            sandbox = await backend.prepare();
+            await sandbox.spawn(launch);
+          });
+          await sandbox?.dispose();
+          return ms;
+        },
+      },
+      rounds,
+    );
+    const { rssMb } = memoryOf(process.pid);
+    const row = (name: string, sample: readonly number[]) => [name, ...spread(sample)];
+    const [own, bwraps] = [await leftBehind(initOptions.slice(0, 1)), await leftBehind([])];
+    const data = await leastForNode('data', [256, 384, 512, 640, 768, 1024]);
+    const as = await leastForNode('as', [512, 1024, 1536, 2048, 3072, 4096]);
+    report(
+      'Sandboxes',
+      `${rounds} rounds in turns, in a process of ${rssMb} MB (RSS, ${Math.round(ballast.length / 2 ** 20)} MB of it ballast). Milliseconds.
+
+A process of the sandbox was there after bwrap's end, left to the machine's pid 1, in **${bwraps} of ${tries}** runs with bwrap's own init and in **${own} of ${tries}** with \`--as-pid-1\`. \`node -e 0\` needs \`RLIMIT_DATA\` of **${data}**, or \`RLIMIT_AS\` of **${as}** (least of those tried).`,
+      ['what', ...spreadColumns],
+      [
+        row('`true`, start to end', samples.program),
+        row('`true` in bwrap', samples.bwrap),
+        row('… with `prlimit` and our init', samples.init),
+        row('probe of what sandboxes are worth', samples.probe),
+        row('assignment to options written, made on demand', samples.demanded),
+        row('assignment to options written, started ahead of time', samples.ready),
+      ],
+    );
+  } finally {
+    await backend.close();
+    upstream.close();
+  }
+} finally {
+  await place.close();
+}
