@@ -52,8 +52,8 @@ async function prepare(code: string, place: string): Promise<() => Promise<{ wal
     `performance.now(), process.cpuUsage(); // Loaded by their first use.
 const [wall, cpu] = [performance.now(), process.cpuUsage()];
 ${code};
-const used = process.cpuUsage(cpu);
-process.stdout.write(JSON.stringify({ wall: performance.now() - wall, cpu: (used.user + used.system) / 1000 }));`,
+const [end, used] = [performance.now(), process.cpuUsage(cpu)];
+process.stdout.write(JSON.stringify({ wall: end - wall, cpu: (used.user + used.system) / 1000 }));`,
   );
   await writeBundle(await bundleAgent(entry), path.join(place, 'bundle'));
   const program = {

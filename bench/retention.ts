@@ -121,7 +121,7 @@ try {
   ];
   report(
     'Retention',
-    `${count.toLocaleString('en')} runs with ${eventsOfRun} events each, on the embedded PostgreSQL with 32 MB of shared buffers; ${rounds} rounds, each on fresh databases. Seconds.`,
+    `${count.toLocaleString('en')} runs with ${eventsOfRun} events each, on the embedded PostgreSQL; ${rounds} rounds, each on fresh databases. Seconds.`,
     ['sweep', 'median', 'max', 'each batch from the beginning: median', 'max'],
     [
       row(

@@ -2,7 +2,7 @@ let counter = 0;
 
 /**
  * An id that is unique among all executions: time, process, randomness, a counter. Nobody's rights hang on it, so it
- * is made without node:crypto, whose loading takes 7 ms.
+ * is made without node:crypto, whose loading the start would wait for (`bench/modules.md`).
  */
 export function newId(): string {
   const random = () =>

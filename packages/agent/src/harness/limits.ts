@@ -1,4 +1,4 @@
-/** As the contract's `maxOutputBytes`; repeated because its module would load the schemas (28 ms of zod) on every start. */
+/** As the contract's `maxOutputBytes`; repeated because its module would load the schemas, and zod with them, on every start (`bench/modules.md`). */
 export const maxOutputBytes = 64 * 1024;
 
 /** A longer line is told in the transcript by its beginning and its size. */

@@ -15,8 +15,8 @@ const lookEveryMs = 25;
 
 /**
  * Lets `close()` end as soon as the requests in flight are answered, and in any case. Node alone closes the connections
- * that are idle at the call and waits for all others: a kept-alive client held the server for 73.9 s (0.9 s with this),
- * and one that connected and said nothing holds it for ever, because Node stops to look at its timeouts when it closes.
+ * that are idle at the call and waits for all others: a kept-alive client holds the server until its own time is up, 72 s by
+ * fastify's default, and one that connected and said nothing holds it for ever, because Node stops to look at its timeouts when it closes.
  * `forceCloseConnections` would cut the requests in flight off.
  */
 export function closeConnectionsWhileClosing(app: FastifyInstance, times: ClosingTimes = defaultTimes): void {

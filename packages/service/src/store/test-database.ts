@@ -13,7 +13,7 @@ export interface TestDatabase {
 }
 
 /**
- * Takes about 50 ms: a copy of a migrated template, which the first call on a server makes. Under vitest the server is
+ * A copy of a migrated template, which the first call on a server makes (`bench/embedded.md` has the time). Under vitest the server is
  * an embedded PostgreSQL of this test run (`test/support/database.ts`), or the one of `TEST_DATABASE_URL`, whose user
  * must be allowed to create databases.
  */

@@ -73,7 +73,7 @@ export async function makeRuntime(request: RuntimeRequest): Promise<string> {
       await request.rehearse(making).catch((error: Error) => {
         request.log.warn(
           { error: error.message },
-          'the agent could not be rehearsed: it starts without compiled code, about 50 ms slower',
+          'the agent could not be rehearsed: it starts without compiled code, which takes longer',
         );
       });
     }

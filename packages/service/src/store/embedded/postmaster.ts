@@ -19,7 +19,7 @@ const settings: Record<string, string> = {
   fsync: 'on',
   synchronous_commit: 'on',
   full_page_writes: 'on',
-  // Small: 16 MB idle, all processes together (PSS).
+  // Small at rest: `bench/embedded.md`.
   shared_buffers: '32MB',
   max_connections: '100',
   io_method: 'sync',

@@ -30,7 +30,7 @@ const megabyte = 1024 * 1024;
  * read, and `--clearenv` would leave our environment readable in /proc/1/environ (containers/bubblewrap#725).
  *
  * `--as-pid-1`: our own init is the first process, so bwrap reaps it and ends only when the kernel has ended everything in the
- * pid namespace; with bwrap's own init, each run left a zombie to the machine's pid 1 (measured: 4 of 4).
+ * pid namespace; with bwrap's own init, each run leaves a process to the machine's pid 1 (`bench/sandbox.md`).
  */
 export function bubblewrapOptions(view: SandboxView): string[] {
   const { folders, limits } = view;
@@ -63,7 +63,7 @@ export function commandSetting(command: readonly string[]): Record<string, strin
 
 /**
  * First process of the sandbox: starts the agent, passes SIGTERM on to it, reaps what is orphaned, and ends with the agent's
- * exit code (128 + signal). A shell, because every machine has one: 1 ms.
+ * exit code (128 + signal). A shell, because every machine has one.
  */
 export const initScript = [
   `eval "set -- $${commandVariable}"; unset ${commandVariable}`,
@@ -84,7 +84,7 @@ export interface ProcessLimits {
   readonly dataBytes?: number;
 }
 
-/** Node does not start with less (measured: 512 MB fails, 768 MB works); an address space limit would need 2 GB. */
+/** Node does not start with half of it, and would need still more address space (`bench/sandbox.md`). */
 export const leastDataBytes = 1024 * megabyte;
 
 /** Command of every sandbox: sets the limits and goes on as init, which finds the agent's command in its environment. */

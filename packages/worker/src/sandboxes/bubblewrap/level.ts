@@ -24,7 +24,7 @@ const probeScript = [
   ': >/workspace/probe && echo workspace=1',
 ].join('\n');
 
-/** Starts a tiny sandbox and looks from inside at what it is worth. Takes about 20 ms. */
+/** Starts a tiny sandbox and looks from inside at what it is worth. */
 export async function probeBubblewrap(ground: BubblewrapGround, cgroups: CgroupSearch): Promise<ProbeResult> {
   const failed = (...reasons: string[]): ProbeResult => ({
     ok: false,

@@ -32,8 +32,8 @@ export interface BubblewrapStart {
 
 /**
  * Starts bwrap with an empty environment. It reads its options from descriptor 3 to the end before it does anything else. So it
- * can be put into its cgroup first, and it can be started ahead of time: the fork of a worker of 150 MB takes up to 26 ms on a
- * busy machine. A worker that dies in between closes the pipe, and bwrap ends for want of options.
+ * can be put into its cgroup first, and it can be started ahead of time: the fork of a worker's memory takes
+ * milliseconds (`bench/sandbox.md`). A worker that dies in between closes the pipe, and bwrap ends for want of options.
  * Must be called on the main thread: `--die-with-parent` follows the thread that started it.
  */
 export async function startBubblewrap(start: BubblewrapStart): Promise<BubblewrapProcess> {

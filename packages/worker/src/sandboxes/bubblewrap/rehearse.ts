@@ -8,7 +8,7 @@ import { type BubblewrapGround, prepareSandbox } from './backend.ts';
 const longestMs = 20_000;
 const agentInside = `${inside.runtime}/agent`;
 
-/** Loads every part of the bundle that the agent loads only when it needs it, such as the model SDKs: 45 ms less for a run with a model. */
+/** Loads every part of the bundle that the agent loads only when it needs it, such as the model SDKs (`bench/agent-start.md`). */
 const loadAllParts = `
 import { existsSync, readdirSync } from 'node:fs';
 import { flushCompileCache } from 'node:module';
