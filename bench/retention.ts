@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { deleteOldDetail, deleteOldRuns, start } from '../packages/service/src/retention/runs.ts';
+import { deleteOldDetail, deleteOldRuns, type Place, start } from '../packages/service/src/retention/runs.ts';
 import { sweepWhenDue } from '../packages/service/src/retention/sweep.ts';
 import { openTestEngine, type TestEngine } from '../packages/service/src/runs/test-engine.ts';
 import type { Database } from '../packages/service/src/store/database.ts';
@@ -64,28 +64,46 @@ async function sweep({ db, log }: TestEngine['engine'], days: { detail: number; 
   });
 }
 
-/** The same batches, each looking for old runs from the beginning. */
-const fromTheBeginning = (db: Database, days: number, deleteBatch: typeof deleteOldRuns) =>
-  timed(async () => {
-    while ((await deleteBatch(db, days, start)).next !== null);
-  });
+/**
+ * The batches of a sweep on two databases, one here and one there in turns: each behind the last one, and each looking for old
+ * runs from the beginning. Gives the milliseconds of all batches of each.
+ */
+async function compare(behind: Database, beginning: Database, days: number, deleteBatch: typeof deleteOldRuns) {
+  const ms = { behind: 0, beginning: 0 };
+  let from: Place | null = start;
+  let more = true;
+  while (from !== null || more) {
+    const place: Place | null = from;
+    if (place !== null)
+      ms.behind += await timed(async () => {
+        from = (await deleteBatch(behind, days, place)).next;
+      });
+    if (more)
+      ms.beginning += await timed(async () => {
+        more = (await deleteBatch(beginning, days, start)).next !== null;
+      });
+  }
+  return ms;
+}
 
-type Times = Record<'detail' | 'runs' | 'nothing', number>;
+const left = { runs: count - older(runDays), events: (count - older(detailDays)) * eventsOfRun };
 
-async function onFreshDatabase(work: (engine: TestEngine['engine']) => Promise<Times>): Promise<Times> {
-  const opened = await openTestEngine();
-  const { db } = opened.engine;
+/** Opens so many databases full of runs; what the work leaves in them must be what is not old. */
+async function onFreshDatabases(many: number, work: (engines: TestEngine['engine'][]) => Promise<void>): Promise<void> {
+  const opened: TestEngine[] = [];
   try {
-    await seed(opened);
-    const times = await work(opened.engine);
-    const [left] = await db.query<{ runs: number; events: number }>(
-      'SELECT (SELECT count(*) FROM runs) AS runs, (SELECT count(*) FROM conversation_events) AS events',
-    );
-    if (left?.runs !== count - older(runDays) || left.events !== (count - older(detailDays)) * eventsOfRun)
-      throw new Error(`not what should be left: ${JSON.stringify(left)}`);
-    return times;
+    for (let n = 0; n < many; n += 1) opened.push(await openTestEngine());
+    for (const each of opened) await seed(each);
+    await work(opened.map(({ engine }) => engine));
+    for (const { engine } of opened) {
+      const [found] = await engine.db.query(
+        'SELECT (SELECT count(*) FROM runs) AS runs, (SELECT count(*) FROM conversation_events) AS events',
+      );
+      if (JSON.stringify(found) !== JSON.stringify(left))
+        throw new Error(`not what should be left: ${JSON.stringify(found)}`);
+    }
   } finally {
-    await opened.close();
+    for (const each of opened) await each.close();
   }
 }
 
@@ -93,43 +111,41 @@ const folder = await mkdtemp(path.join(tmpdir(), 'runyard-bench-retention-'));
 const server = await startEmbeddedPostgres({ dataDir: path.join(folder, 'postgres'), log: silentLog });
 process.env.TEST_DATABASE_URL = server.url;
 try {
-  const results = { placed: [] as Times[], plain: [] as Times[] };
+  const samples = new Map<string, number[]>();
+  const note = (what: string, ms: number) => samples.set(what, [...(samples.get(what) ?? []), ms / 1000]);
   for (let round = 0; round < rounds; round += 1) {
-    results.placed.push(
-      await onFreshDatabase(async (engine) => ({
-        detail: await sweep(engine, { detail: detailDays, runs: 0 }),
-        runs: await sweep(engine, { detail: 0, runs: runDays }),
-        nothing: await sweep(engine, { detail: detailDays, runs: runDays }),
-      })),
-    );
-    results.plain.push(
-      await onFreshDatabase(async ({ db }) => ({
-        detail: await fromTheBeginning(db, detailDays, deleteOldDetail),
-        runs: await fromTheBeginning(db, runDays, deleteOldRuns),
-        nothing: Number.NaN,
-      })),
-    );
+    await onFreshDatabases(3, async ([whole, one, other]) => {
+      if (!whole || !one || !other) return;
+      note('detail', await sweep(whole, { detail: detailDays, runs: 0 }));
+      note('runs', await sweep(whole, { detail: 0, runs: runDays }));
+      note('nothing', await sweep(whole, { detail: detailDays, runs: runDays }));
+      const detail = await compare(one.db, other.db, detailDays, deleteOldDetail);
+      const runs = await compare(one.db, other.db, runDays, deleteOldRuns);
+      note('detail, behind', detail.behind);
+      note('detail, beginning', detail.beginning);
+      note('runs, behind', runs.behind);
+      note('runs, beginning', runs.beginning);
+    });
   }
-  const seconds = (list: readonly Times[], what: keyof Times) => {
-    const sample = list.map((times) => times[what] / 1000);
-    return Number.isNaN(sample[0]) ? ['', ''] : [median(sample).toFixed(2), Math.max(...sample).toFixed(2)];
+  const figures = (what: string) => {
+    const sample = samples.get(what) ?? [];
+    return [median(sample).toFixed(2), Math.max(...sample).toFixed(2)];
   };
-  const row = (name: string, what: keyof Times) => [
-    name,
-    ...seconds(results.placed, what),
-    ...seconds(results.plain, what),
-  ];
+  const number = (value: number) => value.toLocaleString('en');
+  const detail = `detail of ${number(older(detailDays))} runs (${number(older(detailDays) * eventsOfRun)} events)`;
+  const runs = `${number(older(runDays))} runs`;
   report(
     'Retention',
-    `${count.toLocaleString('en')} runs with ${eventsOfRun} events each, on the embedded PostgreSQL; ${rounds} rounds, each on fresh databases. Seconds.`,
-    ['sweep', 'median', 'max', 'each batch from the beginning: median', 'max'],
+    `${number(count)} runs with ${eventsOfRun} events each, on the embedded PostgreSQL; ${rounds} rounds, each on fresh databases. The batches alone are those of two databases, in turns: in one each begins behind the last one, in the other each looks for old runs from the beginning. Seconds.`,
+    ['what', 'median', 'max'],
     [
-      row(
-        `detail of ${older(detailDays).toLocaleString('en')} runs (${(older(detailDays) * eventsOfRun).toLocaleString('en')} events)`,
-        'detail',
-      ),
-      row(`${older(runDays).toLocaleString('en')} runs`, 'runs'),
-      row('nothing', 'nothing'),
+      [`sweep of the ${detail}`, ...figures('detail')],
+      [`sweep of ${runs}`, ...figures('runs')],
+      ['sweep that finds nothing', ...figures('nothing')],
+      [`${detail}, batches alone`, ...figures('detail, behind')],
+      ['… each from the beginning', ...figures('detail, beginning')],
+      [`${runs}, batches alone`, ...figures('runs, behind')],
+      ['… each from the beginning', ...figures('runs, beginning')],
     ],
   );
 } finally {

@@ -67,7 +67,7 @@ async function builtinStarter(options: HarnessOptions): Promise<Starter> {
   return (events) => connectOz(ozAgent(engine, { seesImages }), events);
 }
 
-/** The runbook comes with the program: each module file of its own would cost a short run about a millisecond. */
+/** The runbook comes with the program: each module file of its own would cost a short run time. */
 async function builtinEngine(options: HarnessOptions): Promise<Engine> {
   const { task, workspace, env, approvals } = options;
   const backpressure = () => (options.saturated() ? options.ready() : undefined);
