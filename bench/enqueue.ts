@@ -3,7 +3,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { enqueueDeliveries } from '../packages/service/src/event-subscriptions/enqueue.ts';
+import { deliveryChannel } from '../packages/service/src/event-subscriptions/enqueue.ts';
 import { openTestEngine } from '../packages/service/src/runs/test-engine.ts';
 import type { Statement } from '../packages/service/src/store/database.ts';
 import { startEmbeddedPostgres } from '../packages/service/src/store/embedded/start.ts';
@@ -21,7 +21,9 @@ const engine = await openTestEngine();
 try {
   const { db } = engine.engine;
   const { statement, row } = await takeDownInsert();
-  const part = `, delivery AS (${enqueueDeliveries('run.created', 'QUEUED', '(SELECT *, 1 AS event_seq FROM input)')})`;
+  const part = new RegExp(
+    `, \\w+ AS \\(\\s*INSERT INTO event_deliveries[^;]*?pg_notify\\('${deliveryChannel}', ''\\)\\)`,
+  );
   const without = { name: 'insert_runs_alone', text: statement.text.replace(part, '') };
   if (without.text === statement.text) throw new Error('the part that enqueues was not found');
 
