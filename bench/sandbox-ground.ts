@@ -8,8 +8,7 @@ import { makeRuntime } from '../packages/worker/src/runtime/runtime.ts';
 import type { BubblewrapGround } from '../packages/worker/src/sandboxes/bubblewrap/backend.ts';
 import { findBubblewrap, makeGround } from '../packages/worker/src/sandboxes/bubblewrap/ground.ts';
 import { rehearseAgent } from '../packages/worker/src/sandboxes/bubblewrap/rehearse.ts';
-import type { CgroupSearch } from '../packages/worker/src/sandboxes/cgroups/hierarchy.ts';
-import { removeHierarchy } from '../packages/worker/src/sandboxes/cgroups/hierarchy.ts';
+import { type CgroupSearch, removeHierarchy } from '../packages/worker/src/sandboxes/cgroups/hierarchy.ts';
 import { sandboxLimits } from '../packages/worker/src/sandboxes/probe.ts';
 
 export interface OpenGround {
