@@ -17,10 +17,16 @@ export function connect(context: Context, send: typeof fetch = fetch): Client {
 const patienceMs = 60_000;
 
 /**
- * The events of a run as they come. A lost connection is told and taken up again; one that stays lost ends it.
+ * The events of a run as they come; with `follow: false` those that there are by now. A lost connection is told and taken
+ * up again; one that stays lost ends it.
  * @throws Failure where the service stays away; the reason of `signal`
  */
-export async function* followRun(context: Context, runId: string, signal: AbortSignal): AsyncGenerator<LiveEvent> {
+export async function* followRun(
+  context: Context,
+  runId: string,
+  options: { readonly signal: AbortSignal; readonly follow?: false },
+): AsyncGenerator<LiveEvent> {
+  const { signal } = options;
   const givenUp = new AbortController();
   let lostAt: number | undefined;
   const onLost = (reason: string) => {
@@ -44,7 +50,8 @@ export async function* followRun(context: Context, runId: string, signal: AbortS
     }
   };
   const both = AbortSignal.any([signal, givenUp.signal]);
-  for await (const { event } of connect(context, send).streamRunEvents(runId, { signal: both })) yield event;
+  for await (const { event } of connect(context, send).streamRunEvents(runId, { ...options, signal: both }))
+    yield event;
 }
 
 /** A refusal in words: what is wrong with which member, and the trace id where it is the service's own fault. */

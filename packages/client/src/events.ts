@@ -32,10 +32,15 @@ export interface FollowOptions {
   readonly signal?: AbortSignal;
 }
 
+export interface RunFollowOptions extends FollowOptions {
+  /** False: ends with what there is by now. */
+  readonly follow?: boolean;
+}
+
 /** Opens the stream once; throws ApiError where the service refuses. */
 type Open = (headers: Record<string, string>, signal: AbortSignal) => Promise<Response>;
 
-/** Follows a run until it has ended; see `follow`. */
+/** Follows a run until it has ended, or what `open` asks for is given; see `follow`. */
 export const followRunEvents = (open: Open, options: FollowOptions): AsyncGenerator<ReceivedEvent> =>
   follow(open, options, LiveEvent, (event) => (event.type === 'state' ? isTerminal(event.state) : undefined));
 

@@ -6,7 +6,13 @@ import { type RouteName, routes } from '@runyard/contract/routes';
 import type { z } from 'zod';
 import { ApiError, ConnectionError, errorOf } from './api-error.ts';
 import { delay, randomKey } from './delay.ts';
-import { type FollowOptions, followRunEvents, followTeamEvents, type ReceivedEvent } from './events.ts';
+import {
+  type FollowOptions,
+  followRunEvents,
+  followTeamEvents,
+  type ReceivedEvent,
+  type RunFollowOptions,
+} from './events.ts';
 
 export { ApiError, ConnectionError, EventsGoneError } from './api-error.ts';
 export type { FollowOptions, ReceivedEvent } from './events.ts';
@@ -64,7 +70,7 @@ export type Client = {
   readonly [N in ClientRouteName]: (...input: Arguments<(typeof routes)[N]>) => Promise<Output<(typeof routes)[N]>>;
 } & {
   /** Follows a run live until it has ended, over lost connections. Throws EventsGoneError where `lastEventId` is too old. */
-  streamRunEvents(runId: string, options?: FollowOptions): AsyncGenerator<ReceivedEvent>;
+  streamRunEvents(runId: string, options?: RunFollowOptions): AsyncGenerator<ReceivedEvent>;
   /** Follows the states and timelines of all runs of the team, from now or from `lastEventId` on, until the signal is aborted. */
   streamTeamEvents(options?: FollowOptions): AsyncGenerator<ReceivedEvent<TeamLiveEvent>>;
 };
@@ -155,8 +161,9 @@ export function createClient(options: ClientOptions): Client {
     .map(([name, route]) => [name, (input?: AnyInput) => call(route, input)]);
 
   const open =
-    (route: Route, params?: AnyInput['params']) => async (headers: Record<string, string>, signal: AbortSignal) => {
-      const response = await send(base + pathOf(route, params), {
+    (route: Route, input: AnyInput = {}) =>
+    async (headers: Record<string, string>, signal: AbortSignal) => {
+      const response = await send(base + pathOf(route, input.params) + queryText(input.query), {
         headers: { ...headersOf(route, {}), ...headers },
         signal,
       });
@@ -166,7 +173,10 @@ export function createClient(options: ClientOptions): Client {
 
   return {
     ...Object.fromEntries(methods),
-    streamRunEvents: (runId, follow = {}) => followRunEvents(open(routes.streamRunEvents, { runId }), follow),
+    streamRunEvents: (runId, { follow, ...options } = {}) => {
+      const input = { params: { runId }, query: follow === undefined ? {} : { follow } };
+      return followRunEvents(open(routes.streamRunEvents, input), options);
+    },
     streamTeamEvents: (follow = {}) => followTeamEvents(open(routes.streamTeamEvents), follow),
   } as Client;
 }

@@ -70,7 +70,7 @@ export async function watch(
 ): Promise<RunState | null> {
   const view = createLiveView(context.colours);
   try {
-    for await (const event of untilSettled(followRun(context, runId, options.signal))) {
+    for await (const event of untilSettled(followRun(context, runId, { signal: options.signal }))) {
       if (options.json) context.out(`${harmlessJson(event)}\n`);
       // How it ended is the summary's first line.
       else if (event.type !== 'state' || !isSettled(event.state)) context.out(view.render(event));

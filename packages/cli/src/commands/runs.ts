@@ -56,8 +56,6 @@ export async function getRun(context: Context, runId: string): Promise<void> {
   context.out(`${harmlessJson(item, 2)}\n`);
 }
 
-const quietMs = 1000;
-
 /** Shows what a run did. `follow`: until it settles; else what there is by now. */
 export async function logs(
   context: Context,
@@ -74,23 +72,11 @@ export async function logs(
     process.off('SIGINT', onInterrupt);
     return;
   }
-  // The stream of an ended run ends; that of a running one is left when nothing more comes.
-  const quiet = new AbortController();
-  const arm = () => setTimeout(() => quiet.abort(), quietMs);
-  let timer = isSettled(item.state) ? undefined : arm();
   const view = createLiveView(context.colours);
-  try {
-    for await (const event of followRun(context, runId, quiet.signal)) {
-      if (timer) {
-        clearTimeout(timer);
-        timer = arm();
-      }
-      context.out(options.json ? `${harmlessJson(event)}\n` : view.render(event));
-    }
-  } catch (error) {
-    if (!quiet.signal.aborted) throw error;
+  const { signal } = new AbortController();
+  for await (const event of followRun(context, runId, { signal, follow: false })) {
+    context.out(options.json ? `${harmlessJson(event)}\n` : view.render(event));
   }
-  clearTimeout(timer);
 }
 
 /** Cancels a run. */

@@ -194,6 +194,12 @@ export const runRoutes = {
     description: `Server-sent events: \`id\`, \`event\` (the event's \`type\`) and \`data\`, a LiveEvent as JSON: states, timeline and conversation, from the run's beginning, then as they come. ${streamRules} The stream ends when the run has ended and all is sent, with the comment \`: end\`; after a follow-up it goes on.`,
     auth: 'key',
     params: run,
+    query: z.object({
+      follow: z
+        .boolean()
+        .optional()
+        .meta({ description: 'false: the stream ends with what there is by now. Default: true' }),
+    }),
     headers: { 'Last-Event-ID': lastEventId },
     answer: { status: 200, description: 'Stream of events', contentType: 'text/event-stream', eventSchema: LiveEvent },
     errors: { 400: notOfStream, 404: noRun, 410: goneEvents },

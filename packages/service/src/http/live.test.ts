@@ -241,3 +241,40 @@ test('closing the service ends streams at once', async () => {
   await Promise.all([other.close(), ...streams.map((response) => response.text())]);
   expect(performance.now() - startedAt).toBeLessThan(5_000);
 });
+
+describe('a stream with follow=false', () => {
+  test('ends with what there is of a run that goes on, and goes on from there', async () => {
+    const { runId, runToken } = await service.startExecution();
+    await say(runToken, 1, 300);
+    const first = await follow(`/agent/runs/${runId}/events?follow=false`);
+    await first.ended;
+    expect(first.received.filter(({ event }) => event.type === 'conversation')).toHaveLength(300);
+    const again = await follow(`/agent/runs/${runId}/events?follow=false`, first.lastId());
+    await again.ended;
+    expect(again.received).toEqual([]);
+    await say(runToken, 301, 302);
+    const more = await follow(`/agent/runs/${runId}/events?follow=false`, first.lastId());
+    await more.ended;
+    expect(more.received).toHaveLength(2);
+  });
+
+  test('ends while others follow the same run', async () => {
+    const { runId, runToken } = await service.startExecution();
+    const other = await follow(`/agent/runs/${runId}/events`);
+    await say(runToken, 1, 3);
+    const first = await follow(`/agent/runs/${runId}/events?follow=false`);
+    await first.ended;
+    expect(first.received.at(-1)?.event).toMatchObject({ type: 'conversation', event: { text: 'Word 3' } });
+    await say(runToken, 4, 4);
+    await vi.waitFor(() => expect(other.received.at(-1)?.event).toMatchObject({ event: { text: 'Word 4' } }), {
+      timeout: 10_000,
+    });
+    other.close();
+    await other.ended;
+  });
+
+  test('400 where it is no boolean', async () => {
+    const runId = await service.newRun();
+    await service.problem(400, 'GET', `/agent/runs/${runId}/events?follow=perhaps`);
+  });
+});

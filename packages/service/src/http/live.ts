@@ -73,7 +73,7 @@ export async function registerLiveRoutes(app: FastifyInstance, { engine, db }: S
   };
   const retry = () => retryBytes(retryMs.from + (retryMs.to - retryMs.from) * Math.random());
 
-  addRoute(app, routes.streamRunEvents, async ({ params: { runId }, principal, request, reply }) => {
+  addRoute(app, routes.streamRunEvents, async ({ params: { runId }, query, principal, request, reply }) => {
     const place = isUuid(runId) ? await findRunPlace(db, principal.teamId, runId) : null;
     if (!place) return notFound('run');
     const lastId = lastIdOf(request);
@@ -81,7 +81,13 @@ export async function registerLiveRoutes(app: FastifyInstance, { engine, db }: S
     if (position === null || position > afterRow(place.lastSeq)) return notOfStream();
     const keptAfter = afterRow(place.keptAfter);
     if (lastId !== undefined && position < keptAfter) return gone();
-    const start = { runId: runId.toLowerCase(), position, floor: keptAfter, lastSeq: place.lastSeq };
+    const start = {
+      runId: runId.toLowerCase(),
+      position,
+      floor: keptAfter,
+      lastSeq: place.lastSeq,
+      ...(query.follow === false ? { until: afterRow(place.lastSeq) } : {}),
+    };
     return answer(request, reply, retry(), (outlet) => live.runs.open(start, principal.keyId, outlet));
   });
 

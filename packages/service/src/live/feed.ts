@@ -46,6 +46,8 @@ export interface Stream<P> {
   readonly keyId: string;
   /** Up to here events may be missing: it began after they were deleted. */
   readonly floor: P;
+  /** It ends here, at the latest; absent: it follows. */
+  readonly until?: P;
   position: P;
   isReading: boolean;
   /** Since when its outlet is full, as `performance.now()`; null: it takes more. */
@@ -76,9 +78,20 @@ export function makeFeed<P>(source: Source<P>, key: string, upTo: P): Feed<P> {
 /** Adds a stream that was given everything up to `position`. */
 export function join<P>(
   feed: Feed<P>,
-  { position, floor, keyId, outlet }: Pick<Stream<P>, 'position' | 'floor' | 'keyId' | 'outlet'>,
+  start: Pick<Stream<P>, 'position' | 'floor' | 'until' | 'keyId' | 'outlet'>,
 ): Stream<P> {
-  const stream = { feed, outlet, keyId, floor, position, isReading: false, fullSince: null, isLively: true };
+  const { position, floor, until, keyId, outlet } = start;
+  const stream: Stream<P> = {
+    feed,
+    outlet,
+    keyId,
+    floor,
+    ...(until === undefined ? {} : { until }),
+    position,
+    isReading: false,
+    fullSince: null,
+    isLively: true,
+  };
   feed.streams.add(stream);
   // What the feed knows of its end may be older than what made it go on.
   feed.hasEnded = false;
@@ -98,6 +111,10 @@ function finish<P>(stream: Stream<P>): void {
   stream.outlet.write(endBytes);
   stream.outlet.end();
 }
+
+/** All was given that it asked for. */
+const isDone = <P>({ feed, position, until }: Stream<P>): boolean =>
+  until !== undefined && feed.source.compare(position, until) >= 0;
 
 /** Nothing more is given here: the sequence is gone, or the process stops. */
 export function end<P>(stream: Stream<P>): void {
@@ -156,7 +173,7 @@ function advance<P>(stream: Stream<P>, joined?: Map<P, Buffer>): void {
     joined?.set(stream.position, bytes);
     give(stream, bytes, feed.upTo);
   }
-  if (feed.hasEnded && stream.fullSince === null) finish(stream);
+  if ((feed.hasEnded || isDone(stream)) && stream.fullSince === null) finish(stream);
 }
 
 const framesAfter = <P>({ source }: Feed<P>, frames: readonly Frame<P>[], position: P): readonly Frame<P>[] =>
@@ -188,7 +205,7 @@ async function readOwnPage<P>(stream: Stream<P>): Promise<void> {
     return;
   }
   give(stream, bytesAfter(feed, page.frames, after), compare(page.upTo, after) > 0 ? page.upTo : after);
-  if (page.hasEnded && stream.fullSince === null) finish(stream);
+  if ((page.hasEnded || isDone(stream)) && stream.fullSince === null) finish(stream);
   else advance(stream);
 }
 

@@ -18,6 +18,8 @@ export interface RunStart {
   readonly position: RunPosition;
   /** Up to here events may be missing. */
   readonly floor: RunPosition;
+  /** Where it ends, should the run go on; absent: it follows. */
+  readonly until?: RunPosition;
   /** Number of the run's last row, as known. */
   readonly lastSeq: number;
 }
