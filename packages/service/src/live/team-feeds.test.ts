@@ -1,0 +1,119 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { appendTimelineEvent } from '../runs/append.ts';
+import { openTestEngine, type TestEngine } from '../runs/test-engine.ts';
+import { createEmptyDatabase } from '../store/test-database.ts';
+import { openTeamFeeds, type TeamFeeds } from './team-feeds.ts';
+
+let t: TestEngine;
+let feeds: TeamFeeds;
+beforeEach(async () => {
+  t = await openTestEngine();
+  feeds = await openTeamFeeds(t.engine);
+});
+afterEach(async () => {
+  feeds.stop();
+  await t.close();
+});
+
+/** Ids of what the team's stream gives behind an id, without the epoch and the transaction. */
+async function follow(lastId?: string) {
+  const start = await feeds.find(lastId);
+  if (start.kind !== 'at') throw new Error(start.kind);
+  const ids: string[] = [];
+  const outlet = {
+    write: (bytes: Buffer) => {
+      for (const [, id = ''] of String(bytes).matchAll(/^id: (.*)\nevent/gm)) ids.push(id);
+      return true;
+    },
+    end: () => undefined,
+    cut: () => undefined,
+  };
+  feeds.open(t.teamId, start, 'key', outlet);
+  return { ids, events: () => ids.map((id) => id.split('-').slice(2).join('-')) };
+}
+
+async function executionOf(runId: string): Promise<string> {
+  const [row] = await t.engine.db.query<{ id: string }>('SELECT current_execution_id AS id FROM runs WHERE id = $1', [
+    runId,
+  ]);
+  return row?.id ?? '';
+}
+
+const append = async (runId: string, db: Parameters<typeof appendTimelineEvent>[0] = t.engine.db) =>
+  appendTimelineEvent(db, { runId, executionId: await executionOf(runId), type: 'setup_step_started' });
+
+/** A transaction that has its number, and waits. */
+async function openTransaction() {
+  const client = await t.engine.db.pool.connect();
+  await client.query('BEGIN; SELECT pg_current_xact_id()');
+  return {
+    append: async (runId: string) => {
+      const executionId = await executionOf(runId);
+      await client.query(
+        `WITH n AS (UPDATE runs SET event_seq = event_seq + 1 WHERE id = $1 RETURNING event_seq)
+         INSERT INTO run_events (run_id, seq, event_type, execution_number) SELECT $1, event_seq, 'setup_step_started', 1 FROM n`,
+        [runId],
+      );
+      return executionId;
+    },
+    commit: async () => {
+      await client.query('COMMIT');
+      client.release();
+    },
+  };
+}
+
+test('an event that is committed behind later ones comes too, to those who are there and to those who come back', async () => {
+  const [first, second] = [await t.newRun(), await t.newRun()];
+  const reader = await follow();
+  const late = await openTransaction();
+  await late.append(first);
+  await append(second);
+  // Long enough for a read that does not wait for the transaction.
+  await vi.waitFor(async () => expect((await follow()).ids).toEqual([]));
+  await late.commit();
+  const expected = [`${first}-2`, `${second}-2`];
+  await vi.waitFor(() => expect(reader.events().sort()).toEqual([...expected].sort()), { timeout: 10_000 });
+  for (const [index, id] of reader.ids.entries()) {
+    const back = await follow(id);
+    await vi.waitFor(() => expect(back.ids).toEqual(reader.ids.slice(index + 1)), { timeout: 10_000 });
+  }
+});
+
+test('events of a run keep their order where an older transaction writes later', async () => {
+  const run = await t.newRun();
+  const reader = await follow();
+  const older = await openTransaction();
+  await append(run);
+  await older.append(run);
+  await older.commit();
+  await append(run);
+  await vi.waitFor(() => expect(reader.events()).toEqual([`${run}-2`, `${run}-3`, `${run}-4`]), { timeout: 10_000 });
+});
+
+test('a transaction in another database of the server holds nothing back for long', async () => {
+  const other = await createEmptyDatabase();
+  const { default: pg } = await import('pg');
+  const client = new pg.Client({ connectionString: other.url });
+  await client.connect();
+  try {
+    await client.query('BEGIN; SELECT pg_current_xact_id()');
+    const before = await t.newRun();
+    const reader = await follow();
+    const run = await t.newRun();
+    await vi.waitFor(() => expect(reader.events()).toEqual([`${run}-1.1`, `${run}-1`]), { timeout: 10_000 });
+    expect(reader.events()).not.toContain(`${before}-1`);
+  } finally {
+    await client.end();
+    await other.drop();
+  }
+});
+
+test('many pages are read behind an old id, while what is new goes on to the others', async () => {
+  const run = await t.newRun();
+  const reader = await follow();
+  for (let n = 0; n < 450; n += 1) await append(run);
+  await vi.waitFor(() => expect(reader.ids).toHaveLength(450), { timeout: 20_000 });
+  const back = await follow(reader.ids[0]);
+  await vi.waitFor(() => expect(back.ids).toEqual(reader.ids.slice(1)), { timeout: 20_000 });
+});

@@ -1,0 +1,151 @@
+/** Readers that are cut off at random, a killed service and a killed listening connection: each has each event once, in order. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { createClient } from '@runyard/client';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { appendTimelineEvent } from '../packages/service/src/runs/append.ts';
+import type { Queryable } from '../packages/service/src/store/database.ts';
+import { createTestDatabase, type TestDatabase } from '../packages/service/src/store/test-database.ts';
+import { type CutOffReader, readCutOff } from './support/cut-off-reader.ts';
+import { eventually, killHard, type System, startSystem } from './support/system.ts';
+
+const runCount = 10;
+const readersOfRuns = 30;
+const readersOfTeam = 5;
+const writers = 8;
+const eventsOfWriter = 60;
+
+interface Run {
+  readonly id: string;
+  readonly execution: string;
+}
+
+let database: TestDatabase;
+let system: System;
+beforeAll(async () => {
+  database = await createTestDatabase({ maxConnections: writers + 2 });
+  system = await startSystem({ workers: [], databaseUrl: database.url });
+}, 60_000);
+afterAll(async () => {
+  await system?.stop();
+  await database?.drop();
+});
+
+const word = {
+  type: 'text',
+  occurred_at: '2026-11-21T10:00:00Z',
+  step_id: 's',
+  message_id: 'm',
+  role: 'assistant',
+  text: 'word',
+};
+
+async function say(tx: Queryable, run: Run): Promise<void> {
+  await tx.query(
+    `WITH numbered AS (UPDATE runs SET event_seq = event_seq + 2 WHERE id = $1 RETURNING id, event_seq), told AS (
+       INSERT INTO conversation_events (run_id, seq, execution_id, event)
+       SELECT id, event_seq - n, $2, $3::jsonb FROM numbered, generate_series(0, 1) n)
+     SELECT pg_notify('runyard_runs', id::text) FROM numbered`,
+    [run.id, run.execution, JSON.stringify(word)],
+  );
+}
+
+/** Transactions of any length, some of which have their number long before they come to a run. */
+async function write(runs: readonly Run[]): Promise<void> {
+  for (let n = 0; n < eventsOfWriter; n += 1) {
+    const run = runs[Math.floor(Math.random() * runs.length)];
+    if (!run) return;
+    await database.db.transaction(async (tx) => {
+      if (Math.random() < 0.5) await tx.query('SELECT pg_current_xact_id(), pg_sleep(random() * 0.05)');
+      if (Math.random() < 0.3) await say(tx, run);
+      await appendTimelineEvent(tx, { runId: run.id, executionId: run.execution, type: 'setup_step_started' });
+      if (Math.random() < 0.3) await tx.query('SELECT pg_sleep(random() * 0.05)');
+    });
+    await delay(Math.random() * 60);
+  }
+}
+
+const killListeners = () =>
+  database.db.query(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+     WHERE datname = current_database() AND pid <> pg_backend_pid() AND query ~ '^(LISTEN|SELECT 1$)'`,
+  );
+
+/** Ids of all events of a run, in order. */
+async function idsOf(run: Run): Promise<string[]> {
+  const rows = await database.db.query<{ seq: number; is_double: boolean }>(
+    `SELECT seq, event_type IS NOT NULL AND state IS NOT NULL AS is_double FROM run_events WHERE run_id = $1
+     UNION ALL SELECT seq, false FROM conversation_events WHERE run_id = $1 ORDER BY seq`,
+    [run.id],
+  );
+  return rows.flatMap(({ seq, is_double }) => (is_double ? [`${seq}.1`, `${seq}`] : [`${seq}`]));
+}
+
+/** What a team's stream has of each run, in its order: `TYPE SEQ`. */
+function byRun(reader: CutOffReader): Map<string, string[]> {
+  const found = new Map<string, string[]>();
+  for (const id of reader.ids) {
+    const [, run = '', seq = ''] = /^\w+-\d+-(.{36})-(.*)$/.exec(id) ?? [];
+    found.set(run, [...(found.get(run) ?? []), seq]);
+  }
+  return found;
+}
+
+test('every reader has every event once and in order, whoever is killed meanwhile', async () => {
+  const runs: Run[] = [];
+  const lifeMs = () => 20 + Math.random() ** 2 * 1500;
+  const follow = (path: string) =>
+    readCutOff({ url: () => `${system.baseUrl()}/api/v1${path}`, key: system.key, lifeMs });
+  const teams = Array.from({ length: readersOfTeam }, () => follow('/agent/runs/events'));
+  // Their beginning is now: the first heartbeat or event tells where that was.
+  await delay(100);
+  for (let n = 0; n < runCount; n += 1) {
+    const id = await system.createRun('Nobody takes this run.');
+    const [row] = await database.db.query<{ execution: string }>(
+      'SELECT current_execution_id AS execution FROM runs WHERE id = $1',
+      [id],
+    );
+    runs.push({ id, execution: row?.execution ?? '' });
+  }
+  const at = (index: number) => runs[index % runs.length] as Run;
+  const readers = Array.from({ length: readersOfRuns }, (_, index) => ({
+    run: at(index),
+    reader: follow(`/agent/runs/${at(index).id}/events`),
+  }));
+  const client = createClient({ baseUrl: system.baseUrl(), apiKey: system.key });
+  const ofClient = (async () => {
+    const ids: string[] = [];
+    for await (const { id } of client.streamRunEvents(at(0).id)) ids.push(id);
+    return ids;
+  })();
+
+  const writing = Promise.all(Array.from({ length: writers }, () => write(runs)));
+  await delay(1_000);
+  await killListeners();
+  await delay(1_000);
+  await killHard(system.service());
+  await system.startService();
+  await killListeners();
+  await writing;
+
+  for (const run of runs) await system.call('POST', `/agent/runs/${run.id}/cancel`);
+  await Promise.all(readers.map(({ reader }) => reader.done));
+  for (const { run, reader } of readers) expect(reader.ids).toEqual(await idsOf(run));
+  expect(await ofClient).toEqual(await idsOf(at(0)));
+
+  const rows = await database.db.query<{ run_id: string; ids: string[] }>(
+    `SELECT run_id, array_agg(id ORDER BY seq, half) AS ids FROM run_events, LATERAL (
+       SELECT seq::text AS id, 2 AS half UNION ALL SELECT seq || '.1', 1 WHERE event_type IS NOT NULL AND state IS NOT NULL) e
+     GROUP BY run_id`,
+  );
+  const total = rows.reduce((sum, { ids }) => sum + ids.length, 0);
+  for (const reader of teams) {
+    await eventually('the end of the stream of the team', async () => reader.ids.length >= total);
+    reader.stop();
+    await reader.done;
+    const found = byRun(reader);
+    for (const { run_id, ids } of rows) expect(found.get(run_id)).toEqual(ids);
+    expect(reader.ids).toHaveLength(total);
+  }
+  const connections = [...teams, ...readers.map(({ reader }) => reader)].map((reader) => reader.connections());
+  expect(Math.min(...connections)).toBeGreaterThan(3);
+}, 120_000);
