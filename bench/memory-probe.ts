@@ -1,5 +1,6 @@
-/** Preloaded into a measured process: on SIGUSR2 it collects garbage and writes its memory to the file BENCH_MEMORY_FILE. */
+/** Preloaded into a measured process: on SIGUSR2 it collects garbage, lets memory settle, and writes its memory to the file BENCH_MEMORY_FILE. */
 import { renameSync, writeFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
@@ -7,10 +8,15 @@ const file = process.env.BENCH_MEMORY_FILE;
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
 
+/** V8 gives pages back a while after they got free. */
+const settleMs = 2_000;
+
 if (file !== undefined) {
-  process.on('SIGUSR2', () => {
+  process.on('SIGUSR2', async () => {
     collect();
+    await delay(settleMs);
     collect();
+    await delay(settleMs);
     const { heapUsed, external, rss } = process.memoryUsage();
     writeFileSync(`${file}.part`, JSON.stringify({ heapUsed: heapUsed + external, rss }));
     renameSync(`${file}.part`, file);
