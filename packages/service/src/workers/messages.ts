@@ -5,8 +5,8 @@ import type { Engine } from '../runs/engine.ts';
 import { endSandbox } from '../runs/sandbox-end.ts';
 import { claim, requeue } from '../runs/transitions.ts';
 import type { Statement } from '../store/database.ts';
+import type { Connection } from './connection.ts';
 import { adoptExecutions, findMissing, updateWorkerConnection } from './connections.ts';
-import type { Connection } from './hub.ts';
 
 const keepSandbox: Statement = {
   name: 'keep_sandbox',
