@@ -246,11 +246,19 @@ describe.skipIf(sandboxProblem)(`approvals${sandboxProblem ? ` (skipped: ${sandb
   describe('an ACP harness', () => {
     const fixture = path.join(import.meta.dirname, '../packages/agent/src/harness/fixtures/scripted-agent.mjs');
     const source = readFileSync(fixture).toString('base64');
+    // The harness is started while the attachments are written.
     const create = () =>
       system.createRun('Go.', {
         config: {
           ...ask,
-          harness: { type: 'acp', command: ['sh', '-c', 'exec node attachments/agent.mjs permission-first'] },
+          harness: {
+            type: 'acp',
+            command: [
+              'sh',
+              '-c',
+              'until node --check attachments/agent.mjs 2>/dev/null; do sleep 0.1; done; exec node attachments/agent.mjs permission-first',
+            ],
+          },
         },
         attachments: [{ file_name: 'agent.mjs', mime_type: 'text/javascript', data: source }],
       });

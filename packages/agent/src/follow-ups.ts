@@ -5,8 +5,8 @@ export interface FollowUps {
   add(followUp: FollowUp): void;
   /** Nothing more comes. */
   end(): void;
-  /** The next one, when it is there; undefined: nothing more comes. */
-  next(): Promise<FollowUp | undefined>;
+  /** The next one for which `accept` holds, when it is there; the others are dropped. Undefined: nothing more comes. */
+  next(accept: (followUp: FollowUp) => boolean): Promise<FollowUp | undefined>;
 }
 
 export function followUpQueue(): FollowUps {
@@ -22,10 +22,12 @@ export function followUpQueue(): FollowUps {
       ended = true;
       wake();
     },
-    async next() {
+    async next(accept) {
       for (;;) {
         const next = ended ? undefined : waiting.shift();
-        if (next !== undefined || ended) return next;
+        if (ended) return undefined;
+        if (next !== undefined && accept(next)) return next;
+        if (next !== undefined) continue;
         await new Promise<void>((resolve) => {
           wake = resolve;
         });

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { ContentBlock } from '@agentclientprotocol/sdk';
-import type { AgentAttachment, AgentTask, FinishTask } from '@runyard/contract/agent-protocol';
+import type { AgentAttachment, AgentTask } from '@runyard/contract/agent-protocol';
 import { createApprovals } from './approvals/approvals.ts';
 import type { ArtifactRequest } from './artifacts/report.ts';
 import { openAgentSocket } from './artifacts/socket.ts';
@@ -8,8 +8,8 @@ import { killMarked } from './commands/processes.ts';
 import { followUpQueue } from './follow-ups.ts';
 import type { Driver } from './harness/driver.ts';
 import type { HarnessOutcome } from './harness/outcome.ts';
-import { fileLinks, firstMessage, promptContent, promptText } from './harness/prompt.ts';
-import { harnessName, isBuiltin, startHarness } from './harness/select.ts';
+import { debugText, fileLinks, firstMessage, promptContent, promptText } from './harness/prompt.ts';
+import { harnessName, isBuiltin, modelId, startHarness } from './harness/select.ts';
 import { newId } from './new-id.ts';
 import { watchPullRequests } from './pull-requests/watch.ts';
 import { startReporter } from './reporting/reporter.ts';
@@ -17,7 +17,8 @@ import { runTree } from './run-tree/tree.ts';
 import { wait } from './service/backoff.ts';
 import { type ServiceClient, ServiceRefusal, Superseded } from './service/client.ts';
 import { type FollowUp, watchInbox } from './service/inbox.ts';
-import { type Stopping, stopping } from './stopping.ts';
+import { stopDeadline, stopped, stopping } from './stopping.ts';
+import { turnReport } from './turn-report.ts';
 import type { WrittenAttachment } from './workspace/attachments.ts';
 import { keepWorkspaceBetweenTurns } from './workspace/kept/keeping.ts';
 import { prepareWorkspace, setupCommands } from './workspace/prepare.ts';
@@ -105,6 +106,8 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
   const followUps = followUpQueue();
   const approvals = createApprovals({ emit: reporter.emit, flush: reporter.flush });
   let isPlaying = false;
+  /** Why this is the sandbox of a failed setup. */
+  let setupFailure: string | undefined;
   /** 1, 2, … in this execution. */
   let turn = 1;
   let interruptedTurn = 0;
@@ -132,15 +135,18 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
       stop.signal.throwIfAborted();
       await pullRequests.settled();
       await reporter.flush();
-      if ((await client.finishTask(finishTask(outcome, turn))) === 'leave') return await keepAtEnd();
+      if ((await client.finishTask(turnReport(outcome, turn))) === 'leave') return await keepAtEnd();
       void keeping.keep(turn);
-      const followUp = await Promise.race([followUps.next(), stopped(stop.signal)]);
+      const followUp = await Promise.race([followUps.next(isMine), stopped(stop.signal)]);
       if (followUp === undefined) return await keepAtEnd();
       await keeping.abort();
       turn += 1;
       outcome = await resolved.then((task) => nextTurn(task, followUp)).catch(failureOf);
     }
   }
+
+  /** In the sandbox of a failed setup only what was said to it; the rest waits for one whose setup succeeds. */
+  const isMine = (followUp: FollowUp) => setupFailure === undefined || followUp.debug === true;
 
   async function keepAtEnd(): Promise<void> {
     await keeping.keep(turn);
@@ -186,7 +192,8 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
     const files = followUp.attachments ?? [];
     const attachments = files.length === 0 ? [] : await write(files);
     const message = approvals.turnMessage(followUp);
-    const text = promptText(task, message, followUp.mode);
+    const asked = setupFailure === undefined ? message : debugText(task, setupFailure, message);
+    const text = promptText(task, asked, followUp.mode);
     const prompt: ContentBlock[] = [{ type: 'text', text }, ...fileLinks(attachments)];
     return await playTurn(await harness(task), message, prompt, attachments, () => {});
   }
@@ -199,6 +206,10 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
   /** What a failure of the work before or between turns means for the run. */
   function failureOf(error: unknown): HarnessOutcome {
     if (stop.signal.aborted) throw error;
+    if (error instanceof SetupFailure) {
+      setupFailure ??= error.message;
+      approvals.askNobody('nobody can be asked in the sandbox of a failed setup');
+    }
     if (error instanceof SetupFailure) return { kind: 'failed', code: error.code, summary: '', message: error.message };
     if (error instanceof ServiceRefusal)
       return { kind: 'failed', code: 'agent_process_failed', summary: '', message: error.message };
@@ -339,51 +350,4 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
     await Promise.race([work().catch(() => {}), wait(left())]);
     return { exitCode };
   }
-}
-
-/** Rejects when the work must stop. */
-function stopped(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    if (signal.aborted) return reject(signal.reason);
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-  });
-}
-
-/** Resolves when the harness has had its time after a stop. */
-function stopDeadline(stop: Stopping, graceMs: number): Promise<void> {
-  return new Promise((resolve) => {
-    const onStop = () => {
-      const timer = setTimeout(resolve, stop.reason === 'superseded' ? 0 : graceMs);
-      timer.unref();
-    };
-    if (stop.signal.aborted) onStop();
-    else stop.signal.addEventListener('abort', onStop, { once: true });
-  });
-}
-
-function finishTask(outcome: HarnessOutcome, turn: number): FinishTask {
-  switch (outcome.kind) {
-    case 'succeeded':
-      return { turn, success: true, summary: outcome.summary };
-    case 'interrupted':
-      return { turn, success: true, interrupted: true, summary: outcome.summary };
-    case 'failed':
-      return {
-        turn,
-        success: false,
-        summary: outcome.summary || outcome.message,
-        error: { message: outcome.message, ...(outcome.code === undefined ? {} : { code: outcome.code }) },
-      };
-    case 'cancelled':
-      return {
-        turn,
-        success: false,
-        summary: 'cancelled',
-        error: { message: 'The agent was stopped before it had finished.' },
-      };
-  }
-}
-
-function modelId(task: AgentTask): string {
-  return task.harness.model?.id ?? (isBuiltin(task) ? 'runbook' : (task.agent_config.model_id ?? task.harness.type));
 }

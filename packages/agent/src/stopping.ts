@@ -23,3 +23,23 @@ export function stopping(): Stopping {
     },
   };
 }
+
+/** Rejects when the work must stop. */
+export function stopped(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
+}
+
+/** Resolves when the harness has had its time after a stop. */
+export function stopDeadline(stop: Stopping, graceMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const onStop = () => {
+      const timer = setTimeout(resolve, stop.reason === 'superseded' ? 0 : graceMs);
+      timer.unref();
+    };
+    if (stop.signal.aborted) onStop();
+    else stop.signal.addEventListener('abort', onStop, { once: true });
+  });
+}

@@ -233,6 +233,8 @@ const InboxItem = z.discriminatedUnion('type', [
     /** Id of the request that it answers: no turn of its own where that is still open. */
     answers: z.string().optional(),
     decision: Decision.optional(),
+    /** True: said to the sandbox of a failed setup. All others wait for a sandbox whose setup succeeds. */
+    debug: z.boolean().optional(),
   }),
 ]);
 export type InboxItem = z.infer<typeof InboxItem>;

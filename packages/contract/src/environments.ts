@@ -17,7 +17,9 @@ export const EnvironmentConfig = z
     docker_image: Text.optional(),
     github_repos: z.array(Repository).max(20).optional(),
     setup_commands: z.array(NonBlank).max(50).optional(),
-    failure_session_retention_minutes: z.number().min(0).max(60).optional(),
+    failure_session_retention_minutes: z.number().min(0).max(60).optional().meta({
+      description: 'How long the sandbox of a failed setup stays for follow-ups, default 10; 0: it goes away at once',
+    }),
   })
   .meta({ id: 'EnvironmentConfig' });
 export type EnvironmentConfig = z.infer<typeof EnvironmentConfig>;

@@ -13,7 +13,10 @@ export const RunStatusMessage = z
     message: z.string(),
     error_code: ErrorCode.optional(),
     retryable: z.boolean().optional(),
-    session_debug_until: Timestamp.optional().meta({ description: 'Until then the sandbox of a failed setup stays' }),
+    session_debug_until: Timestamp.optional().meta({
+      description:
+        'Until then the sandbox of a failed setup stays for follow-ups; while one is worked on, the latest end of that',
+    }),
   })
   .meta({ id: 'RunStatusMessage' });
 

@@ -43,6 +43,11 @@ export function harnessName(task: AgentTask): string {
   return isBuiltin(task) ? 'oz' : task.harness.type;
 }
 
+/** Model that the run's records carry. */
+export function modelId(task: AgentTask): string {
+  return task.harness.model?.id ?? (isBuiltin(task) ? 'runbook' : (task.agent_config.model_id ?? task.harness.type));
+}
+
 /** Starts the run's harness and returns its driver. Modules that only one kind needs are loaded only for it. */
 export async function startHarness(options: HarnessOptions): Promise<Driver> {
   const { task } = options;

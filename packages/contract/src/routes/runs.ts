@@ -129,7 +129,7 @@ export const runRoutes = {
     tag: 'runs',
     summary: 'Send a follow-up to a run',
     description:
-      'Joins the first prompt of a run that has not begun, is the next turn of one that is at work, answers what a BLOCKED one asks, and continues one that has ended: in its sandbox while that waits, else in a new execution.',
+      'Joins the first prompt of a run that has not begun, is the next turn of one that is at work, answers what a BLOCKED one asks, and continues one that has ended: in its sandbox while that waits, else in a new execution. To a run whose setup failed it goes to the sandbox that stays until `status_message.session_debug_until`; the run stays FAILED as it is.',
     auth: 'key',
     params: run,
     body: RunFollowupRequest,

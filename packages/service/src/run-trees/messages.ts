@@ -107,6 +107,8 @@ export async function sendMessage(
     case 'resumed':
     case 'continued':
       return { kind: 'sent', delivery: delivery.kind };
+    case 'debugging':
+      return { kind: 'sent', delivery: 'resumed' };
     default:
       return { kind: 'not_found' };
   }

@@ -25,6 +25,7 @@ const continueStatement: Statement = {
       -- Taken for a first prompt that was never handed to the harness.
       UPDATE followups SET execution_id = NULL, taken_at = NULL FROM moved, executions e
       WHERE followups.run_id = moved.id AND e.id = followups.execution_id AND e.started_at IS NULL
+        AND NOT followups.is_debug
     ), event AS (
       INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
       SELECT moved.id, moved.event_seq, 'followup_received', 'QUEUED', next.number, $4::jsonb FROM moved, next

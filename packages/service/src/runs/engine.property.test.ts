@@ -37,7 +37,8 @@ const phasesOf: Record<string, readonly string[]> = {
   INPROGRESS: ['running'],
   BLOCKED: ['idle', 'stopping', 'ended'],
   SUCCEEDED: ['idle', 'stopping', 'ended'],
-  FAILED: ['stopping', 'ended'],
+  // idle, running: the sandbox of a failed setup, which stays for follow-ups.
+  FAILED: ['idle', 'running', 'stopping', 'ended'],
   ERROR: ['stopping', 'ended'],
   CANCELLED: ['stopping', 'ended'],
 };
@@ -185,7 +186,7 @@ async function perform(world: World, op: Operation): Promise<void> {
       if (!runId) return;
       const from = { kind: 'user', uid: 'tester' } as const;
       const outcome = await engine.db.transaction((tx) => acceptFollowup(tx, runId, { message: 'And then?', from }));
-      expect(['joined', 'resumed', 'continued']).toContain(outcome.kind);
+      expect(['joined', 'resumed', 'continued', 'debugging']).toContain(outcome.kind);
       world.followups += 1;
       return;
     }
@@ -258,13 +259,15 @@ async function checkInvariants(world: World): Promise<void> {
   const { pool } = test_.engine.db;
   const { rows: followups } = await pool.query(`
     SELECT count(*)::int AS kept,
-      count(*) FILTER (WHERE f.execution_id IS NULL AND e.phase = 'idle' AND r.state <> 'BLOCKED')::int AS forgotten,
+      count(*) FILTER (WHERE f.execution_id IS NULL AND e.phase = 'idle' AND (r.state = 'SUCCEEDED' OR f.is_debug))::int AS forgotten,
+      count(*) FILTER (WHERE f.is_debug AND f.execution_id = e.id AND e.started_at IS NULL AND r.state = 'QUEUED')::int AS debugged_again,
       count(*) FILTER (WHERE f.answers = r.open_request->>'request_id')::int AS answered_and_open,
       count(f.answers)::int - count(DISTINCT f.answers)::int AS answered_again
     FROM followups f JOIN runs r ON r.id = f.run_id JOIN executions e ON e.id = r.current_execution_id`);
   expect(followups[0], 'every follow-up is kept, no agent rests while one waits, a request has one answer').toEqual({
     kept: world.followups,
     forgotten: 0,
+    debugged_again: 0,
     answered_and_open: 0,
     answered_again: 0,
   });
@@ -286,6 +289,7 @@ async function checkInvariants(world: World): Promise<void> {
     expect(phasesOf[run.state], `state ${run.state} with its execution`).toContain(run.phase);
     expect(run.asks !== null, 'it asks something exactly while it is BLOCKED').toBe(run.state === 'BLOCKED');
     if (run.state === 'BLOCKED') expect(run.deadline_at, 'who waits for a person has no deadline').toBeNull();
+    if (run.phase === 'running') expect(['INPROGRESS', 'FAILED']).toContain(run.state);
     expect(run.idle_until !== null, 'who waits has an end of it').toBe(run.phase === 'idle');
     expect(run.number, 'the current execution is the newest').toBe(run.newest);
     expect(Number(run.executions), 'executions are numbered without gaps').toBe(run.newest);

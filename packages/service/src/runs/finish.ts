@@ -1,14 +1,15 @@
 import type { FinishTask, FinishTaskResponse } from '@runyard/contract/agent-protocol';
 import { errorCatalogue } from '@runyard/contract/errors';
-import type { RunState } from '@runyard/contract/states';
+import { isTerminal, type RunState } from '@runyard/contract/states';
 import { storable } from '../conversations/storable.ts';
 import type { Queryable, Statement } from '../store/database.ts';
 import type { Engine } from './engine.ts';
 import { createRedactor } from './redaction.ts';
 import { retryOrError } from './retry.ts';
 import type { RunSession } from './sessions.ts';
+import { endDebugTurn, retentionSeconds } from './setup-window.ts';
 import type { Phase, Status } from './transition.ts';
-import { err, fail, succeed } from './transitions.ts';
+import { err, fail, failSetup, succeed } from './transitions.ts';
 
 /** `waiting`: follow-ups wait, the run goes on; `moved_on`: the run was cancelled, timed out or given to another execution before. */
 export type FinishOutcome = 'finished' | 'waiting' | 'retried' | 'moved_on';
@@ -27,7 +28,8 @@ const readTurn: Statement = {
     WHERE e.id = $2 AND before.id = $2 AND r.id = $1
     RETURNING before.finished_turns, before.phase, r.state, r.current_execution_id = e.id AS is_current,
       (r.config->>'idle_timeout_minutes')::float8 * 60 AS idle_seconds,
-      EXISTS (SELECT FROM followups f WHERE f.run_id = r.id AND f.execution_id IS NULL) AS has_followups`,
+      EXISTS (SELECT FROM followups f WHERE f.run_id = r.id AND f.execution_id IS NULL) AS has_followups,
+      EXISTS (SELECT FROM followups f WHERE f.run_id = r.id AND f.execution_id IS NULL AND f.is_debug) AS has_debug_followups`,
 };
 
 interface TurnRow {
@@ -38,11 +40,14 @@ interface TurnRow {
   /** Null: the configuration does not say. */
   idle_seconds: number | null;
   has_followups: boolean;
+  /** To the sandbox of a failed setup. */
+  has_debug_followups: boolean;
 }
 
 /**
  * The agent's own report of the end of a turn. User errors and the agent's failure at the task make FAILED; platform
  * errors make ERROR, retryable ones after their retries. Where follow-ups wait and the agent can go on, the run does.
+ * A turn in the sandbox of a failed setup changes nothing about the run.
  */
 export async function finishRun(
   engine: Engine,
@@ -56,6 +61,11 @@ export async function finishRun(
   if (!row?.is_current || row.finished_turns >= turn) return 'moved_on';
   // A turn that ended while its question is open: the answer begins the next one. Who was told to leave reports only that.
   if (row.state === 'BLOCKED' && (report.success || row.phase !== 'idle')) return 'moved_on';
+  if (isTerminal(row.state) && row.phase === 'running') {
+    if (row.has_debug_followups) return 'waiting';
+    await endDebugTurn(engine, db, { runId, executionId });
+    return 'finished';
+  }
   const code = report.error?.code;
   if (row.state === 'INPROGRESS' && row.has_followups && (report.success || !code)) return 'waiting';
   const target = { runId, executionId, args: { stop_seconds: engine.timing.leaveSeconds } };
@@ -83,7 +93,13 @@ export async function finishRun(
     const errored = await err(db, { ...target, status, payload: { message, error_code: code } });
     return errored ? 'finished' : 'moved_on';
   }
-  const failed = await fail(db, { ...target, status, payload: { message, error_code: code } });
+  const payload = { message, error_code: code };
+  if (code === 'environment_setup_failed' && row.state !== 'BLOCKED') {
+    const args = { ...target.args, idle_seconds: await retentionSeconds(db, runId) };
+    const failed = await failSetup(db, { ...target, status, payload, args });
+    return failed ? 'finished' : 'moved_on';
+  }
+  const failed = await fail(db, { ...target, status, payload });
   return failed ? 'finished' : 'moved_on';
 }
 

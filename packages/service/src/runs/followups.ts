@@ -8,16 +8,18 @@ import type { OpenRequest } from './block.ts';
 import { continueRun } from './continue.ts';
 import type { RunActor, StoredAttachment } from './create.ts';
 import { insertAttachments } from './insert-attachments.ts';
+import { beginDebugTurn } from './setup-window.ts';
 import type { Phase } from './transition.ts';
 import { resume } from './transitions.ts';
 
 /**
- * `refused` 400: no such request is open. `joined`: waits for the agent, which plays it with its first prompt or as a later turn; `resumed`: an agent that
+ * `debugging`: for the sandbox of a failed setup; the run stays as it is. `refused` 400: no such request is open. `joined`: waits for the agent, which plays it with its first prompt or as a later turn; `resumed`: an agent that
  * waited goes on; `continued`: a new execution; `empty` 400: nothing to say, and no saved conversation to go on with.
  */
 export type FollowupOutcome =
   | { readonly kind: 'joined' }
   | { readonly kind: 'resumed' }
+  | { readonly kind: 'debugging' }
   | { readonly kind: 'continued' }
   | { readonly kind: 'empty' }
   | { readonly kind: 'not_found' }
@@ -26,6 +28,11 @@ export type FollowupOutcome =
 const lockRun: Statement = {
   name: 'lock_run_for_followup',
   text: 'SELECT state, current_execution_id, open_request FROM runs WHERE id = $1 FOR UPDATE',
+};
+
+const wasPlayed: Statement = {
+  name: 'was_prompt_played',
+  text: 'SELECT FROM executions WHERE run_id = $1 AND started_at IS NOT NULL LIMIT 1',
 };
 
 /** In a statement of its own, after the lock; it locks the execution too, which may stop waiting at this moment. */
@@ -42,8 +49,8 @@ const hasConversation: Statement = {
 const insertFollowup: Statement = {
   name: 'insert_followup',
   text: `
-    INSERT INTO followups (id, run_id, message, mode, created_by_kind, created_by_uid, decision, request, answers)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8::jsonb, $8::jsonb->>'request_id')`,
+    INSERT INTO followups (id, run_id, message, mode, created_by_kind, created_by_uid, decision, request, answers, is_debug)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8::jsonb, $8::jsonb->>'request_id', $9)`,
 };
 
 /** A person, or a service account; `run`: the agent of another run of the tree, whose id is the uid. */
@@ -91,7 +98,8 @@ export async function acceptFollowup(tx: Queryable, runId: string, followup: Fol
   const [execution] = await tx.query<{ phase: Phase }>(lockExecution, [run.current_execution_id]);
   const waits = execution?.phase === 'idle';
   const asks = run.open_request;
-  const isOver = (isTerminal(run.state) || asks !== null) && !waits;
+  const isDebug = run.state === 'FAILED' && (waits || execution?.phase === 'running');
+  const isOver = (isTerminal(run.state) || asks !== null) && !waits && !isDebug;
   const begun = isOver && (await tx.query(hasConversation, [runId])).length === 1;
   const { from, decision } = followup;
   const isEmpty = (followup.message ?? '').trim() === '';
@@ -110,6 +118,7 @@ export async function acceptFollowup(tx: Queryable, runId: string, followup: Fol
     from.uid,
     decision ?? null,
     asks ? JSON.stringify(asks) : null,
+    isDebug,
   ]);
   await insertAttachments(tx, { runId, followupId: id }, followup.attachments ?? []);
   const target = { runId, executionId: run.current_execution_id };
@@ -122,8 +131,15 @@ export async function acceptFollowup(tx: Queryable, runId: string, followup: Fol
     ...(from.kind === 'run' ? { from_run_id: from.uid } : {}),
   };
   if (isOver) {
-    await continueRun(tx, { ...target, payload, begun });
+    // What was said in the window of a failed setup was said before the run's prompt.
+    const isBegun = begun && (await tx.query(wasPlayed, [runId])).length === 1;
+    await continueRun(tx, { ...target, payload, begun: isBegun });
     return { kind: 'continued' };
+  }
+  if (isDebug) {
+    if (waits) await beginDebugTurn(tx, run.current_execution_id);
+    await appendTimelineEvent(tx, { ...target, type: 'followup_received', payload });
+    return { kind: 'debugging' };
   }
   if (waits && (await resume(tx, { ...target, payload }))) return { kind: 'resumed' };
   await appendTimelineEvent(tx, { ...target, type: 'followup_received', payload });

@@ -17,9 +17,10 @@ const touch: Statement = {
     WHERE id = $1 AND phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping')
     RETURNING phase, stop_reason, interrupted_turn, finished_turns,
       (SELECT jsonb_agg(jsonb_build_object('id', w.id, 'position', w.position, 'message', w.message, 'mode', w.mode,
-          'answers', w.answers, 'decision', w.decision,
+          'debug', w.is_debug, 'answers', w.answers, 'decision', w.decision,
           'attachments', ${attachmentsOf('a.followup_id = w.id')}) ORDER BY w.position)
-       FROM (SELECT * FROM followups f WHERE f.run_id = $3 AND f.execution_id IS NULL AND f.position > $4 ORDER BY f.position LIMIT 20) w) AS followups`,
+       FROM (SELECT * FROM followups f WHERE f.run_id = $3 AND f.execution_id IS NULL AND f.position > $4
+         AND (f.is_debug OR (SELECT r.state FROM runs r WHERE r.id = $3) <> 'FAILED') ORDER BY f.position LIMIT 20) w) AS followups`,
 };
 
 interface InboxRow {
@@ -35,6 +36,7 @@ interface InboxRow {
         mode: RunMode | null;
         answers: string | null;
         decision: Decision | null;
+        debug: boolean;
         attachments: AttachmentRow[];
       }[]
     | null;
@@ -53,13 +55,14 @@ function itemsOf(row: InboxRow, { interrupted }: InboxPosition): InboxItem[] {
   const turn = row.interrupted_turn;
   const items: InboxItem[] = [];
   if (turn !== null && turn > interrupted && turn > row.finished_turns) items.push({ type: 'interrupt', turn });
-  for (const { mode, attachments, answers, decision, ...followup } of row.followups ?? []) {
+  for (const { mode, attachments, answers, decision, debug, ...followup } of row.followups ?? []) {
     items.push({
       type: 'follow_up',
       ...followup,
       ...(mode ? { mode } : {}),
       ...(answers ? { answers } : {}),
       ...(decision ? { decision } : {}),
+      ...(debug ? { debug } : {}),
       ...(attachments.length > 0 ? { attachments: attachments.map(agentAttachment) } : {}),
     });
   }

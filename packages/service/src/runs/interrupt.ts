@@ -5,7 +5,7 @@ const interrupt: Statement = {
   name: 'interrupt_turn',
   text: `
     UPDATE executions e SET interrupted_turn = e.finished_turns + 1 FROM runs r
-    WHERE r.id = $1 AND e.id = r.current_execution_id AND r.state = 'INPROGRESS' AND e.phase = 'running'
+    WHERE r.id = $1 AND e.id = r.current_execution_id AND r.state IN ('INPROGRESS', 'FAILED') AND e.phase = 'running'
     RETURNING pg_notify('${runChannel}', e.run_id::text)`,
 };
 

@@ -35,6 +35,7 @@ export interface RunRow {
   error_code: ErrorCode | null;
   retryable: boolean | null;
   open_request: OpenRequest | null;
+  debug_until: string | null;
   created_at: string;
   updated_at: string;
   started_at: string | null;
@@ -47,6 +48,7 @@ export const fromRuns = `
   FROM runs r
   LEFT JOIN LATERAL (
     SELECT max(x.phase) FILTER (WHERE x.id = r.current_execution_id) AS phase,
+      max(coalesce(x.idle_until, x.deadline_at)) FILTER (WHERE x.id = r.current_execution_id AND x.phase IN ('idle', 'running') AND r.state = 'FAILED') AS debug_until,
       sum(extract(epoch FROM coalesce(x.finished_at, x.ended_at, now()) - x.claimed_at) - x.idle_seconds)::float8 AS seconds
     FROM executions x WHERE x.run_id = r.id
   ) e ON true`;
@@ -56,7 +58,7 @@ export const runColumns = `
   r.id, r.title, r.state, r.prompt, r.config, r.skill_spec, r.worker_host, r.source, r.execution_location,
     r.creator_kind, r.creator_uid, r.executor_kind, r.executor_uid, r.parent_run_id, r.metadata, r.conversation_id,
     r.current_execution_id, r.status_message, r.error_code, r.retryable, r.open_request, r.created_at, r.updated_at, r.started_at,
-    e.phase, e.seconds`;
+    e.phase, e.seconds, e.debug_until`;
 
 const readOne: Statement = {
   name: 'read_run_item',
@@ -104,6 +106,7 @@ export async function toRunItems(db: Queryable, context: ReadContext, rows: read
               message: row.status_message,
               ...(row.error_code ? { error_code: row.error_code } : {}),
               ...(row.retryable === null ? {} : { retryable: row.retryable }),
+              ...(row.debug_until === null ? {} : { session_debug_until: row.debug_until }),
             },
           }),
       ...(row.open_request ? { blocked_on: blockedOn(row.open_request) } : {}),

@@ -8,6 +8,7 @@ import { finishCascades } from './cancel-descendants.ts';
 import { type Engine, queueChannel } from './engine.ts';
 import { leaveIdle } from './idle.ts';
 import { endSandbox } from './sandbox-end.ts';
+import { expireDebugTurn } from './setup-window.ts';
 import { expireQueued, expireRun, expireSetup, requeue } from './transitions.ts';
 
 const sweepLimit = 200;
@@ -78,6 +79,7 @@ export async function reconcile(engine: Engine): Promise<void> {
         : 'The run passed its maximum runtime';
     const message = `${what}, and it was ended. Split the work, or have an administrator raise the limit.`;
     const expire = row.phase === 'claimed' ? expireSetup : expireRun;
+    await expireDebugTurn(engine, row.execution_id);
     await expire(db, {
       runId: row.run_id,
       executionId: row.execution_id,

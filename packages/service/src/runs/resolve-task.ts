@@ -15,7 +15,9 @@ import { type JoinedFollowup, joinFollowups, readTakenFiles } from './take-follo
 const readTask: Statement = {
   name: 'read_agent_task',
   text: `
-    SELECT r.title, r.prompt, r.mode, r.config, (SELECT continues FROM executions WHERE id = $2) AS continues, r.harness, r.conversation_id, r.model_id, p.id AS parent_id, p.title AS parent_title, env.uid AS environment_uid, env.config AS environment_config,
+    SELECT r.title, r.prompt, r.mode, r.config, (SELECT continues FROM executions WHERE id = $2) AS continues,
+      (SELECT max(e.number) FROM executions e JOIN followups f ON f.execution_id = e.id AND f.is_debug
+       WHERE e.run_id = $1 AND e.id <> $2 AND NOT EXISTS (SELECT FROM executions s WHERE s.run_id = $1 AND s.started_at IS NOT NULL)) AS debugged, r.harness, r.conversation_id, r.model_id, p.id AS parent_id, p.title AS parent_title, env.uid AS environment_uid, env.config AS environment_config,
       ${attachmentsOf('a.run_id = r.id AND a.followup_id IS NULL')} AS attachments
     FROM runs r LEFT JOIN environments env ON env.uid = r.environment_id AND env.team_id = r.team_id
       LEFT JOIN runs p ON p.id = r.parent_run_id
@@ -28,6 +30,8 @@ interface TaskRow {
   mode: RunMode | null;
   /** Execution whose conversation goes on; null: the run's prompt was never played. */
   continues: number | null;
+  /** Where it was never played: the last execution whose failed setup was talked about; null: none was. */
+  debugged: number | null;
   config: AmbientAgentConfig;
   harness: string;
   conversation_id: string;
@@ -69,7 +73,7 @@ export async function resolveTask(
     teamId: session.teamId,
     conversationId: row.conversation_id,
     harness: row.harness,
-    continues: row.continues,
+    continues: row.continues ?? row.debugged,
   });
   const workspace = await workspaceToRestore(db, session.runId, row.continues);
   const answer = followups.findLast(({ request }) => request !== null);

@@ -1,4 +1,4 @@
-import type { RunState } from '@runyard/contract/states';
+import { isTerminal, type RunState } from '@runyard/contract/states';
 import type { Queryable, Statement } from '../store/database.ts';
 import { appendTimelineEvent } from './append.ts';
 import { type Engine, queueChannel } from './engine.ts';
@@ -38,8 +38,8 @@ const readPhase: Statement = {
 const endStopping: Statement = {
   name: 'end_stopping_execution',
   text: `
-    UPDATE executions SET phase = 'ended', ended_at = clock_timestamp(), idle_until = NULL, exit = $2::jsonb
-    WHERE id = $1 AND phase IN ('idle', 'stopping') RETURNING pg_notify('${queueChannel}', pool)`,
+    UPDATE executions SET phase = 'ended', ended_at = clock_timestamp(), idle_until = NULL, deadline_at = NULL, exit = $2::jsonb
+    WHERE id = $1 AND phase IN ('running', 'idle', 'stopping') RETURNING pg_notify('${queueChannel}', pool)`,
 };
 
 const keepExit: Statement = { name: 'keep_exit', text: 'UPDATE executions SET exit = $2::jsonb WHERE id = $1' };
@@ -70,7 +70,8 @@ export async function endSandbox(
     if (!execution || (connectionId !== undefined && execution.connection_id !== connectionId)) return;
     if (end.kind === 'silent' && !execution.lease_over) return;
     const exit = JSON.stringify(end);
-    if (execution.phase === 'stopping' || execution.phase === 'idle') {
+    const isDebugged = execution.phase === 'running' && isTerminal(execution.state);
+    if (execution.phase === 'stopping' || execution.phase === 'idle' || isDebugged) {
       await tx.query(endStopping, [executionId, exit]);
       await appendTimelineEvent(tx, { runId: execution.run_id, executionId, type: 'vm_shutdown', payload: { ...end } });
       return;

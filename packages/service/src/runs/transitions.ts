@@ -91,6 +91,15 @@ export const fail = defineTransition({
   execution: finishing,
 });
 
+/** → FAILED: the setup failed. The sandbox stays for `args.idle_seconds`, that people can look at it; where that is 0, the agent leaves. */
+export const failSetup = defineTransition({
+  name: 'fail_setup',
+  from: ['CLAIMED', 'INPROGRESS'],
+  to: 'FAILED',
+  event: 'oz_run_failed',
+  execution: resting,
+});
+
 /** → ERROR: a platform error that is not (or no longer) retried, reported by the agent. */
 export const err = defineTransition({
   name: 'err',

@@ -182,6 +182,7 @@ export interface FollowupsTable {
   decision: 'approve' | 'deny' | null;
   answers: string | null;
   request: ColumnType<unknown, string | null | undefined, string | null>;
+  is_debug: Generated<boolean>;
 }
 
 export interface IdempotencyKeysTable {

@@ -1,0 +1,56 @@
+import { expect, test } from 'vitest';
+import { ended, fake, of, scripted, sh, start } from './test-run.ts';
+
+const stay = (service: typeof fake) => {
+  service.next = 'wait';
+};
+const broken = (command = 'echo kept > file; exit 5') => ({
+  environment: { uid: 'e', config: { setup_commands: [command] } },
+});
+const say = (position: number, message: string, more: object = {}) =>
+  fake.tell({ type: 'follow_up', id: `f${position}`, position, message, debug: true, ...more });
+
+test('in the sandbox of a failed setup it plays what is said to it, where the failure left it', async () => {
+  await start({ ...sh('echo the task'), ...broken() }, { prepare: stay });
+  await fake.until(() => fake.finished.length === 1);
+  fake.tell({ type: 'follow_up', id: 'f1', position: 1, message: '```sh\necho before\n```' });
+  say(2, '```sh\ncat file; exit 3\n```');
+  await fake.until(() => fake.finished.length === 2);
+  say(3, '```sh\necho further\n```');
+  await fake.until(() => fake.finished.length === 3);
+  fake.tell({ type: 'leave' });
+  await ended();
+  expect(
+    of('follow_up_taken').map(({ follow_up_id }) => follow_up_id),
+    'what was said before is not taken',
+  ).toEqual(['f2', 'f3']);
+  expect(of('action').map(({ action_id }) => fake.output(action_id).trim())).toEqual(['kept', 'further']);
+  expect(of('agent_started'), 'the task has not begun').toEqual([]);
+  expect(fake.finished.map(({ turn, success }) => [turn, success])).toEqual([
+    [1, false],
+    [2, false],
+    [3, true],
+  ]);
+});
+
+test('another harness than the runbook is told what failed', async () => {
+  await start({ ...scripted('echo'), ...broken('exit 5') }, { prepare: stay });
+  await fake.until(() => fake.finished.length === 1);
+  say(1, 'What is wrong?');
+  await fake.until(() => fake.finished.length === 2);
+  fake.tell({ type: 'leave' });
+  await ended();
+  expect(fake.text()).toMatch(/setup of this sandbox failed.*exited with code 5.*What is wrong\?/s);
+  expect(of('turn_started')[0]?.prompt).toBe('What is wrong?');
+});
+
+test('nobody can be asked there: what would need an approval is refused', async () => {
+  await start({ ...sh('true'), ...broken(), agent_config: { approval_policy: 'ask' } }, { prepare: stay });
+  await fake.until(() => fake.finished.length === 1);
+  say(1, '```sh\ncat file\n```');
+  await fake.until(() => fake.finished.length === 2);
+  fake.tell({ type: 'leave' });
+  await ended();
+  expect(of('blocked')).toEqual([]);
+  expect(fake.finished[1]?.error?.message).toContain('nobody can be asked');
+});

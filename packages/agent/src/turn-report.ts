@@ -1,0 +1,26 @@
+import type { FinishTask } from '@runyard/contract/agent-protocol';
+import type { HarnessOutcome } from './harness/outcome.ts';
+
+/** What the service is told of the end of a turn. */
+export function turnReport(outcome: HarnessOutcome, turn: number): FinishTask {
+  switch (outcome.kind) {
+    case 'succeeded':
+      return { turn, success: true, summary: outcome.summary };
+    case 'interrupted':
+      return { turn, success: true, interrupted: true, summary: outcome.summary };
+    case 'failed':
+      return {
+        turn,
+        success: false,
+        summary: outcome.summary || outcome.message,
+        error: { message: outcome.message, ...(outcome.code === undefined ? {} : { code: outcome.code }) },
+      };
+    case 'cancelled':
+      return {
+        turn,
+        success: false,
+        summary: 'cancelled',
+        error: { message: 'The agent was stopped before it had finished.' },
+      };
+  }
+}

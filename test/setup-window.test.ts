@@ -1,0 +1,76 @@
+/** The sandbox of a failed setup stays for follow-ups: with the runbook and with the AI SDK loop against fake models. */
+import type { RunItem } from '@runyard/contract/runs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type FakeModels, startFakeModels } from './fakes/models.ts';
+import { eventually, type System, sandboxProblem, startSystem } from './support/system.ts';
+
+describe.skipIf(sandboxProblem)(`failed setups${sandboxProblem ? ` (skipped: ${sandboxProblem})` : ''}`, () => {
+  let models: FakeModels;
+  let system: System;
+
+  beforeAll(async () => {
+    models = await startFakeModels();
+    system = await startSystem({ env: { ...models.env, RUNYARD_WORKER_SLOTS: '2' }, waitForWorkerMs: 60_000 });
+  }, 90_000);
+
+  afterAll(async () => {
+    await system?.stop();
+    await models?.close();
+  }, 30_000);
+
+  const environment = (minutes: number, command: string) => ({
+    config: { name: 'Broken', failure_session_retention_minutes: minutes, setup_commands: [command] },
+  });
+  const conversation = async (runId: string) =>
+    JSON.stringify(await system.call('GET', `/agent/runs/${runId}/conversation`).catch(() => ''));
+  const until = (run: RunItem) => run.status_message?.session_debug_until ?? '';
+
+  test.each([
+    { kind: 'runbook', config: { model_id: 'runbook' }, say: (command: string) => `\`\`\`sh\n${command}\n\`\`\`` },
+    {
+      kind: 'model',
+      config: { model_id: 'anthropic/claude-opus-4-5' },
+      say: (command: string) => `Please run \`${command}\`.`,
+    },
+  ])(
+    'a follow-up looks at what failed, the run stays FAILED; after the window it is tried again ($kind)',
+    async ({ config, say }) => {
+      const { uid } = await system.call<{ uid: string }>(
+        'POST',
+        '/agent/environments',
+        environment(5, 'echo left-$((40+1)) > file; exit 5'),
+      );
+      const runId = await system.createRun(say('echo task-$((40+2))'), { config: { ...config, environment_id: uid } });
+      const failed = await system.untilEnded(runId);
+      expect(failed).toMatchObject({
+        state: 'FAILED',
+        status_message: { error_code: 'environment_setup_failed' },
+        is_sandbox_running: true,
+      });
+      await system.call('POST', `/agent/runs/${runId}/followups`, { message: say('cat file; echo seen-$((1+1))') });
+      await eventually('the answer', async () => (await conversation(runId)).includes('seen-2'));
+      const after = await system.until(
+        runId,
+        (run) => until(run) > until(failed) && Date.parse(until(run)) < Date.now() + 301_000,
+      );
+      expect(after).toMatchObject({
+        state: 'FAILED',
+        status_message: { message: failed.status_message?.message, error_code: 'environment_setup_failed' },
+        session_id: failed.session_id,
+        is_sandbox_running: true,
+      });
+      expect(await conversation(runId)).toContain('left-41');
+
+      // The environment is repaired; the window is closed by another one that leaves no time.
+      await system.call('PUT', `/agent/environments/${uid}`, environment(0, 'true'));
+      await system.call('POST', `/agent/runs/${runId}/followups`, { message: say('echo bye-$((1+2))') });
+      await system.until(runId, (run) => run.is_sandbox_running === false);
+      expect((await system.run(runId)).state).toBe('FAILED');
+      await system.call('POST', `/agent/runs/${runId}/followups`, { message: say('echo further-$((1+3))') });
+      const done = await system.until(runId, (run) => run.state === 'SUCCEEDED');
+      expect(done.session_id).not.toBe(failed.session_id);
+      expect(await conversation(runId)).toMatch(/seen-2.*task-42/s);
+    },
+    60_000,
+  );
+});
