@@ -36,6 +36,7 @@ const bodies: Record<string, readonly [object, object]> = {
 const creatingNothing = [
   'cancelRun',
   'interruptRun',
+  'cancelChildRun',
   'shareArtifact',
   'rotateEventSubscriptionSecret',
   'redeliverEvent',
