@@ -162,3 +162,14 @@ test('another harness is told of the command where it may start runs, and for wh
   expect(prompt).toContain('At most 3');
   expect(prompt).toContain('run lead');
 });
+
+test.each([
+  [{ child_runs: { max_live: 8 } }, true],
+  [{ agent_config: { child_runs: { enabled: false } } }, false],
+])('the mode orchestrate says how to work, unless the configuration forbids it (%j)', async (task, says) => {
+  await start({ ...scripted('echo'), prompt: 'Do it.', mode: 'orchestrate', ...task });
+  await ended();
+  const [{ text }] = JSON.parse(fake.text()) as [{ text: string }];
+  expect(text.includes('Mode: orchestrate')).toBe(says);
+  expect(text.endsWith('Do it.')).toBe(true);
+});

@@ -20,7 +20,8 @@ export const ChildRunRequest = z
     prompt: NonBlank.refine(atMostBytes(maxPromptBytes), { error: 'must be at most 1 MB of UTF-8' }),
     title: Text.max(500).optional().meta({ description: 'Default: first line of the prompt, cut at 80 characters' }),
     config: AmbientAgentConfig.optional().meta({
-      description: "environment_id, model_id, harness and worker_host are the caller's where they are left out",
+      description:
+        "environment_id, model_id, harness and worker_host are the caller's where they are left out; approval_policy is never laxer than the caller's",
     }),
     mode: RunMode.optional(),
     metadata: RunMetadata.optional().meta({ description: "Added to the caller's, own keys win" }),

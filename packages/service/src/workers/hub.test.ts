@@ -1,5 +1,6 @@
 import type { ServiceMessage, WorkerMessage } from '@runyard/contract/worker-protocol';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { awaitChildren } from '../run-trees/await-children.ts';
 import { cancelRun } from '../runs/cancel.ts';
 import { reconcile } from '../runs/reconcile.ts';
 import { openTestEngine, type TestEngine } from '../runs/test-engine.ts';
@@ -198,6 +199,37 @@ test('what a reconnecting worker still holds goes on, and what it should not hol
   expect(await states()).toEqual(['CLAIMED']);
   await after.say('task_completed', first.execution_id, runId);
   await vi.waitFor(async () => expect(await states()).not.toEqual(['CLAIMED']), { timeout: 15_000 });
+});
+
+test('an agent that only waits for a run below its own gives it the one slot there is, and has it back after it', async () => {
+  const parent = await t.newRun();
+  const worker = await connect(hello(1));
+  await vi.waitFor(() => expect(assignments(worker)).toHaveLength(1));
+  const { execution_id: executionId = '' } = assignments(worker)[0] ?? {};
+  await worker.say('task_claimed', executionId, parent);
+  const earlier = await t.newRun();
+  const child = await t.newRun({ parentRunId: parent, ancestorIds: [parent] });
+  await hub.dispatch();
+  expect(assignments(worker)).toHaveLength(1);
+
+  const { signal } = new AbortController();
+  const waited = awaitChildren(t.engine, { runId: parent, executionId }, { until: 'all', waitMs: 60_000, signal });
+  await vi.waitFor(() => expect(assignments(worker).map(({ task_id }) => task_id)).toEqual([parent, child]));
+  const told = () => worker.sent.flatMap((message) => (message.type === 'task_idle' ? [message.data] : []));
+  expect(told()).toEqual([{ task_id: parent, execution_id: executionId, idle: true }]);
+  // In this order: the worker has the room before it gets the child.
+  const types = worker.sent.map(({ type }) => type);
+  expect(types.indexOf('task_idle')).toBeLessThan(types.lastIndexOf('task_assignment'));
+
+  await worker.say('task_claimed', assignments(worker)[1]?.execution_id ?? '', child);
+  await cancelRun(t.engine, child);
+  expect(await waited).toBe('settled');
+  await vi.waitFor(() => expect(told().at(-1)).toMatchObject({ execution_id: executionId, idle: false }));
+  await hub.dispatch();
+  expect(
+    assignments(worker).map(({ task_id }) => task_id),
+    'the parent is at work again',
+  ).not.toContain(earlier);
 });
 
 test('a self-hosted worker gets only the runs of its team that name it', async () => {

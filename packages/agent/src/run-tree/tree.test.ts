@@ -1,0 +1,44 @@
+import type { AmbientAgentConfig } from '@runyard/contract/config';
+import { expect, test } from 'vitest';
+import { fakeTask } from '../../../../test/fakes/harness-support.ts';
+import type { AskOptions } from '../service/client.ts';
+import { runTree } from './tree.ts';
+
+const { signal } = new AbortController();
+/** A service that answers the same to everything. */
+const answering = (answer: unknown, asked: [string, AskOptions | undefined][] = []) => ({
+  ask: async <T>(_method: 'GET' | 'POST', path: string, options?: AskOptions) => {
+    asked.push([path, options]);
+    return answer as T;
+  },
+});
+
+test('a follow-up in the mode orchestrate lets the agent start runs, unless the configuration forbids it', () => {
+  const maxLive = (config: AmbientAgentConfig, ...modes: ('normal' | 'plan' | 'orchestrate' | undefined)[]) => {
+    const tree = runTree(answering({}), fakeTask({ agent_config: config }));
+    for (const mode of modes) tree.orchestrate(mode);
+    return tree.maxLive;
+  };
+  expect(maxLive({}, undefined, 'plan')).toBeUndefined();
+  expect(maxLive({}, 'orchestrate', 'normal')).toBe(8);
+  expect(maxLive({ child_runs: { enabled: true, max_live: 3 } }, 'orchestrate')).toBe(3);
+  expect(maxLive({ child_runs: { enabled: false } }, 'orchestrate')).toBeUndefined();
+});
+
+test('a wait for no runs is over at once, without a call', async () => {
+  const asked: [string, AskOptions | undefined][] = [];
+  const tree = runTree(answering({}, asked), fakeTask());
+  expect(await tree.wait({ runIds: [], until: 'all', timeoutMs: 1000 }, signal)).toEqual({ runs: [], timedOut: false });
+  expect(asked).toEqual([]);
+});
+
+test('ids are put into paths as they are, not as parts of a path', async () => {
+  const asked: [string, AskOptions | undefined][] = [];
+  const tree = runTree(answering({ child_runs: [] }, asked), fakeTask());
+  await tree.cancel('../messages?x', signal);
+  await tree.wait({ runIds: ['a&until=any'], until: 'all', timeoutMs: 0 }, signal);
+  expect(asked.map(([path]) => path)).toEqual([
+    'child-runs/..%2Fmessages%3Fx/cancel',
+    'child-runs?until=all&wait_ms=0&run_ids=a%26until%3Dany',
+  ]);
+});

@@ -1,0 +1,208 @@
+/** Runs that start runs, in real sandboxes: awaited on the only slot there is, written to, and cancelled with the one above. */
+import type { RunItem } from '@runyard/contract/runs';
+import pg from 'pg';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { createEmptyDatabase } from '../packages/service/src/store/test-database.ts';
+import { defaultScript } from './fakes/models/turns.ts';
+import { type FakeModels, startFakeModels } from './fakes/models.ts';
+import { eventually, killHard, type System, sandboxProblem, startSystem } from './support/system.ts';
+
+describe.skipIf(sandboxProblem)(`run trees${sandboxProblem ? ` (skipped: ${sandboxProblem})` : ''}`, () => {
+  let models: FakeModels;
+  let database: Awaited<ReturnType<typeof createEmptyDatabase>>;
+  let db: pg.Pool;
+  let system: System;
+
+  beforeAll(async () => {
+    models = await startFakeModels();
+    database = await createEmptyDatabase();
+    db = new pg.Pool({ connectionString: database.url, max: 4 });
+    db.on('error', () => {});
+    // A parent that held its slot while it waits would wait for ever.
+    const env = {
+      ...models.env,
+      RUNYARD_DEFAULT_MODEL: 'runbook',
+      RUNYARD_WORKER_SLOTS: '1',
+      RUNYARD_LEASE_SECONDS: '12',
+      RUNYARD_RECONNECT_GRACE_SECONDS: '5',
+    };
+    system = await startSystem({ env, databaseUrl: database.url, waitForWorkerMs: 60_000 });
+  }, 90_000);
+
+  afterAll(async () => {
+    await system?.stop();
+    await db?.end();
+    await database?.drop();
+    await models?.close();
+  }, 30_000);
+
+  afterEach(() => models.script(defaultScript));
+
+  /** Longer fences for what holds other runbooks. */
+  const fenced =
+    (fence: string) =>
+    (...blocks: string[]) =>
+      blocks.map((block) => `${fence}sh\n${block}\n${fence}`).join('\n\n');
+  const [runbook, over, overAll] = [fenced('~~~'), fenced('~~~~~'), fenced('~~~~~~~')];
+  const start = (prompt: string, flags = '') =>
+    `child-run start ${flags} - <<'END-${prompt.length}'\n${prompt}\nEND-${prompt.length}`;
+  const conversation = async (runId: string) =>
+    JSON.stringify(await system.call('GET', `/agent/runs/${runId}/conversation`).catch(() => ''));
+  const below = async (runId: string): Promise<RunItem[]> =>
+    (
+      await system.call<{ runs: RunItem[] }>(
+        'GET',
+        `/agent/runs?ancestor_run_id=${runId}&sort_by=created_at&sort_order=asc`,
+      )
+    ).runs;
+  /** The run has so many runs below it, all of which `accept`. */
+  const untilBelow = (runId: string, count: number, accept: (run: RunItem) => boolean, timeoutMs?: number) =>
+    eventually(
+      `${count} runs below ${runId}`,
+      async () => {
+        const runs = await below(runId);
+        return runs.length === count && runs.every(accept) ? runs : null;
+      },
+      timeoutMs,
+    );
+  const orchestrate = (prompt: string, more: object = {}) => system.createRun(prompt, { mode: 'orchestrate', ...more });
+  /** Starts a run that sleeps, and waits for it. */
+  const sleepers = over(start(runbook('echo asleep-$((1+1)); sleep 300')), 'child-run await');
+
+  test('a model starts two runs, awaits them on the only slot, and sums up what they said', async () => {
+    models.script((said) => {
+      if (!said.prompt.includes('Split it')) return defaultScript(said);
+      switch (said.turnOfPrompt) {
+        case 0:
+          return {
+            toolCalls: [
+              { name: 'start_run', input: { prompt: 'Please run `echo left-$((20+2))`.', title: 'Left' } },
+              { name: 'start_run', input: { prompt: 'Please run `echo right-$((30+3))`.', title: 'Right' } },
+            ],
+          };
+        case 1:
+          return { toolCalls: [{ name: 'await_runs', input: {} }] };
+        default: {
+          const words = said.toolResults.join('\n').match(/(left|right)-\d+/g) ?? [];
+          return { text: [`Together: ${[...new Set(words)].sort().join(' and ')}.`] };
+        }
+      }
+    });
+    const runId = await orchestrate('Split it.', {
+      config: { model_id: 'anthropic/claude-opus-4-5' },
+      metadata: { ticket: '7' },
+    });
+    const run = await system.untilEnded(runId, 60_000);
+    expect(run.state, JSON.stringify(run.status_message)).toBe('SUCCEEDED');
+    expect(await conversation(runId)).toContain('Together: left-22 and right-33.');
+    const children = await below(runId);
+    expect(children).toMatchObject(
+      ['Left', 'Right'].map((title) => ({
+        title,
+        state: 'SUCCEEDED',
+        source: 'ORCHESTRATION',
+        parent_run_id: runId,
+        metadata: { ticket: '7' },
+        agent_config: { model_id: 'anthropic/claude-opus-4-5' },
+      })),
+    );
+  }, 90_000);
+
+  test('a runbook does the same from its shell, three deep', async () => {
+    const leaf = runbook('echo leaf-$((40+2))');
+    const middle = over(start(leaf), 'child-run await');
+    const top = overAll(start(middle, '--mode orchestrate --title Middle'), 'child-run await --timeout 120');
+    const runId = await orchestrate(top);
+    const run = await system.untilEnded(runId, 90_000);
+    expect(run.state, await conversation(runId)).toBe('SUCCEEDED');
+    const [first, second] = await below(runId);
+    expect([first?.title, first?.parent_run_id, second?.parent_run_id]).toEqual(['Middle', runId, first?.run_id]);
+    expect(await conversation(second?.run_id ?? '')).toContain('leaf-42');
+    // The words of the middle one say what it ran; those of the leaf stay with it.
+    expect(await conversation(runId)).toContain(`run ${first?.run_id} SUCCEEDED`);
+  }, 120_000);
+
+  test('a run that may not start others is told so', async () => {
+    const runId = await system.createRun(runbook('child-run start "Do it."'));
+    const run = await system.untilEnded(runId);
+    expect(run.state).toBe('FAILED');
+    expect(await conversation(runId)).toContain('may not start others');
+    expect(await below(runId)).toEqual([]);
+  }, 60_000);
+
+  test('a child writes to its parent, which plays it as its next turn; the parent continues the child', async () => {
+    const answer = runbook('echo "heard-$((6*7))"');
+    const report = `child-run message parent '${answer}'`;
+    const again = `child-run message "$(cat child)" '${runbook('echo again-$((1+2))')}'; child-run await`;
+    const top = overAll(`id=$(${start(over(report))}\n); echo "$id" > child`, 'child-run await', again);
+    const runId = await orchestrate(top, { config: { idle_timeout_minutes: 1 } });
+    await eventually('the second turn', async () => (await conversation(runId)).includes('heard-42'), 60_000);
+    const run = await system.untilEnded(runId);
+    expect(run.state, await conversation(runId)).toBe('SUCCEEDED');
+    const [child] = await below(runId);
+    const said = await conversation(child?.run_id ?? '');
+    expect(said).toContain('again-3');
+    expect(said).toContain(`Message from run ${runId}`);
+    expect(await conversation(runId)).toContain(`Message from run ${child?.run_id}`);
+  }, 120_000);
+
+  test('the cancel of a run ends the sandboxes below it within 5 s and the grace', async () => {
+    const runId = await orchestrate(sleepers);
+    const [child] = await untilBelow(runId, 1, (run) => run.state === 'INPROGRESS', 60_000);
+    await eventually('output', async () => (await conversation(child?.run_id ?? '')).includes('asleep-2'));
+    const before = performance.now();
+    await system.call('POST', `/agent/runs/${runId}/cancel`);
+    const [cancelled] = await below(runId);
+    expect([(await system.run(runId)).state, cancelled?.state]).toEqual(['CANCELLED', 'CANCELLED']);
+    expect(cancelled?.status_message?.message).toContain(runId);
+    const gone = (run: RunItem) => run.is_sandbox_running === false;
+    await Promise.all([system.until(runId, gone), untilBelow(runId, 1, gone)]);
+    expect(performance.now() - before).toBeLessThan(15_000);
+  }, 90_000);
+
+  test('a service that is killed between the cancel of a run and of those below it goes on with it when it is back', async () => {
+    const runId = await orchestrate(sleepers);
+    const [child] = await untilBelow(runId, 1, (run) => run.state === 'INPROGRESS', 60_000);
+    const holder = await db.connect();
+    try {
+      // Whoever cancels the child has to wait here.
+      await holder.query('BEGIN');
+      await holder.query('SELECT FROM runs WHERE id = $1 FOR UPDATE', [child?.run_id]);
+      const cancel = system.call('POST', `/agent/runs/${runId}/cancel`).catch(() => 'killed');
+      await system.until(runId, (run) => run.state === 'CANCELLED');
+      await killHard(system.service());
+      expect(await cancel).toBe('killed');
+      await holder.query('ROLLBACK');
+    } finally {
+      holder.release();
+    }
+    const { rows } = await db.query('SELECT state FROM runs WHERE id = $1', [child?.run_id]);
+    expect(rows).toEqual([{ state: 'INPROGRESS' }]);
+    await system.startService();
+    await untilBelow(runId, 1, (run) => run.state === 'CANCELLED' && run.is_sandbox_running === false, 60_000);
+    await system.until(runId, (run) => run.is_sandbox_running === false);
+  }, 150_000);
+
+  test('a worker that is killed before the cancel takes no run with it into uncertainty', async () => {
+    const runId = await orchestrate(sleepers);
+    await untilBelow(runId, 1, (run) => run.state === 'INPROGRESS', 60_000);
+    await killHard(system.worker());
+    await system.call('POST', `/agent/runs/${runId}/cancel`);
+    await untilBelow(runId, 1, (run) => run.state === 'CANCELLED');
+    system.startWorker();
+    await untilBelow(runId, 1, (run) => run.is_sandbox_running === false, 60_000);
+    await system.until(runId, (run) => run.is_sandbox_running === false, 60_000);
+    // And the slot is free again.
+    const next = await system.createRun(runbook('echo free'));
+    expect((await system.untilEnded(next, 60_000)).state).toBe('SUCCEEDED');
+  }, 150_000);
+
+  test('children of a run whose worker was lost go on', async () => {
+    const runId = await orchestrate(over(start(runbook('echo later')), 'sleep 300'));
+    const [child] = await untilBelow(runId, 1, () => true, 60_000);
+    await killHard(system.worker());
+    system.startWorker();
+    expect((await system.untilEnded(runId, 60_000)).state).toBe('ERROR');
+    expect((await system.untilEnded(child?.run_id ?? '', 60_000)).state).toBe('SUCCEEDED');
+  }, 150_000);
+});
