@@ -9,11 +9,11 @@ import type { Database } from '../packages/service/src/store/database.ts';
 import { startEmbeddedPostgres } from '../packages/service/src/store/embedded/start.ts';
 import { openFolderBlobs } from '../packages/service/src/store/folder-blobs.ts';
 import { silentLog } from '../packages/service/src/store/log.ts';
-import { median, report } from './report.ts';
+import { report } from './report.ts';
 import { timed } from './turns.ts';
 
 const count = Number(process.env.BENCH_RUNS ?? 20_000);
-const rounds = Number(process.env.BENCH_ROUNDS ?? 3);
+const rounds = Number(process.env.BENCH_ROUNDS ?? 2);
 const eventsOfRun = 20;
 /** Runs ended evenly over so many days. */
 const spanDays = 500;
@@ -129,7 +129,7 @@ try {
   }
   const figures = (what: string) => {
     const sample = samples.get(what) ?? [];
-    return [median(sample).toFixed(2), Math.max(...sample).toFixed(2)];
+    return [Math.min(...sample).toFixed(2), Math.max(...sample).toFixed(2)];
   };
   const number = (value: number) => value.toLocaleString('en');
   const detail = `detail of ${number(older(detailDays))} runs (${number(older(detailDays) * eventsOfRun)} events)`;
@@ -137,7 +137,7 @@ try {
   report(
     'Retention',
     `${number(count)} runs with ${eventsOfRun} events each, on the embedded PostgreSQL; ${rounds} rounds, each on fresh databases. The batches alone are those of two databases, in turns: in one each begins behind the last one, in the other each looks for old runs from the beginning. Seconds.`,
-    ['what', 'median', 'max'],
+    ['what', 'best', 'worst'],
     [
       [`sweep of the ${detail}`, ...figures('detail')],
       [`sweep of ${runs}`, ...figures('runs')],
