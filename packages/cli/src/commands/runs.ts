@@ -6,6 +6,7 @@ import { formatDuration, parseIsoDuration } from '../live/amounts.ts';
 import type { Colours } from '../live/colours.ts';
 import { isSettled } from '../live/follow.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
+import { answerLines } from '../live/question.ts';
 import { createLiveView } from '../live/view.ts';
 import { cancelWithPatience, watch } from './run.ts';
 
@@ -33,6 +34,8 @@ export async function listRuns(
   }
   if (page.runs.length === 0) context.report('no runs');
   for (const item of page.runs) context.out(`${runLine(item, context.colours)}\n`);
+  if (page.runs.some((item) => item.blocked_on))
+    context.report("answer what is asked: bin/runyard approve RUN, deny RUN, or send RUN 'ANSWER'");
   if (page.page_info.has_next_page) context.report(`there are more; --limit shows up to 500`);
 }
 
@@ -77,6 +80,8 @@ export async function logs(
   for await (const event of followRun(context, runId, { signal, follow: false })) {
     context.out(options.json ? `${harmlessJson(event)}\n` : view.render(event));
   }
+  if (item.blocked_on && !options.json)
+    for (const line of answerLines(runId, item.blocked_on.kind, context.colours)) context.out(`  ${line}\n`);
 }
 
 /** Cancels a run. */

@@ -235,6 +235,13 @@ test('a turn that ends while its question is open leaves it open; a failure ends
   expect((await read(one.runId)).state).toBe('BLOCKED');
   await service.request('POST', followUps(one.runId), { body: { decision: 'approve' } });
   expect((await read(one.runId)).state).toBe('INPROGRESS');
+  const away = await blockedRun();
+  await service.deps.db.query("UPDATE executions SET phase = 'stopping', idle_until = NULL WHERE id = $1", [
+    away.executionId,
+  ]);
+  const killed = { success: false, summary: 'x', error: { code: 'agent_process_failed', message: 'It was killed.' } };
+  expect(await finish(away.runToken, killed)).toEqual({ next: 'leave' });
+  expect((await read(away.runId)).state, 'who was told to leave ends its turn, not the question').toBe('BLOCKED');
   const two = await blockedRun();
   const error = { code: 'internal_error', message: 'It broke.' };
   expect(await finish(two.runToken, { success: false, summary: 'x', error })).toEqual({ next: 'leave' });

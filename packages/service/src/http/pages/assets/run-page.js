@@ -219,8 +219,19 @@ function applyAgentEvent(event) {
       return addOutput(event.action_id, event.text);
     case 'action_result':
       return endAction(event.action_id, event.state, event.output, event.exit_code);
+    case 'blocked':
+      return say('question', event.request.title);
+    case 'decided':
+      return showDecision(event);
     default:
   }
+}
+
+/** What a policy allows without asking anybody is no news. */
+function showDecision({ decision, by: whose, message, title }) {
+  if (decision === undefined || (whose === 'policy' && decision === 'approve')) return;
+  const words = { approve: 'approved', deny: 'denied', answer: 'answered' }[decision] ?? decision;
+  say('decision', `${words} by a ${whose}${message ? `: ${message}` : ''}${whose === 'policy' ? `: ${title}` : ''}`);
 }
 
 function clearStory() {
@@ -234,6 +245,11 @@ function showBlock(role, block) {
   if (block.type === 'text') say(role, block.text);
   else if (block.type === 'action') beginAction(block.id, block.name, block.input);
   else if (block.type === 'action_result') endAction(block.action_id, block.state, block.output);
+  else if (block.type === 'event' && block.data?.request?.request_id !== undefined) {
+    const { request, ...decided } = block.data;
+    if (decided.by !== 'policy') say('question', request.title);
+    showDecision({ ...decided, title: request.title });
+  }
 }
 
 function showSteps(steps) {
