@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { ApiError, ConnectionError } from '@runyard/client';
+import { ApprovalPolicy } from '@runyard/contract/approvals';
 import { KeyKind } from '@runyard/contract/keys';
 import { RunState } from '@runyard/contract/states';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
@@ -65,6 +66,11 @@ program
   .option('--name <name>', 'label to group and filter runs by')
   .option('--environment <id>', 'environment: repositories and setup commands')
   .option('--harness <type>', 'what drives the agent (oz)')
+  .addOption(
+    new Option('--approval <policy>', 'ask: it waits for you before each command and change of a file').choices(
+      ApprovalPolicy.options,
+    ),
+  )
   .option('--idle <minutes>', 'how long the sandbox waits for a follow-up after the run, 0 to 60', '0')
   .option('--attach <file...>', 'files that the agent finds in attachments/')
   .option('--metadata <key=value>', 'a pair to keep with the run; repeat for more', collect)

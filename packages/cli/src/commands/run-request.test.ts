@@ -38,6 +38,7 @@ test('options become the request that the contract describes', () => {
       title: 'T',
       model: 'local/x',
       name: 'nightly',
+      approval: 'ask',
       harness: 'oz',
       idle: '5',
       attach: [file('data.json', '{}'), file('raw.bin', new Uint8Array([0, 255]))],
@@ -49,7 +50,13 @@ test('options become the request that the contract describes', () => {
   expect(request).toEqual({
     prompt: 'go',
     title: 'T',
-    config: { idle_timeout_minutes: 5, name: 'nightly', model_id: 'local/x', harness: { type: 'oz' } },
+    config: {
+      idle_timeout_minutes: 5,
+      name: 'nightly',
+      model_id: 'local/x',
+      harness: { type: 'oz' },
+      approval_policy: 'ask',
+    },
     attachments: [
       { file_name: 'data.json', mime_type: 'application/json', data: 'e30=' },
       { file_name: 'raw.bin', mime_type: 'application/octet-stream', data: 'AP8=' },

@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
+import type { ApprovalPolicy } from '@runyard/contract/approvals';
 import {
   type AttachmentInput,
   maxAttachmentBytes,
@@ -16,6 +17,8 @@ export interface RunOptions {
   readonly name?: string;
   readonly environment?: string;
   readonly harness?: string;
+  /** Who decides what the agent may do. */
+  readonly approval?: ApprovalPolicy;
   /** Minutes that the sandbox waits for a follow-up. */
   readonly idle?: string;
   readonly attach?: readonly string[];
@@ -40,6 +43,7 @@ export function buildRunRequest(source: string, options: RunOptions, readStandar
     ...(options.model ? { model_id: options.model } : {}),
     ...(options.environment ? { environment_id: options.environment } : {}),
     ...(options.harness ? { harness: { type: options.harness } } : {}),
+    ...(options.approval ? { approval_policy: options.approval } : {}),
   };
   const attachments = options.attach?.map(readAttachment) ?? [];
   const metadata = Object.fromEntries((options.metadata ?? []).map(parsePair));
