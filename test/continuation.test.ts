@@ -1,23 +1,32 @@
 /** What a run that goes on in a new sandbox finds again: the files of the one before, whatever ended it. */
-import { readdir } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { RunItem } from '@runyard/contract/runs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type FakeGitHost, startFakeGitHost } from './fakes/git-host.ts';
 import { type FakeModels, startFakeModels } from './fakes/models.ts';
 import { eventually, killHard, type System, sandboxProblem, startSystem } from './support/system.ts';
 
 describe.skipIf(sandboxProblem)(`continuations${sandboxProblem ? ` (skipped: ${sandboxProblem})` : ''}`, () => {
   let models: FakeModels;
+  let host: FakeGitHost;
   let system: System;
 
   beforeAll(async () => {
     models = await startFakeModels();
-    system = await startSystem({ env: { ...models.env, RUNYARD_WORKSPACE_MB: '5' }, waitForWorkerMs: 60_000 });
+    host = await startFakeGitHost();
+    system = await startSystem({
+      env: { ...models.env, RUNYARD_CODE_HOST_URL: host.template, RUNYARD_WORKSPACE_MB: '5' },
+      waitForWorkerMs: 60_000,
+    });
   }, 90_000);
 
   afterAll(async () => {
     await system?.stop();
     await models?.close();
+    await host?.close();
   }, 30_000);
 
   const ended = (run: RunItem) => ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'].includes(run.state);
@@ -111,6 +120,48 @@ describe.skipIf(sandboxProblem)(`continuations${sandboxProblem ? ` (skipped: ${s
       expect(await textOf(runId)).toContain('kept-2');
     }, 120_000);
   });
+
+  test('the handoff of a run makes the same tree of a fresh clone, and holds what was handed off', async () => {
+    await host.commit('acme', 'app', { 'readme.md': 'one\n', 'old.txt': 'old\n' });
+    const { uid } = await system.call<{ uid: string }>(
+      'POST',
+      '/agent/environments',
+      { config: { name: 'E', github_repos: [{ owner: 'acme', repo: 'app' }] } },
+      201,
+    );
+    const change = [
+      'cd app; touch /workspace/trap; chmod +x /workspace/trap; printf "#!/bin/sh\\ntouch /workspace/ran\\n" > /workspace/trap',
+      'printf "\\0\\1\\377" > image.bin; echo two >> readme.md; git -c user.name=A -c user.email=a@b commit -qam c; rm old.txt; echo u > untracked',
+      'for name in core.fsmonitor diff.external filter.x.clean; do git config $name /workspace/trap; done; echo "* filter=x" > .git/info/attributes',
+      'echo notes > ../notes.md; report-artifact handoff ../notes.md; rm -f /workspace/ran',
+    ];
+    const runId = await system.createRun(block(change.join('\n')), {
+      config: { environment_id: uid, idle_timeout_minutes: 0 },
+    });
+    const run = await system.until(runId, gone);
+    expect(run.state, JSON.stringify(run.status_message) + (await textOf(runId))).toBe('SUCCEEDED');
+    const { attachments } = await system.call<{ attachments: { filename: string; download_url: string }[] }>(
+      'GET',
+      `/agent/runs/${runId}/handoff/attachments`,
+    );
+    expect(attachments.map(({ filename }) => filename)).toEqual(['app.patch', 'notes.md']);
+    const [patch, notes] = await Promise.all(
+      attachments.map(async ({ download_url }) => Buffer.from(await (await fetch(download_url)).arrayBuffer())),
+    );
+    expect(notes?.toString()).toBe('notes\n');
+    const folder = await mkdtemp(path.join(tmpdir(), 'runyard-handoff-'));
+    const git = (...args: string[]) => execFileSync('git', args, { cwd: path.join(folder, 'fresh'), input: patch });
+    await mkdir(path.join(folder, 'fresh'));
+    git('clone', '--quiet', host.template.replace('{owner}', 'acme').replace('{repo}', 'app'), '.');
+    git('apply', '-');
+    const files = await readdir(path.join(folder, 'fresh'));
+    expect(files.sort()).toEqual(['.git', 'image.bin', 'readme.md', 'untracked']);
+    expect([...(await readFile(path.join(folder, 'fresh/image.bin')))]).toEqual([0, 1, 255]);
+    expect(await readFile(path.join(folder, 'fresh/readme.md'), 'utf8')).toBe('one\ntwo\n');
+    await rm(folder, { recursive: true });
+    // Nothing of the repository's configuration ran while the patch was made.
+    await goOn(runId, block('test -e ran || echo nothing-ran-$((1+2))'), 'nothing-ran-3');
+  }, 90_000);
 
   test('what is too large to keep is told, and the next sandbox begins anew and says so', async () => {
     const runId = await system.createRun(block('head -c 8000000 /dev/urandom > big'));

@@ -40,6 +40,8 @@ export interface FakeHarnessSupport {
   readonly finished: readonly FinishTask[];
   readonly shutdowns: readonly string[];
   readonly artifacts: readonly FakeArtifact[];
+  /** Snapshots that were begun; the bytes of their files as far as they have come. */
+  readonly snapshots: readonly { turn: number; files: { filename: string; size_bytes: number; bytes?: Buffer }[] }[];
   /** Archives of the workspace that were kept, each with its turn. */
   readonly workspaces: readonly { turn: number; bytes: Buffer }[];
   /** Path and body size of every request. */
@@ -111,6 +113,7 @@ export async function startFakeHarnessSupport(
   const finished: FinishTask[] = [];
   const shutdowns: string[] = [];
   const artifacts: FakeArtifact[] = [];
+  const snapshots: { turn: number; files: { filename: string; size_bytes: number; bytes?: Buffer }[] }[] = [];
   const workspaces: { turn: number; bytes: Buffer }[] = [];
   /** First answers by Idempotency-Key. */
   const answered = new Map<string, { status: number; value: unknown }>();
@@ -169,6 +172,12 @@ export async function startFakeHarnessSupport(
       artifact.bytes = body;
       return { status: 200, value: {} };
     }
+    const upload = /^\/snapshots\/(\d+)\/(\d+)$/.exec(path);
+    if (method === 'PUT' && upload) {
+      const snapshotFile = snapshots[Number(upload[1])]?.files[Number(upload[2])];
+      if (snapshotFile) snapshotFile.bytes = body;
+      return { status: 200, value: {} };
+    }
     switch (`${method} ${path.slice(prefix.length)}`) {
       case 'POST /resolve-prompt':
         return { status: 200, value: fake.task };
@@ -179,6 +188,15 @@ export async function startFakeHarnessSupport(
       case 'POST /finish-task':
         finished.push(FinishTask.parse(json()));
         return { status: 200, value: { next: fake.next } };
+      case 'POST /upload-snapshot': {
+        const snapshot = json() as (typeof snapshots)[number];
+        const number = snapshots.push(snapshot) - 1;
+        const files = snapshot.files.map(({ filename }, index) => ({
+          filename,
+          upload_url: `${fake.url}/snapshots/${number}/${index}`,
+        }));
+        return { status: 200, value: { files } };
+      }
       case 'PUT /workspace':
         workspaces.push({ turn: Number(url.searchParams.get('turn')), bytes: body });
         return { status: 200, value: {} };
@@ -251,6 +269,7 @@ export async function startFakeHarnessSupport(
     finished,
     shutdowns,
     artifacts,
+    snapshots,
     workspaces,
     requests,
     files: new Map(),

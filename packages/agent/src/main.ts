@@ -12,6 +12,10 @@ async function main(argv: readonly string[]): Promise<number> {
     case 'run':
       return await run(rest);
     case 'report-artifact': {
+      if (rest[0] === 'handoff') {
+        const { handoffCommand } = await import('./artifacts/handoff-command.ts');
+        return await handoffCommand(rest.slice(1), process.env);
+      }
       const { reportArtifactCommand } = await import('./artifacts/command.ts');
       return await reportArtifactCommand(rest, process.env);
     }

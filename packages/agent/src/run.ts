@@ -17,6 +17,8 @@ import { runTree } from './run-tree/tree.ts';
 import { wait } from './service/backoff.ts';
 import { type ServiceClient, ServiceRefusal, Superseded } from './service/client.ts';
 import { type FollowUp, watchInbox } from './service/inbox.ts';
+import { declaredFiles } from './snapshot/declared.ts';
+import { maxSnapshotFiles } from './snapshot/limits.ts';
 import { stopDeadline, stopped, stopping } from './stopping.ts';
 import { turnReport } from './turn-report.ts';
 import type { WrittenAttachment } from './workspace/attachments.ts';
@@ -76,10 +78,12 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
     const result = await reportArtifact({ type: 'PULL_REQUEST', ...noticed }, workspace);
     if (!result.ok) throw new Error(result.message);
   });
+  const declared = declaredFiles(workspace, maxSnapshotFiles);
   /** Of the task, as soon as it is there. */
   let tree: ReturnType<typeof runTree> | undefined;
   const socket = await openAgentSocket({
     artifact: ({ artifact, cwd }) => reportArtifact(artifact, cwd),
+    handoff: declared.declare,
     tree: async (request, gone) => {
       if (tree === undefined) return { ok: false, message: 'the run has not begun' };
       const { answerTreeRequest } = await import('./run-tree/requests.ts');
@@ -92,6 +96,8 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
     workspace,
     env,
     signal: reporting.signal,
+    declared: declared.list,
+    onLeftOut: (what, reason) => notice('handoff_left_out', { what, reason }),
     onTooLarge: (maxBytes) =>
       notice('workspace_not_kept', { reason: `It has more than ${maxBytes} bytes compressed.` }),
   });
@@ -249,6 +255,7 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
         ready: () => reporter.ready(),
         saturated: () => reporter.saturated,
         reportArtifact: (request) => reportArtifact(request, workspace),
+        handoff: (paths) => declared.declare(paths, workspace),
         tree: tree ?? runTree(client, task),
         approvals,
         startTimeoutMs: timing.harnessStartMs,

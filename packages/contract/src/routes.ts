@@ -3,6 +3,7 @@ import { artifactRoutes } from './routes/artifacts.ts';
 import { childRunRoutes } from './routes/child-runs.ts';
 import { environmentRoutes } from './routes/environments.ts';
 import { eventSubscriptionRoutes } from './routes/event-subscriptions.ts';
+import { handoffRoutes } from './routes/handoff.ts';
 import { harnessRoutes } from './routes/harness.ts';
 import { runRoutes } from './routes/runs.ts';
 import { serviceRoutes } from './routes/service.ts';
@@ -13,6 +14,7 @@ export const routes = {
   ...environmentRoutes,
   ...eventSubscriptionRoutes,
   ...serviceRoutes,
+  ...handoffRoutes,
   ...harnessRoutes,
   ...childRunRoutes,
 } as const;

@@ -6,6 +6,7 @@ import type { ArtifactSocketRequest } from './socket.ts';
 const usage = `Usage: report-artifact PATH [--type FILE|SCREENSHOT|PLAN] [--title TEXT] [--description TEXT] [--mime-type TYPE]
        report-artifact --type PULL_REQUEST --url URL --branch NAME
        report-artifact --type EXTERNAL_REFERENCE --url URL [--reference-type TYPE] [--title TEXT]
+       report-artifact handoff FILE…
 Keeps a file or a reference with the run. Prints the artifact's uid.
 `;
 

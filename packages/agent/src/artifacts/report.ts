@@ -1,8 +1,8 @@
 import { constants, type FileHandle, open } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
-import { Readable } from 'node:stream';
 import { type ServiceClient, ServiceRefusal, UnreadableBody } from '../service/client.ts';
 import { mimeTypeOf } from './mime-types.ts';
+import { openChunks, pathOf } from './upload-file.ts';
 
 /** What a command or the model asks to have kept. */
 export interface ArtifactRequest {
@@ -81,30 +81,13 @@ async function reportFile(request: ArtifactRequest, options: ArtifactOptions): P
       { signal: options.signal },
     );
     if (answer.upload_url !== undefined) {
-      await options.client.upload(
-        pathOf(answer.upload_url),
-        () => Readable.from(chunksOf(file, size)),
-        size,
-        mimeType,
-        { signal: options.signal },
-      );
+      await options.client.upload(pathOf(answer.upload_url), () => openChunks(file, size), size, mimeType, {
+        signal: options.signal,
+      });
     }
     return { ok: true, artifact_uid: answer.artifact_uid };
   } finally {
     await file.close();
-  }
-}
-
-/** The first `size` bytes of an open file, by position: each try reads from the start, and the file stays open. */
-async function* chunksOf(file: FileHandle, size: number): AsyncGenerator<Buffer> {
-  for (let position = 0; position < size; ) {
-    const length = Math.min(64 * 1024, size - position);
-    const read = await file.read(Buffer.alloc(length), 0, length, position).catch((error: Error) => {
-      throw new UnreadableBody(`the file cannot be read: ${error.message}`);
-    });
-    if (read.bytesRead === 0) throw new UnreadableBody('the file became shorter while it was uploaded');
-    position += read.bytesRead;
-    yield read.buffer.subarray(0, read.bytesRead);
   }
 }
 
@@ -152,13 +135,6 @@ async function openRegularFile(path: string): Promise<{ file: FileHandle; size: 
   throw new BadArtifact(
     stat.isDirectory() ? `${path} is a folder; pack it into one file first` : `${path} is not a regular file`,
   );
-}
-
-/** A signed URL is used through our own connection: in a sandbox there is no other way out. */
-function pathOf(urlOrPath: string): string {
-  if (urlOrPath.startsWith('/')) return urlOrPath;
-  const url = new URL(urlOrPath);
-  return url.pathname + url.search;
 }
 
 function needed(request: ArtifactRequest, key: 'path' | 'url' | 'branch'): string {

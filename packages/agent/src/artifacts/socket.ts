@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fs } from '../builtin-modules.ts';
 import type { TreeAnswer } from '../run-tree/requests.ts';
+import type { HandoffResult } from '../snapshot/declared.ts';
 import type { ArtifactRequest, ArtifactResult } from './report.ts';
 
 /** What `report-artifact` in the sandbox says to the agent: one line of JSON, answered by one line of JSON. */
@@ -15,6 +16,8 @@ export interface ArtifactSocketRequest {
 /** Who answers which command. What they throw is told to the command. */
 export interface SocketHandlers {
   artifact: (request: ArtifactSocketRequest) => Promise<ArtifactResult>;
+  /** `report-artifact handoff` */
+  handoff: (paths: readonly string[], cwd: string) => Promise<HandoffResult>;
   /** `child-run`; `gone` aborts when the command does not wait any more. */
   tree: (request: Readonly<Record<string, unknown>>, gone: AbortSignal) => Promise<TreeAnswer>;
 }
@@ -53,10 +56,11 @@ export function openAgentSocket(handlers: SocketHandlers): Promise<AgentSocket> 
     });
   });
 
-  async function answer(line: string, gone: AbortSignal): Promise<ArtifactResult | TreeAnswer> {
+  async function answer(line: string, gone: AbortSignal): Promise<ArtifactResult | HandoffResult | TreeAnswer> {
     const request = parseRequest(line);
     if (request === undefined) return { ok: false, message: 'the request was not understood' };
     try {
+      if ('handoff' in request) return await handlers.handoff(request.handoff, request.cwd);
       return 'tree' in request ? await handlers.tree(request.tree, gone) : await handlers.artifact(request);
     } catch (error) {
       return { ok: false, message: error instanceof Error ? error.message : String(error) };
@@ -79,12 +83,13 @@ export function openAgentSocket(handlers: SocketHandlers): Promise<AgentSocket> 
   });
 }
 
-type SocketRequest = ArtifactSocketRequest | { tree: Record<string, unknown> };
+type SocketRequest = ArtifactSocketRequest | { handoff: string[]; cwd: string } | { tree: Record<string, unknown> };
 
 function parseRequest(line: string): SocketRequest | undefined {
   try {
-    const { artifact, cwd, tree } = JSON.parse(line) as { artifact?: unknown; cwd?: unknown; tree?: unknown };
+    const { artifact, cwd, handoff, tree } = JSON.parse(line) as Record<string, unknown>;
     if (typeof tree === 'object' && tree !== null) return { tree: { ...tree } };
+    if (Array.isArray(handoff) && typeof cwd === 'string') return { handoff: handoff.map(String), cwd };
     if (typeof artifact !== 'object' || artifact === null || typeof cwd !== 'string') return undefined;
     const members = Object.entries(artifact).filter(([, value]) => typeof value === 'string');
     const request = Object.fromEntries(members) as unknown as ArtifactRequest;

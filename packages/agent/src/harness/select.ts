@@ -3,6 +3,7 @@ import type { Approvals } from '../approvals/approvals.ts';
 import type { ArtifactRequest, ArtifactResult } from '../artifacts/report.ts';
 import type { RunTree } from '../run-tree/tree.ts';
 import type { ServiceConnection } from '../service/connection.ts';
+import type { HandoffResult } from '../snapshot/declared.ts';
 import { SetupFailure } from '../workspace/setup-failure.ts';
 import type { AgentLink, LinkEvents } from './acp.ts';
 import { type Driver, driveHarness } from './driver.ts';
@@ -22,6 +23,7 @@ export interface HarnessOptions {
   emit: (event: AgentEventBody) => void;
   ready: () => Promise<void>;
   saturated: () => boolean;
+  handoff: (paths: readonly string[]) => Promise<HandoffResult>;
   reportArtifact: (request: ArtifactRequest) => Promise<ArtifactResult>;
   tree: RunTree;
   approvals: Approvals;
@@ -89,6 +91,7 @@ async function builtinEngine(options: HarnessOptions): Promise<Engine> {
     backpressure,
     connection: options.connection,
     reportArtifact: options.reportArtifact,
+    handoff: options.handoff,
     tree: options.tree,
     approvals,
     memory: options.memory,

@@ -8,6 +8,7 @@ import type {
   ReportArtifact,
   ReportArtifactResponse,
 } from '@runyard/contract/agent-protocol';
+import type { UploadSnapshot, UploadSnapshotResponse } from '@runyard/contract/handoff';
 import type { z } from 'zod';
 import { newId } from '../new-id.ts';
 import { backoffDelay, retryAfterMs, wait } from './backoff.ts';
@@ -78,6 +79,8 @@ export interface ServiceClient {
     body: z.infer<typeof ReportArtifact>,
     options?: CallOptions,
   ): Promise<z.infer<typeof ReportArtifactResponse>>;
+  /** Begins a snapshot; its files are uploaded one by one. */
+  uploadSnapshot(body: UploadSnapshot, options?: CallOptions): Promise<UploadSnapshotResponse>;
   /** PUTs `size` bytes (undefined: not known before); `open` gives a fresh stream of them for each try. */
   upload(
     path: string,
@@ -171,6 +174,7 @@ export function serviceClient(options: ServiceClientOptions): ServiceClient {
     // The same key on each try: an artifact whose answer was lost is not there twice.
     reportArtifact: (body, call_) =>
       post('report-artifact', JSON.stringify(body), call_, { 'idempotency-key': newId() }),
+    uploadSnapshot: (body, call_) => post('upload-snapshot', JSON.stringify(body), call_),
     upload: async (path, open, size, contentType, call_ = {}) => {
       await call(
         () => ({

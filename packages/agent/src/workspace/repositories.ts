@@ -4,6 +4,7 @@ import type { AgentTask } from '@runyard/contract/agent-protocol';
 import { runCommand } from '../commands/run-command.ts';
 import { backoffDelay, wait } from '../service/backoff.ts';
 import type { ServiceConnection } from '../service/connection.ts';
+import { baseRef } from '../snapshot/git-repositories.ts';
 import { type RelayForwarder, startRelayForwarder } from './relay-forwarder.ts';
 import { SetupFailure } from './setup-failure.ts';
 import type { SetupSteps } from './setup-steps.ts';
@@ -69,7 +70,7 @@ async function clone(
       });
       signal.throwIfAborted();
       told.exit_code = result.exitCode;
-      if (result.exitCode === 0) return;
+      if (result.exitCode === 0) return await markBase(target, options);
       const output = result.output.replaceAll(connection.token, '[run token]').slice(-8 * 1024);
       if (attempt < tries && passing.test(output)) {
         await rm(target, { recursive: true, force: true });
@@ -82,6 +83,11 @@ async function clone(
       );
     }
   });
+}
+
+/** The commit that was cloned, whatever becomes of branches: what the run changed is measured against it. */
+async function markBase(target: string, { env, signal }: CloneOptions): Promise<void> {
+  await runCommand({ argv: ['git', 'update-ref', baseRef, 'HEAD'], cwd: target, env, signal });
 }
 
 /**

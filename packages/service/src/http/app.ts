@@ -15,6 +15,7 @@ import { registerDeleteRunRoute } from './delete-run.ts';
 import type { ServiceDeps } from './deps.ts';
 import { registerEnvironmentRoutes } from './environments.ts';
 import { registerEventSubscriptionRoutes } from './event-subscriptions.ts';
+import { registerHandoffRoutes } from './handoff.ts';
 import { registerHarnessArtifactRoutes } from './harness-artifacts.ts';
 import { registerHarnessSupport } from './harness-support.ts';
 import { registerHarnessWorkspaceRoutes } from './harness-workspace.ts';
@@ -115,6 +116,7 @@ export async function buildApp(deps: ServiceDeps, timeouts: ClientTimeouts = def
   registerConversationRoutes(app, deps);
   registerArtifactRoutes(app, deps);
   registerBlobRoutes(app, deps);
+  registerHandoffRoutes(app, deps);
   registerEnvironmentRoutes(app, deps);
   registerKeyRoutes(app, deps);
   registerEventSubscriptionRoutes(app, deps);

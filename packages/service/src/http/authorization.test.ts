@@ -29,6 +29,15 @@ beforeAll(async () => {
   });
   own.childRunId = randomUUIDv7();
   own.environmentUid = environment.body.uid;
+  const snapshot = await service.request<{ files: { upload_url: string }[] }>(
+    'POST',
+    '/harness-support/upload-snapshot',
+    {
+      key: own.runToken,
+      body: { turn: 1, files: [{ filename: 'a.patch', size_bytes: 1 }] },
+    },
+  );
+  own.fileId = new URL(snapshot.body.files[0]?.upload_url ?? '').pathname.split('/').at(-1) ?? '';
   const [key] = await service.deps.db.query<{ id: string }>('SELECT id FROM api_keys WHERE is_operator');
   own.keyUid = key?.id ?? '';
   const subscription = await service.request<{ id: string }>('POST', '/event-subscriptions', {
@@ -58,6 +67,7 @@ function requestOf(name: string, route: Route) {
     reportEvents: { events: [] },
     reportArtifact: { artifact_type: 'PLAN', data: {} },
     finishTask: { success: true, summary: '' },
+    uploadSnapshot: { turn: 1, files: [] },
     reportShutdown: { reason: 'x' },
     startChildRun: { prompt: 'a' },
     sendRunMessage: { run_id: own.runId, message: 'a' },

@@ -5,6 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import { findArtifact } from '../artifacts/read.ts';
 import { hasTranscript, streamTranscript } from '../conversations/transcript.ts';
 import { isUuid } from '../runs/uuid.ts';
+import { findSnapshotFile } from '../snapshots/read.ts';
 import { addRoute } from './add-route.ts';
 import type { ServiceDeps } from './deps.ts';
 import { downloadHeaders, sendBlob, sendStream } from './download.ts';
@@ -12,7 +13,7 @@ import { notFound, type Refusal, refuse } from './problem.ts';
 import { checkSignedUrl, type SignedTarget } from './signed-urls.ts';
 
 /** Kinds of objects that can be downloaded. */
-type BlobKind = 'artifact' | 'transcript' | 'conversation-transcript';
+type BlobKind = 'artifact' | 'handoff' | 'transcript' | 'conversation-transcript';
 
 /** The signed target of an object's download. */
 export const blobTarget = (kind: BlobKind, id: string): SignedTarget => ({
@@ -47,6 +48,13 @@ export function registerBlobRoutes(app: FastifyInstance, deps: ServiceDeps): voi
       downloadHeaders(reply, filename ?? `screenshot.${contentType.split(/[/;+]/)[1]}`, contentType);
       const sent = await sendBlob(reply, blobs, { key: artifact.blobKey, sizeBytes: artifact.sizeBytes });
       return sent || notFound('artifact');
+    }
+    if (kind === 'handoff') {
+      const file = await findSnapshotFile(db, id);
+      if (!file) return notFound('file');
+      downloadHeaders(reply, file.filename, file.mimeType ?? 'application/octet-stream');
+      const sent = await sendBlob(reply, blobs, { key: file.blobKey, sizeBytes: Number(file.sizeBytes) });
+      return sent || notFound('file');
     }
     const runIds = isUuid(id) ? await transcriptRuns(deps, kind, id) : [];
     if (runIds.length === 0 || !(await hasTranscript(db, runIds))) return notFound('transcript');

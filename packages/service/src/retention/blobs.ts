@@ -24,6 +24,7 @@ export const blobOwners: readonly BlobOwner[] = [
   { prefix: 'attachments', table: 'attachments', column: 'blob_key' },
   { prefix: 'artifacts', table: 'artifacts', column: 'blob_key' },
   { prefix: 'transcripts', table: 'executions', column: 'transcript_blob' },
+  { prefix: 'handoffs', table: 'snapshot_files', column: 'blob_key' },
   { prefix: 'workspaces', table: 'executions', column: 'workspace_blob' },
   { prefix: 'memories', table: 'executions', column: 'memory_blob' },
 ];

@@ -14,6 +14,7 @@ export const rowPolicies: readonly RowPolicy[] = [
   { table: 'idempotency_keys', isOver: `created_at < now() - interval '24 hours'` },
   // Reported, but the URL for its bytes has expired long ago.
   { table: 'artifacts', isOver: `NOT is_ready AND created_at < now() - interval '24 hours'` },
+  { table: 'snapshots', isOver: `NOT is_ready AND created_at < now() - interval '24 hours'` },
   // The log of deliveries, with its attempts, delivered or not. Their ids sort by time, so that the primary key finds the old ones.
   {
     table: 'event_deliveries',

@@ -69,6 +69,8 @@ export async function deleteLockedRuns(tx: Queryable, runIds: readonly string[])
     `SELECT blob_key AS key FROM attachments WHERE run_id = ANY($1::uuid[])
      UNION SELECT blob_key FROM artifacts WHERE run_id = ANY($1::uuid[]) AND blob_key IS NOT NULL
      UNION SELECT transcript_blob FROM executions WHERE run_id = ANY($1::uuid[]) AND transcript_blob IS NOT NULL
+     UNION SELECT f.blob_key FROM snapshots s JOIN snapshot_files f ON f.snapshot_id = s.id
+       WHERE s.run_id = ANY($1::uuid[]) AND f.blob_key IS NOT NULL
      UNION SELECT workspace_blob FROM executions WHERE run_id = ANY($1::uuid[]) AND workspace_blob IS NOT NULL
      UNION SELECT memory_blob FROM executions WHERE run_id = ANY($1::uuid[]) AND memory_blob IS NOT NULL`,
     [runIds],

@@ -298,6 +298,26 @@ export interface ServiceInstancesTable {
   seen_at: ColumnType<string, string | Date | undefined, string | Date>;
 }
 
+export interface SnapshotFilesTable {
+  id: string;
+  snapshot_id: string;
+  position: number;
+  filename: string;
+  mime_type: string | null;
+  size_bytes: number;
+  sha256: Buffer | null;
+  blob_key: string | null;
+}
+
+export interface SnapshotsTable {
+  id: string;
+  run_id: string;
+  execution_id: string;
+  turn: number;
+  is_ready: boolean;
+  created_at: ColumnType<string, string | Date | undefined, string | Date>;
+}
+
 export interface SweepsTable {
   name: string;
   next_at: ColumnType<string, string | Date, string | Date>;
@@ -379,6 +399,8 @@ export interface Tables {
   runs: RunsTable;
   server_secrets: ServerSecretsTable;
   service_instances: ServiceInstancesTable;
+  snapshot_files: SnapshotFilesTable;
+  snapshots: SnapshotsTable;
   sweeps: SweepsTable;
   team_members: TeamMembersTable;
   teams: TeamsTable;

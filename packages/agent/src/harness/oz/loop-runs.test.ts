@@ -70,6 +70,7 @@ async function play(tree: RunTree | undefined, signal = new AbortController().si
     backpressure: () => undefined,
     connection: connectToService({ serverRoot: models.url, token: fakeModelKeys.anthropic }),
     reportArtifact: async () => ({ ok: true, artifact_uid: 'artifact-1' }),
+    handoff: async (paths) => ({ ok: true, files: [...paths] }),
     tree,
     approvals: createApprovals({ emit: () => {}, flush: async () => {} }),
   });

@@ -75,6 +75,7 @@ function engine(provider = 'anthropic', options: Partial<LoopOptions> = {}, poli
     backpressure: () => undefined,
     connection: connectToService({ serverRoot: models.url, token: found.key }),
     reportArtifact: async () => ({ ok: true, artifact_uid: 'artifact-1' }),
+    handoff: async (paths) => ({ ok: true, files: [...paths] }),
     retry: { tries: 3, firstMs: 1, maxMs: 5 },
     stallTimeoutMs: 10_000,
     ...options,
@@ -117,6 +118,7 @@ describe.each(Object.keys(providers))('the loop with %s', (provider) => {
       'edit',
       'search',
       'report_artifact',
+      'handoff',
       'ask_user',
     ]);
     expect(first?.conversation?.prompt).toBe('Where is it?');

@@ -19,7 +19,10 @@ import type { ToolContext } from './tools/tool.ts';
 (globalThis as { AI_SDK_LOG_WARNINGS?: boolean }).AI_SDK_LOG_WARNINGS = false;
 
 export interface LoopOptions
-  extends Pick<ToolContext, 'workspace' | 'env' | 'backpressure' | 'reportArtifact' | 'tree' | 'approvals'> {
+  extends Pick<
+    ToolContext,
+    'workspace' | 'env' | 'backpressure' | 'reportArtifact' | 'handoff' | 'tree' | 'approvals'
+  > {
   model: AgentModel;
   reasoningLevel?: string | undefined;
   basePrompt?: string | undefined;
@@ -108,8 +111,8 @@ export function modelEngine(options: LoopOptions): Engine {
           cutShort(whileItRan);
           return done;
         };
-        const { workspace, env, backpressure, reportArtifact, tree, approvals } = options;
-        const context = { workspace, env, backpressure, reportArtifact, tree, approvals, signal, waiting };
+        const { workspace, env, backpressure, reportArtifact, handoff, tree, approvals } = options;
+        const context = { workspace, env, backpressure, reportArtifact, handoff, tree, approvals, signal, waiting };
         const outcome = await runToolCall(call, context, voice);
         if (!signal.aborted) results.set(call.toolCallId, { text: outcome.text, failed: outcome.failed });
       }

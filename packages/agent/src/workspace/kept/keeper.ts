@@ -5,17 +5,23 @@ import { ArchiveTooLarge, packRoots } from './pack.ts';
 import type { KeptRoot } from './roots.ts';
 
 export interface KeeperOptions {
-  client: Pick<ServiceClient, 'upload'>;
+  client: Pick<ServiceClient, 'upload' | 'uploadSnapshot'>;
+  workspace: string;
   roots: readonly KeptRoot[];
   env: Readonly<Record<string, string | undefined>>;
+  /** Of the archive; 0: none is kept. */
   maxBytes: number;
+  /** The workspace is that of an earlier execution, which may have left a snapshot. */
+  restored: boolean;
+  declared: () => readonly string[];
+  onLeftOut: (what: string, reason: string) => void;
   /** Ends all of it. */
   signal: AbortSignal;
   /** Called where the folders are larger than what is kept. */
   onTooLarge: (maxBytes: number) => void;
 }
 
-/** Keeps workspace and home with the run, so that a further execution finds them. */
+/** Keeps workspace and home with the run, so that a further execution finds them, and a snapshot for whoever goes on elsewhere. */
 export interface Keeper {
   /** The folders are as the run has them kept already. */
   known(): Promise<void>;
@@ -28,27 +34,45 @@ export interface Keeper {
 export function workspaceKeeper(options: KeeperOptions): Keeper {
   const { roots, env, maxBytes } = options;
   let kept: string | undefined;
+  let sent: string | undefined;
+  let hasSnapshot = options.restored;
   let running: { turn: number; done: Promise<void>; abort: AbortController } | undefined;
 
-  async function upload(turn: number, signal: AbortSignal): Promise<void> {
-    const now = await fingerprint(roots, signal);
-    if (now !== undefined && now === kept) return;
+  async function keepArchive(turn: number, now: string | undefined, signal: AbortSignal): Promise<void> {
+    if (maxBytes === 0 || (now !== undefined && now === kept)) return;
     const path = `/api/v1/harness-support/workspace?turn=${turn}`;
     const type = 'application/octet-stream';
+    const archive = () => packRoots(roots, { env, maxBytes, signal });
     if (now === 'empty') await options.client.upload(path, () => Readable.from([]), 0, type, { signal });
-    else
-      await options.client.upload(path, () => packRoots(roots, { env, maxBytes, signal }), undefined, type, { signal });
+    else await options.client.upload(path, archive, undefined, type, { signal });
     kept = now;
   }
 
+  async function keepSnapshot(turn: number, now: string | undefined, signal: AbortSignal): Promise<void> {
+    const declared = options.declared();
+    const state = now && `${now} ${declared.join('\0')}`;
+    if (state !== undefined && state === sent) return;
+    if (now === 'empty' && !hasSnapshot) return;
+    const { client, workspace, onLeftOut } = options;
+    const { sendSnapshot } = await import('../../snapshot/send.ts');
+    const isThere = await sendSnapshot({
+      ...{ client, workspace, env, declared, turn, signal, onLeftOut },
+      evenEmpty: hasSnapshot,
+    });
+    hasSnapshot ||= isThere;
+    sent = state;
+  }
+
   async function attempt(turn: number, signal: AbortSignal): Promise<void> {
-    try {
-      await upload(turn, signal);
-    } catch (error) {
+    const now = await fingerprint(roots, signal).catch(() => undefined);
+    for (const keepOne of [keepArchive, keepSnapshot]) {
       if (signal.aborted) return;
-      const isRefused = error instanceof ServiceRefusal && error.status === 413;
-      if (error instanceof ArchiveTooLarge || isRefused) options.onTooLarge(maxBytes);
-      else process.stderr.write(`agent: the workspace was not kept: ${String(error)}\n`);
+      await keepOne(turn, now, signal).catch((error: unknown) => {
+        if (signal.aborted) return;
+        const isRefused = error instanceof ServiceRefusal && error.status === 413;
+        if (error instanceof ArchiveTooLarge || isRefused) options.onTooLarge(maxBytes);
+        else process.stderr.write(`agent: after turn ${turn}: ${keepOne.name} failed: ${String(error)}\n`);
+      });
     }
   }
 
@@ -61,6 +85,7 @@ export function workspaceKeeper(options: KeeperOptions): Keeper {
   return {
     async known() {
       kept = await fingerprint(roots, options.signal).catch(() => undefined);
+      sent = kept && `${kept} `;
     },
     async keep(turn) {
       if (running !== undefined && running.turn !== turn) await abortRunning();

@@ -4,10 +4,14 @@ import type { Keeper } from './keeper.ts';
 import { keptRoots } from './roots.ts';
 
 export interface KeepingOptions {
-  client: Pick<ServiceClient, 'upload'>;
+  client: Pick<ServiceClient, 'upload' | 'uploadSnapshot'>;
   workspace: string;
   env: Readonly<Record<string, string | undefined>>;
   signal: AbortSignal;
+  /** Files that the agent hands off, as of now. */
+  declared: () => readonly string[];
+  /** Something is not in the snapshot, and why. */
+  onLeftOut: (what: string, reason: string) => void;
   onTooLarge: (maxBytes: number) => void;
 }
 
@@ -25,11 +29,10 @@ export function keepWorkspaceBetweenTurns(options: KeepingOptions): Keeping {
   let keeper: (() => Promise<Keeper>) | undefined;
   return {
     async begin({ max_workspace_bytes: maxBytes = 0 }, restored) {
-      if (maxBytes === 0) return;
       const { workspace, env } = options;
       const loaded = async () => {
         const { workspaceKeeper } = await import('./keeper.ts');
-        return workspaceKeeper({ ...options, roots: keptRoots(workspace, env.HOME), maxBytes });
+        return workspaceKeeper({ ...options, roots: keptRoots(workspace, env.HOME), maxBytes, restored });
       };
       let made: Promise<Keeper> | undefined;
       keeper = () => {

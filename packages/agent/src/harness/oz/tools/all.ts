@@ -2,6 +2,7 @@ import { type ToolSet, tool } from 'ai';
 import type { RunTree } from '../../../run-tree/tree.ts';
 import { askUserTool } from './ask-user.ts';
 import { editTool } from './edit.ts';
+import { handoffTool } from './handoff.ts';
 import { readTool } from './read.ts';
 import { reportArtifactTool } from './report-artifact.ts';
 import { isOffered, treeTools } from './run-tree.ts';
@@ -10,7 +11,17 @@ import { shellTool } from './shell.ts';
 import type { BuiltinTool } from './tool.ts';
 import { writeTool } from './write.ts';
 
-const list = [shellTool, readTool, writeTool, editTool, searchTool, reportArtifactTool, askUserTool, ...treeTools];
+const list = [
+  shellTool,
+  readTool,
+  writeTool,
+  editTool,
+  searchTool,
+  reportArtifactTool,
+  handoffTool,
+  askUserTool,
+  ...treeTools,
+];
 
 /** By name. */
 export const builtinTools: ReadonlyMap<string, BuiltinTool> = new Map(list.map((each) => [each.name, each]));

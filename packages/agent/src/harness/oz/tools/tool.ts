@@ -6,6 +6,7 @@ import type { Approvals } from '../../../approvals/approvals.ts';
 import type { ArtifactRequest, ArtifactResult } from '../../../artifacts/report.ts';
 import type { CommandResult } from '../../../commands/run-command.ts';
 import type { RunTree } from '../../../run-tree/tree.ts';
+import type { HandoffResult } from '../../../snapshot/declared.ts';
 
 /** What a tool may use. */
 export interface ToolContext {
@@ -16,6 +17,8 @@ export interface ToolContext {
   onOutput: (text: string) => void;
   backpressure: () => Promise<void> | undefined;
   reportArtifact: (request: ArtifactRequest) => Promise<ArtifactResult>;
+  /** Marks files of the workspace for whoever goes on elsewhere. */
+  handoff: (paths: readonly string[]) => Promise<HandoffResult>;
   /** The runs around this one. */
   tree?: RunTree | undefined;
   approvals: Approvals;

@@ -1,0 +1,27 @@
+import type { FileHandle } from 'node:fs/promises';
+import { Readable } from 'node:stream';
+import { UnreadableBody } from '../service/client.ts';
+
+/** The first `size` bytes of an open file, by position: each try reads from the start, and the file stays open. */
+export function openChunks(file: FileHandle, size: number): Readable {
+  return Readable.from(chunksOf(file, size));
+}
+
+async function* chunksOf(file: FileHandle, size: number): AsyncGenerator<Buffer> {
+  for (let position = 0; position < size; ) {
+    const length = Math.min(64 * 1024, size - position);
+    const read = await file.read(Buffer.alloc(length), 0, length, position).catch((error: Error) => {
+      throw new UnreadableBody(`the file cannot be read: ${error.message}`);
+    });
+    if (read.bytesRead === 0) throw new UnreadableBody('the file became shorter while it was uploaded');
+    position += read.bytesRead;
+    yield read.buffer.subarray(0, read.bytesRead);
+  }
+}
+
+/** A signed URL is used through our own connection: in a sandbox there is no other way out. */
+export function pathOf(urlOrPath: string): string {
+  if (urlOrPath.startsWith('/')) return urlOrPath;
+  const url = new URL(urlOrPath);
+  return url.pathname + url.search;
+}

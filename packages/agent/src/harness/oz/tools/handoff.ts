@@ -1,0 +1,21 @@
+import { z } from 'zod';
+import { defineTool, failedWith, succeeded, toldToModel } from './tool.ts';
+
+const Input = z.object({
+  paths: z.array(z.string().min(1)).min(1).max(100).describe('Files of the workspace, relative to it or absolute.'),
+});
+
+/** Keeps files for whoever goes on with the work elsewhere. */
+export const handoffTool = defineTool({
+  name: 'handoff',
+  description:
+    'Marks files of the workspace that somebody who goes on with this work elsewhere needs, beside the changes in git repositories, which are always kept. They are taken as they are when you end.',
+  kind: 'other',
+  schema: Input,
+  title: ({ paths }) => `Hand off ${paths.join(', ')}`,
+  run: ({ paths }, context) =>
+    toldToModel(async () => {
+      const result = await context.handoff(paths);
+      return result.ok ? succeeded(`will be handed off: ${result.files.join(', ')}`) : failedWith(result.message);
+    }),
+});

@@ -1,0 +1,52 @@
+import { describe, expect, test } from 'vitest';
+import { ended, fake, of, sh, start } from './test-run.ts';
+
+const output = (index: number) => fake.output(of('action')[index]?.action_id ?? '');
+
+describe('a snapshot', () => {
+  test('holds a patch of each repository and the files that were handed off, as they are at the end', async () => {
+    await start(
+      sh(
+        'git init -q made; echo new > made/file',
+        'mkdir out; echo early > out/a.txt; report-artifact handoff out/a.txt; cd out; report-artifact handoff a.txt; echo late > a.txt',
+      ),
+    );
+    await ended();
+    expect(output(1)).toBe('out/a.txt\nout/a.txt\n');
+    expect(fake.snapshots).toHaveLength(1);
+    const [patch, file, ...rest] = fake.snapshots[0]?.files ?? [];
+    expect(rest).toEqual([]);
+    expect([patch?.filename, file?.filename]).toEqual(['made.patch', 'a.txt']);
+    expect(patch?.bytes?.toString()).toContain('+new');
+    expect(file?.bytes?.toString()).toBe('late\n');
+  });
+
+  test('takes no file from outside the workspace, and says what is wrong', async () => {
+    await start(
+      sh(
+        'report-artifact handoff /etc/passwd || echo refused-$?',
+        'ln -s /etc/passwd link; ln -s /etc folder; for each in link folder/passwd absent . ..; do report-artifact handoff $each || echo refused; done',
+      ),
+    );
+    await ended();
+    expect(output(0)).toContain('/etc/passwd is not in the workspace');
+    expect(output(0)).toContain('refused-1');
+    expect(output(1).match(/refused/g)).toHaveLength(5);
+    expect(fake.snapshots).toEqual([]);
+  });
+
+  test('leaves out what is gone at the end, with a notice', async () => {
+    await start(sh('echo a > a; echo b > b; report-artifact handoff a b; rm a'));
+    await ended();
+    expect(fake.snapshots[0]?.files.map(({ filename }) => filename)).toEqual(['b']);
+    expect(of('notice').map(({ name, data }) => [name, data])).toEqual([
+      ['handoff_left_out', { what: 'a', reason: 'it does not exist' }],
+    ]);
+  });
+
+  test('is not sent by a run that leaves nothing', async () => {
+    await start(sh('echo just a file > file'));
+    await ended();
+    expect(fake.snapshots).toEqual([]);
+  });
+});

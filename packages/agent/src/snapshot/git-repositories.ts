@@ -1,0 +1,61 @@
+import { lstat, readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+const maxDepth = 3;
+const maxRepositories = 20;
+
+/** Working folders of git repositories in the workspace, near its top. Links are not followed. */
+export async function gitRepositories(workspace: string): Promise<string[]> {
+  const found: string[] = [];
+  const look = async (folder: string, depth: number): Promise<void> => {
+    if (found.length >= maxRepositories) return;
+    const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+    if (entries.some((entry) => entry.name === '.git' && entry.isDirectory())) {
+      found.push(folder);
+      return;
+    }
+    if (depth === maxDepth) return;
+    const folders = entries.filter((entry) => entry.isDirectory() && entry.name !== 'node_modules');
+    for (const { name } of folders.sort((a, b) => (a.name < b.name ? -1 : 1)))
+      await look(join(folder, name), depth + 1);
+  };
+  await look(workspace, 0);
+  return found;
+}
+
+/** Where a clone of ours began; a repository that did not come from us has no such ref. */
+export const baseRef = 'refs/runyard/base';
+
+const objectId = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
+
+/**
+ * Commit that a repository was cloned at; undefined: it was made here. Read from its files: git itself would read the
+ * repository's configuration, which may name programs to run.
+ */
+export async function clonedAt(repository: string): Promise<string | undefined> {
+  const text = (name: string) => smallText(join(repository, '.git', name));
+  const loose = (await text(baseRef)).trim();
+  if (objectId.test(loose)) return loose;
+  for (const line of (await text('packed-refs')).split('\n')) {
+    const [id = '', name] = line.split(' ');
+    if (name === baseRef && objectId.test(id)) return id;
+  }
+  const [first = ''] = (await text('logs/HEAD')).split('\n', 1);
+  const [, id = ''] = first.split(' ');
+  return /\tclone: /.test(first) && objectId.test(id) ? id : undefined;
+}
+
+/** `sha256` where the repository says so. */
+export async function objectFormat(repository: string): Promise<'sha1' | 'sha256'> {
+  const config = await smallText(join(repository, '.git/config'));
+  return /^\s*objectformat\s*=\s*"?sha256/im.test(config) ? 'sha256' : 'sha1';
+}
+
+async function smallText(path: string): Promise<string> {
+  try {
+    const stat = await lstat(path);
+    return stat.isFile() && stat.size < 8 * 1024 * 1024 ? await readFile(path, 'utf8') : '';
+  } catch {
+    return '';
+  }
+}

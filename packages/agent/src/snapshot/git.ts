@@ -1,0 +1,58 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createWriteStream } from 'node:fs';
+import { Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+
+/** More output than was allowed. */
+export class OutputTooLarge extends Error {}
+
+export interface GitOptions {
+  cwd: string;
+  env: Readonly<Record<string, string>>;
+  signal: AbortSignal;
+  input?: string;
+  /** Writes its output there, at most so many bytes; else it is returned. */
+  to?: { file: string; maxBytes: number };
+}
+
+/** Runs git; throws with what it said where it fails. */
+export async function git(args: readonly string[], options: GitOptions): Promise<string> {
+  const { cwd, env, signal, to } = options;
+  signal.throwIfAborted();
+  const child = spawn('git', args, { cwd, env, stdio: ['pipe', 'pipe', 'pipe'] });
+  const closed = once(child, 'close') as Promise<[number | null]>;
+  closed.catch(() => {});
+  const stop = () => child.kill('SIGKILL');
+  signal.addEventListener('abort', stop, { once: true });
+  let said = '';
+  let output = '';
+  child.stdin.on('error', () => {});
+  child.stdin.end(options.input ?? '');
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    said = (said + text).slice(-1_000);
+  });
+  try {
+    if (to !== undefined)
+      await pipeline(child.stdout, bounded(to.maxBytes), createWriteStream(to.file, { mode: 0o600 }));
+    else for await (const chunk of child.stdout.setEncoding('utf8')) output += chunk;
+    const [code] = await closed;
+    signal.throwIfAborted();
+    if (code !== 0) throw new Error(`git ${args[0]} ended with ${code}: ${said.trim()}`);
+    return output;
+  } finally {
+    signal.removeEventListener('abort', stop);
+    stop();
+  }
+}
+
+function bounded(maxBytes: number): Transform {
+  let bytes = 0;
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      bytes += chunk.length;
+      if (bytes > maxBytes) done(new OutputTooLarge(`more than ${maxBytes} bytes`));
+      else done(null, chunk);
+    },
+  });
+}

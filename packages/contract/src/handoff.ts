@@ -1,0 +1,50 @@
+/** Snapshots: what a sandbox hands to whoever goes on with its work elsewhere. */
+import { z } from 'zod';
+import { NonBlank, Text } from './primitives.ts';
+
+export const maxSnapshotFiles = 100;
+export const maxSnapshotFileBytes = 25 * 1024 * 1024;
+
+/** `GET /agent/runs/{runId}/handoff/attachments`. */
+export const HandoffAttachments = z
+  .object({
+    attachments: z.array(
+      z.object({
+        attachment_id: z.string(),
+        filename: z.string(),
+        download_url: z.string().meta({ description: 'Signed, for 15 minutes' }),
+        mime_type: z.string().optional(),
+      }),
+    ),
+  })
+  .meta({ id: 'HandoffAttachments' });
+export type HandoffAttachments = z.infer<typeof HandoffAttachments>;
+
+/** `POST /harness-support/upload-snapshot`: the files of a snapshot, whose bytes are PUT one by one. */
+export const UploadSnapshot = z
+  .object({
+    turn: z.int().min(1),
+    files: z
+      .array(
+        z.object({
+          filename: NonBlank.max(255),
+          mime_type: Text.max(255).optional(),
+          size_bytes: z.int().min(0).max(maxSnapshotFileBytes),
+        }),
+      )
+      .max(maxSnapshotFiles),
+  })
+  .meta({ id: 'UploadSnapshot' });
+export type UploadSnapshot = z.infer<typeof UploadSnapshot>;
+
+export const UploadSnapshotResponse = z
+  .object({
+    files: z.array(
+      z.object({
+        filename: z.string(),
+        upload_url: z.string().meta({ description: 'Signed, for one PUT of the bytes' }),
+      }),
+    ),
+  })
+  .meta({ id: 'UploadSnapshotResponse' });
+export type UploadSnapshotResponse = z.infer<typeof UploadSnapshotResponse>;

@@ -1,0 +1,68 @@
+/** What a run leaves for whoever goes on with its work elsewhere. */
+import { routes } from '@runyard/contract/routes';
+import type { FastifyInstance } from 'fastify';
+import { isVisibleRun } from '../runs/visible.ts';
+import { beginSnapshot } from '../snapshots/begin.ts';
+import { putSnapshotFile } from '../snapshots/put-file.ts';
+import { readLatestSnapshot } from '../snapshots/read.ts';
+import { addRoute } from './add-route.ts';
+import { blobTarget, refuseSignature } from './blobs.ts';
+import type { ServiceDeps } from './deps.ts';
+import { notFound, refuse } from './problem.ts';
+import { type SignedTarget, signUrl } from './signed-urls.ts';
+
+const uploadTarget = (fileId: string): SignedTarget => ({
+  method: 'PUT',
+  path: `/harness-support/snapshot-files/${fileId}`,
+});
+
+/** Registers the list of a run's handoff, and how its sandbox fills it. */
+export function registerHandoffRoutes(app: FastifyInstance, deps: ServiceDeps): void {
+  const { db, signing } = deps;
+
+  addRoute(app, routes.listHandoffAttachments, async ({ params, principal }) => {
+    if (!(await isVisibleRun(db, principal.teamId, params.runId))) return notFound('run');
+    const files = await readLatestSnapshot(db, params.runId);
+    return {
+      attachments: files.map(({ id, filename, mimeType }) => ({
+        attachment_id: id,
+        filename,
+        download_url: signUrl(signing, deps.baseUrl(), blobTarget('handoff', id)).url,
+        ...(mimeType === null ? {} : { mime_type: mimeType }),
+      })),
+    };
+  });
+
+  addRoute(app, routes.uploadSnapshot, async ({ session, body }) => {
+    const ids = await beginSnapshot(deps, session, body);
+    const files = ids.map((id, index) => ({
+      filename: body.files[index]?.filename ?? '',
+      upload_url: signUrl(signing, deps.baseUrl(), uploadTarget(id)).url,
+    }));
+    return { files };
+  });
+
+  // In a scope of its own: here a body of any type is a stream of bytes.
+  app.register(async (scope) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser('*', (_request, _payload, done) => done(null));
+    addRoute(scope, routes.putSnapshotFile, async ({ params, query, request, reply }) => {
+      const refused = refuseSignature(deps, uploadTarget(params.fileId), query);
+      if (refused) return refused;
+      const body = request.raw.iterator({ destroyOnReturn: false });
+      switch (await putSnapshotFile(deps, params.fileId, body)) {
+        case 'stored':
+          return {};
+        case 'not_found':
+          return notFound('file');
+        case 'too_short':
+          return refuse('invalid_request', { detail: 'The body has fewer bytes than were announced.' });
+        case 'too_large':
+          reply.header('connection', 'close');
+          return refuse('invalid_request', { status: 413, detail: 'The body has more bytes than were announced.' });
+        case 'other_bytes':
+          return refuse('conflict', { detail: 'The file has other bytes already; begin a new snapshot.' });
+      }
+    });
+  });
+}
