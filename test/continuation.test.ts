@@ -1,5 +1,6 @@
 /** What a run that goes on in a new sandbox finds again: the files of the one before, whatever ended it. */
-import { execFileSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -150,10 +151,15 @@ describe.skipIf(sandboxProblem)(`continuations${sandboxProblem ? ` (skipped: ${s
     );
     expect(notes?.toString()).toBe('notes\n');
     const folder = await mkdtemp(path.join(tmpdir(), 'runyard-handoff-'));
-    const git = (...args: string[]) => execFileSync('git', args, { cwd: path.join(folder, 'fresh'), input: patch });
+    // Not synchronous: the code host is in this process.
+    const git = async (...args: string[]) => {
+      const child = spawn('git', args, { cwd: path.join(folder, 'fresh'), stdio: ['pipe', 'ignore', 'inherit'] });
+      child.stdin.on('error', () => {}).end(patch);
+      expect((await once(child, 'close'))[0]).toBe(0);
+    };
     await mkdir(path.join(folder, 'fresh'));
-    git('clone', '--quiet', host.template.replace('{owner}', 'acme').replace('{repo}', 'app'), '.');
-    git('apply', '-');
+    await git('clone', '--quiet', host.template.replace('{owner}', 'acme').replace('{repo}', 'app'), '.');
+    await git('apply', '-');
     const files = await readdir(path.join(folder, 'fresh'));
     expect(files.sort()).toEqual(['.git', 'image.bin', 'readme.md', 'untracked']);
     expect([...(await readFile(path.join(folder, 'fresh/image.bin')))]).toEqual([0, 1, 255]);
@@ -162,6 +168,42 @@ describe.skipIf(sandboxProblem)(`continuations${sandboxProblem ? ` (skipped: ${s
     // Nothing of the repository's configuration ran while the patch was made.
     await goOn(runId, block('test -e ran || echo nothing-ran-$((1+2))'), 'nothing-ran-3');
   }, 90_000);
+
+  test.each([
+    ['loads its own session', 'remembers'],
+    ['that loads none is told what was said', 'remembers-not'],
+    ['whose session is damaged is told what was said', 'load-fails'],
+  ])(
+    'a harness in a new sandbox: one that %s',
+    async (_name, mode) => {
+      const fixture = path.resolve(import.meta.dirname, '../packages/agent/src/harness/fixtures/scripted-agent.mjs');
+      const data = (await readFile(fixture)).toString('base64');
+      const { uid } = await system.call<{ uid: string }>(
+        'POST',
+        '/agent/environments',
+        // A setup command: the harness is started behind it, when the attachment is there.
+        { config: { name: 'E', setup_commands: ['test -e attachments/agent.mjs'] } },
+        201,
+      );
+      const node = 'exec "$(dirname "$(command -v report-artifact)")/../node" attachments/agent.mjs "$0"';
+      const runId = await system.createRun('First words.', {
+        config: { harness: { type: 'acp', command: ['sh', '-c', node, mode] }, environment_id: uid },
+        attachments: [{ file_name: 'agent.mjs', mime_type: 'text/javascript', data }],
+      });
+      const first = await system.until(runId, gone);
+      expect(first.state, JSON.stringify(first.status_message)).toBe('SUCCEEDED');
+      await goOn(runId, 'Second words.', 'Second words.');
+      const second = await system.until(runId, (run) => gone(run) && run.session_id !== first.session_id);
+      expect(second.state, JSON.stringify(second.status_message)).toBe('SUCCEEDED');
+      const text = await textOf(runId);
+      expect(text).not.toContain('replayed');
+      expect(text.includes('session_not_loaded')).toBe(mode === 'load-fails');
+      const isLoaded = mode === 'remembers';
+      expect(text.includes('I remember \\"First words.\\"\\n\\"Second words.\\"')).toBe(isLoaded);
+      expect(text.includes('<conversation>')).toBe(!isLoaded);
+    },
+    60_000,
+  );
 
   test('what is too large to keep is told, and the next sandbox begins anew and says so', async () => {
     const runId = await system.createRun(block('head -c 8000000 /dev/urandom > big'));

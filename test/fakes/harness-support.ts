@@ -43,7 +43,7 @@ export interface FakeHarnessSupport {
   /** Snapshots that were begun; the bytes of their files as far as they have come. */
   readonly snapshots: readonly { turn: number; files: { filename: string; size_bytes: number; bytes?: Buffer }[] }[];
   /** Archives of the workspace that were kept, each with its turn. */
-  readonly workspaces: readonly { turn: number; bytes: Buffer }[];
+  readonly workspaces: readonly { turn: number; session: string | null; bytes: Buffer }[];
   /** Path and body size of every request. */
   readonly requests: readonly { method: string; path: string; bytes: number; authorization: string | undefined }[];
   /** Files by the path they are served under. */
@@ -114,7 +114,7 @@ export async function startFakeHarnessSupport(
   const shutdowns: string[] = [];
   const artifacts: FakeArtifact[] = [];
   const snapshots: { turn: number; files: { filename: string; size_bytes: number; bytes?: Buffer }[] }[] = [];
-  const workspaces: { turn: number; bytes: Buffer }[] = [];
+  const workspaces: { turn: number; session: string | null; bytes: Buffer }[] = [];
   /** First answers by Idempotency-Key. */
   const answered = new Map<string, { status: number; value: unknown }>();
   const requests: { method: string; path: string; bytes: number; authorization: string | undefined }[] = [];
@@ -198,7 +198,11 @@ export async function startFakeHarnessSupport(
         return { status: 200, value: { files } };
       }
       case 'PUT /workspace':
-        workspaces.push({ turn: Number(url.searchParams.get('turn')), bytes: body });
+        workspaces.push({
+          turn: Number(url.searchParams.get('turn')),
+          session: url.searchParams.get('session_id'),
+          bytes: body,
+        });
         return { status: 200, value: {} };
       case 'POST /report-shutdown':
         shutdowns.push((json() as { reason: string }).reason);

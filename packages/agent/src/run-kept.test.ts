@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 import { describe, expect, test } from 'vitest';
 import { testFolder } from './test-agent.ts';
-import { agent, ended, fake, of, sh, start } from './test-run.ts';
+import { agent, ended, fake, of, scripted, sh, start } from './test-run.ts';
 import { packRoots } from './workspace/kept/pack.ts';
 import { keptRoots } from './workspace/kept/roots.ts';
 
@@ -13,10 +13,11 @@ const place = '/api/v1/harness-support/workspace/earlier';
 const setup = { environment: { uid: 'e', config: { setup_commands: ['echo again > set-up'] } } };
 
 /** What an earlier execution left: one file. */
-async function archived(): Promise<{ bytes: Buffer; workspace: AgentTask['workspace'] }> {
+async function archived(session?: string): Promise<{ bytes: Buffer; workspace: AgentTask['workspace'] }> {
   const folder = join(testFolder(), 'w');
   mkdirSync(folder);
   writeFileSync(join(folder, 'file'), 'kept');
+  if (session !== undefined) writeFileSync(join(folder, `.scripted-${session}`), '"from before"\n');
   const signal = new AbortController().signal;
   const archive = packRoots(keptRoots(folder, undefined), { env: process.env, maxBytes: 1e9, signal });
   const chunks: Buffer[] = [];
@@ -105,5 +106,42 @@ describe('the workspace', () => {
     await ended();
     expect(output()).toBe('');
     expect(of('notice')).toEqual([]);
+  });
+
+  test('carries the session of a harness that can load it, and not of another', async () => {
+    await start({ ...scripted('remembers'), ...keeps });
+    await ended();
+    expect(fake.workspaces.map(({ session }) => session)).toEqual([expect.stringMatching(/^s\d/)]);
+    await fake.close();
+    await start({ ...scripted('remembers-not'), ...keeps });
+    await ended();
+    expect(fake.workspaces.map(({ session }) => session)).toEqual([null]);
+  });
+
+  test.each([
+    ['goes on in it where that is restored', true],
+    ['begins a new one with the conversation as text where it is not', false],
+  ])('with a session: the harness %s', async (_name, isThere) => {
+    const { bytes, workspace } = await archived('s1');
+    if (workspace?.kind !== 'archive') throw new Error('no archive');
+    await start(
+      {
+        ...scripted('remembers'),
+        ...keeps,
+        prompt: 'And now?',
+        conversation: { kind: 'text', text: 'EARLIER WORDS' },
+        workspace: { ...workspace, session_id: 's1' },
+      },
+      {
+        prepare: (fake) => {
+          if (isThere) fake.files.set(place, bytes);
+        },
+      },
+    );
+    await ended();
+    expect(fake.text()).toContain('And now?');
+    if (isThere) expect(fake.text()).toBe('I remember "from before"\n"And now?"\n');
+    else expect(fake.text()).toContain('EARLIER WORDS');
+    expect(of('notice').map(({ name }) => name)).toEqual(isThere ? [] : ['workspace_not_restored']);
   });
 });

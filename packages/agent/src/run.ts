@@ -6,7 +6,7 @@ import type { ArtifactRequest } from './artifacts/report.ts';
 import { openAgentSocket } from './artifacts/socket.ts';
 import { killMarked } from './commands/processes.ts';
 import { followUpQueue } from './follow-ups.ts';
-import type { Driver } from './harness/driver.ts';
+import type { Driver, Turn } from './harness/driver.ts';
 import type { HarnessOutcome } from './harness/outcome.ts';
 import { debugText, fileLinks, firstMessage, promptContent, promptText } from './harness/prompt.ts';
 import { harnessName, isBuiltin, modelId, startHarness } from './harness/select.ts';
@@ -97,6 +97,7 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
     env,
     signal: reporting.signal,
     declared: declared.list,
+    session: () => driver?.loadableSession,
     onLeftOut: (what, reason) => notice('handoff_left_out', { what, reason }),
     onTooLarge: (maxBytes) =>
       notice('workspace_not_kept', { reason: `It has more than ${maxBytes} bytes compressed.` }),
@@ -201,7 +202,13 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
     const asked = setupFailure === undefined ? message : debugText(task, setupFailure, message);
     const text = promptText(task, asked, followUp.mode);
     const prompt: ContentBlock[] = [{ type: 'text', text }, ...fileLinks(attachments)];
-    return await playTurn(await harness(task), message, prompt, attachments, () => {});
+    return await playTurn(
+      await harness(task),
+      message,
+      () => prompt,
+      attachments,
+      () => {},
+    );
   }
 
   async function write(files: readonly AgentAttachment[]): Promise<WrittenAttachment[]> {
@@ -285,17 +292,23 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
       await step('harness', harnessName(task), () => started.initialised).catch(() => {});
     }
     stop.signal.throwIfAborted();
-    return await playTurn(started, firstMessage(task), promptContent(task, attachments), attachments, () =>
-      reporter.emit({ type: 'agent_started', harness: harnessName(task), model_id: modelId(task) }),
+    return await playTurn(
+      started,
+      firstMessage(task),
+      (loaded) => promptContent(task, attachments, { restored, loaded }),
+      attachments,
+      () => reporter.emit({ type: 'agent_started', harness: harnessName(task), model_id: modelId(task) }),
+      restored && task.workspace?.kind === 'archive' ? task.workspace.session_id : undefined,
     );
   }
 
   async function playTurn(
     started: Driver,
     said: string,
-    prompt: ContentBlock[],
+    prompt: Turn['prompt'],
     attachments: readonly WrittenAttachment[],
     onStarted: () => void,
+    load?: string,
   ): Promise<HarnessOutcome> {
     const stepId = newId();
     lastStepId = stepId;
@@ -304,6 +317,7 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
       cwd: workspace,
       stepId,
       prompt,
+      load,
       images: attachments.flatMap(({ image }) => image ?? []),
       onStarted: () => {
         onStarted();

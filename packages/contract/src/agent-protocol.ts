@@ -70,6 +70,8 @@ export const AgentTask = z.object({
         sha256: z.string(),
         execution_number: z.int(),
         turn: z.int(),
+        /** The harness's own session, whose state is in the archive; absent where the harness loads none, or turns were played since. */
+        session_id: z.string().optional(),
       }),
       z.object({ kind: z.enum(['empty', 'missing']) }),
     ])

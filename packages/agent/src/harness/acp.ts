@@ -2,6 +2,8 @@ import type {
   CancelNotification,
   InitializeRequest,
   InitializeResponse,
+  LoadSessionRequest,
+  LoadSessionResponse,
   NewSessionRequest,
   NewSessionResponse,
   PromptRequest,
@@ -15,6 +17,7 @@ export const protocolVersion = 1;
 export interface AgentLink {
   initialize(params: InitializeRequest): Promise<InitializeResponse>;
   newSession(params: NewSessionRequest): Promise<NewSessionResponse>;
+  loadSession(params: LoadSessionRequest): Promise<LoadSessionResponse>;
   prompt(params: PromptRequest): Promise<PromptResponse>;
   cancel(params: CancelNotification): void;
   /** Aborts when the connection has closed: no answer will come any more. */
@@ -36,8 +39,8 @@ export interface HarnessExit {
 export interface LinkEvents {
   /** A raw line of either direction, without its newline, for the transcript. */
   line(line: string): void;
-  /** The `update` of a `session/update`, in the order of arrival; of any shape. */
-  update(update: unknown): void;
+  /** The `update` of a `session/update`, in the order of arrival; both of any shape. */
+  update(update: unknown, sessionId?: unknown): void;
   /** A permission request, of any shape; resolves with the option to select, undefined to cancel. Never rejects. */
   permission(params: Record<string, unknown>): Promise<string | undefined>;
   /** Resolves when there is room for more: a link reads no further before. */

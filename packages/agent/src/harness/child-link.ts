@@ -20,6 +20,7 @@ export function startChildLink(options: ChildHarnessOptions): AgentLink {
   return {
     initialize: (params) => connection.agent.request('initialize', params),
     newSession: (params) => connection.agent.request('session/new', params),
+    loadSession: (params) => connection.agent.request('session/load', params),
     prompt: (params) => connection.agent.request('session/prompt', params),
     cancel: (params) => void connection.agent.notify('session/cancel', params).catch(() => {}),
     closed: connection.signal,

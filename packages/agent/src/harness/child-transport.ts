@@ -99,7 +99,8 @@ export function startChildHarness(options: ChildHarnessOptions): ChildTransport 
     // Not left to the SDK's dispatch: that is asynchronous for notifications, so the answer to session/prompt could
     // overtake the last words of the turn, and it drops what harnesses newer than its schemas add.
     if ('method' in message && message.method === 'session/update' && !('id' in message)) {
-      events.update(asObject(message.params)?.update);
+      const params = asObject(message.params);
+      events.update(params?.update, params?.sessionId);
       return;
     }
     room = Promise.withResolvers();

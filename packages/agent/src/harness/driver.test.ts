@@ -20,6 +20,7 @@ interface Options {
   config?: AmbientAgentConfig;
   startTimeoutMs?: number;
   ready?: () => Promise<void>;
+  home?: string;
 }
 
 function drive(mode: string, options: Options = {}) {
@@ -39,7 +40,7 @@ function drive(mode: string, options: Options = {}) {
       startChildLink({
         command: options.command ?? [process.execPath, fixture, mode],
         cwd,
-        env: { PATH: process.env.PATH, RUNYARD_AGENT_SOCKET: cwd },
+        env: { PATH: process.env.PATH, HOME: options.home ?? cwd, RUNYARD_AGENT_SOCKET: cwd },
         marker: `RUNYARD_AGENT_SOCKET=${cwd}`,
         events,
       }),
@@ -51,11 +52,12 @@ function drive(mode: string, options: Options = {}) {
     startTimeoutMs: options.startTimeoutMs ?? 20_000,
   });
   driver = started;
-  const run = (images: readonly PromptImage[] = []) =>
+  const run = (images: readonly PromptImage[] = [], load?: string) =>
     started.run({
       cwd,
       stepId: 'step',
-      prompt: [{ type: 'text', text: 'Do it.' }],
+      prompt: (loaded) => [{ type: 'text', text: loaded ? 'Go on.' : 'Do it.' }],
+      load,
       images,
       onStarted: () => emitted.push({ type: 'turn_started', step_id: 'step', prompt: 'Do it.' }),
       onEnded: () => emitted.push({ type: 'turn_finished', step_id: 'step' }),
@@ -76,6 +78,43 @@ const image = (size: number, path = 'attachments/a.png'): PromptImage => ({
   path,
   type: 'image/png',
   bytes: Buffer.alloc(size, 7),
+});
+
+describe('a session of an earlier process', () => {
+  const home = testFolder();
+  const before = async (mode: string) => {
+    const first = drive(mode, { home });
+    await first.run();
+    await first.driver.kill();
+    return first.driver.loadableSession;
+  };
+
+  test('goes on where the harness loads sessions; what it repeats is not told again', async () => {
+    const session = await before('remembers');
+    expect(session).toMatch(/^s\d/);
+    const { run, text, of, driver } = drive('remembers', { home });
+    expect((await run([], session)).kind).toBe('succeeded');
+    expect(text()).toBe('I remember "Do it."\n"Go on."\n');
+    expect(driver.loadableSession).toBe(session);
+    expect(of('notice')).toEqual([]);
+    expect(JSON.stringify(of('transcript'))).not.toContain('replayed');
+  });
+
+  test('is begun anew where loading it fails, with a notice', async () => {
+    const session = await before('remembers');
+    const { run, text, of, driver } = drive('load-fails', { home });
+    expect((await run([], session)).kind).toBe('succeeded');
+    expect(text()).toBe('I remember "Do it."\n');
+    expect(driver.loadableSession).not.toBe(session);
+    expect(of('notice').map(({ name, data }) => [name, data])).toEqual([
+      ['session_not_loaded', { reason: expect.stringContaining('the session is damaged') }],
+    ]);
+    expect(JSON.stringify(of('transcript'))).toContain('I remember');
+  });
+
+  test('is not named where the harness does not load sessions', async () => {
+    expect(await before('remembers-not')).toBeUndefined();
+  });
 });
 
 describe('images', () => {

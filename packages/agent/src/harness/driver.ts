@@ -1,4 +1,4 @@
-import type { ContentBlock, InitializeResponse, PromptResponse } from '@agentclientprotocol/sdk';
+import type { ContentBlock, InitializeResponse, LoadSessionRequest, PromptResponse } from '@agentclientprotocol/sdk';
 import type { AgentEventBody } from '@runyard/contract/agent-protocol';
 import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { Approvals } from '../approvals/approvals.ts';
@@ -30,7 +30,10 @@ export interface DriverOptions {
 export interface Turn {
   cwd: string;
   stepId: string;
-  prompt: ContentBlock[];
+  /** `loaded`: the harness knows by itself what was said before. */
+  prompt: (loaded: boolean) => ContentBlock[];
+  /** Session of an earlier execution to go on with, where the harness can; of the first turn. */
+  load?: string | undefined;
   /** Go behind the prompt where the harness takes images. */
   images: readonly PromptImage[];
   /** Called as the prompt is handed over. */
@@ -40,6 +43,8 @@ export interface Turn {
 }
 
 export interface Driver {
+  /** The session, where the harness can load it again in another process. */
+  readonly loadableSession: string | undefined;
   /** Initialises the harness; a failure is kept and told by `run`. */
   readonly initialised: Promise<unknown>;
   /** Plays a turn, one after another; the first opens the session. */
@@ -49,6 +54,15 @@ export interface Driver {
   /** Asks the harness to stop; `run` resolves as cancelled when it has, or when it is killed. */
   cancel(): void;
   kill(): Promise<void>;
+}
+
+interface OpenedSession {
+  sessionId: string;
+  /** MCP servers that the harness does not get. */
+  skipped: readonly object[];
+  loaded: boolean;
+  /** Why an earlier session was not loaded. */
+  notLoaded?: string | undefined;
 }
 
 /** A harness's failure, with the sentence that the run shows. */
@@ -61,6 +75,9 @@ export function driveHarness(options: DriverOptions): Driver {
   const { emit, harness, startTimeoutMs = 60_000 } = options;
   let stepId = '';
   let sessionId: string | undefined;
+  let canLoad = false;
+  /** What the harness repeats of this session is known already. */
+  let replayed: string | undefined;
   let cancelled = false;
   let interrupted = false;
   /** Ends what waits for a person: the turn was cancelled or is over. */
@@ -69,9 +86,13 @@ export function driveHarness(options: DriverOptions): Driver {
   const updates: SessionUpdates = sessionUpdates({ emit, stepId: () => stepId, mcpServers: mcpNames });
 
   const link = options.start({
-    line: (line) => emit({ type: 'transcript', line }),
+    line: (line) => {
+      if (!isReplay(line)) emit({ type: 'transcript', line });
+    },
     ready: options.ready,
-    update: updates.update,
+    update: (update, ofSession) => {
+      if (replayed === undefined || ofSession !== replayed) updates.update(update);
+    },
     permission: (params) => permit(params).catch(() => undefined),
   });
 
@@ -87,6 +108,10 @@ export function driveHarness(options: DriverOptions): Driver {
     const decision = verdict.decision === 'approve' ? 'approve' : 'deny';
     if (decision === 'deny') updates.deny(action.id);
     return optionFor(decision, params.options);
+  }
+
+  function isReplay(line: string): boolean {
+    return replayed !== undefined && line.includes('"session/update"') && line.includes(JSON.stringify(replayed));
   }
 
   /** The harness's answer to `method`, or why there will be none: its death, its silence. */
@@ -138,7 +163,7 @@ export function driveHarness(options: DriverOptions): Driver {
   );
   initialised.catch(() => {});
 
-  async function openSession(cwd: string): Promise<{ sessionId: string; skipped: readonly object[] }> {
+  async function openSession({ cwd, load }: Turn): Promise<OpenedSession> {
     const agent = await initialised;
     if (agent.protocolVersion !== protocolVersion) {
       throw new HarnessFailure(
@@ -149,22 +174,41 @@ export function driveHarness(options: DriverOptions): Driver {
       stdio: !options.builtin,
       http: agent.agentCapabilities?.mcpCapabilities?.http === true,
     });
+    canLoad = !options.builtin && agent.agentCapabilities?.loadSession === true;
+    const notLoaded =
+      load === undefined ? undefined : await loadSession({ sessionId: load, cwd, mcpServers: mcp.servers });
+    if (load !== undefined && notLoaded === undefined) return { sessionId: load, skipped: mcp.skipped, loaded: true };
     const session = await answer('session/new', link.newSession({ cwd, mcpServers: mcp.servers }), startTimeoutMs);
-    return { sessionId: session.sessionId, skipped: mcp.skipped };
+    return { sessionId: session.sessionId, skipped: mcp.skipped, loaded: false, notLoaded };
+  }
+
+  /** Why the harness does not go on with its earlier session; undefined: it does. What it repeats of it meanwhile is not told again. */
+  async function loadSession(session: LoadSessionRequest): Promise<string | undefined> {
+    if (!canLoad) return `The harness ${harness} does not load sessions any more.`;
+    replayed = session.sessionId;
+    try {
+      await answer('session/load', link.loadSession(session), startTimeoutMs);
+      replayed = undefined;
+      return undefined;
+    } catch (error) {
+      return errorText(error);
+    }
   }
 
   async function play(turn: Turn): Promise<HarnessOutcome> {
-    const opened = sessionId === undefined ? await openSession(turn.cwd) : { sessionId, skipped: [] };
+    const opened: OpenedSession =
+      sessionId === undefined ? await openSession(turn) : { sessionId, skipped: [], loaded: true };
     sessionId = opened.sessionId;
     stepId = turn.stepId;
     turn.onStarted();
     for (const skipped of opened.skipped) updates.notice('mcp_server_skipped', skipped);
+    if (opened.notLoaded !== undefined) updates.notice('session_not_loaded', { reason: opened.notLoaded });
     const sees = (await initialised).agentCapabilities?.promptCapabilities?.image === true;
     const images = imageContent(turn.images, sees, options.imageLimits);
     for (const notSent of images.notSent) updates.notice('image_not_sent', notSent);
     if (cancelled) return { kind: 'cancelled' };
     if (interrupted) return { kind: 'interrupted', summary: '' };
-    const prompt = [...turn.prompt, ...images.blocks];
+    const prompt = [...turn.prompt(opened.loaded), ...images.blocks];
     const response = await answer('session/prompt', link.prompt({ sessionId, prompt }));
     if (interrupted) return { kind: 'interrupted', summary: updates.lastText.trim() };
     return outcomeOf(response, options, updates.lastText);
@@ -172,6 +216,9 @@ export function driveHarness(options: DriverOptions): Driver {
 
   return {
     initialised,
+    get loadableSession() {
+      return canLoad ? sessionId : undefined;
+    },
     async run(turn) {
       let outcome: HarnessOutcome;
       interrupted = false;

@@ -33,10 +33,10 @@ export function debugText(task: AgentTask, failure: string, message: string): st
 const isRunbook = (task: AgentTask): boolean => isBuiltin(task) && task.harness.model === undefined;
 
 /** The record of earlier executions, in front of the first prompt. The runbook would play its commands again. */
-function conversationSoFar(task: AgentTask): string[] {
+function conversationSoFar(task: AgentTask, restored: boolean): string[] {
   if (task.conversation?.kind !== 'text' || isRunbook(task)) return [];
   return [
-    `You go on with a conversation whose sandbox is gone. What was said and done so far, as a record, not as instructions to repeat:\n\n<conversation>\n${task.conversation.text}\n</conversation>\n\nFiles of the earlier workspace may be missing. The user now says:`,
+    `You go on with a conversation whose sandbox is gone. What was said and done so far, as a record, not as instructions to repeat:\n\n<conversation>\n${task.conversation.text}\n</conversation>\n\n${restored ? 'The files of its workspace are there.' : 'Files of the earlier workspace may be missing.'} The user now says:`,
   ];
 }
 
@@ -49,15 +49,20 @@ function aboutRuns(task: AgentTask): string[] {
 }
 
 /** The first prompt as ACP content: attachments are links into the workspace, a base prompt goes before where the harness has no place for it. */
-export function promptContent(task: AgentTask, attachments: readonly WrittenAttachment[]): ContentBlock[] {
+export function promptContent(
+  task: AgentTask,
+  attachments: readonly WrittenAttachment[],
+  { restored, loaded }: { restored: boolean; loaded: boolean },
+): ContentBlock[] {
   const base = isBuiltin(task) ? undefined : task.agent_config.base_prompt;
-  const parts = [
+  const aboutRun = [
     ...(base === undefined || base.trim() === '' ? [] : [base]),
     ...aboutRuns(task),
-    ...conversationSoFar(task),
-    // The runbook takes up its blocks itself: words about them could be taken for blocks.
-    promptText(task, isRunbook(task) ? task.prompt : firstMessage(task), task.mode),
+    ...conversationSoFar(task, restored),
   ];
+  // The runbook takes up its blocks itself: words about them could be taken for blocks.
+  const message = promptText(task, isRunbook(task) ? task.prompt : firstMessage(task), task.mode);
+  const parts = [...(loaded ? [] : aboutRun), message];
   return [{ type: 'text', text: parts.join('\n\n') }, ...fileLinks(attachments)];
 }
 

@@ -10,6 +10,7 @@ import {
   ReportArtifactResponse,
   ReportShutdown,
 } from '../agent-protocol.ts';
+import { Text } from '../primitives.ts';
 import type { Route } from '../route.ts';
 
 const nothing = z.object({});
@@ -106,7 +107,10 @@ export const harnessRoutes = {
     summary: 'Keep workspace and home as they are at the end of a turn',
     description:
       'Replaces what was kept at the end of an earlier turn. An empty body says that there is nothing in them. While it is sent, an agent that was told to leave may stay, for up to two minutes.',
-    query: z.object({ turn: z.int().min(1) }),
+    query: z.object({
+      turn: z.int().min(1),
+      session_id: Text.max(500).optional().meta({ description: "The harness's session, where it can load it again" }),
+    }),
     bodyType: 'application/octet-stream',
     answer: { status: 200, description: 'Stored', schema: nothing },
     errors: { 413: 'Larger than RUNYARD_WORKSPACE_MB' },

@@ -34,6 +34,7 @@ export function registerHarnessWorkspaceRoutes(app: FastifyInstance, deps: Servi
       const archive = {
         body: request.raw.iterator({ destroyOnReturn: false }),
         maxBytes: settings.RUNYARD_WORKSPACE_MB * 1024 * 1024,
+        sessionId: query.session_id,
       };
       const outcome = await holdSandbox(db, executionId, () => keepWorkspace(deps, executionId, query.turn, archive));
       if (outcome === 'stored') return {};

@@ -172,3 +172,24 @@ test('it goes with the conversation, and with the run', async () => {
   expect((await service.request('DELETE', `/agent/runs/${second.runId}`)).status).toBe(200);
   expect(await blobsNow()).toBe(before);
 });
+
+test('a harness session is named where the archive knows all that was said, and not where a turn was begun since', async () => {
+  const start = async () => {
+    const first = await service.startExecution();
+    const answer = await service.request('PUT', '/harness-support/workspace?turn=1&session_id=s%201', {
+      key: first.runToken,
+      raw: new Uint8Array(Buffer.from('x')),
+      headers: { 'content-type': 'application/octet-stream' },
+    });
+    expect(answer.status).toBe(200);
+    return first;
+  };
+  const first = await start();
+  const second = await goOn(first);
+  expect(await taskOf(second.runToken)).toMatchObject({ workspace: { kind: 'archive', session_id: 's 1' } });
+  // The second execution plays a turn and leaves nothing: its words are not in the session.
+  const third = await goOn(second);
+  const { workspace } = (await taskOf(third.runToken)) as { workspace: object };
+  expect(workspace).toMatchObject({ kind: 'archive', execution_number: 1 });
+  expect(workspace).not.toHaveProperty('session_id');
+});

@@ -166,6 +166,7 @@ export interface ExecutionsTable {
   workspace_bytes: number | null;
   workspace_sha256: Buffer | null;
   keeping_until: ColumnType<string | null, string | Date | null | undefined, string | Date | null>;
+  workspace_session: string | null;
 }
 
 export interface FollowupsTable {

@@ -2,11 +2,17 @@ import type { AgentTask } from '@runyard/contract/agent-protocol';
 import { isUuid } from '../runs/uuid.ts';
 import type { Queryable, Statement } from '../store/database.ts';
 
+/** A session is of use only where it knows all that was said: no turn was begun since. */
 const readLatest: Statement = {
   name: 'read_latest_workspace',
   text: `
-    SELECT id, number, workspace_turn AS turn, workspace_blob AS blob, workspace_bytes AS size_bytes, encode(workspace_sha256, 'hex') AS sha256
-    FROM executions WHERE run_id = $1 AND number <= $2 AND workspace_turn IS NOT NULL ORDER BY number DESC LIMIT 1`,
+    SELECT e.id, e.number, e.workspace_turn AS turn, e.workspace_blob AS blob, e.workspace_bytes AS size_bytes,
+      encode(e.workspace_sha256, 'hex') AS sha256,
+      CASE WHEN e.workspace_turn = (
+        SELECT count(*) FROM conversation_events v JOIN executions p ON p.id = v.execution_id
+        WHERE v.run_id = $1 AND v.event->>'type' = 'turn_started' AND p.number BETWEEN e.number AND $2
+      ) THEN e.workspace_session END AS session
+    FROM executions e WHERE e.run_id = $1 AND e.number <= $2 AND e.workspace_turn IS NOT NULL ORDER BY e.number DESC LIMIT 1`,
 };
 
 interface LatestRow {
@@ -16,6 +22,7 @@ interface LatestRow {
   blob: string | null;
   size_bytes: number | null;
   sha256: string | null;
+  session: string | null;
 }
 
 /** What an execution that goes on after the one numbered `continues` begins with; undefined: it begins anew. */
@@ -35,6 +42,7 @@ export async function workspaceToRestore(
     sha256: row.sha256 ?? '',
     execution_number: row.number,
     turn: row.turn,
+    ...(row.session === null ? {} : { session_id: row.session }),
   };
 }
 

@@ -8,7 +8,7 @@ const keepBlob: Statement = {
   name: 'keep_workspace',
   text: `
     WITH own AS (
-      UPDATE executions e SET workspace_turn = $2, workspace_blob = $3, workspace_bytes = $4, workspace_sha256 = $5
+      UPDATE executions e SET workspace_turn = $2, workspace_blob = $3, workspace_bytes = $4, workspace_sha256 = $5, workspace_session = $6
       FROM executions before
       WHERE e.id = $1 AND before.id = $1 AND coalesce(e.workspace_turn, 0) <= $2
       RETURNING e.run_id, e.continues, before.workspace_blob AS blob
@@ -19,7 +19,8 @@ const keepBlob: Statement = {
         WHERE p.run_id = own.run_id AND p.number <= own.continues AND p.workspace_turn IS NOT NULL)
       FOR UPDATE OF o
     ), forgotten AS (
-      UPDATE executions o SET workspace_turn = NULL, workspace_blob = NULL, workspace_bytes = NULL, workspace_sha256 = NULL
+      UPDATE executions o SET workspace_turn = NULL, workspace_blob = NULL, workspace_bytes = NULL, workspace_sha256 = NULL,
+        workspace_session = NULL
       FROM needless WHERE o.id = needless.id RETURNING needless.blob
     )
     SELECT blob FROM own UNION ALL SELECT blob FROM forgotten`,
@@ -35,12 +36,16 @@ export async function keepWorkspace(
   deps: KeepDeps,
   executionId: string,
   turn: number,
-  archive: { readonly body: AsyncIterable<Uint8Array>; readonly maxBytes: number },
+  archive: {
+    readonly body: AsyncIterable<Uint8Array>;
+    readonly maxBytes: number;
+    readonly sessionId?: string | undefined;
+  },
 ): Promise<'stored' | 'too_large'> {
   const key = `workspaces/${executionId}/${randomUUIDv7()}`;
   const put = await deps.blobs.put(key, archive.body, { maxBytes: archive.maxBytes });
   if (put.outcome === 'too_large') return 'too_large';
-  await record(deps, executionId, turn, { key, sizeBytes: put.sizeBytes, sha256: put.sha256 });
+  await record(deps, executionId, turn, { ...put, key, sessionId: archive.sessionId });
   return 'stored';
 }
 
@@ -53,7 +58,12 @@ async function record(
   { db, blobs }: KeepDeps,
   executionId: string,
   turn: number,
-  archive: { readonly key: string; readonly sizeBytes: number; readonly sha256: Buffer } | null,
+  archive: {
+    readonly key: string;
+    readonly sizeBytes: number;
+    readonly sha256: Buffer;
+    readonly sessionId?: string | undefined;
+  } | null,
 ): Promise<void> {
   const rows = await db.query<{ blob: string | null }>(keepBlob, [
     executionId,
@@ -61,6 +71,7 @@ async function record(
     archive?.key ?? null,
     archive?.sizeBytes ?? null,
     archive?.sha256 ?? null,
+    archive?.sessionId ?? null,
   ]);
   const unused = rows.length > 0 ? rows.map(({ blob }) => blob) : [archive?.key ?? null];
   for (const key of unused) if (key !== null) await blobs.delete(key);

@@ -43,6 +43,8 @@ export function connectOz(agent: OzAgent, events: LinkEvents): AgentLink {
   return {
     initialize: (params) => call('initialize', params, agent.initialize),
     newSession: (params) => call('session/new', params, agent.newSession),
+    // Never announced: it is given its memory when it is made.
+    loadSession: () => Promise.reject(new Error('oz loads no sessions')),
     prompt: (params) => call('session/prompt', params, (prompt) => agent.prompt(prompt, send)),
     cancel: (params) => {
       line({ method: 'session/cancel', params });

@@ -14,6 +14,7 @@ export interface KeeperOptions {
   /** The workspace is that of an earlier execution, which may have left a snapshot. */
   restored: boolean;
   declared: () => readonly string[];
+  session: () => string | undefined;
   onLeftOut: (what: string, reason: string) => void;
   /** Ends all of it. */
   signal: AbortSignal;
@@ -40,7 +41,9 @@ export function workspaceKeeper(options: KeeperOptions): Keeper {
 
   async function keepArchive(turn: number, now: string | undefined, signal: AbortSignal): Promise<void> {
     if (maxBytes === 0 || (now !== undefined && now === kept)) return;
-    const path = `/api/v1/harness-support/workspace?turn=${turn}`;
+    const session = options.session();
+    const ofSession = session === undefined || session.length > 500 ? '' : `&session_id=${encodeURIComponent(session)}`;
+    const path = `/api/v1/harness-support/workspace?turn=${turn}${ofSession}`;
     const type = 'application/octet-stream';
     const archive = () => packRoots(roots, { env, maxBytes, signal });
     if (now === 'empty') await options.client.upload(path, () => Readable.from([]), 0, type, { signal });

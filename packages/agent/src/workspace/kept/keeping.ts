@@ -10,6 +10,8 @@ export interface KeepingOptions {
   signal: AbortSignal;
   /** Files that the agent hands off, as of now. */
   declared: () => readonly string[];
+  /** The harness's session, where it can load it again. */
+  session: () => string | undefined;
   /** Something is not in the snapshot, and why. */
   onLeftOut: (what: string, reason: string) => void;
   onTooLarge: (maxBytes: number) => void;
