@@ -144,4 +144,57 @@ describe('the workspace', () => {
     else expect(fake.text()).toContain('EARLIER WORDS');
     expect(of('notice').map(({ name }) => name)).toEqual(isThere ? [] : ['workspace_not_restored']);
   });
+
+  test('is kept while the agent waits; a follow-up ends the packing, and the next turn is kept', async () => {
+    let isDown = true;
+    await start(
+      { ...sh('echo one > file'), ...keeps },
+      {
+        prepare: (fake) => {
+          fake.next = 'wait';
+          fake.fault = ({ method, path }) =>
+            isDown && method === 'PUT' && path.endsWith('/workspace') ? { status: 503 } : undefined;
+        },
+      },
+    );
+    await fake.until(() => fake.requests.some(({ method, path }) => method === 'PUT' && path.endsWith('/workspace')));
+    const { prompt: message = '' } = sh('cat file');
+    fake.tell({ type: 'follow_up', id: 'f1', position: 1, message });
+    await fake.until(() => fake.finished.length === 2);
+    expect(output()).toBe('one\n');
+    expect(fake.workspaces).toEqual([]);
+    isDown = false;
+    fake.tell({ type: 'leave' });
+    await ended();
+    expect(fake.workspaces.map(({ turn }) => turn)).toEqual([2]);
+  });
+
+  test('takes the files of a follow-up; where they cannot be written only that turn fails', async () => {
+    await start(sh('rm -rf attachments; touch attachments'), {
+      prepare: (fake) => {
+        fake.next = 'wait';
+        fake.files.set('/api/v1/harness-support/files/1', Buffer.from('hi'));
+      },
+    });
+    const attachments = [
+      { file_name: 'a.txt', mime_type: 'text/plain', size_bytes: 2, path: '/api/v1/harness-support/files/1' },
+    ];
+    const say = (position: number, prompt = '') =>
+      fake.tell({ type: 'follow_up', id: `f${position}`, position, message: prompt, attachments });
+    await fake.until(() => fake.finished.length === 1);
+    say(1, sh('true').prompt);
+    await fake.until(() => fake.finished.length === 2);
+    expect(fake.finished[1]).toMatchObject({
+      success: false,
+      error: { message: expect.stringContaining('attachments') },
+    });
+    expect(fake.finished[1]?.error).not.toHaveProperty('code');
+    fake.tell({ type: 'follow_up', id: 'f2', position: 2, message: sh('rm attachments').prompt ?? '' });
+    await fake.until(() => fake.finished.length === 3);
+    say(3, sh('cat attachments/a.txt').prompt);
+    await fake.until(() => fake.finished.length === 4);
+    expect(output()).toBe('hi');
+    fake.tell({ type: 'leave' });
+    await ended();
+  });
 });

@@ -197,7 +197,14 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
     reporter.emit({ type: 'follow_up_taken', follow_up_id: followUp.id });
     tree?.orchestrate(followUp.mode);
     const files = followUp.attachments ?? [];
-    const attachments = files.length === 0 ? [] : await write(files);
+    let attachments: WrittenAttachment[] = [];
+    try {
+      if (files.length > 0) attachments = await write(files);
+    } catch (error) {
+      // The setup was well: only this turn cannot be played.
+      if (error instanceof SetupFailure) return { kind: 'failed', summary: '', message: error.message };
+      throw error;
+    }
     const message = approvals.turnMessage(followUp);
     const asked = setupFailure === undefined ? message : debugText(task, setupFailure, message);
     const text = promptText(task, asked, followUp.mode);

@@ -25,8 +25,9 @@ export async function writeAttachments(
   options: { client: Pick<ServiceClient, 'download'>; workspace: string; signal?: AbortSignal },
 ): Promise<WrittenAttachment[]> {
   const folder = join(options.workspace, 'attachments');
-  await mkdir(folder, { recursive: true });
-  if (!(await lstat(folder)).isDirectory())
+  // Where something else has the name, what it is tells more than the error.
+  await mkdir(folder).catch(() => {});
+  if (!(await lstat(folder).catch(() => undefined))?.isDirectory())
     throw new SetupFailure(`${folder} is not a folder, so attachments cannot be written there.`);
   const names = safeNames(
     attachments.map((attachment) => attachment.file_name),
