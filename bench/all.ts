@@ -1,14 +1,21 @@
-/** Runs every benchmark, one after the other; `--write` keeps the results. What failed is told at the end. */
+/** Runs every benchmark, or those that are named (`gateway`), one after the other; `--write` keeps the results. What failed is told at the end. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
 import { benchmarks } from './benchmarks.ts';
 
+const options = process.argv.slice(2).filter((word) => word.startsWith('--'));
+const named = process.argv.slice(2).filter((word) => !word.startsWith('--'));
+const known = benchmarks();
+const unknown = named.filter((name) => !known.includes(`${name}.ts`));
+if (unknown.length > 0) throw new Error(`no such benchmark: ${unknown.join(', ')}`);
+
 const failed: string[] = [];
-for (const name of benchmarks()) {
+for (const name of known) {
+  if (named.length > 0 && !named.includes(path.basename(name, '.ts'))) continue;
   const started = performance.now();
   const script = path.join(import.meta.dirname, name);
-  const child = spawn(process.execPath, [script, ...process.argv.slice(2)], { stdio: 'inherit' });
+  const child = spawn(process.execPath, [script, ...options], { stdio: 'inherit' });
   const [code, signal] = await once(child, 'exit');
   if (code !== 0) failed.push(`${name} (${code ?? signal})`);
   process.stderr.write(`${name}: ${Math.round((performance.now() - started) / 1000)} s\n`);
