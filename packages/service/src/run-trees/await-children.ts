@@ -2,7 +2,7 @@
 import type { Engine } from '../runs/engine.ts';
 import { queueChannel, runChannel } from '../runs/engine.ts';
 import type { RunSession } from '../runs/sessions.ts';
-import type { Statement } from '../store/database.ts';
+import type { Queryable, Statement } from '../store/database.ts';
 import { isSettled, readChildStates } from './read-children.ts';
 
 /** From one call of an agent that goes on waiting to the next; after it the slot counts again. */
@@ -17,6 +17,11 @@ const mark: Statement = {
     RETURNING CASE WHEN before.awaiting_until > clock_timestamp() THEN NULL
       ELSE pg_notify('${runChannel}', e.run_id::text)::text || pg_notify('${queueChannel}', e.pool)::text END`,
 };
+
+/** The execution holds no slot for `forMs`: its agent does nothing but wait for others. */
+export async function markAwaiting(db: Queryable, executionId: string, forMs: number): Promise<void> {
+  await db.query(mark, [executionId, forMs]);
+}
 
 const unmark: Statement = {
   name: 'unmark_awaiting',
@@ -63,7 +68,7 @@ export async function awaitChildren(
       for (const { id } of unheard) listening.set(id, engine.notices.onRun(id, wake));
       // What moved before someone listened is read again.
       if (unheard.length > 0) continue;
-      if (!isMarked) await engine.db.query(mark, [session.executionId, wait.waitMs + betweenCallsMs]);
+      if (!isMarked) await markAwaiting(engine.db, session.executionId, wait.waitMs + betweenCallsMs);
       isMarked = true;
       const timer = setTimeout(wake, left);
       await woken.promise;

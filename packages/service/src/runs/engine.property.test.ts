@@ -2,6 +2,7 @@ import type { AgentEventBody } from '@runyard/contract/agent-protocol';
 import type { ErrorCode } from '@runyard/contract/errors';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { markAwaiting } from '../run-trees/await-children.ts';
 import { dropWorkerConnection, findAssigned } from '../workers/connections.ts';
 import { applyAgentEvents } from './agent-events.ts';
 import type { Assignment } from './assign.ts';
@@ -56,13 +57,13 @@ const limit = 3;
 /** One thing that may happen; `pick` chooses among what there is to do it to. */
 type Operation =
   | { do: 'create' | 'assign' | 'claim' | 'reject' | 'start' | 'succeed' | 'cancel' | 'drop_connection'; pick: number }
-  | { do: 'follow_up' | 'take' | 'join' | 'evict' | 'block' | 'approve' | 'deny'; pick: number }
+  | { do: 'follow_up' | 'take' | 'join' | 'evict' | 'await' | 'block' | 'approve' | 'deny'; pick: number }
   | { do: 'fail'; pick: number; code: ErrorCode | undefined }
   | { do: 'end_sandbox'; pick: number; kind: 'exited' | 'not_created' | 'lost' }
   | {
       do: 'time_out';
       pick: number;
-      column: 'claim_deadline' | 'lease_until' | 'deadline_at' | 'stop_deadline' | 'idle_until';
+      column: 'claim_deadline' | 'lease_until' | 'deadline_at' | 'stop_deadline' | 'idle_until' | 'awaiting_until';
     }
   | { do: 'reconcile'; pick: number };
 
@@ -78,7 +79,7 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('take' as const, 'join'), pick }) },
   { weight: 4, arbitrary: fc.record({ do: fc.constant('block' as const), pick }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('approve' as const, 'deny'), pick }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('evict' as const), pick }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('evict' as const, 'await'), pick }) },
   {
     weight: 2,
     arbitrary: fc.record({
@@ -106,7 +107,14 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
     arbitrary: fc.record({
       do: fc.constant('time_out' as const),
       pick,
-      column: fc.constantFrom('claim_deadline' as const, 'lease_until', 'deadline_at', 'stop_deadline', 'idle_until'),
+      column: fc.constantFrom(
+        'claim_deadline' as const,
+        'lease_until',
+        'deadline_at',
+        'stop_deadline',
+        'idle_until',
+        'awaiting_until',
+      ),
     }),
   },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('reconcile' as const), pick }) },
@@ -223,6 +231,9 @@ async function perform(world: World, op: Operation): Promise<void> {
       if (session) await engine.db.transaction((tx) => joinFollowups(tx, session));
       return;
     }
+    case 'await':
+      if (assignment) await markAwaiting(engine.db, assignment.executionId, 3_600_000);
+      return;
     case 'evict':
       await evictIdle(engine, choose(world.connections) as string, 1);
       return;
@@ -281,8 +292,8 @@ async function checkInvariants(world: World): Promise<void> {
         UNION ALL SELECT seq FROM conversation_events WHERE run_id = r.id) s) AS numbers
     FROM runs r JOIN executions e ON e.id = r.current_execution_id`);
   const { rows: busy } = await pool.query(
-    // An agent that waited goes on without asking for a place; it counts for those that begin.
-    "SELECT count(*) AS n FROM executions WHERE phase IN ('assigned', 'claimed', 'running') AND idle_seconds = 0 GROUP BY team_id",
+    // An agent that waited, for a follow-up or for others, goes on without asking for a place; it counts for those that begin.
+    "SELECT count(*) AS n FROM executions WHERE phase IN ('assigned', 'claimed', 'running') AND idle_seconds = 0 AND awaiting_until IS NULL GROUP BY team_id",
   );
   for (const row of busy) expect(Number(row.n)).toBeLessThanOrEqual(limit);
   for (const run of runs) {
