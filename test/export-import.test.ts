@@ -5,6 +5,7 @@ import path from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { ensureEpoch } from '../packages/service/src/live/epoch.ts';
 import type { BlobStore } from '../packages/service/src/store/blobs.ts';
 import { type Database, openDatabase } from '../packages/service/src/store/database.ts';
 import { exportDatabase } from '../packages/service/src/store/export.ts';
@@ -126,6 +127,23 @@ test('through streams, and into a database without tables', async () => {
   const target = await place({ migrated: false });
   await Promise.all([exportDatabase({ ...source, to: pipe }), importDatabase({ ...target, from: pipe })]);
   expect(await contents(target)).toEqual(await contents(source));
+});
+
+test('ids of team streams are of one database: an imported one has an epoch of its own, and its old events are no news', async () => {
+  const source = await place();
+  await fill(source);
+  const before = await ensureEpoch(source.db);
+  // A server that has seen more transactions than the one it is imported into.
+  await source.db.query(
+    `INSERT INTO run_events (run_id, seq, state, xact) SELECT id, 1, state, (pg_current_xact_id()::text::bigint + 1000000)::text::xid8 FROM runs`,
+  );
+  await exportDatabase({ ...source, to: file() });
+  const target = await place();
+  await importDatabase({ ...target, from: file() });
+  expect(await ensureEpoch(target.db)).not.toBe(before);
+  expect(await target.db.query('SELECT DISTINCT xact::text AS xact FROM run_events')).toEqual([{ xact: '0' }]);
+  await target.db.query(`INSERT INTO run_events (run_id, seq, state) SELECT id, 2, state FROM runs`);
+  expect(await target.db.query(`SELECT FROM run_events WHERE xact > '0'`)).toHaveLength(2);
 });
 
 test('the file is for its owner only, and no half-written one is left', async () => {

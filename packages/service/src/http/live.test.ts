@@ -1,3 +1,4 @@
+import { connect, type Socket } from 'node:net';
 import type { LiveEvent, TeamLiveEvent } from '@runyard/contract/live-events';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { cancelRun } from '../runs/cancel.ts';
@@ -227,6 +228,46 @@ describe('the stream of a team', () => {
     await service.deps.db.query('DELETE FROM event_stream_marks');
   });
 });
+
+test('a reader that does not read holds a page in memory, and keeps nobody waiting', async () => {
+  const { runId } = await service.startExecution();
+  const serverSides: Socket[] = [];
+  service.built.app.server.on('connection', (socket: Socket) => serverSides.push(socket));
+  const paused = connect(Number(new URL(service.baseUrl).port), '127.0.0.1').pause();
+  paused.write(
+    `GET /api/v1/agent/runs/${runId}/events HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${service.key}\r\n\r\n`,
+  );
+  await vi.waitFor(() => expect(serverSides).toHaveLength(1));
+  const other = await follow(`/agent/runs/${runId}/events`);
+  let most = 0;
+  for (let batch = 0; batch < 20; batch += 1) {
+    // 1 MB that cannot be compressed.
+    await service.deps.db.query(
+      `WITH n AS (UPDATE runs SET event_seq = event_seq + 50 WHERE id = $1 RETURNING event_seq)
+       INSERT INTO conversation_events (run_id, seq, execution_id, event)
+       SELECT $1, event_seq - 50 + i, $1, jsonb_build_object('type', 'text', 'text', (SELECT string_agg(md5(random()::text || g), '') FROM generate_series(1, 640) AS g))
+       FROM n, generate_series(1, 50) AS i`,
+      [runId],
+    );
+    await service.deps.db.query(`SELECT pg_notify('runyard_runs', $1)`, [runId]);
+    const due = (batch + 1) * 50;
+    await vi.waitFor(
+      () => expect(other.received.filter(({ event }) => event.type === 'conversation')).toHaveLength(due),
+      { timeout: 10_000 },
+    );
+    most = Math.max(most, serverSides[0]?.writableLength ?? 0);
+  }
+  expect(most).toBeGreaterThan(0);
+  expect(most).toBeLessThan(2_000_000);
+  other.close();
+  let bytes = 0;
+  paused.on('data', (data: Buffer) => {
+    bytes += data.length;
+  });
+  paused.resume();
+  await vi.waitFor(() => expect(bytes).toBeGreaterThan(20_000_000), { timeout: 20_000 });
+  paused.destroy();
+}, 60_000);
 
 test('closing the service ends streams at once', async () => {
   const other = await startTestService();
