@@ -1,0 +1,69 @@
+import { expect, test } from 'vitest';
+import { join, makeFeed, publish } from './feed.ts';
+import { makePulse } from './pulse.ts';
+
+const source = {
+  compare: (a: number, b: number) => a - b,
+  read: async () => 'gone' as const,
+  heartbeat: (position: number) => Buffer.from(`at ${position}`),
+  emptied: () => undefined,
+};
+const page = (seq: number) => ({
+  frames: [{ at: seq, bytes: Buffer.from(`event ${seq}`) }],
+  upTo: seq,
+  keptAfter: 0,
+  isLast: true,
+  hasEnded: false,
+});
+const validKeys = { query: async () => [{ id: 'valid' }] } as never;
+
+function setUp(options: { stuckMs?: number; takes?: boolean; keyId?: string } = {}) {
+  const feed = makeFeed(source, 'k', 0);
+  const seen: string[] = [];
+  const outlet = {
+    write: (bytes: Buffer) => {
+      seen.push(String(bytes));
+      return options.takes ?? true;
+    },
+    end: () => undefined,
+    cut: () => void seen.push('cut'),
+  };
+  const pulse = makePulse(validKeys, options);
+  pulse.add(join(feed, { position: 0, floor: 0, keyId: options.keyId ?? 'valid', outlet }));
+  const round = () => {
+    for (let n = 0; n < 15; n += 1) pulse.beat();
+  };
+  return { feed, seen, pulse, round };
+}
+
+test('a stream on which nothing was written in a round of 15 beats gets one heartbeat', () => {
+  const { feed, seen, round } = setUp();
+  // It has just begun.
+  round();
+  expect(seen).toEqual([]);
+  round();
+  expect(seen).toEqual(['at 0']);
+  publish(feed, page(1));
+  round();
+  round();
+  expect(seen).toEqual(['at 0', 'event 1', 'at 1']);
+});
+
+test('a full stream gets no heartbeat, and is cut when it was full for too long', () => {
+  const patient = setUp({ takes: false });
+  publish(patient.feed, page(1));
+  for (let n = 0; n < 3; n += 1) patient.round();
+  expect(patient.seen).toEqual(['event 1']);
+  const stuck = setUp({ takes: false, stuckMs: -1 });
+  publish(stuck.feed, page(1));
+  stuck.round();
+  expect(stuck.seen).toEqual(['event 1', 'cut']);
+  expect(stuck.feed.streams.size).toBe(0);
+});
+
+test('a stream is cut when its key is not valid any more', async () => {
+  const [valid, deleted] = [setUp(), setUp({ keyId: 'deleted' })];
+  await valid.pulse.checkKeys();
+  await deleted.pulse.checkKeys();
+  expect([valid.seen, deleted.seen]).toEqual([[], ['cut']]);
+});
