@@ -1,6 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import type { LiveEvent, TeamLiveEvent } from '@runyard/contract/live-events';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { mergeOldEvents } from '../retention/merge-events.ts';
 import { cancelRun } from '../runs/cancel.ts';
 import { startTestService, type TestService } from './test-service.ts';
 
@@ -137,6 +138,31 @@ describe('the stream of a run', () => {
     const anew = await follow(`/agent/runs/${runId}/events`);
     await anew.ended;
     expect(anew.received).toEqual(whole.received.filter(({ event }) => event.type !== 'conversation'));
+  });
+
+  test('answers 410 for an id inside of events that were merged, and goes on behind all others', async () => {
+    const { runId, runToken } = await service.startExecution();
+    await say(runToken, 1, 5);
+    await cancelRun(service.deps.engine, runId);
+    const whole = await follow(`/agent/runs/${runId}/events`);
+    await whole.ended;
+    await service.deps.db.query(`UPDATE runs SET ended_at = now() - interval '2 days' WHERE id = $1`, [runId]);
+    while ((await mergeOldEvents(service.deps.db)).more);
+    const merged = await follow(`/agent/runs/${runId}/events`);
+    await merged.ended;
+    expect(merged.received).toHaveLength(whole.received.length - 4);
+    const words = merged.received.find(({ event }) => event.type === 'conversation');
+    expect(words?.event).toMatchObject({ event: { text: 'Word 1Word 2Word 3Word 4Word 5' } });
+    for (const { id } of whole.received) {
+      const index = merged.received.findIndex((each) => each.id === id);
+      if (index < 0) {
+        await service.problem(410, 'GET', `/agent/runs/${runId}/events`, { headers: { 'last-event-id': id } });
+        continue;
+      }
+      const rest = await follow(`/agent/runs/${runId}/events`, id);
+      await rest.ended;
+      expect(rest.received).toEqual(merged.received.slice(index + 1));
+    }
   });
 
   test('ends when the run is deleted', async () => {

@@ -74,17 +74,17 @@ export async function registerLiveRoutes(app: FastifyInstance, { engine, db }: S
   const retry = () => retryBytes(retryMs.from + (retryMs.to - retryMs.from) * Math.random());
 
   addRoute(app, routes.streamRunEvents, async ({ params: { runId }, query, principal, request, reply }) => {
-    const place = isUuid(runId) ? await findRunPlace(db, principal.teamId, runId) : null;
-    if (!place) return notFound('run');
     const lastId = lastIdOf(request);
     const position = lastId === undefined ? 0 : parseRunPosition(lastId);
+    const run = { teamId: principal.teamId, runId };
+    const place = isUuid(runId) ? await findRunPlace(db, run, position ?? 0) : null;
+    if (!place) return notFound('run');
     if (position === null || position > afterRow(place.lastSeq)) return notOfStream();
-    const keptAfter = afterRow(place.keptAfter);
-    if (lastId !== undefined && position < keptAfter) return gone();
+    if (lastId !== undefined && (position < place.keptAfter || place.isInsideMerged)) return gone();
     const start = {
       runId: runId.toLowerCase(),
       position,
-      floor: keptAfter,
+      floor: place.keptAfter,
       lastSeq: place.lastSeq,
       ...(query.follow === false ? { until: afterRow(place.lastSeq) } : {}),
     };

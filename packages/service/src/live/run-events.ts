@@ -67,7 +67,7 @@ export const rowOf = (position: RunPosition): number => Math.floor(position / 2)
 export const afterRow = (seq: number): RunPosition => seq * 2;
 
 /** A question for the events of a run. */
-export interface RunQuestion {
+interface RunQuestion {
   readonly runId: string;
   /** Number of the row behind which it is read. */
   readonly after: number;
@@ -87,11 +87,11 @@ const readPages: Statement = {
       SELECT b.* FROM (
         SELECT u.*, count(*) OVER () AS candidates, sum(u.size) OVER (ORDER BY u.seq) - u.size AS bytes_before
         FROM (
-          (SELECT seq, event_uuid, event_type, state, occurred_at, execution_number, payload, NULL::jsonb AS event,
+          (SELECT seq, event_uuid, event_type, state, occurred_at, execution_number, payload, NULL::jsonb AS event, NULL::bigint AS from_seq,
              coalesce(pg_column_size(payload), 0) AS size
            FROM run_events WHERE run_id = w.run_id AND seq > w.after ORDER BY seq LIMIT $3)
           UNION ALL
-          (SELECT seq, NULL, NULL, NULL, NULL, NULL, NULL, event, pg_column_size(event)
+          (SELECT seq, NULL, NULL, NULL, NULL, NULL, NULL, event, from_seq, pg_column_size(event)
            FROM conversation_events WHERE run_id = w.run_id AND seq > w.after ORDER BY seq LIMIT $3)
           ORDER BY seq LIMIT $3
         ) u
@@ -109,7 +109,10 @@ interface Row extends Omit<TimelineRow, 'event_uuid'> {
   candidates: number;
   event_uuid: string | null;
   event: AgentEvent | null;
+  from_seq: number | null;
 }
+
+const isInside = (fromSeq: number | null, after: number): boolean => fromSeq !== null && fromSeq <= after;
 
 function framesOf(runId: string, row: Row, frames: Frame<RunPosition>[]): void {
   const seq = row.seq ?? 0;
@@ -127,7 +130,7 @@ function framesOf(runId: string, row: Row, frames: Frame<RunPosition>[]): void {
   }
 }
 
-function pageOf(runId: string, rows: readonly Row[], limit: number): Page<RunPosition> | 'gone' {
+function pageOf({ runId, after }: RunQuestion, rows: readonly Row[], limit: number): Page<RunPosition> | 'gone' {
   const [first] = rows;
   const last = rows.at(-1);
   if (!first || !last) return 'gone';
@@ -139,7 +142,8 @@ function pageOf(runId: string, rows: readonly Row[], limit: number): Page<RunPos
     frames,
     // Behind the last row nothing was there, though numbers may have been: retention has deleted them.
     upTo: afterRow(isLast ? first.event_seq : (last.seq ?? 0)),
-    keptAfter: afterRow(first.events_kept_after),
+    // Of events that were merged, whoever has some cannot have the others.
+    keptAfter: afterRow(isInside(first.from_seq, after) ? (first.seq ?? 0) : first.events_kept_after),
     isLast,
     hasEnded: isLast && isTerminal(first.run_state),
   };
@@ -157,20 +161,43 @@ export async function readRunPages(
     limit,
   ]);
   const byQuestion = Map.groupBy(rows, (row) => row.n - 1);
-  return questions.map(({ runId }, index) => pageOf(runId, byQuestion.get(index) ?? [], limit));
+  return questions.map((question, index) => pageOf(question, byQuestion.get(index) ?? [], limit));
 }
 
 const readPlace: Statement = {
   name: 'read_live_place',
-  text: 'SELECT event_seq, events_kept_after FROM runs WHERE id = $1 AND team_id = $2',
+  text: `
+    SELECT event_seq, events_kept_after,
+      (SELECT c.from_seq FROM conversation_events c WHERE c.run_id = r.id AND c.seq > $3 ORDER BY c.seq LIMIT 1) AS next_from
+    FROM runs r WHERE id = $1 AND team_id = $2`,
 };
 
-/** Where the events of a run end, and behind which number all are kept. Null: the team has no such run. */
+/** The run, and a position in it. */
+export interface RunPlace {
+  /** Number of its last row. */
+  readonly lastSeq: number;
+  /** Events behind this position are all kept. */
+  readonly keptAfter: RunPosition;
+  /** Events behind the position were merged with some before it. */
+  readonly isInsideMerged: boolean;
+}
+
+/** Null: the team has no such run. */
 export async function findRunPlace(
   db: Queryable,
-  teamId: string,
-  runId: string,
-): Promise<{ readonly lastSeq: number; readonly keptAfter: number } | null> {
-  const [row] = await db.query<{ event_seq: number; events_kept_after: number }>(readPlace, [runId, teamId]);
-  return row ? { lastSeq: row.event_seq, keptAfter: row.events_kept_after } : null;
+  run: { readonly teamId: string; readonly runId: string },
+  position: RunPosition,
+): Promise<RunPlace | null> {
+  const after = rowOf(position);
+  const [row] = await db.query<{ event_seq: number; events_kept_after: number; next_from: number | null }>(readPlace, [
+    run.runId,
+    run.teamId,
+    after,
+  ]);
+  if (!row) return null;
+  return {
+    lastSeq: row.event_seq,
+    keptAfter: afterRow(row.events_kept_after),
+    isInsideMerged: isInside(row.next_from, after),
+  };
 }

@@ -5,6 +5,7 @@ import type { BlobStore } from '../store/blobs.ts';
 import type { Database } from '../store/database.ts';
 import { reportMissingBlobs, sweepUnreferencedBlobs } from './blobs.ts';
 import { claimSweep } from './claim.ts';
+import { mergeOldEvents } from './merge-events.ts';
 import { deleteOldRows, rowPolicies } from './rows.ts';
 import { deleteOldDetail, deleteOldRuns, start } from './runs.ts';
 import { markEventStreams } from './stream-marks.ts';
@@ -65,12 +66,24 @@ export async function sweepWhenDue(deps: SweepDeps): Promise<SweepOutcome> {
     return total;
   };
 
+  const mergeEvents = async () => {
+    let total = 0;
+    for (let more = true; more; ) {
+      await goOn();
+      const batch = await mergeOldEvents(db);
+      total += batch.rows;
+      more = batch.more;
+    }
+    return total;
+  };
+
   try {
     const context = { db, blobs, log, goOn, now: deps.now ?? Date.now };
     const result = {
       rows: await deleteRows(),
       runs_without_detail: await deleteOfRuns(settings.RUNYARD_RETENTION_DETAIL_DAYS, deleteOldDetail),
       runs: await deleteOfRuns(settings.RUNYARD_RETENTION_RUN_DAYS, deleteOldRuns),
+      merged_events: await mergeEvents(),
       blobs: await sweepUnreferencedBlobs(context),
       missing_blobs: await reportMissingBlobs(context),
     };

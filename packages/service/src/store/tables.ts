@@ -53,6 +53,7 @@ export interface ConversationEventsTable {
   seq: number;
   execution_id: string;
   event: ColumnType<unknown, string, string>;
+  from_seq: number | null;
 }
 
 export interface EnvironmentsTable {
@@ -86,6 +87,12 @@ export interface EventDeliveryAttemptsTable {
   duration_ms: number;
   http_status: number | null;
   error: string | null;
+}
+
+export interface EventMergesTable {
+  is_only: Generated<boolean>;
+  ended_at: ColumnType<string, string | Date, string | Date>;
+  run_id: string;
 }
 
 export interface EventStreamEpochTable {
@@ -386,6 +393,7 @@ export interface Tables {
   environments: EnvironmentsTable;
   event_deliveries: EventDeliveriesTable;
   event_delivery_attempts: EventDeliveryAttemptsTable;
+  event_merges: EventMergesTable;
   event_stream_epoch: EventStreamEpochTable;
   event_stream_marks: EventStreamMarksTable;
   event_subscriptions: EventSubscriptionsTable;
