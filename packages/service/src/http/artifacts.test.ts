@@ -241,3 +241,16 @@ describe('POST /harness-support/report-artifact', () => {
     expect(answers.filter(({ status }) => status === 400)).toHaveLength(5);
   });
 });
+
+test('a download is answered once: nothing is logged as failed behind it', async () => {
+  const attachments = [{ file_name: 'a.txt', mime_type: 'text/plain', data: 'YQ==' }];
+  const { runToken } = await service.startExecution({ attachments });
+  const task = await service.request<{ attachments: { path: string }[] }>('POST', '/harness-support/resolve-prompt', {
+    key: runToken,
+    body: {},
+  });
+  const path = task.body.attachments[0]?.path.replace('/api/v1', '') ?? '';
+  expect((await service.request('GET', path, { key: runToken })).text).toBe('a');
+  expect((await service.request('GET', path, { key: runToken, headers: { range: 'bytes=5-' } })).status).toBe(416);
+  expect(service.logged.filter((line) => JSON.parse(line).level >= 50)).toEqual([]);
+});

@@ -47,14 +47,14 @@ export function registerBlobRoutes(app: FastifyInstance, deps: ServiceDeps): voi
       const contentType = mime_type ?? 'application/octet-stream';
       downloadHeaders(reply, filename ?? `screenshot.${contentType.split(/[/;+]/)[1]}`, contentType);
       const sent = await sendBlob(reply, blobs, { key: artifact.blobKey, sizeBytes: artifact.sizeBytes });
-      return sent || notFound('artifact');
+      return sent ? reply : notFound('artifact');
     }
     if (kind === 'handoff') {
       const file = await findSnapshotFile(db, id);
       if (!file) return notFound('file');
       downloadHeaders(reply, file.filename, file.mimeType ?? 'application/octet-stream');
       const sent = await sendBlob(reply, blobs, { key: file.blobKey, sizeBytes: Number(file.sizeBytes) });
-      return sent || notFound('file');
+      return sent ? reply : notFound('file');
     }
     const runIds = isUuid(id) ? await transcriptRuns(deps, kind, id) : [];
     if (runIds.length === 0 || !(await hasTranscript(db, runIds))) return notFound('transcript');

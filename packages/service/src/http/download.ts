@@ -38,22 +38,27 @@ export function readRange(header: string | undefined, sizeBytes: number): ByteRa
   return range.end < range.start ? null : range;
 }
 
-/** Streams a blob, or the range that was asked for; false: there is no such blob. */
+/**
+ * Streams a blob, or the range that was asked for; false: there is no such blob. It does not give the reply: that is a thenable,
+ * which resolves with nothing when it has been sent.
+ */
 export async function sendBlob(
   reply: FastifyReply,
   blobs: BlobStore,
   blob: { readonly key: string; readonly sizeBytes: number },
-): Promise<FastifyReply | false> {
+): Promise<boolean> {
   const range = readRange(reply.request.headers.range, blob.sizeBytes);
   reply.header('accept-ranges', 'bytes');
   if (range === 'unsatisfiable') {
-    return reply.code(416).header('content-range', `bytes */${blob.sizeBytes}`).send();
+    reply.code(416).header('content-range', `bytes */${blob.sizeBytes}`).send();
+    return true;
   }
   const found = await blobs.get(blob.key, range ?? undefined);
   if (!found) return false;
   const length = range ? range.end - range.start + 1 : found.sizeBytes;
   if (range) reply.code(206).header('content-range', `bytes ${range.start}-${range.end}/${found.sizeBytes}`);
-  return sendStream(reply.header('content-length', length), found.stream);
+  sendStream(reply.header('content-length', length), found.stream);
+  return true;
 }
 
 /** A HEAD asks for the headers only: the stream is not left open. */

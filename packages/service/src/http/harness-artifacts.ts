@@ -52,7 +52,7 @@ export function registerHarnessArtifactRoutes(app: FastifyInstance, deps: Servic
     if (!attachment) return notFound('attachment');
     downloadHeaders(reply, attachment.fileName, attachment.mimeType);
     const sent = await sendBlob(reply, blobs, { key: attachment.blobKey, sizeBytes: attachment.sizeBytes });
-    return sent || notFound('attachment');
+    return sent ? reply : notFound('attachment');
   });
 
   // In a scope of its own: here a body of any type is a stream of bytes.

@@ -52,7 +52,7 @@ export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps):
     const stored = key && (await deps.blobs.stat(key));
     if (!stored) return notFound('memory');
     downloadHeaders(reply, 'memory', 'application/octet-stream');
-    return (await sendBlob(reply, deps.blobs, { key, sizeBytes: stored.sizeBytes })) || notFound('memory');
+    return (await sendBlob(reply, deps.blobs, { key, sizeBytes: stored.sizeBytes })) ? reply : notFound('memory');
   });
 
   // In a scope of its own: here a body of any type is a stream of bytes.

@@ -18,7 +18,7 @@ export function registerHarnessWorkspaceRoutes(app: FastifyInstance, deps: Servi
     const stored = key && (await blobs.stat(key));
     if (!stored) return notFound('workspace');
     downloadHeaders(reply, 'workspace', 'application/octet-stream');
-    return (await sendBlob(reply, blobs, { key, sizeBytes: stored.sizeBytes })) || notFound('workspace');
+    return (await sendBlob(reply, blobs, { key, sizeBytes: stored.sizeBytes })) ? reply : notFound('workspace');
   });
 
   // In a scope of its own: here a body of any type is a stream of bytes.
