@@ -1,8 +1,18 @@
 /** The sandbox of a failed setup stays for follow-ups: with the runbook and with the AI SDK loop against fake models. */
 import type { RunItem } from '@runyard/contract/runs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { FakeConversation } from './fakes/models/turns.ts';
 import { type FakeModels, startFakeModels } from './fakes/models.ts';
 import { eventually, type System, sandboxProblem, startSystem } from './support/system.ts';
+
+/** A model that runs what the user says now, not what stands in the record of before. */
+function obedient(conversation: FakeConversation) {
+  const said = conversation.prompt.split(/The user (?:now )?says:/).at(-1) ?? '';
+  const commands = [...said.matchAll(/run `([^`]+)`/g)].map(([, command]) => command);
+  return conversation.turnOfPrompt === 0
+    ? { toolCalls: [{ name: 'shell', input: { command: commands.join('; ') } }] }
+    : { text: ['Done.'] };
+}
 
 describe.skipIf(sandboxProblem)(`failed setups${sandboxProblem ? ` (skipped: ${sandboxProblem})` : ''}`, () => {
   let models: FakeModels;
@@ -10,6 +20,7 @@ describe.skipIf(sandboxProblem)(`failed setups${sandboxProblem ? ` (skipped: ${s
 
   beforeAll(async () => {
     models = await startFakeModels();
+    models.script(obedient);
     system = await startSystem({ env: { ...models.env, RUNYARD_WORKER_SLOTS: '2' }, waitForWorkerMs: 60_000 });
   }, 90_000);
 
@@ -39,6 +50,7 @@ describe.skipIf(sandboxProblem)(`failed setups${sandboxProblem ? ` (skipped: ${s
         'POST',
         '/agent/environments',
         environment(5, 'echo left-$((40+1)) > file; exit 5'),
+        201,
       );
       const runId = await system.createRun(say('echo task-$((40+2))'), { config: { ...config, environment_id: uid } });
       const failed = await system.untilEnded(runId);

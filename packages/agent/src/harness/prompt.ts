@@ -27,7 +27,7 @@ export function firstMessage({ decision, prompt }: AgentTask): string {
 /** A message for a sandbox whose setup failed. */
 export function debugText(task: AgentTask, failure: string, message: string): string {
   if (isRunbook(task)) return message;
-  return `The setup of this sandbox failed, and the task has not begun:\n\n${failure}\n\nThe sandbox is as the failure left it. The task itself is not to be worked on now. The user says:\n\n${message}`;
+  return `The setup of this sandbox failed:\n\n${failure}\n\nThe sandbox is as the failure left it, and the task itself is not to be worked on now. The user says:\n\n${message}`;
 }
 
 const isRunbook = (task: AgentTask): boolean => isBuiltin(task) && task.harness.model === undefined;
