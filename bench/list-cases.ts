@@ -7,7 +7,7 @@ type Query = Record<string, unknown>;
 /** The nth query of a filter. */
 export type Make = (n: number, random: () => number) => Query;
 
-const oneOf = <T>(values: readonly T[], n: number): T => values[n % values.length] as T;
+const oneOf = <T>(values: readonly T[], n: number): T => values[Math.floor(n) % values.length] as T;
 const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString();
 
 /** Queries of each filter for `count` seeded runs: frequent values, rare ones, those of old runs only, and some that no run has. */
@@ -74,6 +74,37 @@ export function casesOf(seeded: Seeded, count: number): Record<string, Make> {
     artifact_type: (n) => ({
       artifact_type: oneOf(['PLAN', 'PULL_REQUEST', 'SCREENSHOT', 'FILE', 'EXTERNAL_REFERENCE'], n),
     }),
+    'state and source': (n) => ({
+      state: [oneOf(['SUCCEEDED', 'FAILED', 'ERROR', 'BLOCKED'], n)],
+      source: oneOf(['API', 'CLI', 'JIRA', 'SCHEDULED_AGENT', 'SLACK'], n / 4),
+    }),
+    'environment and creator': (n, random) => ({
+      environment_id: oneOf(['env-0', 'env-retired', 'empty-environment', `env-${skewed(random, 40)}`], n),
+      creator: `user-${skewed(random, 200)}`,
+    }),
+    'name and metadata': (_, random) => ({
+      name: `agent-${skewed(random, 80)}`,
+      metadata: { repository: `owner/repository-${skewed(random, 60)}` },
+    }),
+    'old model, location and source': (n) => ({
+      model_id: 'retired-model',
+      execution_location: oneOf(['LOCAL', 'REMOTE'], n),
+      source: oneOf(['API', 'CLI', 'SLACK'], n / 2),
+    }),
+    'metadata, artifact and state': (n, random) => ({
+      metadata: { stage: oneOf(['prod', 'dev'], n), repository: `owner/repository-${skewed(random, 60)}` },
+      artifact_type: oneOf(['PLAN', 'EXTERNAL_REFERENCE', 'SCREENSHOT'], n),
+      state: ['FAILED', 'ERROR'],
+    }),
+    'schedule and state, created before': (_, random) => ({
+      schedule_id: `01900000-0000-7000-8000-1${String(skewed(random, 60)).padStart(11, '0')}`,
+      state: ['CANCELLED'],
+      created_before: daysAgo(180 * random()),
+    }),
+    'q, frequent word, and state': (n, random) => ({
+      q: word(random, 0, 300),
+      state: [oneOf(['FAILED', 'BLOCKED'], n)],
+    }),
     'q, frequent word': (_, random) => ({ q: word(random, 0, 300) }),
     'q, word': (_, random) => ({ q: word(random, 300, 20_000) }),
     'q, beginning of a word': (_, random) => ({ q: word(random, 0, 20_000).slice(0, 5) }),
@@ -82,6 +113,28 @@ export function casesOf(seeded: Seeded, count: number): Record<string, Make> {
     'q, misspelt': (_, random) => ({ q: word(random, 0, 20_000).replace(/^(...)(.)(.)/, '$1$3$2') }),
   };
 }
+
+/** The cases that are one filter by a column, or by one facet. */
+export const singleFilters: readonly string[] = [
+  'state, one',
+  'state, several',
+  'name',
+  'model_id',
+  'creator',
+  'executor',
+  'source',
+  'execution_location',
+  'created_after',
+  'created_before',
+  'updated_after',
+  'environment_id',
+  'skill_spec',
+  'schedule_id',
+  'ancestor_run_id',
+  'metadata, one pair',
+  'automation_id',
+  'artifact_type',
+];
 
 /** Every sort in both directions. */
 export const sorts: [ListRunsQuery['sort_by'], ListRunsQuery['sort_order']][] = (

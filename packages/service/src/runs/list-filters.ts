@@ -48,10 +48,12 @@ export function addColumnFilters({ texts, bind }: Conditions, query: ListRunsQue
     texts.push(isUuid(query.schedule_id) ? `r.schedule_id = ${bind(query.schedule_id)}::uuid` : 'false');
   }
   if (query.created_before !== undefined) texts.push(`r.created_at < ${bind(query.created_before)}::timestamptz`);
-  if (query.updated_after !== undefined) texts.push(`r.updated_at > ${bind(query.updated_after)}::timestamptz`);
-  if (query.created_after !== undefined) {
-    const after = `${bind(query.created_after)}::timestamptz`;
-    // No run changes before it is created: the second condition bounds the search in the order of changes.
-    texts.push(`r.created_at > ${after}`, `r.updated_at > ${after}`);
-  }
+  if (query.created_after !== undefined) texts.push(`r.created_at > ${bind(query.created_after)}::timestamptz`);
+  texts.push(...changedAfter({ bind }, query).map((time) => `r.updated_at > ${time}`));
+}
+
+/** Times after which every run of the list changed: they bound what is read in the order of changes. No run changes before it is created. */
+export function changedAfter({ bind }: Pick<Conditions, 'bind'>, query: ListRunsQuery): string[] {
+  const times = [query.updated_after, query.created_after].filter((time) => time !== undefined);
+  return times.map((time) => `${bind(time)}::timestamptz`);
 }

@@ -8,6 +8,7 @@ import { type Conditions, startConditions } from './list-conditions.ts';
 import { addColumnFilters, facetsOf, joinFacets } from './list-filters.ts';
 import { afterPosition, type ListOrder, orderOf } from './list-order.ts';
 import type { SearchWords } from './list-search.ts';
+import type { Days, Expectation } from './list-windows.ts';
 
 /** Gives `id` and `sort_value` of the page's runs, in order. */
 export interface PageQuery {
@@ -15,16 +16,12 @@ export interface PageQuery {
   readonly values: readonly unknown[];
 }
 
-/** How the words of `q` are looked for. */
+/** How the words of `q` are looked for: by the index, in the runs of some days. */
 export interface PageSearch {
   readonly words: SearchWords;
-  /** `walk` looks at the first runs of the list only, so its page may be short of what there is; `index` finds all. */
-  readonly plan: 'walk' | 'index';
+  readonly expected: Expectation;
+  readonly days: Days;
 }
-
-/** How many runs `walk` looks at: for words, which are read from another table, and for other filters. */
-const walkedForWords = 1500;
-const walkedRuns = 4000;
 
 /** Greatest span of each class of `run_span`, but of the last, which has none. */
 const spans = ['5 minutes', '1 hour', '12 hours', '7 days'];
@@ -44,22 +41,16 @@ export function pageQuery({ teamId, query, position, search, count }: PageReques
   const facetHour = joinFacets(conditions, facetsOf(query));
   addColumnFilters(conditions, query);
   const byChange = query.sort_by === 'updated_at';
-  if (search?.plan === 'index') {
+  const matches = search === null ? null : search.words.select(conditions, search.days, search.expected);
+  if (matches !== null) {
     // OFFSET 0 keeps the planner from any other way to the matches, and their order lets it read the runs of the first ones only.
     const ordered = byChange && facetHour === null ? `ORDER BY s.updated_hour ${order.direction}` : '';
-    conditions.joins.push(`JOIN (${search.words.select(conditions)} ${ordered} OFFSET 0) m ON m.run_id = r.id`);
+    conditions.joins.push(`JOIN (${matches} ${ordered} OFFSET 0) m ON m.run_id = r.id`);
   }
-  const hour = byChange ? (facetHour ?? (search?.plan === 'index' ? 'm.updated_hour' : null)) : null;
+  const hour = byChange ? (facetHour ?? (matches === null ? null : 'm.updated_hour')) : null;
   const parts = partsOf(conditions, query, order, position, hour);
   const limit = conditions.bind(count);
-  const list = (rows: string) => union(conditions, order, parts, hour, rows);
-  const text =
-    search?.plan === 'walk'
-      ? `WITH walked AS MATERIALIZED (${list(String(walkedForWords))})
-         SELECT w.id, w.sort_value FROM walked w
-         CROSS JOIN LATERAL (SELECT FROM run_search s WHERE s.run_id = w.id AND ${search.words.condition(conditions)} OFFSET 0) s
-         ORDER BY w.sort_value${order.collation} ${order.direction} NULLS LAST, w.id ${order.direction} LIMIT ${limit}`
-      : list(limit);
+  const text = union(conditions, order, parts, hour, limit);
   return { text, values: conditions.values };
 }
 
@@ -67,7 +58,7 @@ export function pageQuery({ teamId, query, position, search, count }: PageReques
  * Conditions of which one at most holds for a run of the list. Each part alone comes from an index in the right order;
  * the list is their merge.
  */
-function partsOf(
+export function partsOf(
   conditions: Conditions,
   query: ListRunsQuery,
   order: ListOrder,
@@ -96,28 +87,6 @@ function partsOf(
   return [after];
 }
 
-/** Whether the filters of a list are looked up in an order other than the page's. */
-export const isInOtherOrder = (query: ListRunsQuery): boolean =>
-  query.sort_by !== 'updated_at' && Object.keys(query).some((name) => !notFilters.includes(name));
-
-const notFilters = ['limit', 'cursor', 'sort_by', 'sort_order'];
-
-/** The page, where it is among the first runs of the sort: what is read is bounded, and the page may be short. */
-export function walkingQuery({ teamId, query, position, count }: Omit<PageRequest, 'search'>): PageQuery {
-  const conditions = startConditions(teamId);
-  const order = orderOf(query);
-  const { limit, cursor, sort_by, sort_order } = query;
-  const parts = partsOf(conditions, { limit, cursor, sort_by, sort_order }, order, position, null);
-  const walked = union(conditions, order, parts, null, String(walkedRuns));
-  joinFacets(conditions, facetsOf(query));
-  addColumnFilters(conditions, query);
-  if (query.state !== undefined) conditions.texts.push(`r.state = ANY(${conditions.bind(query.state)}::text[])`);
-  const text = `WITH walked AS MATERIALIZED (${walked})
-    SELECT w.id, w.sort_value FROM walked w JOIN runs r ON r.id = w.id ${conditions.joins.join(' ')}
-    WHERE ${conditions.texts.join(' AND ')} ${orderBy(order, 'w.')} LIMIT ${conditions.bind(count)}`;
-  return { text, values: conditions.values };
-}
-
 /** The page by sorting all that the filters find: what is read grows with that, not with all runs. */
 export function sortingQuery({ teamId, query, position, count }: Omit<PageRequest, 'search'>): PageQuery {
   const conditions = startConditions(teamId);
@@ -132,10 +101,12 @@ export function sortingQuery({ teamId, query, position, count }: Omit<PageReques
   return { text, values: conditions.values };
 }
 
-const orderBy = ({ collation, direction }: ListOrder, of: string): string =>
+/** Order of `id` and `sort_value` in a relation `of`. */
+export const orderBy = ({ collation, direction }: ListOrder, of: string): string =>
   `ORDER BY ${of}sort_value${collation} ${direction} NULLS LAST, ${of}id ${direction}`;
 
-function union(
+/** The first `limit` runs of all parts together. */
+export function union(
   { joins, texts }: Conditions,
   { column, collation, direction }: ListOrder,
   parts: readonly (readonly string[])[],

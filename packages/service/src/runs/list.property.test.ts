@@ -48,6 +48,20 @@ const filters: [Record<string, unknown>, (run: SomeRun) => boolean][] = [
   [{ metadata: { stage: 'prod', same: 'yes' } }, (run) => run.stage === 'prod'],
   [{ created_before: '2026-03-01T02:30:00Z' }, (run) => run.createdAt < '2026-03-01T02:30:00Z'],
   [{ created_after: '2026-03-01T01:30:00Z' }, (run) => run.createdAt > '2026-03-01T01:30:00Z'],
+  [
+    { state: ['FAILED', 'QUEUED'], metadata: { stage: 'prod' } },
+    (run) => run.state !== 'SUCCEEDED' && run.stage === 'prod',
+  ],
+  [{ state: ['FAILED'], source: 'API', creator: 'u' }, (run) => run.state === 'FAILED'],
+  [
+    { metadata: { stage: 'prod' }, source: 'API', created_after: '2026-03-01T01:30:00Z' },
+    (run) => run.stage === 'prod' && run.createdAt > '2026-03-01T01:30:00Z',
+  ],
+  [
+    { execution_location: 'REMOTE', created_before: '2026-03-01T02:30:00Z' },
+    (run) => run.createdAt < '2026-03-01T02:30:00Z',
+  ],
+  [{ q: 'flaky', state: ['FAILED'] }, (run) => run.title === 'flaky test' && run.state === 'FAILED'],
   [{ q: 'FLAKY' }, (run) => run.title === 'flaky test'],
   [{ q: 'flakey' }, (run) => run.title === 'flaky test'],
 ];

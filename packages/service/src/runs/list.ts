@@ -4,15 +4,10 @@ import type { Fault } from '../fault.ts';
 import type { Database, Queryable, Statement } from '../store/database.ts';
 import { type CursorPosition, type CursorSigner, listIdentity, readCursor, writeCursor } from './cursor.ts';
 import { orderOf } from './list-order.ts';
-import {
-  isInOtherOrder,
-  type PageQuery,
-  type PageRequest,
-  pageQuery,
-  sortingQuery,
-  walkingQuery,
-} from './list-query.ts';
-import { expectedShare, type SearchTier, searchFor, wordsOf } from './list-search.ts';
+import { type PageQuery, type PageRequest, pageQuery, sortingQuery } from './list-query.ts';
+import { commonShare, expectMatches, type SearchTier, type SearchWords, searchFor, wordsOf } from './list-search.ts';
+import { walkAlong, walksOf } from './list-walks.ts';
+import { windowsFor } from './list-windows.ts';
 import { findRun, fromRuns, type ReadContext, type RunRow, runColumns, toRunItems } from './read.ts';
 import { indexBeforeSearch } from './search-index.ts';
 
@@ -21,9 +16,6 @@ export type ListOutcome =
   | { readonly kind: 'ok'; readonly page: ListRunsResponse }
   | { readonly kind: 'invalid'; readonly faults: Fault[] }
   | { readonly kind: 'not_available'; readonly detail: string };
-
-/** A search that is expected to match a greater share of the runs tries its luck with the first runs of the list. */
-const commonShare = 0.03;
 
 type PageRow = RunRow & { readonly sort_value: string | null };
 type ListRequest = Omit<PageRequest, 'search'>;
@@ -38,22 +30,54 @@ async function readRows(db: Queryable, request: ListRequest, { text, values }: P
   );
 }
 
-const readPage = (db: Queryable, request: PageRequest): Promise<PageRow[]> => readRows(db, request, pageQuery(request));
-
-/** A page without words. */
-async function filterPage(db: Queryable, request: ListRequest): Promise<PageRow[]> {
-  if (!isInOtherOrder(request.query)) return await readPage(db, { ...request, search: null });
-  const rows = await readRows(db, request, walkingQuery(request));
-  return rows.length === request.count ? rows : await readRows(db, request, sortingQuery(request));
+/** The page, if one of the walks finds it. */
+async function walkedPage(
+  db: Queryable,
+  request: ListRequest,
+  walks: ReturnType<typeof walksOf>,
+  words: SearchWords | null,
+): Promise<PageRow[] | null> {
+  for (const walk of walks) {
+    const page = await walkAlong(db, request, walk, words);
+    if (page) return await readRows(db, request, page);
+  }
+  return null;
 }
 
-async function searchPage(db: Queryable, request: ListRequest, words: string[], tier: SearchTier): Promise<PageRow[]> {
+/**
+ * Reads by indexes only. PostgreSQL takes filters that are used together for independent, and does not know how many
+ * words begin alike: where it expects many runs it would read a whole table, though the indexes say that there are few.
+ */
+async function byIndexes<T>(db: Database, work: (tx: Queryable) => Promise<T>): Promise<T> {
+  return await db.transaction(async (tx) => {
+    await tx.query('SET LOCAL enable_seqscan = off; SET LOCAL max_parallel_workers_per_gather = 0');
+    return await work(tx);
+  });
+}
+
+/** A page without words. */
+async function filterPage(db: Database, request: ListRequest): Promise<PageRow[]> {
+  const walks = walksOf(request.query, null);
+  if (walks.length === 0) return await readRows(db, request, pageQuery({ ...request, search: null }));
+  const walked = await walkedPage(db, request, walks, null);
+  return walked ?? (await byIndexes(db, (tx) => readRows(tx, request, sortingQuery(request))));
+}
+
+async function searchPage(db: Database, request: ListRequest, words: string[], tier: SearchTier): Promise<PageRow[]> {
   const search = searchFor(words, tier);
-  if ((await expectedShare(db, request.teamId, search)) > commonShare) {
-    const rows = await readPage(db, { ...request, search: { words: search, plan: 'walk' } });
-    if (rows.length === request.count) return rows;
-  }
-  return await readPage(db, { ...request, search: { words: search, plan: 'index' } });
+  const expected = await expectMatches(db, request.teamId, words, tier);
+  const walks = walksOf(request.query, { isCommon: expected.share > commonShare });
+  const walked = await walkedPage(db, request, walks, search);
+  if (walked) return walked;
+  const windows = await windowsFor(db, request, tier, expected);
+  return await byIndexes(db, async (tx) => {
+    let rows: PageRow[] = [];
+    for (const days of windows) {
+      rows = await readRows(tx, request, pageQuery({ ...request, search: { words: search, expected, days } }));
+      if (rows.length === request.count) break;
+    }
+    return rows;
+  });
 }
 
 /** The rows of a page, and by which tier its words were found. */

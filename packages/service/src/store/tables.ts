@@ -247,6 +247,7 @@ export interface RunSearchTable {
   updated_hour: ColumnType<string, string | Date, string | Date>;
   heading: string;
   words: string;
+  days: GeneratedAlways<number[]>;
 }
 
 export interface RunSearchWaitingTable {
