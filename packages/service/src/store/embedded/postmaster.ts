@@ -1,5 +1,6 @@
 /** One run of the server program: start, wait for its first answer, stop. */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { totalmem } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -19,8 +20,6 @@ const settings: Record<string, string> = {
   fsync: 'on',
   synchronous_commit: 'on',
   full_page_writes: 'on',
-  // Small at rest: `bench/embedded.md`.
-  shared_buffers: '32MB',
   max_connections: '100',
   io_method: 'sync',
   max_parallel_workers_per_gather: '0',
@@ -43,6 +42,16 @@ const settings: Record<string, string> = {
   logging_collector: 'off',
 };
 
+/**
+ * PostgreSQL's own cache, MB: a 32nd of the memory that this process may use (bytes), between 32 and 128. It is taken as
+ * it is used.
+ */
+export const sharedBuffersMb = (memory: number): number =>
+  Math.min(128, Math.max(32, Math.trunc(memory / 32 / 2 ** 20)));
+
+/** The machine's, or less where a control group limits it. */
+const usableMemory = (): number => Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
+
 export interface PostmasterOptions {
   readonly native: string;
   readonly cluster: string;
@@ -63,7 +72,11 @@ export interface Postmaster {
 /** Resolves when the server answers a query. */
 export async function startPostmaster(options: PostmasterOptions): Promise<Postmaster> {
   const { native, cluster, account, socketFolder, lockFd, log } = options;
-  const all = { ...settings, unix_socket_directories: socketFolder };
+  const all = {
+    ...settings,
+    shared_buffers: `${sharedBuffersMb(usableMemory())}MB`,
+    unix_socket_directories: socketFolder,
+  };
   const child = spawn(
     path.join(native, 'bin/postgres'),
     ['-D', hereFolder, ...Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])],
