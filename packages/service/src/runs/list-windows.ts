@@ -56,5 +56,6 @@ export async function windowsFor(
   if (!row || row.found < sampled) return [null];
   // To be like a word is costly to tell: not of all of a great many runs.
   if (tier === 'similar') return [row.near, row.wide];
-  return reach === farthestLook ? [row.near, row.wide, null] : [row.near, row.wide, row.widest, null];
+  // Each look collects the beginnings of words anew: for what is expected to be rare, few looks.
+  return reach === farthestLook ? [row.wide, null] : [row.near, row.wide, row.widest, null];
 }
