@@ -23,7 +23,7 @@ beforeAll(async () => {
   seeded = await seedRuns(db, count);
   await migrateDatabase(db);
   await db.onOwnConnection((client) => client.query('VACUUM ANALYZE'));
-}, 120_000);
+}, 300_000);
 afterAll(async () => {
   await db.close();
   await database.drop();
@@ -99,7 +99,7 @@ test('no filter reads a table of runs from end to end, in either order of change
     }
   }
   expect(found).toEqual({});
-}, 120_000);
+}, 300_000);
 
 test('every filter, alone and with others, gives what looking at every run gives, in either order of changes', async () => {
   const wrong: unknown[] = [];
@@ -122,4 +122,4 @@ test('every filter, alone and with others, gives what looking at every run gives
     }
   }
   expect(wrong).toEqual([]);
-}, 240_000);
+}, 300_000);
