@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 beforeEach(async () => {
-  await t.engine.db.pool.query('TRUNCATE runs, worker_connections CASCADE');
+  await t.engine.db.pool.query('DELETE FROM runs; DELETE FROM worker_connections');
   connection = await t.newConnection();
 });
 
@@ -227,7 +227,7 @@ test('whatever is created while runs above are cancelled, nothing below a cancel
     pick: fc.nat({ max: 1000 }),
   });
   const tree = async (groups: Operation[][]) => {
-    await t.engine.db.pool.query('TRUNCATE runs CASCADE');
+    await t.engine.db.pool.query('DELETE FROM runs');
     const known: string[][] = [[await t.newRun()]];
     const perform = async (op: Operation) => {
       const place = known[op.pick % known.length] ?? [];
