@@ -99,8 +99,7 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
     declared: declared.list,
     session: () => driver?.loadableSession,
     onLeftOut: (what, reason) => notice('handoff_left_out', { what, reason }),
-    onTooLarge: (maxBytes) =>
-      notice('workspace_not_kept', { reason: `It has more than ${maxBytes} bytes compressed.` }),
+    onNotKept: (reason) => notice('workspace_not_kept', { reason }),
   });
   /** Why the first turn does not find the workspace of an earlier execution. */
   let notRestored: string | undefined;

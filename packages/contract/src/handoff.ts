@@ -1,6 +1,7 @@
 /** Snapshots: what a sandbox hands to whoever goes on with its work elsewhere. */
 import { z } from 'zod';
-import { NonBlank, Text } from './primitives.ts';
+import { NonBlank } from './primitives.ts';
+import { AttachmentInput } from './run-request.ts';
 
 export const maxSnapshotFiles = 100;
 export const maxSnapshotFileBytes = 25 * 1024 * 1024;
@@ -28,7 +29,7 @@ export const UploadSnapshot = z
       .array(
         z.object({
           filename: NonBlank.max(255),
-          mime_type: Text.max(255).optional(),
+          mime_type: AttachmentInput.shape.mime_type.optional(),
           size_bytes: z.int().min(0).max(maxSnapshotFileBytes),
         }),
       )

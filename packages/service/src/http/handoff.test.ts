@@ -157,6 +157,7 @@ test.each([
   ['more than 100 files', Array.from({ length: 101 }, () => ({ filename: 'a', size_bytes: 1 }))],
   ['a file of more than 25 MB', [{ filename: 'a', size_bytes: 25 * 1024 * 1024 + 1 }]],
   ['no name', [{ filename: '', size_bytes: 1 }]],
+  ['a type that would end a header', [{ filename: 'a', size_bytes: 1, mime_type: 'text/plain\r\nx: y' }]],
 ])('400 for %s', async (_name, files) => {
   const { runToken } = await service.startExecution();
   await service.problem(400, 'POST', '/harness-support/upload-snapshot', { key: runToken, body: { turn: 1, files } });

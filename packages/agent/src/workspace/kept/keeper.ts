@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
-import { type ServiceClient, ServiceRefusal } from '../../service/client.ts';
+import type { ServiceClient } from '../../service/client.ts';
 import { fingerprint } from './fingerprint.ts';
-import { ArchiveTooLarge, packRoots } from './pack.ts';
+import { packRoots } from './pack.ts';
 import type { KeptRoot } from './roots.ts';
 
 export interface KeeperOptions {
@@ -18,8 +18,8 @@ export interface KeeperOptions {
   onLeftOut: (what: string, reason: string) => void;
   /** Ends all of it. */
   signal: AbortSignal;
-  /** Called where the folders are larger than what is kept. */
-  onTooLarge: (maxBytes: number) => void;
+  /** The archive was not kept. */
+  onNotKept: (reason: string) => void;
 }
 
 /** Keeps workspace and home with the run, so that a further execution finds them, and a snapshot for whoever goes on elsewhere. */
@@ -68,15 +68,12 @@ export function workspaceKeeper(options: KeeperOptions): Keeper {
 
   async function attempt(turn: number, signal: AbortSignal): Promise<void> {
     const now = await fingerprint(roots, signal).catch(() => undefined);
-    for (const keepOne of [keepArchive, keepSnapshot]) {
-      if (signal.aborted) return;
-      await keepOne(turn, now, signal).catch((error: unknown) => {
-        if (signal.aborted) return;
-        const isRefused = error instanceof ServiceRefusal && error.status === 413;
-        if (error instanceof ArchiveTooLarge || isRefused) options.onTooLarge(maxBytes);
-        else process.stderr.write(`agent: after turn ${turn}: ${keepOne.name} failed: ${String(error)}\n`);
-      });
-    }
+    const told = (tell: (reason: string) => void) => (error: Error) => {
+      if (!signal.aborted) tell(error.message);
+    };
+    await keepArchive(turn, now, signal).catch(told(options.onNotKept));
+    if (signal.aborted) return;
+    await keepSnapshot(turn, now, signal).catch(told((reason) => options.onLeftOut('snapshot', reason)));
   }
 
   async function abortRunning(): Promise<void> {

@@ -14,7 +14,8 @@ export interface KeepingOptions {
   session: () => string | undefined;
   /** Something is not in the snapshot, and why. */
   onLeftOut: (what: string, reason: string) => void;
-  onTooLarge: (maxBytes: number) => void;
+  /** The archive was not kept. */
+  onNotKept: (reason: string) => void;
 }
 
 /** Keeps the workspace between turns. What it takes is loaded when a turn has ended: nothing of it slows a start. */

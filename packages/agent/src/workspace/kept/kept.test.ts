@@ -22,6 +22,7 @@ import { describe, expect, test } from 'vitest';
 import { testFolder } from '../../test-agent.ts';
 import { fingerprint } from './fingerprint.ts';
 import { framed } from './frames.ts';
+import { workspaceKeeper } from './keeper.ts';
 import { ArchiveTooLarge, packRoots } from './pack.ts';
 import { type KeptRoot, keptRoots } from './roots.ts';
 import { unpackRoots } from './unpack.ts';
@@ -173,4 +174,28 @@ describe('the fingerprint', () => {
     execFileSync('sh', ['-c', 'seq 1 5001 | xargs touch'], { cwd: workspace });
     expect(await look(roots)).toBeUndefined();
   });
+});
+
+test('a sandbox without tar keeps nothing, and says why', async () => {
+  const { workspace } = folders();
+  writeFileSync(join(workspace, 'a'), 'A');
+  const reasons: string[] = [];
+  const client = {
+    upload: async (_path: string, open: () => Readable) => void (await bytesOf(open())),
+    uploadSnapshot: async () => ({ files: [] }),
+  };
+  const nothing = { declared: () => [], session: () => undefined, onLeftOut: () => {} };
+  const keeper = workspaceKeeper({
+    ...nothing,
+    client,
+    workspace,
+    roots: keptRoots(workspace, undefined),
+    env: { PATH: '/nonexistent' },
+    maxBytes: 1e6,
+    restored: false,
+    signal: never,
+    onNotKept: (reason) => reasons.push(reason),
+  });
+  await keeper.keep(1);
+  expect(reasons).toEqual([expect.stringContaining('ENOENT')]);
 });

@@ -30,7 +30,8 @@ export function packRoots(roots: readonly KeptRoot[], options: PackOptions): Rea
   const limit = new Transform({
     transform(chunk: Buffer, _encoding, done) {
       bytes += chunk.length;
-      if (bytes > options.maxBytes) done(new ArchiveTooLarge(`more than ${options.maxBytes} bytes`));
+      if (bytes > options.maxBytes)
+        done(new ArchiveTooLarge(`Workspace and home have more than ${options.maxBytes} bytes compressed.`));
       else done(null, chunk);
     },
   });
