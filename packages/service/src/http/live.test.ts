@@ -295,6 +295,13 @@ test('a reader that does not read holds a page in memory, and keeps nobody waiti
   paused.destroy();
 }, 60_000);
 
+test('HEAD is answered and ends', async () => {
+  for (const path of [`/agent/runs/${await service.newRun()}/events`, '/agent/runs/events']) {
+    const answer = await service.request('HEAD', path);
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/event-stream; charset=utf-8']);
+  }
+});
+
 test('closing the service ends streams at once', async () => {
   const other = await startTestService();
   const controller = new AbortController();

@@ -53,6 +53,10 @@ export async function registerLiveRoutes(app: FastifyInstance, { engine, db }: S
       'x-accel-buffering': 'no',
       'x-request-id': request.id,
     });
+    if (request.method === 'HEAD') {
+      response.end();
+      return reply;
+    }
     response.write(first);
     const stream = open({
       write: (bytes) => response.write(bytes),

@@ -1,6 +1,6 @@
 /** The feeds of the runs that are followed here: one for each run, however many follow it. */
 import type { Engine } from '../runs/engine.ts';
-import { end, type Feed, join, makeFeed, type Outlet, publish, type Source, type Stream } from './feed.ts';
+import { cut, end, type Feed, join, makeFeed, type Outlet, publish, type Source, type Stream } from './feed.ts';
 import { heartbeatBytes } from './frame.ts';
 import { afterRow, type RunPosition, readRunPages, rowOf } from './run-events.ts';
 import { sharedReads } from './shared-reads.ts';
@@ -60,15 +60,22 @@ export function openRunFeeds({ db, log, notices }: Pick<Engine, 'db' | 'log' | '
     withNews.add(feed);
     if (reading.has(feed)) return;
     reading.add(feed);
-    while (withNews.delete(feed) && feed.streams.size > 0) {
-      const page = await news.ask({ runId: feed.key, after: rowOf(feed.upTo) });
-      if (page === 'gone') for (const stream of [...feed.streams]) end(stream);
-      else {
-        publish(feed, page);
-        if (!page.isLast) withNews.add(feed);
+    try {
+      while (withNews.delete(feed) && feed.streams.size > 0) {
+        const page = await news.ask({ runId: feed.key, after: rowOf(feed.upTo) });
+        if (page === 'gone') for (const stream of [...feed.streams]) end(stream);
+        else {
+          publish(feed, page);
+          if (!page.isLast) withNews.add(feed);
+        }
       }
+    } catch (error) {
+      // The readers come back where they were, instead of waiting for a feed that stands still.
+      log.error({ err: error, run_id: feed.key }, 'live streams of a run broke');
+      for (const stream of [...feed.streams]) cut(stream);
+    } finally {
+      reading.delete(feed);
     }
-    reading.delete(feed);
   }
 
   const unsubscribe = notices.onAnyRun((runId) => {

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { appendTimelineEvent } from '../runs/append.ts';
 import { openTestEngine, type TestEngine } from '../runs/test-engine.ts';
 import { createEmptyDatabase } from '../store/test-database.ts';
+import { leave } from './feed.ts';
 import { openTeamFeeds, type TeamFeeds } from './team-feeds.ts';
 
 let t: TestEngine;
@@ -122,6 +123,24 @@ test('a transaction in another database of the server holds nothing back for lon
     await client.end();
     await other.drop();
   }
+});
+
+test('a stream that begins before the place to which others have read misses nothing', async () => {
+  const run = await t.newRun();
+  const start = await feeds.find(undefined);
+  if (start.kind !== 'at') throw new Error(start.kind);
+  const seen: string[] = [];
+  const outlet = { write: (bytes: Buffer) => seen.push(String(bytes)) > 0, end: () => undefined, cut: () => undefined };
+  const other = feeds.open(t.teamId, start, 'key', { ...outlet, write: () => true });
+  await append(run);
+  await vi.waitFor(() => expect(other.position.xact).toBeGreaterThan(start.position.xact), { timeout: 10_000 });
+  // A read is under way from where the others are.
+  feeds.poll();
+  leave(other);
+  feeds.open(t.teamId, start, 'key', outlet);
+  await append(run);
+  const ids = () => seen.flatMap((text) => [...text.matchAll(/^id: .*-(\d+)\nevent/gm)].map(([, seq]) => seq));
+  await vi.waitFor(() => expect(ids()).toEqual(['2', '3']), { timeout: 10_000 });
 });
 
 test('many pages are read behind an old id, while what is new goes on to the others', async () => {

@@ -69,10 +69,13 @@ export async function openTeamFeeds({ db, log, notices }: Pick<Engine, 'db' | 'l
   /** Gives how long to wait before it is read again without a notice; null: not at all. */
   async function readOnce(heldBackFor: number): Promise<number | null> {
     if (heldBackFor > foreignAfterMs) await readForeign();
-    const news = await readTeamNews(db, epoch, readTo, foreign);
-    if (compareTeamPositions(news.upTo, readTo) > 0) {
-      readTo = news.upTo;
+    const after = readTo;
+    const news = await readTeamNews(db, epoch, after, foreign);
+    // The last stream has left meanwhile, and another one came, which begins elsewhere.
+    if (readTo !== after) return 0;
+    if (compareTeamPositions(news.upTo, after) > 0) {
       for (const [teamId, feed] of feeds) publish(feed, pageOfTeam(news, teamId));
+      readTo = news.upTo;
     }
     if (!news.isLast) return 0;
     return news.isHeldBack ? Math.min(heldBackMs + heldBackFor / 4, maxHeldBackMs) : null;
