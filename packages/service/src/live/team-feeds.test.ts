@@ -9,6 +9,8 @@ let t: TestEngine;
 let feeds: TeamFeeds;
 /** Reads of what is new that were answered. */
 let reads = 0;
+/** Their answers come when this resolves. */
+let hold: Promise<void> | undefined;
 beforeEach(async () => {
   t = await openTestEngine();
   const { db, log, notices } = t.engine;
@@ -18,7 +20,10 @@ beforeEach(async () => {
         ? Reflect.get(target, name)
         : async (...given: Parameters<typeof db.query>) => {
             const rows = await target.query(...given);
-            if (typeof given[0] !== 'string' && given[0].name === 'read_team_events') reads += 1;
+            if (typeof given[0] !== 'string' && given[0].name === 'read_team_events') {
+              reads += 1;
+              await hold;
+            }
             return rows;
           },
   });
@@ -135,10 +140,15 @@ test('a stream that begins before the place to which others have read misses not
   await append(run);
   await vi.waitFor(() => expect(other.position.xact).toBeGreaterThan(start.position.xact), { timeout: 10_000 });
   // A read is under way from where the others are.
-  feeds.poll();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  hold = promise;
+  await append(run);
+  const before = reads;
+  await vi.waitFor(() => expect(reads).toBeGreaterThan(before), { timeout: 10_000 });
   leave(other);
   feeds.open(t.teamId, start, 'key', outlet);
-  await append(run);
+  hold = undefined;
+  resolve();
   const ids = () => seen.flatMap((text) => [...text.matchAll(/^id: .*-(\d+)\nevent/gm)].map(([, seq]) => seq));
   await vi.waitFor(() => expect(ids()).toEqual(['2', '3']), { timeout: 10_000 });
 });
