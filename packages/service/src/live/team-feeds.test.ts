@@ -142,8 +142,8 @@ test('a stream that begins before the place to which others have read misses not
   // A read is under way from where the others are.
   const { promise, resolve } = Promise.withResolvers<void>();
   hold = promise;
-  await append(run);
   const before = reads;
+  await append(run);
   await vi.waitFor(() => expect(reads).toBeGreaterThan(before), { timeout: 10_000 });
   leave(other);
   feeds.open(t.teamId, start, 'key', outlet);
