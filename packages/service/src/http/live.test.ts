@@ -1,9 +1,9 @@
 import { connect, type Socket } from 'node:net';
-import type { LiveEvent, TeamLiveEvent } from '@runyard/contract/live-events';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { mergeOldEvents } from '../retention/merge-events.ts';
 import { cancelRun } from '../runs/cancel.ts';
 import { startTestService, type TestService } from './test-service.ts';
+import { followStream, stateNames, untilState } from './test-stream.ts';
 
 let service: TestService;
 beforeAll(async () => {
@@ -11,44 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-interface Received {
-  readonly id: string;
-  readonly event: LiveEvent | TeamLiveEvent;
-}
-
-interface Reader {
-  readonly received: Received[];
-  /** The last id, also of frames without an event. */
-  lastId(): string;
-  /** Resolves when the stream ends. */
-  readonly ended: Promise<void>;
-  close(): void;
-}
-
-async function follow(path: string, lastId?: string, key = service.key): Promise<Reader> {
-  const controller = new AbortController();
-  const response = await fetch(`${service.baseUrl}/api/v1${path}`, {
-    headers: { authorization: `Bearer ${key}`, ...(lastId === undefined ? {} : { 'last-event-id': lastId }) },
-    signal: controller.signal,
-  });
-  expect(response.status).toBe(200);
-  expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
-  const received: Received[] = [];
-  let last = lastId ?? '';
-  const read = async () => {
-    let rest = '';
-    for await (const chunk of (response.body ?? new ReadableStream()).pipeThrough(new TextDecoderStream())) {
-      const frames = (rest + chunk).split('\n\n');
-      rest = frames.pop() ?? '';
-      for (const frame of frames) {
-        last = /^id: (.*)$/m.exec(frame)?.[1] ?? last;
-        const data = /^data: (.*)$/m.exec(frame)?.[1];
-        if (data) received.push({ id: last, event: JSON.parse(data) });
-      }
-    }
-  };
-  return { received, lastId: () => last, ended: read().catch(() => undefined), close: () => controller.abort() };
-}
+const follow = (path: string, lastId?: string, key?: string) => followStream(service, path, lastId, key);
 
 const text = (seq: number) => ({
   seq,
@@ -65,11 +28,6 @@ async function say(runToken: string, from: number, to: number): Promise<void> {
   const answer = await service.request('POST', '/harness-support/events', { key: runToken, body: { events } });
   expect(answer.status, answer.text).toBe(200);
 }
-
-const stateNames = ({ received }: Reader) =>
-  received.flatMap(({ event }) => (event.type === 'state' ? [event.state] : []));
-const untilState = (reader: Reader, state: string) =>
-  vi.waitFor(() => expect(stateNames(reader)).toContain(state), { timeout: 10_000 });
 
 describe('the stream of a run', () => {
   test('has all from the beginning, then what comes, and ends with the run', async () => {
@@ -181,77 +139,6 @@ describe('the stream of a run', () => {
     await service.deps.db.query('DELETE FROM api_keys WHERE last_four = $1', [key.slice(-4)]);
     await service.deps.db.query(`SELECT pg_notify('runyard_keys', '')`);
     await reader.ended;
-  });
-});
-
-describe('the stream of a team', () => {
-  test('has the states and timelines of all its runs from now on, without conversations and other teams', async () => {
-    const before = await service.newRun();
-    const reader = await follow('/agent/runs/events');
-    const first = await service.startExecution();
-    await say(first.runToken, 1, 2);
-    const others = await service.newRun({}, service.otherKey);
-    const second = await service.newRun();
-    await cancelRun(service.deps.engine, first.runId);
-    await untilState(reader, 'CANCELLED');
-    await vi.waitFor(() =>
-      expect(reader.received.some(({ event }) => 'run_id' in event && event.run_id === second)).toBe(true),
-    );
-    const runs = reader.received.map(({ event }) => ('run_id' in event ? event.run_id : ''));
-    expect(runs).not.toContain(others);
-    expect(runs).not.toContain(before);
-    const ofFirst = reader.received.filter((_, index) => runs[index] === first.runId);
-    expect(ofFirst.flatMap(({ event }) => (event.type === 'state' ? [event.state] : []))).toEqual([
-      'QUEUED',
-      'PENDING',
-      'CLAIMED',
-      'CANCELLED',
-    ]);
-    expect(ofFirst.some(({ event }) => event.type === 'conversation')).toBe(false);
-    reader.close();
-  });
-
-  test('goes on behind every id, and behind that of its beginning', async () => {
-    const reader = await follow('/agent/runs/events');
-    const beginning = await vi.waitFor(() => expect(reader.lastId()).not.toBe('')).then(() => reader.lastId());
-    const { runId } = await service.startExecution();
-    await cancelRun(service.deps.engine, runId);
-    await untilState(reader, 'CANCELLED');
-    reader.close();
-    for (const [index, id] of [beginning, ...reader.received.map((each) => each.id)].entries()) {
-      const rest = await follow('/agent/runs/events', id);
-      await vi.waitFor(() => expect(rest.received).toEqual(reader.received.slice(index)));
-      rest.close();
-    }
-  });
-
-  test('answers 400 for ids that are not of its kind, and 401 without a key', async () => {
-    const at = (id: string) => service.problem(400, 'GET', '/agent/runs/events', { headers: { 'last-event-id': id } });
-    const reader = await follow('/agent/runs/events');
-    await vi.waitFor(() => expect(reader.lastId()).not.toBe(''));
-    const [epoch] = reader.lastId().split('-');
-    for (const id of ['7', '7.1', 'x', `${epoch}-999999999999`, `${epoch}-1-x-1`, `${epoch}-${'9'.repeat(40)}`])
-      await at(id);
-    reader.close();
-    await service.problem(401, 'GET', '/agent/runs/events', { key: null });
-  });
-
-  test('answers 410 for ids of another epoch, and for those older than a week', async () => {
-    const reader = await follow('/agent/runs/events');
-    await vi.waitFor(() => expect(reader.lastId()).not.toBe(''));
-    reader.close();
-    const [epoch, xact] = reader.lastId().split('-');
-    const gone = (id: string) =>
-      service.problem(410, 'GET', '/agent/runs/events', { headers: { 'last-event-id': id } });
-    const problem = await gone(`0123456789abcdef-${xact}`);
-    expect(problem.error_code).toBe('resource_not_found');
-    await service.deps.db.query(
-      `INSERT INTO event_stream_marks VALUES (now() - interval '8 days', $1::xid8), (now() - interval '6 days', '99999999')`,
-      [xact],
-    );
-    await gone(`${epoch}-${Number(xact) - 1}`);
-    (await follow('/agent/runs/events', `${epoch}-${xact}`)).close();
-    await service.deps.db.query('DELETE FROM event_stream_marks');
   });
 });
 
