@@ -4,12 +4,12 @@ import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { Approvals } from '../approvals/approvals.ts';
 import { newId } from '../new-id.ts';
 import { type AgentLink, type LinkEvents, protocolVersion } from './acp.ts';
+import { errorText } from './error-text.ts';
 import { type ImageLimits, imageContent, type PromptImage } from './images.ts';
 import { mcpServersOf } from './mcp-servers.ts';
 import type { BuiltinVerdict, HarnessOutcome } from './outcome.ts';
 import { optionFor } from './permissions.ts';
 import { type SessionUpdates, sessionUpdates } from './session-updates.ts';
-import { asObject, asString } from './tool-output.ts';
 
 export interface DriverOptions {
   /** Name of the harness in messages. */
@@ -292,12 +292,4 @@ function outcomeOf(response: PromptResponse, options: DriverOptions, lastText: s
         message: `The agent stopped for a reason that is not known here: ${String(response.stopReason)}`,
       };
   }
-}
-
-/** A readable sentence of whatever was thrown; JSON-RPC errors carry theirs in `data`. */
-function errorText(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const data = asObject((error as Error & { data?: unknown }).data);
-  const detail = asString(data?.details) ?? asString(data?.message);
-  return detail === undefined ? error.message : `${error.message}: ${detail}`;
 }

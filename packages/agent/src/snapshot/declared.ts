@@ -1,5 +1,5 @@
-import { lstat, realpath } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve } from 'node:path';
+import { fs } from '../builtin-modules.ts';
 
 /** Files as the agent keeps them for the handoff, or why not; then none of them is. */
 export type HandoffResult = { ok: true; files: string[] } | { ok: false; message: string };
@@ -34,6 +34,7 @@ export function declaredFiles(workspace: string, maxFiles: number): DeclaredFile
 
 /** Its place with links of its folders followed, or what is wrong with it: the file itself must be no link, and in the workspace. */
 export async function fileOfWorkspace(workspace: string, path: string): Promise<string | { problem: string }> {
+  const { lstat, realpath } = fs.promises;
   try {
     const place = join(await realpath(dirname(path)), basename(path));
     const inside = relative(await realpath(workspace), place);

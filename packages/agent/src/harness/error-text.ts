@@ -1,0 +1,9 @@
+import { asObject, asString } from './tool-output.ts';
+
+/** A readable sentence of whatever was thrown; JSON-RPC errors carry theirs in `data`. */
+export function errorText(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const data = asObject((error as Error & { data?: unknown }).data);
+  const detail = asString(data?.details) ?? asString(data?.message);
+  return detail === undefined ? error.message : `${error.message}: ${detail}`;
+}
