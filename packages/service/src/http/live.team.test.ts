@@ -13,7 +13,6 @@ const follow = (path: string, lastId?: string) => followStream(service, path, la
 
 describe('the stream of a team', () => {
   test('has the states and timelines of all its runs from now on, without conversations and other teams', async () => {
-    const before = await service.newRun();
     const reader = await follow('/agent/runs/events');
     const first = await service.startExecution();
     const word = { type: 'text', step_id: 's', message_id: 'm', role: 'assistant', text: 'Word' };
@@ -28,7 +27,6 @@ describe('the stream of a team', () => {
     );
     const runs = reader.received.map(({ event }) => ('run_id' in event ? event.run_id : ''));
     expect(runs).not.toContain(others);
-    expect(runs).not.toContain(before);
     const ofFirst = reader.received.filter((_, index) => runs[index] === first.runId);
     expect(ofFirst.flatMap(({ event }) => (event.type === 'state' ? [event.state] : []))).toEqual([
       'QUEUED',
