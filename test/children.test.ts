@@ -122,6 +122,27 @@ describe.skipIf(sandboxProblem)(`run trees${sandboxProblem ? ` (skipped: ${sandb
     expect(await conversation(runId)).toContain(`run ${first?.run_id} SUCCEEDED`);
   }, 120_000);
 
+  test('many runs that wait for others share the slot, each finishes, and few of them only wait', async () => {
+    const parts = over(`${start(runbook('sleep 0.3'))}\n${start(runbook('echo done'))}`, 'child-run await');
+    const runIds = await Promise.all(Array.from({ length: 5 }, () => orchestrate(parts)));
+    let most = 0;
+    await eventually(
+      'the end of all',
+      async () => {
+        const { rows } = await db.query(
+          "SELECT count(*)::int AS n FROM executions WHERE phase IN ('claimed', 'running')",
+        );
+        most = Math.max(most, rows[0]?.n);
+        const runs = await Promise.all(runIds.map((runId) => system.run(runId)));
+        return runs.every(({ state }) => state === 'SUCCEEDED');
+      },
+      90_000,
+    );
+    // One works, the one above it waits, and one more may begin while that one goes on.
+    expect(most).toBeLessThanOrEqual(4);
+    expect((await Promise.all(runIds.map(below))).map((runs) => runs.length)).toEqual([2, 2, 2, 2, 2]);
+  }, 120_000);
+
   test('a run that may not start others is told so', async () => {
     const runId = await system.createRun(runbook('child-run start "Do it."'));
     const run = await system.untilEnded(runId);
