@@ -1,5 +1,4 @@
-import { createHash } from 'node:crypto';
-import { lstat, readdir } from 'node:fs/promises';
+import { fs } from '../../builtin-modules.ts';
 import type { KeptRoot } from './roots.ts';
 
 /** Above it looking costs as much as packing. */
@@ -10,7 +9,8 @@ const maxEntries = 5_000;
  * be set back. `empty`: there is nothing in them. Undefined: there is too much in them to say.
  */
 export async function fingerprint(roots: readonly KeptRoot[], signal: AbortSignal): Promise<string | undefined> {
-  const hash = createHash('sha256');
+  const { lstat, readdir } = fs.promises;
+  const hash = process.getBuiltinModule('node:crypto').createHash('sha256');
   let entries = 0;
 
   async function walk(root: KeptRoot, below: string): Promise<boolean> {

@@ -1,7 +1,6 @@
 import { Readable } from 'node:stream';
 import type { ServiceClient } from '../../service/client.ts';
 import { fingerprint } from './fingerprint.ts';
-import { packRoots } from './pack.ts';
 import type { KeptRoot } from './roots.ts';
 
 export interface KeeperOptions {
@@ -45,9 +44,13 @@ export function workspaceKeeper(options: KeeperOptions): Keeper {
     const ofSession = session === undefined || session.length > 500 ? '' : `&session_id=${encodeURIComponent(session)}`;
     const path = `/api/v1/harness-support/workspace?turn=${turn}${ofSession}`;
     const type = 'application/octet-stream';
-    const archive = () => packRoots(roots, { env, maxBytes, signal });
-    if (now === 'empty') await options.client.upload(path, () => Readable.from([]), 0, type, { signal });
-    else await options.client.upload(path, archive, undefined, type, { signal });
+    if (now === 'empty') {
+      await options.client.upload(path, () => Readable.from([]), 0, type, { signal });
+    } else {
+      const { packRoots } = await import('./pack.ts');
+      const archive = () => packRoots(roots, { env, maxBytes, signal });
+      await options.client.upload(path, archive, undefined, type, { signal });
+    }
     kept = now;
   }
 
