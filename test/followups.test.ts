@@ -47,7 +47,7 @@ describe.skipIf(sandboxProblem)(`follow-ups${sandboxProblem ? ` (skipped: ${sand
   const oneModel = 'anthropic/claude-opus-4-5';
   const stays = { config: { idle_timeout_minutes: 5 } };
   const kinds = [
-    { kind: 'runbook', config: {}, say: (command: string) => `\`\`\`sh\n${command}\n\`\`\`` },
+    { kind: 'runbook', config: { model_id: 'runbook' }, say: (command: string) => `\`\`\`sh\n${command}\n\`\`\`` },
     { kind: 'model', config: { model_id: oneModel }, say: (command: string) => `Please run \`${command}\`.` },
   ];
 

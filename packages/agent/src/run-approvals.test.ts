@@ -28,6 +28,18 @@ test('a command waits for its approval, and an approval is on record before the 
   expect(fake.finished).toMatchObject([{ success: true }]);
 });
 
+test('what it made before it asked is kept while it waits', async () => {
+  await start({ ...sh('echo made > file', 'touch it'), ...ask, max_workspace_bytes: 10_000_000 });
+  answer(1, await asked(), 'approve');
+  const second = await asked(2);
+  await fake.until(() => (fake.workspaces.at(-1)?.bytes.length ?? 0) > 0);
+  expect(fake.finished).toEqual([]);
+  const before = fake.workspaces.length;
+  answer(2, second, 'approve');
+  await ended();
+  expect(fake.workspaces.length, 'and what it made after it at the end').toBeGreaterThan(before);
+});
+
 test('sent away while it waits, the agent ends its turn and goes', async () => {
   await start({ ...sh('touch it'), ...ask });
   await asked();

@@ -110,7 +110,13 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
   let driver: Driver | undefined;
   let starting: Promise<Driver> | undefined;
   const followUps = followUpQueue();
-  const approvals = createApprovals({ emit: reporter.emit, flush: reporter.flush });
+  const approvals = createApprovals({
+    emit: reporter.emit,
+    flush: reporter.flush,
+    // A worker that dies while somebody thinks takes nothing with it.
+    onWait: () => void keeping.keep(turn),
+    onGo: () => keeping.abort(),
+  });
   let isPlaying = false;
   /** Why this is the sandbox of a failed setup. */
   let setupFailure: string | undefined;

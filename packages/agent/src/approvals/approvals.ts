@@ -25,6 +25,10 @@ export interface ApprovalsOptions {
   emit: (event: AgentEventBody) => void;
   /** Resolves when all that was emitted is acknowledged: an approval is used up before it is used. */
   flush: () => Promise<void>;
+  /** A person has been asked: it may take long. */
+  onWait?: () => void;
+  /** The wait is over; awaited before the agent goes on. */
+  onGo?: () => Promise<void>;
 }
 
 export interface Approvals {
@@ -140,6 +144,7 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
     const onAbort = () => reject(signal.reason);
     signal.addEventListener('abort', onAbort, { once: true });
     emit({ type: 'blocked', step_id: stepId, request: shown });
+    options.onWait?.();
     try {
       const answered = await promise;
       await flush();
@@ -148,6 +153,7 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
     } finally {
       signal.removeEventListener('abort', onAbort);
       if (open?.request === request) open = undefined;
+      await options.onGo?.();
     }
   }
 
