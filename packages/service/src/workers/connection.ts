@@ -68,10 +68,9 @@ export const isFree = (connection: Connection): boolean =>
 /** Sandboxes that wait keep their memory: the oldest leave where all are more than twice the slots, and all where the worker drains. */
 export async function evictBeyondLimit(engine: Engine, connection: Connection): Promise<void> {
   const staying = [...connection.held.values()].filter((held) => !held.leaving);
-  const idle = staying.filter((held) => held.idle).length;
-  const surplus = connection.draining ? idle : Math.min(idle, staying.length - 2 * connection.slots);
-  if (surplus <= 0) return;
-  for (const executionId of await evictIdle(engine, connection.id, surplus)) {
+  const most = connection.draining ? 0 : 2 * connection.slots;
+  if (staying.length <= most || !staying.some((held) => held.idle)) return;
+  for (const executionId of await evictIdle(engine, connection.id, most)) {
     const held = connection.held.get(executionId);
     if (held) held.leaving = true;
   }
