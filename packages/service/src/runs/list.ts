@@ -50,7 +50,10 @@ async function walkedPage(
  */
 async function byIndexes<T>(db: Database, work: (tx: Queryable) => Promise<T>): Promise<T> {
   return await db.transaction(async (tx) => {
-    await tx.query('SET LOCAL enable_seqscan = off; SET LOCAL max_parallel_workers_per_gather = 0');
+    // With less memory a bitmap of many runs forgets which rows of a page it means.
+    await tx.query(
+      `SET LOCAL enable_seqscan = off; SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL jit = off; SET LOCAL work_mem = '32MB'`,
+    );
     return await work(tx);
   });
 }
