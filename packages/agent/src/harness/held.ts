@@ -1,0 +1,81 @@
+/** The harness of an execution: started once, when a turn first needs it, and alive over all turns. */
+import { Readable } from 'node:stream';
+import type { AgentTask } from '@runyard/contract/agent-protocol';
+import type { Reporter } from '../reporting/reporter.ts';
+import type { ServiceClient } from '../service/client.ts';
+import type { Driver } from './driver.ts';
+import { type HarnessOptions, startHarness } from './select.ts';
+
+/** What the service keeps of a harness's memory. */
+const maxMemoryBytes = 32 * 1024 * 1024;
+
+export interface HeldHarnessOptions
+  extends Omit<
+    HarnessOptions,
+    'task' | 'connection' | 'emit' | 'ready' | 'saturated' | 'tree' | 'memory' | 'remember'
+  > {
+  client: ServiceClient;
+  reporter: Reporter;
+  emit: HarnessOptions['emit'];
+  tree: (task: AgentTask) => HarnessOptions['tree'];
+  /** Turn that is played. */
+  turn: () => number;
+  /** Aborts when the run stops. */
+  stop: AbortSignal;
+  /** Aborts when nothing may be reported any more. */
+  reporting: AbortSignal;
+}
+
+export interface HeldHarness {
+  /** Absent before its start. */
+  readonly driver: Driver | undefined;
+  start(task: AgentTask): Promise<Driver>;
+}
+
+export function heldHarness(options: HeldHarnessOptions): HeldHarness {
+  const { client, reporter, stop, reporting } = options;
+  let driver: Driver | undefined;
+  let starting: Promise<Driver> | undefined;
+
+  /** Of the turn that just ended; losing it costs a later execution the harness's own view, not the conversation. */
+  async function remember(memory: string): Promise<void> {
+    const bytes = Buffer.from(memory);
+    const signal = AbortSignal.any([reporting, AbortSignal.timeout(stop.aborted ? 1_000 : 30_000)]);
+    await client
+      .upload(
+        `/api/v1/harness-support/memory?turn=${options.turn()}`,
+        () => Readable.from([bytes]),
+        bytes.length,
+        'application/octet-stream',
+        { signal },
+      )
+      .catch((error: unknown) => process.stderr.write(`agent: the memory was not kept: ${String(error)}\n`));
+  }
+
+  async function begin(task: AgentTask): Promise<Driver> {
+    const { conversation } = task;
+    const memory = conversation?.kind === 'memory' ? await client.download(conversation.path, maxMemoryBytes) : null;
+    driver = await startHarness({
+      ...options,
+      task,
+      connection: client.connection,
+      ready: () => reporter.ready(),
+      saturated: () => reporter.saturated,
+      tree: options.tree(task),
+      memory: memory?.toString(),
+      remember,
+    });
+    if (stop.aborted) driver.cancel();
+    return driver;
+  }
+
+  return {
+    get driver() {
+      return driver;
+    },
+    start(task) {
+      starting ??= begin(task);
+      return starting;
+    },
+  };
+}

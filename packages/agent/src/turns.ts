@@ -1,0 +1,233 @@
+/** The turns of an execution, one after another: the run's prompt first, then each follow-up, as long as the service has one. */
+import type { ContentBlock } from '@agentclientprotocol/sdk';
+import type { AgentAttachment, AgentTask } from '@runyard/contract/agent-protocol';
+import type { Approvals } from './approvals/approvals.ts';
+import { followUpQueue } from './follow-ups.ts';
+import type { Driver, Turn } from './harness/driver.ts';
+import type { HeldHarness } from './harness/held.ts';
+import type { HarnessOutcome } from './harness/outcome.ts';
+import { debugText, fileLinks, firstMessage, promptContent, promptText } from './harness/prompt.ts';
+import { harnessName, isBuiltin, modelId } from './harness/select.ts';
+import { newId } from './new-id.ts';
+import type { Reporter } from './reporting/reporter.ts';
+import type { runTree } from './run-tree/tree.ts';
+import { type ServiceClient, ServiceRefusal } from './service/client.ts';
+import { type FollowUp, watchInbox } from './service/inbox.ts';
+import { type Stopping, stopped } from './stopping.ts';
+import { turnReport } from './turn-report.ts';
+import type { WrittenAttachment } from './workspace/attachments.ts';
+import type { Keeping } from './workspace/kept/keeping.ts';
+import { prepareWorkspace, setupCommands } from './workspace/prepare.ts';
+import { SetupFailure } from './workspace/setup-failure.ts';
+import { setupSteps } from './workspace/setup-steps.ts';
+
+/** Where the execution is. */
+export interface Place {
+  /** 1, 2, … in this execution. */
+  turn: number;
+  /** Of the last turn that began; empty: none did. */
+  stepId: string;
+}
+
+export interface TurnsOptions {
+  client: ServiceClient;
+  task: Promise<AgentTask>;
+  workspace: string;
+  env: Readonly<Record<string, string | undefined>>;
+  place: Place;
+  stop: Stopping;
+  /** Aborts when nothing may be reported any more. */
+  reporting: AbortSignal;
+  reporter: Reporter;
+  approvals: Approvals;
+  harness: HeldHarness;
+  keeping: Keeping;
+  /** The run's tree, of the task. */
+  tree: (task: AgentTask) => ReturnType<typeof runTree>;
+  notice: (name: string, data: unknown) => void;
+  /** Resolves when what a turn led to beside it is reported. */
+  settled: () => Promise<void>;
+  onSuperseded: () => void;
+  /** What a harness has to end a turn when the sandbox must go. */
+  harnessGraceMs: number;
+  inboxWaitMs: number;
+}
+
+/** Plays them all. Rejects when the run is stopped, and for faults of the agent itself. */
+export async function playTurns(options: TurnsOptions): Promise<void> {
+  const { client, workspace, env, place, stop, reporter, approvals, harness, keeping, notice } = options;
+  const followUps = followUpQueue();
+  let isPlaying = false;
+  let interruptedTurn = 0;
+  /** Why this is the sandbox of a failed setup. */
+  let setupFailure: string | undefined;
+  /** Why the first turn does not find the workspace of an earlier execution. */
+  let notRestored: string | undefined;
+
+  /** In the sandbox of a failed setup only what was said to it; the rest waits for one whose setup succeeds. */
+  const isMine = (followUp: FollowUp) => setupFailure === undefined || followUp.debug === true;
+
+  async function keepAtEnd(): Promise<void> {
+    await keeping.keep(place.turn);
+    await reporter.flush();
+  }
+
+  /** Nothing more comes. A turn that waits for a person ends now, so that what its harness remembers is kept. */
+  const onLeave = () => {
+    followUps.end();
+    if (!isPlaying) return;
+    harness.driver?.interrupt();
+    setTimeout(() => void harness.driver?.kill(), options.harnessGraceMs).unref();
+  };
+
+  async function firstTurn(task: AgentTask): Promise<HarnessOutcome> {
+    options.tree(task);
+    approvals.begin(task.agent_config.approval_policy, task.decision);
+    void watchInbox({
+      client,
+      signal: options.reporting,
+      onCancel: () => stop.stop('cancelled'),
+      onSuperseded: options.onSuperseded,
+      onLeave,
+      onFollowUp: (followUp) => void receive(followUp),
+      onInterrupt: (ofTurn) => {
+        interruptedTurn = ofTurn;
+        if (ofTurn === place.turn) harness.driver?.interrupt();
+      },
+      waitMs: options.inboxWaitMs,
+    });
+    return await begin(task);
+  }
+
+  /** An answer goes to who waits for it, its files to the workspace; all else waits for its turn. */
+  async function receive(followUp: FollowUp): Promise<void> {
+    const { attachments: files, message } = followUp;
+    let said = message;
+    if (files !== undefined && approvals.isAwaited(followUp)) {
+      const names = await write(files).then(
+        (written) => written.map(({ name }) => `attachments/${name}`).join(', '),
+        (error: unknown) => `(they could not be written: ${error instanceof Error ? error.message : String(error)})`,
+      );
+      said = `${message}\n\nAttached files: ${names}`.trim();
+    }
+    if (!approvals.answer({ ...followUp, message: said })) followUps.add(followUp);
+  }
+
+  async function nextTurn(task: AgentTask, followUp: FollowUp): Promise<HarnessOutcome> {
+    reporter.emit({ type: 'follow_up_taken', follow_up_id: followUp.id });
+    options.tree(task).orchestrate(followUp.mode);
+    const files = followUp.attachments ?? [];
+    let attachments: WrittenAttachment[] = [];
+    try {
+      if (files.length > 0) attachments = await write(files);
+    } catch (error) {
+      // The setup was well: only this turn cannot be played.
+      if (error instanceof SetupFailure) return { kind: 'failed', summary: '', message: error.message };
+      throw error;
+    }
+    const message = approvals.turnMessage(followUp);
+    const asked = setupFailure === undefined ? message : debugText(task, setupFailure, message);
+    const text = promptText(task, asked, followUp.mode);
+    const prompt: ContentBlock[] = [{ type: 'text', text }, ...fileLinks(attachments)];
+    return await playTurn(
+      await harness.start(task),
+      message,
+      () => prompt,
+      attachments,
+      () => {},
+    );
+  }
+
+  async function write(files: readonly AgentAttachment[]): Promise<WrittenAttachment[]> {
+    const { writeAttachments } = await import('./workspace/attachments.ts');
+    return await writeAttachments(files, { client, workspace, signal: stop.signal });
+  }
+
+  /** What a failure of the work before or between turns means for the run. */
+  function failureOf(error: unknown): HarnessOutcome {
+    if (stop.signal.aborted) throw error;
+    if (error instanceof SetupFailure) {
+      setupFailure ??= error.message;
+      approvals.askNobody('nobody can be asked in the sandbox of a failed setup');
+      return { kind: 'failed', code: error.code, summary: '', message: error.message };
+    }
+    if (error instanceof ServiceRefusal)
+      return { kind: 'failed', code: 'agent_process_failed', summary: '', message: error.message };
+    throw error;
+  }
+
+  /** Sets up the workspace and plays the first turn. */
+  async function begin(task: AgentTask): Promise<HarnessOutcome> {
+    const step = setupSteps(reporter.emit);
+    const start = () => harness.start(task);
+    // Setup commands may be what installs the harness, and a home that is restored has its state; else both happen at the same time.
+    const early = setupCommands(task).length === 0 && task.workspace === undefined ? start() : undefined;
+    early?.catch(() => {});
+    const prepared = await prepareWorkspace({ task, client, workspace, env, step, signal: stop.signal });
+    const { attachments, restored } = prepared;
+    notRestored = prepared.notRestored;
+    await keeping.begin(task, restored);
+    const started = await (early ?? start());
+    if (!isBuiltin(task)) {
+      // Its failure is told by the turn, with the same words.
+      await step('harness', harnessName(task), () => started.initialised).catch(() => {});
+    }
+    stop.signal.throwIfAborted();
+    return await playTurn(
+      started,
+      firstMessage(task),
+      (loaded) => promptContent(task, attachments, { restored, loaded }),
+      attachments,
+      () => reporter.emit({ type: 'agent_started', harness: harnessName(task), model_id: modelId(task) }),
+      restored && task.workspace?.kind === 'archive' ? task.workspace.session_id : undefined,
+    );
+  }
+
+  async function playTurn(
+    started: Driver,
+    said: string,
+    prompt: Turn['prompt'],
+    attachments: readonly WrittenAttachment[],
+    onStarted: () => void,
+    load?: string,
+  ): Promise<HarnessOutcome> {
+    const stepId = newId();
+    place.stepId = stepId;
+    isPlaying = true;
+    const ended = started.run({
+      cwd: workspace,
+      stepId,
+      prompt,
+      load,
+      images: attachments.flatMap(({ image }) => image ?? []),
+      onStarted: () => {
+        onStarted();
+        reporter.emit({ type: 'turn_started', step_id: stepId, prompt: said });
+        if (notRestored !== undefined) notice('workspace_not_restored', { reason: notRestored });
+        notRestored = undefined;
+        approvals.startTurn(stepId);
+      },
+      onEnded: (summary) =>
+        reporter.emit({ type: 'turn_finished', step_id: stepId, ...(summary === '' ? {} : { summary }) }),
+    });
+    if (interruptedTurn === place.turn) started.interrupt();
+    return await ended.finally(() => {
+      isPlaying = false;
+    });
+  }
+
+  const resolved = Promise.race([options.task, stopped(stop.signal)]);
+  let outcome = await resolved.then(firstTurn).catch(failureOf);
+  for (;;) {
+    stop.signal.throwIfAborted();
+    await options.settled();
+    await reporter.flush();
+    if ((await client.finishTask(turnReport(outcome, place.turn))) === 'leave') return await keepAtEnd();
+    void keeping.keep(place.turn);
+    const followUp = await Promise.race([followUps.next(isMine), stopped(stop.signal)]);
+    if (followUp === undefined) return await keepAtEnd();
+    await keeping.abort();
+    place.turn += 1;
+    outcome = await resolved.then((task) => nextTurn(task, followUp)).catch(failureOf);
+  }
+}
