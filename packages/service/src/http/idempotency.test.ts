@@ -43,6 +43,8 @@ const creatingNothing = [
   'resolvePrompt',
   'reportEvents',
   'finishTask',
+  // Takes the place of the one before.
+  'uploadSnapshot',
   'reportShutdown',
 ];
 
