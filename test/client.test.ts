@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { ApiError, type Client, ConnectionError, createClient, EventsGoneError } from '@runyard/client';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { startTestService, type TestService } from '../packages/service/src/http/test-service.ts';
 
 let service: TestService;
@@ -69,21 +69,20 @@ describe('the client', () => {
 
   test('follows the runs of the team', async () => {
     const controller = new AbortController();
-    const events = client.streamTeamEvents({ signal: controller.signal });
-    const first = events.next();
-    const created: string[] = [];
-    const timer = setInterval(async () => {
-      created.push((await client.createRun({ body: { prompt: 'Say hello' } })).run_id);
-    }, 100);
-    const { value } = await first;
-    clearInterval(timer);
-    expect(created).toContain(value?.event.run_id);
-    controller.abort(new Error('enough'));
-    // What had arrived already is given first.
-    const rest = async () => {
-      while (!(await events.next()).done);
+    const seen = new Set<string>();
+    const follow = async () => {
+      for await (const { event } of client.streamTeamEvents({ signal: controller.signal })) seen.add(event.run_id);
     };
-    await expect(rest()).rejects.toThrow('enough');
+    const following = expect(follow()).rejects.toThrow('enough');
+    const created: string[] = [];
+    // The stream begins with what happens after it was opened.
+    const create = async () => {
+      created.push((await client.createRun({ body: { prompt: 'Say hello' } })).run_id);
+      return created.some((id) => seen.has(id));
+    };
+    await vi.waitUntil(create, { timeout: 15_000, interval: 100 });
+    controller.abort(new Error('enough'));
+    await following;
   });
 
   test('stops to follow when it is told to', async () => {
