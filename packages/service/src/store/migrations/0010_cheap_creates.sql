@@ -35,7 +35,7 @@ BEGIN
 END $$;
 
 -- Both are written only by statements that insert, or lock, the row of their run: a foreign key would look it up once more
--- for each row, which was a sixth of what a create cost the database. What goes with a run is deleted by this trigger.
+-- for each row. What goes with a run is deleted by this trigger.
 ALTER TABLE executions DROP CONSTRAINT executions_run_id_fkey;
 ALTER TABLE run_events DROP CONSTRAINT run_events_run_id_fkey;
 CREATE FUNCTION delete_parts_of_runs() RETURNS trigger LANGUAGE plpgsql AS $$
