@@ -57,7 +57,7 @@ describe.skipIf(sandboxProblem)(`continuations${sandboxProblem ? ` (skipped: ${s
   const block = (command: string) => `\`\`\`sh\n${command}\n\`\`\``;
 
   const kinds = [
-    { kind: 'runbook', config: {}, say: block },
+    { kind: 'runbook', config: { model_id: 'runbook' }, say: block },
     {
       kind: 'model',
       config: { model_id: 'anthropic/claude-opus-4-5' },

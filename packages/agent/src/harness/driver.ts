@@ -93,6 +93,7 @@ export function driveHarness(options: DriverOptions): Driver {
     update: (update, ofSession) => {
       if (replayed === undefined || ofSession !== replayed) updates.update(update);
     },
+    // Rejects where nobody will answer any more, the turn having ended: the harness is told that it was cancelled.
     permission: (params) => permit(params).catch(() => undefined),
   });
 

@@ -196,7 +196,7 @@ describe('a request', () => {
     ).toBe(
       [
         '$ rm x',
-        '? asks for permission to use shell:',
+        '? asks for permission to use shell',
         '  ✗ denied: not that',
         '? asks:',
         '    Which?',

@@ -158,7 +158,7 @@ export function createLiveView(colours: Colours): LiveView {
         const [first = '', ...rest] = questionLines(event.request);
         // What it wants to run stands just above.
         const known = event.request.action?.category === 'command' && actions.has(event.request.action.id ?? '');
-        return [first, ...(known ? [] : rest)]
+        return (known ? [first.replace(/:$/, '')] : [first, ...rest])
           .map((text, index) => line(index === 0 ? `${colours.yellow('?')} ${colours.bold(text)}` : `  ${text}`))
           .join('');
       }

@@ -13,8 +13,9 @@ import { checkRunRequest } from '../runs/request.ts';
 import type { RunSession } from '../runs/sessions.ts';
 import { addRoute, type Call } from './add-route.ts';
 import type { ServiceDeps } from './deps.ts';
-import { invalid, notFound, type Refusal, refuse } from './problem.ts';
+import { notFound, type Refusal, refuse } from './problem.ts';
 import { refusedChild } from './refused-child.ts';
+import { refusedRequest } from './refused-request.ts';
 import { idempotencyConflict, repeatable } from './repeatable.ts';
 
 const notAllowed = (): Refusal =>
@@ -113,15 +114,7 @@ async function startChild(
     child.request,
     'ORCHESTRATION',
   );
-  switch (checked.kind) {
-    case 'invalid':
-      return invalid(checked.faults);
-    case 'forbidden':
-      return refuse('not_authorized', { detail: checked.detail });
-    case 'not_available':
-      return refuse('feature_not_available', { detail: checked.detail });
-    case 'ok':
-  }
+  if (checked.kind !== 'ok') return refusedRequest(checked);
   const outcome = await createRun(engine, {
     ...checked.run,
     childLimits: { executionId: session.executionId, maxLive: permission.max_live },

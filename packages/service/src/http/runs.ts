@@ -17,6 +17,7 @@ import { addRoute, type Call } from './add-route.ts';
 import type { ServiceDeps } from './deps.ts';
 import { invalid, notFound, Refusal, refuse } from './problem.ts';
 import { refusedChild } from './refused-child.ts';
+import { refusedRequest } from './refused-request.ts';
 import { idempotencyConflict, repeatable } from './repeatable.ts';
 import { sendFollowup } from './send-followup.ts';
 
@@ -143,15 +144,7 @@ async function submitRun(
   const submission = await prepare();
   if (submission instanceof Refusal) return submission;
   const checked = await checkRunRequest(deps, principal, submission.request, sourceOf(call.request));
-  switch (checked.kind) {
-    case 'invalid':
-      return invalid(checked.faults);
-    case 'forbidden':
-      return refuse('not_authorized', { detail: checked.detail });
-    case 'not_available':
-      return refuse('feature_not_available', { detail: checked.detail });
-    case 'ok':
-  }
+  if (checked.kind !== 'ok') return refusedRequest(checked);
   const attachments = submission.copyAttachments
     ? await submission.copyAttachments()
     : await storeAttachments(deps.blobs, checked.files);
