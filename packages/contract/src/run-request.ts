@@ -24,8 +24,8 @@ const AttachmentData = z.string().meta({ contentEncoding: 'base64', description:
 export const AttachmentInput = z
   .object({
     file_name: NonBlank.max(255),
-    mime_type: Text.regex(/^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(\s*;[^\r\n]{0,200})?$/, {
-      error: 'must be a media type such as image/png',
+    mime_type: Text.regex(/^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}( ?;[\x20-\x7e]{0,200})?$/, {
+      error: 'must be a media type such as image/png, in printable ASCII',
     }),
     data: AttachmentData,
   })

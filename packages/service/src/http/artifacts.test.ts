@@ -251,6 +251,9 @@ test('a download is answered once: nothing is logged as failed behind it', async
   });
   const path = task.body.attachments[0]?.path.replace('/api/v1', '') ?? '';
   expect((await service.request('GET', path, { key: runToken })).text).toBe('a');
+  await service.deps.db.query('UPDATE attachments SET mime_type = $1', ['text/plain; name=日本']);
+  const odd = await service.request('GET', path, { key: runToken });
+  expect([odd.text, odd.headers.get('content-type')]).toEqual(['a', 'application/octet-stream']);
   expect((await service.request('GET', path, { key: runToken, headers: { range: 'bytes=5-' } })).status).toBe(416);
   expect(service.logged.filter((line) => JSON.parse(line).level >= 50)).toEqual([]);
 });

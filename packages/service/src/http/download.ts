@@ -12,10 +12,13 @@ export function contentDisposition(fileName: string): string {
   return `attachment; filename="${plain}"; filename*=UTF-8''${encoded}`;
 }
 
+/** What was taken before media types were held to ASCII may be stored still; a header of it would fail the download for ever. */
+const isHeaderText = (text: string): boolean => /^[\x20-\x7e]+$/.test(text);
+
 /** What agents made is never shown as a page of ours: it is downloaded, and sandboxed where a browser shows it all the same. */
 export function downloadHeaders(reply: FastifyReply, fileName: string, contentType: string): FastifyReply {
   return reply
-    .type(contentType)
+    .type(isHeaderText(contentType) ? contentType : 'application/octet-stream')
     .header('content-disposition', contentDisposition(fileName))
     .header('x-content-type-options', 'nosniff')
     .header('content-security-policy', "default-src 'none'; sandbox; frame-ancestors 'none'")

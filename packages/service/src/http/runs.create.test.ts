@@ -165,6 +165,13 @@ describe('POST /agent/runs answers 400 and creates nothing', () => {
       { prompt: 'a', attachments: [{ file_name: 'a', mime_type: 'text/plain', data: 'a b=' }] },
       'attachments.0.data',
     ],
+    ...['text/plain; name=日本', 'text/plain\n; a=b', 'text', 'text/plain; a=\u007f'].map(
+      (type): [string, object, string] => [
+        `an attachment of the type ${JSON.stringify(type)}`,
+        { prompt: 'a', attachments: [{ file_name: 'a', mime_type: type, data: '' }] },
+        'attachments.0.mime_type',
+      ],
+    ),
     [
       'six attachments',
       {
