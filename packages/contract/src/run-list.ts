@@ -1,13 +1,12 @@
 import { z } from 'zod';
 import { Text } from './primitives.ts';
+import { QueryTime } from './query-time.ts';
 import { ArtifactType, RunExecutionLocation, RunSourceType, RunState } from './states.ts';
 
 /** Pairs that `metadata[key]=value` may have. */
 export const maxMetadataFilters = 5;
 /** `environment_id` of runs without one. */
 export const emptyEnvironment = 'empty-environment';
-
-const Time = z.iso.datetime({ offset: true, error: 'must be an RFC 3339 time' });
 
 /** Query of `GET /agent/runs`. */
 export const ListRunsQuery = z.object({
@@ -27,9 +26,9 @@ export const ListRunsQuery = z.object({
   executor: Text.optional().meta({ description: 'UID of a user or service account' }),
   source: RunSourceType.optional(),
   execution_location: RunExecutionLocation.optional(),
-  created_after: Time.optional(),
-  created_before: Time.optional(),
-  updated_after: Time.optional(),
+  created_after: QueryTime.optional(),
+  created_before: QueryTime.optional(),
+  updated_after: QueryTime.optional(),
   environment_id: Text.optional().meta({ description: '`empty-environment`: runs without one' }),
   skill: Text.optional().meta({ description: 'Alias of skill_spec' }),
   skill_spec: Text.optional(),

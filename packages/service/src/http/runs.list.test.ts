@@ -175,3 +175,41 @@ test('several states come in the order of the page', async () => {
   expect(await titles('state=FAILED&state=QUEUED&state=FAILED')).toEqual(['3', '2', '1', '0']);
   expect(await titles('state=FAILED&state=ERROR')).toEqual(['2', '0']);
 });
+
+describe('a time of the query', () => {
+  const created = async () => {
+    const id = await service.newRun();
+    await service.deps.db.query(`UPDATE runs SET created_at = '2026-03-01T10:00:00.123456Z'`);
+    return id;
+  };
+
+  test.each([
+    ['in UTC, to the microsecond', '2026-03-01T10:00:00.123455Z', '2026-03-01T10:00:00.123457Z'],
+    ['with an offset that PostgreSQL does not know', '2026-03-02T09:59:00.123455+23:59', '2026-02-28T10:01:01-23:59'],
+    ['in lower case', '2026-03-01t10:00:00z', '2026-03-01t10:00:01z'],
+    ['with a fraction of a hundred digits', `2026-03-01T10:00:00.${'1'.repeat(100)}Z`, '2026-03-01T10:00:00.2Z'],
+    ['at the ends of the calendar', '0001-01-01T00:00:00Z', '9999-12-31T23:59:59.999999999Z'],
+  ])('may be written %s', async (_, before, after) => {
+    await created();
+    const found = async (query: Record<string, string>) => (await list(query)).runs.length;
+    expect(await found({ created_after: before, created_before: after })).toBe(1);
+    expect(await found({ created_after: after })).toBe(0);
+    expect(await found({ created_before: before })).toBe(0);
+  });
+
+  test.each([
+    '0000-01-01T00:00:00Z',
+    '0001-01-01T00:00:00+23:59',
+    '9999-12-31T23:59:59-00:01',
+    '2026-02-30T00:00:00Z',
+    '2026-01-01',
+    '2026-01-01T00:00:00',
+    '2026-01-01T00:00:00+24:00',
+    'now',
+  ])('%s is refused', async (time) => {
+    for (const name of ['created_after', 'created_before', 'updated_after']) {
+      const problem = await service.problem(400, 'GET', `/agent/runs?${new URLSearchParams({ [name]: time })}`);
+      expect(problem.errors?.[0]?.path).toBe(name);
+    }
+  });
+});
