@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { answersVariable, compareAnswers } from './answers.ts';
 import { type Outcome, renderOutcomes } from './outcome.ts';
 import { startPostgresServer } from './postgres-server.ts';
 import { runCommand } from './processes.ts';
@@ -34,6 +35,21 @@ async function check(name: string, command: readonly [string, ...string[]]): Pro
       ? { name, passed: 1, failed: 0, skipped: [], failures: [], durationMs }
       : { name, passed: 0, failed: 1, skipped: [], failures: [failure], durationMs },
   );
+}
+
+/** Whether each status that the OpenAPI document declares was seen by a test, and no other. */
+function checkAnswers(folder: string): void {
+  say('answers (OpenAPI document and tests)');
+  const startedAt = performance.now();
+  const failures = compareAnswers(folder);
+  outcomes.push({
+    name: 'answers (OpenAPI document and tests)',
+    passed: failures.length === 0 ? 1 : 0,
+    failed: failures.length,
+    skipped: [],
+    failures,
+    durationMs: performance.now() - startedAt,
+  });
 }
 
 async function vitest(name: string, files: readonly string[], extra: NodeJS.ProcessEnv = {}): Promise<void> {
@@ -111,7 +127,13 @@ if (filter === '') {
   await check('lint and format (biome)', [tool('biome'), 'ci', ...(process.stdout.isTTY ? [] : ['--colors=off']), '.']);
   await check('dead code (knip)', [tool('knip'), '--no-progress']);
 }
-await vitest('units and integration, embedded PostgreSQL', files.packages);
+const answers = mkdtempSync(path.join(tmpdir(), 'runyard-answers-'));
+try {
+  await vitest('units and integration, embedded PostgreSQL', files.packages, { [answersVariable]: answers });
+  if (filter === '') checkAnswers(answers);
+} finally {
+  rmSync(answers, { recursive: true, force: true });
+}
 await onPostgresServer(files.database);
 await vitest('end to end', files.endToEnd);
 await vitest('browser', files.browser);

@@ -79,6 +79,7 @@ function parameters(route: Route, components: Components): Json[] {
     ...(route.idempotent
       ? [header('Idempotency-Key', 'The same key and body within 24 h: the first answer again')]
       : []),
+    ...(route.ranges ? [header('Range', 'One range of bytes, such as bytes=0-1023')] : []),
     ...Object.entries(route.headers ?? {}).map(([name, description]) => header(name, description)),
   ];
 }
@@ -94,7 +95,9 @@ function problems(route: Route): Record<number, string> {
     ...(route.auth === 'optional_key' ? { 401: 'Not public, and no valid key was sent' } : {}),
     ...(route.auth === 'key' ? { 403: 'The team of X-Team-Uid is not yours' } : {}),
     ...(route.body ? { 413: 'Body too large', 415: 'The body is not JSON' } : {}),
-    500: errorCatalogue.internal_error.explanation,
+    ...(route.ranges ? { 416: 'No byte is in the Range' } : {}),
+    // What needs no one's key reads nothing that can fail.
+    ...(route.auth === 'none' ? {} : { 500: errorCatalogue.internal_error.explanation }),
     ...route.errors,
   };
 }
@@ -142,6 +145,9 @@ function operation(name: string, route: Route, components: Components): Json {
         ...(headers.length > 0 ? { headers: Object.fromEntries(headers) } : {}),
         ...(content ? { content } : {}),
       },
+      ...(route.ranges
+        ? { 206: { description: 'The bytes of the Range; Content-Range says which', ...(content ? { content } : {}) } }
+        : {}),
       ...Object.fromEntries(
         Object.entries(problems(route)).map(([status, description]) => [
           status,

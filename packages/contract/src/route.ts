@@ -51,6 +51,8 @@ export interface Route {
   /** 1 MB when absent. */
   readonly bodyLimitBytes?: number;
   readonly answer: RouteAnswer;
+  /** True: a header `Range` asks for a part of the bytes (RFC 9110, 14), which comes with 206; 416 where there is no such part. */
+  readonly ranges?: true;
   /** Statuses of problems besides those that every route of its `auth` may give, each with its occasion. */
   readonly errors?: Readonly<Record<number, string>>;
   readonly deprecated?: true;

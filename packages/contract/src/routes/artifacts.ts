@@ -96,10 +96,12 @@ export const artifactRoutes = {
     path: '/blobs/{kind}/{id}',
     tag: 'artifacts',
     summary: 'Bytes behind a signed URL',
+    description: 'Of a transcript always all: a Range is ignored.',
     auth: 'signature',
     params: z.object({ kind: z.string(), id: z.string() }),
     query: Signature,
     answer: { status: 200, description: 'The bytes', contentType: 'application/octet-stream' },
+    ranges: true,
     errors: { 403: 'The signature is wrong or has expired', 404: 'The object was deleted' },
   },
   putArtifactContent: {

@@ -98,6 +98,7 @@ export const harnessRoutes = {
     summary: "The harness's memory of the conversation, of an earlier execution",
     params: z.object({ executionId: z.string() }),
     answer: { status: 200, description: 'The bytes', contentType: 'application/octet-stream' },
+    ranges: true,
     errors: { 404: 'No such memory in this conversation' },
   },
   keepWorkspace: {
@@ -122,6 +123,7 @@ export const harnessRoutes = {
     summary: 'Workspace and home that an earlier execution of the run left',
     params: z.object({ executionId: z.string() }),
     answer: { status: 200, description: 'The bytes', contentType: 'application/octet-stream' },
+    ranges: true,
     errors: { 404: 'The run has no such workspace' },
   },
   readAttachment: {
@@ -131,6 +133,7 @@ export const harnessRoutes = {
     summary: 'Bytes of a file that came with the prompt',
     params: z.object({ attachmentId: z.string() }),
     answer: { status: 200, description: 'The bytes', contentType: 'application/octet-stream' },
+    ranges: true,
     errors: { 404: 'No such attachment in this run' },
   },
 } as const satisfies Record<string, Route>;

@@ -2,79 +2,20 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { Route } from '@runyard/contract/route';
 import { routes } from '@runyard/contract/routes';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { makeOwnThings, type OwnThings, type RequestOfRoute } from './test-own-things.ts';
 import { startTestService, type TestService } from './test-service.ts';
 
 let service: TestService;
-/** Ids of what the first team has: other teams must not see them. */
-const own: Record<string, string> = {};
+let own: OwnThings;
+let requestOf: RequestOfRoute;
 
 beforeAll(async () => {
   service = await startTestService();
-  const execution = await service.startExecution({
-    attachments: [{ file_name: 'a.txt', mime_type: 'text/plain', data: Buffer.from('a').toString('base64') }],
-  });
-  own.runId = execution.runId;
-  own.conversationId = execution.conversationId;
-  own.runToken = execution.runToken;
-  own.otherRunToken = (await service.startExecution()).runToken;
-  const reported = await service.request<{ artifact_uid: string }>('POST', '/harness-support/report-artifact', {
-    key: own.runToken,
-    body: { artifact_type: 'PLAN', data: { title: 'A plan', content: 'x' } },
-  });
-  own.artifactUid = reported.body.artifact_uid;
-  const [attachment] = await service.deps.db.query<{ id: string }>('SELECT id FROM attachments');
-  own.attachmentId = attachment?.id ?? '';
-  const environment = await service.request<{ uid: string }>('POST', '/agent/environments', {
-    body: { config: { name: 'E' } },
-  });
-  own.childRunId = randomUUIDv7();
-  own.environmentUid = environment.body.uid;
-  const snapshot = await service.request<{ files: { upload_url: string }[] }>(
-    'POST',
-    '/harness-support/upload-snapshot',
-    {
-      key: own.runToken,
-      body: { turn: 1, files: [{ filename: 'a.patch', size_bytes: 1 }] },
-    },
-  );
-  own.fileId = new URL(snapshot.body.files[0]?.upload_url ?? '').pathname.split('/').at(-1) ?? '';
-  const [key] = await service.deps.db.query<{ id: string }>('SELECT id FROM api_keys WHERE is_operator');
-  own.keyUid = key?.id ?? '';
-  const subscription = await service.request<{ id: string }>('POST', '/event-subscriptions', {
-    body: { url: 'https://example.com/', events: ['run.created'] },
-  });
-  own.subscriptionId = subscription.body.id;
-  const ping = await service.request<{ id: string }>('POST', `/event-subscriptions/${own.subscriptionId}/test`);
-  own.deliveryId = ping.body.id;
+  ({ own, requestOf } = await makeOwnThings(service));
 });
 afterAll(() => service.close());
 
 const allRoutes = Object.entries(routes) as [string, Route][];
-
-/** A path that names things of the first team, and a body that would be accepted. */
-function requestOf(name: string, route: Route) {
-  const uid = route.path.startsWith('/keys') ? own.keyUid : own.environmentUid;
-  const values: Record<string, string | undefined> = { ...own, uid, kind: 'artifact', id: own.artifactUid };
-  const path = route.path.replaceAll(/\{(\w+)\}/g, (_, key: string) => values[key] ?? '');
-  const bodies: Record<string, unknown> = {
-    createRun: { prompt: 'a' },
-    createRunDeprecated: { prompt: 'a' },
-    createEnvironment: { config: { name: 'E' } },
-    updateEnvironment: { config: { name: 'E' } },
-    createEventSubscription: { url: 'https://example.com/', events: ['run.created'] },
-    updateEventSubscription: { name: 'S' },
-    createKey: { name: 'K', kind: 'personal' },
-    reportEvents: { events: [] },
-    reportArtifact: { artifact_type: 'PLAN', data: {} },
-    finishTask: { success: true, summary: '' },
-    uploadSnapshot: { turn: 1, files: [] },
-    reportShutdown: { reason: 'x' },
-    startChildRun: { prompt: 'a' },
-    sendRunMessage: { run_id: own.runId, message: 'a' },
-  };
-  return { path, options: route.body ? { body: bodies[name] ?? {} } : {} };
-}
-
 const withKey = allRoutes.filter(([, route]) => route.auth === 'key');
 const withRunToken = allRoutes.filter(([, route]) => route.auth === 'run_token');
 const withSignature = allRoutes.filter(([, route]) => route.auth === 'signature');
@@ -121,7 +62,7 @@ describe.each([...withKey, ...withRunToken])('%s', (name, route) => {
 
   if (route.auth === 'key') {
     test('answers 401 for a run token', async () => {
-      await expectStatus(401, own.otherRunToken ?? '');
+      await expectStatus(401, own.otherRunToken);
     });
 
     test('answers 403 for a team header that is not of the key', async () => {
@@ -151,10 +92,10 @@ describe.each([...withKey, ...withRunToken])('%s', (name, route) => {
 
 test('readAttachment answers 404 for the token of another run', async () => {
   await service.problem(404, 'GET', `/harness-support/attachments/${own.attachmentId}`, {
-    key: own.otherRunToken ?? '',
+    key: own.otherRunToken,
   });
   const answer = await service.request('GET', `/harness-support/attachments/${own.attachmentId}`, {
-    key: own.runToken ?? '',
+    key: own.runToken,
   });
   expect([answer.status, answer.text]).toEqual([200, 'a']);
 });
@@ -184,6 +125,6 @@ describe.each(withOptionalKey)('%s', (name, route) => {
     await service.problem(401, route.method, path, { key: null });
     await service.problem(404, route.method, path, { key: service.otherKey });
     await service.problem(401, route.method, path, { key: 'ryk_unknown' });
-    await service.problem(401, route.method, path.replace(own.artifactUid ?? '', randomUUIDv7()), { key: null });
+    await service.problem(401, route.method, path.replace(own.artifactUid, randomUUIDv7()), { key: null });
   });
 });

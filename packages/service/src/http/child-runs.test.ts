@@ -1,4 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto';
+import { once } from 'node:events';
 import type { ChildRun } from '@runyard/contract/child-runs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Assignment } from '../runs/assign.ts';
@@ -91,6 +92,8 @@ describe('POST child-runs answers', () => {
       const problem = await service.problem(403, 'POST', children, { key, body: { prompt: 'a' } });
       expect(problem).toMatchObject({ error_code: 'not_authorized', detail: expect.stringContaining('orchestrate') });
       await service.problem(403, 'GET', children, { key });
+      await service.problem(403, 'GET', `${children}/${randomUUIDv7()}`, { key });
+      await service.problem(403, 'POST', `${children}/${randomUUIDv7()}/cancel`, { key });
     }
     const { runToken } = await started(await service.startExecution({ config: { child_runs: { enabled: true } } }));
     expect(await startChild(runToken)).toEqual(expect.any(String));
@@ -315,6 +318,24 @@ describe('POST child-runs/{id}/cancel', () => {
     const answer = service.request<ChildRun>('POST', `${children}/${child}/cancel`, { key });
     await started(pending);
     expect((await answer).body.state).toBe('CANCELLED');
+  });
+
+  test('answers 409 at once when the service stops while it waits for one that is PENDING', async () => {
+    const stopping = await startTestService();
+    const parent = await stopping.startExecution({ mode: 'orchestrate' });
+    const child = await stopping.request<{ run_id: string }>('POST', children, {
+      key: parent.runToken,
+      body: { prompt: 'a' },
+    });
+    await stopping.claimRun(child.body.run_id, 'PENDING');
+    const arrived = once(stopping.built.app.server, 'request');
+    const answer = stopping.problem(409, 'POST', `${children}/${child.body.run_id}/cancel`, { key: parent.runToken });
+    await arrived;
+    const startedAt = performance.now();
+    const closed = stopping.close();
+    expect(await answer).toMatchObject({ error_code: 'conflict', retryable: true });
+    expect(performance.now() - startedAt).toBeLessThan(15_000);
+    await closed;
   });
 
   test('cancels a self-hosted one, which people cannot', async () => {

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 import type { BlobStore, ByteRange } from '../store/blobs.ts';
+import { refuse } from './problem.ts';
 
 /** RFC 6266: a plain name for old clients, the whole one in UTF-8 (RFC 8187). */
 export function contentDisposition(fileName: string): string {
@@ -42,8 +43,8 @@ export function readRange(header: string | undefined, sizeBytes: number): ByteRa
 }
 
 /**
- * Streams a blob, or the range that was asked for; false: there is no such blob. It does not give the reply: that is a thenable,
- * which resolves with nothing when it has been sent.
+ * Streams a blob, or the range that was asked for; false: there is no such blob. Throws the refusal of a range without a
+ * byte. It does not give the reply: that is a thenable, which resolves with nothing when it has been sent.
  */
 export async function sendBlob(
   reply: FastifyReply,
@@ -53,8 +54,11 @@ export async function sendBlob(
   const range = readRange(reply.request.headers.range, blob.sizeBytes);
   reply.header('accept-ranges', 'bytes');
   if (range === 'unsatisfiable') {
-    reply.code(416).header('content-range', `bytes */${blob.sizeBytes}`).send();
-    return true;
+    throw refuse('invalid_request', {
+      status: 416,
+      detail: `None of its ${blob.sizeBytes} bytes is in the range.`,
+      headers: { 'content-range': `bytes */${blob.sizeBytes}` },
+    });
   }
   const found = await blobs.get(blob.key, range ?? undefined);
   if (!found) return false;

@@ -160,6 +160,10 @@ test('a memory is kept per execution, the latest turn wins, and only its convers
     expect((await put(turn, raw)).status).toBe(200);
   const read = `/harness-support/memory/${mine.executionId}`;
   expect((await service.request('GET', read, { key: mine.runToken })).text).toBe('two');
+  const part = (range: string) =>
+    service.request('GET', read, { key: mine.runToken, headers: { range: `bytes=${range}` } });
+  expect(await part('1-')).toMatchObject({ status: 206, text: 'wo' });
+  expect((await part('3-')).status).toBe(416);
   await service.problem(404, 'GET', read, { key: other.runToken });
 });
 

@@ -18,8 +18,8 @@ const put = (key: string, turn: number, bytes: Buffer) =>
     raw: new Uint8Array(bytes),
     headers: { 'content-type': 'application/octet-stream' },
   });
-const get = (key: string, executionId: string) =>
-  service.request('GET', `/harness-support/workspace/${executionId}`, { key });
+const get = (key: string, executionId: string, headers = {}) =>
+  service.request('GET', `/harness-support/workspace/${executionId}`, { key, headers });
 const taskOf = async (key: string) =>
   (await service.request<Record<string, unknown>>('POST', '/harness-support/resolve-prompt', { key, body: {} })).body;
 const db = () => service.deps.db;
@@ -74,6 +74,9 @@ test('a further execution is told of what the one before left, and reads it; oth
     headers: { authorization: `Bearer ${second.runToken}` },
   });
   expect(Buffer.from(await answer.arrayBuffer()).equals(bytes)).toBe(true);
+  const part = (range: string) =>
+    get(second.runToken, first.executionId, { range: `bytes=${range}` }).then(({ status }) => status);
+  expect([await part('4000-'), await part('5000-')]).toEqual([206, 416]);
   const other = await service.startExecution();
   expect((await get(other.runToken, first.executionId)).status).toBe(404);
   expect((await get(second.runToken, 'x')).status).toBe(404);

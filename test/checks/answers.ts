@@ -1,0 +1,33 @@
+/** Compares the statuses that the OpenAPI document declares with those that the tests have seen. */
+import { globSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { openApiDocument } from '../../packages/contract/src/openapi.ts';
+import { apiPrefix } from '../../packages/contract/src/route.ts';
+
+/** Names the folder where test processes note what was answered: lines of method, route and status. */
+export const answersVariable = 'CHECKS_ANSWERS';
+
+interface Operation {
+  readonly operationId: string;
+  readonly responses: Readonly<Record<string, unknown>>;
+}
+
+/** Operation and status of each answer that is declared and that no test has seen, or the other way round. */
+export function compareAnswers(folder: string): string[] {
+  const seen = new Set(
+    globSync('*.txt', { cwd: folder }).flatMap((file) => readFileSync(path.join(folder, file), 'utf8').split('\n')),
+  );
+  const { paths } = openApiDocument('') as { paths: Record<string, Record<string, Operation>> };
+  const faults: string[] = [];
+  for (const [route, operations] of Object.entries(paths)) {
+    for (const [method, { operationId, responses }] of Object.entries(operations)) {
+      const asked = `${method.toUpperCase()} ${apiPrefix}${route.replaceAll(/\{(\w+)\}/g, ':$1')} `;
+      const statuses = [...seen].filter((line) => line.startsWith(asked)).map((line) => line.slice(asked.length));
+      for (const status of Object.keys(responses))
+        if (!statuses.includes(status)) faults.push(`${operationId} declares ${status}, and no test has seen it`);
+      for (const status of statuses)
+        if (!(status in responses)) faults.push(`${operationId} answered ${status}, which it does not declare`);
+    }
+  }
+  return faults;
+}

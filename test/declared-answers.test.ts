@@ -1,0 +1,42 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openApiDocument } from '../packages/contract/src/openapi.ts';
+import { compareAnswers } from './checks/answers.ts';
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'runyard-declared-'));
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+/** What test processes would have noted that saw every status. */
+function allAnswers(): string[] {
+  const { paths } = openApiDocument('') as {
+    paths: Record<string, Record<string, { responses: Record<string, unknown> }>>;
+  };
+  return Object.entries(paths).flatMap(([route, operations]) =>
+    Object.entries(operations).flatMap(([method, { responses }]) =>
+      Object.keys(responses).map(
+        (status) => `${method.toUpperCase()} /api/v1${route.replaceAll('{', ':').replaceAll('}', '')} ${status}`,
+      ),
+    ),
+  );
+}
+
+test('statuses that several test processes have seen are enough together; what is no operation does not count', async () => {
+  const answers = allAnswers();
+  await writeFile(path.join(folder, '1.txt'), `${answers.slice(0, 50).join('\n')}\nGET /healthz 200\n`);
+  await writeFile(path.join(folder, '2.txt'), `${answers.slice(40).join('\n')}\nHEAD /api/v1/agent/runs 200\n`);
+  expect(compareAnswers(folder)).toEqual([]);
+});
+
+test('a status that no test has seen is named with its operation, and so is one that is not declared', async () => {
+  const answers = allAnswers().filter((line) => line !== 'POST /api/v1/agent/run 413');
+  await writeFile(path.join(folder, '1.txt'), `${answers.join('\n')}\nGET /api/v1/agent/models 418\n`);
+  expect(compareAnswers(folder).sort()).toEqual([
+    'createRunDeprecated declares 413, and no test has seen it',
+    'listModels answered 418, which it does not declare',
+  ]);
+});
