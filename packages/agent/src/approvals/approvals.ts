@@ -10,7 +10,7 @@ import { decisionWords } from './words.ts';
 /** Something to decide. The input is the whole one: what a person is shown of it is cut here. */
 export interface Asked extends Pick<AgentRequest, 'kind' | 'title' | 'options' | 'resume'> {
   readonly action?: { readonly id: string } & Pick<NonNullable<AgentRequest['action']>, 'name' | 'category' | 'input'>;
-  /** True: words without a decision deny, and are then played as the next turn, because this harness cannot be told them. */
+  /** True: this harness cannot be told words. Without a decision they deny; those that deny are then played as the next turn. */
   readonly wordsAreTurn?: boolean;
 }
 
@@ -195,8 +195,11 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
       open = undefined;
       request.settledBy = followUp.id;
       const message = followUp.message.trim() === '' ? undefined : followUp.message;
-      const isTurn = request.asked.wordsAreTurn === true && followUp.decision === undefined;
-      const decision = followUp.decision ?? (isTurn ? 'deny' : 'answer');
+      const { wordsAreTurn } = request.asked;
+      const decision = followUp.decision ?? (wordsAreTurn ? 'deny' : 'answer');
+      // An approval is used up at once: told again after a crash, it could be acted on twice.
+      const hasWords = message !== undefined || followUp.decision === undefined;
+      const isTurn = wordsAreTurn === true && decision === 'deny' && hasWords;
       const verdict: Verdict = { decision, by: 'person', ...(message === undefined ? {} : { message }) };
       if (!isTurn) emit({ type: 'follow_up_taken', follow_up_id: followUp.id });
       decided(request, verdict, followUp.id);

@@ -20,7 +20,14 @@ interface Action {
   input: unknown;
   announced: boolean;
   announcedInput: string | undefined;
-  startedAt: number;
+  /** When it was first told of. */
+  toldAt: number;
+  /** Since when it runs; undefined: it is pending. */
+  startedAt: number | undefined;
+  /** Since when it waits for a decision. */
+  waitsSince: number | undefined;
+  /** How long it waited for decisions while it ran. */
+  waitedMs: number;
   /** Appended to the conversation so far. */
   passedOn: string;
   /** Of all appended text, also what was over the limit. */
@@ -79,22 +86,32 @@ export function trackActions(options: ActionsOptions) {
     emit({ type: 'action_output', action_id: action.id, text: part });
   }
 
+  /** How long it ran, in ms: what it waited for a decision is not counted. Undefined: it never ran. */
+  function durationOf({ startedAt, waitsSince, waitedMs, toldAt }: Action, wasDenied: boolean): number | undefined {
+    const end = waitsSince ?? now();
+    if (startedAt !== undefined) return Math.round(end - startedAt - waitedMs);
+    // Some harnesses never say that a call begins.
+    return wasDenied || waitsSince !== undefined ? undefined : Math.round(end - toldAt);
+  }
+
   function finish(action: Action, state: 'completed' | 'failed', update: JsonObject): void {
     announce(action);
     const raw = asObject(update.rawOutput);
     const final = action.streamed ? fullOutputOf(raw) : (action.content ?? rawOutputText(update.rawOutput));
     const cut = final === undefined ? undefined : cutText(final, maxOutputBytes);
     const code = exitCode(update._meta, update.rawOutput);
+    const wasDenied = state === 'failed' && (denied.has(action.id) || saysDenied(update));
+    const duration = durationOf(action, wasDenied);
     const bytes = Number.isInteger(raw?.output_bytes)
       ? (raw?.output_bytes as number)
       : (cut?.totalBytes ?? action.outputBytes);
     emit({
       type: 'action_result',
       action_id: action.id,
-      state: state === 'failed' && (denied.has(action.id) || isDenied(update)) ? 'denied' : state,
+      state: wasDenied ? 'denied' : state,
       ...(cut !== undefined && cut.text !== action.passedOn ? { output: cut.text } : {}),
       ...(code === undefined ? {} : { exit_code: code }),
-      duration_ms: Math.round(now() - action.startedAt),
+      ...(duration === undefined ? {} : { duration_ms: duration }),
       ...(bytes > maxOutputBytes ? { output_bytes: bytes } : {}),
     });
     open.delete(action.id);
@@ -114,7 +131,10 @@ export function trackActions(options: ActionsOptions) {
         input: {},
         announced: false,
         announcedInput: undefined,
-        startedAt: now(),
+        toldAt: now(),
+        startedAt: undefined,
+        waitsSince: undefined,
+        waitedMs: 0,
         passedOn: '',
         outputBytes: 0,
         content: undefined,
@@ -126,7 +146,9 @@ export function trackActions(options: ActionsOptions) {
     const status = asString(update.status);
     const output = terminalOutput(update._meta);
     const hasInput = asObject(update.rawInput) !== undefined && Object.keys(update.rawInput as object).length > 0;
-    if (hasInput || askedPermission || (status !== undefined && status !== 'pending')) announce(action);
+    const isPending = status === undefined || status === 'pending';
+    if (hasInput || askedPermission || !isPending) announce(action);
+    if (status === 'in_progress' || output !== undefined) action.startedAt ??= now();
     if (output !== undefined) {
       action.streamed = true;
       append(action, output);
@@ -160,15 +182,25 @@ export function trackActions(options: ActionsOptions) {
       const { identity, input, call } = action;
       return { id: action.id, ...identity, input, title: commandOf(input) ?? call.title ?? identity.name };
     },
-    /** Its failure will be that it was not allowed. */
-    deny(id: string): void {
-      denied.add(id);
+    /** It waits for a decision from now on. */
+    hold(id: string): void {
+      const action = open.get(id);
+      if (action) action.waitsSince ??= now();
+    },
+    /** It was decided. Denied: its failure will be that it was not allowed. */
+    release(id: string, decision: 'approve' | 'deny'): void {
+      if (decision === 'deny') denied.add(id);
+      const action = open.get(id);
+      if (action?.waitsSince === undefined) return;
+      if (action.startedAt !== undefined) action.waitedMs += now() - action.waitsSince;
+      else if (decision === 'approve') action.startedAt = now();
+      action.waitsSince = undefined;
     },
   };
 }
 
 /** The built-in harness says so itself. */
-const isDenied = (update: JsonObject): boolean => asObject(asObject(update._meta)?.runyard)?.denied === true;
+const saysDenied = (update: JsonObject): boolean => asObject(asObject(update._meta)?.runyard)?.denied === true;
 
 /** A command says more than the title that a harness gives it. */
 function commandOf(input: unknown): string | undefined {

@@ -222,6 +222,35 @@ describe('the driver', () => {
       expect(of('follow_up_taken')).toHaveLength(2);
     });
 
+    test('and does not count the time that the answer took as time that the call ran', async () => {
+      const { run, approvals, of, until } = drive('permission-first', ask);
+      const began = performance.now();
+      const running = run();
+      await until(() => of('blocked').length === 1);
+      const asked = performance.now();
+      while (performance.now() < asked + 300) await new Promise(setImmediate);
+      const waited = performance.now() - asked;
+      approvals.answer(answer(of('blocked')[0]?.request.request_id ?? '', 'approve'));
+      await running;
+      const ran = of('action_result')[0]?.duration_ms ?? Number.NaN;
+      expect(ran).toBeLessThanOrEqual(performance.now() - began - waited + 1);
+    });
+
+    test.each(['approve', 'deny'] as const)(
+      'and plays the words of a denial as the next turn, not those of an approval (%s)',
+      async (decision) => {
+        const { run, approvals, of, text, until } = drive('permission-first', ask);
+        const running = run();
+        await until(() => of('blocked').length === 1);
+        const words = answer(of('blocked')[0]?.request.request_id ?? '', decision, 'Mind the cat.');
+        expect(approvals.answer(words), 'it is no turn of its own').toBe(decision === 'approve');
+        await running;
+        expect(text()).toContain(decision === 'deny' ? '"optionId":"no"' : '"optionId":"once"');
+        expect(of('follow_up_taken')).toHaveLength(decision === 'approve' ? 1 : 0);
+        expect(approvals.turnMessage(words)).toBe('Mind the cat.');
+      },
+    );
+
     test('and takes words for a denial that is the next turn', async () => {
       const { run, approvals, of, text, until } = drive('permission-first', ask);
       const running = run();

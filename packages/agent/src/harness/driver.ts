@@ -102,12 +102,13 @@ export function driveHarness(options: DriverOptions): Driver {
     const asked = updates.permission(params.toolCall);
     const title = asked?.title ?? `something that ${harness} does not name`;
     const action = asked ?? { id: newId(), name: 'tool', category: 'integration' as const, input: {} };
+    updates.hold(action.id);
     const verdict = await options.approvals.ask(
       { kind: 'permission', title, action, wordsAreTurn: true },
       turnEnded.signal,
     );
     const decision = verdict.decision === 'approve' ? 'approve' : 'deny';
-    if (decision === 'deny') updates.deny(action.id);
+    updates.release(action.id, decision);
     return optionFor(decision, params.options);
   }
 

@@ -97,7 +97,8 @@ export function sessionUpdates(options: NormaliserOptions) {
       actions.upsert(call, true);
       return actions.inQuestion(asString(call.toolCallId));
     },
-    deny: actions.deny,
+    hold: actions.hold,
+    release: actions.release,
     notice,
     startTurn(): void {
       lastText = '';

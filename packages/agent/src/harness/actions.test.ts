@@ -1,0 +1,93 @@
+import type { AgentEventBody } from '@runyard/contract/agent-protocol';
+import { expect, test } from 'vitest';
+import { trackActions } from './actions.ts';
+
+function tracked() {
+  const events: AgentEventBody[] = [];
+  let clock = 0;
+  const actions = trackActions({
+    emit: (event) => events.push(event),
+    stepId: () => 's1',
+    mcpServers: [],
+    now: () => clock,
+  });
+  return {
+    ...actions,
+    tell: (status: string, more: object = {}) =>
+      actions.upsert({
+        toolCallId: 't1',
+        title: 'make',
+        kind: 'execute',
+        status,
+        rawInput: { command: 'make' },
+        ...more,
+      }),
+    pass: (ms: number) => {
+      clock += ms;
+    },
+    durations: () => events.flatMap((event) => (event.type === 'action_result' ? [event.duration_ms] : [])),
+  };
+}
+
+test('the duration of a call that was allowed begins with the decision', () => {
+  const { tell, pass, hold, release, durations } = tracked();
+  tell('pending');
+  pass(50);
+  hold('t1');
+  pass(3_600_000);
+  release('t1', 'approve');
+  pass(70);
+  tell('completed');
+  expect(durations()).toEqual([70]);
+});
+
+test('of a call that asked while it ran, the time before and after counts', () => {
+  const { tell, pass, hold, release, durations } = tracked();
+  tell('in_progress');
+  pass(20);
+  for (const asked of [1, 2]) {
+    hold('t1');
+    pass(1_000 * asked);
+    release('t1', 'approve');
+    pass(30);
+  }
+  tell('failed');
+  expect(durations()).toEqual([80]);
+});
+
+test('a call that waits as pending, without a request, runs when it says so', () => {
+  const { tell, pass, durations } = tracked();
+  tell('pending');
+  pass(5_000);
+  tell('in_progress');
+  pass(40);
+  tell('completed');
+  expect(durations()).toEqual([40]);
+});
+
+test('a call that never says that it begins counts from when it was told of', () => {
+  const { tell, pass, durations } = tracked();
+  tell('pending');
+  pass(40);
+  tell('completed');
+  expect(durations()).toEqual([40]);
+});
+
+test('a call that never ran has no duration: denied, or ended while it waits', () => {
+  const asked = tracked();
+  asked.tell('pending');
+  asked.hold('t1');
+  asked.pass(500);
+  asked.release('t1', 'deny');
+  asked.tell('failed');
+  const said = tracked();
+  said.tell('pending');
+  said.pass(500);
+  said.tell('failed', { _meta: { runyard: { denied: true } } });
+  const ended = tracked();
+  ended.tell('pending');
+  ended.hold('t1');
+  ended.pass(500);
+  ended.settle('interrupted');
+  expect([asked, said, ended].map(({ durations }) => durations())).toEqual([[undefined], [undefined], [undefined]]);
+});
