@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { connect } from 'node:net';
-import { errorCatalogue, errorSlug } from '@runyard/contract/errors';
+import { errorCatalogue, errorSlug, Problem } from '@runyard/contract/errors';
 import { ListModelsResponse } from '@runyard/contract/models';
 import { ListConnectedSelfHostedWorkersResponse } from '@runyard/contract/workers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -50,6 +50,19 @@ describe('problems', () => {
 
   test('400 for a path that is no URL path', async () => {
     expect((await service.problem(400, 'GET', '/agent/runs/%E0%A4%A')).error_code).toBe('invalid_request');
+  });
+
+  test('404 for an id of any length, with the headers of every answer', async () => {
+    const answer = await service.request('GET', `/agent/runs/${'a'.repeat(600)}`);
+    expect([answer.status, answer.headers.get('x-content-type-options')]).toEqual([404, 'nosniff']);
+    expect(answer.headers.get('x-request-id')).toMatch(/^[\w-]{36}$/);
+  });
+
+  test('a 400 names what is wrong, or the whole request', async () => {
+    const runId = await service.newRun();
+    await service.request('POST', `/agent/runs/${runId}/cancel`);
+    const problem = await service.problem(400, 'POST', `/agent/runs/${runId}/cancel`);
+    expect(problem.errors).toEqual([{ path: '', message: 'The run has ended already.' }]);
   });
 
   test('500 without a word of the cause, which the log has under the same trace_id', async () => {
@@ -185,15 +198,26 @@ describe('pages', () => {
   });
 });
 
-test('a request that is not HTTP gets 400 and the connection ends', async () => {
-  const { port } = new URL(service.baseUrl);
-  const text = await new Promise<string>((resolve) => {
-    let received = '';
-    const socket = connect(Number(port), '127.0.0.1', () => socket.write('NOT HTTP\r\n\r\n'));
-    socket.on('data', (data) => {
-      received += data;
+describe('what Node cannot read as a request', () => {
+  const answerTo = (text: string) =>
+    new Promise<string>((resolve) => {
+      let received = '';
+      const socket = connect(Number(new URL(service.baseUrl).port), '127.0.0.1', () => socket.write(text));
+      socket.on('data', (data) => {
+        received += data;
+      });
+      socket.on('close', () => resolve(received));
     });
-    socket.on('close', () => resolve(received));
+
+  test.each([
+    [400, 'no HTTP', 'NOT HTTP\r\n\r\n'],
+    [400, 'a length that is none', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: b\r\n\r\n'],
+    [431, 'headers over 16 KB', `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`],
+  ])('is answered with a problem document and the end of the connection: %i for %s', async (status, _, text) => {
+    const [head = '', body = ''] = (await answerTo(text)).split('\r\n\r\n');
+    expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+    expect(head).toMatch(/^x-request-id: \w+/m);
+    expect(head).toMatch(/^content-type: application\/problem\+json/m);
+    expect(Problem.parse(JSON.parse(body))).toMatchObject({ status, error_code: 'invalid_request' });
   });
-  expect(text).toMatch(/^HTTP\/1\.1 400/);
 });

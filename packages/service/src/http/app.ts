@@ -1,4 +1,10 @@
-import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, LogController } from 'fastify';
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+} from 'fastify';
 import { readRepositories } from '../environments/repositories.ts';
 import { registerGateway } from '../gateway/gateway.ts';
 import { registerGitGateway } from '../gateway/git.ts';
@@ -31,6 +37,7 @@ import { registerRunMessageRoutes } from './run-messages.ts';
 import { registerRunRoutes } from './runs.ts';
 import { registerServiceInfoRoutes } from './service-info.ts';
 import { requestId, traceOf } from './trace.ts';
+import { answerUnreadable } from './unreadable-request.ts';
 
 /** How long a client may take, milliseconds. */
 export interface ClientTimeouts {
@@ -56,6 +63,12 @@ export interface BuiltApp {
   authenticateWorker(authorization: string | undefined): Promise<WorkerOwner | null>;
 }
 
+/** Headers of every answer. */
+function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
+  reply.header('x-request-id', request.id);
+  reply.header('x-content-type-options', 'nosniff');
+}
+
 /** The service's HTTP side, ready to listen. Its gateway, pages and API answer as soon as it does. */
 export async function buildApp(deps: ServiceDeps, timeouts: ClientTimeouts = defaultTimeouts): Promise<BuiltApp> {
   const { db, log, engine } = deps;
@@ -69,7 +82,10 @@ export async function buildApp(deps: ServiceDeps, timeouts: ClientTimeouts = def
     http: { headersTimeout: timeouts.headersMs, connectionsCheckingInterval: timeouts.checkEveryMs },
     return503OnClosing: false,
     routerOptions: { maxParamLength: 500, ignoreTrailingSlash: false },
+    clientErrorHandler: (error, socket) => answerUnreadable(error, socket, deps.baseUrl()),
+    // No hook runs before it.
     frameworkErrors: (error, request, reply) => {
+      setCommonHeaders(request, reply);
       const refusal = refusalOf(error) ?? refuse('invalid_request', { detail: error.message });
       sendRefusal(refusal, request, reply, deps.baseUrl());
     },
@@ -78,10 +94,7 @@ export async function buildApp(deps: ServiceDeps, timeouts: ClientTimeouts = def
   app.decorate('authorizer', authorizer);
   app.addHook('onClose', async () => keys.close());
 
-  app.addHook('onRequest', async (request, reply) => {
-    reply.header('x-request-id', request.id);
-    reply.header('x-content-type-options', 'nosniff');
-  });
+  app.addHook('onRequest', async (request, reply) => setCommonHeaders(request, reply));
   closeConnectionsWhileClosing(app);
   logRequests(app, authorizer, log);
 

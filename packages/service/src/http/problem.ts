@@ -45,18 +45,22 @@ export function invalid(errors: readonly Fault[]): Refusal {
 /** Body of the answer. `path` is the request's, without its query. */
 export function problemOf(refusal: Refusal, baseUrl: string, path: string, traceId: string): Problem {
   const kind = errorCatalogue[refusal.code];
-  const { detail, errors, status } = refusal.options;
+  const { detail } = refusal.options;
+  const status = refusal.options.status ?? kind.status;
+  // The contract has `errors` on each 400: where no member is to blame, it is the whole request.
+  const whole = status === 400 ? [{ path: '', message: detail ?? kind.explanation }] : [];
+  const errors = refusal.options.errors ?? whole;
   return {
     type: `${baseUrl}/errors/${errorSlug(refusal.code)}`,
     title: kind.title,
-    status: status ?? kind.status,
+    status,
     ...(detail ? { detail } : {}),
     instance: path,
     error: detail ? `${kind.title} (${detail})` : kind.title,
     error_code: refusal.code,
     retryable: kind.retryable,
     trace_id: traceId,
-    ...(errors ? { errors: [...errors] } : {}),
+    ...(errors.length > 0 ? { errors: [...errors] } : {}),
   };
 }
 
@@ -100,6 +104,9 @@ export function refusalOf(error: unknown): Refusal | null {
       });
     case 'FST_ERR_BAD_URL':
       return refuse('invalid_request', { detail: 'The path is not a valid URL path.' });
+    // No id is as long.
+    case 'FST_ERR_MAX_PARAM_LENGTH':
+      return refuse('resource_not_found', { detail: 'There is nothing at this path.' });
     default:
   }
   // 22021, 22P05: text that PostgreSQL cannot hold. The edge refuses it; this is the second line.

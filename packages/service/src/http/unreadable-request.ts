@@ -1,0 +1,36 @@
+import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import { problemOf, refuse } from './problem.ts';
+import { startTrace } from './trace.ts';
+
+/** By `code` of the errors of Node's HTTP parser; all others are no HTTP: 400. */
+const refusals: Readonly<Record<string, { readonly status: number; readonly detail: string }>> = {
+  HPE_HEADER_OVERFLOW: { status: 431, detail: 'The request line and the headers are larger than 16 KB together.' },
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: { status: 413, detail: 'The extensions of the chunks are too large.' },
+  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, detail: 'The request was not sent in time.' },
+};
+
+/**
+ * Answers what Node could not read as a request, for which there is neither request nor reply, with a problem document,
+ * and ends the connection.
+ */
+export function answerUnreadable(error: Error & { readonly code?: string }, socket: Socket, baseUrl: string): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const { status, detail } = refusals[error.code ?? ''] ?? { status: 400, detail: 'The request is not valid HTTP.' };
+  const { traceId } = startTrace(undefined);
+  const body = JSON.stringify(problemOf(refuse('invalid_request', { status, detail }), baseUrl, '/', traceId));
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    `x-request-id: ${traceId}`,
+    'x-content-type-options: nosniff',
+    'cache-control: no-store',
+    'content-type: application/problem+json; charset=utf-8',
+    `content-length: ${Buffer.byteLength(body)}`,
+    'connection: close',
+  ];
+  // Whoever goes on sending is not waited for.
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
+}
