@@ -90,6 +90,11 @@ describe('a FILE', () => {
     expect([none.status, none.headers.get('content-range')]).toEqual([416, 'bytes */10']);
     expect(none.body).toMatchObject({ error_code: 'invalid_request' });
     expect((await ask('lines=1-2')).status).toBe(200);
+    const changed = await service.request('GET', url, {
+      key: null,
+      headers: { range: 'bytes=2-4', 'if-range': '"a"' },
+    });
+    expect([changed.status, changed.text]).toEqual([200, '0123456789']);
     const head = await service.request('HEAD', url, { key: null });
     expect([head.status, head.text, head.headers.get('content-length')]).toEqual([200, '', '10']);
   });
