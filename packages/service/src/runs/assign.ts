@@ -33,34 +33,44 @@ export interface Assignment {
 }
 
 /**
+ * SQL: the execution `e` waits in the pool, its pause is over, and every older one of its run has ended. `OFFSET 0` keeps the
+ * planner from answering the last part for all that wait at once.
+ */
+const mayGo = (e: string): string => `
+  ${e}.phase = 'queued' AND ${e}.pool = $1 AND ${e}.available_at <= clock_timestamp()
+  AND NOT EXISTS (SELECT FROM executions o WHERE o.run_id = ${e}.run_id AND o.number < ${e}.number AND o.phase <> 'ended' OFFSET 0)`;
+
+/**
  * QUEUED → PENDING for the next execution of the pool, in one statement. Teams with waiting work take turns
  * (`served_at`). `served_count` is compared-and-set: whoever read an older count of busy executions changes nothing, so a
  * team's limit holds with any number of assigners. Locks in the order teams, runs, executions, as everything does.
  * Runs below others go first: those above may wait for them, and more of those would only wait as well.
  * A retry waits until every older execution of its run has ended: never two at once.
+ * What it takes does not grow with the queue (`bench/assign.md`): teams are asked in turn until one may have a place, and
+ * what waits is read in the order of the index `executions_queue`. The run is locked in a subquery, because of a join the
+ * planner takes all that wait, and sorts it. More indexes are not needed: one for `served_at` would be written at each assignment.
  */
 const assignStatement: Statement = {
   name: 'transition_assign',
   text: `
     WITH team AS MATERIALIZED (
-      SELECT t.id, t.served_count FROM teams t
-      WHERE ($2::uuid IS NULL OR t.id = $2)
-        AND EXISTS (SELECT FROM executions e WHERE e.phase = 'queued' AND e.pool = $1 AND e.team_id = t.id AND e.available_at <= clock_timestamp()
-          AND NOT EXISTS (SELECT FROM executions o WHERE o.run_id = e.run_id AND o.number < e.number AND o.phase <> 'ended'))
+      SELECT t.id, t.served_count FROM (SELECT * FROM teams WHERE $2::uuid IS NULL OR id = $2 ORDER BY served_at, id OFFSET 0) t
+      WHERE (SELECT true FROM executions e WHERE e.team_id = t.id AND ${mayGo('e')} LIMIT 1)
         AND (SELECT count(*) FROM executions b WHERE b.team_id = t.id AND ${holdsSlot('b')}) < t.max_concurrent_executions
-      ORDER BY t.served_at, t.id LIMIT 1
+      LIMIT 1
     ), served AS (
       UPDATE teams SET served_at = clock_timestamp(), served_count = teams.served_count + 1
       FROM team WHERE teams.id = team.id AND teams.served_count = team.served_count
       RETURNING teams.id, teams.number
     ), candidate AS MATERIALIZED (
-      SELECT r.id AS run_id, e.id AS execution_id, served.number AS team_number
-      FROM served
-      JOIN executions e ON e.team_id = served.id AND e.phase = 'queued' AND e.pool = $1 AND e.available_at <= clock_timestamp()
-      JOIN runs r ON r.id = e.run_id AND r.current_execution_id = e.id AND r.state = 'QUEUED'
-      WHERE NOT EXISTS (SELECT FROM executions o WHERE o.run_id = e.run_id AND o.number < e.number AND o.phase <> 'ended')
-      ORDER BY e.depth DESC, e.available_at, e.id LIMIT 1
-      FOR UPDATE OF r SKIP LOCKED
+      SELECT next.run_id, next.execution_id, served.number AS team_number
+      FROM served, LATERAL (
+        SELECT e.run_id, e.id AS execution_id
+        FROM executions e, LATERAL (
+          SELECT FROM runs r WHERE r.id = e.run_id AND r.current_execution_id = e.id AND r.state = 'QUEUED' FOR UPDATE SKIP LOCKED) r
+        WHERE e.team_id = served.id AND ${mayGo('e')}
+        ORDER BY e.depth DESC, e.available_at, e.id LIMIT 1
+      ) next
     ), moved AS (
       UPDATE runs SET state = 'PENDING', assignment_id = $3, updated_at = clock_timestamp(), event_seq = runs.event_seq + 1,
         status_message = NULL, error_code = NULL, retryable = NULL, open_request = NULL

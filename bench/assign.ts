@@ -1,0 +1,113 @@
+/** How long it takes to hand the next waiting execution to a worker, with few and many waiting, in one team and in many. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { assignNext, type FreeSlot } from '../packages/service/src/runs/assign.ts';
+import { insertTeam, openTestEngine } from '../packages/service/src/runs/test-engine.ts';
+import { startEmbeddedPostgres } from '../packages/service/src/store/embedded/start.ts';
+import { silentLog } from '../packages/service/src/store/log.ts';
+import { report } from './report.ts';
+import { inTurns, spread, spreadColumns } from './turns.ts';
+
+const rounds = Number(process.env.BENCH_ROUNDS ?? 200);
+/** Runs that have ended long ago: the queue is a small part of the table. */
+const ended = 20_000;
+const limit = 100;
+
+interface Queue {
+  readonly name: string;
+  readonly waiting: number;
+  /** They share what waits. */
+  readonly teams: number;
+  /** Of these teams so many are at their limit, those that have waited longest. */
+  readonly full: number;
+  /** Pools that share what waits; the first is measured. */
+  readonly pools: number;
+}
+
+const queues: readonly Queue[] = [
+  { name: '100 waiting', waiting: 100, teams: 1, full: 0, pools: 1 },
+  { name: '3,000 waiting', waiting: 3_000, teams: 1, full: 0, pools: 1 },
+  { name: '50,000 waiting', waiting: 50_000, teams: 1, full: 0, pools: 1 },
+  {
+    name: '50,000 waiting, 100 teams, 20 of them at their limit, 5 pools',
+    waiting: 50_000,
+    teams: 100,
+    full: 20,
+    pools: 5,
+  },
+  { name: '1,000 waiting, 1,000 teams', waiting: 1_000, teams: 1_000, full: 0, pools: 1 },
+];
+
+const folder = await mkdtemp(path.join(tmpdir(), 'runyard-bench-assign-'));
+const server = await startEmbeddedPostgres({ dataDir: folder, log: silentLog });
+process.env.TEST_DATABASE_URL = server.url;
+const opened: Awaited<ReturnType<typeof openQueue>>[] = [];
+try {
+  for (const queue of queues) opened.push(await openQueue(queue));
+  const samples = await inTurns(Object.fromEntries(opened.map(({ name, assignOne }) => [name, assignOne])), rounds, 20);
+  report(
+    'Assigning what waits',
+    `The statement that hands the next waiting execution to a free slot, each queue in a database of its own on the embedded PostgreSQL, beside ${ended} runs that have ended; ${rounds} rounds in turns. What was assigned ends, and a new one joins the queue, before the next. Milliseconds.`,
+    ['queue', ...spreadColumns],
+    Object.entries(samples).map(([name, sample]) => [name, ...spread(sample, 2)]),
+  );
+} finally {
+  for (const { close } of opened) await close();
+  await server.stop();
+  await rm(folder, { recursive: true, force: true });
+}
+
+/** A database with this queue. `assignOne` gives the milliseconds that one assignment took. */
+async function openQueue({ name, waiting, teams: teamCount, full, pools }: Queue) {
+  const test = await openTestEngine({ limit });
+  const { db } = test.engine;
+  const teams = [test.teamId];
+  while (teams.length < teamCount) teams.push(await insertTeam(test.database, limit));
+  const first = await test.newRun();
+  await db.query(`WITH ended AS (UPDATE runs SET state = 'SUCCEEDED') UPDATE executions SET phase = 'ended'`);
+  const connectionId = await test.newConnection();
+
+  /** Copies of the first run, the teams and then the pools in turns. */
+  const add = (count: number, state: string, phase: string, ofTeams: readonly string[] = teams) =>
+    db.query(
+      `WITH made AS MATERIALIZED (
+        SELECT gen_random_uuid() AS id, gen_random_uuid() AS execution, gen_random_uuid() AS conversation,
+          ($3::uuid[])[1 + n % $4] AS team, CASE (n / $4) % $5 WHEN 0 THEN '' ELSE 'pool-' || (n / $4) % $5 END AS pool
+        FROM generate_series(0, $2::int - 1) n
+      ), runs AS (
+        INSERT INTO runs SELECT copy.* FROM runs r, made, jsonb_populate_record(r, jsonb_build_object('id', made.id, 'team_id', made.team,
+          'conversation_id', made.conversation, 'current_execution_id', made.execution, 'state', $6::text)) copy WHERE r.id = $1
+      )
+      INSERT INTO executions SELECT copy.* FROM executions e, made, jsonb_populate_record(e, jsonb_build_object('id', made.execution,
+        'run_id', made.id, 'team_id', made.team, 'pool', made.pool, 'phase', $7::text, 'available_at', clock_timestamp())) copy WHERE e.run_id = $1`,
+      [first, count, ofTeams, ofTeams.length, pools, state, phase],
+    );
+  const addMany = async (count: number, state: string, phase: string) => {
+    for (let left = count; left > 0; left -= 5_000) await add(Math.min(left, 5_000), state, phase);
+  };
+  await addMany(ended, 'SUCCEEDED', 'ended');
+  await addMany(waiting, 'QUEUED', 'queued');
+  if (full > 0) await add(limit * full, 'INPROGRESS', 'running', teams.slice(0, full));
+  // Those at their limit are asked first each time.
+  await db.query(`UPDATE teams SET served_at = clock_timestamp() WHERE NOT id = ANY($1::uuid[])`, [
+    teams.slice(0, full),
+  ]);
+  await db.query('ANALYZE');
+
+  const slot: FreeSlot = { connectionId, workerId: 'runyard-bench', workerInstance: 'i', pool: '', teamId: null };
+  const assignOne = async () => {
+    const started = performance.now();
+    const assignment = await assignNext(test.engine, slot);
+    const took = performance.now() - started;
+    if (typeof assignment === 'string') throw new Error(`an assignment gave '${assignment}'`);
+    const [ofTeam] = await db.query<{ team_id: string }>(
+      `WITH run AS (UPDATE runs SET state = 'SUCCEEDED' WHERE id = $1)
+       UPDATE executions SET phase = 'ended' WHERE id = $2 RETURNING team_id`,
+      [assignment.runId, assignment.executionId],
+    );
+    if (ofTeam) await add(1, 'QUEUED', 'queued', [ofTeam.team_id]);
+    return took;
+  };
+  return { name, assignOne, close: () => test.close(), db };
+}
