@@ -41,7 +41,9 @@ function parse(part: string, schema: z.ZodType | undefined, value: unknown, faul
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   for (const issue of result.error.issues.slice(0, 50)) {
-    faults.push({ path: issue.path.map(String).join('.'), message: issue.message });
+    // Of a name in a record zod itself says only that it is invalid; what is wrong with it is one level down.
+    const { message } = (issue.code === 'invalid_key' && issue.issues[0]) || issue;
+    faults.push({ path: issue.path.map(String).join('.'), message });
   }
   if (value === undefined && part === 'body')
     faults.splice(0, faults.length, { path: '', message: 'a JSON body is required' });

@@ -85,6 +85,14 @@ describe('problems', () => {
   });
 });
 
+test('an empty body is none, also where it is called a form', async () => {
+  const empty = { raw: '', headers: { 'content-type': 'application/x-www-form-urlencoded' } };
+  const runId = await service.newRun();
+  expect((await service.request('POST', `/agent/runs/${runId}/rerun`, empty)).status).toBe(200);
+  expect((await service.request('POST', `/agent/runs/${runId}/cancel`, empty)).status).toBe(200);
+  expect((await service.problem(400, 'POST', '/agent/runs', empty)).detail).toBe('a JSON body is required');
+});
+
 describe('every answer', () => {
   test("has a request id, the caller's where it is harmless", async () => {
     expect((await page('/healthz')).headers.get('x-request-id')).toMatch(/^[\w-]{36}$/);

@@ -94,7 +94,11 @@ export async function buildApp(deps: ServiceDeps, timeouts: ClientTimeouts = def
   app.decorate('authorizer', authorizer);
   app.addHook('onClose', async () => keys.close());
 
-  app.addHook('onRequest', async (request, reply) => setCommonHeaders(request, reply));
+  app.addHook('onRequest', async (request, reply) => {
+    setCommonHeaders(request, reply);
+    // An empty body is none, whatever type it is said to have: wget --post-data= and curl --data '' call it a form.
+    if (request.headers['content-length'] === '0') delete request.raw.headers['content-type'];
+  });
   closeConnectionsWhileClosing(app);
   logRequests(app, authorizer, log);
 

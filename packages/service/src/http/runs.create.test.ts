@@ -262,6 +262,11 @@ describe('POST /agent/runs answers', () => {
     expect(await countRuns()).toBe(before);
   });
 
+  test('400 that says which names metadata may have', async () => {
+    const problem = await refusedWith(400, { prompt: 'a', metadata: { 'a b': 'c' } });
+    expect(problem.errors).toEqual([{ path: 'metadata.a b', message: 'must be 1 to 64 characters of [a-zA-Z0-9._-]' }]);
+  });
+
   test('415 for a form', async () => {
     await service.problem(415, 'POST', '/agent/runs', {
       raw: 'prompt=a',
