@@ -1,19 +1,8 @@
-import { createHash } from 'node:crypto';
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type FakeWorkerService, fakeAssignment, startFakeWorkerService } from '../../../test/fakes/worker-service.ts';
-import { findWorkerCgroups } from './sandboxes/bubblewrap/ground.ts';
-import { listGroups } from './sandboxes/cgroups/hierarchy.ts';
-import { findProcesses } from './state/processes.ts';
-import {
-  bubblewrapFeatures,
-  spawnTestWorker,
-  startTestWorker,
-  type TestWorker,
-  temporaryDataDir,
-  until,
-} from './testing/test-worker.ts';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { fakeAssignment } from '../../../test/fakes/worker-service.ts';
+import { bubblewrapFeatures, running, startTestWorker, type TestWorker, until } from './testing/test-worker.ts';
 import { defaultWorkerName } from './worker.ts';
 
 const features = await bubblewrapFeatures();
@@ -22,8 +11,6 @@ const limitsMemory = features?.includes('cgroup') === true;
 let number = 0;
 const newId = (): string => `execution-${++number}`;
 
-/** Processes of the machine whose arguments hold `text`: marks that only a test's own processes carry. */
-const running = async (text: string): Promise<number> => (await findProcesses('cmdline', text)).length;
 const zombies = async (): Promise<number> => {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
   const stats = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')));
@@ -250,95 +237,5 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
     expect(it.service.connectionCount()).toBeGreaterThan(before);
     const hellos = it.service.messages.filter(({ type }) => type === 'worker_hello');
     expect(hellos.length).toBeGreaterThan(1);
-  });
-});
-
-describe.skipIf(!works)('the end of a worker', () => {
-  let service: FakeWorkerService;
-  let dataDir: string;
-  beforeEach(async () => {
-    service = await startFakeWorkerService();
-    dataDir = await temporaryDataDir();
-  });
-  afterEach(async () => {
-    await service.close();
-    await rm(dataDir, { recursive: true, force: true });
-  });
-
-  test('SIGTERM lets running executions end, takes no new ones, and ends with them', async () => {
-    await using worker = await spawnTestWorker(service, dataDir);
-    service.send(fakeAssignment('long', ['--fixture', 'sh', 'sleep 0.5']));
-    await service.waitFor('sandbox_ready');
-    worker.process.kill('SIGTERM');
-    await service.waitFor('worker_hello', (data) => data.draining && data.executions.length === 1);
-    service.send(fakeAssignment('late'));
-    await service.waitFor('task_rejected', (data) => data.execution_id === 'late');
-    await service.waitFor('task_completed', (data) => data.execution_id === 'long');
-    expect(await worker.exited).toBe(0);
-  });
-
-  test('a second SIGTERM ends even stubborn agents within six seconds', async () => {
-    await using worker = await spawnTestWorker(service, dataDir);
-    service.send(fakeAssignment('stubborn', ['--fixture', 'stubborn']));
-    await service.waitFor('sandbox_ready');
-    const began = performance.now();
-    worker.process.kill('SIGTERM');
-    await service.waitFor('worker_hello', (data) => data.draining);
-    worker.process.kill('SIGTERM');
-    expect(await service.waitFor('task_failed')).toMatchObject({ failure_reason: 'worker_stopped' });
-    expect(await worker.exited).toBe(0);
-    expect(performance.now() - began).toBeLessThan(6000);
-  });
-
-  test('SIGINT lets an agent that obeys SIGTERM end by itself', async () => {
-    await using worker = await spawnTestWorker(service, dataDir);
-    service.send(
-      fakeAssignment('polite', ['--fixture', 'sh', 'trap "exit 0" TERM; : >/workspace/up; sleep 60 & wait']),
-    );
-    await service.waitFor('sandbox_ready');
-    const sandboxes = path.join(dataDir, 'worker/state/s');
-    await until(async () => {
-      const up = await Promise.all(
-        (await readdir(sandboxes)).map((id) => readdir(path.join(sandboxes, id, 'workspace'))),
-      );
-      return up.flat().includes('up');
-    });
-    const began = performance.now();
-    worker.process.kill('SIGINT');
-    expect(await worker.exited).toBe(0);
-    expect(performance.now() - began).toBeLessThan(5000);
-  });
-
-  test('kill -9 leaves no process of any sandbox; the next start sweeps folders and cgroups and says whom it replaces', async () => {
-    const first = await spawnTestWorker(service, dataDir);
-    const mark = `4712.${process.pid}`;
-    service.send(fakeAssignment('orphan', ['--fixture', 'sh', `setsid sleep ${mark} & sleep ${mark}`]));
-    await until(async () => (await running(mark)) >= 2);
-    const { instance_id } = await service.waitFor('worker_hello');
-    first.process.kill('SIGKILL');
-    await until(async () => (await running(mark)) === 0, 2000);
-    const sandboxes = path.join(dataDir, 'worker/state/s');
-    const left = await readdir(sandboxes);
-    expect(left.length).toBeGreaterThan(0);
-
-    await using second = await spawnTestWorker(service, dataDir);
-    const hello = await service.waitFor('worker_hello', (data) => data.instance_id !== instance_id);
-    expect(hello).toMatchObject({ replaces: [instance_id], executions: [] });
-    expect((await readdir(sandboxes)).filter((folder) => left.includes(folder))).toEqual([]);
-    const owner = createHash('sha256').update(path.join(dataDir, 'worker')).digest('hex').slice(0, 12);
-    const cgroups = await findWorkerCgroups(owner);
-    if (cgroups.ok) expect((await listGroups(cgroups.hierarchy)).filter((name) => left.includes(name))).toEqual([]);
-    second.process.kill('SIGTERM');
-    expect(await second.exited).toBe(0);
-  });
-
-  test('a second worker on the same data folder is refused', async () => {
-    await using worker = await spawnTestWorker(service, dataDir);
-    await expect(spawnTestWorker(service, dataDir)).rejects.toThrow('exit code 3');
-    expect(worker.process.exitCode).toBeNull();
-  });
-
-  test('a key that was never accepted ends the worker with exit code 2', async () => {
-    await expect(spawnTestWorker(service, dataDir, { RUNYARD_API_KEY: 'wrong-key' })).rejects.toThrow('exit code 2');
   });
 });

@@ -1,11 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { EventPayload } from '@runyard/contract/event-subscriptions';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { deleteOldRows, rowPolicies } from '../retention/rows.ts';
 import { makeVault } from '../secrets/vault.ts';
-import { enqueuePing, redeliver } from './deliveries.ts';
-import { deleteSubscription, rotateSecret, updateSubscription } from './subscriptions.ts';
-import { openTestSubscriptions, type TestSubscriptions } from './test-subscriptions.ts';
+import { redeliver } from './deliveries.ts';
+import { rotateSecret } from './subscriptions.ts';
+import { openTestSubscriptions, patience, type TestSubscriptions } from './test-subscriptions.ts';
 
 let subscriptions: TestSubscriptions;
 beforeAll(async () => {
@@ -14,17 +13,11 @@ beforeAll(async () => {
 afterAll(() => subscriptions.close());
 afterEach(() => subscriptions.reset());
 
-const patience = { interval: 10, timeout: 10_000 };
-const first = async () => {
-  const [delivery] = await subscriptions.deliveries();
-  if (!delivery) throw new Error('there is no delivery');
-  return delivery;
-};
 const query = (text: string, values: unknown[] = []) => subscriptions.database.db.query(text, values);
-/** Waits until the first delivery has the given number of attempts in its log. */
-const untilAttempts = async (count: number) => {
-  await expect.poll(async () => (await first()).log.length, patience).toBe(count);
-  return await first();
+
+const firstSubscription = async () => {
+  const [row] = await subscriptions.database.db.query<{ id: string }>('SELECT id FROM event_subscriptions');
+  return { id: row?.id ?? '' };
 };
 
 describe('a delivery', () => {
@@ -36,7 +29,7 @@ describe('a delivery', () => {
       title: 'Secret title',
       metadata: { m: 'hidden' },
     });
-    const { log, ...delivery } = await untilAttempts(1);
+    const { log, ...delivery } = await subscriptions.untilAttempts(1);
     expect(delivery).toMatchObject({ status: 'delivered', attempts: 1 });
     expect(log).toEqual([{ number: 1, status: 204, error: null }]);
     const [received] = subscriptions.receiver.received;
@@ -68,7 +61,7 @@ describe('a delivery', () => {
     await subscriptions.newRun();
     const deliverer = await subscriptions.openDeliverer();
     await deliverer.deliver();
-    expect((await untilAttempts(1)).status).toBe('delivered');
+    expect((await subscriptions.untilAttempts(1)).status).toBe('delivered');
   });
 
   test('is signed by the old and the new secret for 24 h after a rotation', async () => {
@@ -101,9 +94,9 @@ describe('a delivery', () => {
     const stranger = await subscriptions.openDeliverer({}, makeVault(randomBytes(32)));
     await subscriptions.newRun();
     await stranger.deliver();
-    expect(await first()).toMatchObject({ status: 'pending', attempts: 0 });
+    expect(await subscriptions.first()).toMatchObject({ status: 'pending', attempts: 0 });
     await (await subscriptions.openDeliverer()).deliver();
-    expect((await untilAttempts(1)).status).toBe('delivered');
+    expect((await subscriptions.untilAttempts(1)).status).toBe('delivered');
   });
 });
 
@@ -116,7 +109,7 @@ describe('a failure', () => {
     for (const [index, wait] of [5, 20, 80, 320].entries()) {
       if (index > 0) await subscriptions.passTime();
       await deliverer.deliver();
-      const delivery = await untilAttempts(index + 1);
+      const delivery = await subscriptions.untilAttempts(index + 1);
       expect(delivery.status).toBe('pending');
       expect(Math.abs(delivery.waits - wait)).toBeLessThan(2);
     }
@@ -125,13 +118,13 @@ describe('a failure', () => {
     await query("UPDATE event_deliveries SET retry_until = now() + interval '10 seconds'");
     await subscriptions.passTime();
     await deliverer.deliver();
-    const last = await untilAttempts(5);
+    const last = await subscriptions.untilAttempts(5);
     expect(last.status).toBe('pending');
     expect(last.waits).toBeLessThan(11);
     await query("UPDATE event_deliveries SET retry_until = now() - interval '1 second'");
     await subscriptions.passTime();
     await deliverer.deliver();
-    expect(await untilAttempts(6)).toMatchObject({ status: 'failed' });
+    expect(await subscriptions.untilAttempts(6)).toMatchObject({ status: 'failed' });
     await deliverer.deliver();
     expect(new Set(subscriptions.receiver.received.map((each) => each.id)).size).toBe(1);
     expect(subscriptions.receiver.received).toHaveLength(6);
@@ -142,7 +135,7 @@ describe('a failure', () => {
     subscriptions.receiver.behave({ status, headers: { 'retry-after': '1800' } });
     await subscriptions.openDeliverer();
     await subscriptions.newRun();
-    const { waits, log } = await untilAttempts(1);
+    const { waits, log } = await subscriptions.untilAttempts(1);
     expect(Math.abs(waits - 1800)).toBeLessThan(2);
     expect(log).toEqual([{ number: 1, status, error: `it answered ${status}` }]);
   });
@@ -157,7 +150,7 @@ describe('a failure', () => {
     subscriptions.receiver.behave(behaviour);
     await subscriptions.openDeliverer({ timeoutMs: 200 });
     await subscriptions.newRun();
-    const delivery = await untilAttempts(1);
+    const delivery = await subscriptions.untilAttempts(1);
     expect(delivery.status).toBe('pending');
     expect(delivery.log[0]?.error).toMatch(error);
     expect(subscriptions.receiver.received).toHaveLength(1);
@@ -168,92 +161,12 @@ describe('a failure', () => {
     subscriptions.receiver.behave({ status: 500 });
     const deliverer = await subscriptions.openDeliverer();
     await subscriptions.newRun();
-    await untilAttempts(1);
+    await subscriptions.untilAttempts(1);
     subscriptions.receiver.behave({ status: 200 });
     await subscriptions.passTime();
     await deliverer.deliver();
-    expect(await untilAttempts(2)).toMatchObject({ status: 'delivered' });
+    expect(await subscriptions.untilAttempts(2)).toMatchObject({ status: 'delivered' });
     expect(await subscriptions.subscription(id)).toMatchObject({ failing_since: null, enabled: true });
-  });
-});
-
-describe('a subscription', () => {
-  test('is disabled at once by 410, with the reason', async () => {
-    const id = await subscriptions.subscribe();
-    subscriptions.receiver.behave({ status: 410 });
-    await subscriptions.openDeliverer();
-    await subscriptions.newRun();
-    expect(await untilAttempts(1)).toMatchObject({ status: 'failed' });
-    expect(await subscriptions.subscription(id)).toMatchObject({
-      enabled: false,
-      disabled_reason: 'The receiver answered 410: it is gone.',
-      disabled_at: expect.any(String),
-    });
-    await subscriptions.newRun();
-    expect(await subscriptions.deliveries()).toHaveLength(1);
-  });
-
-  test('is disabled after 5 days of nothing but failures, not before, and works when it is enabled again', async () => {
-    const id = await subscriptions.subscribe();
-    subscriptions.receiver.behave({ status: 500 });
-    const deliverer = await subscriptions.openDeliverer();
-    await subscriptions.newRun();
-    await untilAttempts(1);
-    const failsAgain = async (since: string, attempts: number) => {
-      await query('UPDATE event_subscriptions SET failing_since = now() - $1::interval', [since]);
-      await subscriptions.passTime();
-      await deliverer.deliver();
-      await untilAttempts(attempts);
-      return await subscriptions.subscription(id);
-    };
-    expect(await failsAgain('4 days 23 hours', 2)).toMatchObject({ enabled: true, disabled_reason: null });
-    expect(await failsAgain('5 days 1 minute', 3)).toMatchObject({
-      enabled: false,
-      disabled_reason: 'Every attempt for 5 days failed; the last one: it answered 500.',
-    });
-    await subscriptions.passTime();
-    await deliverer.deliver();
-    expect(subscriptions.receiver.received).toHaveLength(3);
-
-    subscriptions.receiver.behave({ status: 204 });
-    const { db } = subscriptions.database;
-    await updateSubscription(db, subscriptions.teamId, id, { enabled: true });
-    expect(await subscriptions.subscription(id)).toMatchObject({ disabled_reason: null, failing_since: null });
-    await deliverer.deliver();
-    expect(await untilAttempts(4)).toMatchObject({ status: 'delivered' });
-  });
-
-  test('gets a ping also while it is disabled, once', async () => {
-    const id = await subscriptions.subscribe({ enabled: false });
-    subscriptions.receiver.behave({ status: 500 });
-    await subscriptions.openDeliverer();
-    await enqueuePing(subscriptions.database.db, id);
-    expect(await untilAttempts(1)).toMatchObject({ event: 'ping', status: 'failed' });
-    const payload = EventPayload.parse(JSON.parse(subscriptions.receiver.received[0]?.body ?? ''));
-    expect(payload).toMatchObject({ type: 'ping', data: { subscription_id: id } });
-  });
-
-  test('that is deleted gets nothing more', async () => {
-    const id = await subscriptions.subscribe();
-    await subscriptions.newRun();
-    await deleteSubscription(subscriptions.database.db, subscriptions.teamId, id);
-    expect(await subscriptions.deliveries()).toEqual([]);
-  });
-
-  test('whose receiver hangs takes no place from the others', async () => {
-    const slow = await subscriptions.subscribe();
-    await Promise.all(Array.from({ length: 20 }, () => subscriptions.newRun()));
-    subscriptions.receiver.behave('hang');
-    const deliverer = await subscriptions.openDeliverer({ atOnce: 6, perSubscription: 4 });
-    await deliverer.deliver();
-    await expect.poll(() => subscriptions.receiver.waiting, patience).toBe(4);
-    await query('UPDATE event_subscriptions SET events = $2 WHERE id = $1', [slow, ['run.ended']]);
-    await subscriptions.subscribe({ url: subscriptions.receiver.url.replace('/hook', '/fast') });
-    subscriptions.receiver.behave({ status: 204 });
-    await Promise.all(Array.from({ length: 10 }, () => subscriptions.newRun()));
-    const fast = () => subscriptions.receiver.received.filter(({ path }) => path === '/fast');
-    await expect.poll(() => fast().length, patience).toBe(10);
-    expect(subscriptions.receiver.waiting).toBe(4);
   });
 });
 
@@ -279,17 +192,19 @@ describe('several processes', () => {
     await expect.poll(() => subscriptions.receiver.waiting, patience).toBe(1);
     const other = await subscriptions.openDeliverer();
     await other.deliver();
-    expect(await first()).toMatchObject({ attempts: 1, waits: expect.closeTo(30, -1) });
-    expect(await redeliver(subscriptions.database.db, (await firstSubscription()).id, (await first()).id)).toEqual({
+    expect(await subscriptions.first()).toMatchObject({ attempts: 1, waits: expect.closeTo(30, -1) });
+    expect(
+      await redeliver(subscriptions.database.db, (await firstSubscription()).id, (await subscriptions.first()).id),
+    ).toEqual({
       kind: 'under_way',
     });
     subscriptions.receiver.behave({ status: 500 });
     await subscriptions.passTime();
     await other.deliver();
-    expect((await untilAttempts(1)).log).toEqual([{ number: 2, status: 500, error: 'it answered 500' }]);
+    expect((await subscriptions.untilAttempts(1)).log).toEqual([{ number: 2, status: 500, error: 'it answered 500' }]);
     subscriptions.receiver.release(204);
     await slow.close();
-    expect(await first()).toMatchObject({ status: 'pending', attempts: 2 });
+    expect(await subscriptions.first()).toMatchObject({ status: 'pending', attempts: 2 });
     expect(new Set(subscriptions.receiver.received.map(({ id }) => id)).size).toBe(1);
   });
 
@@ -300,41 +215,9 @@ describe('several processes', () => {
     await subscriptions.newRun();
     await expect.poll(() => subscriptions.receiver.waiting, patience).toBe(1);
     await stopping.close();
-    expect(await first()).toMatchObject({ status: 'pending', attempts: 1, log: [] });
+    expect(await subscriptions.first()).toMatchObject({ status: 'pending', attempts: 1, log: [] });
     subscriptions.receiver.behave({ status: 204 });
     await (await subscriptions.openDeliverer()).deliver();
-    expect(await untilAttempts(1)).toMatchObject({ status: 'delivered' });
+    expect(await subscriptions.untilAttempts(1)).toMatchObject({ status: 'delivered' });
   });
-});
-
-const firstSubscription = async () => {
-  const [row] = await subscriptions.database.db.query<{ id: string }>('SELECT id FROM event_subscriptions');
-  return { id: row?.id ?? '' };
-};
-
-test('deliveries older than 14 days are removed with their attempts', async () => {
-  await subscriptions.subscribe();
-  await subscriptions.openDeliverer();
-  await subscriptions.newRun();
-  await untilAttempts(1);
-  const policy = rowPolicies.find(({ table }) => table === 'event_deliveries');
-  if (!policy) throw new Error('there is no policy');
-  const sweep = async () => (await deleteOldRows(subscriptions.database.db, policy)).rows;
-  const copyFrom = async (daysAgo: number) => {
-    const hex = (Date.now() - daysAgo * 86_400_000).toString(16).padStart(12, '0');
-    const id = `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;
-    await query(
-      'INSERT INTO event_deliveries (id, subscription_id, event, data) SELECT $1, subscription_id, event, data FROM event_deliveries LIMIT 1',
-      [id],
-    );
-    await query(
-      'INSERT INTO event_delivery_attempts (delivery_id, number, started_at, duration_ms) VALUES ($1, 1, now(), 1)',
-      [id],
-    );
-  };
-  await copyFrom(13.9);
-  expect(await sweep()).toBe(0);
-  await copyFrom(14.1);
-  expect(await sweep()).toBe(1);
-  expect(await subscriptions.deliveries()).toHaveLength(2);
 });

@@ -1,6 +1,7 @@
 /** Test support: an engine with subscriptions of a fake receiver, and deliverers that take what is due when they are told. */
 import { randomBytes } from 'node:crypto';
 import type { CreateEventSubscriptionRequest } from '@runyard/contract/event-subscriptions';
+import { expect } from 'vitest';
 import { type FakeWebhookReceiver, startFakeWebhookReceiver } from '../../../../test/fakes/webhook-receiver.ts';
 import { openTestEngine, type TestEngine } from '../runs/test-engine.ts';
 import { makeVault, type Vault } from '../secrets/vault.ts';
@@ -8,6 +9,9 @@ import { makeAddressRules } from './addresses.ts';
 import { type Deliverer, type DelivererLimits, defaultLimits, openDeliverer } from './deliverer.ts';
 import { resolveBySystem } from './send.ts';
 import { createSubscription, openSecret } from './subscriptions.ts';
+
+/** How long a test waits for what happens by itself. */
+export const patience = { interval: 10, timeout: 10_000 };
 
 export interface DeliveryState {
   readonly id: string;
@@ -33,6 +37,10 @@ export interface TestSubscriptions extends TestEngine {
   passTime(): Promise<void>;
   /** Closes the deliverers and forgets subscriptions, deliveries and what came to the receiver. */
   reset(): Promise<void>;
+  /** The first delivery; throws where there is none. */
+  first(): Promise<DeliveryState>;
+  /** Waits until the first delivery has the given number of attempts in its log. */
+  untilAttempts(count: number): Promise<DeliveryState>;
   /** Columns of a subscription. */
   subscription(id: string): Promise<Record<string, unknown>>;
 }
@@ -48,6 +56,18 @@ export async function openTestSubscriptions(): Promise<TestSubscriptions> {
     await db.query('DELETE FROM event_deliveries');
     await db.query('DELETE FROM event_subscriptions');
     receiver.reset();
+  };
+  const deliveries = () =>
+    db.query<DeliveryState & Record<string, unknown>>(
+      `SELECT d.id, d.event, d.status, d.attempts, d.data, extract(epoch FROM d.next_attempt_at - clock_timestamp())::float8 AS waits,
+         coalesce((SELECT jsonb_agg(jsonb_build_object('number', number, 'status', http_status, 'error', error) ORDER BY number)
+           FROM event_delivery_attempts a WHERE a.delivery_id = d.id), '[]') AS log
+       FROM event_deliveries d ORDER BY d.occurred_at, d.id`,
+    );
+  const first = async () => {
+    const [delivery] = await deliveries();
+    if (!delivery) throw new Error('there is no delivery');
+    return delivery;
   };
   return {
     ...test,
@@ -81,13 +101,12 @@ export async function openTestSubscriptions(): Promise<TestSubscriptions> {
       opened.push(deliverer);
       return deliverer;
     },
-    deliveries: () =>
-      db.query<DeliveryState & Record<string, unknown>>(
-        `SELECT d.id, d.event, d.status, d.attempts, d.data, extract(epoch FROM d.next_attempt_at - clock_timestamp())::float8 AS waits,
-           coalesce((SELECT jsonb_agg(jsonb_build_object('number', number, 'status', http_status, 'error', error) ORDER BY number)
-             FROM event_delivery_attempts a WHERE a.delivery_id = d.id), '[]') AS log
-         FROM event_deliveries d ORDER BY d.occurred_at, d.id`,
-      ),
+    deliveries,
+    first,
+    untilAttempts: async (count) => {
+      await expect.poll(async () => (await first()).log.length, patience).toBe(count);
+      return await first();
+    },
     passTime: async () => {
       await db.query(
         `UPDATE event_deliveries SET next_attempt_at = now() - interval '1 second', leased_until = NULL WHERE status = 'pending'`,

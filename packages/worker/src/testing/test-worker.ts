@@ -8,6 +8,7 @@ import { parseSettings } from '@runyard/contract/settings';
 import { pino } from 'pino';
 import { type FakeWorkerService, startFakeWorkerService } from '../../../../test/fakes/worker-service.ts';
 import { probeSandbox } from '../sandboxes/probe.ts';
+import { findProcesses } from '../state/processes.ts';
 import { startWorker, type Worker } from '../worker.ts';
 
 const fixtureAgent = fileURLToPath(new URL('./fixture-agent.ts', import.meta.url));
@@ -116,3 +117,6 @@ export async function until(holds: () => boolean | Promise<boolean>, limitMs = 2
     await sleep(10);
   }
 }
+
+/** Processes of the machine whose arguments hold `text`: marks that only a test's own processes carry. */
+export const running = async (text: string): Promise<number> => (await findProcesses('cmdline', text)).length;

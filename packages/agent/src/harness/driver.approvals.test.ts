@@ -1,0 +1,108 @@
+import { describe, expect, test } from 'vitest';
+import { drive } from './test-driver.ts';
+
+describe('the driver', () => {
+  test('takes a tool call that is first seen in a permission request, allows it once and records that', async () => {
+    const { run, of, text } = drive('permission-first');
+    expect((await run()).kind).toBe('succeeded');
+    expect(text()).toBe('answered {"outcome":"selected","optionId":"once"}');
+    expect(of('action')).toEqual([
+      expect.objectContaining({ action_id: 't1', category: 'command', name: 'shell', input: { title: 'echo hi' } }),
+    ]);
+    expect(of('action_output').map((event) => event.text)).toEqual(['hi\n']);
+    expect(of('action_result')).toEqual([expect.objectContaining({ action_id: 't1', state: 'completed' })]);
+    expect(of('decided')).toEqual([
+      expect.objectContaining({ kind: 'permission', action_id: 't1', decision: 'approve', by: 'policy' }),
+    ]);
+  });
+
+  describe('asks a person', () => {
+    const ask = { config: { approval_policy: 'ask' } } as const;
+    const answer = (id: string, decision?: 'approve' | 'deny', message = '') => ({
+      type: 'follow_up' as const,
+      id: `f-${id}`,
+      position: 1,
+      message,
+      answers: id,
+      ...(decision ? { decision } : {}),
+    });
+
+    test('one request after the other, each with its own answer, while nothing else of the turn ends', async () => {
+      const { run, approvals, of, text, until } = drive('permission-twice', ask);
+      const running = run();
+      await until(() => of('blocked').length === 1);
+      const [first] = of('blocked');
+      expect(first?.request).toMatchObject({
+        kind: 'permission',
+        title: 'run t1',
+        action: { id: 't1', name: 'shell' },
+      });
+      await until(() => of('action').length === 2);
+      expect(approvals.answer(answer(first?.request.request_id ?? '', 'approve'))).toBe(true);
+      await until(() => of('blocked').length === 2);
+      expect(of('action_result').filter(({ action_id }) => action_id === 't2')).toEqual([]);
+      approvals.answer(answer(of('blocked')[1]?.request.request_id ?? '', 'deny'));
+      expect((await running).kind).toBe('succeeded');
+      expect(text()).toBe('t1: once, t2: no');
+      expect(of('action_result').map(({ action_id, state }) => `${action_id} ${state}`)).toEqual([
+        't1 completed',
+        't2 denied',
+      ]);
+      expect(of('follow_up_taken')).toHaveLength(2);
+    });
+
+    test('and does not count the time that the answer took as time that the call ran', async () => {
+      const { run, approvals, of, until } = drive('permission-first', ask);
+      const began = performance.now();
+      const running = run();
+      await until(() => of('blocked').length === 1);
+      const asked = performance.now();
+      while (performance.now() < asked + 300) await new Promise(setImmediate);
+      const waited = performance.now() - asked;
+      approvals.answer(answer(of('blocked')[0]?.request.request_id ?? '', 'approve'));
+      await running;
+      const ran = of('action_result')[0]?.duration_ms ?? Number.NaN;
+      expect(ran).toBeLessThanOrEqual(performance.now() - began - waited + 1);
+    });
+
+    test.each(['approve', 'deny'] as const)(
+      'and plays the words of a denial as the next turn, not those of an approval (%s)',
+      async (decision) => {
+        const { run, approvals, of, text, until } = drive('permission-first', ask);
+        const running = run();
+        await until(() => of('blocked').length === 1);
+        const words = answer(of('blocked')[0]?.request.request_id ?? '', decision, 'Mind the cat.');
+        expect(approvals.answer(words), 'it is no turn of its own').toBe(decision === 'approve');
+        await running;
+        expect(text()).toContain(decision === 'deny' ? '"optionId":"no"' : '"optionId":"once"');
+        expect(of('follow_up_taken')).toHaveLength(decision === 'approve' ? 1 : 0);
+        expect(approvals.turnMessage(words)).toBe('Mind the cat.');
+      },
+    );
+
+    test('and takes words for a denial that is the next turn', async () => {
+      const { run, approvals, of, text, until } = drive('permission-first', ask);
+      const running = run();
+      await until(() => of('blocked').length === 1);
+      const words = answer(of('blocked')[0]?.request.request_id ?? '', undefined, 'Do something else.');
+      expect(approvals.answer(words)).toBe(false);
+      await running;
+      expect(text()).toContain('"optionId":"no"');
+      expect(of('follow_up_taken')).toEqual([]);
+    });
+
+    test('and cancels the request where no option says no, or the turn is interrupted', async () => {
+      const { driver, run, of, text } = drive('permission-without-no', { config: { approval_policy: 'auto-deny' } });
+      expect((await run()).kind).toBe('succeeded');
+      expect(text()).toBe('cancelled');
+      expect(of('decided')).toEqual([expect.objectContaining({ decision: 'deny', by: 'policy' })]);
+      await driver.kill();
+      const interrupted = drive('permission-without-no', ask);
+      const running = interrupted.run();
+      await interrupted.until(() => interrupted.of('blocked').length === 1);
+      interrupted.driver.interrupt();
+      expect(await running).toEqual({ kind: 'interrupted', summary: 'cancelled' });
+      expect(interrupted.of('decided')).toEqual([]);
+    });
+  });
+});

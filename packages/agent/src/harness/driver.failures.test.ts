@@ -1,0 +1,66 @@
+import { describe, expect, test } from 'vitest';
+import { drive } from './test-driver.ts';
+
+describe('the driver', () => {
+  test('tells exit code and last words of a harness that exits at once', async () => {
+    const outcome = await drive('exits-at-once').run();
+    expect(outcome).toMatchObject({ kind: 'failed', code: 'agent_process_failed' });
+    expect(outcome.kind === 'failed' && outcome.message).toMatch(
+      /exited with code 2 before it answered initialize.*no such option: --acp/s,
+    );
+  });
+
+  test('says so where the harness cannot be started', async () => {
+    const outcome = await drive('', { command: ['/no/such/harness'] }).run();
+    expect(outcome).toMatchObject({
+      kind: 'failed',
+      code: 'agent_process_failed',
+      message: expect.stringMatching(/could not be started.*ENOENT/),
+    });
+  });
+
+  test.each([
+    ['silent', 'initialize'],
+    ['silent-session', 'session/new'],
+  ])('does not wait for ever for a harness that is %s', async (mode, method) => {
+    const outcome = await drive(mode, { startTimeoutMs: 500 }).run();
+    expect(outcome).toMatchObject({
+      kind: 'failed',
+      code: 'agent_process_failed',
+      message: expect.stringContaining(`did not answer ${method}`),
+    });
+  });
+
+  test('passes on the error of a harness that wants a login', async () => {
+    expect(await drive('wants-login').run()).toMatchObject({
+      kind: 'failed',
+      message: expect.stringContaining('Authentication required'),
+    });
+  });
+
+  test('refuses a harness that speaks another version', async () => {
+    expect(await drive('other-version').run()).toMatchObject({
+      kind: 'failed',
+      message: expect.stringContaining('version 2'),
+    });
+  });
+
+  test('tells the death of a harness in the middle of a turn and settles its actions', async () => {
+    const { run, of } = drive('dies-in-turn');
+    const outcome = await run();
+    expect(outcome).toMatchObject({ kind: 'failed', code: 'agent_process_failed' });
+    expect(outcome.kind === 'failed' && outcome.message).toMatch(
+      /exited with code 9 before it answered session\/prompt.*Segmentation fault/s,
+    );
+    expect(of('action_result')).toEqual([expect.objectContaining({ state: 'failed' })]);
+    expect(of('turn_finished')).toHaveLength(1);
+  });
+
+  test.each([
+    ['refuses', 'refused'],
+    ['token-limit', 'limit of tokens'],
+    ['cancels-itself', 'cancelled its turn by itself'],
+  ])('takes the end of an agent that %s for a failure', async (mode, message) => {
+    expect(await drive(mode).run()).toMatchObject({ kind: 'failed', message: expect.stringContaining(message) });
+  });
+});

@@ -1,0 +1,38 @@
+import { describe, expect, test } from 'vitest';
+import type { PromptImage } from './images.ts';
+import { drive } from './test-driver.ts';
+
+const image = (size: number, path = 'attachments/a.png'): PromptImage => ({
+  path,
+  type: 'image/png',
+  bytes: Buffer.alloc(size, 7),
+});
+
+describe('images', () => {
+  test('go behind the prompt to a harness that takes them', async () => {
+    const { run, text } = drive('echo-images');
+    await run([image(3)]);
+    expect(JSON.parse(text())).toEqual([
+      { type: 'text', text: 'Do it.' },
+      { type: 'image', mimeType: 'image/png', data: Buffer.alloc(3, 7).toString('base64') },
+    ]);
+  });
+
+  test('are not sent to one that does not say so, and a notice names each', async () => {
+    const { run, text, of } = drive('echo');
+    await run([image(3)]);
+    expect(JSON.parse(text())).toEqual([{ type: 'text', text: 'Do it.' }]);
+    expect(of('notice').map(({ name, data }) => [name, data])).toEqual([
+      ['image_not_sent', { path: 'attachments/a.png', reason: expect.stringContaining('does not take images') }],
+    ]);
+  });
+
+  test('that are too large are left out, the others are sent', async () => {
+    const { run, text, of } = drive('echo-images');
+    await run([image(4 * 1024 * 1024, 'attachments/big.png'), image(3)]);
+    expect(JSON.parse(text())).toHaveLength(2);
+    expect(of('notice').map(({ data }) => data)).toEqual([
+      { path: 'attachments/big.png', reason: expect.stringContaining('5242880') },
+    ]);
+  });
+});

@@ -1,0 +1,111 @@
+import { describe, expect, test } from 'vitest';
+import { eventually } from '../test-agent.ts';
+import { drive } from './test-driver.ts';
+
+describe('the driver', () => {
+  test('takes output and exit code that come only in _meta', async () => {
+    const { run, of } = drive('terminal-output');
+    await run();
+    expect(of('action')).toHaveLength(1);
+    expect(of('action_output').map((event) => event.text)).toEqual(['one\n', 'two\n']);
+    expect(of('action_result')).toEqual([expect.objectContaining({ state: 'failed', exit_code: 3 })]);
+    expect(of('action_result')[0]).not.toHaveProperty('output');
+  });
+
+  test('takes output and exit code from rawOutput, and settles an action only once', async () => {
+    const { run, of } = drive('raw-output');
+    await run();
+    expect(of('action')).toEqual([expect.objectContaining({ input: { command: 'ls' } })]);
+    expect(of('action_result')).toEqual([
+      expect.objectContaining({ state: 'completed', output: 'a\nb\n', exit_code: 0 }),
+    ]);
+  });
+
+  test('tells categories from kinds and from the names that harnesses give MCP tools', async () => {
+    const { run, of } = drive('kinds', { config: { mcp_servers: { github: { command: 'github-mcp' } } } });
+    await run();
+    expect(of('action').map(({ name, category }) => [name, category])).toEqual([
+      ['github.create_issue', 'integration'],
+      ['github.search', 'integration'],
+      ['github.create', 'integration'],
+      ['github.list', 'integration'],
+      ['read', 'files'],
+      ['edit', 'files'],
+      ['search', 'search'],
+      ['fetch', 'search'],
+      ['shell', 'command'],
+      ['delete', 'files'],
+      ['a-kind-of-the-future', 'integration'],
+    ]);
+  });
+
+  test('passes on thoughts, plans, modes and what it does not know as notices, and bears nonsense', async () => {
+    const { run, of, text } = drive('other-updates');
+    expect((await run()).kind).toBe('succeeded');
+    expect(of('notice').map((event) => event.name)).toEqual(['thought', 'plan', 'mode', 'from_the_future', 'usage']);
+    expect(of('notice')[0]?.data).toEqual({ text: 'Let me think.' });
+    expect(text()).toBe('a\u0000b\uFFFDc');
+    expect(of('action')).toEqual([]);
+  });
+
+  test('settles what the harness leaves open', async () => {
+    const { run, of } = drive('leaves-open');
+    await run();
+    expect(of('action_result')).toEqual([expect.objectContaining({ action_id: 't1', state: 'failed' })]);
+    expect(of('action_output')[0]?.text).toContain('without telling the result');
+  });
+
+  test('bears lines that are no messages and keeps them in the transcript', async () => {
+    const { run, of, text } = drive('garbage');
+    expect((await run()).kind).toBe('succeeded');
+    expect(text()).toBe('still here');
+    const raw = of('transcript').flatMap((event) => {
+      const line = JSON.parse(event.line) as { raw?: string };
+      return line.raw === undefined ? [] : [line.raw];
+    });
+    expect(raw).toEqual(['Welcome to the agent!', '{"not":"a message"}', '{broken', '[1,2]', expect.any(String)]);
+  });
+
+  test('splits a long text and keeps only the beginning of its line in the transcript', async () => {
+    const { run, of, text } = drive('long-text');
+    expect((await run()).kind).toBe('succeeded');
+    expect(text()).toBe('z'.repeat(3 * 1024 * 1024));
+    expect(Math.max(...of('text').map((event) => event.text.length))).toBe(64 * 1024);
+    expect(Math.max(...of('transcript').map((event) => event.line.length))).toBeLessThan(10_000);
+  });
+
+  test('cuts a line that is too long, tells so in the transcript and goes on', async () => {
+    const { run, of, text } = drive('huge-line');
+    expect((await run()).kind).toBe('succeeded');
+    expect(text()).toBe('after');
+    const cut = of('transcript')
+      .map((event) => JSON.parse(event.line) as { raw?: string; cut_from_bytes?: number })
+      .find((line) => line.cut_from_bytes);
+    expect(cut?.cut_from_bytes).toBeGreaterThan(9 * 1024 * 1024);
+    expect(cut?.raw?.length).toBeLessThan(5000);
+  });
+
+  test('reads a flood only as fast as there is room', async () => {
+    let room = Promise.resolve();
+    let passed = 0;
+    let open = () => {};
+    const { run, of, until } = drive('flood', {
+      ready: () => {
+        if (++passed === 100) {
+          room = new Promise((resolve) => {
+            open = resolve;
+          });
+        }
+        return room;
+      },
+    });
+    const running = run();
+    await until(() => of('text').length > 80);
+    await eventually(() => passed >= 100);
+    for (let turns = 0; turns < 50; turns++) await new Promise(setImmediate);
+    expect(of('text').length).toBeLessThan(110);
+    open();
+    expect(await running).toMatchObject({ kind: 'succeeded', summary: expect.stringMatching(/the end$/) });
+    expect(of('text')).toHaveLength(30_001);
+  }, 30_000);
+});

@@ -1,0 +1,92 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { openTestLoops, results } from './test-loop.ts';
+
+const { models, workspace, engine } = await openTestLoops();
+
+describe('the loop', () => {
+  test('tells the model of malformed input and unknown tools and goes on', async () => {
+    models.script([
+      {
+        toolCalls: [
+          { name: 'shell', input: { command: 3 } },
+          { name: 'teleport', input: {} },
+          { name: 'shell', input: { command: 'echo ok' } },
+        ],
+      },
+      { text: ['understood'] },
+    ]);
+    const { turn, texts, spoken } = engine();
+    expect((await turn('Hi.')).verdict.success).toBe(true);
+    expect(results(spoken)).toEqual(['failed', 'failed', 'completed']);
+    const told = models.requests.at(-1)?.conversation?.toolResults ?? [];
+    expect(told).toHaveLength(3);
+    expect(told[0]).toContain('Invalid input');
+    expect(told[1]).toContain('teleport');
+    expect(told[2]).toContain('ok');
+    expect(texts).toEqual(['understood']);
+  });
+
+  test('tells the model the exit code of a failed command', async () => {
+    models.script([{ toolCalls: [{ name: 'shell', input: { command: 'echo no; exit 7' } }] }, { text: ['I see'] }]);
+    const { turn, spoken } = engine();
+    await turn('Hi.');
+    expect(results(spoken)).toEqual(['failed']);
+    expect(models.requests.at(-1)?.conversation?.toolResults.join()).toContain('no\n\n[exit code 7]');
+  });
+
+  test('writes, edits, reads and searches files', async () => {
+    writeFileSync(join(workspace(), 'old.txt'), 'one\ntwo\ntwo\n');
+    models.script([
+      {
+        toolCalls: [
+          { name: 'write', input: { path: 'deep/new.txt', content: 'hello needle\n' } },
+          { name: 'edit', input: { path: 'old.txt', old_text: 'two', new_text: '2' } },
+          { name: 'edit', input: { path: 'old.txt', old_text: 'one', new_text: '1' } },
+          { name: 'read', input: { path: 'old.txt', first_line: 1, lines: 1 } },
+          { name: 'search', input: { pattern: 'need.e' } },
+          { name: 'search', input: { pattern: 'nowhere' } },
+          { name: 'read', input: { path: '.' } },
+          { name: 'read', input: { path: 'absent' } },
+          { name: 'report_artifact', input: { type: 'FILE', path: 'old.txt' } },
+        ],
+      },
+      { text: ['ok'] },
+    ]);
+    const { turn, spoken } = engine();
+    await turn('Hi.');
+    const told = models.requests.at(-1)?.conversation?.toolResults ?? [];
+    expect(told[0]).toContain('13 bytes');
+    expect(told[1]).toContain('occurs 2 times');
+    expect(told[2]).toContain('replaced 1 occurrence');
+    expect(told[3]).toBe('1\t1\n[2 more lines]');
+    expect(told[4]).toContain('deep/new.txt:1:hello needle');
+    expect(told[5]).toBe('[no match]');
+    expect(told[6]).toBe('deep/\nold.txt');
+    expect(told[7]).toContain('ENOENT');
+    expect(told[8]).toContain('artifact-1');
+    expect(results(spoken)).toEqual([
+      'completed',
+      'failed',
+      'completed',
+      'completed',
+      'completed',
+      'completed',
+      'completed',
+      'failed',
+      'completed',
+    ]);
+  });
+
+  test('bounds what a command may put into the context', async () => {
+    models.script([
+      { toolCalls: [{ name: 'shell', input: { command: 'head -c 5000000 /dev/zero | tr "\\0" x' } }] },
+      { text: ['big'] },
+    ]);
+    await engine().turn('Hi.');
+    const [told = ''] = models.requests.at(-1)?.conversation?.toolResults ?? [];
+    expect(told.length).toBeLessThan(40_000);
+    expect(told).toContain('bytes left out');
+  });
+});

@@ -1,0 +1,47 @@
+import { randomUUIDv7 } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { graceMs } from './blobs.ts';
+import { openTestSweeps } from './test-sweeps.ts';
+
+const sweeps = await openTestSweeps();
+const { db, blobs, logged, sweep, night, put, isThere, isRow, endedRun } = sweeps;
+
+describe('blobs', () => {
+  const later = () => Date.now() + graceMs + 60_000;
+
+  test('that no row names are deleted after a day, not before; those of rows and of unknown kinds stay', async () => {
+    const run = await endedRun(1);
+    const orphans = [
+      await put(`attachments/${randomUUIDv7()}`),
+      await put(`artifacts/${randomUUIDv7()}/${randomUUIDv7()}`),
+      await put(`transcripts/${randomUUIDv7()}/${randomUUIDv7()}`),
+    ];
+    const unknown = await put(`snapshots/${randomUUIDv7()}`);
+    await sweep();
+    for (const key of orphans) expect(await isThere(key)).toBe(true);
+    await night();
+    await sweep({ now: later });
+    for (const key of orphans) expect(await isThere(key)).toBe(false);
+    for (const key of [run.attachmentKey, run.transcriptKey, unknown]) expect(await isThere(key)).toBe(true);
+    expect(logged.join('')).toContain('left alone');
+    await blobs.delete(unknown);
+  });
+
+  test('of more than one batch are told apart', async () => {
+    const run = await endedRun(1);
+    const orphans = await Promise.all(Array.from({ length: 510 }, () => put(`attachments/${randomUUIDv7()}`)));
+    await sweep({ now: later });
+    expect(await Promise.all(orphans.map(isThere))).not.toContain(true);
+    expect(await isThere(run.attachmentKey)).toBe(true);
+  });
+
+  test('that a row names and that are gone are told in the log, and the row stays', async () => {
+    const run = await endedRun(1);
+    await blobs.delete(run.transcriptKey);
+    await sweep();
+    const told = logged.map((line) => JSON.parse(line)).filter(({ msg }) => /names a blob/.test(msg));
+    expect(told).toEqual([expect.objectContaining({ table: 'executions', blob_key: run.transcriptKey })]);
+    expect(await isRow('runs', run.id)).toBe(true);
+    await db.query('UPDATE executions SET transcript_blob = NULL, transcript_bytes = 0 WHERE run_id = $1', [run.id]);
+  });
+});
