@@ -10,7 +10,9 @@ export const emptyEnvironment = 'empty-environment';
 
 /** Query of `GET /agent/runs`. */
 export const ListRunsQuery = z.object({
-  limit: z.int().min(1).max(500).default(20),
+  limit: z.int().min(1).max(500).default(20).meta({
+    description: 'A page has fewer where their prompts and configurations come to more than 16 MB',
+  }),
   cursor: Text.max(8192)
     .optional()
     .meta({ description: 'next_cursor of the page before; of the same sort and filters' }),

@@ -7,6 +7,8 @@ import type { Fault } from '../fault.ts';
 import { canonicalUrl } from './canonical-url.ts';
 
 const maxPlanLength = 2 * 1024 * 1024;
+/** A run shows all that it refers to in each answer that holds it. */
+const maxMetadataLength = 4096;
 
 const Short = z.string().max(1000);
 const Url = z
@@ -41,7 +43,12 @@ const schemas = {
     reference_type: Short.min(1),
     url: Url,
     title: Short.optional(),
-    metadata: z.record(z.string(), z.unknown()).optional(),
+    metadata: z
+      .record(z.string(), z.unknown())
+      .refine((metadata) => JSON.stringify(metadata).length <= maxMetadataLength, {
+        error: `must be at most ${maxMetadataLength} characters of JSON`,
+      })
+      .optional(),
   }),
 } satisfies Record<ArtifactType, z.ZodType>;
 

@@ -213,6 +213,12 @@ describe('POST /harness-support/report-artifact', () => {
       { reference_type: 'x', url: 'javascript:alert(1)' },
       'data.url',
     ],
+    [
+      'metadata over 4,096 characters',
+      'EXTERNAL_REFERENCE',
+      { reference_type: 'x', url: 'https://e.com', metadata: { a: 'x'.repeat(4096) } },
+      'data.metadata',
+    ],
     ['a pull request without its branch', 'PULL_REQUEST', { url: 'https://e.com' }, 'data.branch'],
     ['a NUL in a title', 'PLAN', { title: '\u0000' }, 'data.title'],
   ])('answers 400 for %s', async (_, artifact_type, data, path) => {

@@ -213,3 +213,26 @@ describe('a time of the query', () => {
     }
   });
 });
+
+test('a page ends at 16 MB, and the next one goes on behind it', async () => {
+  const long = 'x'.repeat(1024 * 1024);
+  const made: string[] = [];
+  for (let i = 0; i < 20; i += 1) {
+    made.push(
+      await service.newRun({ title: 'Long', prompt: long, config: { base_prompt: i % 2 ? long.slice(1000) : '' } }),
+    );
+  }
+  for (const query of ['limit=500&sort_by=created_at', 'limit=15&q=long']) {
+    const seen: string[] = [];
+    let cursor = '';
+    do {
+      const answer = await service.request('GET', `/agent/runs?${query}${cursor && `&cursor=${cursor}`}`);
+      expect(answer.text.length).toBeLessThan(17 * 1024 * 1024);
+      const { runs, page_info } = ListRunsResponse.parse(answer.body);
+      expect(runs.length).toBeGreaterThan(5);
+      seen.push(...runs.map(({ run_id }) => run_id));
+      cursor = encodeURIComponent(page_info.next_cursor ?? '');
+    } while (cursor);
+    expect(seen).toEqual(made.toReversed());
+  }
+});

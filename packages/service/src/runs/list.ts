@@ -11,24 +11,42 @@ import { windowsFor } from './list-windows.ts';
 import { findRun, fromRuns, type ReadContext, type RunRow, runColumns, toRunItems } from './read.ts';
 import { indexBeforeSearch } from './search-index.ts';
 
+/**
+ * A page ends before prompts and configurations have more bytes: 500 runs may hold a gigabyte, which took the service's
+ * memory. One run has 2 MB at most.
+ */
+const maxPageBytes = 16 * 1024 * 1024;
+
+/** Of a run `r`. The length of a long text is read without it; that of a configuration only where it is stored in more than 1,000 bytes, compressed. */
+const runBytes = `octet_length(r.prompt)
+  + CASE WHEN pg_column_size(r.config) > 1000 THEN octet_length(r.config::text) ELSE pg_column_size(r.config) END`;
+
 /** `invalid` 400, `not_available` 403 `feature_not_available`. */
 export type ListOutcome =
   | { readonly kind: 'ok'; readonly page: ListRunsResponse }
   | { readonly kind: 'invalid'; readonly faults: Fault[] }
   | { readonly kind: 'not_available'; readonly detail: string };
 
-type PageRow = RunRow & { readonly sort_value: string | null };
+/** `found`: how many runs the statement found, those that the size of a page leaves out among them. */
+type PageRow = RunRow & { readonly sort_value: string | null; readonly found: number };
 type ListRequest = Omit<PageRequest, 'search'>;
 
 async function readRows(db: Queryable, request: ListRequest, { text, values }: PageQuery): Promise<PageRow[]> {
   const { collation, direction } = orderOf(request.query);
+  const order = `page.sort_value${collation} ${direction} NULLS LAST, page.id ${direction}`;
   return await db.query<PageRow>(
-    `WITH page AS MATERIALIZED (${text})
-     SELECT ${runColumns}, page.sort_value ${fromRuns} JOIN page ON page.id = r.id
-     ORDER BY page.sort_value${collation} ${direction} NULLS LAST, r.id ${direction}`,
+    `WITH page AS MATERIALIZED (${text}), sized AS MATERIALIZED (
+       SELECT page.id, page.sort_value, count(*) OVER () AS found,
+         sum(${runBytes}) OVER (ORDER BY ${order} ROWS UNBOUNDED PRECEDING) AS bytes
+       FROM page JOIN runs r ON r.id = page.id)
+     SELECT ${runColumns}, page.sort_value, page.found::integer ${fromRuns}
+     JOIN sized page ON page.id = r.id AND page.bytes <= ${maxPageBytes} ORDER BY ${order}`,
     values,
   );
 }
+
+/** How many runs a page's statement found. */
+const foundBy = (rows: readonly PageRow[]): number => rows[0]?.found ?? 0;
 
 /** The page, if one of the walks finds it. */
 async function walkedPage(
@@ -77,7 +95,7 @@ async function searchPage(db: Database, request: ListRequest, words: string[], t
     let rows: PageRow[] = [];
     for (const days of windows) {
       rows = await readRows(tx, request, pageQuery({ ...request, search: { words: search, expected, days } }));
-      if (rows.length === request.count) break;
+      if (foundBy(rows) === request.count) break;
     }
     return rows;
   });
@@ -139,7 +157,7 @@ export async function listRuns(
   const { rows, tier } = await findRows(db, { teamId, query, position, count: limit + 1 });
   const page = rows.slice(0, limit);
   const last = page.at(-1);
-  const hasNext = rows.length > limit && last !== undefined;
+  const hasNext = foundBy(rows) > page.length && last !== undefined;
   const next = last && { value: last.sort_value, id: last.id, isSimilar: tier === 'similar' };
   return {
     kind: 'ok',
