@@ -142,8 +142,10 @@ export async function startFakeHarnessSupport(
         return passOn(request, body, target + (request.url ?? '').slice(start.length), response);
     }
     const fault = fake.fault({ method, path, body: method === 'PUT' ? '' : body.toString() });
-    if (fault !== undefined && fault.status !== 'cut')
+    if (fault !== undefined && fault.status !== 'cut') {
+      changed.emit('change');
       return answer(fault.status, fault.body ?? { title: 'Fault', status: fault.status }, fault.headers);
+    }
     const cut = fault?.status === 'cut';
     const key = request.headers['idempotency-key'];
     const known = typeof key === 'string' ? answered.get(key) : undefined;

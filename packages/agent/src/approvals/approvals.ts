@@ -12,6 +12,8 @@ export interface Asked extends Pick<AgentRequest, 'kind' | 'title' | 'options' |
   readonly action?: { readonly id: string } & Pick<NonNullable<AgentRequest['action']>, 'name' | 'category' | 'input'>;
   /** True: this harness cannot be told words. Without a decision they deny; those that deny are then played as the next turn. */
   readonly wordsAreTurn?: boolean;
+  /** Awaited before a person is asked, with the id of the request: keeps what it takes to go on in another sandbox. */
+  readonly beforeAsked?: (requestId: string) => Promise<void>;
 }
 
 /** `answer`: words without a decision. */
@@ -40,6 +42,11 @@ export interface Approvals {
   askNobody(reason: string): void;
   /** The step of the conversation that requests belong to from now on. */
   startTurn(stepId: string): void;
+  /**
+   * What was decided about this request of an earlier sandbox, for a harness that goes on with the very call that asked:
+   * to be used at once, and once. `undecided`: it was only told to go on; undefined: that was another request.
+   */
+  takeUp(requestId: string): Promise<Verdict | 'undecided' | undefined>;
   /**
    * Decides by policy, or asks and waits; one request at a time. Rejects with the reason of `signal`: a cancel, the end
    * of the wait.
@@ -91,6 +98,8 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
   const { emit, flush } = options;
   let policy: ApprovalPolicy = 'auto-approve';
   let earlier: AgentTask['decision'];
+  /** What was decided in `earlier`, until it is taken up. */
+  let carried: { requestId: string; fingerprint: string | undefined; verdict: Verdict | 'undecided' } | undefined;
   const requests = new Map<string, Request>();
   const granted = new Map<string, string>();
   let open: { request: Request; settle: (verdict: Verdict) => void } | undefined;
@@ -135,8 +144,12 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
       granted.delete(shown.action.fingerprint);
       const approved: Verdict = { decision: 'approve', by: 'person' };
       decided({ id, asked }, approved, approvedBy);
+      // As an approval that has just come: on record before it is used.
+      await flush();
       return approved;
     }
+    await asked.beforeAsked?.(id);
+    signal.throwIfAborted();
     const request: Request = { id, asked, shown };
     requests.set(id, request);
     const { promise, resolve, reject } = Promise.withResolvers<Verdict>();
@@ -179,9 +192,18 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
       const asked: Asked = { kind, title, ...(action ? { action: { ...action, id: action.id ?? '' } } : {}) };
       requests.set(requestId, { id: requestId, asked, shown: request, settledBy: follow_up_id });
       const meant = decision ?? (kind === 'question' ? 'answer' : 'deny');
-      if (decision === undefined && message === undefined) return;
+      const isUndecided = decision === undefined && message === undefined;
       const verdict: Verdict = { decision: meant, by: 'person', ...(message === undefined ? {} : { message }) };
-      decided({ id: requestId, asked }, verdict, follow_up_id);
+      carried = { requestId, fingerprint: action?.fingerprint, verdict: isUndecided ? 'undecided' : verdict };
+      if (!isUndecided) decided({ id: requestId, asked }, verdict, follow_up_id);
+    },
+    async takeUp(requestId) {
+      if (carried?.requestId !== requestId) return undefined;
+      const { fingerprint, verdict } = carried;
+      carried = undefined;
+      if (fingerprint !== undefined) granted.delete(fingerprint);
+      await flush();
+      return verdict;
     },
     ask(asked, signal) {
       const mine = last.then(() => decide(asked, signal));

@@ -37,13 +37,14 @@ export function heldHarness(options: HeldHarnessOptions): HeldHarness {
   let driver: Driver | undefined;
   let starting: Promise<Driver> | undefined;
 
-  /** Of the turn that just ended; losing it costs a later execution the harness's own view, not the conversation. */
-  async function remember(memory: string): Promise<void> {
+  /** Losing it costs a later execution the harness's own view, not the conversation. */
+  async function remember(memory: string, requestId?: string): Promise<void> {
     const bytes = Buffer.from(memory);
+    const ofRequest = requestId === undefined ? '' : `&request_id=${encodeURIComponent(requestId)}`;
     const signal = AbortSignal.any([reporting, AbortSignal.timeout(stop.aborted ? 1_000 : 30_000)]);
     await client
       .upload(
-        `/api/v1/harness-support/memory?turn=${options.turn()}`,
+        `/api/v1/harness-support/memory?turn=${options.turn()}${ofRequest}`,
         () => Readable.from([bytes]),
         bytes.length,
         'application/octet-stream',

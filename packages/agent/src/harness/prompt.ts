@@ -4,6 +4,7 @@ import type { RunMode } from '@runyard/contract/run-request';
 import { decisionWords } from '../approvals/words.ts';
 import { aboutTree, orchestrateMode } from '../run-tree/words.ts';
 import type { WrittenAttachment } from '../workspace/attachments.ts';
+import { answerMeta } from './oz/agent.ts';
 import { isBuiltin } from './select.ts';
 
 const planOnly =
@@ -60,10 +61,23 @@ export function promptContent(
     ...aboutRuns(task),
     ...conversationSoFar(task, restored),
   ];
-  // The runbook takes up its blocks itself: words about them could be taken for blocks.
-  const message = promptText(task, isRunbook(task) ? task.prompt : firstMessage(task), task.mode);
-  const parts = [...(loaded ? [] : aboutRun), message];
-  return [{ type: 'text', text: parts.join('\n\n') }, ...fileLinks(attachments)];
+  const before = loaded ? [] : aboutRun;
+  const links = fileLinks(attachments);
+  if (!isBuiltin(task) || task.decision === undefined) {
+    const parts = [...before, promptText(task, firstMessage(task), task.mode)];
+    return [{ type: 'text', text: parts.join('\n\n') }, ...links];
+  }
+  // In a block of its own: the built-in harness may take up by itself what it had asked.
+  const words = decisionWords(task.decision.request, task.decision);
+  const answer = task.prompt === '' ? promptText(task, words, task.mode) : words;
+  const prompt = task.prompt === '' ? [] : [promptText(task, task.prompt, task.mode)];
+  const text = (said: string): ContentBlock => ({ type: 'text', text: said });
+  return [
+    ...before.map(text),
+    { type: 'text', text: answer, _meta: { [answerMeta]: true } },
+    ...prompt.map(text),
+    ...links,
+  ];
 }
 
 /** Files of the workspace as links. */

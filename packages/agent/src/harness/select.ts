@@ -27,10 +27,10 @@ export interface HarnessOptions {
   reportArtifact: (request: ArtifactRequest) => Promise<ArtifactResult>;
   tree: RunTree;
   approvals: Approvals;
-  /** What `remember` was given at the end of the last turn of an earlier execution. */
+  /** What `remember` was given last in an earlier execution. */
   memory?: string | undefined;
-  /** Keeps the harness's memory of the conversation at the end of each turn. Never rejects. */
-  remember: (memory: string) => Promise<void>;
+  /** Keeps the harness's memory of the conversation at the end of each turn, and before a person is asked (`requestId`). Never rejects. */
+  remember: (memory: string, requestId?: string) => Promise<void>;
   startTimeoutMs?: number;
 }
 

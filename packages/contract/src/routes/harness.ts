@@ -85,8 +85,14 @@ export const harnessRoutes = {
     method: 'PUT',
     path: '/harness-support/memory',
     summary: "Keep the harness's memory of the conversation",
-    description: 'Replaces what was kept at the end of an earlier turn. At most 32 MB.',
-    query: z.object({ turn: z.int().min(1) }),
+    description: 'Replaces what was kept before. At most 32 MB.',
+    query: z.object({
+      turn: z.int().min(1),
+      request_id: Text.max(200).optional().meta({
+        description:
+          'As before this request was asked, within the turn; of use until it is decided. Absent: as at the end of the turn',
+      }),
+    }),
     bodyType: 'application/octet-stream',
     answer: { status: 200, description: 'Stored', schema: nothing },
     errors: { 413: 'More than 32 MB' },

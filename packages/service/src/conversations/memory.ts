@@ -9,22 +9,28 @@ const maxMemoryBytes = 32 * 1024 * 1024;
 const keepBlob: Statement = {
   name: 'keep_memory_blob',
   text: `
-    UPDATE executions e SET memory_blob = $2, memory_turn = $3 FROM executions before
+    UPDATE executions e SET memory_blob = $2, memory_turn = $3, memory_request = $4 FROM executions before
     WHERE e.id = $1 AND before.id = $1 AND coalesce(e.memory_turn, 0) <= $3
     RETURNING before.memory_blob`,
 };
 
-/** Keeps the memory of the end of a turn; an older turn's, arriving late, is dropped. */
+/** Keeps a memory; an older turn's, arriving late, is dropped. */
 export async function keepMemory(
   deps: { readonly db: Database; readonly blobs: BlobStore },
   executionId: string,
-  turn: number,
+  /** `requestId`: as before a person was asked; absent: as at the end of the turn. */
+  { turn, requestId }: { readonly turn: number; readonly requestId: string | undefined },
   body: AsyncIterable<Uint8Array>,
 ): Promise<'stored' | 'too_large'> {
   const key = `memories/${executionId}/${randomUUIDv7()}`;
   const put = await deps.blobs.put(key, body, { maxBytes: maxMemoryBytes });
   if (put.outcome === 'too_large') return 'too_large';
-  const [kept] = await deps.db.query<{ memory_blob: string | null }>(keepBlob, [executionId, key, turn]);
+  const [kept] = await deps.db.query<{ memory_blob: string | null }>(keepBlob, [
+    executionId,
+    key,
+    turn,
+    requestId ?? null,
+  ]);
   const unused = kept ? kept.memory_blob : key;
   if (unused !== null) await deps.blobs.delete(unused);
   return 'stored';

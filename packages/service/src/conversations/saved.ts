@@ -13,11 +13,17 @@ interface Place {
   readonly continues: number | null;
 }
 
-/** The last execution before it that played a turn, and whether its harness's memory is of its last turn. */
+/**
+ * The last execution before it that played a turn, and whether its harness's memory is of its last turn: of the end, or of a
+ * request after which nothing happened, because an agent goes on when the decision is on record.
+ */
 const readLast: Statement = {
   name: 'read_last_memory',
   text: `
-    SELECT e.id, r.harness = $5 AND e.memory_blob IS NOT NULL AND e.memory_turn = turns.n AS remembers
+    SELECT e.id, r.harness = $5 AND e.memory_blob IS NOT NULL AND e.memory_turn = turns.n AND NOT EXISTS (
+        SELECT FROM conversation_events d WHERE d.run_id = r.id AND d.execution_id = e.id AND d.event->>'type' = 'decided'
+          AND d.event->>'request_id' = e.memory_request
+      ) AS remembers
     FROM runs r JOIN executions e ON e.run_id = r.id
     JOIN LATERAL (
       SELECT count(*) AS n FROM conversation_events v WHERE v.run_id = r.id AND v.execution_id = e.id AND v.event->>'type' = 'turn_started'

@@ -143,7 +143,7 @@ describe('with the sandbox gone', () => {
     const { assignNext } = await import('../runs/assign.ts');
     const assignment = await assignNext(service.deps.engine, slot);
     if (typeof assignment === 'string') throw new Error(assignment);
-    const task = await service.request('POST', '/harness-support/resolve-prompt', {
+    const task = await service.request<{ conversation?: { kind: string } }>('POST', '/harness-support/resolve-prompt', {
       key: assignment.runToken,
       body: {},
     });
@@ -178,6 +178,36 @@ describe('with the sandbox gone', () => {
     expect(task).toMatchObject({ prompt: 'earlier', decision: { request: { request_id: 'q1' } } });
     expect(task).not.toHaveProperty('decision.decision');
     expect(task).not.toHaveProperty('decision.message');
+  });
+
+  const conversationAfter = async (keep: { request_id?: string; after?: object[] }) => {
+    const { runId, runToken, executionId } = await blockedRun();
+    const query = keep.request_id === undefined ? '' : `&request_id=${keep.request_id}`;
+    const kept = await service.request('PUT', `/harness-support/memory?turn=1${query}`, {
+      key: runToken,
+      raw: 'what it knows',
+      headers: { 'content-type': 'application/octet-stream' },
+    });
+    expect(kept.status).toBe(200);
+    if (keep.after) await send(runToken, [...begin, { type: 'blocked', step_id: 's1', request }, ...keep.after]);
+    await endSandbox(executionId);
+    expect((await service.request('POST', followUps(runId), { body: { decision: 'approve' } })).status).toBe(200);
+    return { executionId, conversation: (await resolve(runId)).conversation };
+  };
+
+  test('what the harness kept before it asked is its memory, as long as nothing was decided there', async () => {
+    const asked = await conversationAfter({ request_id: 'q1' });
+    expect(asked.conversation).toEqual({
+      kind: 'memory',
+      path: `/api/v1/harness-support/memory/${asked.executionId}`,
+    });
+    const decided = (request_id: string) => ({
+      ...{ type: 'decided', step_id: 's1', kind: 'permission', title: 'x', decision: 'approve', by: 'person' },
+      request_id,
+    });
+    expect((await conversationAfter({ request_id: 'q1', after: [decided('q0')] })).conversation?.kind).toBe('memory');
+    expect((await conversationAfter({ request_id: 'q1', after: [decided('q1')] })).conversation?.kind).toBe('text');
+    expect((await conversationAfter({ after: [decided('q1')] })).conversation?.kind).toBe('memory');
   });
 
   test('it can be cancelled, and its execution does not come to life again', async () => {

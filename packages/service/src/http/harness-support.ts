@@ -61,7 +61,8 @@ export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps):
     scope.addContentTypeParser('*', (_request, _payload, done) => done(null));
     addRoute(scope, routes.keepMemory, async ({ session, query, request, reply }) => {
       const body = request.raw.iterator({ destroyOnReturn: false });
-      if ((await keepMemory(deps, session.executionId, query.turn, body)) === 'stored') return {};
+      const of = { turn: query.turn, requestId: query.request_id };
+      if ((await keepMemory(deps, session.executionId, of, body)) === 'stored') return {};
       reply.header('connection', 'close');
       return refuse('invalid_request', { status: 413, detail: 'A memory has at most 32 MB.' });
     });

@@ -174,6 +174,7 @@ export interface ExecutionsTable {
   workspace_sha256: Buffer | null;
   keeping_until: ColumnType<string | null, string | Date | null | undefined, string | Date | null>;
   workspace_session: string | null;
+  memory_request: string | null;
 }
 
 export interface FollowupsTable {

@@ -13,6 +13,9 @@ import { type Engine, turnVoice } from './session.ts';
 /** Sends a `session/update`; resolves when there is room for more. */
 export type SendUpdate = (sessionId: string, update: SessionUpdate) => Promise<void>;
 
+/** In `_meta` of a text block: it says what was decided about a request of an earlier sandbox. */
+export const answerMeta = 'runyard.answer';
+
 /** The built-in harness as an ACP v1 agent: its answers to the protocol's methods, whatever carries them. */
 export function ozAgent(engine: Engine, { seesImages }: { seesImages: boolean }) {
   const turns = new Map<string, AbortController>();
@@ -26,12 +29,21 @@ export function ozAgent(engine: Engine, { seesImages }: { seesImages: boolean })
     async prompt({ sessionId, prompt }: PromptRequest, send: SendUpdate): Promise<PromptResponse> {
       const abort = new AbortController();
       turns.set(sessionId, abort);
-      const text = prompt.map((block) => (block.type === 'text' ? block.text : '')).join('');
+      const texts = prompt.flatMap((block) => (block.type === 'text' ? [block] : []));
+      const textOf = (blocks: typeof texts) => blocks.map(({ text }) => text).join('\n\n');
+      const text = textOf(texts.filter(({ _meta }) => _meta?.[answerMeta] !== true));
       const files = prompt.flatMap((block) => (block.type === 'resource_link' ? [fileLine(block)] : []));
       const images = prompt.flatMap((block) => (block.type === 'image' ? [block] : []));
       try {
         const voice = turnVoice((update) => send(sessionId, update));
-        const end = await engine({ prompt: text, files, images, voice, signal: abort.signal });
+        const end = await engine({
+          prompt: text,
+          promptWithAnswer: textOf(texts),
+          files,
+          images,
+          voice,
+          signal: abort.signal,
+        });
         return { stopReason: abort.signal.aborted ? 'cancelled' : end.stopReason, _meta: { runyard: end.verdict } };
       } finally {
         turns.delete(sessionId);

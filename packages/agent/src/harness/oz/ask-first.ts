@@ -1,5 +1,5 @@
 import type { ActionCategory } from '@runyard/contract/conversations';
-import type { Approvals, Verdict } from '../../approvals/approvals.ts';
+import type { Approvals, Asked, Verdict } from '../../approvals/approvals.ts';
 import type { TurnVoice } from './session.ts';
 
 /** What the built-in harness is about to do. */
@@ -11,18 +11,18 @@ interface Deed {
   readonly title: string;
   /** For another sandbox, should this one go away before the answer. */
   readonly resume?: string;
+  readonly beforeAsked?: Asked['beforeAsked'];
 }
 
-/** Undefined: it may be done. In its sandbox the built-in harness asks nobody unless the run's policy says so. */
+/** What was decided. Undefined: it may be done; in its sandbox the built-in harness asks nobody unless the run's policy says so. */
 export async function askFirst(
-  { title, resume, ...action }: Deed,
-  approvals: Approvals,
+  { title, resume, beforeAsked, ...action }: Deed,
+  approvals: Pick<Approvals, 'policy' | 'ask'>,
   signal: AbortSignal,
 ): Promise<Verdict | undefined> {
   if (approvals.policy === 'auto-approve') return undefined;
-  const asked = { kind: 'permission' as const, title, action, ...(resume === undefined ? {} : { resume }) };
-  const verdict = await approvals.ask(asked, signal);
-  return verdict.decision === 'approve' ? undefined : verdict;
+  const more = { ...(resume === undefined ? {} : { resume }), ...(beforeAsked ? { beforeAsked } : {}) };
+  return await approvals.ask({ kind: 'permission', title, action, ...more }, signal);
 }
 
 /** Why it was not done, in words for the model or the person. */

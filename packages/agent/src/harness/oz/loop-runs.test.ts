@@ -75,7 +75,8 @@ async function play(tree: RunTree | undefined, signal = new AbortController().si
     approvals: createApprovals({ emit: () => {}, flush: async () => {} }),
   });
   const voice = turnVoice(async (update) => void updates.push(update));
-  const end = await engine({ prompt: 'Do it.', files: [], images: [], voice, signal });
+  const prompt = 'Do it.';
+  const end = await engine({ prompt, promptWithAnswer: prompt, files: [], images: [], voice, signal });
   const requests = models.requests.slice(before);
   return {
     end,

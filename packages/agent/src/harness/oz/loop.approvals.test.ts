@@ -100,6 +100,9 @@ describe('the loop asks a person', () => {
     abort();
     expect((await playing).stopReason).toBe('cancelled');
     expect(existsSync(join(workspace(), 'x'))).toBe(false);
-    expect(memory).toContain('not done: the sandbox went away before the user had answered');
+    models.script([{ text: ['I see.'] }]);
+    await engine('anthropic', { memory }, 'ask').turn('Go on.');
+    const told = JSON.stringify(models.requests.at(-1)?.body);
+    expect(told).toContain('not done: the turn ended before the user had answered');
   });
 });

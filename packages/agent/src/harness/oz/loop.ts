@@ -1,17 +1,18 @@
 import type { AgentModel } from '@runyard/contract/agent-protocol';
-import type { ModelMessage } from 'ai';
+import type { Approvals, Verdict } from '../../approvals/approvals.ts';
 import { aboutTree } from '../../run-tree/words.ts';
 import { backoffDelay, wait } from '../../service/backoff.ts';
 import type { ServiceConnection } from '../../service/connection.ts';
 import { imageLimits } from '../images.ts';
 import type { BuiltinVerdict } from '../outcome.ts';
-import { forgetOldImages, userContent } from './conversation-images.ts';
+import { forgetOldImages, type TurnImage, userContent } from './conversation-images.ts';
 import { instructions } from './instructions.ts';
+import { type CallResult, memoryText, type OpenCalls, readMemory } from './memory.ts';
 import { type ModelFailure, modelFailure } from './model-failure.ts';
 import { modelStep, type PartialAnswer, type StepAnswer, type StepCall, toolMessage } from './model-step.ts';
 import { type ModelAccess, openModel } from './providers.ts';
 import type { Engine, TurnEnd, TurnVoice } from './session.ts';
-import { runToolCall } from './tool-calls.ts';
+import { notAnswered, runStepCalls } from './step-calls.ts';
 import { toolSetOf } from './tools/all.ts';
 import type { ToolContext } from './tools/tool.ts';
 
@@ -19,18 +20,16 @@ import type { ToolContext } from './tools/tool.ts';
 (globalThis as { AI_SDK_LOG_WARNINGS?: boolean }).AI_SDK_LOG_WARNINGS = false;
 
 export interface LoopOptions
-  extends Pick<
-    ToolContext,
-    'workspace' | 'env' | 'backpressure' | 'reportArtifact' | 'handoff' | 'tree' | 'approvals'
-  > {
+  extends Pick<ToolContext, 'workspace' | 'env' | 'backpressure' | 'reportArtifact' | 'handoff' | 'tree'> {
+  approvals: Approvals;
   model: AgentModel;
   reasoningLevel?: string | undefined;
   basePrompt?: string | undefined;
   connection: ServiceConnection;
   /** The conversation as `remember` was given it by an earlier engine; one that cannot be read is as good as none. */
   memory?: string | undefined;
-  /** Keeps the conversation at the end of each turn. */
-  remember?: (memory: string) => Promise<void>;
+  /** Keeps the conversation at the end of each turn, and before a person is asked (`requestId`). */
+  remember?: (memory: string, requestId?: string) => Promise<void>;
   /** Model requests in one turn. */
   maxSteps?: number;
   /** Longest silence of the model; there is no limit to how long it may take in all. */
@@ -55,7 +54,9 @@ class ModelGaveUp extends Error {
 export function modelEngine(options: LoopOptions): Engine {
   const { model, maxSteps = 200, stallTimeoutMs = 300_000 } = options;
   const retry = options.retry ?? { tries: 6, firstMs: 1_000, maxMs: 30_000 };
-  const messages: ModelMessage[] = remembered(options.memory);
+  const { messages, ...earlier } = readMemory(options.memory);
+  /** Calls of the last message that have no results in the history, because one of them waits for a person. */
+  let open: OpenCalls | undefined = earlier.open;
   const access = (
     options.open ??
     (() => openModel(model, { connection: options.connection, reasoningLevel: options.reasoningLevel, stallTimeoutMs }))
@@ -96,43 +97,68 @@ export function modelEngine(options: LoopOptions): Engine {
     }
   }
 
-  /** Runs the calls one after another; on abort those without a result are answered as interrupted, so that the history stays whole. */
-  async function runCalls(calls: readonly StepCall[], voice: TurnVoice, signal: AbortSignal): Promise<void> {
-    const results = new Map<string, { text: string; failed: boolean }>();
+  const remember = async () => options.remember?.(memoryText({ messages, open }), open?.requestId);
+
+  /** Runs the calls of a step. However that ends, the history stays whole, or goes on where a person was asked. */
+  async function runCalls(
+    calls: readonly StepCall[],
+    results: Map<string, CallResult>,
+    voice: TurnVoice,
+    signal: AbortSignal,
+    given?: Verdict,
+  ): Promise<void> {
+    const { workspace, env, backpressure, reportArtifact, handoff, tree, approvals } = options;
+    const context = { workspace, env, backpressure, reportArtifact, handoff, tree, approvals, signal };
+    const onOpen = (asked: OpenCalls) => {
+      open = asked;
+      return remember();
+    };
+    const onAnswered = () => {
+      open = undefined;
+    };
     try {
-      for (const call of calls) {
-        signal.throwIfAborted();
-        const cutShort = (text: string) => results.set(call.toolCallId, { text, failed: true });
-        const whileItRan = 'interrupted: the run was stopped while this ran';
-        cutShort(whileItRan);
-        const waiting = async <T>(work: () => Promise<T>): Promise<T> => {
-          cutShort('not done: the sandbox went away before the user had answered');
-          const done = await work();
-          cutShort(whileItRan);
-          return done;
-        };
-        const { workspace, env, backpressure, reportArtifact, handoff, tree, approvals } = options;
-        const context = { workspace, env, backpressure, reportArtifact, handoff, tree, approvals, signal, waiting };
-        const outcome = await runToolCall(call, context, voice);
-        if (!signal.aborted) results.set(call.toolCallId, { text: outcome.text, failed: outcome.failed });
-      }
+      await runStepCalls(calls, results, { context, voice, given, onOpen, onAnswered });
     } finally {
-      messages.push(toolMessage(calls, results));
+      if (open === undefined) messages.push(toolMessage(calls, results));
     }
   }
 
-  return async ({ prompt, files, images, voice, signal }) => {
-    const said = files.length === 0 ? prompt : `${prompt}\n\nFiles that came with it:\n- ${files.join('\n- ')}`;
-    messages.push({ role: 'user', content: userContent(said, images) });
+  /** Goes on with the call that an earlier turn asked about. False: what was decided is not about it, so it was not done. */
+  async function takeUp({ requestId, calls, results }: OpenCalls, voice: TurnVoice, signal: AbortSignal) {
+    const decided = await options.approvals.takeUp(requestId);
+    open = undefined;
+    const soFar = new Map(results);
+    if (decided !== undefined) {
+      await runCalls(calls, soFar, voice, signal, decided === 'undecided' ? undefined : decided);
+      return true;
+    }
+    const asked = calls.find(({ toolCallId }) => !soFar.has(toolCallId));
+    if (asked) soFar.set(asked.toolCallId, { text: notAnswered, failed: true });
+    messages.push(toolMessage(calls, soFar));
+    return false;
+  }
+
+  /** What the user says, behind all that the model has done. */
+  function hear(text: string, files: readonly string[], images: readonly TurnImage[]): void {
+    const said = [text, ...(files.length === 0 ? [] : [`Files that came with it:\n- ${files.join('\n- ')}`])];
+    messages.push({ role: 'user', content: userContent(said.filter((part) => part !== '').join('\n\n'), images) });
     forgetOldImages(messages, imageLimits(model).maxTogether);
+  }
+
+  return async ({ prompt, promptWithAnswer, files, images, voice, signal }) => {
     let acted = false;
     try {
+      const tookUp = open !== undefined && (await takeUp(open, voice, signal));
+      acted = tookUp;
+      const text = tookUp ? prompt : promptWithAnswer;
+      if (!tookUp || text !== '' || files.length > 0) hear(text, files, images);
+      signal.throwIfAborted();
       for (let step = 0; step < maxSteps; step++) {
         const { messages: said, calls, finishReason } = await answer(voice, signal);
         messages.push(...said.filter((message) => message.role !== 'tool'));
         if (calls.length === 0) return end(finishReason);
         acted = true;
-        await runCalls(calls, voice, signal);
+        await runCalls(calls, new Map(), voice, signal);
         signal.throwIfAborted();
       }
       return { stopReason: 'max_turn_requests', verdict: { success: true, message: '' } };
@@ -141,18 +167,9 @@ export function modelEngine(options: LoopOptions): Engine {
       if (error instanceof ModelGaveUp) return { stopReason: 'end_turn', verdict: gaveUpVerdict(model, error, acted) };
       throw error;
     } finally {
-      await options.remember?.(JSON.stringify(messages));
+      await remember();
     }
   };
-}
-
-function remembered(memory: string | undefined): ModelMessage[] {
-  try {
-    const messages: unknown = JSON.parse(memory ?? '[]');
-    return Array.isArray(messages) ? messages : [];
-  } catch {
-    return [];
-  }
 }
 
 function end(finishReason: string): TurnEnd {

@@ -109,14 +109,14 @@ async function runBlock(
   if (asks) {
     const deed = { id: toolCallId, name: 'shell', category: 'command' as const, input, title: block.script.trim() };
     const ask = () => askFirst({ ...deed, resume: blocksAsMarkdown(left) }, options.approvals, signal);
-    const denied = await ask().catch((error: unknown) => {
+    const verdict = await ask().catch((error: unknown) => {
       if (signal.aborted) return null;
       throw error;
     });
-    if (denied === null) return undefined;
-    if (denied) {
-      await tellDenied(voice, toolCallId, refusalText(denied));
-      return denied;
+    if (verdict === null) return undefined;
+    if (verdict && verdict.decision !== 'approve') {
+      await tellDenied(voice, toolCallId, refusalText(verdict));
+      return verdict;
     }
     await voice.update({ sessionUpdate: 'tool_call_update', toolCallId, status: 'in_progress' });
   }

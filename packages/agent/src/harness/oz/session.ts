@@ -17,7 +17,10 @@ export interface TurnEnd {
 
 /** One turn of an engine: plays the prompt until its end, or until `signal` aborts. */
 export type Engine = (turn: {
+  /** What is said, but for what was decided about a request of an earlier sandbox. */
   prompt: string;
+  /** With that, in words: for an engine that does not take up by itself what it had asked. */
+  promptWithAnswer: string;
   /** One line for each file that came with the prompt: path, type, size. */
   files: readonly string[];
   images: readonly TurnImage[];

@@ -105,9 +105,10 @@ function engine(
     while (!condition()) await new Promise<void>((resolve) => waiters.push(resolve));
   };
   let stop = new AbortController();
-  const turn = (prompt: string, images: TurnImage[] = [], files: string[] = []) => {
+  /** `answer`: words about what was decided in an earlier sandbox, which go before the prompt. */
+  const turn = (prompt: string, images: TurnImage[] = [], files: string[] = [], answer = '') => {
     stop = new AbortController();
-    return play({ prompt, files, images, voice, signal: stop.signal });
+    return play({ prompt, promptWithAnswer: answer + prompt, files, images, voice, signal: stop.signal });
   };
   return { turn, approvals, decided, spoken, texts, thoughts, abort: () => stop.abort(), until };
 }

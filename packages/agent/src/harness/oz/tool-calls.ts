@@ -29,6 +29,7 @@ export async function runToolCall(
     await voice.update(textResult(toolCallId, outcome));
     return outcome;
   }
+  let words: string | undefined;
   if (asks && tool.acts) {
     const deed = {
       id: toolCallId,
@@ -37,12 +38,15 @@ export async function runToolCall(
       input: call.input,
       title: tool.title(call.input),
     };
-    const denied = await context.waiting(() => askFirst(deed, context.approvals, context.signal));
-    if (denied) {
-      const outcome = failedWith(refusalText(denied));
+    const verdict = await context.waiting((beforeAsked) =>
+      askFirst({ ...deed, beforeAsked }, context.approvals, context.signal),
+    );
+    if (verdict !== undefined && verdict.decision !== 'approve') {
+      const outcome = failedWith(refusalText(verdict));
       await tellDenied(voice, toolCallId, outcome.text);
       return outcome;
     }
+    words = verdict?.message;
     await voice.update({ sessionUpdate: 'tool_call_update', toolCallId, status: 'in_progress' });
   }
   let said: Promise<void> = Promise.resolve();
@@ -55,7 +59,8 @@ export async function runToolCall(
   await voice.update(
     outcome.command === undefined ? textResult(toolCallId, outcome) : commandEnd(toolCallId, outcome.command),
   );
-  return outcome;
+  if (words === undefined) return outcome;
+  return { ...outcome, text: `${outcome.text}\n[The user, who approved this, says: ${words}]` };
 }
 
 function textResult(toolCallId: string, outcome: ToolOutcome) {

@@ -16,7 +16,9 @@ export const askUserTool = defineTool({
   title: ({ question }) => question,
   run: async ({ question, options }, context) => {
     const asked = { kind: 'question' as const, title: question, ...(options ? { options } : {}) };
-    const { by, decision, message } = await context.waiting(() => context.approvals.ask(asked, context.signal));
+    const { by, decision, message } = await context.waiting((beforeAsked) =>
+      context.approvals.ask({ ...asked, beforeAsked }, context.signal),
+    );
     if (by === 'policy') return failedWith('nobody can answer questions in this run: decide yourself and go on');
     if (message !== undefined) return succeeded(decision === 'answer' ? message : `${yesOrNo(decision)}: ${message}`);
     return succeeded(yesOrNo(decision));

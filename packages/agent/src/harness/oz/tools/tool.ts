@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import type { ToolKind } from '@agentclientprotocol/sdk';
 import type { ActionCategory } from '@runyard/contract/conversations';
 import type { z } from 'zod';
-import type { Approvals } from '../../../approvals/approvals.ts';
+import type { Approvals, Asked } from '../../../approvals/approvals.ts';
 import type { ArtifactRequest, ArtifactResult } from '../../../artifacts/report.ts';
 import type { CommandResult } from '../../../commands/run-command.ts';
 import type { RunTree } from '../../../run-tree/tree.ts';
@@ -21,9 +21,9 @@ export interface ToolContext {
   handoff: (paths: readonly string[]) => Promise<HandoffResult>;
   /** The runs around this one. */
   tree?: RunTree | undefined;
-  approvals: Approvals;
-  /** Does what waits for a person: a call that is cut short meanwhile has done nothing. */
-  waiting: <T>(work: () => Promise<T>) => Promise<T>;
+  approvals: Pick<Approvals, 'policy' | 'ask'>;
+  /** Does what may wait for a person, once in a call: what is asked takes `beforeAsked` along. A call that is cut short meanwhile has done nothing. */
+  waiting: <T>(work: (beforeAsked: NonNullable<Asked['beforeAsked']>) => Promise<T>) => Promise<T>;
 }
 
 /** What came out: `text` goes to the model, bounded; `command` where a process ran. */

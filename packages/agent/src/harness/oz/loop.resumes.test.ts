@@ -1,0 +1,121 @@
+/** The model loop in a new sandbox: it goes on with the very call that a person was asked about in the one before. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { AgentEventBody, AgentTask } from '@runyard/contract/agent-protocol';
+import { describe, expect, test } from 'vitest';
+import { openTestLoops, providers, results } from './test-loop.ts';
+
+const { models, workspace, engine } = await openTestLoops();
+
+type Asked = Extract<AgentEventBody, { type: 'blocked' }>['request'];
+
+/** An engine of a sandbox, and what it keeps. */
+function sandbox(provider: string, memory?: string) {
+  const kept: { memory: string; requestId: string | undefined }[] = [];
+  const remember = async (said: string, requestId?: string) => void kept.push({ memory: said, requestId });
+  const loop = engine(provider, { memory, remember }, 'ask');
+  const asked = async (): Promise<Asked> => {
+    const open = () => loop.decided.find((event) => event.type === 'blocked')?.request;
+    await loop.until(() => open() !== undefined);
+    return open() as Asked;
+  };
+  return { ...loop, kept, asked };
+}
+
+/** A sandbox that went away while its second of three calls was asked about: what is left of it. */
+async function left(provider: string, second: { name: string; input: Record<string, unknown> }) {
+  models.script([
+    {
+      thinking: 'Let me see.',
+      toolCalls: [{ name: 'read', input: { path: '.' } }, second, { name: 'read', input: { path: 'made' } }],
+    },
+    { text: ['So it is.'] },
+  ]);
+  const before = sandbox(provider);
+  const playing = before.turn('Make it.');
+  const request = await before.asked();
+  // As after kill -9: what was kept before the question is all there is.
+  const memory = before.kept.at(-1);
+  expect(memory?.requestId, 'kept before it is asked').toBe(request.request_id);
+  before.abort();
+  await playing;
+  expect(before.kept.at(-1), 'nor does an orderly end forget the call').toEqual(memory);
+  return { request, memory: memory?.memory ?? '' };
+}
+
+const resultsTold = () => models.requests.at(-1)?.conversation?.toolResults ?? [];
+type Decision = Omit<NonNullable<AgentTask['decision']>, 'request' | 'follow_up_id'>;
+
+function goOn(provider: string, was: { request: Asked; memory: string }, decision: Decision) {
+  const after = sandbox(provider, was.memory);
+  after.approvals.begin('ask', { request: was.request, follow_up_id: 'f1', ...decision });
+  after.approvals.startTurn('s2');
+  return after;
+}
+
+const shell = { name: 'shell', input: { command: 'echo made > made; echo done-$((40+2))' } };
+
+describe.each(Object.keys(providers))('with %s', (provider) => {
+  test('what was approved runs now, behind the results before it and before the calls after it', async () => {
+    const after = goOn(provider, await left(provider, shell), { decision: 'approve', message: 'mind the cat' });
+    expect(await after.turn('', [], [], 'You had asked.')).toMatchObject({ verdict: { success: true } });
+    expect(resultsTold()).toEqual([
+      expect.any(String),
+      expect.stringMatching(/^done-42\s+\[The user, who approved this, says: mind the cat/),
+      expect.stringContaining('made'),
+    ]);
+    expect(results(after.spoken), 'nobody is asked').toEqual(['in_progress', 'completed', 'completed']);
+    expect(JSON.stringify(models.requests.at(-1)?.body)).not.toContain('You had asked.');
+    expect(after.kept.at(-1)?.requestId, 'the memory is whole again').toBeUndefined();
+  });
+
+  test('what was denied is not done, and the model is told the words as the result', async () => {
+    const after = goOn(provider, await left(provider, shell), { decision: 'deny', message: 'never' });
+    await after.turn('And then rest.', [], [], 'You had asked.');
+    expect(existsSync(join(workspace(), 'made'))).toBe(false);
+    const { conversation, body } = models.requests.at(-1) ?? {};
+    expect(conversation?.prompt).toBe('And then rest.');
+    expect(JSON.stringify(body)).toContain('denied by the user, who says: never');
+  });
+});
+
+const anthropic = 'anthropic';
+
+test('a question gets its answer as its result', async () => {
+  const was = await left(anthropic, { name: 'ask_user', input: { question: 'Which one?' } });
+  await goOn(anthropic, was, { message: 'the red one' }).turn('');
+  expect(resultsTold()[1]).toBe('the red one');
+});
+
+test('told only to go on, it asks again', async () => {
+  const was = await left(anthropic, shell);
+  const after = goOn(anthropic, was, {});
+  const playing = after.turn('', [], [], 'You had asked.');
+  const again = await after.asked();
+  expect(again.request_id).not.toBe(was.request.request_id);
+  expect(again.action?.fingerprint).toBe(was.request.action?.fingerprint);
+  expect(after.kept.at(-1)?.requestId).toBe(again.request_id);
+  after.abort();
+  expect((await playing).stopReason).toBe('cancelled');
+});
+
+test('an approval is used once: the same command is asked for again', async () => {
+  const was = await left(anthropic, shell);
+  models.script([{}, { toolCalls: [shell] }, { text: ['no more'] }]);
+  const after = goOn(anthropic, was, { decision: 'approve' });
+  const playing = after.turn('');
+  expect((await after.asked()).action?.input).toEqual(shell.input);
+  after.abort();
+  await playing;
+});
+
+test('where something else was decided, the call counts as not done', async () => {
+  const was = await left(anthropic, shell);
+  const other = { ...was, request: { ...was.request, request_id: 'another' } };
+  models.script([{ text: ['I see.'] }]);
+  await goOn(anthropic, other, { decision: 'approve' }).turn('Go on.', [], [], 'You had asked. ');
+  expect(existsSync(join(workspace(), 'made'))).toBe(false);
+  const told = JSON.stringify(models.requests.at(-1)?.body);
+  expect(told).toContain('not done: the turn ended before the user had answered');
+  expect(told).toContain('You had asked. Go on.');
+});
