@@ -1,68 +1,32 @@
 /** Hostile programs in the real sandbox: each tries what must not succeed, and says what came of it. */
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import {
-  bubblewrapFeatures,
-  startTestWorker,
-  type TestWorker,
-  until,
-} from '../packages/worker/src/testing/test-worker.ts';
+import { bubblewrapFeatures, until } from '../packages/worker/src/testing/test-worker.ts';
 import { fakeAssignment } from './fakes/worker-service.ts';
+import { openSandboxProbe, type SandboxProbe, secret } from './support/sandbox-probe.ts';
 
-const features = await bubblewrapFeatures();
-const works = features !== undefined;
-const limitsMemory = features?.includes('cgroup') === true;
+const works = (await bubblewrapFeatures()) !== undefined;
 const asRoot = process.getuid?.() === 0;
-const secret = `host-secret-${process.pid}`;
 
 describe.skipIf(!works)('a hostile program in a bubblewrap sandbox', () => {
-  let it: TestWorker;
-  let hostFolder: string;
-  let number = 0;
-
+  let probe: SandboxProbe;
   beforeAll(async () => {
-    hostFolder = await mkdtemp(path.join(os.tmpdir(), 'runyard-host-'));
-    await writeFile(path.join(hostFolder, 'key'), secret, { mode: 0o644 });
-    it = await startTestWorker({
-      settings: {
-        RUNYARD_SANDBOX_MEMORY_MB: '256',
-        RUNYARD_SANDBOX_PROCESSES: '64',
-        RUNYARD_SANDBOX_TMP_MB: '16',
-        RUNYARD_SANDBOX_DISK_MB: '64',
-      },
-    });
-    await writeFile(path.join(it.dataDir, 'bootstrap-key'), secret, { mode: 0o644 });
+    probe = await openSandboxProbe();
   });
-  afterAll(async () => {
-    await it[Symbol.asyncDispose]();
-    await rm(hostFolder, { recursive: true });
-  });
-
-  /** Runs the script as the agent and returns what it printed; it always exits with 1 so that the output is told. */
-  const attempt = async (script: string): Promise<string> => {
-    const { message } = await outcome(`{ ${script}\n} 2>&1; exit 1`);
-    return message.slice(message.indexOf('\n', message.indexOf('\n') + 1) + 1);
-  };
-  const outcome = async (
-    script: string,
-  ): Promise<{ message: string; failure_reason?: string | undefined; exit_code?: number | undefined }> => {
-    const id = `probe-${++number}`;
-    it.service.send(fakeAssignment(id, ['--fixture', 'sh', script]));
-    return it.service.waitFor('task_failed', (data) => data.execution_id === id);
-  };
-  /** Runs JavaScript in the sandbox's own Node. */
-  const attemptInNode = (script: string): Promise<string> => attempt(`cat >p.mjs <<'END'\n${script}\nEND\nnode p.mjs`);
+  afterAll(() => probe[Symbol.asyncDispose]());
+  const attempt = (script: string) => probe.attempt(script);
+  const attemptInNode = (script: string) => probe.attemptInNode(script);
 
   test('sees none of the machine’s files', async () => {
     const files = [
-      path.join(hostFolder, 'key'),
-      path.join(it.dataDir, 'bootstrap-key'),
+      path.join(probe.hostFolder, 'key'),
+      path.join(probe.it.dataDir, 'bootstrap-key'),
       '/etc/shadow',
       '/root',
       '/home/agent/../../root',
@@ -82,7 +46,7 @@ describe.skipIf(!works)('a hostile program in a bubblewrap sandbox', () => {
   });
 
   test('gets to no file of the machine by symbolic links, open descriptors or the roots of other processes', async () => {
-    const target = path.join(hostFolder, 'key');
+    const target = path.join(probe.hostFolder, 'key');
     const seen = await attempt(
       [
         `ln -s ${target} link; cat link`,
@@ -97,9 +61,11 @@ describe.skipIf(!works)('a hostile program in a bubblewrap sandbox', () => {
   });
 
   test('a link that it leaves in its workspace leads nobody astray when the workspace is removed', async () => {
-    await attempt(`ln -s ${hostFolder} away; mkdir -p ${'d/'.repeat(200)}; ln -s / root; chmod 0 d`);
-    await until(async () => (await readdir(path.join(it.worker.stateRoot, 'trash')).catch(() => [])).length === 0);
-    expect(await readFile(path.join(hostFolder, 'key'), 'utf8')).toBe(secret);
+    await attempt(`ln -s ${probe.hostFolder} away; mkdir -p ${'d/'.repeat(200)}; ln -s / root; chmod 0 d`);
+    await until(
+      async () => (await readdir(path.join(probe.it.worker.stateRoot, 'trash')).catch(() => [])).length === 0,
+    );
+    expect(await readFile(path.join(probe.hostFolder, 'key'), 'utf8')).toBe(secret);
   });
 
   test('sees no process but its own, and none of the environment of service and worker', async () => {
@@ -131,14 +97,14 @@ describe.skipIf(!works)('a hostile program in a bubblewrap sandbox', () => {
 
   test('nothing of a run’s environment can be read from the machine’s process list', async () => {
     const id = 'visible';
-    it.service.send(
+    probe.it.service.send(
       fakeAssignment(id, ['--fixture', 'sh', 'sleep 0.4; exit 1'], { RUNYARD_RUN_TOKEN: 'token-nobody-sees' }),
     );
-    await it.service.waitFor('sandbox_ready', (data) => data.execution_id === id);
+    await probe.it.service.waitFor('sandbox_ready', (data) => data.execution_id === id);
     const list = execFileSync('ps', ['axww', '-o', 'args'], { encoding: 'utf8' });
     expect(list).toContain('runyard-sandbox:');
     expect(list).not.toContain('token-nobody-sees');
-    await it.service.waitFor('task_failed', (data) => data.execution_id === id);
+    await probe.it.service.waitFor('task_failed', (data) => data.execution_id === id);
   });
 
   test('reaches neither the machine’s loopback nor any network', async () => {
@@ -178,65 +144,12 @@ describe.skipIf(!works)('a hostile program in a bubblewrap sandbox', () => {
   });
 
   test('the relay gives only what is for agents', async () => {
-    const before = it.service.requests.length;
+    const before = probe.it.service.requests.length;
     const seen = await attemptInNode(`import net from 'node:net';
-      const targets = ['/api/v1/harness-support/ok', '/api/v1/agent/runs', '/api/v1/gateway/../agent/runs', '/api/v1/gateway/%2e%2e/agent/runs', '/api/v1/gateway/..%2fagent/runs', 'http://127.0.0.1:${it.service.port}/api/v1/agent/runs', '/healthz'];
+      const targets = ['/api/v1/harness-support/ok', '/api/v1/agent/runs', '/api/v1/gateway/../agent/runs', '/api/v1/gateway/%2e%2e/agent/runs', '/api/v1/gateway/..%2fagent/runs', 'http://127.0.0.1:${probe.it.service.port}/api/v1/agent/runs', '/healthz'];
       for (const t of targets) await new Promise((r) => { const s = net.connect(process.env.RUNYARD_RELAY_SOCKET ?? '/run/runyard/relay.sock'); let a = ''; s.on('data', (d) => a += d); s.on('close', () => { console.log(a.split(' ')[1]); r(); }); s.write('GET ' + t + ' HTTP/1.1\\r\\nHost: 127.0.0.1\\r\\nConnection: close\\r\\n\\r\\n'); });`);
     expect(seen.trim().split('\n')).toEqual(['200', '403', '403', '403', '403', '403', '403']);
-    expect(it.service.requests.slice(before)).toEqual(['GET /api/v1/harness-support/ok']);
-  });
-
-  test('a fork bomb stays small and ends with its sandbox', async () => {
-    const mark = `471300${process.pid}`;
-    const seen = await attempt(
-      `i=0; while [ $i -lt 300 ]; do sleep ${mark} & i=$((i+1)); done; ls -d /proc/[0-9]* | wc -l`,
-    );
-    expect(seen).toMatch(/fork|Resource temporarily unavailable|Cannot fork/);
-    const real = await outcome('b() { b | b & }; b; sleep 1; exit 1');
-    expect(real.exit_code).not.toBe(0);
-    const list = execFileSync('ps', ['axww', '-o', 'args'], { encoding: 'utf8' });
-    expect(list).not.toContain(`sleep ${mark}`);
-  });
-
-  test.runIf(limitsMemory)(
-    'a memory hog is killed, the machine and the worker live, and the reason is told',
-    async () => {
-      const { failure_reason, message } = await outcome(
-        `node -e 'const k = []; for (;;) k.push(Buffer.alloc(16 << 20, 1))'; exit 1`,
-      );
-      expect(failure_reason).toBe('out_of_memory');
-      expect(message).toContain('256 MB');
-      expect((await attempt('echo alive')).trim()).toBe('alive');
-    },
-  );
-
-  test.runIf(limitsMemory)('memory that is spread over many processes is limited too', async () => {
-    const { failure_reason } = await outcome(
-      `for i in 1 2 3 4 5 6; do node -e 'const b = Buffer.alloc(80 << 20, 1); setTimeout(() => console.log(b.length), 3000)' & done; wait; exit 1`,
-    );
-    expect(failure_reason).toBe('out_of_memory');
-  });
-
-  test('/tmp and /dev/shm are full at their limit, and the rest of what is in memory cannot be written', async () => {
-    const seen = await attempt(
-      'head -c 30000000 /dev/zero >/tmp/fill; stat -c %s /tmp/fill; rm /tmp/fill; head -c 30000000 /dev/zero >/dev/shm/fill; stat -c %s /dev/shm/fill; rm /dev/shm/fill; for d in / /dev /run /run/runyard /etc /home /var /opt; do touch $d/x; done',
-    );
-    expect(seen.match(/No space left/g)).toHaveLength(2);
-    expect(seen.match(/^16777216$/gm)).toHaveLength(2);
-    expect(seen.match(/Read-only file system/g)).toHaveLength(8);
-  });
-
-  test('a workspace that is filled ends its sandbox, with the reason', async () => {
-    const { failure_reason, message } = await outcome(
-      'i=0; while :; do head -c 10000000 /dev/zero >fill-$i; i=$((i+1)); [ $i -gt 30 ] && sleep 10; done',
-    );
-    expect(failure_reason).toBe('disk_limit');
-    expect(message).toContain('64 MB');
-  });
-
-  test('one file cannot be larger than the whole disk limit', async () => {
-    const seen = await attempt('trap "" XFSZ; head -c 100000000 /dev/zero >one; stat -c %s one');
-    expect(Number(/^\d+$/m.exec(seen)?.[0])).toBeLessThanOrEqual(64 * 1024 * 1024);
+    expect(probe.it.service.requests.slice(before)).toEqual(['GET /api/v1/harness-support/ok']);
   });
 
   test('makes no user namespace, mounts nothing and gains no rights by setuid programs', async () => {
@@ -286,8 +199,8 @@ describe.skipIf(!works)('a hostile program in a bubblewrap sandbox', () => {
   test.runIf(asRoot)('each sandbox has a user of its own, whose folders the others cannot open', async () => {
     const uids = new Set<number>();
     for (const name of ['one', 'two'])
-      it.service.send(fakeAssignment(name, ['--fixture', 'sh', 'touch here; sleep 0.5; exit 1']));
-    const sandboxes = path.join(it.worker.stateRoot, 's');
+      probe.it.service.send(fakeAssignment(name, ['--fixture', 'sh', 'touch here; sleep 0.5; exit 1']));
+    const sandboxes = path.join(probe.it.worker.stateRoot, 's');
     await until(async () => {
       uids.clear();
       for (const id of await readdir(sandboxes)) {
@@ -299,6 +212,7 @@ describe.skipIf(!works)('a hostile program in a bubblewrap sandbox', () => {
       return uids.size >= 2;
     });
     expect([...uids].every((uid) => uid >= 70_000)).toBe(true);
-    for (const name of ['one', 'two']) await it.service.waitFor('task_failed', (data) => data.execution_id === name);
+    for (const name of ['one', 'two'])
+      await probe.it.service.waitFor('task_failed', (data) => data.execution_id === name);
   });
 });

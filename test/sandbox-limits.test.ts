@@ -1,0 +1,71 @@
+/** Programs that take all they can get in the real sandbox. */
+import { execFileSync } from 'node:child_process';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { bubblewrapFeatures } from '../packages/worker/src/testing/test-worker.ts';
+import { openSandboxProbe, type SandboxProbe } from './support/sandbox-probe.ts';
+
+const features = await bubblewrapFeatures();
+const limitsMemory = features?.includes('cgroup') === true;
+
+describe.skipIf(features === undefined)('a hostile program in a bubblewrap sandbox', () => {
+  let probe: SandboxProbe;
+  beforeAll(async () => {
+    probe = await openSandboxProbe();
+  });
+  afterAll(() => probe[Symbol.asyncDispose]());
+  const attempt = (script: string) => probe.attempt(script);
+  const outcome = (script: string) => probe.outcome(script);
+
+  test('a fork bomb stays small and ends with its sandbox', async () => {
+    const mark = `471300${process.pid}`;
+    const seen = await attempt(
+      `i=0; while [ $i -lt 300 ]; do sleep ${mark} & i=$((i+1)); done; ls -d /proc/[0-9]* | wc -l`,
+    );
+    expect(seen).toMatch(/fork|Resource temporarily unavailable|Cannot fork/);
+    const real = await outcome('b() { b | b & }; b; sleep 1; exit 1');
+    expect(real.exit_code).not.toBe(0);
+    const list = execFileSync('ps', ['axww', '-o', 'args'], { encoding: 'utf8' });
+    expect(list).not.toContain(`sleep ${mark}`);
+  });
+
+  test.runIf(limitsMemory)(
+    'a memory hog is killed, the machine and the worker live, and the reason is told',
+    async () => {
+      const { failure_reason, message } = await outcome(
+        `node -e 'const k = []; for (;;) k.push(Buffer.alloc(16 << 20, 1))'; exit 1`,
+      );
+      expect(failure_reason).toBe('out_of_memory');
+      expect(message).toContain('256 MB');
+      expect((await attempt('echo alive')).trim()).toBe('alive');
+    },
+  );
+
+  test.runIf(limitsMemory)('memory that is spread over many processes is limited too', async () => {
+    const { failure_reason } = await outcome(
+      `for i in 1 2 3 4 5 6; do node -e 'const b = Buffer.alloc(80 << 20, 1); setTimeout(() => console.log(b.length), 3000)' & done; wait; exit 1`,
+    );
+    expect(failure_reason).toBe('out_of_memory');
+  });
+
+  test('/tmp and /dev/shm are full at their limit, and the rest of what is in memory cannot be written', async () => {
+    const seen = await attempt(
+      'head -c 30000000 /dev/zero >/tmp/fill; stat -c %s /tmp/fill; rm /tmp/fill; head -c 30000000 /dev/zero >/dev/shm/fill; stat -c %s /dev/shm/fill; rm /dev/shm/fill; for d in / /dev /run /run/runyard /etc /home /var /opt; do touch $d/x; done',
+    );
+    expect(seen.match(/No space left/g)).toHaveLength(2);
+    expect(seen.match(/^16777216$/gm)).toHaveLength(2);
+    expect(seen.match(/Read-only file system/g)).toHaveLength(8);
+  });
+
+  test('a workspace that is filled ends its sandbox, with the reason', async () => {
+    const { failure_reason, message } = await outcome(
+      'i=0; while :; do head -c 10000000 /dev/zero >fill-$i; i=$((i+1)); [ $i -gt 30 ] && sleep 10; done',
+    );
+    expect(failure_reason).toBe('disk_limit');
+    expect(message).toContain('64 MB');
+  });
+
+  test('one file cannot be larger than the whole disk limit', async () => {
+    const seen = await attempt('trap "" XFSZ; head -c 100000000 /dev/zero >one; stat -c %s one');
+    expect(Number(/^\d+$/m.exec(seen)?.[0])).toBeLessThanOrEqual(64 * 1024 * 1024);
+  });
+});
