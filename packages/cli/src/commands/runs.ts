@@ -8,6 +8,7 @@ import { isSettled } from '../live/follow.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
 import { answerLines } from '../live/question.ts';
 import { createLiveView } from '../live/view.ts';
+import { firstRuns } from './first-runs.ts';
 import { cancelWithPatience, watch } from './run.ts';
 
 /** Lists runs, newest first. */
@@ -20,14 +21,12 @@ export async function listRuns(
     readonly json?: true;
   },
 ): Promise<void> {
-  const page = await connect(context).listRuns({
-    query: {
-      limit: options.limit,
-      sort_by: 'created_at',
-      ...(options.state ? { state: [...options.state] } : {}),
-      ...(options.name ? { name: options.name } : {}),
-    },
-  });
+  const query = {
+    sort_by: 'created_at' as const,
+    ...(options.state ? { state: [...options.state] } : {}),
+    ...(options.name ? { name: options.name } : {}),
+  };
+  const page = await firstRuns(connect(context), query, options.limit);
   if (options.json) {
     context.out(`${harmlessJson(page)}\n`);
     return;
