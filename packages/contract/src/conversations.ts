@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Timestamp } from './primitives.ts';
+import { Timestamp, Uuid } from './primitives.ts';
 
 /** What kind of work an action is. */
 export const ActionCategory = z
@@ -85,3 +85,15 @@ export type ConversationResponse = z.infer<typeof ConversationResponse>;
 
 /** Bytes of an action's output that a conversation holds; more is summarised as head, tail and size. */
 export const maxOutputBytes = 64 * 1024;
+
+/** Where the link of a session leads. */
+export const SessionRedirect = z
+  .object({
+    conversation_id: Uuid.optional().meta({ description: 'Present where the session has ended and left one' }),
+  })
+  .meta({ id: 'SessionRedirect' });
+
+/** Where the link of a conversation leads. */
+export const ConversationRedirect = z
+  .object({ session_id: Uuid.optional().meta({ description: 'Present while one is live' }) })
+  .meta({ id: 'ConversationRedirect' });

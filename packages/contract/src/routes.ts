@@ -5,11 +5,13 @@ import { environmentRoutes } from './routes/environments.ts';
 import { eventSubscriptionRoutes } from './routes/event-subscriptions.ts';
 import { handoffRoutes } from './routes/handoff.ts';
 import { harnessRoutes } from './routes/harness.ts';
+import { redirectRoutes } from './routes/redirects.ts';
 import { runRoutes } from './routes/runs.ts';
 import { serviceRoutes } from './routes/service.ts';
 
 export const routes = {
   ...runRoutes,
+  ...redirectRoutes,
   ...artifactRoutes,
   ...environmentRoutes,
   ...eventSubscriptionRoutes,

@@ -32,6 +32,7 @@ import { registerLiveRoutes } from './live.ts';
 import { collectMethods } from './methods.ts';
 import { registerPages } from './pages/pages.ts';
 import { pathOf, refusalOf, refuse, sendRefusal } from './problem.ts';
+import { registerRedirectRoutes } from './redirects.ts';
 import { logRequests } from './request-log.ts';
 import { registerRunMessageRoutes } from './run-messages.ts';
 import { registerRunRoutes } from './runs.ts';
@@ -131,6 +132,7 @@ export async function buildApp(deps: ServiceDeps, timeouts: ClientTimeouts = def
   registerDeleteRunRoute(app, deps);
   await registerLiveRoutes(app, deps);
   registerConversationRoutes(app, deps);
+  registerRedirectRoutes(app, deps);
   registerArtifactRoutes(app, deps);
   registerBlobRoutes(app, deps);
   registerHandoffRoutes(app, deps);
