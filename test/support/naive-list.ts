@@ -1,6 +1,5 @@
 /** What a list must give, found in the plainest way: every run is looked at, and all that match are sorted. */
 import type { ListRunsQuery } from '@runyard/contract/run-list';
-import { wordsOf } from '../../packages/service/src/runs/list-search.ts';
 import type { Queryable } from '../../packages/service/src/store/database.ts';
 
 type Bind = (value: unknown) => string;
@@ -39,28 +38,48 @@ const conditions: Partial<Record<keyof ListRunsQuery, Condition>> = {
     `EXISTS (SELECT FROM artifacts a WHERE a.run_id = r.id AND a.is_ready AND a.artifact_type = ${bind(value)})`,
 };
 
-const exactly = (word: string, bind: Bind) =>
-  `(s.words @@ to_tsquery('simple', ${bind(`'${word}':*`)}) OR s.heading ILIKE ${bind(`%${word}%`)})`;
-const similarly = (word: string, bind: Bind) => `word_similarity(${bind(word)}, s.heading) >= 0.5`;
+interface Texts {
+  readonly id: string;
+  readonly heading: string;
+  readonly prompt: string;
+}
+
+const wordsIn = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
+
+const exactly = (word: string, { heading, prompt }: Texts): boolean =>
+  heading.toLowerCase().includes(word) || new RegExp(`(?<![\\p{L}\\p{M}\\p{N}])${word}`, 'iu').test(prompt);
+
+const similarly = (word: string, texts: Texts): boolean =>
+  word.length < 4 || /\d/.test(word)
+    ? exactly(word, texts)
+    : wordsIn(texts.heading).some((other) => other.length > 3 && !/\d/.test(other) && isOneSlip(word, other));
+
+/** One letter wrong, missing, too many, or exchanged with the next; long words may go on. */
+function isOneSlip(word: string, other: string): boolean {
+  const without = (text: string) => [text, ...[...text].map((_, at) => text.slice(0, at) + text.slice(at + 1))];
+  return without(other).some((right) =>
+    without(word).some((left) => (word.length < 6 ? right === left : right.startsWith(left))),
+  );
+}
 
 /** Ids of the first `count` runs of the list, latest or oldest change first. */
 export async function naiveList(db: Queryable, teamId: string, query: ListRunsQuery, count: number): Promise<string[]> {
-  const found = async (word: (word: string, bind: Bind) => string) => {
-    const values: unknown[] = [teamId];
-    const bind: Bind = (value) => `$${values.push(value)}`;
-    const texts = ['r.team_id = $1', ...(wordsOf(query.q) ?? []).map((each) => word(each, bind))];
-    for (const [name, value] of Object.entries(query)) {
-      const condition = conditions[name as keyof ListRunsQuery];
-      if (condition) texts.push(condition(value, bind));
-    }
-    const rows = await db.query<{ id: string }>(
-      `WITH matching AS MATERIALIZED (
-         SELECT r.id, r.updated_at FROM runs r JOIN run_search s ON s.run_id = r.id WHERE ${texts.join(' AND ')}
-       ) SELECT id FROM matching ORDER BY updated_at ${query.sort_order}, id ${query.sort_order} LIMIT ${count}`,
-      values,
-    );
-    return rows.map(({ id }) => id);
-  };
-  const exact = await found(exactly);
-  return exact.length > 0 || query.q === undefined ? exact : await found(similarly);
+  const values: unknown[] = [teamId];
+  const bind: Bind = (value) => `$${values.push(value)}`;
+  const texts = ['r.team_id = $1'];
+  for (const [name, value] of Object.entries(query)) {
+    const condition = conditions[name as keyof ListRunsQuery];
+    if (condition) texts.push(condition(value, bind));
+  }
+  const words = query.q === undefined ? null : wordsIn(query.q);
+  const rows = await db.query<Texts>(
+    `WITH matching AS MATERIALIZED (SELECT r.* FROM runs r WHERE ${texts.join(' AND ')})
+     SELECT id, ${words ? "left(title, 500) || ' ' || coalesce(skill_spec, '')" : "''"} AS heading, ${words ? 'left(prompt, 4000)' : "''"} AS prompt
+     FROM matching ORDER BY updated_at ${query.sort_order}, id ${query.sort_order}`,
+    values,
+  );
+  const having = (ways: (word: string, texts: Texts) => boolean) =>
+    rows.filter((row) => (words ?? []).every((word) => ways(word, row)));
+  const exact = having(exactly);
+  return (exact.length > 0 || words === null ? exact : having(similarly)).slice(0, count).map(({ id }) => id);
 }

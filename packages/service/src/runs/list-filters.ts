@@ -1,4 +1,5 @@
 import { emptyEnvironment, type ListRunsQuery } from '@runyard/contract/run-list';
+import type { CursorPosition } from './cursor.ts';
 import type { Conditions } from './list-conditions.ts';
 import { isUuid } from './uuid.ts';
 
@@ -12,6 +13,31 @@ export function facetsOf(query: ListRunsQuery): string[] {
   if (query.ancestor_run_id !== undefined) facets.push(`ancestor:${query.ancestor_run_id.toLowerCase()}`);
   if (query.artifact_type !== undefined) facets.push(`artifact:${query.artifact_type}`);
   return [...new Set(facets)];
+}
+
+/** Not filters, or bounds of every list. */
+const noLists: readonly string[] = ['limit', 'cursor', 'sort_by', 'sort_order', 'q', 'updated_after', 'created_after'];
+/** Those that `facetsOf` reads. */
+const facetFilters: readonly string[] = [
+  'metadata',
+  'automation_id',
+  'factory_uid',
+  'ancestor_run_id',
+  'artifact_type',
+];
+
+/** What each is a list in the order of the page: of runs that have a facet, and of those that match a filter on columns. */
+export function listsOf(query: ListRunsQuery): {
+  readonly facets: readonly string[];
+  readonly columns: readonly (keyof ListRunsQuery)[];
+} {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined);
+  const columns = given
+    .map(([name]) => name as keyof ListRunsQuery)
+    .filter((name) => !noLists.includes(name) && !facetFilters.includes(name))
+    // `skill` is another name of `skill_spec`.
+    .filter((name) => !(name === 'skill' && query.skill_spec !== undefined));
+  return { facets: facetsOf(query), columns };
 }
 
 /** The alias of the first facet's row; the others join on its hour too, so that any of them may lead the plan. */
@@ -56,4 +82,18 @@ export function addColumnFilters({ texts, bind }: Conditions, query: ListRunsQue
 export function changedAfter({ bind }: Pick<Conditions, 'bind'>, query: ListRunsQuery): string[] {
   const times = [query.updated_after, query.created_after].filter((time) => time !== undefined);
   return times.map((time) => `${bind(time)}::timestamptz`);
+}
+
+/** The hours of `run_facets f` in which the runs of the page may have changed last: `AND …`, or nothing. */
+export function hourBounds(
+  { bind }: Pick<Conditions, 'bind'>,
+  query: ListRunsQuery,
+  position: CursorPosition | null,
+): string {
+  const bounds = changedAfter({ bind }, query).map((time) => `AND f.updated_hour >= run_hour(${time})`);
+  if (position) {
+    const beyond = query.sort_order === 'asc' ? '>=' : '<=';
+    bounds.push(`AND f.updated_hour ${beyond} run_hour(${bind(position.value)}::timestamptz)`);
+  }
+  return bounds.join(' ');
 }

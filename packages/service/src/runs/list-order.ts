@@ -16,6 +16,9 @@ const sortKeys: Record<ListRunsQuery['sort_by'], SortKey> = {
   agent: { column: 'r.skill_spec COLLATE "C"', type: 'text' },
 };
 
+/** SQL type of what the list is sorted by. */
+export const sortTypeOf = (query: ListRunsQuery): SortKey['type'] => sortKeys[query.sort_by].type;
+
 export interface ListOrder {
   readonly column: string;
   /** How the column's values are compared. */

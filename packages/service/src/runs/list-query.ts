@@ -6,21 +6,12 @@ import type { ListRunsQuery } from '@runyard/contract/run-list';
 import type { CursorPosition } from './cursor.ts';
 import { type Conditions, startConditions } from './list-conditions.ts';
 import { addColumnFilters, facetsOf, joinFacets } from './list-filters.ts';
-import { afterPosition, type ListOrder, orderOf } from './list-order.ts';
-import type { SearchWords } from './list-search.ts';
-import type { Days, Expectation } from './list-windows.ts';
+import { afterPosition, type ListOrder, orderOf, sortTypeOf } from './list-order.ts';
 
 /** Gives `id` and `sort_value` of the page's runs, in order. */
 export interface PageQuery {
   readonly text: string;
   readonly values: readonly unknown[];
-}
-
-/** How the words of `q` are looked for: by the index, in the runs of some days. */
-export interface PageSearch {
-  readonly words: SearchWords;
-  readonly expected: Expectation;
-  readonly days: Days;
 }
 
 /** Greatest span of each class of `run_span`, but of the last, which has none. */
@@ -30,24 +21,16 @@ export interface PageRequest {
   readonly teamId: string;
   readonly query: ListRunsQuery;
   readonly position: CursorPosition | null;
-  readonly search: PageSearch | null;
   /** Rows to give at most. */
   readonly count: number;
 }
 
-export function pageQuery({ teamId, query, position, search, count }: PageRequest): PageQuery {
+export function pageQuery({ teamId, query, position, count }: PageRequest): PageQuery {
   const conditions = startConditions(teamId);
   const order = orderOf(query);
   const facetHour = joinFacets(conditions, facetsOf(query));
   addColumnFilters(conditions, query);
-  const byChange = query.sort_by === 'updated_at';
-  const matches = search === null ? null : search.words.select(conditions, search.days, search.expected);
-  if (matches !== null) {
-    // OFFSET 0 keeps the planner from any other way to the matches, and their order lets it read the runs of the first ones only.
-    const ordered = byChange && facetHour === null ? `ORDER BY s.updated_hour ${order.direction}` : '';
-    conditions.joins.push(`JOIN (${matches} ${ordered} OFFSET 0) m ON m.run_id = r.id`);
-  }
-  const hour = byChange ? (facetHour ?? (matches === null ? null : 'm.updated_hour')) : null;
+  const hour = query.sort_by === 'updated_at' ? facetHour : null;
   const parts = partsOf(conditions, query, order, position, hour);
   const limit = conditions.bind(count);
   const text = union(conditions, order, parts, hour, limit);
@@ -87,8 +70,26 @@ export function partsOf(
   return [after];
 }
 
+/** A page that is found already: ids, and what each is sorted by. */
+export function foundPage(
+  query: ListRunsQuery,
+  ids: readonly string[],
+  sortValues: readonly (string | null)[],
+): PageQuery {
+  return {
+    text: `SELECT id, sort_value FROM unnest($1::uuid[], $2::${sortTypeOf(query)}[]) page(id, sort_value)`,
+    values: [ids, sortValues],
+  };
+}
+
+/** The query with no other filter than this one. */
+export function onlyFilter(query: ListRunsQuery, filter: keyof ListRunsQuery | null): ListRunsQuery {
+  const { limit, cursor, sort_by, sort_order } = query;
+  return { limit, cursor, sort_by, sort_order, ...(filter === null ? {} : { [filter]: query[filter] }) };
+}
+
 /** The page by sorting all that the filters find: what is read grows with that, not with all runs. */
-export function sortingQuery({ teamId, query, position, count }: Omit<PageRequest, 'search'>): PageQuery {
+export function sortingQuery({ teamId, query, position, count }: PageRequest): PageQuery {
   const conditions = startConditions(teamId);
   const order = orderOf(query);
   joinFacets(conditions, facetsOf(query));

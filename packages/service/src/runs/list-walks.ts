@@ -6,26 +6,13 @@
 import type { ListRunsQuery } from '@runyard/contract/run-list';
 import type { Queryable } from '../store/database.ts';
 import { type Conditions, startConditions } from './list-conditions.ts';
-import { addColumnFilters, changedAfter, facetsOf } from './list-filters.ts';
+import { addColumnFilters, changedAfter, facetsOf, hourBounds, listsOf } from './list-filters.ts';
 import { orderOf } from './list-order.ts';
-import { orderBy, type PageQuery, type PageRequest, partsOf, union } from './list-query.ts';
-import type { SearchWords } from './list-search.ts';
-
-type ListRequest = Omit<PageRequest, 'search'>;
+import { foundPage, onlyFilter, orderBy, type PageQuery, type PageRequest, partsOf, union } from './list-query.ts';
+import { matchOf, type SearchTemplate } from './list-search.ts';
 
 /** The list to go along: of runs that have a facet, of those that match a filter on columns, or all in the order of the sort. */
 export type Walk = { readonly facet: string } | { readonly filter: keyof ListRunsQuery } | { readonly filter: null };
-
-/** Not filters, or bounds of every list. */
-const noLists: readonly string[] = ['limit', 'cursor', 'sort_by', 'sort_order', 'q', 'updated_after', 'created_after'];
-/** Those that `facetsOf` reads. */
-const facetFilters: readonly string[] = [
-  'metadata',
-  'automation_id',
-  'factory_uid',
-  'ancestor_run_id',
-  'artifact_type',
-];
 
 /** How many runs of a list are looked at: a few of each first. */
 const shortWalk = 300;
@@ -35,27 +22,19 @@ const sortWalk = 4000;
 /** Where words are looked for, which are read from another table. */
 const searchWalk = 1500;
 
-/** What to walk along, and how far; none: one index gives the page. `isCommon`: most runs are expected to have the words of `q`. */
+/** What to walk along, and how far; none: one index gives the page. */
 export function walksOf(
   query: ListRunsQuery,
-  search: { readonly isCommon: boolean } | null,
+  search: SearchTemplate | null,
 ): readonly { readonly walk: Walk; readonly length: number }[] {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined);
-  const filters = given.map(([name]) => name as keyof ListRunsQuery).filter((name) => !noLists.includes(name));
-  const facets = facetsOf(query);
-  // `skill` is another name of `skill_spec`.
-  const columns = filters.filter(
-    (name) => !facetFilters.includes(name) && !(name === 'skill' && query.skill_spec !== undefined),
-  );
-  const inOrder = { walk: { filter: null }, length: search ? searchWalk : sortWalk };
+  const { facets, columns } = listsOf(query);
+  const inOrder = { walk: { filter: null }, length: search === null ? sortWalk : searchWalk };
   if (query.sort_by !== 'updated_at') {
-    const isFiltered = filters.length > 0 || query.updated_after !== undefined || query.created_after !== undefined;
-    return search?.isCommon || (isFiltered && !search) ? [inOrder] : [];
+    const isFiltered = facets.length + columns.length > 0 || changedAfter({ bind: String }, query).length > 0;
+    return isFiltered || search !== null ? [inOrder] : [];
   }
   const walks = [...facets.map((facet) => ({ facet })), ...columns.map((filter) => ({ filter }))];
-  if (search) {
-    return [...(search.isCommon ? [inOrder] : []), ...walks.map((walk) => ({ walk, length: searchWalk }))];
-  }
+  if (search !== null) return walks.map((walk) => ({ walk, length: searchWalk }));
   if (walks.length < 2) return [];
   return [shortWalk, longWalk].flatMap((length) => walks.map((walk) => ({ walk, length })));
 }
@@ -63,9 +42,9 @@ export function walksOf(
 /** The page, where it is among the first `length` runs of the list; else null. */
 export async function walkAlong(
   db: Queryable,
-  request: ListRequest,
+  request: PageRequest,
   { walk, length }: { readonly walk: Walk; readonly length: number },
-  words: SearchWords | null,
+  search: SearchTemplate | null,
 ): Promise<PageQuery | null> {
   const { query, count } = request;
   const conditions = startConditions(request.teamId);
@@ -77,9 +56,9 @@ export async function walkAlong(
     (facet, index) => `CROSS JOIN LATERAL (
       SELECT FROM run_facets f WHERE f.run_id = w.id AND f.facet = ${conditions.bind(facet)} OFFSET 0) f${index}`,
   );
-  if (words) {
+  if (search !== null) {
     checks.push(`CROSS JOIN LATERAL (
-      SELECT FROM run_search s WHERE s.run_id = w.id AND ${words.condition(conditions)} OFFSET 0) s`);
+      SELECT FROM run_search s WHERE s.run_id = w.id AND ${matchOf(conditions, search)} OFFSET 0) s`);
   }
   addColumnFilters(conditions, query);
   if (query.state !== undefined) conditions.texts.push(`r.state = ANY(${conditions.bind(query.state)}::text[])`);
@@ -102,30 +81,19 @@ export async function walkAlong(
   );
   const found = row?.ids ?? [];
   if (!row || (found.length < count && row.walked === length)) return null;
-  const type = query.sort_by === 'title' || query.sort_by === 'agent' ? 'text' : 'timestamptz';
-  return {
-    text: `SELECT id, sort_value FROM unnest($1::uuid[], $2::${type}[]) page(id, sort_value)`,
-    values: [found, row.times ?? []],
-  };
+  return foundPage(query, found, row.times ?? []);
 }
 
-function afterOf(conditions: Conditions, { query, position }: ListRequest): readonly string[] {
-  return partsOf(conditions, sortOnly(query), orderOf(query), position, null)[0] ?? [];
+function afterOf(conditions: Conditions, { query, position }: PageRequest): readonly string[] {
+  return partsOf(conditions, onlyFilter(query, null), orderOf(query), position, null)[0] ?? [];
 }
-
-const sortOnly = ({ limit, cursor, sort_by, sort_order }: ListRunsQuery): ListRunsQuery => ({
-  limit,
-  cursor,
-  sort_by,
-  sort_order,
-});
 
 type Walked = (size: string) => string;
 
-function alongColumn(conditions: Conditions, request: ListRequest, filter: keyof ListRunsQuery | null): Walked {
+function alongColumn(conditions: Conditions, request: PageRequest, filter: keyof ListRunsQuery | null): Walked {
   const { query, position } = request;
   const own = { joins: [], texts: ['r.team_id = $1'], values: conditions.values, bind: conditions.bind };
-  const alone = { ...sortOnly(query), ...(filter === null ? {} : { [filter]: query[filter] }) };
+  const alone = onlyFilter(query, filter);
   addColumnFilters(own, alone);
   if (query.sort_by === 'updated_at')
     own.texts.push(...changedAfter(own, query).map((time) => `r.updated_at > ${time}`));
@@ -133,16 +101,11 @@ function alongColumn(conditions: Conditions, request: ListRequest, filter: keyof
   return (size) => union(own, orderOf(query), parts, null, size);
 }
 
-function alongFacet({ bind }: Conditions, { query, position }: ListRequest, facet: string): Walked {
+function alongFacet({ bind }: Conditions, { query, position }: PageRequest, facet: string): Walked {
   const { direction } = orderOf(query);
   const name = bind(facet);
-  const bounds = changedAfter({ bind }, query).map((time) => `AND f.updated_hour >= run_hour(${time})`);
-  if (position) {
-    bounds.push(
-      `AND f.updated_hour ${direction === 'ASC' ? '>=' : '<='} run_hour(${bind(position.value)}::timestamptz)`,
-    );
-  }
+  const bounds = hourBounds({ bind }, query, position);
   return (size) => `SELECT f.run_id AS id, f.updated_hour AS hour FROM run_facets f
-    WHERE f.team_id = $1 AND f.facet = ${name} ${bounds.join(' ')}
+    WHERE f.team_id = $1 AND f.facet = ${name} ${bounds}
     ORDER BY f.updated_hour ${direction}, f.run_id ${direction} LIMIT ${size}`;
 }

@@ -3,11 +3,12 @@ import type { ListRunsResponse } from '@runyard/contract/runs';
 import type { Fault } from '../fault.ts';
 import type { Database, Queryable, Statement } from '../store/database.ts';
 import { type CursorPosition, type CursorSigner, listIdentity, readCursor, writeCursor } from './cursor.ts';
+import { mergeQuery } from './list-merge.ts';
 import { orderOf } from './list-order.ts';
-import { type PageQuery, type PageRequest, pageQuery, sortingQuery } from './list-query.ts';
-import { commonShare, expectMatches, type SearchTier, type SearchWords, searchFor, wordsOf } from './list-search.ts';
+import { foundPage, type PageQuery, type PageRequest, pageQuery, sortingQuery } from './list-query.ts';
+import { type SearchTemplate, type SearchTier, templateOf, wordsOf } from './list-search.ts';
 import { walkAlong, walksOf } from './list-walks.ts';
-import { windowsFor } from './list-windows.ts';
+import { weeksQuery } from './list-weeks.ts';
 import { findRun, fromRuns, type ReadContext, type RunRow, runColumns, toRunItems } from './read.ts';
 import { indexBeforeSearch } from './search-index.ts';
 
@@ -27,11 +28,14 @@ export type ListOutcome =
   | { readonly kind: 'invalid'; readonly faults: Fault[] }
   | { readonly kind: 'not_available'; readonly detail: string };
 
+interface PageKey {
+  readonly id: string;
+  readonly sort_value: string | null;
+}
 /** `found`: how many runs the statement found, those that the size of a page leaves out among them. */
-type PageRow = RunRow & { readonly sort_value: string | null; readonly found: number };
-type ListRequest = Omit<PageRequest, 'search'>;
+type PageRow = RunRow & PageKey & { readonly found: number };
 
-async function readRows(db: Queryable, request: ListRequest, { text, values }: PageQuery): Promise<PageRow[]> {
+async function readRows(db: Queryable, request: PageRequest, { text, values }: PageQuery): Promise<PageRow[]> {
   const { collation, direction } = orderOf(request.query);
   const order = `page.sort_value${collation} ${direction} NULLS LAST, page.id ${direction}`;
   return await db.query<PageRow>(
@@ -48,72 +52,54 @@ async function readRows(db: Queryable, request: ListRequest, { text, values }: P
 /** How many runs a page's statement found. */
 const foundBy = (rows: readonly PageRow[]): number => rows[0]?.found ?? 0;
 
-/** The page, if one of the walks finds it. */
-async function walkedPage(
-  db: Queryable,
-  request: ListRequest,
-  walks: ReturnType<typeof walksOf>,
-  words: SearchWords | null,
-): Promise<PageRow[] | null> {
-  for (const walk of walks) {
-    const page = await walkAlong(db, request, walk, words);
-    if (page) return await readRows(db, request, page);
-  }
-  return null;
-}
-
 /**
- * Reads by indexes only. PostgreSQL takes filters that are used together for independent, and does not know how many
- * words begin alike: where it expects many runs it would read a whole table, though the indexes say that there are few.
+ * Reads by indexes only. PostgreSQL takes filters that are used together for independent, and knows nothing of what
+ * a week's words find: where it expects many runs it would read a whole table, though the indexes say that there are few.
  */
-async function byIndexes<T>(db: Database, work: (tx: Queryable) => Promise<T>): Promise<T> {
+async function byIndexes<T>(db: Database, work: (tx: Queryable) => Promise<T>, more = ''): Promise<T> {
   return await db.transaction(async (tx) => {
     // With less memory a bitmap of many runs forgets which rows of a page it means.
     await tx.query(
-      `SET LOCAL enable_seqscan = off; SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL jit = off; SET LOCAL work_mem = '32MB'`,
+      `SET LOCAL enable_seqscan = off; SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL jit = off; SET LOCAL work_mem = '32MB'; ${more}`,
     );
     return await work(tx);
   });
 }
 
-/** A page without words. */
-async function filterPage(db: Database, request: ListRequest): Promise<PageRow[]> {
-  const walks = walksOf(request.query, null);
-  if (walks.length === 0) return await readRows(db, request, pageQuery({ ...request, search: null }));
-  const walked = await walkedPage(db, request, walks, null);
-  return walked ?? (await byIndexes(db, (tx) => readRows(tx, request, sortingQuery(request))));
-}
+/** Lists are merged in their order, also where one is expected to be short. */
+const onlyMerge = 'SET LOCAL enable_nestloop = off; SET LOCAL enable_hashjoin = off';
 
-async function searchPage(db: Database, request: ListRequest, words: string[], tier: SearchTier): Promise<PageRow[]> {
-  const search = searchFor(words, tier);
-  const expected = await expectMatches(db, request.teamId, words, tier);
-  const walks = walksOf(request.query, { isCommon: expected.share > commonShare });
-  const walked = await walkedPage(db, request, walks, search);
-  if (walked) return walked;
-  const windows = await windowsFor(db, request, tier, expected);
-  return await byIndexes(db, async (tx) => {
-    let rows: PageRow[] = [];
-    for (const days of windows) {
-      rows = await readRows(tx, request, pageQuery({ ...request, search: { words: search, expected, days } }));
-      if (foundBy(rows) === request.count) break;
-    }
-    return rows;
-  });
+/** By a walk, if one of them finds the page; else by all that matches. */
+async function findPage(db: Database, request: PageRequest, search: SearchTemplate | null): Promise<PageRow[]> {
+  const walks = walksOf(request.query, search);
+  if (walks.length === 0 && search === null) return await readRows(db, request, pageQuery(request));
+  for (const walk of walks) {
+    const page = await walkAlong(db, request, walk, search);
+    if (page) return await readRows(db, request, page);
+  }
+  const merge = search === null ? mergeQuery(request) : null;
+  if (merge) {
+    const found = await byIndexes(db, (tx) => tx.query<PageKey>(merge.text, merge.values), onlyMerge);
+    const [ids, times] = [found.map((run) => run.id), found.map((run) => run.sort_value)];
+    return await readRows(db, request, foundPage(request.query, ids, times));
+  }
+  const query = search === null ? sortingQuery(request) : weeksQuery(request, search);
+  return await byIndexes(db, (tx) => readRows(tx, request, query));
 }
 
 /** The rows of a page, and by which tier its words were found. */
 async function findRows(
   db: Database,
-  request: ListRequest,
+  request: PageRequest,
 ): Promise<{ readonly rows: PageRow[]; readonly tier: SearchTier }> {
   const words = wordsOf(request.query.q);
-  if (words === null) return { rows: await filterPage(db, request), tier: 'exact' };
+  if (words === null) return { rows: await findPage(db, request, null), tier: 'exact' };
   if (words.length === 0) return { rows: [], tier: 'exact' };
   await indexBeforeSearch(db);
-  if (request.position?.isSimilar) return { rows: await searchPage(db, request, words, 'similar'), tier: 'similar' };
-  const rows = await searchPage(db, request, words, 'exact');
-  if (rows.length > 0 || request.position) return { rows, tier: 'exact' };
-  return { rows: await searchPage(db, request, words, 'similar'), tier: 'similar' };
+  const search = async (tier: SearchTier) => ({ rows: await findPage(db, request, templateOf(words, tier)), tier });
+  if (request.position?.isSimilar) return await search('similar');
+  const exact = await search('exact');
+  return exact.rows.length > 0 || request.position ? exact : await search('similar');
 }
 
 /** Why a cursor is not taken, or its position. */

@@ -19,6 +19,14 @@ const indexed = () =>
   );
 const waiting = async () => (await service.engine.db.query('SELECT unnest(run_ids) FROM run_search_waiting')).length;
 
+/** The runs with these parts, marked by the week of their last change. */
+const withParts = (parts: string) =>
+  service.engine.db.query(
+    `SELECT s.run_id FROM run_search s JOIN runs r ON r.id = s.run_id
+     WHERE s.parts @@ replace($1, '@', search_mark(r.team_id, search_week(r.updated_at)))::tsquery`,
+    [parts],
+  );
+
 test('each new run is taken once, by however many processes at once', async () => {
   const { db } = service.engine;
   for (let i = 0; i < 30; i += 1) await service.newRun();
@@ -70,9 +78,22 @@ test('the hour follows every later change, of words, metadata and artifacts', as
   expect((await indexed()).map(({ isInHour }) => isInHour)).toEqual([true, true]);
 });
 
+test('a run that changes in another week is found there, by all its parts, and no longer in the week before', async () => {
+  const { db } = service.engine;
+  const id = await service.newRun({ title: 'Flaky build', prompt: 'Look at it' });
+  const marks = () => db.query('SELECT DISTINCT left(part, 6) FROM run_search, unnest(tsvector_to_array(parts)) part');
+  const [own, inTitle, misspelt] = ["'@=look'", "'@~uild'", "'@?flky'"];
+  await indexRunWords(db, 10);
+  for (const _ of [1, 2]) {
+    expect(await marks()).toHaveLength(1);
+    expect(await withParts([own, inTitle, misspelt].join(' & '))).toEqual([{ run_id: id }]);
+    await db.query(`UPDATE runs SET updated_at = updated_at + interval '8 days' WHERE id = $1`, [id]);
+  }
+});
+
 test('a prompt that changes is found by its new words at once, also when its old ones are taken apart later', async () => {
   const { db } = service.engine;
-  const found = () => db.query(`SELECT FROM run_search WHERE words @@ 'second' AND NOT words @@ 'first'`);
+  const found = () => withParts("'@=second' & !'@=first'");
   const id = await service.newRun({ prompt: 'first' });
   await indexRunWords(db, 10);
   await db.query(`UPDATE runs SET prompt = 'second' WHERE id = $1`, [id]);

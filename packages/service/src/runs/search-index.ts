@@ -19,8 +19,9 @@ const takeWords: Statement = {
         SELECT *, sum(cardinality(run_ids)) OVER (ORDER BY id DESC) - cardinality(run_ids) AS runs_before FROM waiting
       ) counted WHERE runs_before < $1
     ), words AS (
-      INSERT INTO run_search (run_id, team_id, updated_hour, heading, words)
-      SELECT r.id, r.team_id, run_hour(r.updated_at), run_heading(r.title, r.skill_spec), run_words(r.title, r.skill_spec, r.prompt)
+      INSERT INTO run_search (run_id, team_id, updated_hour, parts)
+      SELECT r.id, r.team_id, run_hour(r.updated_at),
+        mark_parts(search_mark(r.team_id, search_week(run_hour(r.updated_at))), search_parts(r.title, r.skill_spec, r.prompt))
       FROM (SELECT DISTINCT unnest(run_ids) AS run_id FROM taken) t JOIN runs r ON r.id = t.run_id
       ON CONFLICT (run_id) DO NOTHING
     )
@@ -40,7 +41,8 @@ const settle: Statement = {
     ), locked AS MATERIALIZED (
       SELECT id, updated_at FROM runs WHERE id IN (SELECT run_id FROM taken) FOR NO KEY UPDATE SKIP LOCKED
     ), settled AS (
-      UPDATE run_search s SET updated_hour = run_hour(locked.updated_at) FROM locked
+      UPDATE run_search s SET updated_hour = run_hour(locked.updated_at),
+        parts = move_parts(s.parts, s.team_id, s.updated_hour, run_hour(locked.updated_at)) FROM locked
       WHERE s.run_id = locked.id AND s.updated_hour <> run_hour(locked.updated_at)
     ), done AS (
       DELETE FROM run_search_waiting WHERE id = ANY($1::bigint[])

@@ -21,9 +21,6 @@ export interface DatabaseConfig {
 
 const defaultStatementTimeoutMs = 30_000;
 
-/** How like a word of a run's title must be to be found by a misspelt one: "flakey" is 0.57 like "flaky". */
-const wordSimilarity = 0.5;
-
 /** Not connected, and nothing was sent: trying again is safe. `57P03`: starting up; `53300`: too many clients. */
 const temporary = new Set(['ECONNREFUSED', 'ENOENT', 'ECONNRESET', '57P03', '53300', '57P01', '57P02']);
 
@@ -42,8 +39,7 @@ export function clientConfig(config: DatabaseConfig): pg.ClientConfig {
 export async function prepareSession(client: pg.ClientBase, config: DatabaseConfig): Promise<void> {
   const timeout = Math.trunc(config.statementTimeoutMs ?? defaultStatementTimeoutMs);
   await client.query(
-    `SET TimeZone = 'UTC'; SET DateStyle = 'ISO'; SET statement_timeout = ${timeout}; SET idle_in_transaction_session_timeout = 60000;
-     SET pg_trgm.word_similarity_threshold = ${wordSimilarity}`,
+    `SET TimeZone = 'UTC'; SET DateStyle = 'ISO'; SET statement_timeout = ${timeout}; SET idle_in_transaction_session_timeout = 60000`,
   );
 }
 

@@ -51,7 +51,7 @@ test('runs of an older Runyard are found by words, metadata, ancestors and artif
   }
 });
 
-test('the owner of a database, who is no superuser, can migrate it; a user who may not make extensions is told what to do', async () => {
+test('a user who may do no more than create tables in the schema can migrate the database', async () => {
   const { url, drop } = await createEmptyDatabase();
   const role = `runyard_test_role_${process.pid}`;
   const admin = new pg.Client({ connectionString: url });
@@ -74,12 +74,9 @@ test('the owner of a database, who is no superuser, can migrate it; a user who m
     await admin.query(`CREATE ROLE ${role} NOSUPERUSER`);
     await admin.query(`GRANT ALL ON SCHEMA public TO ${role}`);
     await admin.query(`ALTER ROLE CURRENT_USER IN DATABASE ${name} SET role = '${role}'`);
-    await expect(asRole()).rejects.toThrow(/CREATE EXTENSION pg_trgm/);
-    await admin.query(`ALTER DATABASE ${name} OWNER TO ${role}`);
     expect(await asRole()).toContain('0002_run_list');
   } finally {
     await admin.query(`ALTER ROLE CURRENT_USER IN DATABASE ${name} RESET role`);
-    await admin.query(`ALTER DATABASE ${name} OWNER TO CURRENT_USER`);
     await admin.query(`DROP OWNED BY ${role} CASCADE`);
     await admin.query(`DROP ROLE ${role}`);
     await admin.end();

@@ -246,9 +246,7 @@ export interface RunSearchTable {
   run_id: string;
   team_id: string;
   updated_hour: ColumnType<string, string | Date, string | Date>;
-  heading: string;
-  words: string;
-  days: GeneratedAlways<number[]>;
+  parts: string;
 }
 
 export interface RunSearchWaitingTable {

@@ -3,17 +3,6 @@
 -- For the indexes of runs that are there already.
 SET LOCAL maintenance_work_mem = '256MB';
 
--- Trusted since PostgreSQL 13: whoever may create objects in the database may create it.
-DO $$
-BEGIN
-  CREATE EXTENSION IF NOT EXISTS pg_trgm;
-EXCEPTION
-  WHEN insufficient_privilege THEN
-    RAISE EXCEPTION 'this user may not create the extension pg_trgm; as its owner or a superuser run CREATE EXTENSION pg_trgm in this database, then start Runyard again';
-  WHEN undefined_file OR feature_not_supported THEN
-    RAISE EXCEPTION 'the server lacks the extension pg_trgm; install the contrib package of PostgreSQL, then start Runyard again';
-END $$;
-
 ALTER TABLE teams ADD COLUMN metadata_filters_enabled boolean NOT NULL DEFAULT true;
 
 -- One for each filter by one value: its runs in the default order. "C": compared by bytes, the same on every server.
@@ -55,30 +44,6 @@ CREATE TABLE run_facets (
   PRIMARY KEY (run_id, facet)
 );
 
--- Words of title, skill and the beginning of the prompt. A table of its own: a run's row changes often, its words do not.
-CREATE TABLE run_search (
-  run_id uuid PRIMARY KEY REFERENCES runs ON DELETE CASCADE,
-  team_id uuid NOT NULL,
-  updated_hour timestamptz NOT NULL,
-  -- Title and skill.
-  heading text NOT NULL,
-  words tsvector NOT NULL
-) WITH (fillfactor = 90, toast_tuple_target = 256);
-
--- Words without endings or stop words, in any language. Punctuation parts them: PostgreSQL's parser would keep URLs, paths and versions whole.
-CREATE FUNCTION run_words(title text, skill_spec text, prompt text) RETURNS tsvector
-  LANGUAGE sql IMMUTABLE PARALLEL SAFE
-  RETURN strip(to_tsvector('simple'::regconfig, translate(
-    left(title, 500) || ' ' || coalesce(skill_spec, '') || ' ' || left(prompt, 4000),
-    $t$!"#$%&'()*+,-./:;<=>?@[\]^_`{|}~‘’“”„«»–—…·•→$t$, repeat(' ', 45))));
-
-CREATE FUNCTION run_heading(title text, skill_spec text) RETURNS text
-  LANGUAGE sql IMMUTABLE PARALLEL SAFE
-  RETURN left(title, 500) || ' ' || coalesce(skill_spec, '');
-
-INSERT INTO run_search (run_id, team_id, updated_hour, heading, words)
-SELECT id, team_id, run_hour(updated_at), run_heading(title, skill_spec), run_words(title, skill_spec, prompt) FROM runs;
-
 INSERT INTO run_facets (run_id, facet, team_id, updated_hour)
 SELECT r.id, 'metadata:' || m.key || '=' || m.value, r.team_id, run_hour(r.updated_at) FROM runs r, jsonb_each_text(r.metadata) m
 UNION ALL
@@ -88,21 +53,15 @@ SELECT r.id, 'artifact:' || a.artifact_type, r.team_id, run_hour(r.updated_at)
 FROM artifacts a JOIN runs r ON r.id = a.run_id WHERE a.is_ready;
 
 CREATE INDEX run_facets_list ON run_facets (team_id, facet, updated_hour, run_id);
-CREATE INDEX run_search_words ON run_search USING gin (words);
-CREATE INDEX run_search_heading ON run_search USING gin (heading gin_trgm_ops);
-
--- Runs whose words are new: taking words apart costs more than creating a run, so it is done afterwards, in turns.
-CREATE TABLE run_search_queue (
-  run_id uuid PRIMARY KEY
-);
 
 CREATE FUNCTION index_new_runs() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  INSERT INTO run_search_queue (run_id) SELECT id FROM new_runs;
-  INSERT INTO run_facets (run_id, facet, team_id, updated_hour)
-  SELECT r.id, 'metadata:' || m.key || '=' || m.value, r.team_id, run_hour(r.updated_at) FROM new_runs r, jsonb_each_text(r.metadata) m
-  UNION ALL
-  SELECT r.id, 'ancestor:' || a, r.team_id, run_hour(r.updated_at) FROM new_runs r, unnest(r.ancestor_ids) a;
+  IF EXISTS (SELECT FROM new_runs WHERE metadata <> '{}' OR ancestor_ids <> '{}') THEN
+    INSERT INTO run_facets (run_id, facet, team_id, updated_hour)
+    SELECT r.id, 'metadata:' || m.key || '=' || m.value, r.team_id, run_hour(r.updated_at) FROM new_runs r, jsonb_each_text(r.metadata) m
+    UNION ALL
+    SELECT r.id, 'ancestor:' || a, r.team_id, run_hour(r.updated_at) FROM new_runs r, unnest(r.ancestor_ids) a;
+  END IF;
   RETURN NULL;
 END $$;
 CREATE TRIGGER index_new_runs AFTER INSERT ON runs REFERENCING NEW TABLE AS new_runs
@@ -110,22 +69,11 @@ CREATE TRIGGER index_new_runs AFTER INSERT ON runs REFERENCING NEW TABLE AS new_
 
 CREATE FUNCTION move_run_hour() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  UPDATE run_search SET updated_hour = run_hour(NEW.updated_at) WHERE run_id = NEW.id;
   UPDATE run_facets SET updated_hour = run_hour(NEW.updated_at) WHERE run_id = NEW.id;
   RETURN NULL;
 END $$;
 CREATE TRIGGER move_run_hour AFTER UPDATE ON runs
   FOR EACH ROW WHEN (run_hour(OLD.updated_at) <> run_hour(NEW.updated_at)) EXECUTE FUNCTION move_run_hour();
-
-CREATE FUNCTION index_run_words() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  -- DO NOTHING would not wait for a turn that has read the old words and will remove the row.
-  INSERT INTO run_search_queue (run_id) VALUES (NEW.id) ON CONFLICT (run_id) DO UPDATE SET run_id = excluded.run_id;
-  RETURN NULL;
-END $$;
-CREATE TRIGGER index_run_words AFTER UPDATE OF title, skill_spec, prompt ON runs
-  FOR EACH ROW WHEN ((OLD.title, OLD.skill_spec, OLD.prompt) IS DISTINCT FROM (NEW.title, NEW.skill_spec, NEW.prompt))
-  EXECUTE FUNCTION index_run_words();
 
 -- The run's row is locked first: the hour does not change meanwhile, and of artifacts that come and go at once none is overlooked.
 CREATE FUNCTION index_run_artifacts() RETURNS trigger LANGUAGE plpgsql AS $$
