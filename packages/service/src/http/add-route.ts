@@ -89,6 +89,8 @@ export function addRoute<const R extends Route>(app: FastifyInstance, route: R, 
       const result = await handler(call);
       if (result instanceof Refusal) throw result;
       if (answer.schema) {
+        // Answers hold what one caller may see, and signed URLs that end: no cache between may give them to another, or later.
+        reply.header('cache-control', 'no-store');
         return reply.code(answer.status).type('application/json; charset=utf-8').send(JSON.stringify(result));
       }
       return result;

@@ -100,6 +100,12 @@ describe('every answer', () => {
     expect((await page('/healthz', { 'x-request-id': 'a b{}' })).headers.get('x-request-id')).not.toBe('a b{}');
   });
 
+  test('of the API is kept by no cache', async () => {
+    for (const path of ['/agent/models', '/agent/runs', '/agent/runs/x']) {
+      expect((await service.request('GET', path)).headers.get('cache-control')).toBe('no-store');
+    }
+  });
+
   test('to HEAD has the headers of GET and no body', async () => {
     const answer = await service.request('HEAD', '/agent/models');
     expect([answer.status, answer.text]).toEqual([200, '']);

@@ -1,6 +1,6 @@
 import { maxSubscriptions } from '@runyard/contract/event-subscriptions';
 import { routes } from '@runyard/contract/routes';
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { makeAddressRules } from '../event-subscriptions/addresses.ts';
 import { checkUrl } from '../event-subscriptions/check-url.ts';
 import { enqueuePing, listDeliveries, redeliver } from '../event-subscriptions/deliveries.ts';
@@ -49,10 +49,7 @@ export function registerEventSubscriptionRoutes(app: FastifyInstance, deps: Serv
   const find = async (principal: Principal, id: string) =>
     isUuid(id) ? await readSubscription(db, principal.teamId, id) : null;
 
-  const withSecret = (reply: FastifyReply, sealed: SealedSubscription) => {
-    reply.header('cache-control', 'no-store');
-    return { ...sealed.subscription, secret: openSecret(vault, sealed) };
-  };
+  const withSecret = (sealed: SealedSubscription) => ({ ...sealed.subscription, secret: openSecret(vault, sealed) });
 
   addRoute(app, routes.listEventSubscriptions, async ({ principal }) => {
     return refuseOthers(principal) ?? { subscriptions: await listSubscriptions(db, principal.teamId) };
@@ -75,7 +72,7 @@ export function registerEventSubscriptionRoutes(app: FastifyInstance, deps: Serv
     if (outcome.kind === 'failed') {
       return refuse('conflict', { detail: `A team has at most ${maxSubscriptions} event subscriptions; delete one.` });
     }
-    return withSecret(call.reply, outcome.response);
+    return withSecret(outcome.response);
   });
 
   addRoute(app, routes.getEventSubscription, async ({ principal, params }) => {
@@ -99,12 +96,12 @@ export function registerEventSubscriptionRoutes(app: FastifyInstance, deps: Serv
     return wasThere ? { success: true as const } : noSubscription();
   });
 
-  addRoute(app, routes.rotateEventSubscriptionSecret, async ({ principal, params, reply }) => {
+  addRoute(app, routes.rotateEventSubscriptionSecret, async ({ principal, params }) => {
     const refused = refuseOthers(principal);
     if (refused) return refused;
     const { subscriptionId } = params;
     const sealed = isUuid(subscriptionId) ? await rotateSecret(db, vault, principal.teamId, subscriptionId) : null;
-    return sealed ? withSecret(reply, sealed) : noSubscription();
+    return sealed ? withSecret(sealed) : noSubscription();
   });
 
   addRoute(app, routes.testEventSubscription, async ({ principal, params, idempotencyKey }) => {

@@ -22,13 +22,12 @@ export function registerKeyRoutes(app: FastifyInstance, { db }: ServiceDeps): vo
   });
 
   addRoute(app, routes.createKey, async (call) => {
-    const { principal, body, request, reply } = call;
+    const { principal, body, request } = call;
     const refused = refuseAgents(principal);
     if (refused) return refused;
     if (body.kind === 'agent' && principal.role !== 'admin') {
       return refuse('not_authorized', { detail: 'Agent keys are made by administrators of the team.' });
     }
-    reply.header('cache-control', 'no-store');
     const again = repeatable(call, { teamId: principal.teamId, principal: principal.keyId }, 'create key');
     if (!again) return await createKey(db, principal, body);
     // The answer is kept for repetitions, and with it the raw key: sealed with the caller's own, which is not stored.
