@@ -10,7 +10,7 @@ interface Timeline {
   events: { event_type: string; occurred_at: string; payload?: { spawn_ms?: number } }[];
 }
 
-const system = await startSystem({ waitForWorkerMs: 60_000 });
+const system = await startSystem();
 try {
   const spawned: number[] = [];
   const atWork: number[] = [];

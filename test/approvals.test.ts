@@ -2,10 +2,11 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { RunItem } from '@runyard/contract/runs';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { defaultScript, type FakeConversation } from './fakes/models/turns.ts';
-import { type FakeModels, startFakeModels } from './fakes/models.ts';
-import { killHard, type System, sandboxProblem, startSystem } from './support/system.ts';
+import { describeSystemWithModels } from './support/describe-system.ts';
+import { oneModel, runbook, runKinds } from './support/run-kinds.ts';
+import { killHard } from './support/system.ts';
 
 /** A model that does what was approved, and not what was denied. */
 function obedient(conversation: FakeConversation) {
@@ -16,21 +17,7 @@ function obedient(conversation: FakeConversation) {
   return defaultScript(conversation);
 }
 
-describe.skipIf(sandboxProblem)(`approvals${sandboxProblem ? ` (skipped: ${sandboxProblem})` : ''}`, () => {
-  let models: FakeModels;
-  let system: System;
-
-  beforeAll(async () => {
-    models = await startFakeModels();
-    system = await startSystem({ env: { ...models.env, RUNYARD_WORKER_SLOTS: '2' }, waitForWorkerMs: 60_000 });
-  }, 90_000);
-
-  afterAll(async () => {
-    await system?.stop();
-    await models?.close();
-  }, 30_000);
-
-  afterEach(() => models.release());
+describeSystemWithModels('approvals', { env: { RUNYARD_WORKER_SLOTS: '2' } }, (system, models) => {
   beforeEach(() => models.script(obedient));
 
   interface Block {
@@ -72,16 +59,7 @@ describe.skipIf(sandboxProblem)(`approvals${sandboxProblem ? ` (skipped: ${sandb
   const gone = (run: RunItem) => run.is_sandbox_running === false;
   const ask = { approval_policy: 'ask', idle_timeout_minutes: 5 };
 
-  const kinds = [
-    { kind: 'runbook', config: { model_id: 'runbook' }, say: (command: string) => `\`\`\`sh\n${command}\n\`\`\`` },
-    {
-      kind: 'model',
-      config: { model_id: 'anthropic/claude-opus-4-5' },
-      say: (command: string) => `Please run \`${command}\`.`,
-    },
-  ];
-
-  describe.each(kinds)('$kind', ({ kind, config, say }) => {
+  describe.each(runKinds)('$kind', ({ kind, config, say }) => {
     const create = (command: string, more: object = {}) =>
       system.createRun(say(command), { config: { ...ask, ...config, ...more } });
 
@@ -98,7 +76,9 @@ describe.skipIf(sandboxProblem)(`approvals${sandboxProblem ? ` (skipped: ${sandb
       });
       expect(await textOf(runId)).not.toContain('done-42');
       // Two slots, both free: who waits for a person holds none.
-      const others = await Promise.all([0, 1].map(() => system.createRun('```sh\nsleep 1; echo ran\n```')));
+      const others = await Promise.all(
+        [0, 1].map(() => system.createRun('```sh\nsleep 1; echo ran\n```', { config: runbook })),
+      );
       for (const id of others) expect((await system.untilEnded(id)).state).toBe('SUCCEEDED');
       await answer(runId, { decision: 'approve', request_id: waiting.blocked_on?.request_id });
       const run = await system.untilEnded(runId);
@@ -197,7 +177,7 @@ describe.skipIf(sandboxProblem)(`approvals${sandboxProblem ? ` (skipped: ${sandb
     const prompt =
       '```sh\necho one-$((1+0))\n```\n\n```bash\necho two-$((1+1))\n```\n\n```sh\necho three-$((1+2))\n```';
     const runId = await system.createRun(prompt, {
-      config: { ...ask, model_id: 'runbook', idle_timeout_minutes: 0.05 },
+      config: { ...ask, ...runbook, idle_timeout_minutes: 0.05 },
     });
     await blocked(runId, 'echo one');
     await answer(runId, { decision: 'approve' });
@@ -219,7 +199,7 @@ describe.skipIf(sandboxProblem)(`approvals${sandboxProblem ? ` (skipped: ${sandb
       toolCalls: [{ name: 'ask_user', input: { question: title, options: ['a', 'b'] } }],
     });
     models.script([question('Which one?'), question('Really?'), { text: ['So be it.'] }]);
-    const config = { model_id: 'anthropic/claude-opus-4-5', idle_timeout_minutes: 5 };
+    const config = { ...oneModel, idle_timeout_minutes: 5 };
     const runId = await system.createRun('Choose.', { config });
     expect((await blocked(runId, 'Which')).blocked_on).toMatchObject({ kind: 'question', options: ['a', 'b'] });
     await answer(runId, {}, 400);
@@ -241,7 +221,7 @@ describe.skipIf(sandboxProblem)(`approvals${sandboxProblem ? ` (skipped: ${sandb
 
   test('auto-deny runs nothing and says which policy it was', async () => {
     const runId = await system.createRun('```sh\necho done-$((40+2))\n```', {
-      config: { model_id: 'runbook', approval_policy: 'auto-deny' },
+      config: { ...runbook, approval_policy: 'auto-deny' },
     });
     const run = await system.untilEnded(runId);
     expect(run).toMatchObject({ state: 'FAILED', status_message: { message: expect.stringContaining('auto-deny') } });

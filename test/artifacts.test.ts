@@ -1,6 +1,7 @@
 /** Artifacts of all five types from a real sandbox to their readers, and to the end of the run that made them. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { eventually, type System, sandboxProblem, startSystem } from './support/system.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { describeSystem } from './support/describe-system.ts';
+import { eventually } from './support/system.ts';
 
 const prompt = `Make something of every kind.
 
@@ -17,17 +18,12 @@ bin/gh pr create --fill --head topic
 \`\`\`
 `;
 
-describe.skipIf(sandboxProblem)(`artifacts${sandboxProblem ? ` (skipped: ${sandboxProblem})` : ''}`, () => {
-  let system: System;
+describeSystem('artifacts', {}, (system) => {
   let runId: string;
   beforeAll(async () => {
-    system = await startSystem();
     runId = await system.createRun(prompt);
     expect(await system.untilEnded(runId)).toMatchObject({ state: 'SUCCEEDED' });
-  }, 90_000);
-  afterAll(async () => {
-    await system?.stop();
-  }, 30_000);
+  }, 60_000);
 
   const open = (path: string) => fetch(path.startsWith('http') ? path : `${system.baseUrl()}/api/v1${path}`);
   const artifactOf = async (type: string) => {

@@ -1,8 +1,9 @@
 /** kill -9 of agent, worker and service at random points while 50 runs are going: nothing lost, nothing twice, nothing left. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { eventually, killHard, type System, sandboxProblem, startSystem } from './support/system.ts';
+import { expect, test } from 'vitest';
+import { describeSystem } from './support/describe-system.ts';
+import { eventually, killHard } from './support/system.ts';
 
 const runCount = Number(process.env.CHAOS_RUNS ?? 50);
 const kills = Number(process.env.CHAOS_KILLS ?? 12);
@@ -41,98 +42,91 @@ function agentProcesses(runIds: ReadonlySet<string>): AgentProcess[] {
   return found;
 }
 
-describe.skipIf(sandboxProblem)(`chaos${sandboxProblem ? ` (skipped: ${sandboxProblem})` : ''}`, () => {
-  let system: System;
+describeSystem(
+  'chaos',
+  {
+    env: {
+      RUNYARD_LEASE_SECONDS: '12',
+      RUNYARD_RECONNECT_GRACE_SECONDS: '5',
+      RUNYARD_CLAIM_TIMEOUT_SECONDS: '5',
+      RUNYARD_WORKER_SLOTS: '6',
+    },
+  },
+  (system) => {
+    test(`50 runs and kill -9 of everything (seed ${seed})`, async () => {
+      const random = randomOf(seed);
+      const prompt = (n: number) =>
+        `\`\`\`sh\necho one ${n}; sleep ${(0.1 + random() * 0.6).toFixed(2)}; echo two\n\`\`\`\n\`\`\`sh\necho three\n\`\`\``;
+      const acknowledged: string[] = [];
+      for (let n = 0; n < runCount; n += 1) acknowledged.push(await system.createRun(prompt(n)));
+      const runIds = new Set(acknowledged);
 
-  beforeAll(async () => {
-    system = await startSystem({
-      env: {
-        RUNYARD_LEASE_SECONDS: '12',
-        RUNYARD_RECONNECT_GRACE_SECONDS: '5',
-        RUNYARD_CLAIM_TIMEOUT_SECONDS: '5',
-        RUNYARD_WORKER_SLOTS: '6',
-      },
-      waitForWorkerMs: 60_000,
-    });
-  }, 90_000);
-
-  afterAll(async () => {
-    await system?.stop();
-  }, 30_000);
-
-  test(`50 runs and kill -9 of everything (seed ${seed})`, async () => {
-    const random = randomOf(seed);
-    const prompt = (n: number) =>
-      `\`\`\`sh\necho one ${n}; sleep ${(0.1 + random() * 0.6).toFixed(2)}; echo two\n\`\`\`\n\`\`\`sh\necho three\n\`\`\``;
-    const acknowledged: string[] = [];
-    for (let n = 0; n < runCount; n += 1) acknowledged.push(await system.createRun(prompt(n)));
-    const runIds = new Set(acknowledged);
-
-    let watching = true;
-    const doubles: string[] = [];
-    const watch = (async () => {
-      while (watching) {
-        const running = agentProcesses(runIds).map((agent) => agent.runId);
-        // A process that ends may still be seen beside its successor for an instant: only twice in a row counts.
-        const twice = running.filter((runId, index) => running.indexOf(runId) !== index);
-        if (twice.length > 0) {
-          await delay(40);
-          const again = agentProcesses(runIds).map((agent) => agent.runId);
-          doubles.push(...twice.filter((runId) => again.filter((other) => other === runId).length > 1));
+      let watching = true;
+      const doubles: string[] = [];
+      const watch = (async () => {
+        while (watching) {
+          const running = agentProcesses(runIds).map((agent) => agent.runId);
+          // A process that ends may still be seen beside its successor for an instant: only twice in a row counts.
+          const twice = running.filter((runId, index) => running.indexOf(runId) !== index);
+          if (twice.length > 0) {
+            await delay(40);
+            const again = agentProcesses(runIds).map((agent) => agent.runId);
+            doubles.push(...twice.filter((runId) => again.filter((other) => other === runId).length > 1));
+          }
+          await delay(25);
         }
-        await delay(25);
-      }
-    })();
+      })();
 
-    const killed: Record<string, number> = { agent: 0, worker: 0, service: 0 };
-    for (let n = 0; n < kills; n += 1) {
-      await delay(100 + random() * 900);
-      const choice = random();
-      if (choice < 0.4) {
-        const agents = agentProcesses(runIds);
-        const victim = agents[Math.floor(random() * agents.length)];
-        if (!victim) continue;
-        killed.agent = (killed.agent ?? 0) + 1;
-        try {
-          process.kill(victim.pid, 'SIGKILL');
-        } catch {
-          // It had just ended.
+      const killed: Record<string, number> = { agent: 0, worker: 0, service: 0 };
+      for (let n = 0; n < kills; n += 1) {
+        await delay(100 + random() * 900);
+        const choice = random();
+        if (choice < 0.4) {
+          const agents = agentProcesses(runIds);
+          const victim = agents[Math.floor(random() * agents.length)];
+          if (!victim) continue;
+          killed.agent = (killed.agent ?? 0) + 1;
+          try {
+            process.kill(victim.pid, 'SIGKILL');
+          } catch {
+            // It had just ended.
+          }
+        } else if (choice < 0.7) {
+          killed.worker = (killed.worker ?? 0) + 1;
+          await killHard(system.worker());
+          system.startWorker();
+        } else {
+          killed.service = (killed.service ?? 0) + 1;
+          await killHard(system.service());
+          await system.startService();
         }
-      } else if (choice < 0.7) {
-        killed.worker = (killed.worker ?? 0) + 1;
-        await killHard(system.worker());
-        system.startWorker();
-      } else {
-        killed.service = (killed.service ?? 0) + 1;
-        await killHard(system.service());
-        await system.startService();
       }
-    }
 
-    const ended = await Promise.all(acknowledged.map((runId) => system.untilEnded(runId, 120_000)));
-    watching = false;
-    await watch;
+      const ended = await Promise.all(acknowledged.map((runId) => system.untilEnded(runId, 120_000)));
+      watching = false;
+      await watch;
 
-    const count = (state: string) => ended.filter((run) => run.state === state).length;
-    process.stdout.write(
-      `chaos seed ${seed}: killed ${JSON.stringify(killed)}; SUCCEEDED ${count('SUCCEEDED')}, ERROR ${count('ERROR')}\n`,
-    );
-    expect(doubles, 'runs that ran twice at the same time').toEqual([]);
-    for (const run of ended) {
-      expect(['SUCCEEDED', 'ERROR'], JSON.stringify(run.status_message)).toContain(run.state);
-      if (run.state === 'ERROR') expect(run.status_message?.error_code).toBe('agent_process_failed');
-      const { events } = await system.call<{ events: { event_type: string }[] }>(
-        'GET',
-        `/agent/runs/${run.run_id}/timeline`,
+      const count = (state: string) => ended.filter((run) => run.state === state).length;
+      process.stdout.write(
+        `chaos seed ${seed}: killed ${JSON.stringify(killed)}; SUCCEEDED ${count('SUCCEEDED')}, ERROR ${count('ERROR')}\n`,
       );
-      const ends = events.filter((event) => ['oz_run_done', 'oz_run_errored'].includes(event.event_type));
-      expect(ends, 'exactly one terminal event').toHaveLength(1);
-      if (run.state === 'SUCCEEDED') {
-        const conversation = JSON.stringify(await system.call('GET', `/agent/runs/${run.run_id}/conversation`));
-        expect(conversation, 'no acknowledged event was lost').toContain('three');
+      expect(doubles, 'runs that ran twice at the same time').toEqual([]);
+      for (const run of ended) {
+        expect(['SUCCEEDED', 'ERROR'], JSON.stringify(run.status_message)).toContain(run.state);
+        if (run.state === 'ERROR') expect(run.status_message?.error_code).toBe('agent_process_failed');
+        const { events } = await system.call<{ events: { event_type: string }[] }>(
+          'GET',
+          `/agent/runs/${run.run_id}/timeline`,
+        );
+        const ends = events.filter((event) => ['oz_run_done', 'oz_run_errored'].includes(event.event_type));
+        expect(ends, 'exactly one terminal event').toHaveLength(1);
+        if (run.state === 'SUCCEEDED') {
+          const conversation = JSON.stringify(await system.call('GET', `/agent/runs/${run.run_id}/conversation`));
+          expect(conversation, 'no acknowledged event was lost').toContain('three');
+        }
       }
-    }
-    expect(count('SUCCEEDED'), 'most runs get through').toBeGreaterThan(runCount / 3);
-    await eventually('end of the last sandbox process', async () => agentProcesses(runIds).length === 0, 30_000);
-  }, 300_000);
-});
+      expect(count('SUCCEEDED'), 'most runs get through').toBeGreaterThan(runCount / 3);
+      await eventually('end of the last sandbox process', async () => agentProcesses(runIds).length === 0, 30_000);
+    }, 300_000);
+  },
+);

@@ -1,41 +1,30 @@
 /** Runs that start runs, in real sandboxes: awaited on the only slot there is, written to, and cancelled with the one above. */
 import type { RunItem } from '@runyard/contract/runs';
 import pg from 'pg';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, expect, test } from 'vitest';
 import { createEmptyDatabase } from '../packages/service/src/store/test-database.ts';
 import { defaultScript } from './fakes/models/turns.ts';
-import { type FakeModels, startFakeModels } from './fakes/models.ts';
-import { eventually, killHard, type System, sandboxProblem, startSystem } from './support/system.ts';
+import { describeSystemWithModels } from './support/describe-system.ts';
+import { eventually, killHard } from './support/system.ts';
 
-describe.skipIf(sandboxProblem)(`run trees${sandboxProblem ? ` (skipped: ${sandboxProblem})` : ''}`, () => {
-  let models: FakeModels;
-  let database: Awaited<ReturnType<typeof createEmptyDatabase>>;
-  let db: pg.Pool;
-  let system: System;
-
-  beforeAll(async () => {
-    models = await startFakeModels();
-    database = await createEmptyDatabase();
-    db = new pg.Pool({ connectionString: database.url, max: 4 });
-    db.on('error', () => {});
+let database: Awaited<ReturnType<typeof createEmptyDatabase>>;
+let db: pg.Pool;
+const onOneSlot = async () => {
+  database = await createEmptyDatabase();
+  db = new pg.Pool({ connectionString: database.url, max: 4 });
+  db.on('error', () => {});
+  return {
+    databaseUrl: database.url,
     // A parent that held its slot while it waits would wait for ever.
-    const env = {
-      ...models.env,
-      RUNYARD_DEFAULT_MODEL: 'runbook',
-      RUNYARD_WORKER_SLOTS: '1',
-      RUNYARD_LEASE_SECONDS: '12',
-      RUNYARD_RECONNECT_GRACE_SECONDS: '5',
-    };
-    system = await startSystem({ env, databaseUrl: database.url, waitForWorkerMs: 60_000 });
-  }, 90_000);
+    env: { RUNYARD_WORKER_SLOTS: '1', RUNYARD_LEASE_SECONDS: '12', RUNYARD_RECONNECT_GRACE_SECONDS: '5' },
+  };
+};
+afterAll(async () => {
+  await db?.end();
+  await database?.drop();
+});
 
-  afterAll(async () => {
-    await system?.stop();
-    await db?.end();
-    await database?.drop();
-    await models?.close();
-  }, 30_000);
-
+describeSystemWithModels('run trees', onOneSlot, (system, models) => {
   afterEach(() => models.script(defaultScript));
 
   /** Longer fences for what holds other runbooks. */

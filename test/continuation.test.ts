@@ -5,33 +5,21 @@ import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { RunItem } from '@runyard/contract/runs';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { type FakeGitHost, startFakeGitHost } from './fakes/git-host.ts';
-import { type FakeModels, startFakeModels } from './fakes/models.ts';
-import { eventually, killHard, type System, sandboxProblem, startSystem } from './support/system.ts';
+import { describeSystemWithModels } from './support/describe-system.ts';
+import { hasEnded, runbook, runKinds } from './support/run-kinds.ts';
+import { eventually, killHard } from './support/system.ts';
 
-describe.skipIf(sandboxProblem)(`continuations${sandboxProblem ? ` (skipped: ${sandboxProblem})` : ''}`, () => {
-  let models: FakeModels;
-  let host: FakeGitHost;
-  let system: System;
+let host: FakeGitHost;
+const withGitHost = async () => {
+  host = await startFakeGitHost();
+  return { env: { RUNYARD_CODE_HOST_URL: host.template, RUNYARD_WORKSPACE_MB: '5' } };
+};
+afterAll(async () => await host?.close());
 
-  beforeAll(async () => {
-    models = await startFakeModels();
-    host = await startFakeGitHost();
-    system = await startSystem({
-      env: { ...models.env, RUNYARD_CODE_HOST_URL: host.template, RUNYARD_WORKSPACE_MB: '5' },
-      waitForWorkerMs: 60_000,
-    });
-  }, 90_000);
-
-  afterAll(async () => {
-    await system?.stop();
-    await models?.close();
-    await host?.close();
-  }, 30_000);
-
-  const ended = (run: RunItem) => ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'].includes(run.state);
-  const gone = (run: RunItem) => ended(run) && run.is_sandbox_running === false;
+describeSystemWithModels('continuations', withGitHost, (system) => {
+  const gone = (run: RunItem) => hasEnded(run) && run.is_sandbox_running === false;
   const textOf = async (runId: string): Promise<string> =>
     await system.call('GET', `/agent/runs/${runId}/conversation`).then(JSON.stringify, () => '');
   const stepsOf = async (runId: string) =>
@@ -48,7 +36,7 @@ describe.skipIf(sandboxProblem)(`continuations${sandboxProblem ? ` (skipped: ${s
     await eventually(awaited, async () => (await textOf(runId)).includes(awaited), 60_000).catch(async (error) => {
       throw new Error(`${error.message}\n${await textOf(runId)}\n${JSON.stringify(await system.run(runId))}`);
     });
-    return await system.until(runId, ended);
+    return await system.until(runId, hasEnded);
   };
   const archives = async () => {
     const files = await readdir(path.join(system.dataDir, 'blobs/objects'), { recursive: true });
@@ -56,16 +44,7 @@ describe.skipIf(sandboxProblem)(`continuations${sandboxProblem ? ` (skipped: ${s
   };
   const block = (command: string) => `\`\`\`sh\n${command}\n\`\`\``;
 
-  const kinds = [
-    { kind: 'runbook', config: { model_id: 'runbook' }, say: block },
-    {
-      kind: 'model',
-      config: { model_id: 'anthropic/claude-opus-4-5' },
-      say: (command: string) => `Please run \`${command}\`.`,
-    },
-  ];
-
-  describe.each(kinds)('$kind', ({ config, say }) => {
+  describe.each(runKinds)('$kind', ({ config, say }) => {
     test('after a sandbox that left, its files, links, modes and home are there, and the setup is not repeated', async () => {
       const { uid } = await system.call<{ uid: string }>(
         'POST',
@@ -137,7 +116,7 @@ describe.skipIf(sandboxProblem)(`continuations${sandboxProblem ? ` (skipped: ${s
       'echo notes > ../notes.md; report-artifact handoff ../notes.md; rm -f /workspace/ran',
     ];
     const runId = await system.createRun(block(change.join('\n')), {
-      config: { environment_id: uid, idle_timeout_minutes: 0 },
+      config: { ...runbook, environment_id: uid, idle_timeout_minutes: 0 },
     });
     const run = await system.until(runId, gone);
     expect(run.state, JSON.stringify(run.status_message) + (await textOf(runId))).toBe('SUCCEEDED');
@@ -206,7 +185,7 @@ describe.skipIf(sandboxProblem)(`continuations${sandboxProblem ? ` (skipped: ${s
   );
 
   test('what is too large to keep is told, and the next sandbox begins anew and says so', async () => {
-    const runId = await system.createRun(block('head -c 8000000 /dev/urandom > big'));
+    const runId = await system.createRun(block('head -c 8000000 /dev/urandom > big'), { config: runbook });
     await system.until(runId, gone);
     expect(await textOf(runId)).toContain('workspace_not_kept');
     await goOn(runId, block('ls; echo anew-$((1+2))'), 'anew-3');
@@ -214,9 +193,10 @@ describe.skipIf(sandboxProblem)(`continuations${sandboxProblem ? ` (skipped: ${s
   }, 60_000);
 
   test('another run of the conversation begins with an empty workspace', async () => {
-    const runId = await system.createRun(block('echo kept > file'));
+    const runId = await system.createRun(block('echo kept > file'), { config: runbook });
     const first = await system.until(runId, gone);
     const other = await system.createRun(block('test -e file || echo not-$((1+2))'), {
+      config: runbook,
       conversation_id: first.conversation_id,
     });
     await system.untilEnded(other);

@@ -9,8 +9,8 @@ import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vit
 import { findEmbeddedPostgres } from '../packages/service/src/store/embedded/start.ts';
 
 const rounds = 10;
-/** The goal is 2 s, with a machine of one's own. */
-const maxStartMs = 5_000;
+/** The goal is 2 s, with a machine of one's own (`bench/embedded.md`); this one may be shared. */
+const maxStartMs = 30_000;
 const program = path.join(import.meta.dirname, 'support/writing-service.ts');
 
 let folder: string;

@@ -1,25 +1,10 @@
 /** Every cell of the follow-up table, in real sandboxes: with the runbook and with the AI SDK loop against fake models. */
-import type { RunItem } from '@runyard/contract/runs';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { type FakeModels, startFakeModels } from './fakes/models.ts';
-import { eventually, killHard, type System, sandboxProblem, startSystem } from './support/system.ts';
+import { describe, expect, test } from 'vitest';
+import { describeSystemWithModels } from './support/describe-system.ts';
+import { hasEnded, oneModel, runbook, runKinds } from './support/run-kinds.ts';
+import { eventually, killHard } from './support/system.ts';
 
-describe.skipIf(sandboxProblem)(`follow-ups${sandboxProblem ? ` (skipped: ${sandboxProblem})` : ''}`, () => {
-  let models: FakeModels;
-  let system: System;
-
-  beforeAll(async () => {
-    models = await startFakeModels();
-    system = await startSystem({ env: { ...models.env, RUNYARD_WORKER_SLOTS: '2' }, waitForWorkerMs: 60_000 });
-  }, 90_000);
-
-  afterAll(async () => {
-    await system?.stop();
-    await models?.close();
-  }, 30_000);
-
-  afterEach(() => models.release());
-
+describeSystemWithModels('follow-ups', { env: { RUNYARD_WORKER_SLOTS: '2' } }, (system, models) => {
   interface Step {
     messages: { role: string; content: Record<string, unknown>[] }[];
   }
@@ -37,27 +22,21 @@ describe.skipIf(sandboxProblem)(`follow-ups${sandboxProblem ? ` (skipped: ${sand
   };
   const followUp = (runId: string, message: string, status = 200) =>
     system.call('POST', `/agent/runs/${runId}/followups`, { message }, status);
-  const ended = (run: RunItem) => ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'].includes(run.state);
   /** The run has ended and its conversation has so many steps. */
   const afterSteps = async (runId: string, steps: number) => {
     await eventually(`${steps} steps`, async () => (await stepsOf(runId).catch(() => [])).length === steps);
-    return await system.until(runId, ended);
+    return await system.until(runId, hasEnded);
   };
 
-  const oneModel = 'anthropic/claude-opus-4-5';
-  const stays = { config: { idle_timeout_minutes: 5 } };
-  const kinds = [
-    { kind: 'runbook', config: { model_id: 'runbook' }, say: (command: string) => `\`\`\`sh\n${command}\n\`\`\`` },
-    { kind: 'model', config: { model_id: oneModel }, say: (command: string) => `Please run \`${command}\`.` },
-  ];
-
-  describe.each(kinds)('$kind', ({ config, say }) => {
+  const stays = { idle_timeout_minutes: 5 };
+  const runbookThatStays = { config: { ...runbook, ...stays } };
+  describe.each(runKinds)('$kind', ({ config, say }) => {
     const create = (command: string, more: object = {}) =>
-      system.createRun(say(command), { config: { ...stays.config, ...config, ...more } });
+      system.createRun(say(command), { config: { ...stays, ...config, ...more } });
 
     test('to a queued run it joins the first prompt', async () => {
       const blockers = await Promise.all(
-        [0, 1].map(() => system.createRun('```sh\nwhile [ ! -e go ]; do sleep 0.1; done\n```', stays)),
+        [0, 1].map(() => system.createRun('```sh\nwhile [ ! -e go ]; do sleep 0.1; done\n```', runbookThatStays)),
       );
       await Promise.all(blockers.map((id) => system.until(id, (run) => run.state === 'INPROGRESS')));
       const runId = await create('echo first-$((1+1))');
@@ -103,7 +82,7 @@ describe.skipIf(sandboxProblem)(`follow-ups${sandboxProblem ? ` (skipped: ${sand
 
     test('to a run whose sandbox is gone it is a new execution of the same run that knows the conversation', async () => {
       const runId = await create('echo the-word-is-$((40+2))', { idle_timeout_minutes: 0 });
-      const first = await system.until(runId, (run) => ended(run) && run.is_sandbox_running === false);
+      const first = await system.until(runId, (run) => hasEnded(run) && run.is_sandbox_running === false);
       await followUp(runId, say('echo further-$((1+1))'));
       const second = await afterSteps(runId, 2);
       expect(second.state, JSON.stringify(second.status_message)).toBe('SUCCEEDED');
@@ -134,7 +113,7 @@ describe.skipIf(sandboxProblem)(`follow-ups${sandboxProblem ? ` (skipped: ${sand
     }, 60_000);
   });
 
-  test.each(kinds)(
+  test.each(runKinds)(
     'an interrupt ends the turn, keeps the sandbox, and the next follow-up goes on in it ($kind)',
     async ({ config, say }) => {
       const runId = await system.createRun(say('echo begun-$((1+1)) | tee file; sleep 60'), { config });
@@ -153,9 +132,9 @@ describe.skipIf(sandboxProblem)(`follow-ups${sandboxProblem ? ` (skipped: ${sand
 
   test('a model that goes on in a new sandbox is sent what was said before, from its memory', async () => {
     const runId = await system.createRun('Please run `echo the-word-is-$((40+2))`.', {
-      config: { model_id: oneModel },
+      config: oneModel,
     });
-    await system.until(runId, (run) => ended(run) && run.is_sandbox_running === false);
+    await system.until(runId, (run) => hasEnded(run) && run.is_sandbox_running === false);
     const before = models.requests.length;
     await followUp(runId, 'Please run `echo next`.');
     await afterSteps(runId, 2);
@@ -166,7 +145,7 @@ describe.skipIf(sandboxProblem)(`follow-ups${sandboxProblem ? ` (skipped: ${sand
   test('waiting sandboxes hold no slot, and the oldest leave when there are too many', async () => {
     const runIds: string[] = [];
     for (let n = 0; n < 6; n += 1) {
-      const runId = await system.createRun('```sh\ntrue\n```', stays);
+      const runId = await system.createRun('```sh\ntrue\n```', runbookThatStays);
       runIds.push(runId);
       expect((await system.untilEnded(runId)).state).toBe('SUCCEEDED');
     }
@@ -177,7 +156,7 @@ describe.skipIf(sandboxProblem)(`follow-ups${sandboxProblem ? ` (skipped: ${sand
   }, 60_000);
 
   test('a sandbox whose worker dies while it waits is gone, the run stays as it was, and a follow-up still continues it', async () => {
-    const runId = await system.createRun('```sh\ntrue\n```', stays);
+    const runId = await system.createRun('```sh\ntrue\n```', runbookThatStays);
     await system.untilEnded(runId);
     await killHard(system.worker());
     system.startWorker();

@@ -1,22 +1,9 @@
 /** Images that come with prompts and follow-ups reach models over the four real wire protocols, from real sandboxes. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type FakeModels, startFakeModels } from './fakes/models.ts';
-import { eventually, type System, sandboxProblem, startSystem } from './support/system.ts';
+import { expect, test } from 'vitest';
+import { describeSystemWithModels } from './support/describe-system.ts';
+import { eventually } from './support/system.ts';
 
-describe.skipIf(sandboxProblem)(`images${sandboxProblem ? ` (skipped: ${sandboxProblem})` : ''}`, () => {
-  let models: FakeModels;
-  let system: System;
-
-  beforeAll(async () => {
-    models = await startFakeModels();
-    system = await startSystem({ env: models.env, waitForWorkerMs: 60_000 });
-  }, 90_000);
-
-  afterAll(async () => {
-    await system?.stop();
-    await models?.close();
-  }, 30_000);
-
+describeSystemWithModels('images', {}, (system, models) => {
   const png = (text: string) => Buffer.from(`\x89PNG\r\n\x1a\n${text}`, 'latin1').toString('base64');
   const attachment = (file_name: string, data: string) => ({ file_name, mime_type: 'application/octet-stream', data });
   const sentSince = (before: number) => models.requests.slice(before).map(({ body }) => JSON.stringify(body));

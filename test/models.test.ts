@@ -1,24 +1,9 @@
 /** Runs with a language model: sandbox → relay → gateway → provider, over the four real streaming protocols. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { type FakeModels, fakeModelKeys, startFakeModels } from './fakes/models.ts';
-import { type System, sandboxProblem, startSystem } from './support/system.ts';
+import { expect, test } from 'vitest';
+import { fakeModelKeys } from './fakes/models.ts';
+import { describeSystemWithModels } from './support/describe-system.ts';
 
-describe.skipIf(sandboxProblem)(`language models${sandboxProblem ? ` (skipped: ${sandboxProblem})` : ''}`, () => {
-  let models: FakeModels;
-  let system: System;
-
-  beforeAll(async () => {
-    models = await startFakeModels();
-    system = await startSystem({ env: models.env, waitForWorkerMs: 60_000 });
-  }, 90_000);
-
-  afterAll(async () => {
-    await system?.stop();
-    await models?.close();
-  }, 30_000);
-
-  afterEach(() => models.release());
-
+describeSystemWithModels('language models', {}, (system, models) => {
   const ids = ['anthropic/claude-opus-4-5', 'openai/gpt-5.2', 'google/gemini-2.5-pro', 'local/fake-local'];
   const conversationOf = async (runId: string) =>
     JSON.stringify(await system.call('GET', `/agent/runs/${runId}/conversation`));

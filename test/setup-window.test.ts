@@ -1,9 +1,10 @@
 /** The sandbox of a failed setup stays for follow-ups: with the runbook and with the AI SDK loop against fake models. */
 import type { RunItem } from '@runyard/contract/runs';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import type { FakeConversation } from './fakes/models/turns.ts';
-import { type FakeModels, startFakeModels } from './fakes/models.ts';
-import { eventually, type System, sandboxProblem, startSystem } from './support/system.ts';
+import { describeSystemWithModels } from './support/describe-system.ts';
+import { runKinds } from './support/run-kinds.ts';
+import { eventually } from './support/system.ts';
 
 /** A model that runs what the user says now, not what stands in the record of before. */
 function obedient(conversation: FakeConversation) {
@@ -14,20 +15,8 @@ function obedient(conversation: FakeConversation) {
     : { text: ['Done.'] };
 }
 
-describe.skipIf(sandboxProblem)(`failed setups${sandboxProblem ? ` (skipped: ${sandboxProblem})` : ''}`, () => {
-  let models: FakeModels;
-  let system: System;
-
-  beforeAll(async () => {
-    models = await startFakeModels();
-    models.script(obedient);
-    system = await startSystem({ env: { ...models.env, RUNYARD_WORKER_SLOTS: '2' }, waitForWorkerMs: 60_000 });
-  }, 90_000);
-
-  afterAll(async () => {
-    await system?.stop();
-    await models?.close();
-  }, 30_000);
+describeSystemWithModels('failed setups', { env: { RUNYARD_WORKER_SLOTS: '2' } }, (system, models) => {
+  beforeEach(() => models.script(obedient));
 
   const environment = (minutes: number, command: string) => ({
     config: { name: 'Broken', failure_session_retention_minutes: minutes, setup_commands: [command] },
@@ -36,14 +25,7 @@ describe.skipIf(sandboxProblem)(`failed setups${sandboxProblem ? ` (skipped: ${s
     JSON.stringify(await system.call('GET', `/agent/runs/${runId}/conversation`).catch(() => ''));
   const until = (run: RunItem) => run.status_message?.session_debug_until ?? '';
 
-  test.each([
-    { kind: 'runbook', config: { model_id: 'runbook' }, say: (command: string) => `\`\`\`sh\n${command}\n\`\`\`` },
-    {
-      kind: 'model',
-      config: { model_id: 'anthropic/claude-opus-4-5' },
-      say: (command: string) => `Please run \`${command}\`.`,
-    },
-  ])(
+  test.each(runKinds)(
     'a follow-up looks at what failed, the run stays FAILED; after the window it is tried again ($kind)',
     async ({ config, say }) => {
       const { uid } = await system.call<{ uid: string }>(

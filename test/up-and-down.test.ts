@@ -54,7 +54,8 @@ test('a stop in the middle of the start leaves nothing behind', { timeout: 60_00
   up.child.kill('SIGINT');
   await up.exited;
   expect(up.output()).not.toContain('Runyard is running');
-  expect(processesOf(folder)).toEqual([]);
+  // A service that is killed before it has started leaves its database to the guard, which takes its time.
+  await noProcessLeft();
 });
 
 test('kill -9 of the supervisor leaves no process behind', { timeout: 60_000 }, async () => {

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RunItem } from '@runyard/contract/runs';
+import { hasEnded } from './run-kinds.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
 
@@ -26,8 +27,6 @@ export interface SystemOptions {
   readonly databaseUrl?: string;
   /** Names of the workers to start; default: one. */
   readonly workers?: readonly string[];
-  /** The first start of a worker on a machine bundles the agent. */
-  readonly waitForWorkerMs?: number;
 }
 
 export interface System {
@@ -49,6 +48,9 @@ export interface System {
   logs(): Promise<string>;
   stop(): Promise<void>;
 }
+
+/** Of a program on a loaded machine: initdb, migrations, and the bundle of the agent by the first worker. */
+const startLimitMs = 60_000;
 
 /** Polls until `probe` gives something; throws with `what` after `timeoutMs`. */
 export async function eventually<T>(
@@ -72,8 +74,6 @@ export async function killHard(child: ChildProcess): Promise<void> {
   child.kill('SIGKILL');
   await gone;
 }
-
-const ended = (run: RunItem) => ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'].includes(run.state);
 
 /** Starts the system; resolves when the service answers and the worker is connected. */
 export async function startSystem(options: SystemOptions = {}): Promise<System> {
@@ -128,11 +128,15 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
         ...(options.databaseUrl ? { RUNYARD_DATABASE_URL: options.databaseUrl } : {}),
       });
       service = child;
-      const file = await eventually('start of the service', async () => {
-        if (child.exitCode !== null)
-          throw new Error(`the service exited with ${child.exitCode}:\n${await system.logs()}`);
-        return await readFile(path.join(dataDir, 'service.json'), 'utf8').catch(() => null);
-      });
+      const file = await eventually(
+        'start of the service',
+        async () => {
+          if (child.exitCode !== null)
+            throw new Error(`the service exited with ${child.exitCode}:\n${await system.logs()}`);
+          return await readFile(path.join(dataDir, 'service.json'), 'utf8').catch(() => null);
+        },
+        startLimitMs,
+      );
       base = JSON.parse(file).base_url;
       port = new URL(base).port;
     },
@@ -162,7 +166,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
         },
         timeoutMs,
       ),
-    untilEnded: (runId, timeoutMs) => system.until(runId, ended, timeoutMs),
+    untilEnded: (runId, timeoutMs) => system.until(runId, hasEnded, timeoutMs),
     logs: () => readFile(path.join(dataDir, 'programs.log'), 'utf8'),
     stop: async () => {
       for (const child of [...workers.values(), service]) if (child) await stopProgram(child);
@@ -179,7 +183,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
     for (const name of options.workers ?? [defaultWorker]) system.startWorker(name);
     if (workers.size > 0) {
       const connected = async () => (await system.logs()).includes('worker connected');
-      await eventually('connection of the worker', connected, options.waitForWorkerMs ?? 30_000);
+      await eventually('connection of the worker', connected, startLimitMs);
     }
   } catch (error) {
     const logs = await system.logs();

@@ -82,25 +82,13 @@ describe('runCommand', () => {
     expect(result.output).not.toContain('\uFFFD');
   });
 
-  test('stops a command that ignores SIGTERM, with its children', async () => {
+  test.each([
+    ['ignores SIGTERM, with its children', 'trap "" TERM; sleep 600 & echo $!; while true; do sleep 1; done'],
+    ['has left the process group', "setsid sh -c 'echo $$; exec sleep 600' & wait"],
+  ])('stops what %s', async (_, command) => {
     const abort = new AbortController();
     let pid = 0;
-    const running = sh('trap "" TERM; sleep 600 & echo $!; while true; do sleep 1; done', {
-      signal: abort.signal,
-      graceMs: 100,
-      onOutput: (text) => {
-        pid = Number(text);
-        abort.abort();
-      },
-    });
-    expect(await running).toMatchObject({ outcome: 'aborted' });
-    await eventually(() => !isRunning(pid));
-  });
-
-  test('stops what left the process group', async () => {
-    const abort = new AbortController();
-    let pid = 0;
-    const running = sh("setsid sh -c 'echo $$; exec sleep 600' & wait", {
+    const running = sh(command, {
       signal: abort.signal,
       graceMs: 100,
       onOutput: (text) => {

@@ -1,3 +1,4 @@
+/** Test support: event subscriptions as their administrator makes and reads them. */
 import {
   EventSubscription,
   EventSubscriptionWithSecret,

@@ -9,6 +9,7 @@ import path from 'node:path';
 import { Readable } from 'node:stream';
 import { type BlobStore, type ByteRange, checkBlobKey, type ListedBlob, type PutOutcome } from './blobs.ts';
 import { stateOf, thisProcess } from './process-identity.ts';
+import { syncFolder } from './sync-folder.ts';
 
 /** Uploads of processes that cannot be seen from here are swept when nothing was written for so long. */
 const abandonedAfterMs = 24 * 3600 * 1000;
@@ -121,15 +122,6 @@ async function sweepIncoming(incoming: string): Promise<void> {
     const written = (await absentAsUndefined(stat(file)))?.mtimeMs ?? 0;
     if (state === 'gone' || (state === 'elsewhere' && written < Date.now() - abandonedAfterMs))
       await rm(file, { force: true });
-  }
-}
-
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }
 

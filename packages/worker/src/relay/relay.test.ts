@@ -5,7 +5,8 @@ import net, { type AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { openRelay, openUpstream, type Relay, type Upstream } from './relay.ts';
+import { openRelay, openUpstream, type Upstream } from './relay.ts';
+import type { Relay } from './socket-server.ts';
 
 let folder: string;
 let socketPath: string;

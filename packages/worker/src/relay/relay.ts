@@ -1,7 +1,7 @@
-import { chmod, chown, rm } from 'node:fs/promises';
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import https from 'node:https';
 import { allowedTarget } from './allowed-path.ts';
+import { listenOnSocket, type Relay } from './socket-server.ts';
 
 /** Connections of one sandbox at once: a long poll, a few model streams, artifacts. More are closed as they come. */
 const connectionsPerSandbox = 64;
@@ -155,10 +155,6 @@ function relay(upstream: Upstream, message: IncomingMessage, response: ServerRes
   else request.end();
 }
 
-export interface Relay {
-  close(): Promise<void>;
-}
-
 /**
  * Listens on a Unix socket and passes HTTP on to the service, both ways as it comes, without keeping any of it. Adds no
  * credential: what the sandbox may do there, its run token says. `uid` is the user who may connect.
@@ -175,18 +171,7 @@ export async function openRelay(socketPath: string, upstream: Upstream, uid?: nu
   server.on('request', (message, response) => relay(upstream, message, response));
   server.on('connect', (_message, socket) => socket.destroy());
   server.on('clientError', (_error, socket) => socket.destroy());
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({ path: socketPath }, () => resolve());
-  });
+  const opened = await listenOnSocket(server, socketPath, uid);
   server.unref();
-  await chmod(socketPath, 0o600);
-  if (uid !== undefined) await chown(socketPath, uid, uid);
-  return {
-    async close() {
-      server.closeAllConnections();
-      await new Promise<void>((resolve) => server.close(() => resolve()));
-      await rm(socketPath, { force: true });
-    },
-  };
+  return opened;
 }

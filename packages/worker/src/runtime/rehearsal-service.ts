@@ -1,7 +1,6 @@
-import { chmod, chown, rm } from 'node:fs/promises';
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import { AgentEventBatch, type AgentTask } from '@runyard/contract/agent-protocol';
-import type { Relay } from '../relay/relay.ts';
+import { listenOnSocket, type Relay } from '../relay/socket-server.ts';
 
 const prefix = '/api/v1/harness-support/';
 
@@ -56,17 +55,5 @@ async function respond(message: IncomingMessage, response: ServerResponse): Prom
 /** Plays the service for one agent on a Unix socket: gives it a task that does nothing and takes what it reports. */
 export async function openRehearsalService(socketPath: string, uid: number | undefined): Promise<Relay> {
   const server = http.createServer((message, response) => void respond(message, response));
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({ path: socketPath }, () => resolve());
-  });
-  await chmod(socketPath, 0o600);
-  if (uid !== undefined) await chown(socketPath, uid, uid);
-  return {
-    async close() {
-      server.closeAllConnections();
-      await new Promise<void>((resolve) => server.close(() => resolve()));
-      await rm(socketPath, { force: true });
-    },
-  };
+  return await listenOnSocket(server, socketPath, uid);
 }

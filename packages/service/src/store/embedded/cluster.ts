@@ -8,9 +8,10 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, chown, lstat, mkdir, mkdtemp, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, chown, lstat, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { syncFolder } from '../sync-folder.ts';
 import { type Account, runAs } from './account.ts';
 import { embeddedMajor } from './binaries.ts';
 import { startGuard } from './guard.ts';
@@ -120,15 +121,6 @@ async function passwdWrapper(account: Account): Promise<{ options: string[]; dis
     options: ['--dev-bind', '/', '/', '--ro-bind', file, '/etc/passwd', ...rights, '--', ...change],
     dispose: () => rm(folder, { recursive: true, force: true }),
   };
-}
-
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }
 
 /** The folder for everything of one embedded server, closed to others. */

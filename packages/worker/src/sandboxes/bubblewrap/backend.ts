@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import path from 'node:path';
 import type { SandboxLevel } from '@runyard/contract/worker-protocol';
-import { openRelay, type Relay, type Upstream } from '../../relay/relay.ts';
+import { openRelay, type Upstream } from '../../relay/relay.ts';
+import type { Relay } from '../../relay/socket-server.ts';
 import { type Cgroup, openCgroup } from '../cgroups/group.ts';
 import type { CgroupHierarchy } from '../cgroups/hierarchy.ts';
 import { watchDisk } from '../disk-watch.ts';

@@ -1,0 +1,25 @@
+import { chmod, chown, rm } from 'node:fs/promises';
+import type http from 'node:http';
+
+/** What answers on a Unix socket of one sandbox. */
+export interface Relay {
+  /** Ends its connections and removes the socket. */
+  close(): Promise<void>;
+}
+
+/** Opens the server at a path that only `uid` (default: our own user) may connect to. */
+export async function listenOnSocket(server: http.Server, socketPath: string, uid?: number): Promise<Relay> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ path: socketPath }, () => resolve());
+  });
+  await chmod(socketPath, 0o600);
+  if (uid !== undefined) await chown(socketPath, uid, uid);
+  return {
+    async close() {
+      server.closeAllConnections();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+      await rm(socketPath, { force: true });
+    },
+  };
+}

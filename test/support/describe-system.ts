@@ -1,0 +1,56 @@
+/** Tests of a whole system, which starts before them and is stopped behind them; skipped by name where no sandbox works. */
+import { afterAll, afterEach, beforeAll, describe } from 'vitest';
+import { type FakeModels, startFakeModels } from '../fakes/models.ts';
+import { type System, type SystemOptions, sandboxProblem, startSystem } from './system.ts';
+
+/** Settings, where they are known before anything else was started. */
+type Options = SystemOptions | (() => Promise<SystemOptions>);
+
+/** Starting on a loaded machine, where the first worker also bundles the agent. */
+const startLimitMs = 150_000;
+const stopLimitMs = 60_000;
+
+/** What is there when the tests run, for closures that are made before. */
+function later<T extends object>(get: () => T | undefined): T {
+  return new Proxy({} as T, {
+    get: (_, name) => {
+      const there = get();
+      if (there === undefined) throw new Error(`${String(name)} is used before the system was started`);
+      return Reflect.get(there, name);
+    },
+  });
+}
+
+/** `describe` for tests that share a system. What `options` starts besides is stopped by an `afterAll` of the file, behind the system. */
+export function describeSystem(name: string, options: Options, tests: (system: System) => void): void {
+  describe.skipIf(sandboxProblem)(sandboxProblem ? `${name} (skipped: ${sandboxProblem})` : name, () => {
+    let system: System | undefined;
+    beforeAll(async () => {
+      system = await startSystem(typeof options === 'function' ? await options() : options);
+    }, startLimitMs);
+    afterAll(async () => await system?.stop(), stopLimitMs);
+    tests(later(() => system));
+  });
+}
+
+/** The same with fake providers of models. A run that names no model is a runbook. */
+export function describeSystemWithModels(
+  name: string,
+  options: Options,
+  tests: (system: System, models: FakeModels) => void,
+): void {
+  let models: FakeModels | undefined;
+  afterAll(async () => await models?.close());
+  const withModels = async (): Promise<SystemOptions> => {
+    models = await startFakeModels();
+    const given = typeof options === 'function' ? await options() : options;
+    return { ...given, env: { ...models.env, RUNYARD_DEFAULT_MODEL: 'runbook', ...given.env } };
+  };
+  describeSystem(name, withModels, (system) => {
+    afterEach(() => models?.release());
+    tests(
+      system,
+      later(() => models),
+    );
+  });
+}

@@ -1,0 +1,15 @@
+import type { RunItem } from '@runyard/contract/runs';
+
+/** A runbook. */
+export const runbook = { model_id: 'runbook' } as const;
+/** The AI SDK loop against a fake model. */
+export const oneModel = { model_id: 'anthropic/claude-opus-4-5' } as const;
+
+/** What the two harnesses of our own are given to run a command. */
+export const runKinds = [
+  { kind: 'runbook', config: runbook, say: (command: string) => `\`\`\`sh\n${command}\n\`\`\`` },
+  { kind: 'model', config: oneModel, say: (command: string) => `Please run \`${command}\`.` },
+];
+
+/** It is in a state that only a follow-up leads out of. */
+export const hasEnded = ({ state }: RunItem): boolean => ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'].includes(state);
