@@ -30,6 +30,24 @@ describe('a subscription', () => {
     expect(await subscriptions.deliveries()).toHaveLength(1);
   });
 
+  test.each([410, 500])('whose URL was changed meanwhile is not blamed for the %i of the old one', async (status) => {
+    const id = await subscriptions.subscribe();
+    subscriptions.receiver.behave('hang');
+    const deliverer = await subscriptions.openDeliverer();
+    await subscriptions.newRun();
+    await expect.poll(() => subscriptions.receiver.waiting, patience).toBe(1);
+    const { db } = subscriptions.database;
+    await updateSubscription(db, subscriptions.teamId, id, { url: `${subscriptions.receiver.url}/new` });
+    subscriptions.receiver.behave({ status: 204 });
+    subscriptions.receiver.release(status);
+    expect(await subscriptions.untilAttempts(1)).toMatchObject({ status: 'pending', attempts: 1 });
+    expect(await subscriptions.subscription(id)).toMatchObject({ enabled: true, failing_since: null });
+    await subscriptions.passTime();
+    await deliverer.deliver();
+    expect(await subscriptions.untilAttempts(2)).toMatchObject({ status: 'delivered' });
+    expect(subscriptions.receiver.received.map(({ path }) => path)).toEqual(['/hook', '/hook/new']);
+  });
+
   test('is disabled after 5 days of nothing but failures, not before, and works when it is enabled again', async () => {
     const id = await subscriptions.subscribe();
     subscriptions.receiver.behave({ status: 500 });

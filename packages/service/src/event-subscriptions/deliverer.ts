@@ -111,6 +111,7 @@ export async function openDeliverer(deps: DelivererDeps, limits: DelivererLimits
     const waits = outcome.kind === 'answered' && [429, 503].includes(outcome.status) ? outcome.retryAfter : undefined;
     const recorded = await recordAttempt(db, {
       deliveryId: delivery.id,
+      url: delivery.url,
       number: delivery.attempts,
       result: error === null ? 'delivered' : httpStatus === 410 ? 'gone' : 'failed',
       httpStatus,

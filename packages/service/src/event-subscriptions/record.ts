@@ -3,6 +3,8 @@ import type { Queryable, Statement } from '../store/database.ts';
 /** What came of an attempt. */
 export interface AttemptOutcome {
   readonly deliveryId: string;
+  /** Where it was sent: of another URL than the subscription has by now it says nothing. */
+  readonly url: string;
   /** Of the attempt: another one has begun where it is not the last. */
   readonly number: number;
   readonly result: 'delivered' | 'failed' | 'gone';
@@ -26,7 +28,9 @@ const recordStatement: Statement = {
     WITH done AS (
       UPDATE event_deliveries SET
         status = CASE WHEN $3 = 'delivered' THEN 'delivered'
-          WHEN $3 = 'gone' OR clock_timestamp() >= retry_until THEN 'failed' ELSE 'pending' END,
+          WHEN clock_timestamp() >= retry_until THEN 'failed'
+          WHEN $3 = 'gone' AND $8 = (SELECT s.url FROM event_subscriptions s WHERE s.id = subscription_id) THEN 'failed'
+          ELSE 'pending' END,
         delivered_at = CASE WHEN $3 = 'delivered' THEN clock_timestamp() END,
         next_attempt_at = least(clock_timestamp() + make_interval(secs => $7::float8 / 1000), retry_until),
         leased_until = NULL
@@ -49,7 +53,7 @@ const recordStatement: Statement = {
           CASE WHEN $3 = 'gone' THEN 'The receiver answered 410: it is gone.'
             ELSE 'Every attempt for ${disableAfter} failed; the last one: ' || $5 || '.' END AS reason
         FROM event_subscriptions s2 WHERE s2.id = done.subscription_id) ends
-      WHERE s.id = done.subscription_id AND $3 <> 'delivered'
+      WHERE s.id = done.subscription_id AND $3 <> 'delivered' AND s.url = $8
         AND (s.failing_since IS NULL OR ends.now)
     )
     SELECT 1 AS recorded FROM done`,
@@ -65,6 +69,7 @@ export async function recordAttempt(db: Queryable, outcome: AttemptOutcome): Pro
     outcome.error,
     outcome.durationMs,
     outcome.delayMs,
+    outcome.url,
   ]);
   return rows.length === 1;
 }
