@@ -139,7 +139,8 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
     expect((await completed(id)).task_state).toBe('CANCELLED');
     const took = performance.now() - began;
     expect(took).toBeGreaterThan(250);
-    expect(took).toBeLessThan(2000);
+    // The usual grace is 5 s.
+    expect(took).toBeLessThan(4500);
   });
 
   test('cancels only the execution that is named', async () => {

@@ -163,6 +163,6 @@ describe('over the commands of a run', () => {
     expect(detect(`${'bash -c '.repeat(10_000)}`, '')).toEqual([]);
     expect(detect('git push', `remote: ${'pull request for '.repeat(10_000)}\n ${'*'.repeat(50_000)} -> `)).toEqual([]);
     expect(detect('gh pr create', `https://${'a/'.repeat(100_000)}pull/1`)).toEqual([]);
-    expect(performance.now() - start).toBeLessThan(2_000);
+    expect(performance.now() - start).toBeLessThan(10_000);
   });
 });

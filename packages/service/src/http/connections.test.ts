@@ -10,6 +10,9 @@ beforeEach(async () => {
 });
 afterEach(() => service.close());
 
+/** On a loaded machine too; what is told apart from it takes 15 s or more: the usual limits, and connections that are kept alive. */
+const atOnceMs = 10_000;
+
 /** Sends `text` and then nothing; gives what came and how long the connection lived, milliseconds. */
 function sendAndWait(text: string): Promise<{ received: string; livedMs: number }> {
   const { port } = new URL(service.baseUrl);
@@ -29,7 +32,7 @@ describe('a slow client', () => {
   test('that does not end its headers is told 408 and cut off', async () => {
     const { received, livedMs } = await sendAndWait('GET /healthz HTTP/1.1\r\nHost: a\r\n');
     expect(received).toMatch(/^HTTP\/1\.1 408/);
-    expect(livedMs).toBeLessThan(2_000);
+    expect(livedMs).toBeLessThan(atOnceMs);
   });
 
   test('that does not end its body is told 408 and cut off', async () => {
@@ -37,7 +40,7 @@ describe('a slow client', () => {
       `POST /api/v1/agent/runs HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${service.key}\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{`,
     );
     expect(received).toMatch(/^HTTP\/1\.1 408/);
-    expect(livedMs).toBeLessThan(2_000);
+    expect(livedMs).toBeLessThan(atOnceMs);
   });
 
   test('without a key is refused before its body is read', async () => {
@@ -45,12 +48,12 @@ describe('a slow client', () => {
       `POST /api/v1/agent/runs HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 60000000\r\n\r\n{`,
     );
     expect(received).toMatch(/^HTTP\/1\.1 401/);
-    expect(livedMs).toBeLessThan(2_000);
+    expect(livedMs).toBeLessThan(atOnceMs);
   });
 });
 
 describe('close()', () => {
-  test('lets a request in flight end, on a connection that is kept alive, and is done within 2 s', async () => {
+  test('lets a request in flight end, on a connection that is kept alive, and is done with it', async () => {
     const { db } = service.deps;
     const agent = new Agent({ keepAlive: true, maxSockets: 5 });
     const ask = () =>
@@ -80,7 +83,7 @@ describe('close()', () => {
     lock.release();
     expect(await inFlight).toBe(200);
     await closed;
-    expect(performance.now() - startedAt).toBeLessThan(2_000);
+    expect(performance.now() - startedAt).toBeLessThan(atOnceMs);
     agent.destroy();
   });
 
@@ -93,7 +96,7 @@ describe('close()', () => {
     await Promise.all(sockets.map((socket) => once(socket, 'connect')));
     const startedAt = performance.now();
     await service.built.app.close();
-    expect(performance.now() - startedAt).toBeLessThan(2_000);
+    expect(performance.now() - startedAt).toBeLessThan(atOnceMs);
   });
 
   test('answers an agent that waits in its inbox', async () => {
@@ -104,6 +107,6 @@ describe('close()', () => {
     const startedAt = performance.now();
     await service.built.app.close();
     expect((await waiting).body).toEqual({ items: [] });
-    expect(performance.now() - startedAt).toBeLessThan(2_000);
+    expect(performance.now() - startedAt).toBeLessThan(atOnceMs);
   });
 });

