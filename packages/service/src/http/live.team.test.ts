@@ -22,8 +22,9 @@ describe('the stream of a team', () => {
     const second = await service.newRun();
     await cancelRun(service.deps.engine, first.runId);
     await untilState(reader, 'CANCELLED');
-    await vi.waitFor(() =>
-      expect(reader.received.some(({ event }) => 'run_id' in event && event.run_id === second)).toBe(true),
+    await vi.waitFor(
+      () => expect(reader.received.some(({ event }) => 'run_id' in event && event.run_id === second)).toBe(true),
+      10_000,
     );
     const runs = reader.received.map(({ event }) => ('run_id' in event ? event.run_id : ''));
     expect(runs).not.toContain(others);
@@ -40,14 +41,14 @@ describe('the stream of a team', () => {
 
   test('goes on behind every id, and behind that of its beginning', async () => {
     const reader = await follow('/agent/runs/events');
-    const beginning = await vi.waitFor(() => expect(reader.lastId()).not.toBe('')).then(() => reader.lastId());
+    const beginning = await vi.waitFor(() => expect(reader.lastId()).not.toBe(''), 10_000).then(() => reader.lastId());
     const { runId } = await service.startExecution();
     await cancelRun(service.deps.engine, runId);
     await untilState(reader, 'CANCELLED');
     reader.close();
     for (const [index, id] of [beginning, ...reader.received.map((each) => each.id)].entries()) {
       const rest = await follow('/agent/runs/events', id);
-      await vi.waitFor(() => expect(rest.received).toEqual(reader.received.slice(index)));
+      await vi.waitFor(() => expect(rest.received).toEqual(reader.received.slice(index)), 10_000);
       rest.close();
     }
   });
@@ -55,7 +56,7 @@ describe('the stream of a team', () => {
   test('answers 400 for ids that are not of its kind, and 401 without a key', async () => {
     const at = (id: string) => service.problem(400, 'GET', '/agent/runs/events', { headers: { 'last-event-id': id } });
     const reader = await follow('/agent/runs/events');
-    await vi.waitFor(() => expect(reader.lastId()).not.toBe(''));
+    await vi.waitFor(() => expect(reader.lastId()).not.toBe(''), 10_000);
     const [epoch] = reader.lastId().split('-');
     for (const id of ['7', '7.1', 'x', `${epoch}-999999999999`, `${epoch}-1-x-1`, `${epoch}-${'9'.repeat(40)}`])
       await at(id);
@@ -65,7 +66,7 @@ describe('the stream of a team', () => {
 
   test('answers 410 for ids of another epoch, and for those older than a week', async () => {
     const reader = await follow('/agent/runs/events');
-    await vi.waitFor(() => expect(reader.lastId()).not.toBe(''));
+    await vi.waitFor(() => expect(reader.lastId()).not.toBe(''), 10_000);
     reader.close();
     const [epoch, xact] = reader.lastId().split('-');
     const gone = (id: string) =>

@@ -34,9 +34,9 @@ describe('the stream of a run', () => {
     const { runId, runToken } = await service.startExecution();
     await say(runToken, 1, 3);
     const reader = await follow(`/agent/runs/${runId}/events`);
-    await vi.waitFor(() => expect(reader.received.at(-1)?.event).toMatchObject({ event: { text: 'Word 3' } }));
+    await vi.waitFor(() => expect(reader.received.at(-1)?.event).toMatchObject({ event: { text: 'Word 3' } }), 10_000);
     await say(runToken, 4, 4);
-    await vi.waitFor(() => expect(reader.received.at(-1)?.event).toMatchObject({ event: { text: 'Word 4' } }));
+    await vi.waitFor(() => expect(reader.received.at(-1)?.event).toMatchObject({ event: { text: 'Word 4' } }), 10_000);
     expect(await cancelRun(service.deps.engine, runId)).toBe('cancelled');
     await reader.ended;
     expect(stateNames(reader)).toEqual(['QUEUED', 'PENDING', 'CLAIMED', 'CANCELLED']);
@@ -150,7 +150,7 @@ test('a reader that does not read holds a page in memory, and keeps nobody waiti
   paused.write(
     `GET /api/v1/agent/runs/${runId}/events HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${service.key}\r\n\r\n`,
   );
-  await vi.waitFor(() => expect(serverSides).toHaveLength(1));
+  await vi.waitFor(() => expect(serverSides).toHaveLength(1), 10_000);
   const other = await follow(`/agent/runs/${runId}/events`);
   let most = 0;
   for (let batch = 0; batch < 20; batch += 1) {

@@ -204,7 +204,7 @@ test('what a reconnecting worker still holds goes on, and what it should not hol
 test('an agent that only waits for a run below its own gives it the one slot there is, and has it back after it', async () => {
   const parent = await t.newRun();
   const worker = await connect(hello(1));
-  await vi.waitFor(() => expect(assignments(worker)).toHaveLength(1));
+  await vi.waitFor(() => expect(assignments(worker)).toHaveLength(1), 10_000);
   const { execution_id: executionId = '' } = assignments(worker)[0] ?? {};
   await worker.say('task_claimed', executionId, parent);
   const earlier = await t.newRun();
@@ -214,7 +214,7 @@ test('an agent that only waits for a run below its own gives it the one slot the
 
   const { signal } = new AbortController();
   const waited = awaitChildren(t.engine, { runId: parent, executionId }, { until: 'all', waitMs: 60_000, signal });
-  await vi.waitFor(() => expect(assignments(worker).map(({ task_id }) => task_id)).toEqual([parent, child]));
+  await vi.waitFor(() => expect(assignments(worker).map(({ task_id }) => task_id)).toEqual([parent, child]), 10_000);
   const told = () => worker.sent.flatMap((message) => (message.type === 'task_idle' ? [message.data] : []));
   expect(told()).toEqual([{ task_id: parent, execution_id: executionId, idle: true }]);
   // In this order: the worker has the room before it gets the child.
@@ -224,7 +224,7 @@ test('an agent that only waits for a run below its own gives it the one slot the
   await worker.say('task_claimed', assignments(worker)[1]?.execution_id ?? '', child);
   await cancelRun(t.engine, child);
   expect(await waited).toBe('settled');
-  await vi.waitFor(() => expect(told().at(-1)).toMatchObject({ execution_id: executionId, idle: false }));
+  await vi.waitFor(() => expect(told().at(-1)).toMatchObject({ execution_id: executionId, idle: false }), 10_000);
   await hub.dispatch();
   expect(
     assignments(worker).map(({ task_id }) => task_id),
