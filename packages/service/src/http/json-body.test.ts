@@ -1,0 +1,68 @@
+import { describe, expect, test } from 'vitest';
+import { parseJsonBody } from './json-body.ts';
+import { Refusal } from './problem.ts';
+
+const parse = (text: string) => parseJsonBody(Buffer.from(text));
+
+function faultsOf(text: string) {
+  try {
+    parse(text);
+  } catch (error) {
+    if (error instanceof Refusal) return error.options.errors;
+    throw error;
+  }
+  return [];
+}
+
+const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`;
+const tooMany = [{ path: '', message: 'must not hold more than 1000000 values' }];
+
+test('a body is what it says, an empty one nothing', () => {
+  const body = { a: [1, null, { b: 'é🎉"\\' }], '': {} };
+  expect(parse(JSON.stringify(body))).toEqual(body);
+  expect(parse('')).toBeUndefined();
+});
+
+test.each([
+  ['{"a":[{"b":"\\u0000"}]}', 'a.0.b', 'must not contain the NUL character (U+0000)'],
+  ['{"a\\u0000":1}', 'a\\u0000', 'must not contain the NUL character (U+0000)'],
+  ['{"a":{"b":"\\ud800"}}', 'a.b', 'must not contain half of a surrogate pair'],
+  ['[1,{"__proto__":1}]', '1.__proto__', 'is not allowed as a name'],
+  ['"\\u0000"', '', 'must not contain the NUL character (U+0000)'],
+])('%s is refused and its place named', (text, path, message) => {
+  expect(faultsOf(text)).toEqual([{ path, message }]);
+});
+
+test('of many faults the first twenty are named', () => {
+  expect(faultsOf(JSON.stringify(Array(1000).fill('\u0000')))).toHaveLength(20);
+});
+
+test('100 levels are read, 101 and a hundred thousand refused', () => {
+  expect(faultsOf(nested(100))).toEqual([]);
+  for (const depth of [101, 100_000]) {
+    expect(faultsOf(nested(depth))).toEqual([{ path: '', message: 'must not nest deeper than 100 levels' }]);
+  }
+});
+
+describe('a million values', () => {
+  const list = (value: string, count: number) => `[${Array(count).fill(value).join(',')}]`;
+
+  test.each([['[]'], ['{}'], ['1'], ['"a,b"'], ['null']])('of %s are read, one more is refused', (value) => {
+    const isContainer = value === '[]' || value === '{}';
+    // An empty array is counted twice: as it opens, and by the comma before it.
+    const most = isContainer ? 499_999 : 999_999;
+    expect(faultsOf(list(value, most))).toEqual([]);
+    expect(faultsOf(list(value, most + 1_000))).toEqual(tooMany);
+  });
+
+  test('are not what stands in strings', () => {
+    for (const text of [',', '[', '{', '"', '\\', '\\"', ',"\\\\"']) {
+      const body = { prompt: text.repeat(1_500_000), more: [1, 2] };
+      expect(parse(JSON.stringify(body))).toEqual(body);
+    }
+  });
+
+  test('may be broken off', () => {
+    expect(faultsOf(`{"a":"${','.repeat(2_000_000)}`)?.[0]?.message).toMatch(/^the body is not valid JSON/);
+  });
+});
