@@ -175,6 +175,29 @@ describe.skipIf(!existsSync(executablePath))(title, () => {
     expect(await page.evaluate('JSON.stringify({ ...sessionStorage, ...localStorage }) + document.cookie')).toBe('{}');
   });
 
+  test('shows what is said in the sandbox of a failed setup, and what it asks, without being opened again', async () => {
+    const execution = await service.startExecution({ title: 'Broken' });
+    const { runId, runToken } = execution;
+    const error = { code: 'environment_setup_failed', message: 'npm ci failed' };
+    const body = { turn: 1, success: false, summary: 'x', error };
+    await service.request('POST', '/harness-support/finish-task', { key: runToken, body });
+    await open(runId);
+    await page.locator('#state[data-state=FAILED]').waitFor();
+    await service.request('POST', `/agent/runs/${runId}/followups`, { body: { message: 'Look.' } });
+    await report(
+      execution,
+      { type: 'turn_started', step_id: 's', prompt: 'Look.' },
+      { type: 'text', step_id: 's', message_id: 'm', role: 'assistant', text: 'A typing error.' },
+    );
+    await page.getByText('A typing error.').waitFor();
+    const request = { request_id: 'q1', kind: 'question', title: 'Shall I mend it?' };
+    await report(execution, { type: 'blocked', step_id: 's', request });
+    await page.getByText('npm ci failed\nThe agent asks: Shall I mend it?').waitFor();
+    expect(await page.locator('#state').textContent()).toBe('FAILED');
+    await picture('run-setup-window');
+    expect(complaints).toEqual([]);
+  });
+
   test('reads everything again now and then where the stream is held back', async () => {
     const execution = await service.startExecution({ title: 'Polled' });
     await report(execution, ...begin);

@@ -1,4 +1,6 @@
 /** The sandbox of a failed setup stays for follow-ups: with the runbook and with the AI SDK loop against fake models. */
+import { createClient } from '@runyard/client';
+import type { LiveEvent } from '@runyard/contract/live-events';
 import type { RunItem } from '@runyard/contract/runs';
 import { beforeEach, expect, test } from 'vitest';
 import type { FakeConversation } from './fakes/models/turns.ts';
@@ -64,6 +66,46 @@ describeSystemWithModels('failed setups', { env: { RUNYARD_WORKER_SLOTS: '2' } }
       const done = await system.until(runId, (run) => run.state === 'SUCCEEDED');
       expect(done.session_id).not.toBe(failed.session_id);
       expect(await conversation(runId)).toMatch(/seen-2.*task-42/s);
+    },
+    60_000,
+  );
+
+  test.each(runKinds)(
+    'what it asks there reaches people, is done when they approve, and readers of the stream get it ($kind)',
+    async ({ config, say }) => {
+      const { uid } = await system.call<{ uid: string }>('POST', '/agent/environments', environment(5, 'exit 5'), 201);
+      const runId = await system.createRun(say('echo task-$((40+2))'), {
+        config: { ...config, environment_id: uid, approval_policy: 'ask' },
+      });
+      const failed = await system.untilEnded(runId);
+      const client = createClient({ baseUrl: system.baseUrl(), apiKey: system.key });
+      let lastEventId = '';
+      /** What a reader gets that comes back behind what it has seen, until the stream ends. */
+      const rest = async () => {
+        const events: LiveEvent[] = [];
+        for await (const { id, event } of client.streamRunEvents(runId, { lastEventId })) {
+          lastEventId = id;
+          events.push(event);
+        }
+        return JSON.stringify(events);
+      };
+      expect(await rest()).toContain('FAILED');
+      await system.call('POST', `/agent/runs/${runId}/followups`, { message: say('echo seen-$((1+1))') });
+      expect(await rest()).toContain('"type":"blocked"');
+      const asking = await system.run(runId);
+      expect(asking).toMatchObject({
+        state: 'FAILED',
+        status_message: { message: failed.status_message?.message, error_code: 'environment_setup_failed' },
+        blocked_on: { kind: 'permission', title: 'echo seen-$((1+1))' },
+      });
+      expect(until(asking) > until(failed)).toBe(true);
+      expect(await conversation(runId)).not.toContain('seen-2');
+      const answer = { decision: 'approve', request_id: asking.blocked_on?.request_id };
+      await system.call('POST', `/agent/runs/${runId}/followups`, answer);
+      expect(await rest()).toContain('seen-2');
+      const after = await system.run(runId);
+      expect(after).toMatchObject({ state: 'FAILED', session_id: failed.session_id, is_sandbox_running: true });
+      expect(after).not.toHaveProperty('blocked_on');
     },
     60_000,
   );

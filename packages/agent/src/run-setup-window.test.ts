@@ -44,13 +44,49 @@ test('another harness than the runbook is told what failed', async () => {
   expect(of('turn_started')[0]?.prompt).toBe('What is wrong?');
 });
 
-test('nobody can be asked there: what would need an approval is refused', async () => {
+test('there too it asks before it runs something, and does it when that is approved', async () => {
   await start({ ...sh('true'), ...broken(), agent_config: { approval_policy: 'ask' } }, { prepare: stay });
   await fake.until(() => fake.finished.length === 1);
   say(1, '```sh\ncat file\n```');
+  await fake.until(() => of('blocked').length === 1);
+  expect(of('action_output')).toEqual([]);
+  const { request_id, title } = of('blocked')[0]?.request ?? {};
+  expect(title).toBe('cat file');
+  say(2, '', { answers: request_id, decision: 'approve' });
+  await fake.until(() => fake.finished.length === 2);
+  say(3, '```sh\necho no\n```');
+  await fake.until(() => of('blocked').length === 2);
+  say(4, 'not now', { answers: of('blocked')[1]?.request.request_id, decision: 'deny' });
+  await fake.until(() => fake.finished.length === 3);
+  fake.tell({ type: 'leave' });
+  await ended();
+  expect(of('action').map(({ action_id }) => fake.output(action_id).trim())).toEqual([
+    'kept',
+    expect.stringContaining('denied by the user'),
+  ]);
+  expect(of('decided').map(({ decision, by }) => `${decision} by ${by}`)).toEqual([
+    'approve by person',
+    'deny by person',
+  ]);
+  expect(fake.finished.map(({ success }) => success)).toEqual([false, true, false]);
+});
+
+test('what was decided about the task in an earlier sandbox is not acted on there', async () => {
+  const action = { name: 'shell', category: 'command' as const, input: { command: 'touch it' }, fingerprint: 'f' };
+  const request = {
+    request_id: 'q1',
+    kind: 'permission' as const,
+    title: 'touch it',
+    action,
+    resume: '```sh\ntouch it\n```',
+  };
+  const decision = { request, follow_up_id: 'f0', decision: 'approve' as const };
+  await start({ prompt: '', decision, ...broken() }, { prepare: stay });
+  await fake.until(() => fake.finished.length === 1);
+  say(1, '```sh\nls\n```');
   await fake.until(() => fake.finished.length === 2);
   fake.tell({ type: 'leave' });
   await ended();
-  expect(of('blocked')).toEqual([]);
-  expect(fake.finished[1]?.error?.message).toContain('nobody can be asked');
+  expect(of('action').map(({ action_id }) => fake.output(action_id).trim())).toEqual(['file']);
+  expect(of('decided').filter(({ by }) => by === 'person')).toEqual([]);
 });

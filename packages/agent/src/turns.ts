@@ -82,7 +82,7 @@ export async function playTurns(options: TurnsOptions): Promise<void> {
 
   async function firstTurn(task: AgentTask): Promise<HarnessOutcome> {
     options.tree(task);
-    approvals.begin(task.agent_config.approval_policy, task.decision);
+    approvals.begin(task.agent_config.approval_policy, undefined);
     void watchInbox({
       client,
       signal: options.reporting,
@@ -129,8 +129,9 @@ export async function playTurns(options: TurnsOptions): Promise<void> {
     const asked = setupFailure === undefined ? message : debugText(task, setupFailure, message);
     const text = promptText(task, asked, followUp.mode);
     const prompt: ContentBlock[] = [{ type: 'text', text }, ...fileLinks(attachments)];
+    const { decision: _, ...undecided } = task;
     return await playTurn(
-      await harness.start(task),
+      await harness.start(setupFailure === undefined ? task : undecided),
       message,
       () => prompt,
       attachments,
@@ -148,7 +149,6 @@ export async function playTurns(options: TurnsOptions): Promise<void> {
     if (stop.signal.aborted) throw error;
     if (error instanceof SetupFailure) {
       setupFailure ??= error.message;
-      approvals.askNobody('nobody can be asked in the sandbox of a failed setup');
       return { kind: 'failed', code: error.code, summary: '', message: error.message };
     }
     if (error instanceof ServiceRefusal)
@@ -173,6 +173,8 @@ export async function playTurns(options: TurnsOptions): Promise<void> {
       await step('harness', harnessName(task), () => started.initialised).catch(() => {});
     }
     stop.signal.throwIfAborted();
+    // Not before: it is about the task itself, not about the talk in the sandbox of a failed setup.
+    approvals.begin(task.agent_config.approval_policy, task.decision);
     return await playTurn(
       started,
       firstMessage(task),

@@ -134,13 +134,13 @@ program
   .action(async (runId, message) => send(createContext(process.env), runId, message));
 program
   .command('approve')
-  .description('allow what a BLOCKED run asks for')
+  .description('allow what a run asks for')
   .argument('<run-id>')
   .argument('[message]', 'what the agent should know about it')
   .action(async (runId, message) => decide(createContext(process.env), runId, 'approve', message));
 program
   .command('deny')
-  .description('refuse what a BLOCKED run asks for')
+  .description('refuse what a run asks for')
   .argument('<run-id>')
   .argument('[message]', 'why, or what to do instead')
   .action(async (runId, message) => decide(createContext(process.env), runId, 'deny', message));

@@ -42,7 +42,8 @@ type Open = (headers: Record<string, string>, signal: AbortSignal) => Promise<Re
 
 /** Follows a run until it has ended, or what `open` asks for is given; see `follow`. */
 export const followRunEvents = (open: Open, options: FollowOptions): AsyncGenerator<ReceivedEvent> =>
-  follow(open, options, LiveEvent, (event) => (event.type === 'state' ? isTerminal(event.state) : undefined));
+  // What comes behind the end is of the sandbox of a failed setup, in which something may go on.
+  follow(open, options, LiveEvent, (event) => event.type === 'state' && isTerminal(event.state));
 
 /** Follows the runs of a team until the signal is aborted; see `follow`. */
 export const followTeamEvents = (open: Open, options: FollowOptions): AsyncGenerator<ReceivedEvent<TeamLiveEvent>> =>

@@ -54,7 +54,7 @@ export const AgentRequest = z.object({
 });
 export type AgentRequest = z.infer<typeof AgentRequest>;
 
-/** What a BLOCKED run waits for. */
+/** What a run waits for: a BLOCKED one, or the sandbox of a failed setup. */
 export const BlockedOn = z
   .object({
     ...asked,

@@ -122,7 +122,7 @@ export const RunFollowupRequest = z
       .meta({ description: 'Written into the workspace before the turn; images go to models that see' }),
     decision: Decision.optional().meta({
       description:
-        'Answers what a BLOCKED run asks; a message may come with it. Without one, a message answers in words',
+        'Answers what the run asks (`blocked_on`); a message may come with it. Without one, a message answers in words',
     }),
     request_id: Text.max(200).optional().meta({
       description: 'blocked_on.request_id that is answered: 400 where the run asks something else by now, or nothing',

@@ -54,7 +54,10 @@ export const RunItem = z
     updated_at: Timestamp,
     started_at: Timestamp.nullable().meta({ description: 'When the agent began to work on the prompt' }),
     status_message: RunStatusMessage.optional(),
-    blocked_on: BlockedOn.optional().meta({ description: 'While BLOCKED: what a follow-up has to answer' }),
+    blocked_on: BlockedOn.optional().meta({
+      description:
+        'What a follow-up has to answer: while BLOCKED, and while a FAILED run is asked about in the sandbox of its failed setup',
+    }),
     source: RunSourceType.optional(),
     schedule: z.object({ schedule_id: z.string(), schedule_name: z.string(), cron_schedule: z.string() }).optional(),
     session_id: z.string().optional().meta({ description: 'Session of the latest execution' }),

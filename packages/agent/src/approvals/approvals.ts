@@ -38,8 +38,6 @@ export interface Approvals {
   readonly policy: ApprovalPolicy;
   /** `earlier`: what was decided about a request of an earlier sandbox. */
   begin(policy: ApprovalPolicy | undefined, earlier: AgentTask['decision']): void;
-  /** From now on what would be asked is denied, for this reason. */
-  askNobody(reason: string): void;
   /** The step of the conversation that requests belong to from now on. */
   startTurn(stepId: string): void;
   /**
@@ -105,7 +103,6 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
   let open: { request: Request; settle: (verdict: Verdict) => void } | undefined;
   let last: Promise<unknown> = Promise.resolve();
   let stepId = '';
-  let nobody: string | undefined;
 
   function decided(request: Pick<Request, 'id' | 'asked'>, verdict: Verdict, followUpId?: string): void {
     const { kind, title, action } = request.asked;
@@ -127,7 +124,7 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
   function byPolicy(asked: Asked): Verdict | undefined {
     if (policy === 'auto-deny') return { decision: 'deny', by: 'policy' };
     if (policy === 'auto-approve' && asked.kind === 'permission') return { decision: 'approve', by: 'policy' };
-    return nobody === undefined ? undefined : { decision: 'deny', by: 'policy', message: nobody };
+    return undefined;
   }
 
   async function decide(asked: Asked, signal: AbortSignal): Promise<Verdict> {
@@ -179,9 +176,6 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
       earlier = decided;
       const approved = decided?.decision === 'approve' ? decided.request.action?.fingerprint : undefined;
       if (decided !== undefined && approved !== undefined) granted.set(approved, decided.follow_up_id);
-    },
-    askNobody(reason) {
-      nobody = reason;
     },
     startTurn(id) {
       stepId = id;

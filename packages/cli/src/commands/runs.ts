@@ -1,12 +1,12 @@
 import type { RunItem } from '@runyard/contract/runs';
-import type { RunState } from '@runyard/contract/states';
+import { isTerminal, type RunState } from '@runyard/contract/states';
 import { connect, followRun } from '../api.ts';
 import type { Context } from '../context.ts';
 import { formatDuration, parseIsoDuration } from '../live/amounts.ts';
 import type { Colours } from '../live/colours.ts';
 import { isSettled } from '../live/follow.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
-import { answerLines } from '../live/question.ts';
+import { answerLines, questionLine } from '../live/question.ts';
 import { createLiveView } from '../live/view.ts';
 import { firstRuns } from './first-runs.ts';
 import { cancelWithPatience, watch } from './run.ts';
@@ -49,7 +49,7 @@ function runLine(item: RunItem, colours: Colours): string {
   const created = item.created_at.slice(0, 19).replace('T', ' ');
   const line = `${item.run_id}  ${paint(item.state.padEnd(10))}  ${created}  ${(took === undefined ? '' : formatDuration(took)).padStart(12)}  ${harmlessLine(item.title, 60)}`;
   if (!item.blocked_on) return line;
-  return `${line}\n  ${colours.yellow('?')} ${harmlessLine(item.status_message?.message ?? item.blocked_on.title, 150)}`;
+  return `${line}\n  ${colours.yellow('?')} ${harmlessLine(questionLine(item, item.blocked_on), 150)}`;
 }
 
 /** Shows one run as JSON. */
@@ -58,7 +58,10 @@ export async function getRun(context: Context, runId: string): Promise<void> {
   context.out(`${harmlessJson(item, 2)}\n`);
 }
 
-/** Shows what a run did. `follow`: until it settles; else what there is by now. */
+/**
+ * Shows what a run did. `follow`: until it settles, or until the turn ends that is played in the sandbox of its failed setup;
+ * else what there is by now.
+ */
 export async function logs(
   context: Context,
   runId: string,
@@ -76,11 +79,14 @@ export async function logs(
   }
   const view = createLiveView(context.colours);
   const { signal } = new AbortController();
-  for await (const event of followRun(context, runId, { signal, follow: false })) {
+  // The stream of a run that has ended ends by itself, at once where nothing goes on.
+  const stays = options.follow === true && isTerminal(item.state);
+  for await (const event of followRun(context, runId, { signal, ...(stays ? {} : { follow: false }) })) {
     context.out(options.json ? `${harmlessJson(event)}\n` : view.render(event));
   }
-  if (item.blocked_on && !options.json)
-    for (const line of answerLines(runId, item.blocked_on.kind, context.colours)) context.out(`  ${line}\n`);
+  const { blocked_on: asked } = stays ? await client.getRun({ params: { runId } }) : item;
+  if (asked && !options.json)
+    for (const line of answerLines(runId, asked.kind, context.colours)) context.out(`  ${line}\n`);
 }
 
 /** Cancels a run. */

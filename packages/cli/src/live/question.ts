@@ -1,5 +1,6 @@
-/** What a BLOCKED run asks, and how to answer it. Pure. */
+/** What a run asks, and how to answer it. Pure. */
 import type { BlockedOn } from '@runyard/contract/approvals';
+import type { RunItem } from '@runyard/contract/runs';
 import type { Colours } from './colours.ts';
 import { harmless, harmlessLine } from './harmless.ts';
 
@@ -20,6 +21,12 @@ export function questionLines(asked: Pick<BlockedOn, 'kind' | 'title' | 'options
     ...shown.map((line) => `  ${line}`),
     ...(asked.options ?? []).map((option) => `  - ${harmlessLine(option, 200)}`),
   ];
+}
+
+/** What is asked, in a line that may hold anything. A run that is not BLOCKED has another message: that of its failed setup. */
+export function questionLine({ state, status_message }: RunItem, { kind, title, action }: BlockedOn): string {
+  if (state === 'BLOCKED' && status_message) return status_message.message;
+  return kind === 'question' ? `asks: ${title}` : `asks for permission to use ${action?.name ?? 'something'}: ${title}`;
 }
 
 /** One line per way to answer. */

@@ -69,4 +69,12 @@ test('a run that waits says what for and how to answer', () => {
   );
   const asks = { ...blocked, blocked_on: { ...blocked.blocked_on, kind: 'question' } } as RunItem;
   expect(renderSummary(asks, [], noColours)).toContain("bin/runyard send r 'ANSWER'");
+  const setup: RunItem = {
+    ...blocked,
+    state: 'FAILED',
+    status_message: { message: 'npm ci failed', error_code: 'environment_setup_failed' },
+  };
+  expect(renderSummary(setup, [], noColours)).toContain(
+    '\n  environment_setup_failed: npm ci failed\n  asks for permission to use something: rm x\n  bin/runyard approve r\n',
+  );
 });

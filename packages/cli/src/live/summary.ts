@@ -4,7 +4,7 @@ import type { RunItem } from '@runyard/contract/runs';
 import { formatBytes, formatCount, formatDuration, formatUsd, parseIsoDuration } from './amounts.ts';
 import type { Colours } from './colours.ts';
 import { harmless, harmlessLine } from './harmless.ts';
-import { answerLines } from './question.ts';
+import { answerLines, questionLine } from './question.ts';
 
 export interface SummaryArtifact {
   readonly item: ArtifactItem;
@@ -14,12 +14,13 @@ export interface SummaryArtifact {
 
 export function renderSummary(run: RunItem, artifacts: readonly SummaryArtifact[], colours: Colours): string {
   const lines = ['', verdict(run, colours)];
-  if (run.blocked_on) {
-    lines.push(`  ${harmlessLine(run.status_message?.message ?? run.blocked_on.title, 300)}`);
-    for (const text of answerLines(run.run_id, run.blocked_on.kind, colours)) lines.push(`  ${text}`);
-  } else if (run.status_message && run.state !== 'SUCCEEDED') {
+  if (run.status_message && run.state !== 'SUCCEEDED' && run.state !== 'BLOCKED') {
     const code = run.status_message.error_code ? `${run.status_message.error_code}: ` : '';
     for (const text of harmless(`${code}${run.status_message.message}`).trimEnd().split('\n')) lines.push(`  ${text}`);
+  }
+  if (run.blocked_on) {
+    lines.push(`  ${harmlessLine(questionLine(run, run.blocked_on), 300)}`);
+    for (const text of answerLines(run.run_id, run.blocked_on.kind, colours)) lines.push(`  ${text}`);
   }
   for (const artifact of artifacts) {
     lines.push(

@@ -129,7 +129,7 @@ export const runRoutes = {
     tag: 'runs',
     summary: 'Send a follow-up to a run',
     description:
-      'Joins the first prompt of a run that has not begun, is the next turn of one that is at work, answers what a BLOCKED one asks, and continues one that has ended: in its sandbox while that waits, else in a new execution. To a run whose setup failed it goes to the sandbox that stays until `status_message.session_debug_until`; the run stays FAILED as it is.',
+      'Joins the first prompt of a run that has not begun, is the next turn of one that is at work, answers what a BLOCKED one asks, and continues one that has ended: in its sandbox while that waits, else in a new execution. To a run whose setup failed it goes to the sandbox that stays until `status_message.session_debug_until`; the run stays FAILED as it is, also while what is asked there (`blocked_on`) waits for an answer.',
     auth: 'key',
     params: run,
     body: RunFollowupRequest,
@@ -191,7 +191,7 @@ export const runRoutes = {
     path: '/agent/runs/{runId}/events',
     tag: 'runs',
     summary: 'Follow a run live',
-    description: `Server-sent events: \`id\`, \`event\` (the event's \`type\`) and \`data\`, a LiveEvent as JSON: states, timeline and conversation, from the run's beginning, then as they come. ${streamRules} The stream ends when the run has ended and all is sent, with the comment \`: end\`; after a follow-up it goes on.`,
+    description: `Server-sent events: \`id\`, \`event\` (the event's \`type\`) and \`data\`, a LiveEvent as JSON: states, timeline and conversation, from the run's beginning, then as they come. ${streamRules} The stream ends when the run has ended and all is sent, with the comment \`: end\`; after a follow-up it goes on. Also a follow-up to the sandbox of a failed setup: who comes back with the last id gets its turn, and the stream ends again when that has ended or asks something.`,
     auth: 'key',
     params: run,
     query: z.object({

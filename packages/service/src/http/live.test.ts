@@ -56,6 +56,62 @@ describe('the stream of a run', () => {
     }
   });
 
+  test('of a run whose setup failed ends with it, and comes back for each turn in its sandbox', async () => {
+    const { runId, runToken } = await service.startExecution();
+    const path = `/agent/runs/${runId}/events`;
+    const finish = (turn: number, report: object) =>
+      service.request('POST', '/harness-support/finish-task', { key: runToken, body: { turn, ...report } });
+    const followUp = (body: object) => service.request('POST', `/agent/runs/${runId}/followups`, { body });
+    const error = { code: 'environment_setup_failed', message: 'It broke.' };
+    await finish(1, { success: false, summary: 'x', error });
+    const whole = await follow(path);
+    await whole.ended;
+    expect(stateNames(whole).at(-1)).toBe('FAILED');
+    const ids = [whole.lastId()];
+    const rests: unknown[] = [];
+
+    /** What a reader gets that comes back now; `last` is what it has seen when `end` is called. */
+    const comeBack = async (last: string, end: () => Promise<unknown>) => {
+      const reader = await follow(path, ids.at(-1));
+      await vi.waitFor(() => expect(JSON.stringify(reader.received)).toContain(last), { timeout: 10_000 });
+      await end();
+      await reader.ended;
+      expect(stateNames(reader)).toEqual([]);
+      ids.push(reader.lastId());
+      rests.push(...reader.received);
+    };
+
+    const tell = (seq: number, event: object) => {
+      const events = [{ seq, occurred_at: '2026-11-21T10:00:00Z', step_id: 's', ...event }];
+      return service.request('POST', '/harness-support/events', { key: runToken, body: { events } });
+    };
+    /** The agent takes what was said to it. */
+    const take = async (seq: number) => {
+      const { body } = await service.request<{ items: { id: string }[] }>('GET', '/harness-support/inbox', {
+        key: runToken,
+      });
+      await tell(seq, { type: 'follow_up_taken', follow_up_id: body.items[0]?.id });
+    };
+
+    await followUp({ message: 'Look.' });
+    await take(1);
+    await say(runToken, 2, 2);
+    await comeBack('Word 2', async () => {
+      await say(runToken, 3, 3);
+      await tell(4, { type: 'blocked', request: { request_id: 'q1', kind: 'question', title: 'Which?' } });
+    });
+    await followUp({ message: 'That one.' });
+    await comeBack('followup_received', async () => {
+      await take(5);
+      await say(runToken, 6, 6);
+      await finish(2, { success: true, summary: 'Seen.' });
+    });
+    expect(JSON.stringify(rests)).toMatch(/Word 2.*Word 3.*Which\?.*Word 6/);
+    const again = await follow(path, ids[0]);
+    await again.ended;
+    expect(again.received, 'and who comes later gets them all').toEqual(rests);
+  });
+
   test.each([['x'], ['-1'], ['1e3'], ['1.2'], ['0.1'], ['99999'], ['9'.repeat(30)]])(
     'answers 400 for the id %s, which is not one of its own',
     async (id) => {

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { BlockedOn } from '@runyard/contract/approvals';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { reconcile } from '../runs/reconcile.ts';
 import { endSandbox } from '../runs/sandbox-end.ts';
 import { startTestService, type TestService } from './test-service.ts';
@@ -18,6 +19,7 @@ interface Item {
   updated_at: string;
   is_sandbox_running: boolean;
   status_message?: { message: string; error_code?: string; session_debug_until?: string };
+  blocked_on?: BlockedOn;
 }
 const read = async (runId: string) => (await service.request<Item>('GET', `/agent/runs/${runId}`)).body;
 const say = (runId: string, message: string, status = 200) =>
@@ -178,6 +180,98 @@ test('the deadline ends the sandbox, an interrupt the turn; the run stays as it 
   expect(await inbox(runToken)).toEqual([{ type: 'cancel' }]);
   expect(await finish(runToken, 2)).toBe('leave');
   expect(await read(runId)).toMatchObject(failedItem);
+});
+
+describe('a question in the window', () => {
+  const request = (request_id: string) => ({
+    ...{ request_id, kind: 'permission', title: 'cat log', resume: 'x' },
+    action: { id: 'a1', name: 'shell', category: 'command', input: { command: 'cat log' }, fingerprint: 'f1' },
+  });
+  const answer = (runId: string, body: object) => service.request('POST', path(runId), { body });
+
+  /** A run whose setup failed, and whose sandbox asks. */
+  async function asking(minutes?: number) {
+    const run = await failedRun(minutes);
+    await say(run.runId, 'what is there?');
+    const [item] = await inbox(run.runToken);
+    await send(run.runToken, 1, { type: 'follow_up_taken', follow_up_id: item?.id });
+    await send(run.runToken, 2, { type: 'turn_started', step_id: 's1', prompt: 'what is there?' });
+    await send(run.runToken, 3, { type: 'blocked', step_id: 's1', request: request('q1') });
+    return { ...run, position: Number(item?.position) };
+  }
+
+  test('reaches people while the run stays as it is, and the sandbox rests', async () => {
+    const { runId, executionId } = await asking(3);
+    const item = await read(runId);
+    expect(item).toMatchObject({
+      ...failedItem,
+      is_sandbox_running: true,
+      blocked_on: { request_id: 'q1', title: 'cat log', asked_at: at },
+    });
+    expect(item.blocked_on).not.toHaveProperty('resume');
+    expect(minutesLeft(item)).toBeGreaterThan(2);
+    expect(minutesLeft(item)).toBeLessThan(3.1);
+    expect(await phaseOf(executionId)).toBe('idle');
+    const listed = await service.request<{ runs: (Item & { run_id: string })[] }>('GET', '/agent/runs?limit=500');
+    expect(listed.body.runs.find(({ run_id }) => run_id === runId)?.blocked_on).toEqual(item.blocked_on);
+    const timeline = await service.request<{ events: object[] }>('GET', `/agent/runs/${runId}/timeline`);
+    expect(timeline.body.events.at(-1)).toMatchObject({
+      event_type: 'oz_run_blocked',
+      payload: { message: expect.stringContaining('cat log'), request: { request_id: 'q1' } },
+    });
+  });
+
+  test('is answered once, by the follow-up that comes then; the turn goes on', async () => {
+    const { runId, runToken, executionId, position } = await asking();
+    await service.problem(400, 'POST', path(runId), { body: { decision: 'approve', request_id: 'q0' } });
+    await service.problem(400, 'POST', path(runId), { body: {} });
+    await service.problem(404, 'POST', path(runId), { body: { decision: 'approve' }, key: service.otherKey });
+    expect((await answer(runId, { decision: 'approve', request_id: 'q1' })).status).toBe(200);
+    const during = await read(runId);
+    expect(during).toMatchObject(failedItem);
+    expect(during).not.toHaveProperty('blocked_on');
+    expect(await phaseOf(executionId)).toBe('running');
+    expect(await inbox(runToken, position)).toMatchObject([{ answers: 'q1', decision: 'approve', debug: true }]);
+    await service.problem(400, 'POST', path(runId), { body: { decision: 'deny' } });
+    await send(runToken, 4, { type: 'blocked', step_id: 's1', request: request('q2') });
+    expect((await read(runId)).blocked_on?.request_id).toBe('q2');
+    expect(await finish(runToken, 2), 'a turn that ends leaves its question open').toBe('wait');
+    expect((await read(runId)).blocked_on?.request_id).toBe('q2');
+  });
+
+  test('goes with the sandbox, and what was decided too late is nothing that the next one acts on', async () => {
+    const gone = await asking();
+    await service.deps.db.query(
+      "UPDATE executions SET idle_until = clock_timestamp() - interval '1 second' WHERE id = $1",
+      [gone.executionId],
+    );
+    await reconcile(service.deps.engine);
+    expect(await read(gone.runId)).not.toHaveProperty('blocked_on');
+    await service.problem(400, 'POST', path(gone.runId), { body: { decision: 'approve' } });
+    const late = await asking();
+    expect((await answer(late.runId, { decision: 'approve', message: 'look' })).status).toBe(200);
+    await endSandbox(service.deps.engine, late.executionId, { kind: 'lost', message: 'Lost.' });
+    await say(late.runId, 'again');
+    const next = await service.claimRun(late.runId);
+    const task = await service.request('POST', '/harness-support/resolve-prompt', { key: next.runToken, body: {} });
+    expect(task.body).toMatchObject({ prompt: 'First.\n\nlook\n\nagain' });
+    expect(task.body).not.toHaveProperty('decision');
+  });
+
+  test('waits also where the environment leaves no time any more, and is none of a run that has moved on', async () => {
+    const { runId, runToken, executionId } = await failedRun();
+    await service.deps.db.query(
+      `UPDATE environments SET config = config || '{"failure_session_retention_minutes": 0}'
+       WHERE uid = (SELECT environment_id FROM runs WHERE id = $1)`,
+      [runId],
+    );
+    await send(runToken, 1, { type: 'blocked', step_id: 's1', request: request('q1') });
+    expect(await read(runId), 'no turn is played').not.toHaveProperty('blocked_on');
+    await say(runId, 'what is there?');
+    await send(runToken, 2, { type: 'blocked', step_id: 's1', request: request('q1') });
+    expect(await phaseOf(executionId)).toBe('idle');
+    expect(minutesLeft(await read(runId))).toBeGreaterThan(9);
+  });
 });
 
 test('a delete closes the sandbox that waits', async () => {

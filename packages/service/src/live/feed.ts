@@ -14,7 +14,7 @@ export interface Page<P> {
   readonly keptAfter: P;
   /** Nothing was behind `upTo` at that moment. */
   readonly isLast: boolean;
-  /** … and nothing will be. */
+  /** … and nothing will be, as far as it is known. */
   readonly hasEnded: boolean;
 }
 

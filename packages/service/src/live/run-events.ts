@@ -80,7 +80,8 @@ const maxPageBytes = 256 * 1024;
 const readPages: Statement = {
   name: 'read_live_pages',
   text: `
-    SELECT w.n::int AS n, r.state AS run_state, r.event_seq, r.events_kept_after, v.*
+    SELECT w.n::int AS n, r.state AS run_state, r.event_seq, r.events_kept_after,
+      r.state = 'FAILED' AND (SELECT e.phase = 'running' FROM executions e WHERE e.id = r.current_execution_id) AS is_debugged, v.*
     FROM unnest($1::uuid[], $2::bigint[]) WITH ORDINALITY AS w(run_id, after, n)
     JOIN runs r ON r.id = w.run_id
     LEFT JOIN LATERAL (
@@ -103,6 +104,8 @@ const readPages: Statement = {
 interface Row extends Omit<TimelineRow, 'event_uuid'> {
   n: number;
   run_state: RunState;
+  /** A turn goes on in the sandbox of its failed setup. */
+  is_debugged: boolean;
   event_seq: number;
   events_kept_after: number;
   seq: number | null;
@@ -145,7 +148,7 @@ function pageOf({ runId, after }: RunQuestion, rows: readonly Row[], limit: numb
     // Of events that were merged, whoever has some cannot have the others.
     keptAfter: afterRow(isInside(first.from_seq, after) ? (first.seq ?? 0) : first.events_kept_after),
     isLast,
-    hasEnded: isLast && isTerminal(first.run_state),
+    hasEnded: isLast && isTerminal(first.run_state) && !first.is_debugged,
   };
 }
 

@@ -43,7 +43,7 @@ const lockTree: Statement = {
 const readTarget: Statement = {
   name: 'read_target_of_message',
   text: `
-    SELECT r.state, e.phase FROM runs r JOIN executions e ON e.id = r.current_execution_id
+    SELECT r.state, e.phase, r.state = 'FAILED' AND e.phase = 'idle' AND e.debug_request IS NOT NULL AS asks FROM runs r JOIN executions e ON e.id = r.current_execution_id
     WHERE r.id = $1 FOR UPDATE OF e`,
 };
 
@@ -82,14 +82,14 @@ export async function sendMessage(
   const sender = { parentRunId: from.id, ancestorIds: [from.id, ...from.ancestor_ids] };
   const reason = await refuseChild(tx, sender, childLimits);
   if (reason && reason !== 'tree_full') return { kind: 'refused', reason };
-  const [target] = await tx.query<{ state: RunState; phase: Phase }>(readTarget, [to.id]);
+  const [target] = await tx.query<{ state: RunState; phase: Phase; asks: boolean }>(readTarget, [to.id]);
   if (!target) return { kind: 'not_found' };
   const [recent] = await tx.query<{ sent: number }>(countRecent, [from.id]);
   if (Number(recent?.sent) >= maxMessagesPerMinute) return { kind: 'too_often' };
 
   const isChild = to.ancestor_ids[0] === from.id;
   // What a run asks is for people to answer, or for those above it.
-  if (target.state === 'BLOCKED' && !to.ancestor_ids.includes(from.id))
+  if ((target.state === 'BLOCKED' || target.asks) && !to.ancestor_ids.includes(from.id))
     return { kind: 'asks_a_person', state: target.state };
   if (isTerminal(target.state) && target.phase !== 'idle') {
     if (!isChild) return { kind: 'ended', state: target.state };

@@ -2,10 +2,12 @@
 import type { AgentRequest, BlockedOn } from '@runyard/contract/approvals';
 import { summarised } from '../conversations/output.ts';
 import type { Queryable } from '../store/database.ts';
+import { appendTimelineEvent } from './append.ts';
 import type { Engine } from './engine.ts';
+import { blockDebugTurn } from './setup-window.ts';
 import { block } from './transitions.ts';
 
-/** `runs.open_request`: also what only the agent needs, to go on in another sandbox. */
+/** `runs.open_request`, `executions.debug_request`: also what only the agent needs, to go on in another sandbox. */
 export type OpenRequest = AgentRequest & { readonly asked_at: string };
 
 const maxSentence = 400;
@@ -31,7 +33,10 @@ export function blockedOn(request: OpenRequest): BlockedOn {
   };
 }
 
-/** The agent waits, its sandbox rests. Nothing happens where the run is not INPROGRESS any more. */
+/**
+ * The agent waits, its sandbox rests: INPROGRESS → BLOCKED. In the sandbox of a failed setup the run stays FAILED, and its
+ * timeline has the question. Nothing happens where the run has moved on.
+ */
 export async function blockRun(
   engine: Engine,
   tx: Queryable,
@@ -45,11 +50,16 @@ export async function blockRun(
 ): Promise<boolean> {
   const { runId, executionId, request } = input;
   const message = sentenceOf(request);
-  return await block(tx, {
+  const payload = { message, request: blockedOn(request) };
+  const isBlocked = await block(tx, {
     runId,
     executionId,
     status: { message },
-    payload: { message, request: blockedOn(request) },
+    payload,
     args: { request, idle_seconds: input.idleSeconds || engine.timing.idleSeconds },
   });
+  if (isBlocked) return true;
+  if (!(await blockDebugTurn(tx, { runId, executionId }, request))) return false;
+  await appendTimelineEvent(tx, { runId, executionId, type: 'oz_run_blocked', payload });
+  return true;
 }

@@ -61,7 +61,9 @@ export async function finishRun(
   if (!row?.is_current || row.finished_turns >= turn) return 'moved_on';
   // A turn that ended while its question is open: the answer begins the next one. Who was told to leave reports only that.
   if (row.state === 'BLOCKED' && (report.success || row.phase !== 'idle')) return 'moved_on';
-  if (isTerminal(row.state) && row.phase === 'running') {
+  if (isTerminal(row.state)) {
+    // Also a turn that ended while its question is open.
+    if (row.phase !== 'running') return 'moved_on';
     if (row.has_debug_followups) return 'waiting';
     await endDebugTurn(engine, db, { runId, executionId });
     return 'finished';

@@ -38,7 +38,7 @@ const wasPlayed: Statement = {
 /** In a statement of its own, after the lock; it locks the execution too, which may stop waiting at this moment. */
 const lockExecution: Statement = {
   name: 'lock_execution_for_followup',
-  text: 'SELECT phase FROM executions WHERE id = $1 FOR UPDATE',
+  text: 'SELECT phase, debug_request FROM executions WHERE id = $1 FOR UPDATE',
 };
 
 const hasConversation: Statement = {
@@ -74,30 +74,37 @@ interface LockedRun {
   open_request: OpenRequest | null;
 }
 
+interface LockedExecution {
+  phase: Phase;
+  /** Counts while it is idle. */
+  debug_request: OpenRequest | null;
+}
+
 /** Why the follow-up cannot answer what the run asks; undefined: it can, or does not want to. */
 function refusal(
   { decision, request_id }: Pick<RunFollowupRequest, 'decision' | 'request_id'>,
-  run: LockedRun,
+  state: RunState,
+  asks: OpenRequest | null,
 ): FollowupOutcome | undefined {
   const refused = (path: 'decision' | 'request_id', reason: string) => ({ kind: 'refused', path, reason }) as const;
-  if (run.open_request === null) {
-    const reason = `the run is ${run.state}, not BLOCKED: it asks nothing`;
+  if (asks === null) {
+    const reason = `the run is ${state}${state === 'FAILED' ? '' : ', not BLOCKED'}: it asks nothing`;
     if (decision !== undefined) return refused('decision', reason);
     return request_id === undefined ? undefined : refused('request_id', reason);
   }
-  if (request_id === undefined || request_id === run.open_request.request_id) return undefined;
-  return refused('request_id', `is not open any more; the run asks ${run.open_request.request_id} now`);
+  if (request_id === undefined || request_id === asks.request_id) return undefined;
+  return refused('request_id', `is not open any more; the run asks ${asks.request_id} now`);
 }
 
 /** Takes the follow-up: its row and what it changes about the run are one transaction, which is `tx`. */
 export async function acceptFollowup(tx: Queryable, runId: string, followup: Followup): Promise<FollowupOutcome> {
   const [run] = await tx.query<LockedRun>(lockRun, [runId]);
   if (!run) return { kind: 'not_found' };
-  const refused = refusal(followup, run);
-  if (refused) return refused;
-  const [execution] = await tx.query<{ phase: Phase }>(lockExecution, [run.current_execution_id]);
+  const [execution] = await tx.query<LockedExecution>(lockExecution, [run.current_execution_id]);
   const waits = execution?.phase === 'idle';
-  const asks = run.open_request;
+  const asks = run.open_request ?? (run.state === 'FAILED' && waits ? execution.debug_request : null);
+  const refused = refusal(followup, run.state, asks);
+  if (refused) return refused;
   const isDebug = run.state === 'FAILED' && (waits || execution?.phase === 'running');
   const isOver = (isTerminal(run.state) || asks !== null) && !waits && !isDebug;
   const begun = isOver && (await tx.query(hasConversation, [runId])).length === 1;

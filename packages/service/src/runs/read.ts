@@ -35,6 +35,8 @@ export interface RunRow {
   error_code: ErrorCode | null;
   retryable: boolean | null;
   open_request: OpenRequest | null;
+  /** What the sandbox of a failed setup asks. */
+  debug_request: OpenRequest | null;
   debug_until: string | null;
   created_at: string;
   updated_at: string;
@@ -49,6 +51,7 @@ export const fromRuns = `
   LEFT JOIN LATERAL (
     SELECT max(x.phase) FILTER (WHERE x.id = r.current_execution_id) AS phase,
       max(coalesce(x.idle_until, x.deadline_at)) FILTER (WHERE x.id = r.current_execution_id AND x.phase IN ('idle', 'running') AND r.state = 'FAILED') AS debug_until,
+      (array_agg(x.debug_request) FILTER (WHERE x.id = r.current_execution_id AND x.phase = 'idle' AND r.state = 'FAILED'))[1] AS debug_request,
       sum(extract(epoch FROM coalesce(x.finished_at, x.ended_at, now()) - x.claimed_at) - x.idle_seconds)::float8 AS seconds
     FROM executions x WHERE x.run_id = r.id
   ) e ON true`;
@@ -58,7 +61,7 @@ export const runColumns = `
   r.id, r.title, r.state, r.prompt, r.config, r.skill_spec, r.worker_host, r.source, r.execution_location,
     r.creator_kind, r.creator_uid, r.executor_kind, r.executor_uid, r.parent_run_id, r.metadata, r.conversation_id,
     r.current_execution_id, r.status_message, r.error_code, r.retryable, r.open_request, r.created_at, r.updated_at, r.started_at,
-    e.phase, e.seconds, e.debug_until`;
+    e.phase, e.seconds, e.debug_until, e.debug_request`;
 
 const readOne: Statement = {
   name: 'read_run_item',
@@ -90,6 +93,7 @@ export async function toRunItems(db: Queryable, context: ReadContext, rows: read
   ]);
   return rows.map((row): RunItem => {
     const requestUsage = usage.get(row.id);
+    const asks = row.open_request ?? row.debug_request;
     return {
       run_id: row.id,
       task_id: row.id,
@@ -109,7 +113,7 @@ export async function toRunItems(db: Queryable, context: ReadContext, rows: read
               ...(row.debug_until === null ? {} : { session_debug_until: row.debug_until }),
             },
           }),
-      ...(row.open_request ? { blocked_on: blockedOn(row.open_request) } : {}),
+      ...(asks ? { blocked_on: blockedOn(asks) } : {}),
       source: row.source,
       session_id: row.current_execution_id,
       session_link: `${context.baseUrl}/runs/${row.id}`,

@@ -5,6 +5,7 @@
  */
 import type { EnvironmentConfig } from '@runyard/contract/environments';
 import type { Queryable, Statement } from '../store/database.ts';
+import type { OpenRequest } from './block.ts';
 import { type Engine, queueChannel, runChannel } from './engine.ts';
 
 /** Where the environment does not say, or there is none. */
@@ -29,7 +30,7 @@ export async function retentionSeconds(db: Queryable, runId: string): Promise<nu
 const beginTurn: Statement = {
   name: 'begin_debug_turn',
   text: `
-    UPDATE executions e SET phase = 'running', idle_until = NULL, finished_at = NULL, wanted_at = clock_timestamp(),
+    UPDATE executions e SET phase = 'running', idle_until = NULL, finished_at = NULL, wanted_at = clock_timestamp(), debug_request = NULL,
       idle_seconds = e.idle_seconds + extract(epoch FROM clock_timestamp() - e.finished_at),
       deadline_at = clock_timestamp() + make_interval(secs => (SELECT max_instance_runtime_seconds FROM teams WHERE teams.id = e.team_id))
     WHERE e.id = $1 AND e.phase = 'idle'
@@ -61,6 +62,30 @@ export async function endDebugTurn(
 ): Promise<void> {
   const seconds = await retentionSeconds(tx, target.runId);
   await tx.query(rest, [target.executionId, seconds, engine.timing.leaveSeconds]);
+}
+
+const ask: Statement = {
+  name: 'block_debug_turn',
+  text: `
+    UPDATE executions e SET phase = 'idle', finished_at = clock_timestamp(), deadline_at = NULL, awaiting_until = NULL,
+      debug_request = $2::jsonb, idle_until = clock_timestamp() + make_interval(secs => $3::float8)
+    FROM runs r
+    WHERE e.id = $1 AND r.id = e.run_id AND r.current_execution_id = e.id AND r.state = 'FAILED' AND e.phase = 'running'
+    RETURNING pg_notify('${runChannel}', e.run_id::text), pg_notify('${queueChannel}', e.pool)`,
+};
+
+/**
+ * The turn waits for a person: the sandbox rests as between turns, and goes with its question when the window ends. False:
+ * this is no turn in the sandbox of a failed setup.
+ */
+export async function blockDebugTurn(
+  tx: Queryable,
+  target: { readonly runId: string; readonly executionId: string },
+  request: OpenRequest,
+): Promise<boolean> {
+  // Where the environment leaves no time by now, who asks waits all the same.
+  const seconds = (await retentionSeconds(tx, target.runId)) || defaultRetentionMinutes * 60;
+  return (await tx.query(ask, [target.executionId, JSON.stringify(request), seconds])).length === 1;
 }
 
 const expire: Statement = {

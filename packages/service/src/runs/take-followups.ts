@@ -33,9 +33,12 @@ const takeWaiting: Statement = {
       AND EXISTS (SELECT FROM executions e WHERE e.id = $2 AND e.phase IN ('assigned', 'claimed'))`,
 };
 
+/** What the sandbox of a failed setup asked went with it: nothing is decided about the run's own work. */
 const readTaken: Statement = {
   name: 'read_taken_followups',
-  text: 'SELECT id, message, mode, decision, request FROM followups WHERE run_id = $1 AND execution_id = $2 ORDER BY position',
+  text: `
+    SELECT id, message, mode, decision, CASE WHEN NOT is_debug THEN request END AS request
+    FROM followups WHERE run_id = $1 AND execution_id = $2 ORDER BY position`,
 };
 
 /** A follow-up that belongs to the first prompt of an execution. */

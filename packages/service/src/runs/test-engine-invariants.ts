@@ -43,9 +43,9 @@ export async function checkInvariants({ engine }: TestEngine, world: World, limi
   const { pool } = engine.db;
   const { rows: followups } = await pool.query(`
     SELECT count(*)::int AS kept,
-      count(*) FILTER (WHERE f.execution_id IS NULL AND e.phase = 'idle' AND (r.state = 'SUCCEEDED' OR f.is_debug))::int AS forgotten,
+      count(*) FILTER (WHERE f.execution_id IS NULL AND e.phase = 'idle' AND (r.state = 'SUCCEEDED' OR f.is_debug AND e.debug_request IS NULL))::int AS forgotten,
       count(*) FILTER (WHERE f.is_debug AND f.execution_id = e.id AND e.started_at IS NULL AND r.state = 'QUEUED')::int AS debugged_again,
-      count(*) FILTER (WHERE f.answers = r.open_request->>'request_id')::int AS answered_and_open,
+      count(*) FILTER (WHERE f.answers = coalesce(r.open_request, e.debug_request)->>'request_id')::int AS answered_and_open,
       count(f.answers)::int - count(DISTINCT f.answers)::int AS answered_again
     FROM followups f JOIN runs r ON r.id = f.run_id JOIN executions e ON e.id = r.current_execution_id`);
   expect(followups[0], 'every follow-up is kept, no agent rests while one waits, a request has one answer').toEqual({
@@ -56,7 +56,7 @@ export async function checkInvariants({ engine }: TestEngine, world: World, limi
     answered_again: 0,
   });
   const { rows: runs } = await pool.query(`
-    SELECT r.id, r.state, r.event_seq, r.open_request->>'request_id' AS asks, e.phase, e.number, e.deadline_at, e.idle_until,
+    SELECT r.id, r.state, r.event_seq, r.open_request->>'request_id' AS asks, e.debug_request->>'request_id' AS debug_asks, e.phase, e.number, e.deadline_at, e.idle_until,
       (SELECT max(number) FROM executions x WHERE x.run_id = r.id) AS newest,
       (SELECT count(*) FROM executions x WHERE x.run_id = r.id) AS executions,
       (SELECT count(*) FROM executions x WHERE x.run_id = r.id AND x.phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping')) AS live,
@@ -72,6 +72,10 @@ export async function checkInvariants({ engine }: TestEngine, world: World, limi
   for (const run of runs) {
     expect(phasesOf[run.state], `state ${run.state} with its execution`).toContain(run.phase);
     expect(run.asks !== null, 'it asks something exactly while it is BLOCKED').toBe(run.state === 'BLOCKED');
+    if (run.debug_asks !== null) {
+      expect(run.state, 'a failed setup is asked about while its run is FAILED').toBe('FAILED');
+      expect(run.phase, 'who asks does not work').not.toBe('running');
+    }
     if (run.state === 'BLOCKED') expect(run.deadline_at, 'who waits for a person has no deadline').toBeNull();
     if (run.phase === 'running') expect(['INPROGRESS', 'FAILED']).toContain(run.state);
     expect(run.idle_until !== null, 'who waits has an end of it').toBe(run.phase === 'idle');

@@ -22,7 +22,8 @@ import { claim, requeue } from './transitions.ts';
 /** One thing that may happen; `pick` chooses among what there is to do it to. */
 export type Operation =
   | { do: 'create' | 'assign' | 'claim' | 'reject' | 'start' | 'succeed' | 'cancel' | 'drop_connection'; pick: number }
-  | { do: 'follow_up' | 'take' | 'join' | 'evict' | 'await' | 'block' | 'approve' | 'deny'; pick: number }
+  | { do: 'follow_up' | 'take' | 'join' | 'evict' | 'await' | 'block' | 'ask_in_failed_setup'; pick: number }
+  | { do: 'approve' | 'deny'; pick: number }
   | { do: 'fail'; pick: number; code: ErrorCode | undefined }
   | { do: 'end_sandbox'; pick: number; kind: 'exited' | 'not_created' | 'lost' }
   | {
@@ -44,7 +45,8 @@ export const operation: fc.Arbitrary<Operation> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ do: fc.constant('follow_up' as const), pick }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('take' as const, 'join'), pick }) },
   { weight: 4, arbitrary: fc.record({ do: fc.constant('block' as const), pick }) },
-  { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('approve' as const, 'deny'), pick }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('ask_in_failed_setup' as const), pick }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constantFrom('approve' as const, 'deny'), pick }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('evict' as const, 'await'), pick }) },
   {
     weight: 2,
@@ -109,6 +111,14 @@ async function tell({ engine }: TestEngine, world: World, assignment: Assignment
   await applyAgentEvents(engine, session, [{ seq: agent.seq, occurred_at: at, ...body }]);
 }
 
+/** A person says something to the run. */
+async function say({ engine }: TestEngine, world: World, runId: string): Promise<void> {
+  const from = { kind: 'user', uid: 'tester' } as const;
+  const outcome = await engine.db.transaction((tx) => acceptFollowup(tx, runId, { message: 'And then?', from }));
+  expect(['joined', 'resumed', 'continued', 'debugging']).toContain(outcome.kind);
+  world.followups += 1;
+}
+
 /** Does it, as its process would; nothing where there is nothing to do it to. */
 export async function perform(test: TestEngine, world: World, op: Operation): Promise<void> {
   const { engine } = test;
@@ -151,12 +161,15 @@ export async function perform(test: TestEngine, world: World, op: Operation): Pr
     case 'follow_up': {
       const runId = choose(world.runs);
       if (!runId) return;
-      const from = { kind: 'user', uid: 'tester' } as const;
-      const outcome = await engine.db.transaction((tx) => acceptFollowup(tx, runId, { message: 'And then?', from }));
-      expect(['joined', 'resumed', 'continued', 'debugging']).toContain(outcome.kind);
-      world.followups += 1;
+      await say(test, world, runId);
       return;
     }
+    case 'ask_in_failed_setup':
+      // One after the other: by chance alone they hardly meet.
+      await perform(test, world, { do: 'fail', pick: op.pick, code: 'environment_setup_failed' });
+      if (target) await say(test, world, target.runId);
+      await perform(test, world, { do: 'block', pick: op.pick });
+      return;
     case 'block': {
       if (!assignment) return;
       world.requests += 1;
@@ -170,7 +183,7 @@ export async function perform(test: TestEngine, world: World, op: Operation): Pr
       if (!runId) return;
       const followup = { decision: op.do, from: { kind: 'user', uid: 'tester' } } as const;
       const outcome = await engine.db.transaction((tx) => acceptFollowup(tx, runId, followup));
-      expect(['refused', 'resumed', 'continued']).toContain(outcome.kind);
+      expect(['refused', 'resumed', 'continued', 'debugging']).toContain(outcome.kind);
       if (outcome.kind !== 'refused') world.followups += 1;
       return;
     }

@@ -175,6 +175,7 @@ export interface ExecutionsTable {
   keeping_until: ColumnType<string | null, string | Date | null | undefined, string | Date | null>;
   workspace_session: string | null;
   memory_request: string | null;
+  debug_request: ColumnType<unknown, string | null | undefined, string | null>;
 }
 
 export interface FollowupsTable {

@@ -27,7 +27,6 @@ export async function askFirst(
 
 /** Why it was not done, in words for the model or the person. */
 export function refusalText({ by, message }: Verdict): string {
-  if (by === 'policy' && message !== undefined) return `refused: ${message}`;
   if (by === 'policy')
     return 'refused: the approval policy of this run is auto-deny, so nothing is run and no file is changed; reading and searching are allowed';
   return `denied by the user${message === undefined ? '' : `, who says: ${message}`}`;

@@ -47,7 +47,8 @@ function showState(state, message) {
 function showRun(run) {
   document.title = `${run.title} · Runyard`;
   by('title').textContent = run.title;
-  showState(run.state, run.status_message?.message);
+  const asked = run.state === 'BLOCKED' ? undefined : run.blocked_on?.title;
+  showState(run.state, [run.status_message?.message, asked && `The agent asks: ${asked}`].filter(Boolean).join('\n'));
   const usage = run.request_usage;
   const facts = {
     Run: run.run_id,
@@ -321,6 +322,17 @@ async function poll() {
   }
 }
 
+/** In the sandbox of a failed setup something may go on. False: it is gone. */
+async function untilTalkedTo(run) {
+  let now = run;
+  while (now.state === run.state && now.status_message?.session_debug_until) {
+    if (now.updated_at !== run.updated_at) return true;
+    await wait(pollMs);
+    now = await refreshRun();
+  }
+  return now.state !== run.state;
+}
+
 async function watch() {
   let lastId = '';
   let silent = 0;
@@ -349,7 +361,7 @@ async function watch() {
     }
     silent = hasBytes ? 0 : silent + 1;
     const after = await refreshRun();
-    if (terminal.includes(after.state) && hasBytes) break;
+    if (terminal.includes(after.state) && hasBytes && !(await untilTalkedTo(after))) break;
     if (silent >= 2) {
       await poll();
       break;
