@@ -8,16 +8,7 @@ export async function up(context: Context): Promise<void> {
   await ensureSandboxTool(context.settings, context.env, context.report);
   context.report('starting ...');
   try {
-    await supervise({
-      mode: 'foreground',
-      settings: context.settings,
-      env: context.env,
-      folder: context.folder,
-      service: true,
-      worker: true,
-      report: context.report,
-      onReady: (stack) => context.out(welcome(context, context.settings.RUNYARD_BASE_URL ?? stack.origin)),
-    });
+    await inForeground(context, { worker: true });
   } catch (error) {
     if (error instanceof AlreadyRunning && error.holder.origin && apiKey(context)) {
       context.out(welcome(context, context.settings.RUNYARD_BASE_URL ?? error.holder.origin, ''));
@@ -29,17 +20,22 @@ export async function up(context: Context): Promise<void> {
 
 /** Starts only the service (with the embedded database unless RUNYARD_DATABASE_URL names a server). */
 export async function serviceOnly(context: Context): Promise<void> {
+  await inForeground(context, { worker: false });
+  context.report('stopped');
+}
+
+/** The service, and a worker where one is wanted, until Ctrl-C. */
+async function inForeground(context: Context, { worker }: { readonly worker: boolean }): Promise<void> {
   await supervise({
     mode: 'foreground',
     settings: context.settings,
     env: context.env,
     folder: context.folder,
     service: true,
-    worker: false,
+    worker,
     report: context.report,
     onReady: (stack) => context.out(welcome(context, context.settings.RUNYARD_BASE_URL ?? stack.origin)),
   });
-  context.report('stopped');
 }
 
 function welcome(context: Context, origin: string, ending = 'Ctrl-C stops everything.\n'): string {
