@@ -2,20 +2,30 @@
  * Two filters or more that are each frequent and seldom found together: their indexes are all in the order of the page, so
  * they are merged, without a look at the runs that only one of them has.
  */
+import type { ListRunsQuery } from '@runyard/contract/run-list';
 import { type Conditions, startConditions } from './list-conditions.ts';
 import { addColumnFilters, changedAfter, facetsOf, hourBounds, joinFacets, listsOf } from './list-filters.ts';
 import { afterPosition, orderOf } from './list-order.ts';
 import { onlyFilter, type PageQuery, type PageRequest, partsOf } from './list-query.ts';
 
-/** Null where the filters give fewer than two such lists. */
+/** Whether filters and sort give two such lists. */
+export const canMerge = (query: ListRunsQuery): boolean =>
+  query.sort_by === 'updated_at' && (columnsOf(query).length > 1 || facetsOf(query).length > 1);
+
+const columnsOf = (query: ListRunsQuery): (keyof ListRunsQuery)[] =>
+  listsOf(query).columns.filter(
+    (name) => name !== 'created_before' && !(name === 'state' && new Set(query.state).size > 1),
+  );
+
+/** Null where they do not. */
 export function mergeQuery(request: PageRequest): PageQuery | null {
   const { teamId, query, position, count } = request;
-  if (query.sort_by !== 'updated_at') return null;
+  if (!canMerge(query)) return null;
   const conditions = startConditions(teamId);
   const order = orderOf(query);
-  const lists = columnLists(conditions, request) ?? facetLists(conditions, request);
-  if (lists === null) return null;
-  joinFacets(conditions, facetsOf(query));
+  const byColumns = columnsOf(query).length > 1;
+  const lists = (byColumns ? columnLists : facetLists)(conditions, request);
+  if (byColumns) joinFacets(conditions, facetsOf(query));
   addColumnFilters(conditions, query);
   if (query.state !== undefined) conditions.texts.push(`r.state = ANY(${conditions.bind(query.state)}::text[])`);
   if (position) conditions.texts.push(...afterPosition(conditions, query, position, null));
@@ -32,12 +42,8 @@ export function mergeQuery(request: PageRequest): PageQuery | null {
 }
 
 /** Of runs by their last change. */
-function columnLists(conditions: Conditions, { query, position }: PageRequest): string[] | null {
-  const merged = listsOf(query).columns.filter(
-    (name) => name !== 'created_before' && !(name === 'state' && new Set(query.state).size > 1),
-  );
-  if (merged.length < 2) return null;
-  return merged.map((name) => {
+function columnLists(conditions: Conditions, { query, position }: PageRequest): string[] {
+  return columnsOf(query).map((name) => {
     const own = { ...conditions, joins: [], texts: ['r.team_id = $1'] };
     const alone = onlyFilter(query, name);
     addColumnFilters(own, alone);
@@ -48,11 +54,9 @@ function columnLists(conditions: Conditions, { query, position }: PageRequest): 
 }
 
 /** Of facets by the hour of the last change. */
-function facetLists({ bind }: Conditions, { query, position }: PageRequest): string[] | null {
-  const facets = facetsOf(query);
-  if (facets.length < 2) return null;
+function facetLists({ bind }: Conditions, { query, position }: PageRequest): string[] {
   const bounds = hourBounds({ bind }, query, position);
-  return facets.map(
+  return facetsOf(query).map(
     (facet) => `SELECT f.run_id AS id, f.updated_hour AS at FROM run_facets f
       WHERE f.team_id = $1 AND f.facet = ${bind(facet)} ${bounds}`,
   );

@@ -7,6 +7,7 @@ import type { ListRunsQuery } from '@runyard/contract/run-list';
 import type { Queryable } from '../store/database.ts';
 import { type Conditions, startConditions } from './list-conditions.ts';
 import { addColumnFilters, changedAfter, facetsOf, hourBounds, listsOf } from './list-filters.ts';
+import { canMerge } from './list-merge.ts';
 import { orderOf } from './list-order.ts';
 import { foundPage, onlyFilter, orderBy, type PageQuery, type PageRequest, partsOf, union } from './list-query.ts';
 import { matchOf, type SearchTemplate } from './list-search.ts';
@@ -14,7 +15,7 @@ import { matchOf, type SearchTemplate } from './list-search.ts';
 /** The list to go along: of runs that have a facet, of those that match a filter on columns, or all in the order of the sort. */
 export type Walk = { readonly facet: string } | { readonly filter: keyof ListRunsQuery } | { readonly filter: null };
 
-/** How many runs of a list are looked at: a few of each first. */
+/** How many runs of a list are looked at: a few of each first; more of each where the lists cannot be merged. */
 const shortWalk = 300;
 const longWalk = 2000;
 /** Where the order is another one than that of the filters. */
@@ -36,7 +37,9 @@ export function walksOf(
   const walks = [...facets.map((facet) => ({ facet })), ...columns.map((filter) => ({ filter }))];
   if (search !== null) return walks.map((walk) => ({ walk, length: searchWalk }));
   if (walks.length < 2) return [];
-  return [shortWalk, longWalk].flatMap((length) => walks.map((walk) => ({ walk, length })));
+  return (canMerge(query) ? [shortWalk] : [shortWalk, longWalk]).flatMap((length) =>
+    walks.map((walk) => ({ walk, length })),
+  );
 }
 
 /** The page, where it is among the first `length` runs of the list; else null. */

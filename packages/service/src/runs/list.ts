@@ -66,8 +66,8 @@ async function byIndexes<T>(db: Database, work: (tx: Queryable) => Promise<T>, m
   });
 }
 
-/** Lists are merged in their order, also where one is expected to be short. */
-const onlyMerge = 'SET LOCAL enable_nestloop = off; SET LOCAL enable_hashjoin = off';
+/** Lists are merged in their order, or the few runs of one looked up in the other. */
+const inOrder = 'SET LOCAL enable_hashjoin = off';
 
 /** By a walk, if one of them finds the page; else by all that matches. */
 async function findPage(db: Database, request: PageRequest, search: SearchTemplate | null): Promise<PageRow[]> {
@@ -79,7 +79,7 @@ async function findPage(db: Database, request: PageRequest, search: SearchTempla
   }
   const merge = search === null ? mergeQuery(request) : null;
   if (merge) {
-    const found = await byIndexes(db, (tx) => tx.query<PageKey>(merge.text, merge.values), onlyMerge);
+    const found = await byIndexes(db, (tx) => tx.query<PageKey>(merge.text, merge.values), inOrder);
     const [ids, times] = [found.map((run) => run.id), found.map((run) => run.sort_value)];
     return await readRows(db, request, foundPage(request.query, ids, times));
   }
