@@ -17,7 +17,7 @@ import { percentile, report } from './report.ts';
 const { values: options } = parseArgs({
   options: {
     runs: { type: 'string', default: process.env.BENCH_RUNS ?? '1000000' },
-    repetitions: { type: 'string', default: process.env.BENCH_REPETITIONS ?? '200' },
+    repetitions: { type: 'string', default: process.env.BENCH_REPETITIONS ?? '100' },
     write: { type: 'boolean' },
   },
 });
@@ -66,14 +66,29 @@ const goalOf = (title: string): number =>
 const judge = (sample: number[], goal: number): string =>
   percentile(sample, 0.99) < goal ? `${goal}` : `${goal}: **missed**`;
 
-async function measureAll(name: string, db: Database): Promise<string[][]> {
-  const log = (text: string) => process.stderr.write(`${name}: ${text}\n`);
+/** A database with the runs, and what to call at the end. */
+interface Filled {
+  readonly name: string;
+  readonly db: Database;
+  readonly seeded: Seeded;
+  remove(): Promise<void>;
+}
+
+async function fill(name: string, url: string, remove: () => Promise<void>): Promise<Filled> {
+  const db = await openDatabase({ address: { connectionString: url }, maxConnections: 4, log: silentLog });
   await migrateDatabase(db, { upTo: 1 });
-  log('filling');
+  log(name, 'filling');
   const seeded = await seedRuns(db, count);
-  log('building indexes');
+  log(name, 'building indexes');
   await migrateDatabase(db);
   await db.onOwnConnection((client) => client.query('VACUUM ANALYZE'));
+  log(name, 'filled');
+  return { name, db, seeded, remove: () => db.close().then(remove) };
+}
+
+const log = (name: string, text: string) => process.stderr.write(`${name}: ${text}\n`);
+
+async function measureAll({ name, db, seeded }: Filled): Promise<string[][]> {
   const [server] = await db.query<{ version: string }>(
     `SELECT split_part(current_setting('server_version'), ' ', 1) AS version`,
   );
@@ -97,47 +112,39 @@ async function measureAll(name: string, db: Database): Promise<string[][]> {
       ...(await measure(db, seeded, make, ['updated_at', 'asc'], repetitions / 2)),
     ];
     const others: number[] = [];
-    for (const sort of sorts.slice(2)) others.push(...(await measure(db, seeded, make, sort, 20)));
+    for (const sort of sorts.slice(2)) others.push(...(await measure(db, seeded, make, sort, 10)));
     rows.push([title, ...figures(sample), judge(sample, goalOf(title)), figures(others).join(' / ')]);
-    log(rows.at(-1)?.join(' | ') ?? '');
+    log(name, rows.at(-1)?.join(' | ') ?? '');
   }
   return rows.map((row) => [`${name} ${server?.version}`, ...row]);
 }
 
-async function onEmbedded(): Promise<string[][]> {
+async function fillEmbedded(): Promise<Filled> {
   const folder = await mkdtemp(path.join(tmpdir(), 'runyard-bench-list-'));
   const server = await startEmbeddedPostgres({ dataDir: folder, log: silentLog });
-  try {
-    return await onDatabase('embedded', server.url);
-  } finally {
+  return await fill('embedded', server.url, async () => {
     await server.stop();
     await rm(folder, { recursive: true, force: true });
-  }
+  });
 }
 
-async function onServer(url: string): Promise<string[][]> {
-  const database = await createEmptyDatabase(url);
-  try {
-    return await onDatabase('server', database.url);
-  } finally {
-    await database.drop();
-  }
-}
-
-async function onDatabase(name: string, url: string): Promise<string[][]> {
-  const db = await openDatabase({ address: { connectionString: url }, maxConnections: 4, log: silentLog });
-  try {
-    return await measureAll(name, db);
-  } finally {
-    await db.close();
-  }
+async function fillServer(server: string): Promise<Filled> {
+  const { url, drop } = await createEmptyDatabase(server);
+  return await fill('server', url, drop);
 }
 
 const only = process.env.BENCH_ONLY;
-const rows = [
-  ...(only === 'server' ? [] : await onEmbedded()),
-  ...(process.env.TEST_DATABASE_URL && only !== 'embedded' ? await onServer(process.env.TEST_DATABASE_URL) : []),
-];
+const server = only === 'embedded' ? undefined : process.env.TEST_DATABASE_URL;
+// Filled at the same time, measured one after the other.
+const filling = [...(only === 'server' ? [] : [fillEmbedded()]), ...(server ? [fillServer(server)] : [])];
+const rows: string[][] = [];
+for (const filled of await Promise.all(filling)) {
+  try {
+    rows.push(...(await measureAll(filled)));
+  } finally {
+    await filled.remove();
+  }
+}
 const missed = rows.filter((row) => row[4]?.includes('missed')).length;
 report(
   `Listing 50 of ${count.toLocaleString('en')} runs`,
