@@ -44,7 +44,8 @@ test('SIGTERM stops everything within a few seconds', { timeout: 60_000 }, async
   const askedAt = performance.now();
   up.child.kill('SIGTERM');
   expect(await up.exited).toBe(0);
-  expect(performance.now() - askedAt).toBeLessThan(5000);
+  // Before the service would be killed; on a machine of one's own it takes one second.
+  expect(performance.now() - askedAt).toBeLessThan(9500);
   expect(processesOf(folder)).toEqual([]);
 });
 
