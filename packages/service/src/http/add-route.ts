@@ -5,8 +5,16 @@ import type { Fault } from '../fault.ts';
 import type { Principal } from '../keys/principal.ts';
 import type { RunSession } from '../runs/sessions.ts';
 import type { Authorizer } from './authorize.ts';
+import { maxValuesOfReport, maxValuesOfRequest } from './json-body.ts';
 import { invalid, Refusal } from './problem.ts';
 import { queryDecoder } from './query.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Values that the JSON of a body may hold. */
+    maxBodyValues?: number;
+  }
+}
 
 type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined;
 
@@ -70,6 +78,7 @@ export function addRoute<const R extends Route>(app: FastifyInstance, route: R, 
     method: route.method,
     url: fastifyPath(route),
     bodyLimit: route.bodyLimitBytes ?? defaultBodyLimitBytes,
+    config: { maxBodyValues: route.auth === 'run_token' ? maxValuesOfReport : maxValuesOfRequest },
     onRequest: authorize,
     handler: async (request, reply) => {
       const faults: Fault[] = [];

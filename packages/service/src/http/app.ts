@@ -104,8 +104,8 @@ export async function buildApp(deps: ServiceDeps, timeouts: ClientTimeouts = def
   logRequests(app, authorizer, log);
 
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (_request: FastifyRequest, body: Buffer) =>
-    parseJsonBody(body),
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) =>
+    parseJsonBody(body, request.routeOptions.config.maxBodyValues),
   );
 
   const methods = collectMethods(app);

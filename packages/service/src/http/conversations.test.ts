@@ -60,6 +60,19 @@ describe('the conversation of a run', () => {
     expect(byConversation.body).toEqual(answer.body);
   });
 
+  test('holds the input of an action that is a long list', async () => {
+    const { runId, runToken } = await service.startExecution();
+    const [begun = {}, turn = {}] = story;
+    const input = { numbers: Array(25_000).fill(1) };
+    await report(runToken, [
+      begun,
+      turn,
+      { type: 'action', step_id: 's1', action_id: 'a1', category: 'command', name: 'x', input },
+    ]);
+    const { body } = await service.request<ConversationResponse>('GET', `/agent/runs/${runId}/conversation`);
+    expect(body.steps[0]?.messages[1]?.content).toMatchObject([{ type: 'action', input }]);
+  });
+
   test('answers 404 for a run that has said nothing yet', async () => {
     const { runId, conversationId } = await service.startExecution();
     expect((await service.problem(404, 'GET', `/agent/runs/${runId}/conversation`)).detail).toContain(

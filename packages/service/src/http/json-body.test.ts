@@ -15,7 +15,7 @@ function faultsOf(text: string) {
 }
 
 const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`;
-const tooMany = [{ path: '', message: 'must not hold more than 1000000 values' }];
+const tooMany = [{ path: '', message: 'must not hold more than 20000 values' }];
 
 test('a body is what it says, an empty one nothing', () => {
   const body = { a: [1, null, { b: 'é🎉"\\' }], '': {} };
@@ -37,32 +37,32 @@ test('of many faults the first twenty are named', () => {
   expect(faultsOf(JSON.stringify(Array(1000).fill('\u0000')))).toHaveLength(20);
 });
 
-test('100 levels are read, 101 and a hundred thousand refused', () => {
+test('100 levels are read, 101 and nine thousand refused', () => {
   expect(faultsOf(nested(100))).toEqual([]);
-  for (const depth of [101, 100_000]) {
+  for (const depth of [101, 9_000]) {
     expect(faultsOf(nested(depth))).toEqual([{ path: '', message: 'must not nest deeper than 100 levels' }]);
   }
 });
 
-describe('a million values', () => {
+describe('20,000 values', () => {
   const list = (value: string, count: number) => `[${Array(count).fill(value).join(',')}]`;
 
   test.each([['[]'], ['{}'], ['1'], ['"a,b"'], ['null']])('of %s are read, one more is refused', (value) => {
     const isContainer = value === '[]' || value === '{}';
     // An empty array is counted twice: as it opens, and by the comma before it.
-    const most = isContainer ? 499_999 : 999_999;
+    const most = isContainer ? 9_999 : 19_999;
     expect(faultsOf(list(value, most))).toEqual([]);
-    expect(faultsOf(list(value, most + 1_000))).toEqual(tooMany);
+    expect(faultsOf(list(value, most + 1))).toEqual(tooMany);
   });
 
   test('are not what stands in strings', () => {
     for (const text of [',', '[', '{', '"', '\\', '\\"', ',"\\\\"']) {
-      const body = { prompt: text.repeat(1_500_000), more: [1, 2] };
+      const body = { prompt: text.repeat(30_000), more: [1, 2] };
       expect(parse(JSON.stringify(body))).toEqual(body);
     }
   });
 
   test('may be broken off', () => {
-    expect(faultsOf(`{"a":"${','.repeat(2_000_000)}`)?.[0]?.message).toMatch(/^the body is not valid JSON/);
+    expect(faultsOf(`{"a":"${','.repeat(30_000)}`)?.[0]?.message).toMatch(/^the body is not valid JSON/);
   });
 });

@@ -206,6 +206,7 @@ describe('POST /agent/runs answers 400 and creates nothing', () => {
     ['a body that is no object', '"prompt"'],
     ['an empty body', ''],
     ['__proto__ as a name', '{"prompt":"a","config":{"__proto__":{"x":1}}}'],
+    ['more values than a request needs', JSON.stringify({ prompt: 'a', x: Array(20_000).fill(1) })],
     ['nesting without end', `{"prompt":"a","x":${'['.repeat(100_000)}${']'.repeat(100_000)}}`],
   ])('for %s', async (_, raw) => {
     await service.problem(400, 'POST', '/agent/runs', { raw, headers: { 'content-type': 'application/json' } });
