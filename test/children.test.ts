@@ -1,7 +1,7 @@
 /** Runs that start runs, in real sandboxes: awaited on the only slot there is, written to, and cancelled with the one above. */
 import type { RunItem } from '@runyard/contract/runs';
 import pg from 'pg';
-import { afterAll, afterEach, expect, test } from 'vitest';
+import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { createEmptyDatabase } from '../packages/service/src/store/test-database.ts';
 import { defaultScript } from './fakes/models/turns.ts';
 import { describeSystemWithModels } from './support/describe-system.ts';
@@ -155,6 +155,56 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
     expect(said).toContain(`Message from run ${runId}`);
     expect(await conversation(runId)).toContain(`Message from run ${child?.run_id}`);
   }, 120_000);
+
+  describe('the interrupt of a run that awaits others ends its wait, leaves them at work, and a follow-up goes on', () => {
+    /** Waits until the only run below it is at work, interrupts the run, and gives the one below. */
+    const interrupt = async (runId: string) => {
+      const [child] = await untilBelow(runId, 1, (run) => run.state === 'INPROGRESS', 60_000);
+      await eventually('the wait', async () => (await awaiting(runId)) !== null);
+      await system.call('POST', `/agent/runs/${runId}/interrupt`);
+      const parent = await system.untilEnded(runId);
+      expect(parent, JSON.stringify(parent.status_message)).toMatchObject({
+        state: 'SUCCEEDED',
+        is_sandbox_running: true,
+      });
+      const childId = child?.run_id ?? '';
+      expect((await system.run(childId)).state).toBe('INPROGRESS');
+      await eventually('the end of the wait', async () => (await awaiting(runId)) === null);
+      return childId;
+    };
+    const awaiting = async (runId: string) =>
+      (await db.query('SELECT awaiting_until FROM executions WHERE run_id = $1', [runId])).rows[0]?.awaiting_until;
+
+    test('in the shell', async () => {
+      const runId = await orchestrate(sleepers);
+      const childId = await interrupt(runId);
+      expect(await conversation(runId)).not.toContain('Ran all');
+      const goOn = runbook(`child-run list; child-run cancel ${childId}; child-run await || echo after-$((1+1))`);
+      await system.call('POST', `/agent/runs/${runId}/followups`, { message: goOn });
+      await eventually('the next turn', async () => (await conversation(runId)).includes('after-2'));
+      expect((await system.untilEnded(runId)).state).toBe('SUCCEEDED');
+      const [child] = await untilBelow(runId, 1, (run) => run.is_sandbox_running === false);
+      expect(child?.state).toBe('CANCELLED');
+    }, 120_000);
+
+    test('in the model loop', async () => {
+      models.script((said) => {
+        if (!said.prompt.includes('Split it')) return defaultScript(said);
+        return said.turnOfPrompt === 0
+          ? { toolCalls: [{ name: 'start_run', input: { prompt: 'Please run `sleep 300`.' } }] }
+          : { toolCalls: [{ name: 'await_runs', input: {} }] };
+      });
+      const runId = await orchestrate('Split it.', { config: { model_id: 'anthropic/claude-opus-4-5' } });
+      const childId = await interrupt(runId);
+      await system.call('POST', `/agent/runs/${runId}/followups`, { message: 'Please run `echo after-$((1+1))`.' });
+      await eventually('the next turn', async () => (await conversation(runId)).includes('after-2'));
+      expect((await system.untilEnded(runId)).state).toBe('SUCCEEDED');
+      const { body } = models.requests.findLast(({ conversation: of }) => of?.prompt.includes('after-')) ?? {};
+      expect(JSON.stringify(body), 'the history says what became of the wait').toContain('interrupted');
+      await system.call('POST', `/agent/runs/${childId}/cancel`);
+      await untilBelow(runId, 1, (run) => run.state === 'CANCELLED' && run.is_sandbox_running === false);
+    }, 120_000);
+  });
 
   test('the cancel of a run ends the sandboxes below it within 5 s and the grace', async () => {
     const runId = await orchestrate(sleepers);
