@@ -78,6 +78,28 @@ test('a detached run prints its id, can be followed, and cancelled', async () =>
   expect(again.output).toContain('invalid_request: ');
 });
 
+test('what is asked in the sandbox of a failed setup is shown, approved, and followed to its end', async () => {
+  const created = await fetch(`${client.RUNYARD_BASE_URL}/api/v1/agent/environments`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${client.RUNYARD_API_KEY}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ config: { name: 'Broken', setup_commands: ['exit 5'] } }),
+  });
+  const { uid } = (await created.json()) as { uid: string };
+  const say = (command: string) => `\`\`\`sh\n${command}\n\`\`\``;
+  const ran = await call(['run', '-', '--environment', uid, '--approval', 'ask'], { input: say('echo task') });
+  expect(ran.output).toContain('environment_setup_failed');
+  const runId = uuid.exec(ran.output)?.[0] ?? '';
+  await call(['send', runId, say('echo seen-$((1+1))')]);
+  const asked = await call(['logs', runId, '--follow']);
+  expect(asked.output).toMatch(/asks for permission to use shell.*runyard approve/s);
+  expect(asked.output).not.toContain('seen-2');
+  expect((await call(['runs'])).output).toContain('? asks for permission to use shell: echo seen-$((1+1))');
+  expect((await call(['approve', runId])).output).toContain('approved: echo seen-$((1+1))');
+  const done = await call(['logs', runId, '--follow']);
+  expect(done.output).toContain('│ seen-2');
+  expect(done.output).not.toContain('runyard approve');
+});
+
 test('--json prints one event a line, the run last, and nothing that is not JSON', async () => {
   const { output } = await call(['run', '--json', '-'], { input: '```sh\nprintf "\\033[31mred\\n"\n```' });
   const lines = output

@@ -56,7 +56,7 @@ export async function checkInvariants({ engine }: TestEngine, world: World, limi
     answered_again: 0,
   });
   const { rows: runs } = await pool.query(`
-    SELECT r.id, r.state, r.event_seq, r.open_request->>'request_id' AS asks, e.debug_request->>'request_id' AS debug_asks, e.phase, e.number, e.deadline_at, e.idle_until,
+    SELECT r.id, r.state, r.event_seq, r.open_request->>'request_id' AS asks, e.debug_request->>'request_id' AS debug_asks, e.phase, e.number, e.deadline_at, e.idle_until, e.awaiting_until,
       (SELECT max(number) FROM executions x WHERE x.run_id = r.id) AS newest,
       (SELECT count(*) FROM executions x WHERE x.run_id = r.id) AS executions,
       (SELECT count(*) FROM executions x WHERE x.run_id = r.id AND x.phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping')) AS live,
@@ -78,6 +78,7 @@ export async function checkInvariants({ engine }: TestEngine, world: World, limi
     }
     if (run.state === 'BLOCKED') expect(run.deadline_at, 'who waits for a person has no deadline').toBeNull();
     if (run.phase === 'running') expect(['INPROGRESS', 'FAILED']).toContain(run.state);
+    if (run.phase === 'idle') expect(run.awaiting_until, 'who rests waits for no others when it goes on').toBeNull();
     expect(run.idle_until !== null, 'who waits has an end of it').toBe(run.phase === 'idle');
     expect(run.number, 'the current execution is the newest').toBe(run.newest);
     expect(Number(run.executions), 'executions are numbered without gaps').toBe(run.newest);

@@ -46,7 +46,7 @@ const finishing = `phase = 'stopping', stop_reason = 'finished', finished_at = c
 
 const waits = "(args->>'idle_seconds')::float8 > 0";
 /** The turn has ended: its agent waits for `args.idle_seconds` for a follow-up, holding no slot; where that is 0, it leaves. */
-const resting = `finished_at = clock_timestamp(), deadline_at = NULL,
+const resting = `finished_at = clock_timestamp(), deadline_at = NULL, awaiting_until = NULL,
   phase = CASE WHEN ${waits} THEN 'idle' ELSE 'stopping' END,
   idle_until = CASE WHEN ${waits} THEN clock_timestamp() + make_interval(secs => (args->>'idle_seconds')::float8) END,
   stop_reason = CASE WHEN ${waits} THEN NULL ELSE 'finished' END,
