@@ -145,7 +145,7 @@ test('a service that does not answer is told by its address', async () => {
   expect(result.code).toBe(1);
 });
 
-test('an export of the running service, imported elsewhere, has the same runs', { timeout: 60_000 }, async () => {
+test('an export of the running service, imported elsewhere, has the same runs', { timeout: 120_000 }, async () => {
   await call(['run', '-', '--title', 'Exported'], { input: '```sh\ntrue\n```' });
   const file = path.join(folder, 'all.export');
   const from = { RUNYARD_DATA_DIR: path.join(folder, 'service') };

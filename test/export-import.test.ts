@@ -191,7 +191,7 @@ test('all tables are of one moment, while others write', async () => {
     expect(counts?.t).toBe(counts?.u);
     expect(counts?.t).toBeGreaterThan(0);
   }
-});
+}, 90_000);
 
 describe('an import is refused and leaves nothing', () => {
   let target: Place;
