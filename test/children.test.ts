@@ -53,7 +53,10 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
         return runs.length === count && runs.every(accept) ? runs : null;
       },
       timeoutMs,
-    );
+    ).catch(async (error: Error) => {
+      const seen = (await below(runId)).map((run) => [run.state, run.is_sandbox_running, run.status_message?.message]);
+      throw new Error(`${error.message}: ${JSON.stringify(seen)}`);
+    });
   const orchestrate = (prompt: string, more: object = {}) => system.createRun(prompt, { mode: 'orchestrate', ...more });
   /** Starts a run that sleeps, and waits for it. */
   const sleepers = over(start(runbook('echo asleep-$((1+1)); sleep 300')), 'child-run await');
