@@ -1,63 +1,18 @@
 /** Creates per second through `POST /api/v1/agent/runs`, against a bare server with one INSERT, in turns on one database. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import http from 'node:http';
 import path from 'node:path';
 import { findEmbeddedPostgres } from '../packages/service/src/store/embedded/start.ts';
 import { startSystem } from '../test/support/system.ts';
-import { median, percentile, report } from './report.ts';
+import { loadWithCreates, type Round } from './create-load.ts';
+import { median, report } from './report.ts';
 
 const concurrency = Number(process.env.BENCH_CONCURRENCY ?? 32);
 const secondsPerRound = Number(process.env.BENCH_SECONDS ?? 4);
 const rounds = Number(process.env.BENCH_ROUNDS ?? 5);
 
-interface Round {
-  perSecond: number;
-  p50: number;
-  p99: number;
-}
-
-const body = JSON.stringify({
-  prompt: `Look at the failing build.\n${'It fails in the linker. '.repeat(10)}`,
-  title: 'Build',
-});
-
-/** `concurrency` callers, each sending its next request when the last one was answered. */
-async function load(url: string, headers: Record<string, string>): Promise<Round> {
-  const agent = new http.Agent({ keepAlive: true, maxSockets: concurrency });
-  const latencies: number[] = [];
-  const started = performance.now();
-  const end = started + secondsPerRound * 1000;
-  const post = () =>
-    new Promise<void>((resolve, reject) => {
-      const at = performance.now();
-      const request = http.request(
-        url,
-        {
-          agent,
-          method: 'POST',
-          headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body), ...headers },
-        },
-        (response) => {
-          if (response.statusCode !== 200) reject(new Error(`answered ${response.statusCode}`));
-          response.resume().once('end', () => {
-            latencies.push(performance.now() - at);
-            resolve();
-          });
-        },
-      );
-      request.once('error', reject);
-      request.end(body);
-    });
-  await Promise.all(
-    Array.from({ length: concurrency }, async () => {
-      while (performance.now() < end) await post();
-    }),
-  );
-  const seconds = (performance.now() - started) / 1000;
-  agent.destroy();
-  return { perSecond: latencies.length / seconds, p50: percentile(latencies, 0.5), p99: percentile(latencies, 0.99) };
-}
+const load = (url: string, headers: Record<string, string>) =>
+  loadWithCreates(url, headers, { callers: concurrency, seconds: secondsPerRound });
 
 const system = await startSystem({ workers: [], env: { RUNYARD_LOG: 'warn' } });
 const embedded = await findEmbeddedPostgres(path.join(system.dataDir, 'postgres'));

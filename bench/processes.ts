@@ -17,3 +17,11 @@ export function processesBelow(folder: string, named = ''): number[] {
 /** Their memory together, MB: shared pages counted in part. */
 export const pssBelow = (folder: string): number =>
   processesBelow(folder).reduce((sum, pid) => sum + memoryOf(pid).pssMb, 0);
+
+const clockTicks = 100;
+
+/** Seconds of processor time that the process has taken. */
+export function cpuSecondsOf(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+  return (Number(fields[11]) + Number(fields[12])) / clockTicks;
+}

@@ -1,15 +1,18 @@
 /** Live streams on one service process: memory for each, and how late an event is, over many runs, few runs and the team. */
 import { spawn } from 'node:child_process';
-import { readFileSync, rmSync } from 'node:fs';
+import { once } from 'node:events';
+import { rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
+import { serviceNodeFlags } from '../packages/cli/src/supervise/node-flags.ts';
 import { appendTimelineEvent } from '../packages/service/src/runs/append.ts';
 import { type Database, openDatabase } from '../packages/service/src/store/database.ts';
 import { findEmbeddedPostgres } from '../packages/service/src/store/embedded/start.ts';
 import { silentLog } from '../packages/service/src/store/log.ts';
-import { eventually, startSystem } from '../test/support/system.ts';
+import { startSystem } from '../test/support/system.ts';
+import { cpuSecondsOf } from './processes.ts';
+import { checkOpenFiles, probedEnvironment, probeMemory, startReaders } from './readers.ts';
 import { percentile, report } from './report.ts';
 
 const streams = Number(process.env.BENCH_STREAMS ?? 5_000);
@@ -17,43 +20,10 @@ const teamStreams = Number(process.env.BENCH_TEAM_STREAMS ?? 500);
 const perSecond = Number(process.env.BENCH_EVENTS ?? 40);
 const seconds = Number(process.env.BENCH_SECONDS ?? 20);
 
-const openFiles = Number(/^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1]);
-if (openFiles < streams + 500) {
-  throw new Error(
-    `${streams} streams need as many open files in each process, the limit is ${openFiles}: ulimit -n ${streams + 500}`,
-  );
-}
-
-const clockTicks = 100;
+const openFiles = checkOpenFiles(streams);
+/** Streams that are opened and closed before the first measurement. */
+const warmUp = 200;
 const kb = (bytes: number, count: number) => (bytes / count / 1024).toFixed(1);
-
-/** Seconds of processor time that the process has taken. */
-function cpuOf(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
-  return (Number(fields[11]) + Number(fields[12])) / clockTicks;
-}
-
-/** Pages that the kernel holds for TCP sockets, of this network namespace, in bytes. */
-const socketMemory = () => Number(/^TCP: .* mem (\d+)/m.exec(readFileSync('/proc/net/sockstat', 'utf8'))?.[1]) * 4096;
-
-async function startReaders() {
-  const child = spawn(process.execPath, [path.join(import.meta.dirname, 'stream-readers.ts')], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
-  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-  const ask = async (command: object) => {
-    child.stdin.write(`${JSON.stringify(command)}\n`);
-    const { value, done } = await lines.next();
-    if (done) throw new Error('the readers have ended');
-    return JSON.parse(value) as { open: number; lost: number; lags: number[] };
-  };
-  const stop = async () => {
-    const gone = new Promise((resolve) => child.once('exit', resolve));
-    child.stdin.end();
-    await gone;
-  };
-  return { ask, stop };
-}
 
 /** So many events a second, each of another run, for `seconds`. The time in an event is that before its transaction. */
 async function trickle(db: Database, runs: readonly { id: string; execution: string }[]): Promise<number> {
@@ -75,28 +45,53 @@ async function trickle(db: Database, runs: readonly { id: string; execution: str
 }
 
 const memoryFile = path.join(tmpdir(), `runyard-bench-memory-${process.pid}`);
-const system = await startSystem({
-  workers: [],
-  env: {
-    RUNYARD_LOG: 'warn',
-    NODE_OPTIONS: `--import=${path.join(import.meta.dirname, 'memory-probe.ts')}`,
-    BENCH_MEMORY_FILE: memoryFile,
-  },
-});
-const pid = system.service().pid ?? 0;
 
-async function memory(): Promise<{ heapUsed: number; rss: number; sockets: number }> {
-  rmSync(memoryFile, { force: true });
-  process.kill(pid, 'SIGUSR2');
-  const text = await eventually('the memory of the service', async () => {
-    try {
-      return readFileSync(memoryFile, 'utf8');
-    } catch {
-      return null;
-    }
-  });
-  return { ...JSON.parse(text), sockets: socketMemory() };
+/** What the process `pid` grows by for each stream. The readers must be stopped. */
+async function openMeasured(pid: number, port: number, key: string, paths: readonly string[]) {
+  const readers = await startReaders();
+  try {
+    const before = await probeMemory(pid, memoryFile);
+    const startedAt = performance.now();
+    await readers.open({ port, key, paths });
+    const openMs = performance.now() - startedAt;
+    await delay(2_000);
+    const after = await probeMemory(pid, memoryFile);
+    const cells = [
+      (openMs / 1000).toFixed(1),
+      kb(after.rss - before.rss, paths.length),
+      kb(after.heapUsed - before.heapUsed, paths.length),
+      kb(after.sockets - before.sockets, paths.length),
+    ];
+    return { readers, cells };
+  } catch (error) {
+    await readers.stop();
+    throw error;
+  }
 }
+
+/** The same streams on a bare server, whose process has the flags of the service's. */
+async function measureBare(): Promise<string[]> {
+  const server = spawn(process.execPath, [...serviceNodeFlags, path.join(import.meta.dirname, 'bare-streams.ts')], {
+    env: { PATH: process.env.PATH ?? '', ...probedEnvironment(memoryFile) },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  try {
+    const [line] = (await once(server.stdout, 'data')) as [Buffer];
+    const open = async (count: number) => {
+      const paths = Array.from({ length: count }, () => '/events');
+      const { readers, cells } = await openMeasured(server.pid ?? 0, Number(String(line).trim()), 'none', paths);
+      await readers.stop();
+      return cells;
+    };
+    await open(warmUp);
+    return [`node:http, ${streams}`, ...(await open(streams)), '', '', '', '', ''];
+  } finally {
+    server.stdin.end();
+  }
+}
+
+const system = await startSystem({ workers: [], env: { RUNYARD_LOG: 'warn', ...probedEnvironment(memoryFile) } });
+const pid = system.service().pid ?? 0;
 
 async function measure(
   name: string,
@@ -104,34 +99,25 @@ async function measure(
   runs: readonly { id: string; execution: string }[],
   paths: readonly string[],
 ) {
-  const readers = await startReaders();
+  const port = Number(new URL(system.baseUrl()).port);
+  const { readers, cells } = await openMeasured(pid, port, system.key, paths);
   try {
-    const before = await memory();
-    const port = Number(new URL(system.baseUrl()).port);
-    const startedAt = performance.now();
-    await readers.ask({ open: { port, key: system.key, paths: paths.map((each) => `/api/v1${each}`) } });
-    const openMs = performance.now() - startedAt;
-    await delay(2_000);
-    const after = await memory();
-    await readers.ask({ report: true });
-    const cpu = cpuOf(pid);
+    await readers.report();
+    const cpu = cpuSecondsOf(pid);
     const events = await trickle(db, runs);
     await delay(1_000);
-    const { open, lost, lags } = await readers.ask({ report: true });
+    const { open, lost, lags } = await readers.report();
     const due = events * (name.startsWith('team') ? paths.length : Math.round(paths.length / runs.length));
     if (lost > 0 || open !== paths.length || lags.length !== due)
       process.stderr.write(`${name}: ${open} open, ${lost} lost, ${lags.length} received of ${due}\n`);
     return [
       name,
-      (openMs / 1000).toFixed(1),
-      kb(after.rss - before.rss, paths.length),
-      kb(after.heapUsed - before.heapUsed, paths.length),
-      kb(after.sockets - before.sockets, paths.length),
+      ...cells,
       percentile(lags, 0.5).toFixed(1),
       percentile(lags, 0.99).toFixed(1),
       Math.max(0, ...lags.slice(0, 100_000)).toFixed(0),
       `${lags.length} of ${due}`,
-      `${Math.round(((cpuOf(pid) - cpu) / (seconds + 1)) * 100)} %`,
+      `${Math.round(((cpuSecondsOf(pid) - cpu) / (seconds + 1)) * 100)} %`,
     ];
   } finally {
     await readers.stop();
@@ -153,9 +139,10 @@ try {
   );
   const few = runs.slice(0, 50);
   const ofRun = ({ id }: { id: string }) => `/agent/runs/${id}/events`;
-  const warm = runs.slice(0, 200);
+  const warm = runs.slice(0, warmUp);
   await measure('warm-up', db, warm, warm.map(ofRun));
   const rows = [
+    await measureBare(),
     await measure(`${streams} of ${streams} runs`, db, runs, runs.map(ofRun)),
     await measure(
       `${streams} of ${few.length} runs`,
@@ -173,7 +160,7 @@ try {
   await db.close();
   report(
     'Live streams',
-    `One service process, embedded PostgreSQL, readers on raw sockets in a process of their own, all on the same cores. ${perSecond} events a second for ${seconds} s, each of another run. Lag: from before the transaction that writes the event to its receipt. KB for each stream: what the process grew by when all had opened and garbage was collected; a second run of the same memory grows less. Sockets: the kernel's pages, both ends. Open files: the limit here is ${openFiles}. Goal: < 20 KB, p99 < 250 ms.`,
+    `One service process, embedded PostgreSQL, readers on raw sockets in a process of their own, all on the same cores. ${perSecond} events a second for ${seconds} s, each of another run. Lag: from before the transaction that writes the event to its receipt. KB for each stream: what the process grew by when all had opened and garbage was collected; a second run of the same memory grows less. The first row is a bare server with the same flags of Node, before which 200 streams came and went, as before the second. Sockets: the kernel's pages, both ends. Open files: the limit here is ${openFiles}. Goal: < 20 KB, p99 < 250 ms.`,
     ['streams', 'opened in s', 'RSS KB', 'heap KB', 'sockets KB', 'lag p50 ms', 'p99 ms', 'max ms', 'received', 'CPU'],
     rows,
   );

@@ -4,6 +4,7 @@ import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { serviceNodeFlags } from '../packages/cli/src/supervise/node-flags.ts';
 import { endCommands, type RunningCommand, runCommand, startCommand } from './support/command-line.ts';
 import { processesOf } from './support/processes-of.ts';
 
@@ -47,6 +48,17 @@ test('SIGTERM stops everything within a few seconds', { timeout: 60_000 }, async
   // Before the service would be killed; on a machine of one's own it takes one second.
   expect(performance.now() - askedAt).toBeLessThan(9500);
   expect(processesOf(folder)).toEqual([]);
+});
+
+test('the service has its flags of Node, at its first start and at each later one', { timeout: 60_000 }, async () => {
+  const up = start('up');
+  await up.sees('Ctrl-C stops everything.');
+  const flags = () =>
+    programs('service').map(({ command }) => serviceNodeFlags.every((flag) => command.includes(flag)));
+  expect(flags()).toEqual([true]);
+  process.kill(programs('service')[0]?.pid ?? 0, 'SIGKILL');
+  await up.sees('the service runs again');
+  expect(flags()).toEqual([true]);
 });
 
 test('a stop in the middle of the start leaves nothing behind', { timeout: 60_000 }, async () => {

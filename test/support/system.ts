@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RunItem } from '@runyard/contract/runs';
+import { serviceNodeFlags } from '../../packages/cli/src/supervise/node-flags.ts';
 import { hasEnded } from './run-kinds.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
@@ -25,6 +26,8 @@ export interface SystemOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Database to use; absent: the embedded one in the data folder. */
   readonly databaseUrl?: string;
+  /** Of the service's Node; default: those that it has with its users. */
+  readonly serviceNodeFlags?: readonly string[];
   /** Names of the workers to start; default: one. */
   readonly workers?: readonly string[];
 }
@@ -93,12 +96,15 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
   const workers = new Map<string, ChildProcess>();
   const defaultWorker = options.workers?.[0] ?? 'runyard-test';
 
-  const start = (program: string, env: Record<string, string>) =>
-    spawn(process.execPath, [path.join(root, `packages/${program}/src/main.ts`), '--stop-with-parent'], {
+  const start = (program: 'service' | 'worker', env: Record<string, string>) => {
+    const flags = program === 'service' ? (options.serviceNodeFlags ?? serviceNodeFlags) : [];
+    const script = path.join(root, `packages/${program}/src/main.ts`);
+    return spawn(process.execPath, [...flags, script, '--stop-with-parent'], {
       env: { ...common, ...env },
       stdio: ['pipe', log, log],
       cwd: root,
     });
+  };
 
   const call: System['call'] = async (method, route, body, status = 200) => {
     const response = await fetch(`${base}/api/v1${route}`, {

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { keepRunning } from './keep-running.ts';
+import { serviceNodeFlags } from './node-flags.ts';
 import { identify, isAlive } from './processes.ts';
 import { describeExit, startProgram } from './program.ts';
 
@@ -35,6 +36,16 @@ test('a program is stopped by closing its input, gets only its environment, and 
   expect(log).toContain('--stop-with-parent');
   expect(log).toContain('bye');
   expect(log).not.toContain('VITEST');
+});
+
+test('flags of Node reach Node, not the program', async () => {
+  const script = path.join(folder, 'program.mjs');
+  writeFileSync(script, `console.log(JSON.stringify([process.execArgv, process.argv.slice(2)])); ${patient}`);
+  const start = { script, args: ['more'], nodeFlags: serviceNodeFlags, env: {}, cwd: folder, logFile };
+  const running = await startProgram(start);
+  await logged('up');
+  await running.stop(5000);
+  expect(readFileSync(logFile, 'utf8')).toContain(JSON.stringify([serviceNodeFlags, ['--stop-with-parent', 'more']]));
 });
 
 test('a program that does not stop is killed when its time is over', async () => {

@@ -17,6 +17,8 @@ export interface Program {
 }
 
 export interface ProgramStart {
+  /** Node's own, before the script. */
+  readonly nodeFlags?: readonly string[];
   readonly script: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
@@ -34,7 +36,7 @@ export async function startProgram(start: ProgramStart): Promise<Program> {
   const log = openSync(start.logFile, 'a', 0o600);
   let child: ChildProcess;
   try {
-    child = spawn(process.execPath, [start.script, '--stop-with-parent', ...start.args], {
+    child = spawn(process.execPath, [...(start.nodeFlags ?? []), start.script, '--stop-with-parent', ...start.args], {
       env: start.env,
       cwd: start.cwd,
       stdio: ['pipe', log, log],

@@ -8,6 +8,7 @@ import { checkPort, portProblem, reachableOrigin } from './address.ts';
 import { childEnvironment } from './child-environment.ts';
 import { type Kept, keepRunning } from './keep-running.ts';
 import { readLogTail, rotateFullLog, sizeOf } from './log-file.ts';
+import { serviceNodeFlags } from './node-flags.ts';
 import { describeExit, type Program, startProgram } from './program.ts';
 import { readServiceFile } from './service-file.ts';
 
@@ -63,6 +64,7 @@ export async function startStack(start: StackStart): Promise<Stack> {
       const startService = (signal: AbortSignal) =>
         startUntilReady(
           {
+            nodeFlags: serviceNodeFlags,
             script: path.join(root, 'packages/service/src/main.ts'),
             args: [],
             env,

@@ -1,0 +1,77 @@
+/** The process of `stream-readers.ts`, and the memory of the process that it reads from. */
+import { spawn } from 'node:child_process';
+import { readFileSync, rmSync } from 'node:fs';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { eventually } from '../test/support/system.ts';
+
+export interface Readers {
+  /** Opens one stream for each path, which follows `/api/v1`. */
+  open(server: { readonly port: number; readonly key: string; readonly paths: readonly string[] }): Promise<void>;
+  /** Streams that are open and that broke, and the lags in milliseconds since the last report. */
+  report(): Promise<{ open: number; lost: number; lags: number[] }>;
+  stop(): Promise<void>;
+}
+
+/** Throws where so many streams need more open files than a process may have. */
+export function checkOpenFiles(streams: number): number {
+  const limit = Number(/^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1]);
+  if (limit >= streams + 500) return limit;
+  throw new Error(
+    `${streams} streams need as many open files in each process, the limit is ${limit}: ulimit -n ${streams + 500}`,
+  );
+}
+
+export async function startReaders(): Promise<Readers> {
+  const child = spawn(process.execPath, [path.join(import.meta.dirname, 'stream-readers.ts')], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const ask = async (command: object) => {
+    child.stdin.write(`${JSON.stringify(command)}\n`);
+    const { value, done } = await lines.next();
+    if (done) throw new Error('the readers have ended');
+    return JSON.parse(value) as { open: number; lost: number; lags: number[] };
+  };
+  return {
+    open: async ({ port, key, paths }) => {
+      await ask({ open: { port, key, paths: paths.map((each) => `/api/v1${each}`) } });
+    },
+    report: () => ask({ report: true }),
+    stop: async () => {
+      const gone = new Promise((resolve) => child.once('exit', resolve));
+      child.stdin.end();
+      await gone;
+    },
+  };
+}
+
+/** Environment of a process whose memory is to be read: it writes it to `file`. */
+export const probedEnvironment = (file: string): Record<string, string> => ({
+  NODE_OPTIONS: `--import=${path.join(import.meta.dirname, 'memory-probe.ts')}`,
+  BENCH_MEMORY_FILE: file,
+});
+
+export interface ProbedMemory {
+  /** Bytes: live in the heap, and resident. */
+  readonly heapUsed: number;
+  readonly rss: number;
+  /** Pages that the kernel holds for TCP sockets, of this network namespace, in bytes. */
+  readonly sockets: number;
+}
+
+/** After garbage was collected. */
+export async function probeMemory(pid: number, file: string): Promise<ProbedMemory> {
+  rmSync(file, { force: true });
+  process.kill(pid, 'SIGUSR2');
+  const text = await eventually('the memory of the process', async () => {
+    try {
+      return readFileSync(file, 'utf8');
+    } catch {
+      return null;
+    }
+  });
+  rmSync(file, { force: true });
+  const sockets = Number(/^TCP: .* mem (\d+)/m.exec(readFileSync('/proc/net/sockstat', 'utf8'))?.[1]) * 4096;
+  return { ...JSON.parse(text), sockets };
+}
