@@ -1,5 +1,5 @@
 /**
- * Flags of Node for the service. Its young objects have 4 MB a half, not 16: Node lets that room grow in the first flood of
- * requests or streams, and keeps it for a long time. `docs/decisions/live-streams.md` has what it saves and costs.
+ * Flags of Node for the service. Its young objects have 4 MB a half: without this a flood of requests or streams lets the two
+ * halves grow to a multiple of that, and they stay so while nothing happens. `docs/decisions/node-flags.md`.
  */
 export const serviceNodeFlags: readonly string[] = ['--max-semi-space-size=4'];
