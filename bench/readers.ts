@@ -9,7 +9,7 @@ export interface Readers {
   /** Opens one stream for each path, which follows `/api/v1`. */
   open(server: { readonly port: number; readonly key: string; readonly paths: readonly string[] }): Promise<void>;
   /** Streams that are open and that broke, and the lags in milliseconds since the last report. */
-  report(): Promise<{ open: number; lost: number; lags: number[] }>;
+  takeReport(): Promise<{ open: number; lost: number; lags: number[] }>;
   stop(): Promise<void>;
 }
 
@@ -37,7 +37,7 @@ export async function startReaders(): Promise<Readers> {
     open: async ({ port, key, paths }) => {
       await ask({ open: { port, key, paths: paths.map((each) => `/api/v1${each}`) } });
     },
-    report: () => ask({ report: true }),
+    takeReport: () => ask({ report: true }),
     stop: async () => {
       const gone = new Promise((resolve) => child.once('exit', resolve));
       child.stdin.end();

@@ -102,11 +102,11 @@ async function measure(
   const port = Number(new URL(system.baseUrl()).port);
   const { readers, cells } = await openMeasured(pid, port, system.key, paths);
   try {
-    await readers.report();
+    await readers.takeReport();
     const cpu = cpuSecondsOf(pid);
     const events = await trickle(db, runs);
     await delay(1_000);
-    const { open, lost, lags } = await readers.report();
+    const { open, lost, lags } = await readers.takeReport();
     const due = events * (name.startsWith('team') ? paths.length : Math.round(paths.length / runs.length));
     if (lost > 0 || open !== paths.length || lags.length !== due)
       process.stderr.write(`${name}: ${open} open, ${lost} lost, ${lags.length} received of ${due}\n`);
