@@ -50,7 +50,7 @@ export const ListRunsQuery = z.object({
   factory_uid: Text.optional().meta({ description: 'Value of the metadata key of that name' }),
   q: Text.max(500).optional().meta({
     description:
-      'Up to 10 words, in any case and order. A run matches where each of them begins a word of its title, skill or prompt (of the first 4,000 characters), or stands anywhere in title or skill; where no run does, those with similar words in title or skill are listed',
+      'Up to 10 words, in any case and order. A run matches where each of them begins a word of its title, skill or prompt (of the first 4,000 characters), or stands anywhere in title or skill; where no run does, those are listed whose title or skill has words that differ from these by one letter, where they have four or more',
   }),
 });
 export type ListRunsQuery = z.infer<typeof ListRunsQuery>;
