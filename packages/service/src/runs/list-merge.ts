@@ -30,7 +30,10 @@ export function mergeQuery(request: PageRequest): PageQuery | null {
   if (query.state !== undefined) conditions.texts.push(`r.state = ANY(${conditions.bind(query.state)}::text[])`);
   if (position) conditions.texts.push(...afterPosition(conditions, query, position, null));
   const { direction } = order;
-  const [first, ...others] = lists.map((list, index) => `(${list}) l${index}`);
+  // OFFSET 0 keeps PostgreSQL from taking the lists of one table for one list, whose runs it would read.
+  const [first, ...others] = lists.map(
+    (list, index) => `(${list} ORDER BY at ${direction}, id ${direction} OFFSET 0) l${index}`,
+  );
   const joined = others.map((list, index) => `JOIN ${list} ON l${index + 1}.at = l0.at AND l${index + 1}.id = l0.id`);
   const text = `SELECT r.id, r.sort_value FROM (
       SELECT l0.id, l0.at FROM ${first} ${joined.join(' ')} ORDER BY l0.at ${direction}, l0.id ${direction} OFFSET 0

@@ -66,7 +66,7 @@ async function byIndexes<T>(db: Database, work: (tx: Queryable) => Promise<T>, m
   });
 }
 
-/** Lists are merged in their order, or the few runs of one looked up in the other. */
+/** Lists are merged in their order, so that a full page ends it. */
 const inOrder = 'SET LOCAL enable_hashjoin = off';
 
 /** By a walk, if one of them finds the page; else by all that matches. */
