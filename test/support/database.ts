@@ -5,7 +5,6 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import pg from 'pg';
 import { startEmbeddedPostgres } from '../../packages/service/src/store/embedded/start.ts';
 import { silentLog } from '../../packages/service/src/store/log.ts';
 
@@ -13,11 +12,6 @@ export async function setup(): Promise<() => Promise<void>> {
   if (process.env.TEST_DATABASE_URL !== undefined) return async () => undefined;
   const folder = await mkdtemp(path.join(tmpdir(), 'runyard-test-postgres-'));
   const server = await startEmbeddedPostgres({ dataDir: folder, log: silentLog });
-  // Nothing here outlives the run, so commits need not wait for the disk; what survives a crash is tested on servers of its own.
-  const client = new pg.Client(server.connection);
-  await client.connect();
-  await client.query('ALTER ROLE CURRENT_USER SET synchronous_commit = off');
-  await client.end();
   process.env.TEST_DATABASE_URL = server.url;
   return async () => {
     await server.stop();
