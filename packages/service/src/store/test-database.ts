@@ -54,9 +54,9 @@ export async function createEmptyDatabase(
 /** Named after what is in it: other migrations, another template. */
 async function ensureTemplate(client: pg.Client, server: string): Promise<string> {
   const migrations = await readMigrations();
-  // All of them in a digest: a name has at most 63 bytes.
+  // All of them, with their names, in a digest: a name has at most 63 bytes.
   const content = createHash('sha256')
-    .update(migrations.map(({ checksum }) => checksum).join())
+    .update(migrations.map(({ name, checksum }) => `${name} ${checksum}`).join())
     .digest('hex');
   const name = `runyard_template_${content.slice(0, 32)}`;
   await client.query('SELECT pg_advisory_lock(7236430154412311)');
