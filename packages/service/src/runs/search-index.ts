@@ -1,6 +1,6 @@
 import type { Database, Statement } from '../store/database.ts';
 
-/** What a process does in one turn: 250 runs take some 100 ms of the database, and less than a second's creates under load. */
+/** What a process does in one turn: also with long prompts less than a second of one connection; under load more runs are created. */
 export const runsPerTurn = 250;
 /** What a search does itself before it looks. */
 const runsBeforeSearch = 100;
