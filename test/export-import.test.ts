@@ -165,6 +165,7 @@ test('all tables are of one moment, while others write', async () => {
   const source = await place();
   await fill(source);
   let writing = true;
+  let written = 0;
   const writer = (async () => {
     while (writing) {
       const id = randomUUID();
@@ -172,9 +173,11 @@ test('all tables are of one moment, while others write', async () => {
         await tx.query(`INSERT INTO teams (id, uid, name) VALUES ($1, $2, 'pair')`, [id, id]);
         await tx.query(`INSERT INTO users (id, uid, display_name) VALUES ($1, $2, 'pair')`, [id, id]);
       });
+      written += 1;
     }
   })();
   writer.catch(() => undefined);
+  await expect.poll(() => written).toBeGreaterThan(0);
   const targets: Place[] = [];
   for (let round = 0; round < 3; round += 1) {
     await exportDatabase({ ...source, to: `${file()}${round}` });
