@@ -1,0 +1,58 @@
+import { ListRunsQuery } from '@runyard/contract/run-list';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../store/test-database.ts';
+import { mergeQuery } from './list-merge.ts';
+import { type PageQuery, sortingQuery } from './list-query.ts';
+import { insertTeam } from './test-engine.ts';
+
+let database: TestDatabase;
+let teamId: string;
+/** Some 20 minutes apart; each value of a filter meets each of the others. */
+beforeAll(async () => {
+  database = await createTestDatabase();
+  teamId = await insertTeam(database);
+  await database.db.query(
+    `INSERT INTO runs (id, team_id, state, title, prompt, model_id, harness, source, creator_kind, creator_uid, executor_kind,
+       executor_uid, conversation_id, current_execution_id, metadata, created_at, updated_at)
+     SELECT gen_random_uuid(), $1, (ARRAY['FAILED', 'SUCCEEDED', 'ERROR'])[1 + n % 3], 't', 'p', 'm', 'oz',
+       (ARRAY['API', 'CLI'])[1 + n % 2], 'user', 'u', 'user', 'u', gen_random_uuid(), gen_random_uuid(),
+       jsonb_build_object('a', (n % 5 < 4)::text, 'b', (n % 7 < 6)::text), at - interval '90 minutes', at
+     FROM (SELECT n, timestamptz '2026-03-01 00:00:00Z' + n * interval '20 minutes' AS at FROM generate_series(1, 200) n) times`,
+    [teamId],
+  );
+});
+afterAll(() => database.drop());
+
+const idsOf = async ({ text, values }: PageQuery) =>
+  (await database.db.query<{ id: string; sort_value: string }>(text, values)).map(({ id, sort_value }) => ({
+    value: sort_value,
+    id,
+    isSimilar: false,
+  }));
+
+const a = { a: 'true' };
+const queries = {
+  'two columns': { state: ['FAILED'], source: 'API' },
+  'two columns and metadata': { state: ['FAILED'], source: 'CLI', metadata: a },
+  'two pairs of metadata and states': { metadata: { ...a, b: 'true' }, state: ['FAILED', 'ERROR'] },
+  'columns between two times': {
+    state: ['SUCCEEDED'],
+    source: 'API',
+    created_after: '2026-03-01T06:10:00Z',
+    created_before: '2026-03-03T01:00:00Z',
+  },
+};
+
+describe.each(['desc', 'asc'] as const)('%s', (sort_order) => {
+  test.each(Object.entries(queries))('merged lists give the pages that sorting gives: %s', async (_, filters) => {
+    const query = ListRunsQuery.parse({ ...filters, sort_order });
+    let position = null;
+    for (let page = 0; page < 3; page += 1) {
+      const request = { teamId, query, position, count: 7 };
+      const merged = await idsOf(mergeQuery(request) as PageQuery);
+      expect(merged).toEqual(await idsOf(sortingQuery(request)));
+      expect(merged.length).toBeGreaterThan(0);
+      position = merged.at(-1) ?? null;
+    }
+  });
+});
