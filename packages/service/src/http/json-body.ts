@@ -6,7 +6,7 @@ const maxDepth = 100;
 const maxFaults = 20;
 /**
  * Values in a body: one of 64 MB may be 20 million empty arrays, which take gigabytes. Each that is wrong costs its schema
- * some 40 µs, in which nobody else is answered. A request needs some dozen.
+ * time, in which nobody else is answered. A request needs some dozen.
  */
 export const maxValuesOfRequest = 20_000;
 
