@@ -175,26 +175,47 @@ describe.skipIf(!existsSync(executablePath))(title, () => {
     expect(await page.evaluate('JSON.stringify({ ...sessionStorage, ...localStorage }) + document.cookie')).toBe('{}');
   });
 
-  test('shows what is said in the sandbox of a failed setup, and what it asks, without being opened again', async () => {
-    const execution = await service.startExecution({ title: 'Broken' });
-    const { runId, runToken } = execution;
+  const look = { type: 'turn_started', step_id: 's', prompt: 'Look.' };
+  const found = { type: 'text', step_id: 's', message_id: 'm', role: 'assistant', text: 'A typing error.' };
+  const failSetup = async ({ runToken }: Assignment) => {
     const error = { code: 'environment_setup_failed', message: 'npm ci failed' };
     const body = { turn: 1, success: false, summary: 'x', error };
     await service.request('POST', '/harness-support/finish-task', { key: runToken, body });
-    await open(runId);
+  };
+  const talk = (runId: string) =>
+    service.request('POST', `/agent/runs/${runId}/followups`, { body: { message: 'Look.' } });
+
+  test('shows what is said in the sandbox of a failed setup, and what it asks, without being opened again', async () => {
+    const execution = await service.startExecution({ title: 'Broken' });
+    await failSetup(execution);
+    await open(execution.runId);
     await page.locator('#state[data-state=FAILED]').waitFor();
-    await service.request('POST', `/agent/runs/${runId}/followups`, { body: { message: 'Look.' } });
-    await report(
-      execution,
-      { type: 'turn_started', step_id: 's', prompt: 'Look.' },
-      { type: 'text', step_id: 's', message_id: 'm', role: 'assistant', text: 'A typing error.' },
-    );
+    await talk(execution.runId);
+    await report(execution, look, found);
     await page.getByText('A typing error.').waitFor();
     const request = { request_id: 'q1', kind: 'question', title: 'Shall I mend it?' };
     await report(execution, { type: 'blocked', step_id: 's', request });
     await page.getByText('npm ci failed\nThe agent asks: Shall I mend it?').waitFor();
     expect(await page.locator('#state').textContent()).toBe('FAILED');
     await picture('run-setup-window');
+    expect(complaints).toEqual([]);
+  });
+
+  test('misses nothing of it that is said between the end of the stream and the next look at the run', async () => {
+    const execution = await service.startExecution({ title: 'Broken' });
+    await failSetup(execution);
+    let looks = 0;
+    await page.route(`**/api/v1/agent/runs/${execution.runId}`, async (route) => {
+      looks += 1;
+      // Two looks are before the stream, the third is behind its end.
+      if (looks === 3) {
+        await talk(execution.runId);
+        await report(execution, look, found);
+      }
+      await route.continue();
+    });
+    await open(execution.runId);
+    await page.getByText('A typing error.').waitFor();
     expect(complaints).toEqual([]);
   });
 

@@ -322,15 +322,18 @@ async function poll() {
   }
 }
 
-/** In the sandbox of a failed setup something may go on. False: it is gone. */
-async function untilTalkedTo(run) {
-  let now = run;
-  while (now.state === run.state && now.status_message?.session_debug_until) {
-    if (now.updated_at !== run.updated_at) return true;
+/**
+ * In the sandbox of a failed setup something may go on. False: it is gone. `seen` is the run as it was before its
+ * stream was read: what has changed since then may not have been in the stream.
+ */
+async function untilTalkedTo(seen, ended) {
+  let now = ended;
+  while (now.status_message?.session_debug_until) {
+    if (now.updated_at !== seen.updated_at) return true;
     await wait(pollMs);
     now = await refreshRun();
   }
-  return now.state !== run.state;
+  return now.updated_at !== ended.updated_at;
 }
 
 async function watch() {
@@ -361,7 +364,7 @@ async function watch() {
     }
     silent = hasBytes ? 0 : silent + 1;
     const after = await refreshRun();
-    if (terminal.includes(after.state) && hasBytes && !(await untilTalkedTo(after))) break;
+    if (terminal.includes(after.state) && hasBytes && !(await untilTalkedTo(run, after))) break;
     if (silent >= 2) {
       await poll();
       break;
