@@ -1,3 +1,4 @@
+import { isUuid } from '../runs/uuid.ts';
 import type { BlobStore } from '../store/blobs.ts';
 import type { Queryable, Statement } from '../store/database.ts';
 
@@ -17,6 +18,21 @@ const readBlob: Statement = {
   name: 'read_transcript_blob',
   text: 'SELECT transcript_blob FROM executions WHERE id = $1',
 };
+
+const findRuns: Record<'run' | 'conversation', Statement> = {
+  run: { name: 'find_transcript_run', text: 'SELECT id FROM runs WHERE id = $1' },
+  conversation: {
+    name: 'find_transcript_runs_of_conversation',
+    text: 'SELECT id FROM runs WHERE conversation_id = $1 ORDER BY created_at, id',
+  },
+};
+
+/** Ids of the runs whose transcripts make up that of a run or of a conversation, in order; none where there is no such thing. */
+export async function findTranscriptRuns(db: Queryable, of: 'run' | 'conversation', id: string): Promise<string[]> {
+  if (!isUuid(id)) return [];
+  const rows = await db.query<{ id: string }>(findRuns[of], [id]);
+  return rows.map((row) => row.id);
+}
 
 /** True where there is anything to download. */
 export async function hasTranscript(db: Queryable, runIds: readonly string[]): Promise<boolean> {

@@ -3,8 +3,7 @@ import { Readable } from 'node:stream';
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
 import { findArtifact } from '../artifacts/read.ts';
-import { hasTranscript, streamTranscript } from '../conversations/transcript.ts';
-import { isUuid } from '../runs/uuid.ts';
+import { findTranscriptRuns, hasTranscript, streamTranscript } from '../conversations/transcript.ts';
 import { findSnapshotFile } from '../snapshots/read.ts';
 import { addRoute } from './add-route.ts';
 import type { ServiceDeps } from './deps.ts';
@@ -53,18 +52,12 @@ export function registerBlobRoutes(app: FastifyInstance, deps: ServiceDeps): voi
       const file = await findSnapshotFile(db, id);
       if (!file) return notFound('file');
       downloadHeaders(reply, file.filename, file.mimeType ?? 'application/octet-stream');
-      const sent = await sendBlob(reply, blobs, { key: file.blobKey, sizeBytes: Number(file.sizeBytes) });
+      const sent = await sendBlob(reply, blobs, { key: file.blobKey, sizeBytes: file.sizeBytes });
       return sent ? reply : notFound('file');
     }
-    const runIds = isUuid(id) ? await transcriptRuns(deps, kind, id) : [];
+    const runIds = await findTranscriptRuns(db, kind === 'transcript' ? 'run' : 'conversation', id);
     if (runIds.length === 0 || !(await hasTranscript(db, runIds))) return notFound('transcript');
     downloadHeaders(reply, `transcript-${id}.ndjson`, 'application/x-ndjson');
     return sendStream(reply, Readable.from(streamTranscript(db, blobs, runIds)));
   });
-}
-
-async function transcriptRuns({ db }: ServiceDeps, kind: string, id: string): Promise<string[]> {
-  const column = kind === 'transcript' ? 'id' : 'conversation_id';
-  const rows = await db.query<{ id: string }>(`SELECT id FROM runs WHERE ${column} = $1 ORDER BY created_at, id`, [id]);
-  return rows.map((row) => row.id);
 }

@@ -7,6 +7,7 @@ import { putSnapshotFile } from '../snapshots/put-file.ts';
 import { readLatestSnapshot } from '../snapshots/read.ts';
 import { addRoute } from './add-route.ts';
 import { blobTarget, refuseSignature } from './blobs.ts';
+import { bytesOf, tooManyBytes, withByteBodies } from './byte-body.ts';
 import type { ServiceDeps } from './deps.ts';
 import { notFound, refuse } from './problem.ts';
 import { type SignedTarget, signUrl } from './signed-urls.ts';
@@ -42,15 +43,11 @@ export function registerHandoffRoutes(app: FastifyInstance, deps: ServiceDeps): 
     return { files };
   });
 
-  // In a scope of its own: here a body of any type is a stream of bytes.
-  app.register(async (scope) => {
-    scope.removeAllContentTypeParsers();
-    scope.addContentTypeParser('*', (_request, _payload, done) => done(null));
+  withByteBodies(app, (scope) => {
     addRoute(scope, routes.putSnapshotFile, async ({ params, query, request, reply }) => {
       const refused = refuseSignature(deps, uploadTarget(params.fileId), query);
       if (refused) return refused;
-      const body = request.raw.iterator({ destroyOnReturn: false });
-      switch (await putSnapshotFile(deps, params.fileId, body)) {
+      switch (await putSnapshotFile(deps, params.fileId, bytesOf(request))) {
         case 'stored':
           return {};
         case 'not_found':
@@ -58,8 +55,7 @@ export function registerHandoffRoutes(app: FastifyInstance, deps: ServiceDeps): 
         case 'too_short':
           return refuse('invalid_request', { detail: 'The body has fewer bytes than were announced.' });
         case 'too_large':
-          reply.header('connection', 'close');
-          return refuse('invalid_request', { status: 413, detail: 'The body has more bytes than were announced.' });
+          return tooManyBytes(reply, 'The body has more bytes than were announced.');
         case 'other_bytes':
           return refuse('conflict', { detail: 'The file has other bytes already; begin a new snapshot.' });
       }

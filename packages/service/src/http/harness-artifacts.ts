@@ -2,7 +2,7 @@
 import type { ReportArtifactResponse } from '@runyard/contract/agent-protocol';
 import { maxArtifactBytes } from '@runyard/contract/artifacts';
 import { routes } from '@runyard/contract/routes';
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import type { z } from 'zod';
 import { findAttachment } from '../artifacts/attachments.ts';
 import { reportArtifact } from '../artifacts/report.ts';
@@ -11,9 +11,10 @@ import { once } from '../idempotency/once.ts';
 import { isUuid } from '../runs/uuid.ts';
 import { addRoute } from './add-route.ts';
 import { refuseSignature } from './blobs.ts';
+import { bytesOf, tooManyBytes, withByteBodies } from './byte-body.ts';
 import type { ServiceDeps } from './deps.ts';
 import { downloadHeaders, sendBlob } from './download.ts';
-import { invalid, notFound, type Refusal, refuse } from './problem.ts';
+import { invalid, notFound, refuse } from './problem.ts';
 import { idempotencyConflict, repeatable } from './repeatable.ts';
 import { type SignedTarget, signUrl } from './signed-urls.ts';
 
@@ -22,11 +23,7 @@ const uploadTarget = (artifactUid: string): SignedTarget => ({
   path: `/harness-support/uploads/${artifactUid}`,
 });
 
-/** What is still on its way of the body is not read: the connection ends with the answer. */
-function tooLarge(reply: FastifyReply): Refusal {
-  reply.header('connection', 'close');
-  return refuse('invalid_request', { status: 413, detail: 'An artifact has at most 100 MB.' });
-}
+const tooLarge = 'An artifact has at most 100 MB.';
 
 /** Registers report-artifact, the upload of its bytes, and the attachments of a run. */
 export function registerHarnessArtifactRoutes(app: FastifyInstance, deps: ServiceDeps): void {
@@ -55,25 +52,19 @@ export function registerHarnessArtifactRoutes(app: FastifyInstance, deps: Servic
     return sent ? reply : notFound('attachment');
   });
 
-  // In a scope of its own: here a body of any type is a stream of bytes.
-  app.register(async (scope) => {
-    scope.removeAllContentTypeParsers();
-    scope.addContentTypeParser('*', (_request, _payload, done) => done(null));
+  withByteBodies(app, (scope) => {
     addRoute(scope, routes.putArtifactContent, async ({ params, query, request, reply }) => {
       const refused = refuseSignature(deps, uploadTarget(params.artifactUid), query);
       if (refused) return refused;
       if (!isUuid(params.artifactUid)) return notFound('artifact');
-      if (Number(request.headers['content-length'] ?? 0) > maxArtifactBytes) return tooLarge(reply);
-      // Without it the end of the loop over the body would close the connection before the answer is sent.
-      const body = request.raw.iterator({ destroyOnReturn: false });
-      const outcome = await uploadArtifact(deps, params.artifactUid, body);
-      switch (outcome) {
+      if (Number(request.headers['content-length'] ?? 0) > maxArtifactBytes) return tooManyBytes(reply, tooLarge);
+      switch (await uploadArtifact(deps, params.artifactUid, bytesOf(request))) {
         case 'stored':
           return {};
         case 'not_found':
           return notFound('artifact');
         case 'too_large':
-          return tooLarge(reply);
+          return tooManyBytes(reply, tooLarge);
         case 'other_bytes':
           return refuse('conflict', { detail: 'The artifact has other bytes already; report a new one.' });
       }

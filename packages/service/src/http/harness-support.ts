@@ -7,6 +7,7 @@ import { finishTask } from '../runs/finish.ts';
 import { waitForInbox } from '../runs/inbox.ts';
 import { resolveTask } from '../runs/resolve-task.ts';
 import { addRoute } from './add-route.ts';
+import { bytesOf, tooManyBytes, withByteBodies } from './byte-body.ts';
 import type { ServiceDeps } from './deps.ts';
 import { downloadHeaders, sendBlob } from './download.ts';
 import { notFound, refuse } from './problem.ts';
@@ -55,16 +56,11 @@ export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps):
     return (await sendBlob(reply, deps.blobs, { key, sizeBytes: stored.sizeBytes })) ? reply : notFound('memory');
   });
 
-  // In a scope of its own: here a body of any type is a stream of bytes.
-  app.register(async (scope) => {
-    scope.removeAllContentTypeParsers();
-    scope.addContentTypeParser('*', (_request, _payload, done) => done(null));
+  withByteBodies(app, (scope) => {
     addRoute(scope, routes.keepMemory, async ({ session, query, request, reply }) => {
-      const body = request.raw.iterator({ destroyOnReturn: false });
       const of = { turn: query.turn, requestId: query.request_id };
-      if ((await keepMemory(deps, session.executionId, of, body)) === 'stored') return {};
-      reply.header('connection', 'close');
-      return refuse('invalid_request', { status: 413, detail: 'A memory has at most 32 MB.' });
+      if ((await keepMemory(deps, session.executionId, of, bytesOf(request))) === 'stored') return {};
+      return tooManyBytes(reply, 'A memory has at most 32 MB.');
     });
   });
 

@@ -5,9 +5,10 @@ import { findWorkspace } from '../workspaces/find.ts';
 import { holdSandbox } from '../workspaces/hold-sandbox.ts';
 import { keepEmptyWorkspace, keepWorkspace } from '../workspaces/keep.ts';
 import { addRoute } from './add-route.ts';
+import { bytesOf, tooManyBytes, withByteBodies } from './byte-body.ts';
 import type { ServiceDeps } from './deps.ts';
 import { downloadHeaders, sendBlob } from './download.ts';
-import { notFound, refuse } from './problem.ts';
+import { notFound } from './problem.ts';
 
 /** Registers the workspace that is kept between the executions of a run. */
 export function registerHarnessWorkspaceRoutes(app: FastifyInstance, deps: ServiceDeps): void {
@@ -21,10 +22,7 @@ export function registerHarnessWorkspaceRoutes(app: FastifyInstance, deps: Servi
     return (await sendBlob(reply, blobs, { key, sizeBytes: stored.sizeBytes })) ? reply : notFound('workspace');
   });
 
-  // In a scope of its own: here a body of any type is a stream of bytes.
-  app.register(async (scope) => {
-    scope.removeAllContentTypeParsers();
-    scope.addContentTypeParser('*', (_request, _payload, done) => done(null));
+  withByteBodies(app, (scope) => {
     addRoute(scope, routes.keepWorkspace, async ({ session, query, request, reply }) => {
       const { executionId } = session;
       if (request.headers['content-length'] === '0') {
@@ -32,15 +30,13 @@ export function registerHarnessWorkspaceRoutes(app: FastifyInstance, deps: Servi
         return {};
       }
       const archive = {
-        body: request.raw.iterator({ destroyOnReturn: false }),
+        body: bytesOf(request),
         maxBytes: settings.RUNYARD_WORKSPACE_MB * 1024 * 1024,
         sessionId: query.session_id,
       };
       const outcome = await holdSandbox(db, executionId, () => keepWorkspace(deps, executionId, query.turn, archive));
       if (outcome === 'stored') return {};
-      reply.header('connection', 'close');
-      const detail = `A workspace has at most ${settings.RUNYARD_WORKSPACE_MB} MB (RUNYARD_WORKSPACE_MB).`;
-      return refuse('invalid_request', { status: 413, detail });
+      return tooManyBytes(reply, `A workspace has at most ${settings.RUNYARD_WORKSPACE_MB} MB (RUNYARD_WORKSPACE_MB).`);
     });
   });
 }

@@ -28,7 +28,7 @@ export async function putSnapshotFile(
 ): Promise<PutOutcome> {
   const [file] = isUuid(fileId) ? await db.query<FileRow>(readFile, [fileId]) : [];
   if (!file) return 'not_found';
-  const size = Number(file.size_bytes);
+  const size = file.size_bytes;
   const key = `handoffs/${file.snapshot_id}/${randomUUIDv7()}`;
   const put = await holdSandbox(db, file.execution_id, () => blobs.put(key, body, { maxBytes: size }));
   if (put.outcome === 'too_large') return 'too_large';
