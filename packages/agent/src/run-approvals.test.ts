@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { agent, ended, fake, of, scripted, sh, start } from './test-run.ts';
@@ -119,3 +119,28 @@ test('an approval that comes after its turn was interrupted is told in words in 
   await ended();
   expect(of('follow_up_taken')).toMatchObject([{ follow_up_id: 'f1' }]);
 });
+
+test.each([
+  ['deny', 'the words are the next turn'],
+  ['approve', 'there are no words to pass on'],
+] as const)(
+  'a file that comes with an answer to another harness is written once: %s, where %s',
+  async (decision, _) => {
+    await start({ ...scripted('permission-first'), ...ask });
+    fake.next = 'wait';
+    fake.files.set('/api/v1/harness-support/files/1', Buffer.from('hi'));
+    const attachments = [
+      { file_name: 'a.txt', mime_type: 'text/plain', size_bytes: 2, path: '/api/v1/harness-support/files/1' },
+    ];
+    const answers = await asked();
+    fake.tell({ type: 'follow_up', id: 'f1', position: 1, message: 'See this.', answers, decision, attachments });
+    if (decision === 'deny') answer(2, await asked(2), 'approve');
+    await fake.until(() => fake.finished.length === (decision === 'deny' ? 2 : 1));
+    fake.tell({ type: 'leave' });
+    await ended();
+    expect(readdirSync(join(agent.workspace, 'attachments'))).toEqual(['a.txt']);
+    expect(of('turn_started').map(({ prompt }) => prompt)).toEqual(
+      decision === 'deny' ? [expect.anything(), 'See this.'] : [expect.anything()],
+    );
+  },
+);

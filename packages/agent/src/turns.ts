@@ -1,7 +1,8 @@
 /** The turns of an execution, one after another: the run's prompt first, then each follow-up, as long as the service has one. */
 import type { ContentBlock } from '@agentclientprotocol/sdk';
-import type { AgentAttachment, AgentTask } from '@runyard/contract/agent-protocol';
+import type { AgentTask } from '@runyard/contract/agent-protocol';
 import type { Approvals } from './approvals/approvals.ts';
+import { followUpFiles } from './follow-up-files.ts';
 import { followUpQueue } from './follow-ups.ts';
 import type { Driver, Turn } from './harness/driver.ts';
 import type { HeldHarness } from './harness/held.ts';
@@ -57,6 +58,10 @@ export interface TurnsOptions {
 export async function playTurns(options: TurnsOptions): Promise<void> {
   const { client, workspace, env, place, stop, reporter, approvals, harness, keeping, notice } = options;
   const followUps = followUpQueue();
+  const files = followUpFiles(async (attachments) => {
+    const { writeAttachments } = await import('./workspace/attachments.ts');
+    return await writeAttachments(attachments, { client, workspace, signal: stop.signal });
+  });
   let isPlaying = false;
   let interruptedTurn = 0;
   /** Why this is the sandbox of a failed setup. */
@@ -101,25 +106,26 @@ export async function playTurns(options: TurnsOptions): Promise<void> {
 
   /** An answer goes to who waits for it, its files to the workspace; all else waits for its turn. */
   async function receive(followUp: FollowUp): Promise<void> {
-    const { attachments: files, message } = followUp;
+    const { attachments, message } = followUp;
     let said = message;
-    if (files !== undefined && approvals.isAwaited(followUp)) {
-      const names = await write(files).then(
+    if (attachments !== undefined && approvals.isAwaited(followUp)) {
+      const names = await files.written(followUp).then(
         (written) => written.map(({ name }) => `attachments/${name}`).join(', '),
         (error: unknown) => `(they could not be written: ${error instanceof Error ? error.message : String(error)})`,
       );
       said = `${message}\n\nAttached files: ${names}`.trim();
     }
-    if (!approvals.answer({ ...followUp, message: said })) followUps.add(followUp);
+    if (approvals.answer({ ...followUp, message: said })) files.forget(followUp);
+    else followUps.add(followUp);
   }
 
   async function nextTurn(task: AgentTask, followUp: FollowUp): Promise<HarnessOutcome> {
     reporter.emit({ type: 'follow_up_taken', follow_up_id: followUp.id });
     options.tree(task).orchestrate(followUp.mode);
-    const files = followUp.attachments ?? [];
-    let attachments: WrittenAttachment[] = [];
+    let attachments: readonly WrittenAttachment[];
     try {
-      if (files.length > 0) attachments = await write(files);
+      attachments = await files.written(followUp);
+      files.forget(followUp);
     } catch (error) {
       // The setup was well: only this turn cannot be played.
       if (error instanceof SetupFailure) return { kind: 'failed', summary: '', message: error.message };
@@ -137,11 +143,6 @@ export async function playTurns(options: TurnsOptions): Promise<void> {
       attachments,
       () => {},
     );
-  }
-
-  async function write(files: readonly AgentAttachment[]): Promise<WrittenAttachment[]> {
-    const { writeAttachments } = await import('./workspace/attachments.ts');
-    return await writeAttachments(files, { client, workspace, signal: stop.signal });
   }
 
   /** What a failure of the work before or between turns means for the run. */
