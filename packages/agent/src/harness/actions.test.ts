@@ -55,6 +55,19 @@ test('of a call that asked while it ran, the time before and after counts', () =
   expect(durations()).toEqual([80]);
 });
 
+test('a call that tells by itself that it waits for a person is not running meanwhile', () => {
+  const { tell, pass, durations } = tracked();
+  tell('in_progress');
+  pass(5);
+  const waits = (waits: boolean) => ({ _meta: { runyard: { waits } } });
+  tell('in_progress', waits(true));
+  pass(3_600_000);
+  tell('in_progress', waits(false));
+  pass(7);
+  tell('completed');
+  expect(durations()).toEqual([12]);
+});
+
 test('a call that waits as pending, without a request, runs when it says so', () => {
   const { tell, pass, durations } = tracked();
   tell('pending');

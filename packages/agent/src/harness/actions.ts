@@ -24,9 +24,9 @@ interface Action {
   toldAt: number;
   /** Since when it runs; undefined: it is pending. */
   startedAt: number | undefined;
-  /** Since when it waits for a decision. */
+  /** Since when it waits for a person. */
   waitsSince: number | undefined;
-  /** How long it waited for decisions while it ran. */
+  /** How long it waited for people while it ran. */
   waitedMs: number;
   /** Appended to the conversation so far. */
   passedOn: string;
@@ -86,7 +86,7 @@ export function trackActions(options: ActionsOptions) {
     emit({ type: 'action_output', action_id: action.id, text: part });
   }
 
-  /** How long it ran, in ms: what it waited for a decision is not counted. Undefined: it never ran. */
+  /** How long it ran, in ms: what it waited for a person is not counted. Undefined: it never ran. */
   function durationOf({ startedAt, waitsSince, waitedMs, toldAt }: Action, wasDenied: boolean): number | undefined {
     const end = waitsSince ?? now();
     if (startedAt !== undefined) return Math.round(end - startedAt - waitedMs);
@@ -143,6 +143,9 @@ export function trackActions(options: ActionsOptions) {
       open.set(id, action);
     }
     describe(action, update, options.mcpServers);
+    const waits = asObject(asObject(update._meta)?.runyard)?.waits;
+    if (waits === true) hold(action.id);
+    if (waits === false) release(action.id, 'approve');
     const status = asString(update.status);
     const output = terminalOutput(update._meta);
     const hasInput = asObject(update.rawInput) !== undefined && Object.keys(update.rawInput as object).length > 0;
@@ -172,6 +175,20 @@ export function trackActions(options: ActionsOptions) {
     }
   }
 
+  function hold(id: string): void {
+    const action = open.get(id);
+    if (action) action.waitsSince ??= now();
+  }
+
+  function release(id: string, decision: 'approve' | 'deny'): void {
+    if (decision === 'deny') denied.add(id);
+    const action = open.get(id);
+    if (action?.waitsSince === undefined) return;
+    if (action.startedAt !== undefined) action.waitedMs += now() - action.waitsSince;
+    else if (decision === 'approve') action.startedAt = now();
+    action.waitsSince = undefined;
+  }
+
   return {
     upsert,
     settle,
@@ -182,20 +199,10 @@ export function trackActions(options: ActionsOptions) {
       const { identity, input, call } = action;
       return { id: action.id, ...identity, input, title: commandOf(input) ?? call.title ?? identity.name };
     },
-    /** It waits for a decision from now on. */
-    hold(id: string): void {
-      const action = open.get(id);
-      if (action) action.waitsSince ??= now();
-    },
+    /** It waits for a person from now on. */
+    hold,
     /** It was decided. Denied: its failure will be that it was not allowed. */
-    release(id: string, decision: 'approve' | 'deny'): void {
-      if (decision === 'deny') denied.add(id);
-      const action = open.get(id);
-      if (action?.waitsSince === undefined) return;
-      if (action.startedAt !== undefined) action.waitedMs += now() - action.waitsSince;
-      else if (decision === 'approve') action.startedAt = now();
-      action.waitsSince = undefined;
-    },
+    release,
   };
 }
 

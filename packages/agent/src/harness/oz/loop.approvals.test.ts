@@ -54,9 +54,10 @@ describe('the loop asks a person', () => {
       call('ask_user', { question: 'Really?' }),
       { text: ['ok'] },
     ]);
-    const { turn, approvals, decided, until } = engine();
+    const { turn, approvals, decided, spoken, until } = engine();
     const playing = turn('Hi.');
     const heard: unknown[] = [];
+    const waits = () => spoken.flatMap(({ _meta }) => (_meta?.runyard as { waits?: boolean } | undefined)?.waits ?? []);
     for (const [decision, message] of [
       [undefined, 'the red one'],
       ['approve', ''],
@@ -64,9 +65,11 @@ describe('the loop asks a person', () => {
     ] as const) {
       await until(() => open(decided) !== undefined);
       heard.push(told());
+      expect(waits().at(-1), "the time until the answer is the person's").toBe(true);
       approvals.answer(followUp(open(decided), decision, message));
     }
     await playing;
+    expect(waits()).toEqual([true, false, true, false, true, false]);
     expect([...heard.slice(1), told()]).toEqual([['the red one'], ['yes'], ['no: look again']]);
   });
 

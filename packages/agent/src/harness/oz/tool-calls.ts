@@ -53,7 +53,18 @@ export async function runToolCall(
   const onOutput = (text: string) => {
     said = voice.update(commandOutput(toolCallId, text));
   };
-  const outcome = await tool.run(call.input, { ...context, onOutput });
+  /** What a tool asks in the middle of its run: the person's time is not the action's. */
+  const waiting: ToolContext['waiting'] = async (work) => {
+    const tell = (waits: boolean) =>
+      voice.update({ sessionUpdate: 'tool_call_update', toolCallId, _meta: { runyard: { waits } } });
+    await tell(true);
+    try {
+      return await context.waiting(work);
+    } finally {
+      await tell(false);
+    }
+  };
+  const outcome = await tool.run(call.input, { ...context, onOutput, waiting });
   await said;
   // A search runs a command too, but shows its result as a whole.
   await voice.update(
