@@ -212,7 +212,7 @@ describe('pages', () => {
   });
 });
 
-describe('what Node cannot read as a request', () => {
+describe('what Node cannot read as a request, or would answer itself', () => {
   const answerTo = (text: string) =>
     new Promise<string>((resolve) => {
       let received = '';
@@ -226,6 +226,8 @@ describe('what Node cannot read as a request', () => {
   test.each([
     [400, 'no HTTP', 'NOT HTTP\r\n\r\n'],
     [400, 'a length that is none', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: b\r\n\r\n'],
+    [400, 'no Host', 'GET /healthz HTTP/1.1\r\n\r\n'],
+    [417, 'an unknown expectation', 'GET /healthz HTTP/1.1\r\nHost: a\r\nExpect: tea\r\n\r\n'],
     [431, 'headers over 16 KB', `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`],
   ])('is answered with a problem document and the end of the connection: %i for %s', async (status, _, text) => {
     const [head = '', body = ''] = (await answerTo(text)).split('\r\n\r\n');
@@ -233,5 +235,11 @@ describe('what Node cannot read as a request', () => {
     expect(head).toMatch(/^x-request-id: \w+/m);
     expect(head).toMatch(/^content-type: application\/problem\+json/m);
     expect(Problem.parse(JSON.parse(body))).toMatchObject({ status, error_code: 'invalid_request' });
+  });
+
+  test('but HTTP/1.0 needs no Host, and 100-continue is met', async () => {
+    expect(await answerTo('GET /healthz HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1.1 200 /);
+    const expecting = 'GET /healthz HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n';
+    expect(await answerTo(expecting)).toMatch(/^HTTP\/1.1 100 Continue\r\n\r\nHTTP\/1.1 200 /);
   });
 });

@@ -33,6 +33,7 @@ import { collectMethods } from './methods.ts';
 import { registerPages } from './pages/pages.ts';
 import { pathOf, refusalOf, refuse, sendRefusal } from './problem.ts';
 import { registerRedirectRoutes } from './redirects.ts';
+import { refuseByHeaders } from './refuse-by-headers.ts';
 import { logRequests } from './request-log.ts';
 import { registerRunMessageRoutes } from './run-messages.ts';
 import { registerRunRoutes } from './runs.ts';
@@ -80,7 +81,12 @@ export async function buildApp(deps: ServiceDeps, timeouts: ClientTimeouts = def
     genReqId: requestId,
     childLoggerFactory: (logger, bindings, options) => logger.child({ request_id: bindings.reqId }, options),
     requestTimeout: timeouts.requestMs,
-    http: { headersTimeout: timeouts.headersMs, connectionsCheckingInterval: timeouts.checkEveryMs },
+    // Node itself would answer a request without Host, with nothing in the answer: `refuseByHeaders` does.
+    http: {
+      headersTimeout: timeouts.headersMs,
+      connectionsCheckingInterval: timeouts.checkEveryMs,
+      requireHostHeader: false,
+    },
     return503OnClosing: false,
     routerOptions: { maxParamLength: 500, ignoreTrailingSlash: false },
     clientErrorHandler: (error, socket) => answerUnreadable(error, socket, deps.baseUrl()),
@@ -95,8 +101,11 @@ export async function buildApp(deps: ServiceDeps, timeouts: ClientTimeouts = def
   app.decorate('authorizer', authorizer);
   app.addHook('onClose', async () => keys.close());
 
+  // And one with an expectation that is not 100-continue: it is answered as any other.
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   app.addHook('onRequest', async (request, reply) => {
     setCommonHeaders(request, reply);
+    refuseByHeaders(request);
     // An empty body is none, whatever type it is said to have: wget --post-data= and curl --data '' call it a form.
     if (request.headers['content-length'] === '0') delete request.raw.headers['content-type'];
   });
