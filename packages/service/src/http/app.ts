@@ -26,7 +26,7 @@ import { registerHarnessArtifactRoutes } from './harness-artifacts.ts';
 import { registerHarnessSupport } from './harness-support.ts';
 import { registerHarnessWorkspaceRoutes } from './harness-workspace.ts';
 import { registerHealthRoutes } from './health.ts';
-import { parseJsonBody } from './json-body.ts';
+import { parseJsonBody, refuseCoding } from './json-body.ts';
 import { registerKeyRoutes } from './keys.ts';
 import { registerLiveRoutes } from './live.ts';
 import { collectMethods } from './methods.ts';
@@ -113,9 +113,10 @@ export async function buildApp(deps: ServiceDeps, timeouts: ClientTimeouts = def
   logRequests(app, authorizer, log);
 
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) =>
-    parseJsonBody(body, request.routeOptions.config.maxBodyValues),
-  );
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) => {
+    refuseCoding(request.headers['content-encoding']);
+    return parseJsonBody(body, request.routeOptions.config.maxBodyValues);
+  });
 
   const methods = collectMethods(app);
   app.setErrorHandler((error, request, reply) => {

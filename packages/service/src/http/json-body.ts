@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { Fault } from '../fault.ts';
-import { invalid } from './problem.ts';
+import { invalid, refuse } from './problem.ts';
 
 const maxDepth = 100;
 const maxFaults = 20;
@@ -86,6 +86,16 @@ function findUnstorable(root: unknown): Fault[] {
   };
   visit(root);
   return faults;
+}
+
+/** Throws a 415 refusal of a compressed body (RFC 9110, 15.5.16): a small one could become any amount of memory. */
+export function refuseCoding(contentEncoding: string | undefined): void {
+  if (['', 'identity'].includes((contentEncoding ?? '').toLowerCase())) return;
+  throw refuse('invalid_request', {
+    status: 415,
+    detail: `The body has the Content-Encoding ${contentEncoding?.slice(0, 40)}. Send it without one.`,
+    headers: { 'accept-encoding': 'identity' },
+  });
 }
 
 /** Parses a JSON body; an empty one is `undefined`. Throws a 400 refusal. */

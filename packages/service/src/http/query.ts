@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { invalid } from './problem.ts';
 
 type Kind = 'number' | 'boolean' | 'array' | 'record' | 'other';
 
@@ -22,7 +23,7 @@ function decodeScalar(kind: Kind, text: unknown): unknown {
 /**
  * A function that gives the strings of a query the types that `schema` expects: whole numbers, booleans, arrays where a
  * name is repeated, and objects from `name[key]=value`. What does not look like its type stays a string, and the schema
- * says what is wrong with it.
+ * says what is wrong with it. Throws a 400 refusal of a name that no object may have.
  */
 export function queryDecoder(schema: z.ZodObject): (query: unknown) => Record<string, unknown> {
   const kinds = Object.entries(schema.shape).map(
@@ -35,7 +36,10 @@ export function queryDecoder(schema: z.ZodObject): (query: unknown) => Record<st
       if (kind === 'record') {
         const pairs = Object.entries(given)
           .filter(([key]) => key.startsWith(`${name}[`) && key.endsWith(']'))
-          .map(([key, value]) => [key.slice(name.length + 1, -1), value]);
+          .map(([key, value]): [string, unknown] => [key.slice(name.length + 1, -1), value]);
+        // A record's schema would pass over it, and the list would be of all.
+        if (pairs.some(([key]) => key === '__proto__'))
+          throw invalid([{ path: `${name}.__proto__`, message: 'is not allowed as a name' }]);
         if (pairs.length > 0) decoded[name] = Object.fromEntries(pairs);
         else if (given[name] !== undefined) decoded[name] = given[name];
       } else if (given[name] !== undefined) {

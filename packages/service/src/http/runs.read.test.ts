@@ -137,6 +137,7 @@ describe('GET /agent/runs', () => {
     ['cursor=a.b', 'cursor'],
     ['name=%00', 'name'],
     ['metadata[a]=1&metadata[b]=1&metadata[c]=1&metadata[d]=1&metadata[e]=1&metadata[f]=1', 'metadata'],
+    ['metadata[__proto__]=a', 'metadata.__proto__'],
     ['ancestor_run_id=x', 'ancestor_run_id'],
     ['artifact_type=SONG', 'artifact_type'],
   ])('answers 400 for %s', async (query, path) => {
