@@ -131,6 +131,18 @@ describe.each(posts.filter(([name]) => name in bodies))('%s', (name, route) => {
   }
 });
 
+test('of two different requests at once with one key, one is done and the other answered 409', async () => {
+  const { runId = '' } = values;
+  for (let round = 0; round < 5; round += 1) {
+    const headers = { 'idempotency-key': `different-${round}` };
+    const answers = await Promise.all([
+      service.request('POST', '/agent/runs', { body: { prompt: 'a' }, headers }),
+      service.request('POST', `/agent/runs/${runId}/followups`, { body: { message: 'a' }, headers }),
+    ]);
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 409]);
+  }
+});
+
 test('a refused create is not kept: what was wrong may be put right with the same key', async () => {
   const send = (body: object) =>
     service.request('POST', '/agent/runs', { body, headers: { 'idempotency-key': 'put-right' } });

@@ -27,6 +27,13 @@ export async function findReplay<T>(db: Queryable, request: RepeatableRequest): 
   return { kind: 'replayed', response: row.response };
 }
 
+/** Until the transaction ends nobody else's request with this key is looked at: of two at once the second waits. */
+export async function lockKey(tx: Queryable, request: Omit<RepeatableRequest, 'requestHash'>): Promise<void> {
+  await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [
+    `idempotency ${request.teamId} ${request.principal} ${request.key}`,
+  ]);
+}
+
 /** An answer to keep with its key, or a refusal, which is not kept. */
 export type Attempt<T, F> =
   | { readonly kind: 'done'; readonly response: T }
@@ -43,9 +50,7 @@ export async function once<T, F>(
 ): Promise<Attempt<T, F> | { readonly kind: 'conflict' }> {
   return await db.transaction(async (tx) => {
     if (!request) return await work(tx);
-    await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [
-      `idempotency ${request.teamId} ${request.principal} ${request.key}`,
-    ]);
+    await lockKey(tx, request);
     const earlier = await findReplay<T>(tx, request);
     if (earlier.kind === 'conflict') return earlier;
     if (earlier.kind === 'replayed') return { kind: 'done', response: earlier.response };

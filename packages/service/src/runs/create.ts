@@ -2,6 +2,7 @@ import { randomUUIDv7, timingSafeEqual } from 'node:crypto';
 import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { RunSourceType } from '@runyard/contract/states';
 import { enqueueDeliveries } from '../event-subscriptions/enqueue.ts';
+import { lockKey } from '../idempotency/once.ts';
 import type { Queryable, Statement } from '../store/database.ts';
 import { type ChildLimits, type ChildRefusal, refuseChild } from './admit-child.ts';
 import { batched } from './batched.ts';
@@ -91,7 +92,7 @@ const insertRuns: Statement = {
     SELECT pg_notify('${queueChannel}', pool) FROM (SELECT DISTINCT coalesce(worker_host, '') AS pool FROM input) pools`,
 };
 
-/** Claims the key: waits for a concurrent request with the same key to commit, then yields no row. */
+/** Claims the key, whose lock is held; no row where it is another request's. */
 const insertIdempotencyKey: Statement = {
   name: 'insert_idempotency_key',
   text: `
@@ -190,6 +191,7 @@ export async function createRun(engine: Engine, run: NewRun): Promise<CreateOutc
   }
   return await engine.db.transaction(async (tx) => {
     if (idempotency) {
+      await lockKey(tx, { teamId: run.teamId, ...idempotency });
       const scope = [run.teamId, idempotency.principal, idempotency.key];
       const response = { run_id: run.id, task_id: run.id, state: 'QUEUED', at_capacity: atCapacity };
       const claimed = await tx.query(insertIdempotencyKey, [
