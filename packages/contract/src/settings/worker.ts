@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { workerName } from '../workers.ts';
 import { type Setting, secret, whole } from './setting.ts';
 
 /** Settings of the worker and its sandboxes. */
@@ -17,9 +18,7 @@ export const workerSettings = {
     secret: true,
   },
   RUNYARD_WORKER_NAME: {
-    schema: z
-      .string()
-      .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, { error: 'must be 1 to 63 characters of [A-Za-z0-9._-]' }),
+    schema: z.string().regex(workerName, { error: 'must be 1 to 63 characters of [A-Za-z0-9._-]' }),
     description:
       'Name of the worker. Names that start with `runyard` serve all runs, others only runs that name them. Default: `runyard-{hostname}`.',
     usedBy: ['worker'],

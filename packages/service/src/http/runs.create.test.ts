@@ -1,4 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
 import { RunAgentResponse } from '@runyard/contract/run-request';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startTestService, type TestService } from './test-service.ts';
@@ -122,6 +123,8 @@ describe('POST /agent/runs answers 400 and creates nothing', () => {
     ['a configuration of a wrong type', { prompt: 'a', config: [] }, 'config'],
     ['an unknown model', { prompt: 'a', config: { model_id: 'nope' } }, 'config.model_id'],
     ['a model that is not configured', { prompt: 'a', config: { model_id: 'claude-sonnet-5-5' } }, 'config.model_id'],
+    ['a worker whose name none can have', { prompt: 'a', config: { worker_host: 'a b' } }, 'config.worker_host'],
+    ['a worker with too long a name', { prompt: 'a', config: { worker_host: 'a'.repeat(64) } }, 'config.worker_host'],
     ['an unknown harness', { prompt: 'a', config: { harness: { type: 'nope' } } }, 'config.harness.type'],
     ['a harness that is not available', { prompt: 'a', config: { harness: { type: 'codex' } } }, 'config.harness.type'],
     [
@@ -266,6 +269,12 @@ describe('POST /agent/runs answers', () => {
   test('400 that says which names metadata may have', async () => {
     const problem = await refusedWith(400, { prompt: 'a', metadata: { 'a b': 'c' } });
     expect(problem.errors).toEqual([{ path: 'metadata.a b', message: 'must be 1 to 64 characters of [a-zA-Z0-9._-]' }]);
+  });
+
+  test('415 for a compressed body, and says which coding is taken', async () => {
+    const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' };
+    const answer = await service.request('POST', '/agent/runs', { raw: gzipSync('{"prompt":"a"}'), headers });
+    expect([answer.status, answer.headers.get('accept-encoding')]).toEqual([415, 'identity']);
   });
 
   test('415 for a form', async () => {

@@ -4,6 +4,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { AmbientAgentConfig } from '@runyard/contract/config';
 import { maxMetadataKeys, maxRunDepth, type RunAgentRequest } from '@runyard/contract/run-request';
 import type { RunSourceType } from '@runyard/contract/states';
+import { workerName } from '@runyard/contract/workers';
 import { findEnvironmentOwner } from '../environments/environments.ts';
 import type { Fault } from '../fault.ts';
 import type { Principal } from '../keys/principal.ts';
@@ -93,6 +94,12 @@ function checkConfig(config: AmbientAgentConfig, skillSpec: string | undefined, 
   const tooLong = (path: string, max: number) => faults.push({ path, message: `must be at most ${max} characters` });
   if ((skillSpec?.length ?? 0) > maxSkillLength) tooLong('skill', maxSkillLength);
   if ((config.name?.length ?? 0) > maxNameLength) tooLong('config.name', maxNameLength);
+  if (!hostedPool.includes(config.worker_host ?? '') && !workerName.test(config.worker_host ?? '')) {
+    faults.push({
+      path: 'config.worker_host',
+      message: 'no worker can have this name: it must be 1 to 63 characters of [A-Za-z0-9._-]',
+    });
+  }
   if (JSON.stringify(config).length > maxConfigLength) faults.push({ path: 'config', message: 'must be at most 1 MB' });
   for (const [name, server] of Object.entries(config.mcp_servers ?? {})) {
     if (server.warp_id ?? server.id) {

@@ -2,6 +2,7 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WorkerMessage } from '@runyard/contract/worker-protocol';
+import { workerName } from '@runyard/contract/workers';
 import type { Logger } from 'pino';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { Hub } from './hub.ts';
@@ -28,8 +29,6 @@ const silenceMs = 75_000;
 /** An assignment's answer is short; a hello lists some hundred executions. */
 const maxMessageBytes = 1024 * 1024;
 
-const namePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
-
 /** Takes WebSocket upgrades of `server` on the workers' path; returns what closes all of them. */
 export function serveWorkerSockets(server: Server, options: SocketOptions): () => void {
   const sockets = new WebSocketServer({ noServer: true, maxPayload: maxMessageBytes });
@@ -39,7 +38,7 @@ export function serveWorkerSockets(server: Server, options: SocketOptions): () =
     const url = URL.parse(request.url ?? '/', 'http://service');
     if (url?.pathname !== workerSocketPath) return refuse(stream, 404, 'Not Found', 'There is no WebSocket here.');
     const workerId = url.searchParams.get('worker_id') ?? '';
-    if (!namePattern.test(workerId)) {
+    if (!workerName.test(workerId)) {
       return refuse(stream, 400, 'Bad Request', 'worker_id must be 1 to 63 characters of [A-Za-z0-9._-].');
     }
     options.authenticate(request.headers.authorization).then(
