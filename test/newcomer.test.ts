@@ -1,11 +1,11 @@
 /** What the README promises, done as it says, on a fresh clone with dependencies that `npm ci` installs from npm's cache. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
-import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { endCommands, runCommand, startCommand } from './support/command-line.ts';
+import { freePort } from './support/free-port.ts';
 import { processesOf } from './support/processes-of.ts';
 
 const repository = path.resolve(import.meta.dirname, '..');
@@ -119,13 +119,3 @@ test('up shows a curl example that works as pasted, and Ctrl-C leaves nothing be
   expect(await up.exited).toBe(0);
   expect(processesOf(clone)).toEqual([]);
 });
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = net.createServer();
-    server.listen(0, '127.0.0.1', () => {
-      const { port: found } = server.address() as net.AddressInfo;
-      server.close(() => resolve(found));
-    });
-  });
-}

@@ -3,10 +3,10 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, globSync } from 'node:fs';
 import { chmod, chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { chooseAccount, runAs } from '../../packages/service/src/store/embedded/account.ts';
+import { freePort } from './free-port.ts';
 
 /** Folder of the programs; undefined where none are installed. */
 export const systemPostgres: string | undefined = globSync('/usr/lib/postgresql/*/bin').find((folder) =>
@@ -68,12 +68,4 @@ export async function startSystemPostgres(programs: string): Promise<SystemServe
       await rm(folder, { recursive: true, force: true });
     },
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === 'object' && address !== null ? address.port : 0;
 }
