@@ -1,18 +1,13 @@
 import { EventPayload } from '@runyard/contract/event-subscriptions';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { deleteOldRows, rowPolicies } from '../retention/rows.ts';
 import { enqueuePing } from './deliveries.ts';
 import { deleteSubscription, updateSubscription } from './subscriptions.ts';
-import { openTestSubscriptions, patience, type TestSubscriptions } from './test-subscriptions.ts';
+import { openTestSubscriptions, patience } from './test-subscriptions.ts';
 
-let subscriptions: TestSubscriptions;
-beforeAll(async () => {
-  subscriptions = await openTestSubscriptions();
-});
-afterAll(() => subscriptions.close());
-afterEach(() => subscriptions.reset());
+const subscriptions = await openTestSubscriptions();
 
-const query = (text: string, values: unknown[] = []) => subscriptions.database.db.query(text, values);
+const { db } = subscriptions.database;
 
 describe('a subscription', () => {
   test('is disabled at once by 410, with the reason', async () => {
@@ -36,7 +31,6 @@ describe('a subscription', () => {
     const deliverer = await subscriptions.openDeliverer();
     await subscriptions.newRun();
     await expect.poll(() => subscriptions.receiver.waiting, patience).toBe(1);
-    const { db } = subscriptions.database;
     await updateSubscription(db, subscriptions.teamId, id, { url: `${subscriptions.receiver.url}/new` });
     subscriptions.receiver.behave({ status: 204 });
     subscriptions.receiver.release(status);
@@ -55,7 +49,7 @@ describe('a subscription', () => {
     await subscriptions.newRun();
     await subscriptions.untilAttempts(1);
     const failsAgain = async (since: string, attempts: number) => {
-      await query('UPDATE event_subscriptions SET failing_since = now() - $1::interval', [since]);
+      await db.query('UPDATE event_subscriptions SET failing_since = now() - $1::interval', [since]);
       await subscriptions.passTime();
       await deliverer.deliver();
       await subscriptions.untilAttempts(attempts);
@@ -71,7 +65,6 @@ describe('a subscription', () => {
     expect(subscriptions.receiver.received).toHaveLength(3);
 
     subscriptions.receiver.behave({ status: 204 });
-    const { db } = subscriptions.database;
     await updateSubscription(db, subscriptions.teamId, id, { enabled: true });
     expect(await subscriptions.subscription(id)).toMatchObject({ disabled_reason: null, failing_since: null });
     await deliverer.deliver();
@@ -82,7 +75,7 @@ describe('a subscription', () => {
     const id = await subscriptions.subscribe({ enabled: false });
     subscriptions.receiver.behave({ status: 500 });
     await subscriptions.openDeliverer();
-    await enqueuePing(subscriptions.database.db, id);
+    await enqueuePing(db, id);
     expect(await subscriptions.untilAttempts(1)).toMatchObject({ event: 'ping', status: 'failed' });
     const payload = EventPayload.parse(JSON.parse(subscriptions.receiver.received[0]?.body ?? ''));
     expect(payload).toMatchObject({ type: 'ping', data: { subscription_id: id } });
@@ -91,7 +84,7 @@ describe('a subscription', () => {
   test('that is deleted gets nothing more', async () => {
     const id = await subscriptions.subscribe();
     await subscriptions.newRun();
-    await deleteSubscription(subscriptions.database.db, subscriptions.teamId, id);
+    await deleteSubscription(db, subscriptions.teamId, id);
     expect(await subscriptions.deliveries()).toEqual([]);
   });
 
@@ -102,7 +95,7 @@ describe('a subscription', () => {
     const deliverer = await subscriptions.openDeliverer({ atOnce: 6, perSubscription: 4 });
     await deliverer.deliver();
     await expect.poll(() => subscriptions.receiver.waiting, patience).toBe(4);
-    await query('UPDATE event_subscriptions SET events = $2 WHERE id = $1', [slow, ['run.ended']]);
+    await db.query('UPDATE event_subscriptions SET events = $2 WHERE id = $1', [slow, ['run.ended']]);
     await subscriptions.subscribe({ url: subscriptions.receiver.url.replace('/hook', '/fast') });
     subscriptions.receiver.behave({ status: 204 });
     await Promise.all(Array.from({ length: 10 }, () => subscriptions.newRun()));
@@ -119,15 +112,15 @@ test('deliveries older than 14 days are removed with their attempts', async () =
   await subscriptions.untilAttempts(1);
   const policy = rowPolicies.find(({ table }) => table === 'event_deliveries');
   if (!policy) throw new Error('there is no policy');
-  const sweep = async () => (await deleteOldRows(subscriptions.database.db, policy)).rows;
+  const sweep = async () => (await deleteOldRows(db, policy)).rows;
   const copyFrom = async (daysAgo: number) => {
     const hex = (Date.now() - daysAgo * 86_400_000).toString(16).padStart(12, '0');
     const id = `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;
-    await query(
+    await db.query(
       'INSERT INTO event_deliveries (id, subscription_id, event, data) SELECT $1, subscription_id, event, data FROM event_deliveries LIMIT 1',
       [id],
     );
-    await query(
+    await db.query(
       'INSERT INTO event_delivery_attempts (delivery_id, number, started_at, duration_ms) VALUES ($1, 1, now(), 1)',
       [id],
     );

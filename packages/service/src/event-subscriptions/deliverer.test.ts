@@ -1,22 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { EventPayload } from '@runyard/contract/event-subscriptions';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { makeVault } from '../secrets/vault.ts';
 import { redeliver } from './deliveries.ts';
 import { rotateSecret } from './subscriptions.ts';
-import { openTestSubscriptions, patience, type TestSubscriptions } from './test-subscriptions.ts';
+import { openTestSubscriptions, patience } from './test-subscriptions.ts';
 
-let subscriptions: TestSubscriptions;
-beforeAll(async () => {
-  subscriptions = await openTestSubscriptions();
-});
-afterAll(() => subscriptions.close());
-afterEach(() => subscriptions.reset());
+const subscriptions = await openTestSubscriptions();
 
-const query = (text: string, values: unknown[] = []) => subscriptions.database.db.query(text, values);
+const { db } = subscriptions.database;
 
 const firstSubscription = async () => {
-  const [row] = await subscriptions.database.db.query<{ id: string }>('SELECT id FROM event_subscriptions');
+  const [row] = await db.query<{ id: string }>('SELECT id FROM event_subscriptions');
   return { id: row?.id ?? '' };
 };
 
@@ -66,7 +61,6 @@ describe('a delivery', () => {
 
   test('is signed by the old and the new secret for 24 h after a rotation', async () => {
     const id = await subscriptions.subscribe();
-    const { db } = subscriptions.database;
     const [old = ''] = subscriptions.receiver.secrets;
     const rotated = await rotateSecret(db, subscriptions.vault, subscriptions.teamId, id);
     const fresh = subscriptions.vault.open(
@@ -83,7 +77,7 @@ describe('a delivery', () => {
     expect(await sends()).toMatchObject({ verified: true });
     subscriptions.receiver.secrets = [fresh];
     expect(await sends()).toMatchObject({ verified: true });
-    await query("UPDATE event_subscriptions SET previous_secret_until = now() - interval '1 second'");
+    await db.query("UPDATE event_subscriptions SET previous_secret_until = now() - interval '1 second'");
     expect(await sends()).toMatchObject({ verified: true });
     subscriptions.receiver.secrets = [old];
     expect(await sends()).toMatchObject({ verified: false });
@@ -115,13 +109,13 @@ describe('a failure', () => {
     }
     expect(await subscriptions.subscription(id)).toMatchObject({ enabled: true, failing_since: expect.any(String) });
     // What is left of the 24 h is shorter than the wait: the last attempt is at their end.
-    await query("UPDATE event_deliveries SET retry_until = now() + interval '10 seconds'");
+    await db.query("UPDATE event_deliveries SET retry_until = now() + interval '10 seconds'");
     await subscriptions.passTime();
     await deliverer.deliver();
     const last = await subscriptions.untilAttempts(5);
     expect(last.status).toBe('pending');
     expect(last.waits).toBeLessThan(11);
-    await query("UPDATE event_deliveries SET retry_until = now() - interval '1 second'");
+    await db.query("UPDATE event_deliveries SET retry_until = now() - interval '1 second'");
     await subscriptions.passTime();
     await deliverer.deliver();
     expect(await subscriptions.untilAttempts(6)).toMatchObject({ status: 'failed' });
@@ -193,9 +187,7 @@ describe('several processes', () => {
     const other = await subscriptions.openDeliverer();
     await other.deliver();
     expect(await subscriptions.first()).toMatchObject({ attempts: 1, waits: expect.closeTo(30, -1) });
-    expect(
-      await redeliver(subscriptions.database.db, (await firstSubscription()).id, (await subscriptions.first()).id),
-    ).toEqual({
+    expect(await redeliver(db, (await firstSubscription()).id, (await subscriptions.first()).id)).toEqual({
       kind: 'under_way',
     });
     subscriptions.receiver.behave({ status: 500 });

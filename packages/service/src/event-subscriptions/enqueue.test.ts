@@ -1,19 +1,14 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { blockRun } from '../runs/block.ts';
 import { cancelRun } from '../runs/cancel.ts';
 import { finishRun } from '../runs/finish.ts';
 import { insertTeam } from '../runs/test-engine.ts';
 import { claim, resume, start } from '../runs/transitions.ts';
 import type { Queryable } from '../store/database.ts';
-import { openTestSubscriptions, type TestSubscriptions } from './test-subscriptions.ts';
+import { openTestSubscriptions } from './test-subscriptions.ts';
 
-let subscriptions: TestSubscriptions;
-beforeAll(async () => {
-  subscriptions = await openTestSubscriptions();
-});
-afterAll(() => subscriptions.close());
-afterEach(() => subscriptions.reset());
+const subscriptions = await openTestSubscriptions();
 afterEach(() => subscriptions.database.db.query("UPDATE executions SET phase = 'ended'"));
 
 const request = { request_id: 'r1', kind: 'question', title: 'Which one?', asked_at: '2026-01-02T03:04:05Z' } as const;

@@ -1,7 +1,7 @@
 /** Test support: an engine with subscriptions of a fake receiver, and deliverers that take what is due when they are told. */
 import { randomBytes } from 'node:crypto';
 import type { CreateEventSubscriptionRequest } from '@runyard/contract/event-subscriptions';
-import { expect } from 'vitest';
+import { afterAll, afterEach, expect } from 'vitest';
 import { type FakeWebhookReceiver, startFakeWebhookReceiver } from '../../../../test/fakes/webhook-receiver.ts';
 import { openTestEngine, type TestEngine } from '../runs/test-engine.ts';
 import { makeVault, type Vault } from '../secrets/vault.ts';
@@ -24,7 +24,7 @@ export interface DeliveryState {
   readonly log: readonly { number: number; status: number | null; error: string | null }[];
 }
 
-export interface TestSubscriptions extends TestEngine {
+export interface TestSubscriptions extends Omit<TestEngine, 'close'> {
   readonly receiver: FakeWebhookReceiver;
   readonly vault: Vault;
   /** Subscribes the receiver to everything, and tells it the secret. Returns the id. */
@@ -35,8 +35,6 @@ export interface TestSubscriptions extends TestEngine {
   deliveries(): Promise<DeliveryState[]>;
   /** Moves every wait of pending deliveries, leases included, to an end. */
   passTime(): Promise<void>;
-  /** Closes the deliverers and forgets subscriptions, deliveries and what came to the receiver. */
-  reset(): Promise<void>;
   /** The first delivery; throws where there is none. */
   first(): Promise<DeliveryState>;
   /** Waits until the first delivery has the given number of attempts in its log. */
@@ -45,18 +43,23 @@ export interface TestSubscriptions extends TestEngine {
   subscription(id: string): Promise<Record<string, unknown>>;
 }
 
+/** Opens them for the tests of a file. Behind each, its deliverers, subscriptions and deliveries go, and what came to the receiver. */
 export async function openTestSubscriptions(): Promise<TestSubscriptions> {
   const test = await openTestEngine();
   const { db } = test.database;
   const receiver = await startFakeWebhookReceiver();
   const vault = makeVault(randomBytes(32));
   const opened: Deliverer[] = [];
-  const reset = async () => {
+  afterEach(async () => {
     for (const deliverer of opened.splice(0)) await deliverer.close();
     await db.query('DELETE FROM event_deliveries');
     await db.query('DELETE FROM event_subscriptions');
     receiver.reset();
-  };
+  });
+  afterAll(async () => {
+    await receiver.close();
+    await test.close();
+  });
   const deliveries = () =>
     db.query<DeliveryState & Record<string, unknown>>(
       `SELECT d.id, d.event, d.status, d.attempts, d.data, extract(epoch FROM d.next_attempt_at - clock_timestamp())::float8 AS waits,
@@ -113,11 +116,5 @@ export async function openTestSubscriptions(): Promise<TestSubscriptions> {
       );
     },
     subscription: async (id) => (await db.query('SELECT * FROM event_subscriptions WHERE id = $1', [id]))[0] ?? {},
-    reset,
-    close: async () => {
-      await reset();
-      await receiver.close();
-      await test.close();
-    },
   };
 }

@@ -3,7 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { createServer, type Server, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { fakeModelKeys } from '../../../../test/fakes/models.ts';
-import { secrets, startTestGateway, type TestGateway } from './test-gateway.ts';
+import { startTestGateway, type TestGateway } from './test-gateway.ts';
+import { expectNoSecret } from './test-secrets.ts';
 
 let gateway: TestGateway;
 const servers: Server[] = [];
@@ -237,6 +238,6 @@ describe('the model gateway', () => {
     await (await ask()).text();
     await (await ask()).text();
     await gateway.usage(2);
-    for (const secret of secrets) expect(gateway.log()).not.toContain(secret);
+    expectNoSecret(gateway.log());
   });
 });

@@ -3,16 +3,13 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { secrets, startTestGateway, type TestGateway } from './test-gateway.ts';
 import { all, protocols, send, toolTurns } from './test-protocols.ts';
+import { expectNoSecret } from './test-secrets.ts';
 
 let gateway: TestGateway;
 beforeEach(async () => {
   gateway = await startTestGateway({ drainMs: 200 });
 });
 afterEach(() => gateway.close());
-
-const expectNoSecret = (text: string): void => {
-  for (const secret of secrets) expect(text).not.toContain(secret);
-};
 
 describe.each(protocols)('the model gateway for $name', (protocol) => {
   it('serves the real SDK with tool calls and counts every kind of token', async () => {

@@ -1,12 +1,8 @@
 import type { BlockedOn } from '@runyard/contract/approvals';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startTestService, type TestService } from './test-service.ts';
+import { describe, expect, test } from 'vitest';
+import { openTestService } from './test-service.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService();
-});
-afterAll(() => service.close());
+const service = await openTestService();
 
 const at = '2026-01-02T03:04:05.000Z';
 const request = {

@@ -3,17 +3,11 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { ReportArtifactResponse } from '@runyard/contract/agent-protocol';
 import { ArtifactResponse, ArtifactSharing } from '@runyard/contract/artifacts';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Assignment } from '../runs/assign.ts';
-import { startTestService, type TestService } from './test-service.ts';
+import { describe, expect, test } from 'vitest';
+import { openTestService } from './test-service.ts';
 
-let service: TestService;
-let execution: Assignment;
-beforeAll(async () => {
-  service = await startTestService();
-  execution = await service.startExecution();
-});
-afterAll(() => service.close());
+const service = await openTestService();
+const execution = await service.startExecution();
 
 const report = async (artifact_type: string, data: object, runToken = execution.runToken) => {
   const answer = await service.request('POST', '/harness-support/report-artifact', {

@@ -1,17 +1,11 @@
 import { ReportArtifactResponse } from '@runyard/contract/agent-protocol';
 import { ArtifactResponse, maxArtifactBytes } from '@runyard/contract/artifacts';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Assignment } from '../runs/assign.ts';
+import { describe, expect, test } from 'vitest';
 import { signUrl } from './signed-urls.ts';
-import { startTestService, type TestService } from './test-service.ts';
+import { openTestService } from './test-service.ts';
 
-let service: TestService;
-let execution: Assignment;
-beforeAll(async () => {
-  service = await startTestService();
-  execution = await service.startExecution();
-});
-afterAll(() => service.close());
+const service = await openTestService();
+const execution = await service.startExecution();
 
 const reportArtifact = async (artifactType: string, data: object, headers = {}) => {
   const answer = await service.request('POST', '/harness-support/report-artifact', {

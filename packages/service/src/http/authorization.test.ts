@@ -1,19 +1,12 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { Route } from '@runyard/contract/route';
 import { routes } from '@runyard/contract/routes';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { makeOwnThings, type OwnThings, type RequestOfRoute } from './test-own-things.ts';
-import { startTestService, type TestService } from './test-service.ts';
+import { describe, expect, test } from 'vitest';
+import { makeOwnThings } from './test-own-things.ts';
+import { openTestService } from './test-service.ts';
 
-let service: TestService;
-let own: OwnThings;
-let requestOf: RequestOfRoute;
-
-beforeAll(async () => {
-  service = await startTestService();
-  ({ own, requestOf } = await makeOwnThings(service));
-});
-afterAll(() => service.close());
+const service = await openTestService();
+const { own, requestOf } = await makeOwnThings(service);
 
 const allRoutes = Object.entries(routes) as [string, Route][];
 const withKey = allRoutes.filter(([, route]) => route.auth === 'key');

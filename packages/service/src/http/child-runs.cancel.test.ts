@@ -1,16 +1,12 @@
 import { once } from 'node:events';
 import type { ChildRun } from '@runyard/contract/child-runs';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { children, testChildRuns } from './test-child-runs.ts';
-import { startTestService, type TestService } from './test-service.ts';
+import { openTestService, startTestService } from './test-service.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService();
-});
-afterAll(() => service.close());
+const service = await openTestService();
 
-const { started, orchestrator, startChild, begin, run } = testChildRuns(() => service);
+const { started, orchestrator, startChild, begin, run } = testChildRuns(service);
 
 describe('POST child-runs/{id}/cancel', () => {
   test('cancels the child and all below it; one that has ended stays as it is', async () => {

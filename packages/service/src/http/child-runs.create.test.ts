@@ -1,15 +1,11 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { at, children, testChildRuns } from './test-child-runs.ts';
-import { startTestService, type TestService } from './test-service.ts';
+import { openTestService } from './test-service.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService();
-});
-afterAll(() => service.close());
+const service = await openTestService();
 
-const { started, orchestrator, finish, startChild, begin, run } = testChildRuns(() => service);
+const { started, orchestrator, finish, startChild, begin, run } = testChildRuns(service);
 
 describe('POST child-runs answers', () => {
   test('200 with the id and state of a run below the own one, of the same creator and configuration', async () => {

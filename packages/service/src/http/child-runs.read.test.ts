@@ -1,17 +1,13 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { ChildRun } from '@runyard/contract/child-runs';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Assignment } from '../runs/assign.ts';
 import { children, testChildRuns } from './test-child-runs.ts';
-import { startTestService, type TestService } from './test-service.ts';
+import { openTestService, startTestService } from './test-service.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService();
-});
-afterAll(() => service.close());
+const service = await openTestService();
 
-const { orchestrator, finish, startChild, begin, run } = testChildRuns(() => service);
+const { orchestrator, finish, startChild, begin, run } = testChildRuns(service);
 
 describe('GET child-runs answers', () => {
   test('200 with the own children, oldest first: state, last words, artifacts', async () => {

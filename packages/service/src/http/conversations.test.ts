@@ -1,13 +1,9 @@
 import { ConversationResponse } from '@runyard/contract/conversations';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { composeTranscripts } from '../conversations/compose-transcript.ts';
-import { startTestService, type TestService } from './test-service.ts';
+import { openTestService } from './test-service.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService();
-});
-afterAll(() => service.close());
+const service = await openTestService();
 
 const at = '2026-11-21T10:00:00Z';
 

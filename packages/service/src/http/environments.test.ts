@@ -1,12 +1,8 @@
 import { Environment, ListEnvironmentsResponse } from '@runyard/contract/environments';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestService, type TestService } from './test-service.ts';
+import { expect, test } from 'vitest';
+import { openTestService } from './test-service.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService();
-});
-afterAll(() => service.close());
+const service = await openTestService();
 
 const create = async (config: object) => {
   const answer = await service.request('POST', '/agent/environments', { body: { config } });

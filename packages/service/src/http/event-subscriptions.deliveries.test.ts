@@ -1,17 +1,13 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { EventDelivery } from '@runyard/contract/event-subscriptions';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { base, testEventSubscriptions } from './test-event-subscriptions.ts';
-import { startTestService, type TestService } from './test-service.ts';
+import { openTestService } from './test-service.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService();
-});
-afterAll(() => service.close());
+const service = await openTestService();
 beforeEach(() => service.deps.db.query('DELETE FROM event_subscriptions'));
 
-const { create, deliveriesOf } = testEventSubscriptions(() => service);
+const { create, deliveriesOf } = testEventSubscriptions(service);
 
 describe('POST …/test', () => {
   test('answers 202 with a ping that waits', async () => {

@@ -6,22 +6,16 @@ import {
   ListEventSubscriptionsResponse,
   maxSubscriptions,
 } from '@runyard/contract/event-subscriptions';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { base, testEventSubscriptions, url } from './test-event-subscriptions.ts';
-import { startTestService, type TestService } from './test-service.ts';
+import { openTestService } from './test-service.ts';
 
-let service: TestService;
-let member: string;
-let agent: string;
-beforeAll(async () => {
-  service = await startTestService();
-  member = await service.newKey({ role: 'member' });
-  agent = await service.newKey({ kind: 'agent' });
-});
-afterAll(() => service.close());
+const service = await openTestService();
+const member = await service.newKey({ role: 'member' });
+const agent = await service.newKey({ kind: 'agent' });
 beforeEach(() => service.deps.db.query('DELETE FROM event_subscriptions'));
 
-const { create, read } = testEventSubscriptions(() => service);
+const { create, read } = testEventSubscriptions(service);
 
 describe('POST /event-subscriptions', () => {
   test('answers 201 with the secret, which is stored sealed and never shown again', async () => {

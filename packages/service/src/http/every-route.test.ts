@@ -3,18 +3,11 @@ import { apiPrefix, type Route } from '@runyard/contract/route';
 import { routes } from '@runyard/contract/routes';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { signUrl } from './signed-urls.ts';
-import { makeOwnThings, type OwnThings, type RequestOfRoute } from './test-own-things.ts';
-import { startTestService, type TestService } from './test-service.ts';
+import { makeOwnThings, type RequestOfRoute } from './test-own-things.ts';
+import { openTestService, startTestService, type TestService } from './test-service.ts';
 
-let service: TestService;
-let own: OwnThings;
-let requestOf: RequestOfRoute;
-
-beforeAll(async () => {
-  service = await startTestService();
-  ({ own, requestOf } = await makeOwnThings(service));
-});
-afterAll(() => service.close());
+const service = await openTestService();
+const { own, requestOf } = await makeOwnThings(service);
 
 const allRoutes = Object.entries(routes) as [string, Route][];
 const withBody = allRoutes.filter(([, route]) => route.body);

@@ -1,13 +1,9 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { deleteOldDetail, start as fromStart } from '../retention/runs.ts';
-import { startTestService, type TestService } from './test-service.ts';
+import { openTestService } from './test-service.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService();
-});
-afterAll(() => service.close());
+const service = await openTestService();
 
 const path = (runId: string) => `/agent/runs/${runId}/followups`;
 const file = (file_name: string, text: string) => ({

@@ -1,14 +1,10 @@
 import type { ApiKey, CreateKeyResponse } from '@runyard/contract/keys';
 import { CreateKeyResponse as CreateKeyResponseSchema, ListKeysResponse } from '@runyard/contract/keys';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { openKeyDirectory } from '../keys/directory.ts';
-import { startTestService, type TestService } from './test-service.ts';
+import { openTestService } from './test-service.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService();
-});
-afterAll(() => service.close());
+const service = await openTestService();
 
 const create = async (body: object, key?: string): Promise<CreateKeyResponse> => {
   const answer = await service.request('POST', '/keys', { body, ...(key ? { key } : {}) });

@@ -1,15 +1,11 @@
 import { connect, type Socket } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { mergeOldEvents } from '../retention/merge-events.ts';
 import { cancelRun } from '../runs/cancel.ts';
-import { startTestService, type TestService } from './test-service.ts';
+import { openTestService, startTestService } from './test-service.ts';
 import { followStream, stateNames, untilState } from './test-stream.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService();
-});
-afterAll(() => service.close());
+const service = await openTestService();
 
 const follow = (path: string, lastId?: string, key?: string) => followStream(service, path, lastId, key);
 

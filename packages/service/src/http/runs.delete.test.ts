@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { composeTranscripts } from '../conversations/compose-transcript.ts';
 import { endSandbox } from '../runs/sandbox-end.ts';
-import { startTestService, type TestService } from './test-service.ts';
+import { openTestService } from './test-service.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService();
-});
-afterAll(() => service.close());
+const service = await openTestService();
 
 const blobKeys = async () => {
   const keys = [];

@@ -1,11 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestService, type TestService } from './test-service.ts';
+import { expect, test } from 'vitest';
+import { openTestService } from './test-service.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService();
-});
-afterAll(() => service.close());
+const service = await openTestService();
 
 const path = (runId: string) => `/agent/runs/${runId}/interrupt`;
 const interrupted = async (key: string) =>

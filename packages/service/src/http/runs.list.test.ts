@@ -1,12 +1,8 @@
 import { ListRunsResponse } from '@runyard/contract/runs';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { startTestService, type TestService } from './test-service.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { openTestService } from './test-service.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService();
-});
-afterAll(() => service.close());
+const service = await openTestService();
 beforeEach(async () => {
   await service.deps.db.query('DELETE FROM runs');
 });

@@ -1,14 +1,10 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { RunAgentResponse } from '@runyard/contract/run-request';
 import type { RunItem } from '@runyard/contract/runs';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startTestService, type TestService } from './test-service.ts';
+import { describe, expect, test } from 'vitest';
+import { openTestService } from './test-service.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService();
-});
-afterAll(() => service.close());
+const service = await openTestService();
 
 const rerun = (runId: string, body?: object, headers = {}) =>
   service.request<RunAgentResponse>('POST', `/agent/runs/${runId}/rerun`, {

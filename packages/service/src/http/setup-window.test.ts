@@ -1,14 +1,10 @@
 import type { BlockedOn } from '@runyard/contract/approvals';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { reconcile } from '../runs/reconcile.ts';
 import { endSandbox } from '../runs/sandbox-end.ts';
-import { startTestService, type TestService } from './test-service.ts';
+import { openTestService } from './test-service.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService();
-});
-afterAll(() => service.close());
+const service = await openTestService();
 
 const at = '2026-01-02T03:04:05.000Z';
 const path = (runId: string) => `/agent/runs/${runId}/followups`;

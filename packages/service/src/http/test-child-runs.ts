@@ -22,27 +22,27 @@ export interface TestChildRuns {
   run(runId: string): Promise<Record<string, unknown>>;
 }
 
-/** Agents of a service. `service` is asked when it is needed: a file's own starts before its tests. */
-export function testChildRuns(service: () => TestService): TestChildRuns {
+/** Agents of a service. */
+export function testChildRuns(service: TestService): TestChildRuns {
   const started = async (assignment: Assignment): Promise<Assignment> => {
     const events = [{ seq: 1, occurred_at: at, type: 'agent_started', harness: 'oz', model_id: 'runbook' }];
-    await service().request('POST', '/harness-support/events', { key: assignment.runToken, body: { events } });
+    await service.request('POST', '/harness-support/events', { key: assignment.runToken, body: { events } });
     return assignment;
   };
   const orchestrator = async (body: Record<string, unknown> = {}) =>
-    await started(await service().startExecution({ mode: 'orchestrate', ...body }));
+    await started(await service.startExecution({ mode: 'orchestrate', ...body }));
   const finish = (token: string, summary = 'done') =>
-    service().request('POST', '/harness-support/finish-task', { key: token, body: { success: true, summary } });
+    service.request('POST', '/harness-support/finish-task', { key: token, body: { success: true, summary } });
   const startChild = async (token: string, body: Record<string, unknown> = {}) =>
     (
-      await service().request<{ run_id: string }>('POST', children, {
+      await service.request<{ run_id: string }>('POST', children, {
         key: token,
         body: { prompt: 'A part.', ...body },
       })
     ).body.run_id;
-  const begin = async (runId: string) => await started(await service().claimRun(runId));
+  const begin = async (runId: string) => await started(await service.claimRun(runId));
   const run = async (runId: string) =>
-    (await service().request<Record<string, unknown>>('GET', `/agent/runs/${runId}`)).body;
+    (await service.request<Record<string, unknown>>('GET', `/agent/runs/${runId}`)).body;
 
   return { started, orchestrator, finish, startChild, begin, run };
 }

@@ -19,16 +19,16 @@ export interface TestEventSubscriptions {
   deliveriesOf(id: string, query?: string): Promise<ListEventDeliveriesResponse>;
 }
 
-/** Requests of a service's administrator. `service` is asked when it is needed: a file's own starts before its tests. */
-export function testEventSubscriptions(service: () => TestService): TestEventSubscriptions {
+/** Requests of a service's administrator. */
+export function testEventSubscriptions(service: TestService): TestEventSubscriptions {
   const create = async (more: object = {}): Promise<EventSubscriptionWithSecret> => {
-    const answer = await service().request('POST', base, { body: { url, events: ['run.created'], ...more } });
+    const answer = await service.request('POST', base, { body: { url, events: ['run.created'], ...more } });
     expect(answer.status, answer.text).toBe(201);
     return EventSubscriptionWithSecret.parse(answer.body);
   };
-  const read = async (id: string) => EventSubscription.parse((await service().request('GET', `${base}/${id}`)).body);
+  const read = async (id: string) => EventSubscription.parse((await service.request('GET', `${base}/${id}`)).body);
   const deliveriesOf = async (id: string, query = '') => {
-    const answer = await service().request('GET', `${base}/${id}/deliveries${query}`);
+    const answer = await service.request('GET', `${base}/${id}/deliveries${query}`);
     expect(answer.status, answer.text).toBe(200);
     return ListEventDeliveriesResponse.parse(answer.body);
   };

@@ -7,6 +7,7 @@ import { Problem } from '@runyard/contract/errors';
 import { apiPrefix } from '@runyard/contract/route';
 import { parseSettings } from '@runyard/contract/settings';
 import pino, { type Logger } from 'pino';
+import { afterAll } from 'vitest';
 import { bootstrap } from '../keys/bootstrap.ts';
 import { hashKey, newRawKey, shownParts } from '../keys/raw-key.ts';
 import { openModels } from '../models/models.ts';
@@ -83,6 +84,14 @@ function captureLog(lines: string[]): Logger {
   return pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) });
 }
 
+/** Starts one for the tests of a file, and closes it behind them. */
+export async function openTestService(options?: TestServiceOptions): Promise<TestService> {
+  const service = await startTestService(options);
+  afterAll(() => service.close());
+  return service;
+}
+
+/** Starts one; the caller closes it. */
 export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
   const folder = await mkdtemp(path.join(tmpdir(), 'runyard-http-'));
   const database = await createTestDatabase();

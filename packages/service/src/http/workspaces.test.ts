@@ -1,15 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { deleteOldDetail, start as fromStart } from '../retention/runs.ts';
 import { assignNext } from '../runs/assign.ts';
 import { holdSandbox } from '../workspaces/hold-sandbox.ts';
-import { startTestService, type TestService } from './test-service.ts';
+import { openTestService } from './test-service.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService({ env: { RUNYARD_WORKSPACE_MB: '1' } });
-});
-afterAll(() => service.close());
+const service = await openTestService({ env: { RUNYARD_WORKSPACE_MB: '1' } });
 
 const at = '2026-01-02T03:04:05.000Z';
 const put = (key: string, turn: number, bytes: Buffer) =>
