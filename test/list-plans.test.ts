@@ -40,7 +40,6 @@ const nodesOf = (node: PlanNode): PlanNode[] => [node, ...(node.Plans ?? []).fla
 /** Passes queries on and notes which tables their plans read from end to end. */
 function observed(scanned: Set<string>): Database {
   const observing = (to: Queryable): Queryable => ({
-    kysely: to.kysely,
     query: async (statement, values) => {
       const text = typeof statement === 'string' ? statement : statement.text;
       if (!/^(EXPLAIN|SET)/.test(text)) {

@@ -1,9 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Kysely, PostgresDialect, type PostgresPool } from 'kysely';
 import type pg from 'pg';
 import { acquire, type DatabaseConfig, makePool, ownConnection, spoilsConnection, sqlState } from './connections.ts';
 import { makeListener } from './listener.ts';
-import type { Tables } from './tables.ts';
 
 /** A statement with a name of its own: the server parses and plans it once for each connection. At most 63 characters. */
 export interface Statement {
@@ -17,8 +15,6 @@ export interface Queryable {
     statement: Statement | string,
     values?: readonly unknown[],
   ): Promise<Row[]>;
-  /** Typed query builder on the same connection. */
-  readonly kysely: Kysely<Tables>;
 }
 
 export interface Database extends Queryable {
@@ -51,9 +47,8 @@ const minServerVersion = 140_000;
 export async function openDatabase(config: DatabaseConfig): Promise<Database> {
   const pool = makePool(config);
   const listener = makeListener(config);
-  const connect = () => acquire(pool, config);
   const withClient = async <T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> => {
-    const client = await connect();
+    const client = await acquire(pool, config);
     let spoilt = false;
     try {
       return await work(client);
@@ -66,7 +61,6 @@ export async function openDatabase(config: DatabaseConfig): Promise<Database> {
   };
   const database: Database = {
     pool,
-    kysely: kyselyOver({ connect, end: async () => undefined, options: {} }),
     query: (statement, values) => retrying(() => withClient((client) => run(client, statement, values))),
     onOwnConnection: (work) => ownConnection(config, work),
     transaction: (work, options) => retrying(() => withClient((client) => inTransaction(client, work, options))),
@@ -95,25 +89,12 @@ async function run<Row>(
   return rows;
 }
 
-function kyselyOver(pool: PostgresPool): Kysely<Tables> {
-  return new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
-}
-
 async function inTransaction<T>(
   client: pg.PoolClient,
   work: (tx: Queryable) => Promise<T>,
   options: TransactionOptions = {},
 ): Promise<T> {
-  let kysely: Kysely<Tables> | undefined;
-  const tx: Queryable = {
-    query: (statement, values) => run(client, statement, values),
-    get kysely() {
-      // A pool of this one connection, which is not given back before the transaction ends.
-      const borrowed = { query: client.query.bind(client), release: () => undefined } as never;
-      kysely ??= kyselyOver({ connect: async () => borrowed, end: async () => undefined, options: {} });
-      return kysely;
-    },
-  };
+  const tx: Queryable = { query: (statement, values) => run(client, statement, values) };
   const mode = `${options.isolation ?? 'read committed'} ${options.readOnly ? 'read only' : 'read write'}`;
   await client.query(`BEGIN ISOLATION LEVEL ${mode}`);
   try {

@@ -1,4 +1,4 @@
-/** Program: writes `tables.ts` from the migrations. Run it after each new migration. */
+/** Program: writes `tables.md` from the migrations. Run it after each new migration. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -6,14 +6,14 @@ import { openDatabase } from './database.ts';
 import { startEmbeddedPostgres } from './embedded/start.ts';
 import { silentLog } from './log.ts';
 import { migrateDatabase } from './migrate.ts';
-import { renderTables } from './table-types.ts';
+import { renderTables } from './render-tables.ts';
 
 const folder = await mkdtemp(path.join(tmpdir(), 'runyard-tables-'));
 const server = await startEmbeddedPostgres({ dataDir: folder, log: silentLog });
 try {
   const db = await openDatabase({ address: server.connection, maxConnections: 1, log: silentLog });
   await migrateDatabase(db);
-  await writeFile(path.join(import.meta.dirname, 'tables.ts'), await renderTables(db));
+  await writeFile(path.join(import.meta.dirname, 'tables.md'), await renderTables(db));
   await db.close();
 } finally {
   await server.stop();

@@ -1,93 +1,61 @@
-/**
- * Writes the TypeScript types of the tables from a migrated database. An own generator of a page instead of
- * kysely-codegen: it knows how our connections hand values over (`values.ts`), and turns CHECK (… IN …) into unions.
- */
+/** Renders the tables of a migrated database as a page, so that a reader sees them without playing the migrations. */
 import type { Queryable } from './database.ts';
 
 interface Column {
   readonly table: string;
   readonly name: string;
-  /** `pg_type.typname`, arrays with a leading underscore. */
+  /** As in CREATE TABLE. */
   readonly type: string;
   readonly nullable: boolean;
-  readonly hasDefault: boolean;
-  /** GENERATED ALWAYS: cannot be written. */
-  readonly readOnly: boolean;
+  /** Expression in SQL; null: none, or `generated`. */
+  readonly default: string | null;
+  readonly generated: boolean;
+  readonly inPrimaryKey: boolean;
+  /** Table that a foreign key of this column leads to. */
+  readonly references: string | null;
 }
 
-/** Read type, and the type to write where that is another one. */
-const types: Record<string, [read: string, write?: string]> = {
-  bool: ['boolean'],
-  bytea: ['Buffer'],
-  int2: ['number'],
-  int4: ['number'],
-  int8: ['number'],
-  float8: ['number'],
-  numeric: ['string', 'string | number'],
-  text: ['string'],
-  uuid: ['string'],
-  timestamptz: ['string', 'string | Date'],
-  jsonb: ['unknown', 'string'],
-  tsvector: ['string'],
-  xid8: ['string'],
-};
+const head = `# Tables
 
-const header = `/**
- * Generated from the migrations by \`node packages/service/src/store/generate-tables.ts\`. Values: see \`values.ts\`.
- */
+Written from the migrations by \`node packages/service/src/store/generate-tables.ts\`.
 `;
 
-/** The text of `tables.ts`. */
+/** The text of `tables.md`. */
 export async function renderTables(db: Queryable): Promise<string> {
-  const columns = await readColumns(db);
   const choices = await readChoices(db);
-  const tables = Map.groupBy(columns, (column) => column.table);
-  const interfaces = [...tables].map(([table, list]) => {
-    const lines = list.map(
-      (column) => `  ${column.name}: ${columnType(column, choices.get(`${table}.${column.name}`))};`,
-    );
-    return `export interface ${interfaceName(table)} {\n${lines.join('\n')}\n}\n`;
+  const tables = Map.groupBy(await readColumns(db), (column) => column.table);
+  const sections = [...tables].map(([table, columns]) => {
+    const rows = columns.map((column) => {
+      const values = choices.get(`${table}.${column.name}`);
+      return `| ${column.name} | ${column.type} | ${propertiesOf(column, values).join(', ')} |`;
+    });
+    return `\n## ${table}\n\n| column | type | |\n|---|---|---|\n${rows.join('\n')}\n`;
   });
-  const index = [...tables.keys()].map((table) => `  ${table}: ${interfaceName(table)};`);
-  const body = [
-    ...interfaces,
-    `/** Every table, for Kysely. */\nexport interface Tables {\n${index.join('\n')}\n}\n`,
-  ].join('\n');
-  const names = ['ColumnType', 'Generated', 'GeneratedAlways'].filter((name) => body.includes(`${name}<`));
-  const imports = names.length > 0 ? `import type { ${names.join(', ')} } from 'kysely';\n` : '';
-  return `${header}${imports}\n${body}`;
+  return head + sections.join('');
 }
 
-function columnType(column: Column, choice: readonly string[] | undefined): string {
-  const isArray = column.type.startsWith('_');
-  const known = types[isArray ? column.type.slice(1) : column.type];
-  if (known === undefined)
-    throw new Error(`${column.table}.${column.name}: no TypeScript type known for ${column.type}`);
-  const shape = (type: string) => {
-    const one = choice === undefined ? type : choice.map((value) => `'${value}'`).join(' | ');
-    const many = isArray ? (one.includes(' ') ? `(${one})[]` : `${one}[]`) : one;
-    return column.nullable && many !== 'unknown' ? `${many} | null` : many;
-  };
-  const [read, write] = known;
-  if (column.readOnly) return `GeneratedAlways<${shape(read)}>`;
-  if (write === undefined) return column.hasDefault ? `Generated<${shape(read)}>` : shape(read);
-  const optional = column.hasDefault || column.nullable ? ' | undefined' : '';
-  return `ColumnType<${shape(read)}, ${shape(write)}${optional}, ${shape(write)}>`;
-}
-
-/** `model_requests` → `ModelRequestsTable` */
-function interfaceName(table: string): string {
-  const words = table.split('_').map((word) => word.charAt(0).toUpperCase() + word.slice(1));
-  return `${words.join('')}Table`;
+function propertiesOf(column: Column, choices: readonly string[] | undefined): string[] {
+  return [
+    ...(column.inPrimaryKey ? ['primary key'] : []),
+    ...(column.nullable ? ['may be null'] : []),
+    ...(column.generated ? ['generated'] : []),
+    ...(column.default === null ? [] : [`default \`${column.default}\``]),
+    ...(column.references === null ? [] : [`→ ${column.references}`]),
+    ...(choices === undefined ? [] : [`one of ${choices.join(' ')}`]),
+  ];
 }
 
 async function readColumns(db: Queryable): Promise<Column[]> {
-  return await db.query<Column>(`
-    SELECT c.relname AS table, a.attname AS name, t.typname AS type, NOT a.attnotnull AS nullable,
-      a.atthasdef OR a.attidentity <> '' AS "hasDefault", a.attidentity = 'a' OR a.attgenerated <> '' AS "readOnly"
+  return await db.query<Column & Record<string, unknown>>(`
+    SELECT c.relname AS table, a.attname AS name, format_type(a.atttypid, a.atttypmod) AS type, NOT a.attnotnull AS nullable,
+      CASE WHEN a.attgenerated = '' THEN pg_get_expr(d.adbin, d.adrelid) END AS default,
+      a.attidentity <> '' OR a.attgenerated <> '' AS generated,
+      EXISTS (SELECT FROM pg_constraint k WHERE k.conrelid = c.oid AND k.contype = 'p' AND a.attnum = ANY(k.conkey)) AS "inPrimaryKey",
+      (SELECT min(k.confrelid::regclass::text) FROM pg_constraint k
+       WHERE k.conrelid = c.oid AND k.contype = 'f' AND k.conkey = ARRAY[a.attnum]) AS references
     FROM pg_class c
     JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-    JOIN pg_type t ON t.oid = a.atttypid
+    LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
     WHERE c.relkind IN ('r', 'p') AND c.relnamespace = current_schema()::regnamespace AND c.relname <> 'schema_migrations'
     ORDER BY c.relname COLLATE "C", a.attnum`);
 }
@@ -102,9 +70,7 @@ async function readChoices(db: Queryable): Promise<Map<string, string[]>> {
   for (const { table, definition } of checks) {
     const match = /^CHECK \(\((\w+) = ANY \(ARRAY\[([^\]]*)\]\)\)\)$/.exec(definition);
     if (match === null) continue;
-    const values = [...(match[2] ?? '').matchAll(/'((?:[^']|'')*)'::text/g)].map((value) =>
-      (value[1] ?? '').replaceAll("''", "\\'"),
-    );
+    const values = [...(match[2] ?? '').matchAll(/'((?:[^']|'')*)'::text/g)].map((value) => value[1] ?? '');
     choices.set(`${table}.${match[1]}`, values);
   }
   return choices;
