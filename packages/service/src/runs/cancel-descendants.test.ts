@@ -10,6 +10,7 @@ import { deleteRun } from './delete.ts';
 import { finishRun } from './finish.ts';
 import { acceptFollowup } from './followups.ts';
 import { reconcile } from './reconcile.ts';
+import { endSandbox } from './sandbox-end.ts';
 import { authenticateRunToken } from './sessions.ts';
 import { openTestEngine, type TestEngine } from './test-engine.ts';
 import { claim } from './transitions.ts';
@@ -151,6 +152,25 @@ test('where the process dies after the cancel, the reconciler of another one goe
   expect(await Promise.all([child, grandchild].map(stateOf))).toEqual(['QUEUED', 'QUEUED']);
   await Promise.all([reconcile(t.engine), reconcile(t.engine)]);
   expect(await Promise.all([child, grandchild].map(stateOf))).toEqual(['CANCELLED', 'CANCELLED']);
+});
+
+test('a child whose sandbox is lost before the cancel has reached it is cancelled, not failed', async () => {
+  const root = await t.newRun();
+  await started(await claimed(await assigned()));
+  const [working, provisioned, other] = [await below(root), await below(root), await t.newRun()];
+  const launches = [await started(await claimed(await assigned())), await claimed(await assigned())];
+  const stranger = await started(await claimed(await assigned()));
+  expect(launches.map(({ runId }) => runId)).toEqual([working, provisioned]);
+  await cancelAndDie(root);
+  for (const { executionId } of [...launches, stranger]) {
+    await endSandbox(t.engine, executionId, { kind: 'lost', message: 'Its worker was restarted.' });
+  }
+  expect(await Promise.all([working, provisioned, other].map(stateOf))).toEqual(['CANCELLED', 'CANCELLED', 'ERROR']);
+  expect((await read(working)).status_message).toContain(root);
+  const phases = await t.engine.db.query('SELECT phase FROM executions WHERE run_id = ANY($1)', [
+    [working, provisioned],
+  ]);
+  expect(phases, 'nobody is told to end what is gone').toEqual([{ phase: 'ended' }, { phase: 'ended' }]);
 });
 
 test('a child that is tried again after the cancel is still cancelled', async () => {

@@ -32,16 +32,17 @@ const forget: Statement = {
     RETURNING pg_notify('${runChannel}', id::text)`,
 };
 
-async function cancelDoomed(engine: Engine, tx: Queryable, ancestorId: string, runId: string): Promise<void> {
+async function cancelDoomed(engine: Engine, tx: Queryable, ancestorId: string, runId: string): Promise<boolean> {
   const [run] = await tx.query<{ state: RunState; current_execution_id: string }>(lockRun, [runId]);
-  if (!run || (await tx.query(isDoomed, [ancestorId, runId])).length === 0) return;
-  await cancelLocked(engine, tx, {
+  if (!run || (await tx.query(isDoomed, [ancestorId, runId])).length === 0) return false;
+  const outcome = await cancelLocked(engine, tx, {
     runId,
     executionId: run.current_execution_id,
     state: run.state,
     payload: { ancestor_run_id: ancestorId },
     status: { message: `Cancelled together with run ${ancestorId}, which it works for.` },
   });
+  return outcome === 'cancelled';
 }
 
 /** Cancels what is live below a cancelled run. PENDING ones are left for the next sweep: they last 30 s at most. */
@@ -51,6 +52,26 @@ export async function cancelDescendants(engine: Engine, runId: string): Promise<
     await db.transaction((tx) => cancelDoomed(engine, tx, runId, id));
   }
   await db.query(forget, [runId]);
+}
+
+const findCancelledAbove: Statement = {
+  name: 'find_cancelled_above',
+  text: `
+    SELECT a.id FROM executions e JOIN runs c ON c.id = e.run_id AND c.current_execution_id = e.id JOIN runs a ON a.id = ANY(c.ancestor_ids)
+    WHERE e.id = $1 AND e.wanted_at <= a.cascade_at ORDER BY a.cascade_at LIMIT 1`,
+};
+
+/**
+ * Cancels the run where one above it was cancelled and the cancel has not reached it yet: whatever happens to it after
+ * that is no failure. The transaction has locked its row. True: it was cancelled.
+ */
+export async function followCancel(
+  engine: Engine,
+  tx: Queryable,
+  run: { readonly runId: string; readonly executionId: string },
+): Promise<boolean> {
+  const [above] = await tx.query<{ id: string }>(findCancelledAbove, [run.executionId]);
+  return above !== undefined && (await cancelDoomed(engine, tx, above.id, run.runId));
 }
 
 const findCascades: Statement = {

@@ -1,6 +1,7 @@
 import { isTerminal, type RunState } from '@runyard/contract/states';
 import type { Queryable, Statement } from '../store/database.ts';
 import { appendTimelineEvent } from './append.ts';
+import { followCancel } from './cancel-descendants.ts';
 import { type Engine, queueChannel } from './engine.ts';
 import { retryOrError } from './retry.ts';
 import type { Phase, Status } from './transition.ts';
@@ -55,7 +56,8 @@ interface ExecutionRow {
 
 /**
  * What the end of a sandbox means for its run. Where the agent had reported, only the execution ends. Where it had not:
- * before INPROGRESS the run is tried again, after it the run is in ERROR `agent_process_failed`.
+ * before INPROGRESS the run is tried again, after it the run is in ERROR `agent_process_failed`; a run that works for a
+ * cancelled one is CANCELLED.
  */
 export async function endSandbox(
   engine: Engine,
@@ -77,8 +79,12 @@ export async function endSandbox(
       return;
     }
     if (!execution.is_current || (execution.phase !== 'claimed' && execution.phase !== 'running')) return;
-    await decide(engine, tx, execution, executionId, end);
-    await tx.query(keepExit, [executionId, exit]);
+    if (await followCancel(engine, tx, { runId: execution.run_id, executionId })) {
+      await tx.query(endStopping, [executionId, exit]);
+    } else {
+      await decide(engine, tx, execution, executionId, end);
+      await tx.query(keepExit, [executionId, exit]);
+    }
     await appendTimelineEvent(tx, { runId: execution.run_id, executionId, type: 'vm_shutdown', payload: { ...end } });
   });
 }
