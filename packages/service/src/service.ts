@@ -17,8 +17,8 @@ import { sweepWhenDue } from './retention/sweep.ts';
 import { defaultTiming, type Engine } from './runs/engine.ts';
 import {
   beatServiceInstance,
-  extendLeasesAfterOutage,
   forgetServiceInstance,
+  heartbeatMs,
   repeat,
   serviceSilentSeconds,
 } from './runs/heartbeat.ts';
@@ -123,9 +123,11 @@ export async function startService(settings: Settings, log: Logger): Promise<Run
     undo.push(() => app.close());
 
     const instanceId = randomUUIDv7();
-    const spared = await extendLeasesAfterOutage(engine);
-    if (spared > 0) log.info({ executions: spared }, 'leases extended: no service process lived to renew them');
-    await beatServiceInstance(db, instanceId);
+    const beat = async () => {
+      const spared = await beatServiceInstance(engine, instanceId);
+      if (spared > 0) log.info({ executions: spared }, 'leases extended: no service process lived to renew them');
+    };
+    await beat();
     undo.push(() => forgetServiceInstance(db, instanceId));
     const hub = openHub(engine, { serviceInstanceId: instanceId });
     undo.push(() => hub.close());
@@ -154,7 +156,7 @@ export async function startService(settings: Settings, log: Logger): Promise<Run
 
     const ending = new AbortController();
     const loops = [
-      repeat(engine, 'the heartbeat of the service', 5_000, () => beatServiceInstance(db, instanceId)),
+      repeat(engine, 'the heartbeat of the service', heartbeatMs(engine.timing), beat),
       repeat(engine, 'assigning work', 1_000, () => hub.dispatch()),
       repeat(engine, 'sending stop orders', 1_000, () => hub.sendStopOrders()),
       repeat(engine, 'the reconciler', 1_000, () => reconcile(engine)),
@@ -163,7 +165,7 @@ export async function startService(settings: Settings, log: Logger): Promise<Run
       repeat(engine, 'delivering events', 1_000, () => deliverer.deliver()),
       repeat(engine, 'the words of new runs', 1_000, () => indexRunWords(db, runsPerTurn)),
       repeat(engine, 'the sweep of dead services', 5_000, () =>
-        dropConnectionsOfDeadServices(engine, serviceSilentSeconds),
+        dropConnectionsOfDeadServices(engine, instanceId, serviceSilentSeconds),
       ),
       repeat(engine, 'the nightly retention', 60_000, () =>
         sweepWhenDue({ db, blobs, log, settings, signal: ending.signal }),

@@ -1,20 +1,44 @@
 /** The service process's own sign of life, and the loops that run beside the requests. */
 import type { Database, Statement } from '../store/database.ts';
-import type { Engine } from './engine.ts';
+import type { Engine, EngineTiming } from './engine.ts';
 
 /** A service process that was silent for so long is gone. */
 export const serviceSilentSeconds = 20;
 
+/**
+ * Where no service process gave a sign of life for so long, nobody could renew leases: that an execution's lease ran out
+ * says nothing then. Half a lease, so that what is left of it outlives every shorter outage.
+ */
+export const outageSeconds = (timing: EngineTiming): number => Math.min(serviceSilentSeconds, timing.leaseSeconds / 2);
+
+/** How often a service process gives its sign of life. */
+export const heartbeatMs = (timing: EngineTiming): number => (outageSeconds(timing) * 1000) / 4;
+
+/** One statement: where it is held up, no sweep can see the new sign of life with the old leases. */
 const beat: Statement = {
   name: 'beat_service_instance',
   text: `
-    INSERT INTO service_instances (id) VALUES ($1)
-    ON CONFLICT (id) DO UPDATE SET seen_at = clock_timestamp()`,
+    WITH outage AS MATERIALIZED (
+      SELECT NOT EXISTS (SELECT FROM service_instances WHERE seen_at > clock_timestamp() - make_interval(secs => $3::float8)) AS was
+    ), extended AS (
+      UPDATE executions SET
+        lease_until = greatest(lease_until, clock_timestamp() + make_interval(secs => $2::float8)),
+        claim_deadline = CASE WHEN phase = 'assigned' THEN greatest(claim_deadline, clock_timestamp() + make_interval(secs => $2::float8)) END
+      WHERE phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping') AND (SELECT was FROM outage)
+      RETURNING id
+    ), sign AS (
+      INSERT INTO service_instances (id) VALUES ($1) ON CONFLICT (id) DO UPDATE SET seen_at = clock_timestamp()
+    )
+    SELECT count(*)::int AS extended FROM extended`,
 };
 
-/** Says that this process lives. */
-export async function beatServiceInstance(db: Database, id: string): Promise<void> {
-  await db.query(beat, [id]);
+/**
+ * Says that this process lives. Where none did for a while (all were down, or the machine slept), every execution gets the
+ * reconnect grace anew; returns how many that were. Called before the first sweep.
+ */
+export async function beatServiceInstance({ db, timing }: Engine, id: string): Promise<number> {
+  const [row] = await db.query<{ extended: number }>(beat, [id, timing.reconnectGraceSeconds, outageSeconds(timing)]);
+  return row?.extended ?? 0;
 }
 
 const forget: Statement = {
@@ -25,26 +49,6 @@ const forget: Statement = {
 /** This process ends. */
 export async function forgetServiceInstance(db: Database, id: string): Promise<void> {
   await db.query(forget, [id]);
-}
-
-const extend: Statement = {
-  name: 'extend_leases_after_outage',
-  text: `
-    UPDATE executions SET
-      lease_until = greatest(lease_until, clock_timestamp() + make_interval(secs => $1::float8)),
-      claim_deadline = CASE WHEN phase = 'assigned' THEN greatest(claim_deadline, clock_timestamp() + make_interval(secs => $1::float8)) END
-    WHERE phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping')
-      AND NOT EXISTS (SELECT FROM service_instances WHERE seen_at > clock_timestamp() - make_interval(secs => $2::float8))
-    RETURNING id`,
-};
-
-/**
- * After a time in which no service process lived, nobody could renew a lease: every execution gets the reconnect grace
- * anew. Called before the first beat and the first sweep.
- */
-export async function extendLeasesAfterOutage(engine: Engine): Promise<number> {
-  const rows = await engine.db.query(extend, [engine.timing.reconnectGraceSeconds, serviceSilentSeconds]);
-  return rows.length;
 }
 
 /** Calls `work` every `intervalMs`, never twice at once; errors are logged and the next round tries again. Returns what stops it. */

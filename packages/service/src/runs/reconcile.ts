@@ -6,6 +6,7 @@ import type { Statement } from '../store/database.ts';
 import { appendTimelineEvent } from './append.ts';
 import { finishCascades } from './cancel-descendants.ts';
 import { type Engine, queueChannel } from './engine.ts';
+import { outageSeconds } from './heartbeat.ts';
 import { leaveIdle } from './idle.ts';
 import { endSandbox } from './sandbox-end.ts';
 import { expireDebugTurn } from './setup-window.ts';
@@ -21,11 +22,14 @@ const unclaimed: Statement = {
     WHERE e.phase = 'assigned' AND e.claim_deadline < clock_timestamp() AND r.assignment_id IS NOT NULL LIMIT ${sweepLimit}`,
 };
 
+/** Not while the last sign of life of any service process is old: nobody could renew a lease, and the next one extends them all. */
 const lost: Statement = {
   name: 'find_lost',
   text: `
     SELECT run_id, id AS execution_id, worker_id FROM executions
-    WHERE phase IN ('claimed', 'running', 'idle') AND lease_until < clock_timestamp() LIMIT ${sweepLimit}`,
+    WHERE phase IN ('claimed', 'running', 'idle') AND lease_until < clock_timestamp()
+      AND coalesce((SELECT max(seen_at) FROM service_instances), 'infinity') > clock_timestamp() - make_interval(secs => $1::float8)
+    LIMIT ${sweepLimit}`,
 };
 
 const overdue: Statement = {
@@ -65,7 +69,7 @@ export async function reconcile(engine: Engine): Promise<void> {
   for (const row of await db.query<Candidate & { assignment_id: string }>(unclaimed, [])) {
     await requeue(db, { runId: row.run_id, executionId: row.execution_id, args: { assignment_id: row.assignment_id } });
   }
-  for (const row of await db.query<Candidate & { worker_id: string | null }>(lost, [])) {
+  for (const row of await db.query<Candidate & { worker_id: string | null }>(lost, [outageSeconds(timing)])) {
     const worker = row.worker_id ?? 'unknown';
     await endSandbox(engine, row.execution_id, {
       kind: 'silent',

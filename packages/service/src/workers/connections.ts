@@ -39,14 +39,18 @@ export async function updateWorkerConnection(
 const renew: Statement = {
   name: 'renew_leases_of_connection',
   text: `
-    WITH seen AS (UPDATE worker_connections SET last_seen_at = clock_timestamp() WHERE id = $1)
-    UPDATE executions SET lease_until = clock_timestamp() + make_interval(secs => $2::float8)
-    WHERE connection_id = $1 AND phase IN ('claimed', 'running', 'idle', 'stopping')`,
+    WITH renewed AS (
+      UPDATE executions SET lease_until = clock_timestamp() + make_interval(secs => $2::float8)
+      WHERE connection_id = $1 AND phase IN ('claimed', 'running', 'idle', 'stopping'))
+    UPDATE worker_connections SET last_seen_at = clock_timestamp() WHERE id = $1 RETURNING id`,
 };
 
-/** A sign of life on the connection keeps everything that runs behind it. */
-export async function renewLeases(db: Queryable, connectionId: string, leaseSeconds: number): Promise<void> {
-  await db.query(renew, [connectionId, leaseSeconds]);
+/**
+ * A sign of life on the connection keeps everything that runs behind it. False: another service process took this one for
+ * dead and gave the connection up.
+ */
+export async function renewLeases(db: Queryable, connectionId: string, leaseSeconds: number): Promise<boolean> {
+  return (await db.query(renew, [connectionId, leaseSeconds])).length === 1;
 }
 
 const drop: Statement = {
@@ -147,11 +151,15 @@ const deadConnections: Statement = {
   name: 'find_connections_of_dead_services',
   text: `
     SELECT c.id FROM worker_connections c LEFT JOIN service_instances s ON s.id = c.service_instance_id
-    WHERE s.id IS NULL OR s.seen_at < clock_timestamp() - make_interval(secs => $1::float8)`,
+    WHERE c.service_instance_id <> $2 AND (s.id IS NULL OR s.seen_at < clock_timestamp() - make_interval(secs => $1::float8))`,
 };
 
-/** Connections of service processes that are gone. */
-export async function findConnectionsOfDeadServices(db: Queryable, silentSeconds: number): Promise<string[]> {
-  const rows = await db.query<{ id: string }>(deadConnections, [silentSeconds]);
+/** Connections of service processes that are gone; `asker` lives, however late its own sign of life is. */
+export async function findConnectionsOfDeadServices(
+  db: Queryable,
+  asker: string,
+  silentSeconds: number,
+): Promise<string[]> {
+  const rows = await db.query<{ id: string }>(deadConnections, [silentSeconds, asker]);
   return rows.map((row) => row.id);
 }

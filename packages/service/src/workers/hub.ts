@@ -19,6 +19,8 @@ export interface Hub {
     workerId: string;
     teamId: string | null;
     send(message: ServiceMessage): void;
+    /** Ends the connection, so that the worker makes a new one. */
+    end(): void;
   }): Promise<HubConnection>;
   /** Assigns waiting work until slots or work run out. */
   dispatch(): Promise<void>;
@@ -84,7 +86,7 @@ export function openHub(engine: Engine, options: HubOptions): Hub {
   return {
     dispatch: dispatcher.dispatch,
     sendStopOrders: orders.send,
-    connect: async ({ workerId, teamId, send }) => {
+    connect: async ({ workerId, teamId, send, end }) => {
       const connection = makeConnection({ id: randomUUIDv7(), workerId, teamId, send });
       await insertWorkerConnection(engine.db, {
         id: connection.id,
@@ -102,8 +104,9 @@ export function openHub(engine: Engine, options: HubOptions): Hub {
       return {
         message: async (message) => {
           clearTimeout(greeting);
-          await handleWorkerMessage(engine, connection, message);
+          // Before the work is back in the queue: the notice of it may be faster than the answer to the statement.
           if (message.type === 'task_rejected') connection.pausedUntil = performance.now() + rejectionPauseMs;
+          await handleWorkerMessage(engine, connection, message);
           if (message.type === 'worker_hello') orders.sendSoon();
           dispatchSoon();
         },
@@ -111,8 +114,16 @@ export function openHub(engine: Engine, options: HubOptions): Hub {
           const now = performance.now();
           if (now - connection.lastRenewedAt < (engine.timing.leaseSeconds * 1000) / 6) return;
           connection.lastRenewedAt = now;
-          renewLeases(engine.db, connection.id, engine.timing.leaseSeconds).catch((error: unknown) =>
-            engine.log.warn({ err: error }, 'renewing leases failed'),
+          renewLeases(engine.db, connection.id, engine.timing.leaseSeconds).then(
+            (isKnown) => {
+              if (isKnown || !connections.has(connection.id)) return;
+              engine.log.warn(
+                { worker: workerId },
+                'this service process was taken for dead; the worker connects again',
+              );
+              end();
+            },
+            (error: unknown) => engine.log.warn({ err: error }, 'renewing leases failed'),
           );
         },
         closed: async () => {

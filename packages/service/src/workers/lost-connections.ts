@@ -10,9 +10,13 @@ export async function loseConnection(engine: Engine, connectionId: string): Prom
   await dropWorkerConnection(engine.db, connectionId, engine.timing.reconnectGraceSeconds);
 }
 
-/** Does for service processes that died what they would have done when their connections closed. */
-export async function dropConnectionsOfDeadServices(engine: Engine, silentSeconds: number): Promise<void> {
-  for (const connectionId of await findConnectionsOfDeadServices(engine.db, silentSeconds)) {
+/** Does for service processes that died what they would have done when their connections closed. `asker`: the process that calls it. */
+export async function dropConnectionsOfDeadServices(
+  engine: Engine,
+  asker: string,
+  silentSeconds: number,
+): Promise<void> {
+  for (const connectionId of await findConnectionsOfDeadServices(engine.db, asker, silentSeconds)) {
     await loseConnection(engine, connectionId);
   }
 }

@@ -75,7 +75,8 @@ function serve(socket: WebSocket, workerId: string, teamId: string | null, { hub
   const send = (message: object) => {
     if (socket.readyState === socket.OPEN) socket.send(JSON.stringify(message));
   };
-  const opened = hub.connect({ workerId, teamId, send });
+  const end = () => socket.close(1012, 'connect again');
+  const opened = hub.connect({ workerId, teamId, send, end });
   // Messages take effect one after the other, in the order they came.
   let chain: Promise<unknown> = opened.catch((error: unknown) => {
     log.error({ err: error, worker: workerId }, 'a worker could not be taken on');

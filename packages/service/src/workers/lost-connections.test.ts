@@ -1,0 +1,63 @@
+import { randomUUIDv7 } from 'node:crypto';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { beatServiceInstance } from '../runs/heartbeat.ts';
+import { openTestEngine, type TestEngine } from '../runs/test-engine.ts';
+import { type Hub, openHub } from './hub.ts';
+import { dropConnectionsOfDeadServices } from './lost-connections.ts';
+
+const silentSeconds = 20;
+const slow = randomUUIDv7();
+let t: TestEngine;
+let hub: Hub;
+
+beforeEach(async () => {
+  // Leases so short that each sign of life renews them.
+  t = await openTestEngine({ timing: { leaseSeconds: 0.001 } });
+  await beatServiceInstance(t.engine, slow);
+  hub = openHub(t.engine, { serviceInstanceId: slow });
+});
+
+afterEach(async () => {
+  await hub.close();
+  await t.close();
+});
+
+const connections = async () =>
+  (await t.engine.db.query<{ id: string }>('SELECT id FROM worker_connections')).map(({ id }) => id);
+const fallSilent = () =>
+  t.engine.db.pool.query("UPDATE service_instances SET seen_at = now() - interval '1 minute' WHERE id = $1", [slow]);
+
+test('a service process whose sign of life is late does not give up its own connections', async () => {
+  await hub.connect({ workerId: 'runyard-a', teamId: null, send: () => {}, end: () => {} });
+  await fallSilent();
+  await dropConnectionsOfDeadServices(t.engine, slow, silentSeconds);
+  expect(await connections()).toHaveLength(1);
+  await dropConnectionsOfDeadServices(t.engine, randomUUIDv7(), silentSeconds);
+  expect(await connections(), 'another process does').toEqual([]);
+});
+
+test('where another process took it for dead, it has the worker connect again with its next sign of life', async () => {
+  const end = vi.fn();
+  const connection = await hub.connect({ workerId: 'runyard-a', teamId: null, send: () => {}, end });
+  const renewed = async () =>
+    (await t.engine.db.query('SELECT FROM worker_connections WHERE last_seen_at > connected_at')).length === 1;
+  // The first moment after the connection is too early for a renewal.
+  await vi.waitFor(
+    async () => {
+      connection.alive();
+      expect(await renewed()).toBe(true);
+    },
+    { timeout: 20_000 },
+  );
+  expect(end).not.toHaveBeenCalled();
+  await fallSilent();
+  await dropConnectionsOfDeadServices(t.engine, randomUUIDv7(), silentSeconds);
+  await vi.waitFor(
+    () => {
+      connection.alive();
+      expect(end).toHaveBeenCalled();
+    },
+    { timeout: 20_000 },
+  );
+  await connection.closed();
+});
