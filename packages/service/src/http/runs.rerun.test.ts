@@ -142,6 +142,15 @@ describe('POST /agent/runs/{runId}/rerun', () => {
     expect(problem.errors?.map((error) => error.path)).toContain(path);
   });
 
+  test('answers 400 that asks for a prompt where the run had none and went on with a conversation', async () => {
+    const first = await service.request<{ conversation_id: string }>('GET', `/agent/runs/${await service.newRun()}`);
+    const runId = await service.newRun({ prompt: undefined, conversation_id: first.body.conversation_id });
+    const problem = await service.problem(400, 'POST', `/agent/runs/${runId}/rerun`);
+    expect(problem.errors?.map((error) => error.path)).toEqual(['prompt']);
+    const again = await service.request('POST', `/agent/runs/${runId}/rerun`, { body: { prompt: 'Anew' } });
+    expect(again.status).toBe(200);
+  });
+
   test('answers 400 where the environment of the run was deleted', async () => {
     const { body } = await service.request<{ uid: string }>('POST', '/agent/environments', {
       body: { config: { name: 'E' } },

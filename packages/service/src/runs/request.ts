@@ -111,6 +111,15 @@ function checkConfig(config: AmbientAgentConfig, skillSpec: string | undefined, 
   }
 }
 
+function faultOfMissingPrompt({ skill, config }: RunAgentRequest): Fault {
+  // The schema lets only a rerun come here without all of it.
+  if (skill === undefined && config?.skill_spec === undefined && config?.skills === undefined) {
+    return { path: 'prompt', message: 'is required: the run had none of its own, it went on with a conversation' };
+  }
+  const path = skill ? 'skill' : config?.skill_spec ? 'config.skill_spec' : 'config.skills';
+  return { path, message: 'skills cannot be resolved by this service yet; send a prompt' };
+}
+
 /** Checks everything that the schema alone cannot: what the request names must exist and be the caller's. */
 export async function checkRunRequest(
   deps: { readonly db: Queryable; readonly models: Models },
@@ -130,8 +139,7 @@ export async function checkRunRequest(
     faults.push({ path: 'agent_identity_uid', message: 'there is no such agent identity' });
   }
   if (!request.prompt?.trim() && request.conversation_id === undefined) {
-    const path = request.skill ? 'skill' : config.skill_spec ? 'config.skill_spec' : 'config.skills';
-    faults.push({ path, message: 'skills cannot be resolved by this service yet; send a prompt' });
+    faults.push(faultOfMissingPrompt(request));
   }
   checkConfig(config, skillSpec, faults);
   const harness = checkHarness(config);
