@@ -10,7 +10,7 @@ export const maxSubscriptions = 20;
 export const RunEventType = z.enum(['run.created', 'run.started', 'run.blocked', 'run.ended']).meta({
   id: 'RunEventType',
   description:
-    'created: it is queued. started: its agent is at work, for the first time or again after a retry, an answer or a follow-up. blocked: it waits for an answer. ended: it succeeded, failed, erred or was cancelled; a follow-up may start it again.',
+    'created: it is queued. started: its agent is at work, for the first time or again after a retry, an answer or a follow-up. blocked: it waits for an answer; its state is FAILED where that is asked in the sandbox of its failed setup. ended: it succeeded, failed, erred or was cancelled; a follow-up may start it again.',
 });
 export type RunEventType = z.infer<typeof RunEventType>;
 
@@ -25,7 +25,7 @@ export const EventPayload = z
     timestamp: Timestamp.meta({ description: 'When it happened; not when it was sent' }),
     data: z.object({
       run_id: z.string().optional().meta({ description: 'Absent in a ping' }),
-      state: RunState.optional().meta({ description: 'That the run had come to' }),
+      state: RunState.optional().meta({ description: 'That the run had then' }),
       seq: z.int().optional().meta({
         description:
           'Number of the event in its run, as in the live stream. Deliveries may overtake each other: of two, the greater is the newer',

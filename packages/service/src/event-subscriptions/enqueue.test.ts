@@ -3,6 +3,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { blockRun } from '../runs/block.ts';
 import { cancelRun } from '../runs/cancel.ts';
 import { finishRun } from '../runs/finish.ts';
+import { acceptFollowup } from '../runs/followups.ts';
 import { insertTeam } from '../runs/test-engine.ts';
 import { claim, resume, start } from '../runs/transitions.ts';
 import type { Queryable } from '../store/database.ts';
@@ -70,6 +71,32 @@ test('so has one that is cancelled before it started, once', async () => {
   const outcomes = await Promise.all([1, 2, 3].map(() => cancelRun(subscriptions.engine, runId)));
   expect(outcomes.filter((outcome) => outcome === 'cancelled')).toHaveLength(1);
   expect(await told()).toEqual([['run.ended', 'CANCELLED']]);
+});
+
+test('what is asked in the sandbox of a failed setup is told as such, each time, and nothing else that happens there', async () => {
+  await subscriptions.subscribe();
+  const target = await startRun();
+  const { db } = subscriptions.database;
+  const error = { code: 'environment_setup_failed', message: 'x' } as const;
+  await finishRun(subscriptions.engine, db, { ...target, report: { success: false, summary: 'x', error } });
+  const from = { kind: 'user', uid: 'u' } as const;
+  const say = () => db.transaction((tx) => acceptFollowup(tx, target.runId, { message: 'look', from }));
+  await subscriptions.reset();
+  await subscriptions.subscribe();
+  for (const _ of [1, 2]) {
+    expect((await say()).kind).toBe('debugging');
+    expect(await block(db, target)).toBe(true);
+    expect(await block(db, target), 'it waits already').toBe(false);
+  }
+  expect(await told()).toEqual([
+    ['run.blocked', 'FAILED'],
+    ['run.blocked', 'FAILED'],
+  ]);
+  const events = await db.query<{ seq: number }>(
+    "SELECT seq FROM run_events WHERE run_id = $1 AND event_type = 'oz_run_blocked' ORDER BY seq",
+    [target.runId],
+  );
+  expect((await subscriptions.deliveries()).map(({ data }) => ({ seq: data.seq }))).toEqual(events);
 });
 
 test('a change that is rolled back leaves no delivery', async () => {

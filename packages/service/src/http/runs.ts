@@ -100,6 +100,10 @@ export function registerRunRoutes(app: FastifyInstance, deps: ServiceDeps): void
         return refuse('invalid_request', {
           detail: 'The run is BLOCKED: answer what it asks with a follow-up, or cancel it.',
         });
+      case 'asks':
+        return refuse('invalid_request', {
+          detail: 'In the sandbox of the failed setup the agent waits for an answer: give it with a follow-up.',
+        });
       case 'no_turn':
         return refuse('invalid_request', { detail: 'The run plays no turn at the moment.' });
     }

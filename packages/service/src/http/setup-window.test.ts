@@ -217,6 +217,13 @@ describe('a question in the window', () => {
     });
   });
 
+  test('is not interrupted: its answer would have to be guessed', async () => {
+    const { runId } = await asking();
+    const { detail } = await service.problem(400, 'POST', `/agent/runs/${runId}/interrupt`);
+    expect(detail).toContain('waits for an answer');
+    expect((await read(runId)).blocked_on?.request_id).toBe('q1');
+  });
+
   test('is answered once, by the follow-up that comes then; the turn goes on', async () => {
     const { runId, runToken, executionId, position } = await asking();
     await service.problem(400, 'POST', path(runId), { body: { decision: 'approve', request_id: 'q0' } });

@@ -2,7 +2,7 @@
 import type { AgentRequest, BlockedOn } from '@runyard/contract/approvals';
 import { summarised } from '../conversations/output.ts';
 import type { Queryable } from '../store/database.ts';
-import { appendTimelineEvent } from './append.ts';
+import { appendQuestionOfFailedRun } from './append.ts';
 import type { Engine } from './engine.ts';
 import { blockDebugTurn } from './setup-window.ts';
 import { block } from './transitions.ts';
@@ -35,7 +35,7 @@ export function blockedOn(request: OpenRequest): BlockedOn {
 
 /**
  * The agent waits, its sandbox rests: INPROGRESS → BLOCKED. In the sandbox of a failed setup the run stays FAILED, and its
- * timeline has the question. Nothing happens where the run has moved on.
+ * timeline has the question; subscribers are told of both. Nothing happens where the run has moved on.
  */
 export async function blockRun(
   engine: Engine,
@@ -60,6 +60,6 @@ export async function blockRun(
   });
   if (isBlocked) return true;
   if (!(await blockDebugTurn(tx, { runId, executionId }, request))) return false;
-  await appendTimelineEvent(tx, { runId, executionId, type: 'oz_run_blocked', payload });
+  await appendQuestionOfFailedRun(tx, { runId, executionId, payload });
   return true;
 }

@@ -1,3 +1,4 @@
+import type { RunState } from '@runyard/contract/states';
 import type { Queryable, Statement } from '../store/database.ts';
 import { runChannel } from './engine.ts';
 
@@ -9,16 +10,20 @@ const interrupt: Statement = {
     RETURNING pg_notify('${runChannel}', e.run_id::text)`,
 };
 
-const readBlocked: Statement = {
-  name: 'is_blocked',
-  text: "SELECT FROM runs WHERE id = $1 AND state = 'BLOCKED'",
+const readAsking: Statement = {
+  name: 'read_whether_run_asks',
+  text: `
+    SELECT r.state FROM runs r JOIN executions e ON e.id = r.current_execution_id
+    WHERE r.id = $1 AND (r.state = 'BLOCKED' OR r.state = 'FAILED' AND e.phase = 'idle' AND e.debug_request IS NOT NULL)`,
 };
 
-/** `blocked` 400: it waits for an answer; `no_turn` 400. */
-export type InterruptOutcome = 'interrupted' | 'blocked' | 'no_turn';
+/** `blocked` 400: it waits for an answer; `asks` 400: in the sandbox of its failed setup it does; `no_turn` 400. */
+export type InterruptOutcome = 'interrupted' | 'blocked' | 'asks' | 'no_turn';
 
 /** Asks the agent to end the turn that it plays; its sandbox stays. */
 export async function interruptRun(db: Queryable, runId: string): Promise<InterruptOutcome> {
   if ((await db.query(interrupt, [runId])).length === 1) return 'interrupted';
-  return (await db.query(readBlocked, [runId])).length === 1 ? 'blocked' : 'no_turn';
+  const [asking] = await db.query<{ state: RunState }>(readAsking, [runId]);
+  if (!asking) return 'no_turn';
+  return asking.state === 'BLOCKED' ? 'blocked' : 'asks';
 }
