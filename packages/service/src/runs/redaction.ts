@@ -23,9 +23,13 @@ export interface Redactor {
   value(value: unknown): unknown;
 }
 
-/** A redactor of these values, as they are and as they stand inside a JSON string. */
+/** A redactor of these values: as they are, as they stand inside a JSON string, and as they are when their lines are joined. */
 export function createRedactor(secrets: readonly string[]): Redactor {
-  const known = [...new Set(secrets.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)]))]
+  const known = [
+    ...new Set(
+      secrets.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1), secret.replaceAll(/\r?\n/g, '')]),
+    ),
+  ]
     .filter((secret) => secret.length >= minSecretLength)
     .sort((a, b) => b.length - a.length);
 
