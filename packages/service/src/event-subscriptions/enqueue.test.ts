@@ -74,14 +74,12 @@ test('so has one that is cancelled before it started, once', async () => {
 });
 
 test('what is asked in the sandbox of a failed setup is told as such, each time, and nothing else that happens there', async () => {
-  await subscriptions.subscribe();
   const target = await startRun();
   const { db } = subscriptions.database;
   const error = { code: 'environment_setup_failed', message: 'x' } as const;
   await finishRun(subscriptions.engine, db, { ...target, report: { success: false, summary: 'x', error } });
   const from = { kind: 'user', uid: 'u' } as const;
   const say = () => db.transaction((tx) => acceptFollowup(tx, target.runId, { message: 'look', from }));
-  await subscriptions.reset();
   await subscriptions.subscribe();
   for (const _ of [1, 2]) {
     expect((await say()).kind).toBe('debugging');
