@@ -34,7 +34,7 @@ describeSystem('artifacts', {}, (system) => {
   test('of all five types are in the run', async () => {
     const items = (await system.run(runId)).artifacts?.map(({ artifact_type, data }) => [artifact_type, data]);
     expect(items).toEqual([
-      ['FILE', expect.objectContaining({ filename: 'made.txt', filepath: '/workspace/made.txt', size_bytes: 4 })],
+      ['FILE', expect.objectContaining({ filename: 'made.txt', filepath: 'made.txt', size_bytes: 4 })],
       ['SCREENSHOT', expect.objectContaining({ mime_type: 'image/png', description: 'The page' })],
       ['PLAN', expect.objectContaining({ title: 'Plan', artifact_uid: expect.any(String) })],
       ['EXTERNAL_REFERENCE', { reference_type: 'issue', url: 'HTTPS://Tracker.Example:443/ISSUE/7/#note' }],

@@ -13,6 +13,12 @@ function isOnPath(name: string): boolean {
   });
 }
 
+/** Whether Python can install a package, by a pip that is there or one that it brings along. */
+function canInstallPython(): boolean {
+  const probe = "import importlib.util as i, sys; sys.exit(not (i.find_spec('pip') or i.find_spec('ensurepip')))";
+  return spawnSync('python3', ['-c', probe], { stdio: 'ignore' }).status === 0;
+}
+
 /** Folder with the programs of the newest PostgreSQL server here, `null` without one. */
 export function newestPostgres(): string | null {
   const found = globSync('/usr/lib/postgresql/*/bin/postgres').map((file) => path.dirname(file));
@@ -27,6 +33,7 @@ const wanted: readonly { readonly name: string; readonly isThere: () => boolean 
     name: 'chromium',
     isThere: () => isOnPath('chromium') || isOnPath('chromium-browser') || isOnPath('google-chrome'),
   },
+  { name: 'python3-venv', isThere: canInstallPython },
 ];
 
 /** Installs what the tests use and this machine lacks, where that is possible (root, apt-get), and says so. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { agent, ended, fake, of, sh, start } from './test-run.ts';
+import { ended, fake, of, sh, start } from './test-run.ts';
 
 describe('artifacts', () => {
   test('are kept by the command in the sandbox, which prints their uid', async () => {
@@ -16,7 +16,7 @@ describe('artifacts', () => {
         artifact_type: 'FILE',
         data: {
           filename: 'result.json',
-          filepath: `${agent.workspace}/out/result.json`,
+          filepath: 'out/result.json',
           mime_type: 'application/json',
           size_bytes: 3,
           title: 'Result',
@@ -25,6 +25,14 @@ describe('artifacts', () => {
         bytes: Buffer.from('123'),
       },
     ]);
+  });
+
+  test('from outside of the workspace are told with the whole path', async () => {
+    await start(sh('f=$(mktemp) && report-artifact "$f" && echo "at $f" && rm "$f"'));
+    await ended();
+    const filepath = (fake.artifacts[0]!.data as { filepath?: string }).filepath;
+    expect(filepath).toMatch(/^\//);
+    expect(fake.output(of('action')[0]!.action_id)).toContain(`at ${filepath}\n`);
   });
 
   test('of every type are reported with their data', async () => {

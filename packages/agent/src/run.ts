@@ -57,7 +57,7 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
   const reportArtifact = async (request: ArtifactRequest, cwd: string) => {
     const artifacts = await import('./artifacts/report.ts');
     if (request.type === 'PULL_REQUEST' && request.url !== undefined) pullRequests.know(request.url);
-    return artifacts.reportArtifact(request, { client, cwd, signal: reporting.signal });
+    return artifacts.reportArtifact(request, { client, cwd, workspace, signal: reporting.signal });
   };
   const pullRequests = watchPullRequests(async (noticed) => {
     const result = await reportArtifact({ type: 'PULL_REQUEST', ...noticed }, workspace);

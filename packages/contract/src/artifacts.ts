@@ -22,7 +22,7 @@ const ScreenshotData = z.object({
 const FileData = z.object({
   artifact_uid: z.string(),
   filename: z.string(),
-  filepath: z.string(),
+  filepath: z.string().meta({ description: 'Relative to the workspace of the run; leads out of no folder' }),
   mime_type: z.string(),
   size_bytes: z.int().optional(),
   description: z.string().optional(),

@@ -30,7 +30,7 @@ export const Environment = z
     uid: z.string(),
     config: EnvironmentConfig,
     last_updated: Timestamp,
-    setup_failed: z.boolean(),
+    setup_failed: z.boolean().meta({ description: 'The latest run in it failed before its agent could begin' }),
     last_task_run_timestamp: Timestamp.optional(),
     last_task_created: z
       .object({

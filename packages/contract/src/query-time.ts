@@ -23,7 +23,10 @@ export const QueryTime = z
   .transform((text, context) => {
     const utc = inUtc(text);
     if (utc !== null) return utc;
-    context.addIssue({ code: 'custom', message: 'must be an RFC 3339 time between the years 1 and 9999' });
+    context.addIssue({
+      code: 'custom',
+      message: 'must be an RFC 3339 time with Z or an offset, between the years 1 and 9999',
+    });
     return z.NEVER;
   })
   .meta({ format: 'date-time' });

@@ -1,5 +1,5 @@
 import { constants, type FileHandle, open } from 'node:fs/promises';
-import { basename, resolve } from 'node:path';
+import { basename, isAbsolute, relative, resolve, sep } from 'node:path';
 import { type ServiceClient, ServiceRefusal, UnreadableBody } from '../service/client.ts';
 import { mimeTypeOf } from './mime-types.ts';
 import { openChunks, pathOf } from './upload-file.ts';
@@ -23,6 +23,8 @@ export interface ArtifactOptions {
   client: Pick<ServiceClient, 'reportArtifact' | 'upload'>;
   /** Folder that relative paths start from. */
   cwd: string;
+  /** Folder that the paths which are told start from. */
+  workspace: string;
   signal?: AbortSignal | undefined;
 }
 
@@ -71,7 +73,7 @@ async function reportFile(request: ArtifactRequest, options: ArtifactOptions): P
         artifact_type: request.type as 'FILE' | 'SCREENSHOT',
         data: {
           filename: basename(path),
-          filepath: path,
+          filepath: toldPath(options.workspace, path),
           mime_type: mimeType,
           size_bytes: size,
           ...optional(request, 'title'),
@@ -89,6 +91,12 @@ async function reportFile(request: ArtifactRequest, options: ArtifactOptions): P
   } finally {
     await file.close();
   }
+}
+
+/** Outside of the workspace a path is told as it is. */
+function toldPath(workspace: string, path: string): string {
+  const inside = relative(workspace, path);
+  return inside === '..' || inside.startsWith(`..${sep}`) || isAbsolute(inside) ? path : inside;
 }
 
 async function reportPlan(request: ArtifactRequest, options: ArtifactOptions): Promise<ArtifactResult> {

@@ -1,6 +1,7 @@
 /** What a run may report, by type: `data` of `POST /harness-support/report-artifact`. */
 
 import { randomUUIDv7 } from 'node:crypto';
+import { posix } from 'node:path';
 import type { ArtifactType } from '@runyard/contract/states';
 import { z } from 'zod';
 import type { Fault } from '../fault.ts';
@@ -52,6 +53,9 @@ const schemas = {
   }),
 } satisfies Record<ArtifactType, z.ZodType>;
 
+/** Readers join it to a folder of theirs: it starts from no root and does not lead out. Empty: it names nothing. */
+const relativePath = (text: string): string => posix.join('/', text).replace(/^\/+|\/+$/g, '');
+
 /** A report that fits its type. `isFileLike`: exists for readers once its bytes have arrived. */
 export interface CheckedReport {
   readonly data: Record<string, unknown>;
@@ -73,7 +77,7 @@ export function checkReportData(
   }
   const checked: Record<string, unknown> = { ...parsed.data };
   if (type === 'PLAN') checked.document_uid ??= randomUUIDv7();
-  if (type === 'FILE') checked.filepath ??= checked.filename;
+  if (type === 'FILE') checked.filepath = relativePath(String(checked.filepath ?? '')) || checked.filename;
   const url = type === 'EXTERNAL_REFERENCE' || type === 'PULL_REQUEST' ? checked.url : undefined;
   return {
     ok: true,

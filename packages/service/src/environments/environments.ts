@@ -18,11 +18,12 @@ interface EnvironmentRow {
 }
 
 const select = `
-  SELECT e.uid, e.config, e.updated_at, e.setup_failed, r.id AS run_id, r.title, r.state, r.created_at AS run_created_at,
+  SELECT e.uid, e.config, e.updated_at, coalesce(r.has_failed_setup, false) AS setup_failed, r.id AS run_id, r.title, r.state, r.created_at AS run_created_at,
     r.updated_at AS run_updated_at, r.started_at AS run_started_at, s.last_started_at
   FROM environments e
   LEFT JOIN LATERAL (
-    SELECT id, title, state, created_at, updated_at, started_at FROM runs
+    SELECT id, title, state, created_at, updated_at, started_at,
+      state = 'FAILED' AND error_code = 'environment_setup_failed' AS has_failed_setup FROM runs
     WHERE team_id = e.team_id AND environment_id = e.uid ORDER BY created_at DESC, id DESC LIMIT 1
   ) r ON true
   LEFT JOIN LATERAL (
@@ -83,7 +84,7 @@ export async function createEnvironment(
   return { uid: row.uid, config, last_updated: row.updated_at, setup_failed: false };
 }
 
-/** Replaces the configuration; what failed before may work now. False: the team has no such environment. */
+/** Replaces the configuration. False: the team has no such environment. */
 export async function updateEnvironment(
   db: Queryable,
   teamId: string,
@@ -91,7 +92,7 @@ export async function updateEnvironment(
   config: EnvironmentConfig,
 ): Promise<boolean> {
   const rows = await db.query(
-    'UPDATE environments SET config = $3, setup_failed = false, updated_at = now() WHERE team_id = $1 AND uid = $2 RETURNING uid',
+    'UPDATE environments SET config = $3, updated_at = now() WHERE team_id = $1 AND uid = $2 RETURNING uid',
     [teamId, uid, JSON.stringify(config)],
   );
   return rows.length > 0;

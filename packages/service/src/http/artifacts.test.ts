@@ -137,6 +137,18 @@ describe('a FILE', () => {
     expect((await service.problem(403, 'GET', old, { key: null })).detail).toContain('expired');
   });
 
+  test.each([
+    ['/tmp/a.txt', 'tmp/a.txt'],
+    ['../../etc/a.txt', 'etc/a.txt'],
+    ['out/./b/../a.txt', 'out/a.txt'],
+    ['..', 'näme "1".txt'],
+    ['out/a.txt', 'out/a.txt'],
+  ])('reported at %s is told at a path that leads out of no folder', async (filepath, told) => {
+    const uid = await file({ filepath });
+    const { body } = await service.request<ArtifactResponse>('GET', `/agent/artifacts/${uid}`);
+    expect(ArtifactResponse.parse(body).data).toMatchObject({ filepath: told });
+  });
+
   test('cannot be read any more when it is deleted', async () => {
     const uid = await file();
     const url = (await service.request('GET', `/agent/artifacts/${uid}/download`)).headers.get('location') ?? '';

@@ -44,6 +44,24 @@ test('an environment shows its latest run', async () => {
   expect(Environment.parse(body).last_task_created).toMatchObject({ id: runId, title: 'In it', state: 'QUEUED' });
 });
 
+test('an environment says whether the setup of its latest run failed', async () => {
+  const { uid } = await create({ name: 'Broken' });
+  const failedSetup = async () =>
+    Environment.parse((await service.request('GET', `/agent/environments/${uid}`)).body).setup_failed;
+  const { runId, executionId, runToken } = await service.startExecution({ config: { environment_id: uid } });
+  expect(await failedSetup()).toBe(false);
+  const error = { code: 'environment_setup_failed', message: 'There is no make.' };
+  const body = { success: false, summary: 'Setup failed.', error };
+  await service.request('POST', '/harness-support/finish-task', { key: runToken, body });
+  expect(await failedSetup()).toBe(true);
+  await service.deps.db.query("UPDATE executions SET phase = 'ended', idle_until = NULL WHERE id = $1", [executionId]);
+  // The same run once more: it waits, and nothing has failed in it.
+  await service.request('POST', `/agent/runs/${runId}/followups`, { body: { message: 'Again.' } });
+  expect(await failedSetup()).toBe(false);
+  await service.newRun({ config: { environment_id: uid } });
+  expect(await failedSetup()).toBe(false);
+});
+
 test('the same Idempotency-Key creates one environment', async () => {
   const ask = (name: string) =>
     service.request('POST', '/agent/environments', { body: { config: { name } }, headers: { 'idempotency-key': 'e' } });
