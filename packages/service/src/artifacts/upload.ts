@@ -21,21 +21,17 @@ export async function uploadArtifact(
   const blobKey = `artifacts/${artifactUid}/${randomUUIDv7()}`;
   const put = await blobs.put(blobKey, body, { maxBytes: maxArtifactBytes });
   if (put.outcome === 'too_large') return 'too_large';
-  let isUsed = false;
-  try {
-    const updated = await db.query(
-      `UPDATE artifacts SET is_ready = true, blob_key = $2, size_bytes = $3, sha256 = $4 WHERE id = $1 AND NOT is_ready RETURNING id`,
-      [artifactUid, blobKey, put.sizeBytes, put.sha256],
-    );
-    isUsed = updated.length > 0;
-    if (isUsed) return 'stored';
-    const [row] = await db.query<{ same: boolean }>('SELECT sha256 = $2 AS same FROM artifacts WHERE id = $1', [
-      artifactUid,
-      put.sha256,
-    ]);
-    if (!row) return 'not_found';
-    return row.same ? 'stored' : 'other_bytes';
-  } finally {
-    if (!isUsed) await blobs.delete(blobKey);
-  }
+  // Where this ends in an error the blob stays: the row may name it all the same, and if not, the sweep finds it.
+  const updated = await db.query(
+    `UPDATE artifacts SET is_ready = true, blob_key = $2, size_bytes = $3, sha256 = $4 WHERE id = $1 AND NOT is_ready RETURNING id`,
+    [artifactUid, blobKey, put.sizeBytes, put.sha256],
+  );
+  if (updated.length > 0) return 'stored';
+  await blobs.delete(blobKey);
+  const [row] = await db.query<{ same: boolean }>('SELECT sha256 = $2 AS same FROM artifacts WHERE id = $1', [
+    artifactUid,
+    put.sha256,
+  ]);
+  if (!row) return 'not_found';
+  return row.same ? 'stored' : 'other_bytes';
 }

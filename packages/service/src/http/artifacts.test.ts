@@ -1,6 +1,9 @@
+import { Readable } from 'node:stream';
 import { ReportArtifactResponse } from '@runyard/contract/agent-protocol';
 import { ArtifactResponse, maxArtifactBytes } from '@runyard/contract/artifacts';
 import { describe, expect, test } from 'vitest';
+import { uploadArtifact } from '../artifacts/upload.ts';
+import type { Database, Statement } from '../store/database.ts';
 import { signUrl } from './signed-urls.ts';
 import { openTestService } from './test-service.ts';
 
@@ -104,6 +107,29 @@ describe('a FILE', () => {
     expect(blobs).toHaveLength(1);
   });
 
+  test('keeps its bytes where the answer of the database to their record is lost', async () => {
+    const { artifact_uid, upload_url } = await reportArtifact('FILE', { filename: 'a' });
+    const { db, blobs } = service.deps;
+    const losesAnswer: Database = {
+      ...db,
+      query: async <Row extends object>(statement: Statement | string, values?: readonly unknown[]) => {
+        const rows = await db.query<Row>(statement, values);
+        if (typeof statement === 'string' && statement.startsWith('UPDATE artifacts'))
+          throw new Error('connection lost');
+        return rows;
+      },
+    };
+    const lost = uploadArtifact({ db: losesAnswer, blobs }, artifact_uid, Readable.from([Buffer.from('one')]));
+    await expect(lost).rejects.toThrow('connection lost');
+    // The agent sends it again.
+    expect((await put(upload_url, 'one')).status).toBe(200);
+    const { body } = await service.request<{ data: { download_url: string } }>(
+      'GET',
+      `/agent/artifacts/${artifact_uid}`,
+    );
+    expect((await service.request('GET', body.data.download_url)).text).toBe('one');
+  });
+
   test('of more than 100 MB is refused with 413 and leaves nothing', async () => {
     const { artifact_uid, upload_url } = await reportArtifact('FILE', { filename: 'big' });
     const declared = await put(upload_url, new Uint8Array(maxArtifactBytes + 1));
@@ -186,7 +212,8 @@ describe('other artifacts', () => {
       data: { content: '# Steps', content_type: 'text/markdown', title: 'Plan' },
     });
     expect(JSON.stringify(await itemsOf(execution.runId))).not.toContain('# Steps');
-    await service.problem(400, 'GET', `/agent/artifacts/${artifact_uid}/download`);
+    const { detail } = await service.problem(400, 'GET', `/agent/artifacts/${artifact_uid}/download`);
+    expect(detail).toContain(`/agent/artifacts/${artifact_uid}.`);
   });
 
   test('an EXTERNAL_REFERENCE and a PULL_REQUEST have nothing to download: 400', async () => {

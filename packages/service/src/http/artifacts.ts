@@ -35,6 +35,10 @@ export function registerArtifactRoutes(app: FastifyInstance, deps: ServiceDeps):
   addRoute(app, routes.downloadArtifact, async ({ params, principal, reply }) => {
     const artifact = await findReadable(principal, params.artifactUid);
     if (artifact instanceof Refusal) return artifact;
+    if (artifact.type === 'PLAN') {
+      const read = `${deps.baseUrl()}${apiPrefix}/agent/artifacts/${artifact.id}`;
+      return refuse('operation_not_supported', { status: 400, detail: `A plan is no file: read it at ${read}.` });
+    }
     if (artifact.blobKey === null) return nothingToDownload(artifact);
     return redirect(reply, signUrl(deps.signing, deps.baseUrl(), blobTarget('artifact', artifact.id)).url);
   });
