@@ -12,15 +12,15 @@ import {
   type ServerResponse,
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { AgentEvent, type AgentTask, FinishTask, type InboxItem } from '@runyard/contract/agent-protocol';
-
-export interface FakeArtifact {
-  artifact_uid: string;
-  artifact_type: string;
-  data: Record<string, unknown>;
-  /** Uploaded bytes. */
-  bytes?: Buffer;
-}
+import type { AgentTask, InboxItem } from '@runyard/contract/agent-protocol';
+import {
+  type FakeAnswer,
+  type FakeReports,
+  type FakeRequest,
+  jsonOf,
+  keepReports,
+  prefix,
+} from './harness-support/reports.ts';
 
 /** What to answer instead of the right thing: a status, or `cut`: handled, but the answer never arrives. */
 export interface FakeFault {
@@ -29,21 +29,12 @@ export interface FakeFault {
   body?: string;
 }
 
-export interface FakeHarnessSupport {
+export interface FakeHarnessSupport extends FakeReports {
   /** Server root, without `/api/v1`; for a Unix socket a name that leads nowhere. */
   readonly url: string;
   readonly socketPath: string | undefined;
   readonly token: string;
   task: AgentTask;
-  /** Applied events, in order, each once. */
-  readonly events: readonly AgentEvent[];
-  readonly finished: readonly FinishTask[];
-  readonly shutdowns: readonly string[];
-  readonly artifacts: readonly FakeArtifact[];
-  /** Snapshots that were begun; the bytes of their files as far as they have come. */
-  readonly snapshots: readonly { turn: number; files: { filename: string; size_bytes: number; bytes?: Buffer }[] }[];
-  /** Archives of the workspace that were kept, each with its turn. */
-  readonly workspaces: readonly { turn: number; session: string | null; bytes: Buffer }[];
   /** Path and body size of every request. */
   readonly requests: readonly { method: string; path: string; bytes: number; authorization: string | undefined }[];
   /** Files by the path they are served under. */
@@ -66,18 +57,13 @@ export interface FakeHarnessSupport {
     path: string;
     query: URLSearchParams;
     body: unknown;
-  }) => Promise<{ status: number; value: unknown } | undefined> | undefined;
+  }) => Promise<FakeAnswer | undefined> | undefined;
   /** Resolves as soon as `condition` holds; checked after every request. */
   until(condition: (fake: FakeHarnessSupport) => boolean): Promise<void>;
-  /** Text of all conversation text events with this role. */
-  text(role?: string): string;
-  /** Output of an action as a reader of the conversation sees it. */
-  output(actionId: string): string;
   close(): Promise<void>;
 }
 
-const prefix = '/api/v1/harness-support';
-
+/** A task as the service would hand it out. */
 export function fakeTask(task: Partial<AgentTask> = {}): AgentTask {
   return {
     run_id: 'run-1',
@@ -109,14 +95,9 @@ export async function startFakeHarnessSupport(
 ): Promise<FakeHarnessSupport> {
   const token = 'run-token-of-the-fake-0123456789';
   const changed = new EventEmitter().setMaxListeners(0);
-  const events: AgentEvent[] = [];
-  const finished: FinishTask[] = [];
-  const shutdowns: string[] = [];
-  const artifacts: FakeArtifact[] = [];
-  const snapshots: { turn: number; files: { filename: string; size_bytes: number; bytes?: Buffer }[] }[] = [];
-  const workspaces: { turn: number; session: string | null; bytes: Buffer }[] = [];
+  const { reports, take } = keepReports(() => fake);
   /** First answers by Idempotency-Key. */
-  const answered = new Map<string, { status: number; value: unknown }>();
+  const answered = new Map<string, FakeAnswer>();
   const requests: { method: string; path: string; bytes: number; authorization: string | undefined }[] = [];
   const told: InboxItem[] = [];
   let cancelled = false;
@@ -149,7 +130,7 @@ export async function startFakeHarnessSupport(
     const cut = fault?.status === 'cut';
     const key = request.headers['idempotency-key'];
     const known = typeof key === 'string' ? answered.get(key) : undefined;
-    const result = known ?? (await apply(method, path, body, url));
+    const result = known ?? (await apply({ method, path, query: url.searchParams, body }));
     if (typeof key === 'string') answered.set(key, result);
     changed.emit('change');
     if (cut) return void response.destroy();
@@ -159,89 +140,15 @@ export async function startFakeHarnessSupport(
     } else answer(result.status, result.value);
   }
 
-  async function apply(
-    method: string,
-    path: string,
-    body: Buffer,
-    url: URL,
-  ): Promise<{ status: number; value: unknown }> {
-    const json = (): unknown => JSON.parse(body.toString() || '{}');
+  async function apply(request: FakeRequest): Promise<FakeAnswer> {
+    const { method, path, query, body } = request;
     const file = fake.files.get(path);
     if (method === 'GET' && file !== undefined) return { status: 200, value: file };
-    if (method === 'PUT' && path.startsWith('/uploads/')) {
-      const artifact = artifacts.find((each) => path === `/uploads/${each.artifact_uid}`);
-      if (artifact === undefined) return { status: 404, value: {} };
-      artifact.bytes = body;
-      return { status: 200, value: {} };
-    }
-    const upload = /^\/snapshots\/(\d+)\/(\d+)$/.exec(path);
-    if (method === 'PUT' && upload) {
-      const snapshotFile = snapshots[Number(upload[1])]?.files[Number(upload[2])];
-      if (snapshotFile) snapshotFile.bytes = body;
-      return { status: 200, value: {} };
-    }
-    switch (`${method} ${path.slice(prefix.length)}`) {
-      case 'POST /resolve-prompt':
-        return { status: 200, value: fake.task };
-      case 'POST /events':
-        return applyEvents((json() as { events: unknown[] }).events);
-      case 'GET /inbox':
-        return { status: 200, value: { items: await inbox(url.searchParams) } };
-      case 'POST /finish-task':
-        finished.push(FinishTask.parse(json()));
-        return { status: 200, value: { next: fake.next } };
-      case 'POST /upload-snapshot': {
-        const snapshot = json() as (typeof snapshots)[number];
-        const number = snapshots.push(snapshot) - 1;
-        const files = snapshot.files.map(({ filename }, index) => ({
-          filename,
-          upload_url: `${fake.url}/snapshots/${number}/${index}`,
-        }));
-        return { status: 200, value: { files } };
-      }
-      case 'PUT /workspace':
-        workspaces.push({
-          turn: Number(url.searchParams.get('turn')),
-          session: url.searchParams.get('session_id'),
-          bytes: body,
-        });
-        return { status: 200, value: {} };
-      case 'POST /report-shutdown':
-        shutdowns.push((json() as { reason: string }).reason);
-        return { status: 200, value: {} };
-      case 'POST /report-artifact': {
-        const reported = json() as { artifact_type: string; data: Record<string, unknown> };
-        const artifact_uid = `artifact-${artifacts.length + 1}`;
-        artifacts.push({ artifact_uid, ...reported });
-        const uploads = reported.artifact_type === 'FILE' || reported.artifact_type === 'SCREENSHOT';
-        return {
-          status: 200,
-          value: { artifact_uid, ...(uploads ? { upload_url: `${fake.url}/uploads/${artifact_uid}` } : {}) },
-        };
-      }
-      default: {
-        const found = await fake.more({
-          method,
-          path: path.slice(prefix.length),
-          query: url.searchParams,
-          body: json(),
-        });
-        return found ?? { status: 404, value: { title: 'Not found', status: 404 } };
-      }
-    }
-  }
-
-  /** As the real service: what was applied is skipped, a gap is not crossed, and text that jsonb cannot hold is refused. */
-  function applyEvents(batch: unknown[]): { status: number; value: unknown } {
-    for (const value of batch) {
-      const parsed = AgentEvent.safeParse(value);
-      if (!parsed.success)
-        return { status: 400, value: { title: 'Invalid request', status: 400, detail: parsed.error.message } };
-      if (/\\u(0000|d[89a-f])/i.test(JSON.stringify(value)))
-        return { status: 400, value: { title: 'Invalid request', status: 400, detail: 'NUL or a lone surrogate' } };
-      if (parsed.data.seq === (events.at(-1)?.seq ?? 0) + 1) events.push(parsed.data);
-    }
-    return { status: 200, value: { acknowledged: events.at(-1)?.seq ?? 0 } };
+    const below = path.slice(prefix.length);
+    if (`${method} ${below}` === 'POST /resolve-prompt') return { status: 200, value: fake.task };
+    if (`${method} ${below}` === 'GET /inbox') return { status: 200, value: { items: await inbox(query) } };
+    const found = take(request) ?? (await fake.more({ method, path: below, query, body: jsonOf(body) }));
+    return found ?? { status: 404, value: { title: 'Not found', status: 404 } };
   }
 
   async function inbox(query: URLSearchParams): Promise<InboxItem[]> {
@@ -271,12 +178,7 @@ export async function startFakeHarnessSupport(
     socketPath: options.socketPath,
     token,
     task: fakeTask(options.task),
-    events,
-    finished,
-    shutdowns,
-    artifacts,
-    snapshots,
-    workspaces,
+    ...reports,
     requests,
     files: new Map(),
     forwards: new Map(),
@@ -297,15 +199,6 @@ export async function startFakeHarnessSupport(
     more: () => undefined,
     until: async (condition) => {
       while (!condition(fake)) await once(changed, 'change');
-    },
-    text: (role = 'assistant') =>
-      events.map((event) => (event.type === 'text' && event.role === role ? event.text : '')).join(''),
-    output: (actionId) => {
-      const result = events.find((event) => event.type === 'action_result' && event.action_id === actionId);
-      if (result?.type === 'action_result' && result.output !== undefined) return String(result.output);
-      return events
-        .map((event) => (event.type === 'action_output' && event.action_id === actionId ? event.text : ''))
-        .join('');
     },
     close: async () => {
       const closed = once(server, 'close');

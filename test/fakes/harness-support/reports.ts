@@ -1,0 +1,144 @@
+/** What an agent reports to the fake: checked as the service does it, and kept for the test. */
+import { AgentEvent, FinishTask } from '@runyard/contract/agent-protocol';
+
+export interface FakeArtifact {
+  artifact_uid: string;
+  artifact_type: string;
+  data: Record<string, unknown>;
+  /** Uploaded bytes. */
+  bytes?: Buffer;
+}
+
+interface FakeSnapshot {
+  turn: number;
+  files: { filename: string; size_bytes: number; bytes?: Buffer }[];
+}
+
+/** What there is so far. */
+export interface FakeReports {
+  /** Applied events, in order, each once. */
+  readonly events: readonly AgentEvent[];
+  readonly finished: readonly FinishTask[];
+  readonly shutdowns: readonly string[];
+  readonly artifacts: readonly FakeArtifact[];
+  /** Snapshots that were begun; the bytes of their files as far as they have come. */
+  readonly snapshots: readonly FakeSnapshot[];
+  /** Archives of the workspace that were kept, each with its turn. */
+  readonly workspaces: readonly { turn: number; session: string | null; bytes: Buffer }[];
+  /** Text of all conversation text events with this role; default: the assistant's. */
+  text(role?: string): string;
+  /** Output of an action as a reader of the conversation sees it. */
+  output(actionId: string): string;
+}
+
+/** A request whose body has come. */
+export interface FakeRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly body: Buffer;
+}
+
+/** Status, and a body that is sent as JSON, or as bytes where it is some. */
+export interface FakeAnswer {
+  readonly status: number;
+  readonly value: unknown;
+}
+
+/** Path of what agents call. */
+export const prefix = '/api/v1/harness-support';
+
+/** The body of a request, which is JSON; nothing is an empty object. */
+export const jsonOf = (body: Buffer): unknown => JSON.parse(body.toString() || '{}');
+
+const ok = (value: unknown): FakeAnswer => ({ status: 200, value });
+const invalid = (detail: string): FakeAnswer => ({
+  status: 400,
+  value: { title: 'Invalid request', status: 400, detail },
+});
+
+/** `take` answers a request that reports something; undefined: it is none. `fake` is where uploads go, and how a turn's end is answered. */
+export function keepReports(fake: () => { readonly url: string; readonly next: 'wait' | 'leave' }): {
+  readonly reports: FakeReports;
+  take(request: FakeRequest): FakeAnswer | undefined;
+} {
+  const events: AgentEvent[] = [];
+  const finished: FinishTask[] = [];
+  const shutdowns: string[] = [];
+  const artifacts: FakeArtifact[] = [];
+  const snapshots: FakeSnapshot[] = [];
+  const workspaces: { turn: number; session: string | null; bytes: Buffer }[] = [];
+
+  /** What was applied is skipped, a gap is not crossed, and text that jsonb cannot hold is refused. */
+  function applyEvents(batch: unknown[]): FakeAnswer {
+    for (const value of batch) {
+      const parsed = AgentEvent.safeParse(value);
+      if (!parsed.success) return invalid(parsed.error.message);
+      if (/\\u(0000|d[89a-f])/i.test(JSON.stringify(value))) return invalid('NUL or a lone surrogate');
+      if (parsed.data.seq === (events.at(-1)?.seq ?? 0) + 1) events.push(parsed.data);
+    }
+    return ok({ acknowledged: events.at(-1)?.seq ?? 0 });
+  }
+
+  function beginSnapshot(snapshot: FakeSnapshot): FakeAnswer {
+    const number = snapshots.push(snapshot) - 1;
+    const files = snapshot.files.map(({ filename }, index) => ({
+      filename,
+      upload_url: `${fake().url}/snapshots/${number}/${index}`,
+    }));
+    return ok({ files });
+  }
+
+  function reportArtifact(reported: Pick<FakeArtifact, 'artifact_type' | 'data'>): FakeAnswer {
+    const artifact_uid = `artifact-${artifacts.length + 1}`;
+    artifacts.push({ artifact_uid, ...reported });
+    const uploads = reported.artifact_type === 'FILE' || reported.artifact_type === 'SCREENSHOT';
+    return ok({ artifact_uid, ...(uploads ? { upload_url: `${fake().url}/uploads/${artifact_uid}` } : {}) });
+  }
+
+  /** Bytes for an address that `reportArtifact` or `beginSnapshot` gave. */
+  function takeUpload(path: string, bytes: Buffer): FakeAnswer | undefined {
+    const [, kind, first, second] = path.split('/');
+    if (kind !== 'uploads' && kind !== 'snapshots') return undefined;
+    const target =
+      kind === 'uploads'
+        ? artifacts.find(({ artifact_uid }) => artifact_uid === first)
+        : snapshots[Number(first)]?.files[Number(second)];
+    if (target === undefined) return { status: 404, value: {} };
+    target.bytes = bytes;
+    return ok({});
+  }
+
+  function take({ method, path, query, body }: FakeRequest): FakeAnswer | undefined {
+    switch (`${method} ${path.slice(prefix.length)}`) {
+      case 'POST /events':
+        return applyEvents((jsonOf(body) as { events: unknown[] }).events);
+      case 'POST /finish-task':
+        finished.push(FinishTask.parse(jsonOf(body)));
+        return ok({ next: fake().next });
+      case 'POST /upload-snapshot':
+        return beginSnapshot(jsonOf(body) as FakeSnapshot);
+      case 'PUT /workspace':
+        workspaces.push({ turn: Number(query.get('turn')), session: query.get('session_id'), bytes: body });
+        return ok({});
+      case 'POST /report-shutdown':
+        shutdowns.push((jsonOf(body) as { reason: string }).reason);
+        return ok({});
+      case 'POST /report-artifact':
+        return reportArtifact(jsonOf(body) as FakeArtifact);
+      default:
+        return method === 'PUT' ? takeUpload(path, body) : undefined;
+    }
+  }
+
+  const text: FakeReports['text'] = (role = 'assistant') =>
+    events.map((event) => (event.type === 'text' && event.role === role ? event.text : '')).join('');
+  const output: FakeReports['output'] = (actionId) => {
+    const result = events.find((event) => event.type === 'action_result' && event.action_id === actionId);
+    if (result?.type === 'action_result' && result.output !== undefined) return String(result.output);
+    return events
+      .map((event) => (event.type === 'action_output' && event.action_id === actionId ? event.text : ''))
+      .join('');
+  };
+  return { reports: { events, finished, shutdowns, artifacts, snapshots, workspaces, text, output }, take };
+}
