@@ -54,9 +54,9 @@ describe.skipIf(!works)('the end of a worker', () => {
     await service.waitFor('sandbox_ready');
     const sandboxes = path.join(dataDir, 'worker/state/s');
     await until(async () => {
-      const up = await Promise.all(
-        (await readdir(sandboxes)).map((id) => readdir(path.join(sandboxes, id, 'workspace'))),
-      );
+      // That of a sandbox which is being made may not be there yet.
+      const filesOf = (id: string) => readdir(path.join(sandboxes, id, 'workspace')).catch(() => []);
+      const up = await Promise.all((await readdir(sandboxes)).map(filesOf));
       return up.flat().includes('up');
     });
     const began = performance.now();
