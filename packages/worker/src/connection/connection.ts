@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceMessage, type WorkerHello, type WorkerMessage } from '@runyard/contract/worker-protocol';
 import type { Logger } from 'pino';
 import { WebSocket } from 'ws';
@@ -158,7 +159,9 @@ export function connect(options: ConnectionOptions): Connection {
       if (stop.signal.aborted) return;
       if (result === 'refused' && !wasAccepted) options.onRefused();
       if (performance.now() - began > settledMs) tries = 0;
-      await pause(result === 'refused' ? refusedPauseMs : reconnectDelay(tries, Math.random), stop.signal);
+      const pauseMs = result === 'refused' ? refusedPauseMs : reconnectDelay(tries, Math.random);
+      // The end of the worker ends the pause.
+      await sleep(pauseMs, undefined, { signal: stop.signal }).catch(() => {});
     }
   };
   const ended = keepConnected();
@@ -196,16 +199,4 @@ function refusal(status: number, keySource: string): string {
   return status === 401
     ? `the service does not know the key (401): ${keySource} is wrong, expired or revoked; give the worker a valid key in RUNYARD_API_KEY`
     : `the service refuses the key (403): the key of ${keySource} may not run workers, or not one of this name; use an administrator’s key or another RUNYARD_WORKER_NAME`;
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', done);
-      resolve();
-    };
-    const timer = setTimeout(done, signal.aborted ? 0 : ms);
-    signal.addEventListener('abort', done, { once: true });
-  });
 }

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import type { SandboxVerdict } from './sandbox.ts';
 
 const shortestPauseMs = 3000;
 
@@ -15,13 +16,13 @@ function measure(folders: readonly string[]): Promise<number | undefined> {
 }
 
 /**
- * Looks every few seconds how much the folders hold and calls `onFull` once when it is more than `limitMb`. A large tree is
+ * Looks every few seconds how much the folders hold and calls `onFull` once, with the verdict, when it is more than `limitMb`. A large tree is
  * looked at less often: counting takes at most a tenth of the time. A quota in the kernel would need a filesystem per sandbox.
  */
 export function watchDisk(
   folders: readonly string[],
   limitMb: number,
-  onFull: (usedMb: number) => void,
+  onFull: (verdict: SandboxVerdict) => void,
 ): { stop(): void } {
   let timer: NodeJS.Timeout | undefined;
   let stopped = false;
@@ -29,7 +30,7 @@ export function watchDisk(
     const began = performance.now();
     const bytes = await measure(folders);
     if (stopped) return;
-    if (bytes !== undefined && bytes > limitMb * 1024 * 1024) return onFull(Math.round(bytes / 1024 / 1024));
+    if (bytes !== undefined && bytes > limitMb * 1024 * 1024) return onFull(verdictOf(bytes, limitMb));
     timer = setTimeout(look, Math.max(shortestPauseMs, 10 * (performance.now() - began)));
     timer.unref();
   };
@@ -40,5 +41,13 @@ export function watchDisk(
       stopped = true;
       clearTimeout(timer);
     },
+  };
+}
+
+function verdictOf(bytes: number, limitMb: number): SandboxVerdict {
+  const usedMb = Math.round(bytes / 1024 / 1024);
+  return {
+    reason: 'disk_limit',
+    message: `workspace and home held ${usedMb} MB, more than the ${limitMb} MB of RUNYARD_SANDBOX_DISK_MB, so the sandbox was ended; let the agent write less, or raise the setting`,
   };
 }

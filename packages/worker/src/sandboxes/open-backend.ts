@@ -26,14 +26,14 @@ export interface BackendRequest {
 
 /** Opens the backend that the settings ask for, with the agent ready to run in it. Rejects with a reason and what to do where it does not work here. */
 export async function openBackend(request: BackendRequest): Promise<SandboxBackend> {
-  const { settings, log } = request;
+  const { settings } = request;
   await access(request.agentEntry, constants.R_OK).catch(() => {
     throw new Error(
       `the agent program ${path.relative(process.cwd(), request.agentEntry)} is missing: the checkout is incomplete`,
     );
   });
   if (settings.RUNYARD_SANDBOX === 'docker') throw new Error(dockerUnavailable.reasons.join('; '));
-  return settings.RUNYARD_SANDBOX === 'none' ? openNone(request) : openBubblewrap({ ...request, log });
+  return settings.RUNYARD_SANDBOX === 'none' ? openNone(request) : openBubblewrap(request);
 }
 
 async function openNone({ settings, state, agentEntry, log }: BackendRequest): Promise<SandboxBackend> {

@@ -1,11 +1,7 @@
-import { randomUUID } from 'node:crypto';
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import os from 'node:os';
-import path from 'node:path';
 import type { Settings } from '@runyard/contract/settings';
-import { findBubblewrap, makeGround } from './bubblewrap/ground.ts';
+import { findBubblewrap } from './bubblewrap/ground.ts';
 import { type ProbeResult, probeBubblewrap } from './bubblewrap/level.ts';
-import { removeHierarchy } from './cgroups/hierarchy.ts';
+import { openTemporaryGround } from './bubblewrap/temporary-ground.ts';
 import { noneLevel } from './none/backend.ts';
 import type { SandboxLimits } from './sandbox.ts';
 
@@ -30,7 +26,7 @@ export function sandboxLimits(settings: SandboxSettings): SandboxLimits {
 const optIn = 'or let agents run unprotected with RUNYARD_SANDBOX=none, where the machine is a sandbox itself';
 
 /** What makes a backend unusable before anything is started; `undefined`: nothing does. */
-export function unavailable(reason: string, backend: 'bubblewrap' | 'docker'): ProbeResult {
+function unavailable(reason: string, backend: 'bubblewrap' | 'docker'): ProbeResult {
   return { ok: false, reasons: [reason], level: { backend, features: [], missing: [{ feature: 'sandbox', reason }] } };
 }
 
@@ -57,24 +53,14 @@ export async function probeSandbox(settings: SandboxSettings): Promise<ProbeResu
   if (process.platform !== 'linux') return notLinux;
   const program = await findBubblewrap();
   if (program === undefined) return bubblewrapMissing;
-  const stateRoot = await mkdtemp(path.join(os.tmpdir(), 'runyard-probe-'));
+  const { ground, cgroups, close } = await openTemporaryGround({
+    program,
+    limits: sandboxLimits(settings),
+    log: { warn: () => {} },
+  });
   try {
-    await chmod(stateRoot, 0o711);
-    const { ground, cgroups } = await makeGround({
-      program,
-      stateRoot,
-      owner: path.basename(stateRoot),
-      instanceId: randomUUID(),
-      limits: sandboxLimits(settings),
-      log: { warn: () => {} },
-    });
-    try {
-      return await probeBubblewrap(ground, cgroups);
-    } finally {
-      ground.identities?.close();
-      if (cgroups.ok) await removeHierarchy(cgroups.hierarchy);
-    }
+    return await probeBubblewrap(ground, cgroups);
   } finally {
-    await rm(stateRoot, { recursive: true, force: true });
+    await close();
   }
 }

@@ -11,7 +11,7 @@ export async function processStartTime(pid: number): Promise<string | undefined>
 }
 
 /** Pids of all processes that this one can see. */
-export async function listProcesses(): Promise<number[]> {
+async function listProcesses(): Promise<number[]> {
   const names = await readdir('/proc');
   return names.filter((name) => /^\d+$/.test(name)).map(Number);
 }

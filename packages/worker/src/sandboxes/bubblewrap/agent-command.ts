@@ -1,3 +1,4 @@
+import { baseEnvironment } from '../base-environment.ts';
 import { inside } from './arguments.ts';
 
 /** Command of the agent program inside a sandbox. */
@@ -8,11 +9,7 @@ export function agentCommand(args: readonly string[]): string[] {
 /** Its whole environment: `env`, and what every program expects. */
 export function agentEnvironment(env: Readonly<Record<string, string>>): Record<string, string> {
   return {
-    PATH: `${inside.runtime}/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`,
-    HOME: inside.home,
-    USER: 'agent',
-    LANG: 'C.UTF-8',
-    TERM: 'dumb',
+    ...baseEnvironment(inside.runtime, inside.home),
     NODE_COMPILE_CACHE: `${inside.runtime}/agent/cache`,
     RUNYARD_RELAY_SOCKET: inside.relaySocket,
     ...env,

@@ -65,7 +65,7 @@ export function commandSetting(command: readonly string[]): Record<string, strin
  * First process of the sandbox: starts the agent, passes SIGTERM on to it, reaps what is orphaned, and ends with the agent's
  * exit code (128 + signal). A shell, because every machine has one.
  */
-export const initScript = [
+const initScript = [
   `eval "set -- $${commandVariable}"; unset ${commandVariable}`,
   'trap \'t=1; kill -TERM "$p" 2>/dev/null\' TERM',
   '"$@" & p=$!',

@@ -135,8 +135,8 @@ export async function prepareSandbox(ground: BubblewrapGround, contents: Sandbox
         ...(contents.writableCache === undefined ? {} : { writableCache: contents.writableCache }),
       }),
     );
-    watch = watchDisk([place.workspace, place.home], limits.diskMb, (usedMb) => {
-      verdict = diskVerdict(usedMb, limits.diskMb);
+    watch = watchDisk([place.workspace, place.home], limits.diskMb, (full) => {
+      verdict = full;
       waiting.kill('kill');
     });
     return waiting;
@@ -158,13 +158,6 @@ export async function prepareSandbox(ground: BubblewrapGround, contents: Sandbox
     },
     kill: (how) => process?.kill(how),
     dispose,
-  };
-}
-
-function diskVerdict(usedMb: number, limitMb: number): SandboxVerdict {
-  return {
-    reason: 'disk_limit',
-    message: `workspace and home held ${usedMb} MB, more than the ${limitMb} MB of RUNYARD_SANDBOX_DISK_MB, so the sandbox was ended; let the agent write less, or raise the setting`,
   };
 }
 

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import path from 'node:path';
 import type { SandboxLevel } from '@runyard/contract/worker-protocol';
 import { findProcesses, killProcesses, killUntilGone } from '../../state/processes.ts';
+import { baseEnvironment } from '../base-environment.ts';
 import { watchDisk } from '../disk-watch.ts';
 import { exitCodeOf } from '../exit-code.ts';
 import { makeFolders, removeFolders } from '../folders.ts';
@@ -86,11 +87,7 @@ async function prepareFolder(ground: NoneGround): Promise<Sandbox> {
         detached: true,
         stdio: ['ignore', 'pipe', 'pipe'],
         env: {
-          PATH: `${runtime}/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`,
-          HOME: folders.home,
-          USER: 'agent',
-          LANG: 'C.UTF-8',
-          TERM: 'dumb',
+          ...baseEnvironment(runtime, folders.home),
           ...launch.env,
           [markerName]: markerValue,
         },
@@ -105,11 +102,8 @@ async function prepareFolder(ground: NoneGround): Promise<Sandbox> {
       }
       started.on('error', () => {});
       const tail = keepOutputTail([started.stdout, started.stderr]);
-      const watch = watchDisk([folders.workspace, folders.home], ground.limits.diskMb, (usedMb) => {
-        verdict = {
-          reason: 'disk_limit',
-          message: `workspace and home held ${usedMb} MB, more than the ${ground.limits.diskMb} MB of RUNYARD_SANDBOX_DISK_MB, so the agent was ended; let it write less, or raise the setting`,
-        };
+      const watch = watchDisk([folders.workspace, folders.home], ground.limits.diskMb, (full) => {
+        verdict = full;
         kill('kill');
       });
       const ended = new Promise<SandboxExit>((resolve) => {

@@ -1,0 +1,39 @@
+import { randomUUID } from 'node:crypto';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { type CgroupSearch, removeHierarchy } from '../cgroups/hierarchy.ts';
+import type { BubblewrapGround } from './backend.ts';
+import { type GroundRequest, makeGround } from './ground.ts';
+
+export interface TemporaryGround {
+  readonly ground: BubblewrapGround;
+  readonly cgroups: CgroupSearch;
+  /** Removes all of it. */
+  close(): Promise<void>;
+}
+
+/** What bubblewrap sandboxes stand on, without a worker: in a temporary folder, with users and cgroups of its own. */
+export async function openTemporaryGround(
+  request: Pick<GroundRequest, 'program' | 'limits' | 'log'>,
+): Promise<TemporaryGround> {
+  const stateRoot = await mkdtemp(path.join(os.tmpdir(), 'runyard-probe-'));
+  const remove = () => rm(stateRoot, { recursive: true, force: true });
+  try {
+    await chmod(stateRoot, 0o711);
+    const owner = path.basename(stateRoot);
+    const { ground, cgroups } = await makeGround({ ...request, stateRoot, owner, instanceId: randomUUID() });
+    return {
+      ground,
+      cgroups,
+      async close() {
+        ground.identities?.close();
+        if (cgroups.ok) await removeHierarchy(cgroups.hierarchy);
+        await remove();
+      },
+    };
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+}
