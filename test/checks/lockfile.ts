@@ -26,7 +26,7 @@ export interface MissingPackage {
   readonly neededBy: string;
 }
 
-export const lockfilePath = path.resolve(import.meta.dirname, '../../package-lock.json');
+const lockfilePath = path.resolve(import.meta.dirname, '../../package-lock.json');
 
 export function readLockfile(): Lockfile {
   return JSON.parse(readFileSync(lockfilePath, 'utf8'));

@@ -29,7 +29,7 @@ export interface AgentRunOptions {
 }
 
 /** All of a cancel fits into the 5 s after which the worker kills the sandbox. */
-export const defaultTiming = {
+const defaultTiming = {
   /** From the cancel: what the harness has to stop by itself. */
   harnessGraceMs: 4_000,
   /** From the cancel: when the process is gone, whatever is still open. */

@@ -85,7 +85,7 @@ const pathOf = (route: Route, params: AnyInput['params'] = {}): string =>
   apiPrefix + route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''));
 
 /** Arrays repeat their name, objects are written as `name[key]=value`. */
-export function queryText(query: Readonly<Record<string, unknown>> = {}): string {
+function queryText(query: Readonly<Record<string, unknown>> = {}): string {
   const pairs = Object.entries(query).flatMap(([name, value]): [string, string][] => {
     if (value === undefined) return [];
     if (Array.isArray(value)) return value.map((each) => [name, String(each)]);

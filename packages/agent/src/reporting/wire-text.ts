@@ -8,7 +8,7 @@ export function storableJson(value: unknown): string {
 }
 
 /** Text that the service can store. */
-export function storableText(text: string): string {
+function storableText(text: string): string {
   return text.toWellFormed().replaceAll('\u0000', '\uFFFD');
 }
 

@@ -33,7 +33,7 @@ export interface ServiceConnection {
   close(): void;
 }
 
-export class RequestStalled extends Error {
+class RequestStalled extends Error {
   override name = 'RequestStalled';
 }
 

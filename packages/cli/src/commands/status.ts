@@ -1,5 +1,6 @@
 import { apiKey, type Context, serviceOrigin } from '../context.ts';
 import { harmlessJson } from '../live/harmless.ts';
+import { answers } from '../supervise/answers.ts';
 import { readClaim } from '../supervise/claim.ts';
 
 export interface Status {
@@ -18,7 +19,7 @@ export interface Status {
 export async function status(context: Context, options: { readonly json?: true }): Promise<void> {
   const claim = readClaim(context.folder.supervisorFile);
   const origin = serviceOrigin(context);
-  const ready = origin !== null && (await answers(`${origin}/readyz`));
+  const ready = origin !== null && (await answers(`${origin}/readyz`, 3000));
   const found: Status = {
     running: claim !== null || ready,
     ready,
@@ -43,14 +44,4 @@ export async function status(context: Context, options: { readonly json?: true }
       `  process ${claim.pid} (${claim.mode}: ${(claim.programs ?? []).join(', ') || 'starting'}), since ${claim.started_at}\n`,
     );
   context.out(`  data folder ${context.folder.path}\n  logs ${context.folder.logs}\n`);
-}
-
-async function answers(url: string): Promise<boolean> {
-  try {
-    const response = await fetch(url, { signal: AbortSignal.timeout(3000) });
-    await response.body?.cancel();
-    return response.ok;
-  } catch {
-    return false;
-  }
 }

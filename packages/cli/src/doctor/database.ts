@@ -1,10 +1,10 @@
+import { minServerVersion } from '@runyard/service/store/database';
 import { locateBinaries } from '@runyard/service/store/embedded/binaries';
 import pg from 'pg';
 import type { Context } from '../context.ts';
 import type { Finding } from './finding.ts';
 
 const name = 'database';
-const oldestServer = 140_000;
 
 /** The embedded PostgreSQL is installed, or the server that RUNYARD_DATABASE_URL names answers and is new enough. */
 export async function checkDatabase(context: Context): Promise<Finding> {
@@ -26,7 +26,7 @@ export async function checkDatabase(context: Context): Promise<Finding> {
     );
     const [row] = rows;
     const where = `${client.host}:${client.port}`;
-    if (!row || Number(row.number) < oldestServer) {
+    if (!row || Number(row.number) < minServerVersion) {
       return {
         name,
         level: 'bad',

@@ -5,6 +5,7 @@ import type { Settings } from '@runyard/contract/settings';
 import { Failure } from '../failure.ts';
 import { type DataFolder, root } from '../installation.ts';
 import { checkPort, portProblem, reachableOrigin } from './address.ts';
+import { answers } from './answers.ts';
 import { childEnvironment } from './child-environment.ts';
 import { type Kept, keepRunning } from './keep-running.ts';
 import { readLogTail, rotateFullLog, sizeOf } from './log-file.ts';
@@ -73,7 +74,7 @@ export async function startStack(start: StackStart): Promise<Stack> {
           },
           'service',
           async (program) =>
-            readServiceFile(folder.serviceFile)?.pid === program.pid && (await answers(`${origin}/healthz`)),
+            readServiceFile(folder.serviceFile)?.pid === program.pid && (await answers(`${origin}/healthz`, 2000)),
           signal,
         );
       const first = await startService(start.signal);
@@ -129,16 +130,6 @@ export async function startStack(start: StackStart): Promise<Stack> {
 function settled(milliseconds: number): () => Promise<boolean> {
   const startedAt = performance.now();
   return async () => performance.now() - startedAt >= milliseconds;
-}
-
-async function answers(url: string): Promise<boolean> {
-  try {
-    const response = await fetch(url, { signal: AbortSignal.timeout(2000) });
-    await response.body?.cancel();
-    return response.ok;
-  } catch {
-    return false;
-  }
 }
 
 async function startUntilReady(

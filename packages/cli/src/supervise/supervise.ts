@@ -1,18 +1,11 @@
 import { mkdirSync } from 'node:fs';
-import type { Settings } from '@runyard/contract/settings';
 import { Failure } from '../failure.ts';
-import type { DataFolder } from '../installation.ts';
 import { type Claim, takeClaim } from './claim.ts';
-import { type Stack, startStack } from './stack.ts';
+import { type Stack, type StackStart, startStack } from './stack.ts';
 
-export interface Supervise {
+/** What is started, and how. */
+export interface Supervise extends Omit<StackStart, 'signal'> {
   readonly mode: Claim['mode'];
-  readonly settings: Settings;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly folder: DataFolder;
-  readonly service: boolean;
-  readonly worker: boolean;
-  readonly report: (message: string) => void;
   /** Called once, when everything is started. */
   readonly onReady: (stack: Stack) => void;
 }

@@ -13,7 +13,7 @@ const half = maxOutputBytes / 2;
 const bytesOf = (text: string): number => Buffer.byteLength(text);
 
 /** The longest beginning of at most `max` bytes that ends between two characters. */
-export function headOf(text: string, max: number): string {
+function headOf(text: string, max: number): string {
   const bytes = Buffer.from(text);
   if (bytes.length <= max) return text;
   let end = max;
@@ -23,7 +23,7 @@ export function headOf(text: string, max: number): string {
 }
 
 /** The longest end of at most `max` bytes that begins between two characters. */
-export function tailOf(text: string, max: number): string {
+function tailOf(text: string, max: number): string {
   const bytes = Buffer.from(text);
   if (bytes.length <= max) return text;
   let start = bytes.length - max;

@@ -1,7 +1,7 @@
 import type { AgentEvent, AgentEventBody } from '@runyard/contract/agent-protocol';
 import { ConversationResponse, maxOutputBytes } from '@runyard/contract/conversations';
 import { describe, expect, test } from 'vitest';
-import { replayConversation } from './replay.ts';
+import { startReplay } from './replay.ts';
 
 const events = (...bodies: AgentEventBody[]): AgentEvent[] =>
   bodies.map(
@@ -13,8 +13,10 @@ const action = { type: 'action', step_id: 's', action_id: 'a', category: 'comman
 const output = (text: string) => ({ type: 'action_output', action_id: 'a', text }) as const;
 
 const replay = (bodies: AgentEventBody[], hasEnded = false) => {
-  const conversation = replayConversation('c', events(...bodies), hasEnded);
-  return ConversationResponse.parse(structuredClone(conversation));
+  const growing = startReplay('c');
+  for (const event of events(...bodies)) growing.apply(event);
+  if (hasEnded) growing.endRun();
+  return ConversationResponse.parse(structuredClone(growing.read()));
 };
 const resultOf = (conversation: ConversationResponse) => {
   const blocks = conversation.steps.flatMap((step) => step.messages.flatMap((message) => message.content));

@@ -194,15 +194,3 @@ export function startReplay(conversationId: string): Replay {
     },
   };
 }
-
-/** The conversation of one run's events. `hasEnded`: what is still running in it shows as failed. */
-export function replayConversation(
-  conversationId: string,
-  events: Iterable<AgentEvent>,
-  hasEnded = false,
-): ConversationResponse {
-  const replay = startReplay(conversationId);
-  for (const event of events) replay.apply(event);
-  if (hasEnded) replay.endRun();
-  return replay.read();
-}

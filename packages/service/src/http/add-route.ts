@@ -39,8 +39,7 @@ type Answer<R extends Route> = R['answer'] extends { schema: infer S extends z.Z
 export type Handler<R extends Route> = (call: Call<R>) => Promise<Answer<R> | Refusal>;
 
 /** Path of a route as fastify writes it. */
-export const fastifyPath = (route: Pick<Route, 'path'>): string =>
-  apiPrefix + route.path.replaceAll(/\{(\w+)\}/g, ':$1');
+const fastifyPath = (route: Pick<Route, 'path'>): string => apiPrefix + route.path.replaceAll(/\{(\w+)\}/g, ':$1');
 
 const defaultBodyLimitBytes = 1024 * 1024;
 

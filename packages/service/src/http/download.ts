@@ -4,7 +4,7 @@ import type { BlobStore, ByteRange } from '../store/blobs.ts';
 import { refuse } from './problem.ts';
 
 /** RFC 6266: a plain name for old clients, the whole one in UTF-8 (RFC 8187). */
-export function contentDisposition(fileName: string): string {
+function contentDisposition(fileName: string): string {
   const plain = fileName.replaceAll(/[^\x20-\x7e]|["\\%]/g, '_');
   const encoded = encodeURIComponent(fileName.toWellFormed()).replaceAll(
     /['()*]/g,
@@ -29,7 +29,7 @@ export function downloadHeaders(reply: FastifyReply, fileName: string, contentTy
 }
 
 /** A single range of a Range header; null: none, or one that is ignored (RFC 9110, 14.2); `unsatisfiable` gives 416. */
-export function readRange(header: string | undefined, sizeBytes: number): ByteRange | null | 'unsatisfiable' {
+function readRange(header: string | undefined, sizeBytes: number): ByteRange | null | 'unsatisfiable' {
   const match = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header?.trim() ?? '');
   if (!match || (match[1] === '' && match[2] === '')) return null;
   const [, first = '', last = ''] = match;

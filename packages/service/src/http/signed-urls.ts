@@ -2,7 +2,7 @@ import { apiPrefix } from '@runyard/contract/route';
 import type { Signer } from './signer.ts';
 
 /** How long a signed URL opens its object. */
-export const signedUrlSeconds = 15 * 60;
+const signedUrlSeconds = 15 * 60;
 
 /** One object and what may be done with it. `path` is below `/api/v1` and names the object. */
 export interface SignedTarget {

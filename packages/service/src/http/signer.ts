@@ -10,7 +10,7 @@ export interface Signer {
 }
 
 /** A signer with the given key of 32 bytes. */
-export function makeSigner(key: Buffer): Signer {
+function makeSigner(key: Buffer): Signer {
   const digest = (purpose: string, text: string) =>
     createHmac('sha256', key).update(`${purpose.length}:${purpose}`).update(text).digest();
   return {

@@ -7,7 +7,7 @@ import { type Price, priceAt } from './price.ts';
 import { type ModelSettings, type ProviderName, providerKinds, type Upstream, upstreamsOf } from './providers.ts';
 
 /** The built-in model that needs no provider: it runs the `sh` blocks of the prompt. */
-export const runbookId = 'runbook';
+const runbookId = 'runbook';
 
 /** A model that runs can be created with. `agentModel` is what `AgentTask.harness.model` holds; absent for `runbook`. */
 export interface ResolvedModel {

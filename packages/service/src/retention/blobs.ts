@@ -20,7 +20,7 @@ interface BlobOwner {
 }
 
 /** Which rows name which blobs. Blobs with other keys are never deleted here. */
-export const blobOwners: readonly BlobOwner[] = [
+const blobOwners: readonly BlobOwner[] = [
   { prefix: 'attachments', table: 'attachments', column: 'blob_key' },
   { prefix: 'artifacts', table: 'artifacts', column: 'blob_key' },
   { prefix: 'transcripts', table: 'executions', column: 'transcript_blob' },

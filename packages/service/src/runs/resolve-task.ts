@@ -4,6 +4,7 @@ import type { EnvironmentConfig } from '@runyard/contract/environments';
 import type { RunMode } from '@runyard/contract/run-request';
 import type { Settings } from '@runyard/contract/settings';
 import { readSavedConversation } from '../conversations/saved.ts';
+import { gatewayPathOf } from '../gateway/git-path.ts';
 import type { Models } from '../models/models.ts';
 import { childRunsOf } from '../run-trees/permission.ts';
 import type { Database, Statement } from '../store/database.ts';
@@ -116,7 +117,7 @@ export async function resolveTask(
     repositories: (row.environment_config?.github_repos ?? []).map(({ owner, repo }) => ({
       owner,
       repo,
-      gateway_path: `/api/v1/gateway/git/${encodeURIComponent(owner)}/${encodeURIComponent(repo)}.git`,
+      gateway_path: gatewayPathOf({ owner, repo }),
     })),
   };
   return { kind: 'task', task };

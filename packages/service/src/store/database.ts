@@ -41,7 +41,8 @@ export interface TransactionOptions {
 }
 
 const maxTries = 5;
-const minServerVersion = 140_000;
+/** Of PostgreSQL, as `server_version_num` tells it. */
+export const minServerVersion = 140_000;
 
 /** Connects and checks the server. Does not migrate. */
 export async function openDatabase(config: DatabaseConfig): Promise<Database> {

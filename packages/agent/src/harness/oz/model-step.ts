@@ -20,7 +20,7 @@ export interface StepAnswer {
 }
 
 /** The stream ended without the provider saying that it was finished. */
-export class CutAnswer extends Error {
+class CutAnswer extends Error {
   override name = 'CutAnswer';
 }
 

@@ -71,7 +71,7 @@ export function memberRow(name: string, schema: JsonSchema, isRequired: boolean,
 }
 
 /** The members of an object. */
-export function membersTable(schema: JsonSchema): Html {
+function membersTable(schema: JsonSchema): Html {
   const rows = Object.entries(schema.properties ?? {}).map(([name, member]) =>
     memberRow(name, member, schema.required?.includes(name) ?? false),
   );

@@ -1,7 +1,7 @@
 import { constants, type FileHandle, open } from 'node:fs/promises';
 
 /** Files over this are for the shell's tools. */
-export const maxFileBytes = 4 * 1024 * 1024;
+const maxFileBytes = 4 * 1024 * 1024;
 
 /** Opens a regular file for reading; a named pipe or device must not make the tool wait. */
 async function openRegular(path: string): Promise<{ file: FileHandle; size: number }> {
