@@ -198,7 +198,9 @@ def _() -> None:
     assert run.status_message.error_code == "environment_setup_failed" and "why" in run.status_message.message
     listed = agent.list_environments(sort_by="last_updated").environments
     client.check(AgentListEnvironmentsResponse)
-    assert [environment.setup_failed for environment in listed if environment.uid == broken.uid] == [True]
+    found = next(environment for environment in listed if environment.uid == broken.uid)
+    assert found.setup_failed and found.last_task_created and found.last_task_created.id == run.run_id
+    assert found.creator == found.last_editor == run.creator and found.scope == run.scope
 
 
 @scenario("raises its own error class for each status, with the problem document")

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { NonBlank, Text, Timestamp } from './primitives.ts';
+import { Scope, UserProfile } from './profiles.ts';
 import { RunState } from './states.ts';
 
 /** A repository on the code host. */
@@ -42,6 +43,11 @@ export const Environment = z
         started_at: Timestamp.optional(),
       })
       .optional(),
+    scope: Scope.optional(),
+    creator: UserProfile.optional(),
+    last_editor: UserProfile.optional().meta({
+      description: 'Who replaced the configuration last, at first the creator',
+    }),
   })
   .meta({ id: 'Environment' });
 export type Environment = z.infer<typeof Environment>;

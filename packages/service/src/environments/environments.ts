@@ -1,5 +1,7 @@
 import type { Environment, EnvironmentConfig } from '@runyard/contract/environments';
 import type { RunState } from '@runyard/contract/states';
+import type { RunActor } from '../runs/create.ts';
+import { readProfiles } from '../runs/profiles.ts';
 import type { Queryable } from '../store/database.ts';
 import { newUid } from '../teams/uid.ts';
 
@@ -15,11 +17,22 @@ interface EnvironmentRow {
   run_updated_at: string | null;
   run_started_at: string | null;
   last_started_at: string | null;
+  creator: RunActor | null;
+  last_editor: RunActor | null;
+}
+
+/** Whose environments are shown. */
+export interface EnvironmentContext {
+  readonly teamId: string;
+  readonly teamUid: string;
 }
 
 const select = `
   SELECT e.uid, e.config, e.updated_at, coalesce(r.has_failed_setup, false) AS setup_failed, r.id AS run_id, r.title, r.state, r.created_at AS run_created_at,
-    r.updated_at AS run_updated_at, r.started_at AS run_started_at, s.last_started_at
+    r.updated_at AS run_updated_at, r.started_at AS run_started_at, s.last_started_at,
+    CASE WHEN e.creator_uid IS NOT NULL THEN jsonb_build_object('kind', e.creator_kind, 'uid', e.creator_uid) END AS creator,
+    CASE WHEN e.last_editor_uid IS NOT NULL
+      THEN jsonb_build_object('kind', e.last_editor_kind, 'uid', e.last_editor_uid) END AS last_editor
   FROM environments e
   LEFT JOIN LATERAL (
     SELECT id, title, state, created_at, updated_at, started_at,
@@ -30,70 +43,89 @@ const select = `
     SELECT max(started_at) AS last_started_at FROM runs WHERE team_id = e.team_id AND environment_id = e.uid
   ) s ON true`;
 
-function toEnvironment(row: EnvironmentRow): Environment {
-  const run =
-    row.run_id && row.title !== null && row.state && row.run_created_at && row.run_updated_at
-      ? {
-          last_task_created: {
-            id: row.run_id,
-            title: row.title,
-            state: row.state,
-            created_at: row.run_created_at,
-            updated_at: row.run_updated_at,
-            ...(row.run_started_at ? { started_at: row.run_started_at } : {}),
-          },
-        }
-      : {};
+function lastTaskOf(row: EnvironmentRow): Pick<Environment, 'last_task_created'> {
+  if (!row.run_id || row.title === null || !row.state || !row.run_created_at || !row.run_updated_at) return {};
   return {
+    last_task_created: {
+      id: row.run_id,
+      title: row.title,
+      state: row.state,
+      created_at: row.run_created_at,
+      updated_at: row.run_updated_at,
+      ...(row.run_started_at ? { started_at: row.run_started_at } : {}),
+    },
+  };
+}
+
+async function toEnvironments(
+  db: Queryable,
+  context: EnvironmentContext,
+  rows: readonly EnvironmentRow[],
+): Promise<Environment[]> {
+  const people = rows.flatMap(({ creator, last_editor }) => [creator, last_editor]).filter((actor) => actor !== null);
+  const profileOf = await readProfiles(db, context.teamId, people);
+  return rows.map((row) => ({
     uid: row.uid,
     config: row.config,
     last_updated: row.updated_at,
     setup_failed: row.setup_failed,
     ...(row.last_started_at ? { last_task_run_timestamp: row.last_started_at } : {}),
-    ...run,
-  };
+    ...lastTaskOf(row),
+    scope: { type: 'Team', uid: context.teamUid },
+    ...(row.creator ? { creator: profileOf(row.creator) } : {}),
+    ...(row.last_editor ? { last_editor: profileOf(row.last_editor) } : {}),
+  }));
 }
 
 /** `name`: by name, then uid; `last_updated`: most recent first. */
 export async function listEnvironments(
   db: Queryable,
-  teamId: string,
+  context: EnvironmentContext,
   sortBy: 'name' | 'last_updated',
 ): Promise<Environment[]> {
   const order = sortBy === 'name' ? `e.config->>'name' COLLATE "C", e.uid` : 'e.updated_at DESC, e.uid';
-  const rows = await db.query<EnvironmentRow>(`${select} WHERE e.team_id = $1 ORDER BY ${order}`, [teamId]);
-  return rows.map(toEnvironment);
+  const rows = await db.query<EnvironmentRow>(`${select} WHERE e.team_id = $1 ORDER BY ${order}`, [context.teamId]);
+  return await toEnvironments(db, context, rows);
 }
 
 /** Null: the team has no such environment. */
-export async function readEnvironment(db: Queryable, teamId: string, uid: string): Promise<Environment | null> {
-  const [row] = await db.query<EnvironmentRow>(`${select} WHERE e.team_id = $1 AND e.uid = $2`, [teamId, uid]);
-  return row ? toEnvironment(row) : null;
+export async function readEnvironment(
+  db: Queryable,
+  context: EnvironmentContext,
+  uid: string,
+): Promise<Environment | null> {
+  const rows = await db.query<EnvironmentRow>(`${select} WHERE e.team_id = $1 AND e.uid = $2`, [context.teamId, uid]);
+  return (await toEnvironments(db, context, rows))[0] ?? null;
 }
 
 export async function createEnvironment(
   db: Queryable,
-  teamId: string,
+  context: EnvironmentContext & { readonly creator: RunActor },
   config: EnvironmentConfig,
 ): Promise<Environment> {
-  const [row] = await db.query<{ uid: string; updated_at: string }>(
-    'INSERT INTO environments (uid, team_id, config) VALUES ($1, $2, $3) RETURNING uid, updated_at',
-    [newUid(), teamId, JSON.stringify(config)],
+  const uid = newUid();
+  const { teamId, creator } = context;
+  await db.query(
+    `INSERT INTO environments (uid, team_id, config, creator_kind, creator_uid, last_editor_kind, last_editor_uid)
+     VALUES ($1, $2, $3, $4, $5, $4, $5)`,
+    [uid, teamId, JSON.stringify(config), creator.kind, creator.uid],
   );
-  if (!row) throw new Error('the environment was not inserted');
-  return { uid: row.uid, config, last_updated: row.updated_at, setup_failed: false };
+  const made = await readEnvironment(db, context, uid);
+  if (!made) throw new Error('the environment was not inserted');
+  return made;
 }
 
 /** Replaces the configuration. False: the team has no such environment. */
 export async function updateEnvironment(
   db: Queryable,
-  teamId: string,
+  { teamId, editor }: { readonly teamId: string; readonly editor: RunActor },
   uid: string,
   config: EnvironmentConfig,
 ): Promise<boolean> {
   const rows = await db.query(
-    'UPDATE environments SET config = $3, updated_at = now() WHERE team_id = $1 AND uid = $2 RETURNING uid',
-    [teamId, uid, JSON.stringify(config)],
+    `UPDATE environments SET config = $3, last_editor_kind = $4, last_editor_uid = $5, updated_at = now()
+     WHERE team_id = $1 AND uid = $2 RETURNING uid`,
+    [teamId, uid, JSON.stringify(config), editor.kind, editor.uid],
   );
   return rows.length > 0;
 }

@@ -37,6 +37,33 @@ test('an environment is created, read, replaced, listed and deleted', async () =
   await service.problem(404, 'GET', path);
 });
 
+test('an environment tells whose it is, who made it and who changed it last', async () => {
+  const made = await create({ name: 'Ours' });
+  expect(made.scope).toEqual({ type: 'Team', uid: expect.any(String) });
+  expect(made.creator).toEqual({ type: 'user', uid: expect.any(String), display_name: 'Administrator' });
+  expect(made.last_editor).toEqual(made.creator);
+  const key = await service.newKey({ kind: 'agent' });
+  const path = `/agent/environments/${made.uid}`;
+  await service.request('PUT', path, { key, body: { config: { name: 'Theirs' } } });
+  const { body } = await service.request('GET', '/agent/environments?sort_by=last_updated');
+  expect(ListEnvironmentsResponse.parse(body).environments[0]).toMatchObject({
+    uid: made.uid,
+    creator: made.creator,
+    last_editor: { type: 'service_account', display_name: 'A key' },
+  });
+});
+
+test('an environment from before its people were kept is shown without them', async () => {
+  const { uid } = await create({ name: 'Old' });
+  await service.deps.db.query(
+    'UPDATE environments SET creator_kind = NULL, creator_uid = NULL, last_editor_kind = NULL, last_editor_uid = NULL WHERE uid = $1',
+    [uid],
+  );
+  const old = Environment.parse((await service.request('GET', `/agent/environments/${uid}`)).body);
+  expect(old).not.toHaveProperty('creator');
+  expect(old).not.toHaveProperty('last_editor');
+});
+
 test('an environment shows its latest run', async () => {
   const { uid } = await create({ name: 'Used' });
   const runId = await service.newRun({ title: 'In it', config: { environment_id: uid } });
@@ -66,7 +93,7 @@ test('the same Idempotency-Key creates one environment', async () => {
   const ask = (name: string) =>
     service.request('POST', '/agent/environments', { body: { config: { name } }, headers: { 'idempotency-key': 'e' } });
   const answers = await Promise.all([ask('Once'), ask('Once'), ask('Once')]);
-  expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+  for (const { status, body } of answers) expect({ status, body }).toEqual({ status: 201, body: answers[0]?.body });
   expect((await ask('Twice')).status).toBe(409);
 });
 

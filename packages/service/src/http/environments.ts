@@ -17,7 +17,7 @@ import { idempotencyConflict, repeatable } from './repeatable.ts';
 /** Registers list, create, read, replace and delete of environments. */
 export function registerEnvironmentRoutes(app: FastifyInstance, { db }: ServiceDeps): void {
   addRoute(app, routes.listEnvironments, async ({ query, principal }) => ({
-    environments: await listEnvironments(db, principal.teamId, query.sort_by),
+    environments: await listEnvironments(db, principal, query.sort_by),
   }));
 
   addRoute(app, routes.createEnvironment, async (call) => {
@@ -25,19 +25,20 @@ export function registerEnvironmentRoutes(app: FastifyInstance, { db }: ServiceD
     const request = repeatable(call, { teamId, principal: keyId }, 'create environment');
     const outcome = await once(db, request, async (tx) => ({
       kind: 'done',
-      response: await createEnvironment(tx, teamId, call.body.config),
+      response: await createEnvironment(tx, call.principal, call.body.config),
     }));
     return outcome.kind === 'done' ? outcome.response : idempotencyConflict();
   });
 
   addRoute(app, routes.getEnvironment, async ({ params, principal }) => {
-    const environment = isUid(params.uid) && (await readEnvironment(db, principal.teamId, params.uid));
+    const environment = isUid(params.uid) && (await readEnvironment(db, principal, params.uid));
     return environment || notFound('environment');
   });
 
   addRoute(app, routes.updateEnvironment, async ({ params, body, principal }) => {
-    const isThere = isUid(params.uid) && (await updateEnvironment(db, principal.teamId, params.uid, body.config));
-    const environment = isThere && (await readEnvironment(db, principal.teamId, params.uid));
+    const editing = { teamId: principal.teamId, editor: principal.creator };
+    const isThere = isUid(params.uid) && (await updateEnvironment(db, editing, params.uid, body.config));
+    const environment = isThere && (await readEnvironment(db, principal, params.uid));
     return environment || notFound('environment');
   });
 
