@@ -1,0 +1,39 @@
+/** What the pages for people name is there: files, folders that links lead to, settings. */
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { settingsTable } from '@runyard/contract/settings';
+import { expect, test } from 'vitest';
+
+const root = path.resolve(import.meta.dirname, '..');
+const list = (pattern: string) => globSync(pattern, { cwd: root, exclude: (name) => name.includes('node_modules') });
+const pages = list('{*.md,docs/**/*.md,bench/*.md}').sort();
+const files = list('{*.*,{packages,test,bench,docs,bin,examples}/**/*.*}');
+
+/** Files as pages name them: by their whole path, or by its end; `*` stands for a part of a name. */
+function isThere(named: string): boolean {
+  const end = new RegExp(`(^|/)${named.replaceAll('.', '\\.').replaceAll('*', '[^/]*')}$`);
+  return files.some((file) => end.test(file));
+}
+
+test('there are pages and files', () => {
+  expect(pages).toContain('docs/architecture.md');
+  expect(files).toContain('packages/service/src/runs/transition.ts');
+});
+
+test.each(pages)('%s names files that are there', (page) => {
+  const text = readFileSync(path.join(root, page), 'utf8');
+  const named = [...text.matchAll(/`(\w[\w./*-]*\.(?:ts|js|css|sh|md))`/g)].map(([, name = '']) => name);
+  expect(named.filter((name) => !isThere(name))).toEqual([]);
+});
+
+test.each(pages)('%s links to what is there', (page) => {
+  const text = readFileSync(path.join(root, page), 'utf8');
+  const links = [...text.matchAll(/\]\((?!https?:)([^)#\s]+)/g)].map(([, link = '']) => link);
+  expect(links.filter((link) => !existsSync(path.resolve(root, path.dirname(page), link)))).toEqual([]);
+});
+
+test.each(pages)('%s names settings that there are', (page) => {
+  const text = readFileSync(path.join(root, page), 'utf8');
+  const named = [...text.matchAll(/\bRUNYARD_[A-Z_]*[A-Z]\b(?!_)/g)].map(([name]) => name);
+  expect(named.filter((name) => !(name in settingsTable))).toEqual([]);
+});
