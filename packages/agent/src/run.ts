@@ -1,7 +1,7 @@
 import type { AgentTask } from '@runyard/contract/agent-protocol';
+import { openAgentSocket } from './agent-socket/socket.ts';
 import { createApprovals } from './approvals/approvals.ts';
 import type { ArtifactRequest } from './artifacts/report.ts';
-import { openAgentSocket } from './artifacts/socket.ts';
 import { killMarked } from './commands/processes.ts';
 import { heldHarness } from './harness/held.ts';
 import { watchPullRequests } from './pull-requests/watch.ts';

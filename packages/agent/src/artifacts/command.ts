@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
-import { askAgent } from './ask-agent.ts';
+import { askAgent } from '../agent-socket/ask-agent.ts';
+import type { ArtifactSocketRequest } from '../agent-socket/socket.ts';
 import type { ArtifactResult } from './report.ts';
-import type { ArtifactSocketRequest } from './socket.ts';
 
 const usage = `Usage: report-artifact PATH [--type FILE|SCREENSHOT|PLAN] [--title TEXT] [--description TEXT] [--mime-type TYPE]
        report-artifact --type PULL_REQUEST --url URL --branch NAME

@@ -1,5 +1,5 @@
+import { askAgent } from '../agent-socket/ask-agent.ts';
 import type { HandoffResult } from '../snapshot/declared.ts';
-import { askAgent } from './ask-agent.ts';
 
 /** `report-artifact handoff FILE…` of the sandbox. Returns its exit code. */
 export async function handoffCommand(paths: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {

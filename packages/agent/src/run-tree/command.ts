@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
-import type { ChildRun } from '@runyard/contract/child-runs';
-import { askAgent } from '../artifacts/ask-agent.ts';
+import { askAgent } from '../agent-socket/ask-agent.ts';
 import type { TreeAnswer, TreeRequest } from './requests.ts';
+import { isSettled } from './settled.ts';
 import { shownRuns } from './shown.ts';
 
 const usage = `Usage: child-run start [--title TEXT] [--mode MODE] [--model ID] PROMPT
@@ -124,5 +124,3 @@ function tell(request: TreeRequest, answer: Extract<TreeAnswer, { ok: true }>, j
   const ended = request.until === 'any' ? runs.filter(isSettled) : runs;
   return ended.every(({ state }) => state === 'SUCCEEDED') ? 0 : 1;
 }
-
-const isSettled = ({ state }: ChildRun): boolean => !['QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS'].includes(state);

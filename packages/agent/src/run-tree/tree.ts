@@ -3,6 +3,7 @@ import type { ChildRun, ChildRunList, ChildRunRequest, ChildRunResponse } from '
 import type { RunMode } from '@runyard/contract/run-request';
 import { newId } from '../new-id.ts';
 import type { ServiceClient } from '../service/client.ts';
+import { isSettled } from './settled.ts';
 
 /** Which runs to wait for, and how long. */
 export interface RunWait {
@@ -32,10 +33,6 @@ export interface RunTree {
 
 /** Shorter than what proxies on the way take for a dead connection. */
 const longestCallMs = 25_000;
-
-/** True where the run has ended, or waits for someone itself. */
-const isSettled = ({ state }: ChildRun): boolean =>
-  ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED', 'BLOCKED'].includes(state);
 
 /** The runs around the run of this task. `orchestrate` is told of each mode that a turn begins with. */
 export function runTree(
