@@ -52,7 +52,7 @@ function observed(scanned: Set<string>): Database {
       return await to.query(statement, values);
     },
   });
-  const transaction: Database['transaction'] = (work, options) => db.transaction((tx) => work(observing(tx)), options);
+  const transaction: Database['transaction'] = (work) => db.transaction((tx) => work(observing(tx)));
   return { ...db, query: observing(db).query, transaction };
 }
 

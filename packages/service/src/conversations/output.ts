@@ -6,7 +6,6 @@ export interface GrowingOutput {
   /** Bytes that the action put out where the agent cut them already. */
   setTotal(bytes: number): void;
   read(): string;
-  readonly isEmpty: boolean;
 }
 
 const half = maxOutputBytes / 2;
@@ -39,9 +38,6 @@ export function growingOutput(): GrowingOutput {
   let seen = 0;
   let told = 0;
   return {
-    get isEmpty() {
-      return seen === 0;
-    },
     append: (text) => {
       seen += bytesOf(text);
       const room = half - bytesOf(head);

@@ -1,6 +1,9 @@
 /** Every state change of a run but its creation, its assignment and its retry. No other statement writes `runs.state`. */
 import { defineTransition } from './transition.ts';
 
+/** So long from now, by a limit of the run's team. */
+const within = (limit: 'max_setup_seconds' | 'max_instance_runtime_seconds') =>
+  `clock_timestamp() + make_interval(secs => (SELECT ${limit} FROM teams WHERE teams.id = moved.team_id))`;
 const leaseFromArgs = "clock_timestamp() + make_interval(secs => (args->>'lease_seconds')::float8)";
 const stopDeadline = "clock_timestamp() + make_interval(secs => (args->>'stop_seconds')::float8)";
 
@@ -13,7 +16,7 @@ export const claim = defineTransition({
   guard: "runs.assignment_id = (args->>'assignment_id')::uuid",
   run: 'assignment_id = NULL',
   execution: `phase = 'claimed', claimed_at = clock_timestamp(), claim_deadline = NULL, lease_until = ${leaseFromArgs},
-    deadline_at = clock_timestamp() + make_interval(secs => (SELECT max_setup_seconds FROM teams WHERE teams.id = moved.team_id))`,
+    deadline_at = ${within('max_setup_seconds')}`,
 });
 
 /** PENDING → QUEUED: rejected, not claimed in time, or the connection dropped. `args: {assignment_id}` */
@@ -37,12 +40,19 @@ export const start = defineTransition({
   event: 'agent_started',
   run: 'started_at = coalesce(runs.started_at, clock_timestamp())',
   execution: `phase = 'running', started_at = clock_timestamp(),
-    deadline_at = clock_timestamp() + make_interval(secs => (SELECT max_instance_runtime_seconds FROM teams WHERE teams.id = moved.team_id))`,
+    deadline_at = ${within('max_instance_runtime_seconds')}`,
 });
 
-/** The agent reported its end and leaves its sandbox by itself within `args.stop_seconds`. */
-const finishing = `phase = 'stopping', stop_reason = 'finished', finished_at = clock_timestamp(), deadline_at = NULL, idle_until = NULL,
+/** The turn has ended with its sandbox, which goes within `args.stop_seconds`. */
+const stoppingFor = (reason: 'finished' | 'ordered') =>
+  `phase = 'stopping', stop_reason = '${reason}', finished_at = clock_timestamp(), deadline_at = NULL, idle_until = NULL,
   stop_deadline = ${stopDeadline}`;
+/** The agent reported its end, and leaves by itself. */
+const finishing = stoppingFor('finished');
+/** It is killed then, whatever its agent does. */
+const ordered = stoppingFor('ordered');
+/** There is no sandbox, or none any more. */
+const over = "phase = 'ended', finished_at = clock_timestamp(), ended_at = clock_timestamp()";
 
 const waits = "(args->>'idle_seconds')::float8 > 0";
 /** The turn has ended: its agent waits for `args.idle_seconds` for a follow-up, holding no slot; where that is 0, it leaves. */
@@ -79,7 +89,7 @@ export const resume = defineTransition({
   event: 'followup_received',
   execution: `phase = 'running', idle_until = NULL, finished_at = NULL, wanted_at = clock_timestamp(),
     idle_seconds = idle_seconds + extract(epoch FROM clock_timestamp() - executions.finished_at),
-    deadline_at = clock_timestamp() + make_interval(secs => (SELECT max_instance_runtime_seconds FROM teams WHERE teams.id = moved.team_id))`,
+    deadline_at = ${within('max_instance_runtime_seconds')}`,
 });
 
 /** → FAILED: a user error, or the agent itself failed at the task. From BLOCKED where its harness ended before the answer came. */
@@ -115,12 +125,8 @@ export const errEnded = defineTransition({
   from: ['CLAIMED', 'INPROGRESS'],
   to: 'ERROR',
   event: 'oz_run_errored',
-  execution: `phase = 'ended', finished_at = clock_timestamp(), ended_at = clock_timestamp(), deadline_at = NULL`,
+  execution: `${over}, deadline_at = NULL`,
 });
-
-/** The sandbox is still there and is killed after `args.stop_seconds`, whatever its agent does. */
-const ordered = `phase = 'stopping', stop_reason = 'ordered', finished_at = clock_timestamp(), deadline_at = NULL, idle_until = NULL,
-  stop_deadline = ${stopDeadline}`;
 
 /** CLAIMED → ERROR: the setup's deadline passed. Not from INPROGRESS, where another deadline counts. */
 export const expireSetup = defineTransition({
@@ -146,7 +152,7 @@ export const expireQueued = defineTransition({
   from: ['QUEUED'],
   to: 'ERROR',
   event: 'oz_run_errored',
-  execution: `phase = 'ended', finished_at = clock_timestamp(), ended_at = clock_timestamp()`,
+  execution: over,
 });
 
 /** Of a run that others are below: they follow where `args.cascades` says so, those that are PENDING in a later sweep. */
@@ -161,7 +167,7 @@ export const cancelQueued = defineTransition({
   to: 'CANCELLED',
   event: 'oz_run_cancelled',
   run: cascade,
-  execution: `phase = 'ended', finished_at = clock_timestamp(), ended_at = clock_timestamp()`,
+  execution: over,
 });
 
 /** CLAIMED, INPROGRESS → CANCELLED in the record at once; the sandbox is ended after `args.stop_seconds`. `args: {stop_seconds, cascades}` */

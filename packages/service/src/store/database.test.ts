@@ -118,13 +118,11 @@ describe('transaction', () => {
   test('concurrent serializable increments all count, by trying again', async () => {
     await database.db.query("INSERT INTO counters VALUES ('serial', 0)");
     const increment = () =>
-      database.db.transaction(
-        async (tx) => {
-          const [row] = await tx.query<{ value: number }>("SELECT value FROM counters WHERE name = 'serial'");
-          await tx.query("UPDATE counters SET value = $1 WHERE name = 'serial'", [(row?.value ?? 0) + 1]);
-        },
-        { isolation: 'serializable' },
-      );
+      database.db.transaction(async (tx) => {
+        await tx.query('SET TRANSACTION ISOLATION LEVEL SERIALIZABLE');
+        const [row] = await tx.query<{ value: number }>("SELECT value FROM counters WHERE name = 'serial'");
+        await tx.query("UPDATE counters SET value = $1 WHERE name = 'serial'", [(row?.value ?? 0) + 1]);
+      });
     await Promise.all([increment(), increment(), increment()]);
     expect(await counter('serial')).toBe(3);
   });

@@ -22,10 +22,10 @@ export interface Database extends Queryable {
   /** Opens a connection outside of the pool, without time limits, for work that may take long: COPY, migrations. */
   onOwnConnection<T>(work: (client: pg.Client) => Promise<T>): Promise<T>;
   /**
-   * Runs `work` in one transaction (READ COMMITTED unless said) and commits. It may run several times: serialization
-   * failures and deadlocks are tried again, up to 5 times. Anything that `work` throws rolls back and is thrown on.
+   * Runs `work` in one transaction (READ COMMITTED) and commits. It may run several times: serialization failures and
+   * deadlocks are tried again, up to 5 times. Anything that `work` throws rolls back and is thrown on.
    */
-  transaction<T>(work: (tx: Queryable) => Promise<T>, options?: TransactionOptions): Promise<T>;
+  transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T>;
   /**
    * Calls `onNotify` for each NOTIFY on the channel, and `onReconnect` after an outage in which notices may have been
    * lost. Resolves when it listens. Returns the function that stops it.
@@ -33,11 +33,6 @@ export interface Database extends Queryable {
   listen(channel: string, onNotify: (payload: string) => void, onReconnect?: () => void): Promise<() => void>;
   /** Waits for the statements that are going on. */
   close(): Promise<void>;
-}
-
-export interface TransactionOptions {
-  readonly isolation?: 'read committed' | 'repeatable read' | 'serializable';
-  readonly readOnly?: boolean;
 }
 
 const maxTries = 5;
@@ -64,7 +59,7 @@ export async function openDatabase(config: DatabaseConfig): Promise<Database> {
     pool,
     query: (statement, values) => retrying(() => withClient((client) => run(client, statement, values))),
     onOwnConnection: (work) => ownConnection(config, work),
-    transaction: (work, options) => retrying(() => withClient((client) => inTransaction(client, work, options))),
+    transaction: (work) => retrying(() => withClient((client) => inTransaction(client, work))),
     listen: (channel, onNotify, onReconnect) => listener.listen(channel, onNotify, onReconnect),
     close: async () => {
       await listener.close();
@@ -90,14 +85,9 @@ async function run<Row>(
   return rows;
 }
 
-async function inTransaction<T>(
-  client: pg.PoolClient,
-  work: (tx: Queryable) => Promise<T>,
-  options: TransactionOptions = {},
-): Promise<T> {
+async function inTransaction<T>(client: pg.PoolClient, work: (tx: Queryable) => Promise<T>): Promise<T> {
   const tx: Queryable = { query: (statement, values) => run(client, statement, values) };
-  const mode = `${options.isolation ?? 'read committed'} ${options.readOnly ? 'read only' : 'read write'}`;
-  await client.query(`BEGIN ISOLATION LEVEL ${mode}`);
+  await client.query('BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE');
   try {
     const result = await work(tx);
     const { command } = await client.query('COMMIT');

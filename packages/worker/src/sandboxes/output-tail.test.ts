@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
 import { keepOutputTail } from './output-tail.ts';
 
-test('keeps the last 64 KB of both streams and counts the rest', async () => {
+test('keeps the last 64 KB of both streams together', async () => {
   const [out, err] = [new PassThrough(), new PassThrough()];
   const tail = keepOutputTail([out, err]);
   await new Promise((resolve) => out.write(Buffer.alloc(1024 * 1024, 'a'), resolve));
@@ -11,7 +11,6 @@ test('keeps the last 64 KB of both streams and counts the rest', async () => {
   await new Promise((resolve) => setImmediate(resolve));
   expect(tail.text()).toHaveLength(64 * 1024);
   expect(tail.text()).toMatch(/^a+the end$/);
-  expect(tail.total()).toBe(1024 * 1024 + 7);
 });
 
 test('invalid UTF-8 and NUL characters do not get through', () => {

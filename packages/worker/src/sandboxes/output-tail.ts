@@ -9,8 +9,6 @@ const windowMs = 250;
 export interface OutputTail {
   /** Text of what is kept; invalid UTF-8 becomes U+FFFD, NUL characters are dropped. */
   text(): string;
-  /** Bytes that came so far. */
-  readonly total: () => number;
   /** Ends the throttling, so that nothing waits for a window that nobody needs. */
   close(): void;
 }
@@ -19,7 +17,6 @@ export interface OutputTail {
 export function keepOutputTail(streams: readonly Readable[]): OutputTail {
   let chunks: Buffer[] = [];
   let kept = 0;
-  let total = 0;
   let inWindow = 0;
   let windowBegan = 0;
   let pause: NodeJS.Timeout | undefined;
@@ -52,7 +49,6 @@ export function keepOutputTail(streams: readonly Readable[]): OutputTail {
     stream.on('data', (chunk: Buffer) => {
       chunks.push(chunk);
       kept += chunk.length;
-      total += chunk.length;
       if (kept > 2 * keptBytes) compact();
       throttle(chunk.length);
     });
@@ -62,7 +58,6 @@ export function keepOutputTail(streams: readonly Readable[]): OutputTail {
       compact();
       return (chunks[0] ?? Buffer.alloc(0)).toString('utf8').replaceAll('\u0000', '');
     },
-    total: () => total,
     close() {
       closed = true;
       if (pause === undefined) return;
