@@ -8,6 +8,7 @@ import { AmbientAgentConfig } from './config.ts';
 import { ActionCategory, ActionState, MessageRole } from './conversations.ts';
 import { EnvironmentConfig } from './environments.ts';
 import { ErrorCode } from './errors.ts';
+import { TurnNumber } from './primitives.ts';
 import { RunMode } from './run-request.ts';
 import { ArtifactType } from './states.ts';
 
@@ -251,7 +252,7 @@ export type AgentInbox = z.infer<typeof AgentInbox>;
 /** `POST /harness-support/finish-task` → `{next}`. Sent at the end of each turn, when all events are acknowledged; sending it twice is not an error. */
 export const FinishTask = z.object({
   /** 1, 2, … in the execution; absent: 1. A turn ends once. */
-  turn: z.int().min(1).optional(),
+  turn: TurnNumber.optional(),
   /** True: the turn ended because an `interrupt` asked for it. */
   interrupted: z.boolean().optional(),
   success: z.boolean(),

@@ -1,6 +1,6 @@
 /** Snapshots: what a sandbox hands to whoever goes on with its work elsewhere. */
 import { z } from 'zod';
-import { NonBlank } from './primitives.ts';
+import { NonBlank, TurnNumber } from './primitives.ts';
 import { AttachmentInput } from './run-request.ts';
 
 export const maxSnapshotFiles = 100;
@@ -24,7 +24,7 @@ export type HandoffAttachments = z.infer<typeof HandoffAttachments>;
 /** `POST /harness-support/upload-snapshot`: the files of a snapshot, whose bytes are PUT one by one. */
 export const UploadSnapshot = z
   .object({
-    turn: z.int().min(1),
+    turn: TurnNumber,
     files: z
       .array(
         z.object({

@@ -17,3 +17,6 @@ export const Uid22 = z.string().regex(/^[A-Za-z0-9]{22}$/, { error: 'must be exa
 
 /** RFC 3339 in UTC with a `Z`. */
 export const Timestamp = z.string().meta({ format: 'date-time', description: 'RFC 3339, UTC, with a Z' });
+
+/** Number of a turn in its execution. No execution plays a million; the database holds 2,147,483,647 and one more for an interrupt. */
+export const TurnNumber = z.int().min(1).max(1_000_000);

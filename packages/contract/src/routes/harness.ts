@@ -10,7 +10,7 @@ import {
   ReportArtifactResponse,
   ReportShutdown,
 } from '../agent-protocol.ts';
-import { Text } from '../primitives.ts';
+import { Text, TurnNumber } from '../primitives.ts';
 import type { Route } from '../route.ts';
 
 const nothing = z.object({});
@@ -87,7 +87,7 @@ export const harnessRoutes = {
     summary: "Keep the harness's memory of the conversation",
     description: 'Replaces what was kept before. At most 32 MB.',
     query: z.object({
-      turn: z.int().min(1),
+      turn: TurnNumber,
       request_id: Text.max(200).optional().meta({
         description:
           'As before this request was asked, within the turn; of use until it is decided. Absent: as at the end of the turn',
@@ -115,7 +115,7 @@ export const harnessRoutes = {
     description:
       'Replaces what was kept at the end of an earlier turn. An empty body says that there is nothing in them. While it is sent, an agent that was told to leave may stay, for up to two minutes.',
     query: z.object({
-      turn: z.int().min(1),
+      turn: TurnNumber,
       session_id: Text.max(500).optional().meta({ description: "The harness's session, where it can load it again" }),
     }),
     bodyType: 'application/octet-stream',

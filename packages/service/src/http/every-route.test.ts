@@ -57,12 +57,25 @@ describe.each(withBody)('%s', (name, route) => {
 test.each([
   ['readInbox', '/harness-support/inbox?wait_ms=long'],
   ['keepMemory', '/harness-support/memory?turn=0'],
+  ['keepMemory', '/harness-support/memory?turn=2147483648'],
   ['keepWorkspace', '/harness-support/workspace'],
+  ['keepWorkspace', '/harness-support/workspace?turn=2147483647'],
   ['listChildRuns', '/harness-support/child-runs?until=never'],
   ['getChildRun', '/harness-support/child-runs/x?wait_ms=-1'],
 ] as const)('%s answers 400 for a query that is wrong', async (name, path) => {
   const problem = await service.problem(400, routes[name].method, path, { key: own.runToken });
   expect(problem.errors).toHaveLength(1);
+});
+
+test.each([
+  ['finishTask', { success: true, summary: 'done' }],
+  ['uploadSnapshot', { files: [] }],
+] as const)('%s answers 400 for a turn that the database cannot count', async (name, body) => {
+  const { method, path } = routes[name];
+  for (const turn of [0, 2 ** 31 - 1, 2 ** 31]) {
+    const problem = await service.problem(400, method, path, { key: own.runToken, body: { ...body, turn } });
+    expect(problem.errors?.map((error) => error.path)).toEqual(['turn']);
+  }
 });
 
 describe('while the database is gone', () => {

@@ -107,6 +107,27 @@ test('a NUL is stored as U+FFFD instead of breaking the run', async () => {
   expect(await stored()).toMatchObject([{ text: 'a\ufffdb' }, { name: 'n\ufffd', data: { 'k\ufffd': ['v\ufffd'] } }]);
 });
 
+test.each(['+200000-01-01T00:00:00Z', '-000001-01-01T00:00:00Z', '0000-01-01T00:00:00Z', 'no time'])(
+  'of an event at %s the time is when it came',
+  async (occurred_at) => {
+    const step: AgentEvent = {
+      seq: 1,
+      occurred_at,
+      type: 'setup_step_started',
+      step_id: 's',
+      kind: 'setup_command',
+      name: 'n',
+    };
+    expect(await applyAgentEvents(t.engine, session, [step])).toEqual({ acknowledged: 1 });
+    const { rows } = await t.engine.db.pool.query(
+      `SELECT occurred_at > now() - interval '1 minute' AS is_now FROM run_events
+       WHERE run_id = $1 AND event_type = 'setup_step_started'`,
+      [session.runId],
+    );
+    expect(rows).toEqual([{ is_now: true }]);
+  },
+);
+
 test('after a cancel the last words are taken, and a start changes nothing', async () => {
   expect(await cancelRun(t.engine, session.runId)).toBe('cancelled');
   const started: AgentEvent = { seq: 2, occurred_at: at, type: 'agent_started', harness: 'oz', model_id: 'runbook' };

@@ -142,10 +142,11 @@ export async function applyAgentEvents(
   });
 }
 
-/** The sandbox's time, where it told one. */
+/** The sandbox's time, where it told one that a date of four digits has. */
 function timeOf(event: AgentEvent): string {
   const time = new Date(event.occurred_at);
-  return (Number.isNaN(time.getTime()) ? new Date() : time).toISOString();
+  const year = time.getUTCFullYear();
+  return (year >= 1 && year <= 9999 ? time : new Date()).toISOString();
 }
 
 /** The event as `insertEvents` takes it. */
