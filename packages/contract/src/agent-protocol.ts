@@ -109,6 +109,9 @@ export const AgentTask = z.object({
 });
 export type AgentTask = z.infer<typeof AgentTask>;
 
+/** Ids come from harnesses; longer ones are no ids. */
+const EventId = z.string().max(1000);
+
 const eventBase = {
   /** 1, 2, … in the execution. Sent until acknowledged, applied once. */
   seq: z.int().min(1),
@@ -123,14 +126,14 @@ export const AgentEvent = z.discriminatedUnion('type', [
   z.object({
     ...eventBase,
     type: z.literal('setup_step_started'),
-    step_id: z.string(),
+    step_id: EventId,
     kind: z.enum(['workspace', 'attachments', 'clone', 'setup_command', 'mcp_server', 'harness']),
     name: z.string(),
   }),
   z.object({
     ...eventBase,
     type: z.literal('setup_step_finished'),
-    step_id: z.string(),
+    step_id: EventId,
     kind: z.enum(['workspace', 'attachments', 'clone', 'setup_command', 'mcp_server', 'harness']),
     name: z.string(),
     duration_ms: z.number(),
@@ -140,35 +143,35 @@ export const AgentEvent = z.discriminatedUnion('type', [
     error: z.string().optional(),
   }),
   /** The agent begins with a follow-up of its inbox. Applied once; told before the turn that plays it. */
-  z.object({ ...eventBase, type: z.literal('follow_up_taken'), follow_up_id: z.string() }),
+  z.object({ ...eventBase, type: z.literal('follow_up_taken'), follow_up_id: EventId }),
   /** A user prompt begins: a Step of the conversation with the user's message. */
-  z.object({ ...eventBase, type: z.literal('turn_started'), step_id: z.string(), prompt: z.string() }),
-  z.object({ ...eventBase, type: z.literal('turn_finished'), step_id: z.string(), summary: z.string().optional() }),
+  z.object({ ...eventBase, type: z.literal('turn_started'), step_id: EventId, prompt: z.string() }),
+  z.object({ ...eventBase, type: z.literal('turn_finished'), step_id: EventId, summary: z.string().optional() }),
   /** Text to append to the message `message_id`; the first one creates it. */
   z.object({
     ...eventBase,
     type: z.literal('text'),
-    step_id: z.string(),
-    message_id: z.string(),
+    step_id: EventId,
+    message_id: EventId,
     role: MessageRole,
     text: z.string(),
   }),
   z.object({
     ...eventBase,
     type: z.literal('action'),
-    step_id: z.string(),
-    action_id: z.string(),
+    step_id: EventId,
+    action_id: EventId,
     category: ActionCategory,
     name: z.string(),
     input: z.unknown(),
   }),
   /** Output of a running action, to append. The agent cuts an action's output to 64 KB head and tail. */
-  z.object({ ...eventBase, type: z.literal('action_output'), action_id: z.string(), text: z.string() }),
+  z.object({ ...eventBase, type: z.literal('action_output'), action_id: EventId, text: z.string() }),
   /** `output` replaces what was appended; absent: what was appended stays. */
   z.object({
     ...eventBase,
     type: z.literal('action_result'),
-    action_id: z.string(),
+    action_id: EventId,
     state: ActionState,
     output: z.unknown().optional(),
     exit_code: z.int().optional(),
@@ -180,24 +183,24 @@ export const AgentEvent = z.discriminatedUnion('type', [
   z.object({
     ...eventBase,
     type: z.literal('notice'),
-    step_id: z.string(),
+    step_id: EventId,
     name: z.string(),
     data: z.unknown(),
   }),
   /** The agent waits for a person: INPROGRESS → BLOCKED. Follow-ups that came before are no answers. */
-  z.object({ ...eventBase, type: z.literal('blocked'), step_id: z.string(), request: AgentRequest }),
+  z.object({ ...eventBase, type: z.literal('blocked'), step_id: EventId, request: AgentRequest }),
   /** What became of a request, whoever decided. `policy`: nobody was asked. */
   z.object({
     ...eventBase,
     type: z.literal('decided'),
-    step_id: z.string(),
-    request_id: z.string(),
+    step_id: EventId,
+    request_id: EventId,
     kind: RequestKind,
     title: z.string(),
-    action_id: z.string().optional(),
+    action_id: EventId.optional(),
     decision: z.enum([...Decision.options, 'answer']),
     by: z.enum(['person', 'policy']),
-    follow_up_id: z.string().optional(),
+    follow_up_id: EventId.optional(),
     message: z.string().optional(),
   }),
   /** One line of the raw transcript, without its newline: JSON as the harness produced it. */

@@ -83,6 +83,10 @@ export const RunItem = z
     scope: Scope.optional(),
     execution_location: RunExecutionLocation.optional(),
     request_usage: RequestUsage.optional(),
+    dropped_output: z
+      .object({ events: z.int(), transcript_lines: z.int() })
+      .optional()
+      .meta({ description: 'What was not stored because the run has reached its limits; absent: nothing' }),
     run_time: z.string().optional().meta({ description: 'ISO 8601 duration of all executions', example: 'PT1M3.52S' }),
   })
   .meta({ id: 'RunItem' });

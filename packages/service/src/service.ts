@@ -15,6 +15,7 @@ import { bootstrap } from './keys/bootstrap.ts';
 import { openModels } from './models/models.ts';
 import { sweepWhenDue } from './retention/sweep.ts';
 import { defaultTiming, type Engine } from './runs/engine.ts';
+import { limitsOf } from './runs/event-budget.ts';
 import {
   beatServiceInstance,
   forgetServiceInstance,
@@ -93,6 +94,7 @@ export async function startService(settings: Settings, log: Logger): Promise<Run
         reconnectGraceSeconds: settings.RUNYARD_RECONNECT_GRACE_SECONDS,
         claimTimeoutSeconds: settings.RUNYARD_CLAIM_TIMEOUT_SECONDS,
       },
+      limits: limitsOf(settings),
       secrets: [...secretsOf(settings), ...('key' in keys ? [keys.key] : [])],
       random: Math.random,
     };

@@ -187,6 +187,8 @@ export function createLiveView(colours: Colours): LiveView {
       }
       case 'execution_retried':
         return line(`${margin}${colours.yellow('tried again')} ${colours.dim(inputHint(payload))}`.trimEnd());
+      case 'output_limit_reached':
+        return line(`${margin}${colours.yellow(harmlessLine(String(payload.message ?? 'output limit reached'), 300))}`);
       case 'setup_step_finished':
         return typeof payload.step_id === 'string' &&
           typeof payload.name === 'string' &&

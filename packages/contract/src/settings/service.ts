@@ -93,6 +93,19 @@ export const serviceSettings = {
       'Compressed size up to which the workspace of a run is kept, so that a continuation in a new sandbox finds it again; 0 keeps none.',
     usedBy: ['service'],
   },
+  RUNYARD_RUN_EVENTS_MB: {
+    schema: whole(1, 1048576),
+    default: '256',
+    description:
+      'Conversation that a run may store in total. At the limit the run goes on, and further text and output are dropped and counted.',
+    usedBy: ['service'],
+  },
+  RUNYARD_RUN_TRANSCRIPT_MB: {
+    schema: whole(1, 1048576),
+    default: '1024',
+    description: 'Raw transcript that a run may store in total. At the limit further lines are dropped and counted.',
+    usedBy: ['service'],
+  },
   RUNYARD_LOG: {
     schema: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']),
     default: 'info',

@@ -12,7 +12,7 @@ const half = maxOutputBytes / 2;
 const bytesOf = (text: string): number => Buffer.byteLength(text);
 
 /** The longest beginning of at most `max` bytes that ends between two characters. */
-function headOf(text: string, max: number): string {
+export function headOf(text: string, max: number): string {
   const bytes = Buffer.from(text);
   if (bytes.length <= max) return text;
   let end = max;

@@ -13,6 +13,7 @@ import { hashKey, newRawKey, shownParts } from '../keys/raw-key.ts';
 import { openModels } from '../models/models.ts';
 import { type Assignment, assignNext } from '../runs/assign.ts';
 import { defaultTiming, type Engine } from '../runs/engine.ts';
+import { limitsOf } from '../runs/event-budget.ts';
 import { openNotices } from '../runs/notices.ts';
 import { claim } from '../runs/transitions.ts';
 import { makeVault } from '../secrets/vault.ts';
@@ -109,6 +110,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     log,
     notices: await openNotices(db),
     timing: defaultTiming,
+    limits: limitsOf(parsed.settings),
     secrets: [],
     random: () => 0.5,
   };

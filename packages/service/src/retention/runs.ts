@@ -85,6 +85,14 @@ const deleteFollowupFiles: Statement = {
     WHERE f.run_id = ANY($1::uuid[]) AND f.execution_id IS NOT NULL AND a.followup_id = f.id RETURNING a.blob_key AS key`,
 };
 
+/** A run that goes on has its whole room again. */
+const markDeleted: Statement = {
+  name: 'mark_runs_without_detail',
+  text: `
+    UPDATE runs SET detail_deleted_at = clock_timestamp(), event_bytes = 0, transcript_bytes = 0, dropped_events = 0, dropped_lines = 0
+    WHERE id = ANY($1::uuid[])`,
+};
+
 /** Deletes conversation and transcript of some runs that ended more than `days` ago. What they made stays. */
 export async function deleteOldDetail(db: Database, days: number, from: Place): Promise<RunBatch> {
   return await db.transaction(async (tx) => {
@@ -99,7 +107,7 @@ export async function deleteOldDetail(db: Database, days: number, from: Place): 
     const told = await tx.query<{ keys: (string | null)[] }>(forgetTranscripts, [ids]);
     const files = await tx.query<{ key: string }>(deleteFollowupFiles, [ids]);
     await tx.query('DELETE FROM followups WHERE run_id = ANY($1::uuid[]) AND execution_id IS NOT NULL', [ids]);
-    await tx.query('UPDATE runs SET detail_deleted_at = clock_timestamp() WHERE id = ANY($1::uuid[])', [ids]);
+    await tx.query(markDeleted, [ids]);
     const blobKeys = told.flatMap(({ keys }) => keys.filter((key) => key !== null));
     return { runs: ids.length, blobKeys: [...blobKeys, ...files.map(({ key }) => key)], next: runs.at(-1) ?? null };
   });

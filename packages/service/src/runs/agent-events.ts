@@ -4,6 +4,8 @@ import { redactEvents, type Tails } from '../conversations/redact-events.ts';
 import type { Queryable, Statement } from '../store/database.ts';
 import { blockRun } from './block.ts';
 import { type Engine, runChannel } from './engine.ts';
+import { type EventBudget, eventBudget, type RunCounters } from './event-budget.ts';
+import { countDropped, eventsFull, lastStep, transcriptFull } from './event-limit.ts';
 import { createRedactor, type Redactor } from './redaction.ts';
 import type { RunSession } from './sessions.ts';
 import { takeFollowup } from './take-followups.ts';
@@ -13,7 +15,7 @@ import { claim, start } from './transitions.ts';
 const lockRun: Statement = {
   name: 'lock_run',
   text: `
-    SELECT current_execution_id, assignment_id, (config->>'idle_timeout_minutes')::float8 * 60 AS idle_seconds
+    SELECT event_bytes, transcript_bytes, dropped_events, dropped_lines, assignment_id, (config->>'idle_timeout_minutes')::float8 * 60 AS idle_seconds
     FROM runs WHERE id = $1 FOR UPDATE`,
 };
 
@@ -31,12 +33,15 @@ const keepProgress: Statement = {
     WHERE id = $1`,
 };
 
+/** Counts the bytes with what takes them. */
 const insertTranscript: Statement = {
   name: 'insert_transcript_chunk',
-  text: 'INSERT INTO transcript_chunks (execution_id, agent_seq, lines) VALUES ($1, $2, $3)',
+  text: `
+    WITH counted AS (UPDATE runs SET transcript_bytes = transcript_bytes + $5 WHERE id = $4)
+    INSERT INTO transcript_chunks (execution_id, agent_seq, lines) VALUES ($1, $2, $3)`,
 };
 
-/** Numbers the rows after the run's last event and writes them; `occurred_at` of a timeline event is the sandbox's. */
+/** Numbers the rows after the run's last event, counts their bytes and writes them; `occurred_at` of a timeline event is the sandbox's. */
 const insertEvents: Statement = {
   name: 'insert_agent_events',
   text: `
@@ -44,7 +49,7 @@ const insertEvents: Statement = {
       SELECT i.event_type, i.event, i.occurred_at, row_number() OVER (ORDER BY i.position) AS n
       FROM jsonb_to_recordset($3::jsonb) AS i(position integer, event_type text, event jsonb, occurred_at timestamptz)
     ), numbered AS (
-      UPDATE runs SET event_seq = event_seq + (SELECT count(*) FROM input), updated_at = clock_timestamp()
+      UPDATE runs SET event_seq = event_seq + (SELECT count(*) FROM input), event_bytes = event_bytes + $4, updated_at = clock_timestamp()
       WHERE id = $1 RETURNING id, event_seq - (SELECT count(*) FROM input) AS base
     ), timeline AS (
       INSERT INTO run_events (run_id, seq, event_type, occurred_at, execution_number, payload)
@@ -64,8 +69,7 @@ interface ExecutionRow {
   redaction_tails: Tails;
 }
 
-interface LockedRun {
-  current_execution_id: string;
+interface LockedRun extends RunCounters {
   assignment_id: string | null;
   /** Null: the configuration does not say. */
   idle_seconds: number | null;
@@ -111,26 +115,45 @@ export async function applyAgentEvents(
     if (fresh.length === 0) return { acknowledged: last };
     const redactor = redactorOf(engine, session);
     const tails = { ...execution.redaction_tails };
-    let phase: Phase = execution.phase;
-    const rows: object[] = [];
+    const budget = eventBudget(engine.limits, run);
+    const rows = startRows(tx, session, budget);
     const lines: string[] = [];
+    let phase: Phase = execution.phase;
     for (const event of redactEvents(fresh, redactor, tails)) {
-      if (event.type === 'transcript') lines.push(`${event.line}\n`);
-      else if (event.type === 'follow_up_taken') await takeFollowup(tx, session, event.follow_up_id);
+      if (event.type === 'transcript') {
+        const wasFull = budget.isFull.transcript;
+        if (budget.takeLine(event.line)) lines.push(`${event.line}\n`);
+        else if (!wasFull) {
+          const full = transcriptFull(engine.limits);
+          lines.push(`${full.line}\n`);
+          rows.add(full.event, timeOf(event));
+        }
+      } else if (event.type === 'follow_up_taken') await takeFollowup(tx, session, event.follow_up_id);
       else if (event.type === 'agent_started') {
-        await insertRows(tx, session, rows.splice(0));
+        await rows.insert();
         phase = await startRun(engine, tx, session, run.assignment_id, phase, event);
-      } else if (event.type === 'blocked') {
-        const { resume: _, ...shown } = event.request;
-        rows.push(rowOf({ ...event, request: shown }, rows.length));
-        await insertRows(tx, session, rows.splice(0));
-        const request = { ...event.request, asked_at: timeOf(event) };
-        if (await blockRun(engine, tx, { runId, executionId, request, idleSeconds: run.idle_seconds })) phase = 'idle';
-      } else rows.push(rowOf(event, rows.length));
+      } else {
+        const wasTold = Number(run.dropped_events) + budget.added.droppedEvents > 0;
+        rows.take(event);
+        if (!wasTold && budget.added.droppedEvents > 0) {
+          await rows.insert();
+          const own = 'step_id' in event && !timelineTypes[event.type] ? event.step_id : undefined;
+          const at = { occurredAt: timeOf(event), stepId: own ?? (await lastStep(tx, runId)) };
+          for (const told of eventsFull(engine.limits, at)) rows.add(told, at.occurredAt);
+        }
+        if (event.type === 'blocked') {
+          await rows.insert();
+          const request = { ...event.request, asked_at: timeOf(event) };
+          if (await blockRun(engine, tx, { runId, executionId, request, idleSeconds: run.idle_seconds }))
+            phase = 'idle';
+        }
+      }
     }
-    await insertRows(tx, session, rows);
+    await rows.insert();
     const transcript = lines.join('');
-    if (transcript) await tx.query(insertTranscript, [executionId, last, transcript]);
+    if (transcript)
+      await tx.query(insertTranscript, [executionId, last, transcript, runId, budget.added.transcriptBytes]);
+    await countDropped(tx, runId, budget.added);
     await tx.query(keepProgress, [
       executionId,
       last,
@@ -149,16 +172,47 @@ function timeOf(event: AgentEvent): string {
   return (year >= 1 && year <= 9999 ? time : new Date()).toISOString();
 }
 
-/** The event as `insertEvents` takes it. */
-function rowOf(event: AgentEvent, position: number): object {
+/** What `insertEvents` reads, but for the position. */
+interface EventRow {
+  readonly event_type?: TimelineEventType;
+  readonly occurred_at: string;
+  readonly event: object;
+}
+
+function rowOf(event: AgentEvent): EventRow {
   const { seq: _seq, ...stored } = event;
   const { type: _type, occurred_at: _at, ...payload } = stored;
   const eventType = timelineTypes[event.type];
-  return { position, event_type: eventType, occurred_at: timeOf(event), event: eventType ? payload : stored };
+  if (eventType) return { event_type: eventType, occurred_at: timeOf(event), event: payload };
+  if (event.type !== 'blocked') return { occurred_at: timeOf(event), event: stored };
+  const { resume: _, ...request } = event.request;
+  return { occurred_at: timeOf(event), event: { ...stored, request } };
 }
 
-async function insertRows(tx: Queryable, session: RunSession, rows: object[]): Promise<void> {
-  if (rows.length > 0) await tx.query(insertEvents, [session.runId, session.executionId, JSON.stringify(rows)]);
+/** The rows of a batch, in order, until they are inserted. */
+function startRows(tx: Queryable, session: RunSession, budget: EventBudget) {
+  let waiting: string[] = [];
+  let counted = 0;
+  const placed = (row: EventRow) => ({ position: waiting.length, ...row });
+  return {
+    /** Where there is room for it. */
+    take(event: AgentEvent): void {
+      const json = budget.take(event, (kept) => placed(rowOf(kept)));
+      if (json !== undefined) waiting.push(json);
+    },
+    /** In any case: what the service says about the limits, once in a run. */
+    add(row: Omit<EventRow, 'occurred_at'>, occurredAt: string): void {
+      waiting.push(JSON.stringify(placed({ ...row, occurred_at: occurredAt })));
+    },
+    async insert(): Promise<void> {
+      if (waiting.length === 0) return;
+      const bytes = budget.added.eventBytes - counted;
+      counted = budget.added.eventBytes;
+      const rows = `[${waiting.join(',')}]`;
+      waiting = [];
+      await tx.query(insertEvents, [session.runId, session.executionId, rows, bytes]);
+    },
+  };
 }
 
 /** An agent that speaks before its worker's claim arrived proves the claim. */

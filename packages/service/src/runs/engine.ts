@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Database } from '../store/database.ts';
+import type { RunLimits } from './event-budget.ts';
 import type { Notices } from './notices.ts';
 
 /** Times and limits of the run engine. All are measured by the database's clock. */
@@ -37,6 +38,7 @@ export interface Engine {
   readonly log: Logger;
   readonly notices: Notices;
   readonly timing: EngineTiming;
+  readonly limits: RunLimits;
   /** Values that must never reach the store, besides the run token itself. */
   readonly secrets: readonly string[];
   /** 0 ≤ x < 1, for jitter. */

@@ -1,6 +1,7 @@
 import type { FinishTask, FinishTaskResponse } from '@runyard/contract/agent-protocol';
 import { errorCatalogue } from '@runyard/contract/errors';
 import { isTerminal, type RunState } from '@runyard/contract/states';
+import { headOf } from '../conversations/output.ts';
 import { storable } from '../conversations/storable.ts';
 import type { Queryable, Statement } from '../store/database.ts';
 import type { Engine } from './engine.ts';
@@ -110,6 +111,15 @@ const readPhase: Statement = {
   text: 'SELECT phase FROM executions WHERE id = $1',
 };
 
+/** Summary and error stand in the run's row and in its timeline. */
+const maxWordsBytes = 64 * 1024;
+
+function withShortWords(report: FinishTask): FinishTask {
+  const { summary, error } = report;
+  const short = error && { ...error, message: headOf(error.message, maxWordsBytes) };
+  return { ...report, summary: headOf(summary, maxWordsBytes), ...(short ? { error: short } : {}) };
+}
+
 /** The report of the session's agent, without its secrets; what the agent shall do now, also where the report comes again. */
 export async function finishTask(
   engine: Engine,
@@ -117,7 +127,7 @@ export async function finishTask(
   report: FinishTask,
 ): Promise<FinishTaskResponse['next']> {
   const redactor = createRedactor([session.token, ...engine.secrets]);
-  const clean = storable(redactor.value(report)) as FinishTask;
+  const clean = withShortWords(storable(redactor.value(report)) as FinishTask);
   const { runId, executionId } = session;
   return await engine.db.transaction(async (tx) => {
     await finishRun(engine, tx, { runId, executionId, report: clean });

@@ -38,6 +38,8 @@ export interface RunRow {
   /** What the sandbox of a failed setup asks. */
   debug_request: OpenRequest | null;
   debug_until: string | null;
+  dropped_events: number;
+  dropped_lines: number;
   created_at: string;
   updated_at: string;
   started_at: string | null;
@@ -60,7 +62,7 @@ export const fromRuns = `
 export const runColumns = `
   r.id, r.title, r.state, r.prompt, r.config, r.skill_spec, r.worker_host, r.source, r.execution_location,
     r.creator_kind, r.creator_uid, r.executor_kind, r.executor_uid, r.parent_run_id, r.metadata, r.conversation_id,
-    r.current_execution_id, r.status_message, r.error_code, r.retryable, r.open_request, r.created_at, r.updated_at, r.started_at,
+    r.current_execution_id, r.status_message, r.error_code, r.retryable, r.open_request, r.dropped_events, r.dropped_lines, r.created_at, r.updated_at, r.started_at,
     e.phase, e.seconds, e.debug_until, e.debug_request`;
 
 const readOne: Statement = {
@@ -130,9 +132,15 @@ export async function toRunItems(db: Queryable, context: ReadContext, rows: read
       scope: { type: 'Team', uid: context.teamUid },
       execution_location: row.execution_location,
       ...(requestUsage ? { request_usage: requestUsage } : {}),
+      ...droppedOf(row),
       run_time: isoDuration(row.seconds ?? 0),
     };
   });
+}
+
+function droppedOf(row: RunRow): Pick<RunItem, 'dropped_output'> {
+  const dropped = { events: Number(row.dropped_events), transcript_lines: Number(row.dropped_lines) };
+  return dropped.events + dropped.transcript_lines > 0 ? { dropped_output: dropped } : {};
 }
 
 function skillOf(spec: string): NonNullable<RunItem['agent_skill']> {

@@ -5,6 +5,7 @@ import { createTestDatabase, type TestDatabase } from '../store/test-database.ts
 import { type Assignment, assignNext } from './assign.ts';
 import { createRun, type NewRun } from './create.ts';
 import { defaultTiming, type Engine, type EngineTiming } from './engine.ts';
+import type { RunLimits } from './event-budget.ts';
 import { openNotices } from './notices.ts';
 
 export interface TestEngine {
@@ -34,7 +35,7 @@ export async function insertTeam(database: TestDatabase, limit = 100): Promise<s
 
 /** Opens the engine; its clock is the database's, so tests move deadlines, not time. */
 export async function openTestEngine(
-  options: { limit?: number; timing?: Partial<EngineTiming> } = {},
+  options: { limit?: number; timing?: Partial<EngineTiming>; limits?: Partial<RunLimits> } = {},
 ): Promise<TestEngine> {
   const database = await createTestDatabase();
   const { db } = database;
@@ -43,6 +44,7 @@ export async function openTestEngine(
     log: pino({ level: 'silent' }),
     notices: await openNotices(db),
     timing: { ...defaultTiming, retryDelaysMs: [0, 0, 0], ...options.timing },
+    limits: { eventBytes: 64 * 1024 * 1024, transcriptBytes: 64 * 1024 * 1024, ...options.limits },
     secrets: [],
     random: () => 0.5,
   };
