@@ -59,7 +59,8 @@ export const environmentRoutes = {
     path: '/agent/environments/{uid}',
     tag: 'environments',
     summary: 'Delete an environment',
-    description: 'Runs that use it keep what they have.',
+    description:
+      'Runs that use it keep what they have. Those that wait for it to be set up become FAILED `resource_not_found`.',
     auth: 'key',
     params: environment,
     answer: { status: 200, description: 'Deleted', schema: DeleteResponse },

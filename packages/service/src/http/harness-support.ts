@@ -26,7 +26,8 @@ export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps):
     const resolved = await resolveTask({ db: engine.db, models, settings: deps.settings }, session);
     if (resolved.kind === 'task') return resolved.task;
     if (resolved.kind === 'not_found') return notFound('run');
-    const error = { code: 'integration_not_configured' as const, message: resolved.message };
+    const code = resolved.kind === 'environment_gone' ? 'resource_not_found' : 'integration_not_configured';
+    const error = { code, message: resolved.message } as const;
     await finishTask(engine, session, { success: false, summary: resolved.message, error });
     return superseded();
   });

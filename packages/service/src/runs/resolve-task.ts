@@ -18,7 +18,7 @@ const readTask: Statement = {
   text: `
     SELECT r.title, r.prompt, r.mode, r.config, (SELECT continues FROM executions WHERE id = $2) AS continues,
       (SELECT max(e.number) FROM executions e JOIN followups f ON f.execution_id = e.id AND f.is_debug
-       WHERE e.run_id = $1 AND e.id <> $2 AND NOT EXISTS (SELECT FROM executions s WHERE s.run_id = $1 AND s.started_at IS NOT NULL)) AS debugged, r.harness, r.conversation_id, r.model_id, p.id AS parent_id, p.title AS parent_title, env.uid AS environment_uid, env.config AS environment_config,
+       WHERE e.run_id = $1 AND e.id <> $2 AND NOT EXISTS (SELECT FROM executions s WHERE s.run_id = $1 AND s.started_at IS NOT NULL)) AS debugged, r.harness, r.conversation_id, r.model_id, r.environment_id, p.id AS parent_id, p.title AS parent_title, env.uid AS environment_uid, env.config AS environment_config,
       ${attachmentsOf('a.run_id = r.id AND a.followup_id IS NULL')} AS attachments
     FROM runs r LEFT JOIN environments env ON env.uid = r.environment_id AND env.team_id = r.team_id
       LEFT JOIN runs p ON p.id = r.parent_run_id
@@ -39,16 +39,22 @@ interface TaskRow {
   model_id: string;
   parent_id: string | null;
   parent_title: string | null;
+  /** As the request named it. */
+  environment_id: string | null;
+  /** Null: there is none, or it was deleted. */
   environment_uid: string | null;
   environment_config: EnvironmentConfig | null;
   /** Those of the request. */
   attachments: AttachmentRow[];
 }
 
-/** `model_gone`: the model could be named when the run was created, but its provider is not configured any more. */
+/**
+ * `model_gone`: the model could be named when the run was created, but its provider is not configured any more;
+ * `environment_gone`: its environment was deleted before it was set up.
+ */
 export type ResolveOutcome =
   | { readonly kind: 'task'; readonly task: AgentTask }
-  | { readonly kind: 'model_gone'; readonly message: string }
+  | { readonly kind: 'model_gone' | 'environment_gone'; readonly message: string }
   | { readonly kind: 'not_found' };
 
 const earlier = true as const;
@@ -68,6 +74,12 @@ export async function resolveTask(
   const resolution = models.resolve(row.model_id);
   if (!resolution.ok) return { kind: 'model_gone', message: resolution.message };
   const model = resolution.model.agentModel;
+  const workspace = await workspaceToRestore(db, session.runId, row.continues);
+  const isSetUp = workspace !== undefined && workspace.kind !== 'missing';
+  if (row.environment_id !== null && row.environment_uid === null && !isSetUp) {
+    const message = `The environment ${row.environment_id} of the run was deleted before it was set up. Create a run with another one.`;
+    return { kind: 'environment_gone', message };
+  }
   const followups = await db.transaction((tx) => joinFollowups(tx, session));
   const conversation = await readSavedConversation(db, {
     runId: session.runId,
@@ -76,7 +88,6 @@ export async function resolveTask(
     harness: row.harness,
     continues: row.continues ?? row.debugged,
   });
-  const workspace = await workspaceToRestore(db, session.runId, row.continues);
   const answer = followups.findLast(({ request }) => request !== null);
   const said = followups.filter((followup) => followup !== answer);
   const parts = [...(row.continues === null ? [row.prompt] : []), ...said.map(({ message }) => message)];
