@@ -59,7 +59,7 @@ export async function installPythonClient(): Promise<PythonClient> {
     ...pip,
     ...['install', '--quiet', '--no-input', '--disable-pip-version-check', '--no-compile', '--retries', '2'],
     // Wheels only: building a package would run its code, and need its tools.
-    ...['--only-binary', ':all:', '--require-hashes', '--target', packages],
+    ...['--only-binary', ':all:', '--require-hashes', '--no-deps', '--target', packages],
     ...['--requirement', path.join(folder, 'requirements.txt')],
   ];
   try {
