@@ -5,10 +5,12 @@ import OzAPI, {
   ConflictError,
   NotFoundError,
   PermissionDeniedError,
+  RateLimitError,
   UnprocessableEntityError,
 } from 'oz-agent-sdk';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { startTestService, type TestService } from '../packages/service/src/http/test-service.ts';
+import { claim } from '../packages/service/src/runs/transitions.ts';
 
 let service: TestService;
 let client: OzAPI;
@@ -78,4 +80,28 @@ test('retries a conflict by itself, as it is retryable', async () => {
   const pending = await service.startExecution({}, 'PENDING');
   const patient = new OzAPI({ apiKey: service.key, baseURL: `${service.baseUrl}/api/v1`, maxRetries: 1 });
   await expect(patient.agent.runs.cancel(pending.runId)).rejects.toThrow(ConflictError);
+});
+
+test('cancels a run that is PENDING as soon as it is claimed, without being told to try again', async () => {
+  const { runId, executionId, assignmentId } = await service.startExecution({}, 'PENDING');
+  const patient = new OzAPI({ apiKey: service.key, baseURL: `${service.baseUrl}/api/v1`, maxRetries: 10 });
+  const cancelled = patient.agent.runs.cancel(runId);
+  const refusedOnce = () => service.logged.some((line) => line.includes(`${runId}/cancel`));
+  await vi.waitUntil(refusedOnce, { timeout: 20_000 });
+  await claim(service.deps.db, { runId, executionId, args: { assignment_id: assignmentId, lease_seconds: 90 } });
+  expect(await cancelled).toBe(runId);
+});
+
+test('learns when to call again where it calls too often', async () => {
+  const lead = await service.startExecution({ mode: 'orchestrate' });
+  const inside = new OzAPI({ apiKey: lead.runToken, baseURL: `${service.baseUrl}/api/v1`, maxRetries: 0 });
+  const child = await inside.post<{ run_id: string }>('/harness-support/child-runs', { body: { prompt: 'A part.' } });
+  const say = () =>
+    inside.post('/harness-support/messages', { body: { run_id: child.run_id, message: 'Hello.' } }).then(
+      () => 'sent',
+      (error: unknown) => error,
+    );
+  const refused = (await Promise.all(Array.from({ length: 61 }, say))).filter((answer) => answer !== 'sent');
+  expect(refused).toEqual([expect.any(RateLimitError)]);
+  expect((refused[0] as RateLimitError).headers.get('retry-after')).toBe('10');
 });
