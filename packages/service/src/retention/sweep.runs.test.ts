@@ -4,7 +4,7 @@ import { openRunFeeds } from '../live/run-feeds.ts';
 import { openTestSweeps } from './test-sweeps.ts';
 
 const sweeps = await openTestSweeps();
-const { db, sweep, night, isThere, isRow, endedRun, manyOldRuns, eventsOf } = sweeps;
+const { db, sweep, night, put, isThere, isRow, endedRun, manyOldRuns, eventsOf } = sweeps;
 
 describe('runs', () => {
   test('lose conversation and transcript after the days for detail, and keep the rest', async () => {
@@ -76,6 +76,36 @@ describe('runs', () => {
     await night();
     await sweep();
     expect(await eventsOf(id)).toBe(0);
+  });
+
+  test('lose follow-ups that were played, with their files, and keep those that wait to be', async () => {
+    const { id: runId } = await endedRun(91);
+    const add = async (execution: string | null) => {
+      const [followup, attachment] = [randomUUIDv7(), randomUUIDv7()];
+      const key = await put(`attachments/${attachment}`);
+      await db.query(
+        `INSERT INTO followups (id, run_id, message, created_by_kind, created_by_uid, execution_id, taken_at)
+         VALUES ($1, $2, 'a', 'user', 'u', $3, CASE WHEN $3::uuid IS NOT NULL THEN now() END)`,
+        [followup, runId, execution],
+      );
+      await db.query(
+        `INSERT INTO attachments (id, run_id, followup_id, position, file_name, mime_type, size_bytes, sha256, blob_key)
+         VALUES ($1, $2, $3, 0, 'a', 'a/b', 1, '', $4)`,
+        [attachment, runId, followup, key],
+      );
+      return { followup, attachment, key };
+    };
+    const [played, waiting] = [await add(randomUUIDv7()), await add(null)];
+    await sweep();
+    const left = async ({ followup, attachment, key }: typeof played) => [
+      await isRow('followups', followup),
+      await isRow('attachments', attachment),
+      await isThere(key),
+    ];
+    expect([await left(played), await left(waiting)]).toEqual([
+      [false, false, false],
+      [true, true, true],
+    ]);
   });
 
   test('are deleted after the days for runs with rows and blobs; what they started stays', async () => {
