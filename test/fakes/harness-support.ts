@@ -2,7 +2,6 @@
  * The service's side of `/api/v1/harness-support/*` for the agent's tests, on loopback or a Unix socket: hands out one
  * task, checks and keeps what is reported as the real one does, and can misbehave.
  */
-
 import { EventEmitter, once } from 'node:events';
 import {
   createServer,

@@ -1,5 +1,4 @@
 /** Typed client of the API: one method for each endpoint of the contract's route table. */
-
 import type { TeamLiveEvent } from '@runyard/contract/live-events';
 import { apiPrefix, type Route } from '@runyard/contract/route';
 import { type RouteName, routes } from '@runyard/contract/routes';

@@ -1,5 +1,4 @@
 /** What a run may report, by type: `data` of `POST /harness-support/report-artifact`. */
-
 import { randomUUIDv7 } from 'node:crypto';
 import { posix } from 'node:path';
 import type { ArtifactType } from '@runyard/contract/states';

@@ -1,7 +1,6 @@
 /** Where the links of sessions and conversations lead on to. A session is an execution: it is live while its sandbox is. */
+import { livePhases } from '../runs/phases.ts';
 import type { Queryable, Statement } from '../store/database.ts';
-
-const livePhases = `('claimed', 'running', 'idle')`;
 
 const readSessionRedirect: Statement = {
   name: 'read_session_redirect',

@@ -3,14 +3,10 @@ import { connect } from 'node:net';
 import { errorCatalogue, errorSlug, Problem } from '@runyard/contract/errors';
 import { ListModelsResponse } from '@runyard/contract/models';
 import { ListConnectedSelfHostedWorkersResponse } from '@runyard/contract/workers';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startTestService, type TestService } from './test-service.ts';
+import { describe, expect, test } from 'vitest';
+import { openTestService } from './test-service.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService();
-});
-afterAll(() => service.close());
+const service = await openTestService();
 
 const page = (path: string, headers = {}) => service.request('GET', service.baseUrl + path, { key: null, headers });
 

@@ -1,5 +1,4 @@
 /** Sharing, deletion, and the way from a reference to its run. */
-
 import { randomUUIDv7 } from 'node:crypto';
 import { ReportArtifactResponse } from '@runyard/contract/agent-protocol';
 import { ArtifactResponse, ArtifactSharing } from '@runyard/contract/artifacts';

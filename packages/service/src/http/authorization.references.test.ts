@@ -1,22 +1,17 @@
 /** Ids of another team where no path holds them: in bodies and in filters. */
 import { randomUUIDv7 } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startTestService, type TestService } from './test-service.ts';
+import { describe, expect, test } from 'vitest';
+import { openTestService } from './test-service.ts';
 
-let service: TestService;
-let theirs: Record<'runId' | 'conversationId' | 'environmentId', string>;
-beforeAll(async () => {
-  service = await startTestService();
-  const key = service.otherKey;
-  const runId = await service.newRun({ metadata: { theirs: 'yes' }, config: { name: 'theirs' } }, key);
-  const run = await service.request<{ conversation_id: string }>('GET', `/agent/runs/${runId}`, { key });
-  const environment = await service.request<{ uid: string }>('POST', '/agent/environments', {
-    key,
-    body: { config: { name: 'theirs' } },
-  });
-  theirs = { runId, conversationId: run.body.conversation_id, environmentId: environment.body.uid };
+const service = await openTestService();
+const key = service.otherKey;
+const runId = await service.newRun({ metadata: { theirs: 'yes' }, config: { name: 'theirs' } }, key);
+const run = await service.request<{ conversation_id: string }>('GET', `/agent/runs/${runId}`, { key });
+const environment = await service.request<{ uid: string }>('POST', '/agent/environments', {
+  key,
+  body: { config: { name: 'theirs' } },
 });
-afterAll(() => service.close());
+const theirs = { runId, conversationId: run.body.conversation_id, environmentId: environment.body.uid };
 
 describe.each([
   ['POST /agent/runs', () => '/agent/runs', { prompt: 'a' }],

@@ -1,19 +1,11 @@
 /** `Idempotency-Key` on everything that creates. */
 import type { Route } from '@runyard/contract/route';
 import { routes } from '@runyard/contract/routes';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startTestService, type TestService } from './test-service.ts';
+import { describe, expect, test } from 'vitest';
+import { openTestService } from './test-service.ts';
 
-let service: TestService;
-let runToken = '';
-const values: Record<string, string> = {};
-beforeAll(async () => {
-  service = await startTestService();
-  const execution = await service.startExecution();
-  runToken = execution.runToken;
-  values.runId = execution.runId;
-});
-afterAll(() => service.close());
+const service = await openTestService();
+const { runId, runToken } = await service.startExecution();
 
 /** Of each route that creates: a body, and another one. */
 const bodies: Record<string, readonly [object, object]> = {
@@ -60,7 +52,7 @@ test('every POST creates and honours the Idempotency-Key, or creates nothing', (
 describe.each(posts.filter(([name]) => name in bodies))('%s', (name, route) => {
   const [body = {}, otherBody = {}] = bodies[name] ?? [];
   const send = (idempotencyKey: string | null, sent: object = body, key?: string) =>
-    service.request('POST', route.path.replace('{runId}', values.runId ?? ''), {
+    service.request('POST', route.path.replace('{runId}', runId), {
       key: key ?? (route.auth === 'run_token' ? runToken : service.key),
       body: sent,
       headers: idempotencyKey === null ? {} : { 'idempotency-key': idempotencyKey },
@@ -132,7 +124,6 @@ describe.each(posts.filter(([name]) => name in bodies))('%s', (name, route) => {
 });
 
 test('of two different requests at once with one key, one is done and the other answered 409', async () => {
-  const { runId = '' } = values;
   for (let round = 0; round < 5; round += 1) {
     const headers = { 'idempotency-key': `different-${round}` };
     const answers = await Promise.all([

@@ -1,14 +1,10 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { RunAgentResponse } from '@runyard/contract/run-request';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startTestService, type TestService } from './test-service.ts';
+import { describe, expect, test } from 'vitest';
+import { openTestService } from './test-service.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService();
-});
-afterAll(() => service.close());
+const service = await openTestService();
 
 const countRuns = async () => Number((await service.deps.db.query('SELECT count(*) FROM runs'))[0]?.count);
 

@@ -2,14 +2,10 @@ import { randomUUIDv7 } from 'node:crypto';
 import { ListRunsResponse, RunItem } from '@runyard/contract/runs';
 import { GetRunTimelineResponse } from '@runyard/contract/timeline';
 import fc from 'fast-check';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { startTestService, type TestService } from './test-service.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { openTestService } from './test-service.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService({ env: { RUNYARD_ANTHROPIC_API_KEY: 'not-a-key' } });
-});
-afterAll(() => service.close());
+const service = await openTestService({ env: { RUNYARD_ANTHROPIC_API_KEY: 'not-a-key' } });
 beforeEach(async () => {
   await service.deps.db.query('DELETE FROM runs');
 });

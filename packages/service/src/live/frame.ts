@@ -1,5 +1,4 @@
 /** Server-sent events as bytes, https://html.spec.whatwg.org/multipage/server-sent-events.html */
-
 import { endOfStream } from '@runyard/contract/live-events';
 
 /** An event, serialised once for all streams, and where a stream is that was given it. */

@@ -1,6 +1,7 @@
 /** The service process's own sign of life, and the loops that run beside the requests. */
 import type { Database, Statement } from '../store/database.ts';
 import type { Engine, EngineTiming } from './engine.ts';
+import { handedOutPhases } from './phases.ts';
 
 /** A service process that was silent for so long is gone. */
 export const serviceSilentSeconds = 20;
@@ -24,7 +25,7 @@ const beat: Statement = {
       UPDATE executions SET
         lease_until = greatest(lease_until, clock_timestamp() + make_interval(secs => $2::float8)),
         claim_deadline = CASE WHEN phase = 'assigned' THEN greatest(claim_deadline, clock_timestamp() + make_interval(secs => $2::float8)) END
-      WHERE phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping') AND (SELECT was FROM outage)
+      WHERE phase IN ${handedOutPhases} AND (SELECT was FROM outage)
       RETURNING id
     ), sign AS (
       INSERT INTO service_instances (id) VALUES ($1) ON CONFLICT (id) DO UPDATE SET seen_at = clock_timestamp()

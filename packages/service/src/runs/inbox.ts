@@ -4,6 +4,7 @@ import type { RunMode } from '@runyard/contract/run-request';
 import type { Statement } from '../store/database.ts';
 import { type AttachmentRow, agentAttachment, attachmentsOf } from './agent-attachments.ts';
 import type { Engine } from './engine.ts';
+import { handedOutPhases, livePhases } from './phases.ts';
 import type { RunSession } from './sessions.ts';
 import type { Phase } from './transition.ts';
 
@@ -12,9 +13,9 @@ const touch: Statement = {
   name: 'touch_execution',
   text: `
     UPDATE executions SET agent_seen_at = clock_timestamp(),
-      lease_until = CASE WHEN phase IN ('claimed', 'running', 'idle')
+      lease_until = CASE WHEN phase IN ${livePhases}
         THEN greatest(lease_until, clock_timestamp() + make_interval(secs => $2::float8)) ELSE lease_until END
-    WHERE id = $1 AND phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping')
+    WHERE id = $1 AND phase IN ${handedOutPhases}
     RETURNING phase, stop_reason, interrupted_turn, finished_turns,
       (SELECT jsonb_agg(jsonb_build_object('id', w.id, 'position', w.position, 'message', w.message, 'mode', w.mode,
           'debug', w.is_debug, 'answers', w.answers, 'decision', w.decision,

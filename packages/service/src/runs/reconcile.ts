@@ -8,6 +8,7 @@ import { finishCascades } from './cancel-descendants.ts';
 import { type Engine, queueChannel } from './engine.ts';
 import { outageSeconds } from './heartbeat.ts';
 import { leaveIdle } from './idle.ts';
+import { livePhases } from './phases.ts';
 import { endSandbox } from './sandbox-end.ts';
 import { expireDebugTurn } from './setup-window.ts';
 import { expireQueued, expireRun, expireSetup, requeue } from './transitions.ts';
@@ -27,7 +28,7 @@ const lost: Statement = {
   name: 'find_lost',
   text: `
     SELECT run_id, id AS execution_id, worker_id FROM executions
-    WHERE phase IN ('claimed', 'running', 'idle') AND lease_until < clock_timestamp()
+    WHERE phase IN ${livePhases} AND lease_until < clock_timestamp()
       AND coalesce((SELECT max(seen_at) FROM service_instances), 'infinity') > clock_timestamp() - make_interval(secs => $1::float8)
     LIMIT ${sweepLimit}`,
 };

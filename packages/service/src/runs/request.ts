@@ -1,5 +1,4 @@
 /** Turns a checked request body into a run that may be created, or says what is wrong with it. */
-
 import { randomUUIDv7 } from 'node:crypto';
 import type { AmbientAgentConfig } from '@runyard/contract/config';
 import { maxMetadataKeys, maxRunDepth, type RunAgentRequest } from '@runyard/contract/run-request';

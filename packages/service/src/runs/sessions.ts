@@ -1,5 +1,6 @@
 import type { Database, Statement } from '../store/database.ts';
 import { hashRunToken } from './assign.ts';
+import { handedOutPhases } from './phases.ts';
 import type { Phase } from './transition.ts';
 
 /** What a run token opens: one execution of one run. */
@@ -23,7 +24,7 @@ const readSession: Statement = {
     SELECT r.id AS "runId", e.id AS "executionId", e.number AS "executionNumber", r.team_id AS "teamId",
       r.conversation_id AS "conversationId", r.model_id AS "modelId", r.environment_id AS "environmentId", e.phase
     FROM executions e JOIN runs r ON r.id = e.run_id
-    WHERE e.token_hash = $1 AND e.phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping')`,
+    WHERE e.token_hash = $1 AND e.phase IN ${handedOutPhases}`,
 };
 
 /**

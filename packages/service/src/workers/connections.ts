@@ -1,5 +1,6 @@
 /** Rows of `worker_connections` and the leases that hang on a connection. */
 import type { SandboxLevel } from '@runyard/contract/worker-protocol';
+import { heldPhases } from '../runs/phases.ts';
 import type { Queryable, Statement } from '../store/database.ts';
 
 const insertConnection: Statement = {
@@ -41,7 +42,7 @@ const renew: Statement = {
   text: `
     WITH renewed AS (
       UPDATE executions SET lease_until = clock_timestamp() + make_interval(secs => $2::float8)
-      WHERE connection_id = $1 AND phase IN ('claimed', 'running', 'idle', 'stopping'))
+      WHERE connection_id = $1 AND phase IN ${heldPhases})
     UPDATE worker_connections SET last_seen_at = clock_timestamp() WHERE id = $1 RETURNING id`,
 };
 
@@ -58,7 +59,7 @@ const drop: Statement = {
   text: `
     WITH gone AS (DELETE FROM worker_connections WHERE id = $1)
     UPDATE executions SET lease_until = least(lease_until, clock_timestamp() + make_interval(secs => $2::float8))
-    WHERE connection_id = $1 AND phase IN ('claimed', 'running', 'idle', 'stopping')`,
+    WHERE connection_id = $1 AND phase IN ${heldPhases}`,
 };
 
 /** The connection is gone: what runs behind it has the grace to come back with a new one. */
@@ -86,7 +87,7 @@ const adopt: Statement = {
   name: 'adopt_executions',
   text: `
     UPDATE executions SET connection_id = $1, lease_until = clock_timestamp() + make_interval(secs => $3::float8)
-    WHERE id = ANY($2::uuid[]) AND worker_id = $4 AND phase IN ('claimed', 'running', 'idle', 'stopping')
+    WHERE id = ANY($2::uuid[]) AND worker_id = $4 AND phase IN ${heldPhases}
     RETURNING id, run_id AS "runId", phase, stop_reason AS "stopReason"`,
 };
 
@@ -102,7 +103,7 @@ const adoptSilently: Statement = {
   name: 'adopt_executions_of_public_worker',
   text: `
     UPDATE executions SET connection_id = $1, lease_until = clock_timestamp() + make_interval(secs => $3::float8)
-    WHERE worker_id = $2 AND worker_instance IS NULL AND phase IN ('claimed', 'running', 'idle', 'stopping')
+    WHERE worker_id = $2 AND worker_instance IS NULL AND phase IN ${heldPhases}
       AND connection_id NOT IN (SELECT id FROM worker_connections WHERE worker_id = $2)
     RETURNING id, run_id AS "runId", phase, stop_reason AS "stopReason"`,
 };
@@ -119,7 +120,7 @@ const heldBy: Statement = {
   name: 'find_held_by_instances',
   text: `
     SELECT id FROM executions
-    WHERE worker_id = $1 AND worker_instance = ANY($2::text[]) AND phase IN ('claimed', 'running', 'idle', 'stopping') AND NOT (id = ANY($3::uuid[]))`,
+    WHERE worker_id = $1 AND worker_instance = ANY($2::text[]) AND phase IN ${heldPhases} AND NOT (id = ANY($3::uuid[]))`,
 };
 
 /** Executions that the record places in these instances of the worker, but for those that it lists. */

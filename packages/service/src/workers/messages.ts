@@ -2,6 +2,7 @@
 import type { WorkerHello, WorkerMessage } from '@runyard/contract/worker-protocol';
 import { appendTimelineEvent } from '../runs/append.ts';
 import type { Engine } from '../runs/engine.ts';
+import { heldPhases } from '../runs/phases.ts';
 import { endSandbox } from '../runs/sandbox-end.ts';
 import { claim, requeue } from '../runs/transitions.ts';
 import type { Statement } from '../store/database.ts';
@@ -85,7 +86,7 @@ async function claimHeld(engine: Engine, connection: Connection, runId: string, 
 
 const readHolder: Statement = {
   name: 'read_holder',
-  text: "SELECT 1 FROM executions WHERE id = $1 AND connection_id = $2 AND phase IN ('claimed', 'running', 'idle', 'stopping')",
+  text: `SELECT 1 FROM executions WHERE id = $1 AND connection_id = $2 AND phase IN ${heldPhases}`,
 };
 
 /** The claim may have been made by the agent's first call, which was faster. */

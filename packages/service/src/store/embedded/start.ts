@@ -1,5 +1,4 @@
 /** The embedded PostgreSQL: a real server that belongs to this process and to one data folder. */
-
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { StoreLog } from '../log.ts';
