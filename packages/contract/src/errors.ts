@@ -22,7 +22,7 @@ export interface ErrorKind {
 const userError = { retryable: false, runState: 'FAILED', extraFields: [] } as const;
 const platformError = { retryable: false, runState: 'ERROR', extraFields: [] } as const;
 
-/** The 18 codes of `interface.md` "Errors"; statuses it leaves open are those of `completions.md`. */
+/** All codes that an error can have, of a request and of a run. Published clients know them: none is renamed or taken away. */
 export const errorCatalogue = {
   insufficient_credits: {
     ...userError,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** States of a run, `completions.md` "Run". */
+/** States of a run; which may follow which is in `runs/transitions.ts` of the service. */
 export const RunState = z
   .enum(['QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'SUCCEEDED', 'FAILED', 'BLOCKED', 'ERROR', 'CANCELLED'])
   .meta({ id: 'RunState' });

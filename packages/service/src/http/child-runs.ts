@@ -1,7 +1,7 @@
 /** Runs below an agent's own: started, listed, awaited and cancelled with the token of its execution. */
 import type { ChildRun, ChildRunResponse } from '@runyard/contract/child-runs';
 import { routes } from '@runyard/contract/routes';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { findReplay } from '../idempotency/once.ts';
 import { awaitChildren } from '../run-trees/await-children.ts';
 import { childRequest } from '../run-trees/child-request.ts';
@@ -17,6 +17,7 @@ import { notFound, type Refusal, refuse } from './problem.ts';
 import { refusedChild } from './refused-child.ts';
 import { refusedRequest } from './refused-request.ts';
 import { idempotencyConflict, repeatable } from './repeatable.ts';
+import { waitingSignals } from './waiting.ts';
 
 const notAllowed = (): Refusal =>
   refuse('not_authorized', {
@@ -30,21 +31,14 @@ const pendingPatienceMs = 20_000;
 /** Registers the child-runs routes. */
 export function registerChildRunRoutes(app: FastifyInstance, deps: ServiceDeps): void {
   const { db, engine } = deps;
-  // Agents wait here for most of the time: the service does not wait for them when it stops.
-  const closing = new AbortController();
-  app.addHook('preClose', async () => closing.abort());
-  const goneOrClosing = (request: FastifyRequest): AbortSignal => {
-    const gone = new AbortController();
-    request.raw.once('close', () => gone.abort());
-    return AbortSignal.any([gone.signal, closing.signal]);
-  };
+  const signalOf = waitingSignals(app);
 
   addRoute(app, routes.startChildRun, (call) => startChild(deps, call));
 
   addRoute(app, routes.listChildRuns, async ({ session, query, request }) => {
     if (!(await readPermission(db, session))) return notAllowed();
     const { run_ids: runIds, wait_ms: waitMs, until } = query;
-    const awaited = await awaitChildren(engine, session, { runIds, until, waitMs, signal: goneOrClosing(request) });
+    const awaited = await awaitChildren(engine, session, { runIds, until, waitMs, signal: signalOf(request) });
     if (awaited === 'not_found') return notFound('run');
     return { child_runs: await readChildren(db, session.runId, runIds) };
   });
@@ -58,7 +52,7 @@ export function registerChildRunRoutes(app: FastifyInstance, deps: ServiceDeps):
       runIds: [params.childRunId],
       until: 'all',
       waitMs: query.wait_ms,
-      signal: goneOrClosing(request),
+      signal: signalOf(request),
     } as const;
     const awaited = await awaitChildren(engine, session, wait);
     return awaited === 'not_found' ? notFound('run') : await readChild(session, params.childRunId);
@@ -67,7 +61,7 @@ export function registerChildRunRoutes(app: FastifyInstance, deps: ServiceDeps):
   addRoute(app, routes.cancelChildRun, async ({ session, params, request }) => {
     if (!(await readPermission(db, session))) return notAllowed();
     const runIds = [params.childRunId];
-    const signal = goneOrClosing(request);
+    const signal = signalOf(request);
     if ((await awaitChildren(engine, session, { runIds, until: 'all', waitMs: 0, signal })) === 'not_found')
       return notFound('run');
     const deadline = performance.now() + pendingPatienceMs;

@@ -70,6 +70,13 @@ export async function sendBlob(
   return true;
 }
 
+/** The same of a blob whose size is not on record, as a file of bytes with this name. */
+export async function sendBytes(reply: FastifyReply, blobs: BlobStore, key: string, name: string): Promise<boolean> {
+  const stored = await blobs.stat(key);
+  if (!stored) return false;
+  return await sendBlob(downloadHeaders(reply, name, 'application/octet-stream'), blobs, { key, ...stored });
+}
+
 /** A HEAD asks for the headers only: the stream is not left open. */
 export function sendStream(reply: FastifyReply, stream: Readable): FastifyReply {
   if (reply.request.method !== 'HEAD') return reply.send(stream);

@@ -9,8 +9,9 @@ import { resolveTask } from '../runs/resolve-task.ts';
 import { addRoute } from './add-route.ts';
 import { bytesOf, tooManyBytes, withByteBodies } from './byte-body.ts';
 import type { ServiceDeps } from './deps.ts';
-import { downloadHeaders, sendBlob } from './download.ts';
+import { sendBytes } from './download.ts';
 import { notFound, refuse } from './problem.ts';
+import { waitingSignals } from './waiting.ts';
 
 const superseded = () =>
   refuse('authentication_required', { detail: 'The execution of this run token has ended or was superseded.' });
@@ -18,9 +19,7 @@ const superseded = () =>
 /** Registers resolve-prompt, events, inbox, finish-task, memory and report-shutdown. */
 export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps): void {
   const { engine, models } = deps;
-  // Agents wait in the inbox for most of the time: the service does not wait for them when it stops.
-  const closing = new AbortController();
-  app.addHook('preClose', async () => closing.abort());
+  const signalOf = waitingSignals(app);
 
   addRoute(app, routes.resolvePrompt, async ({ session }) => {
     const resolved = await resolveTask({ db: engine.db, models, settings: deps.settings }, session);
@@ -38,10 +37,7 @@ export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps):
   });
 
   addRoute(app, routes.readInbox, async ({ session, query, request }) => {
-    const gone = new AbortController();
-    request.raw.once('close', () => gone.abort());
-    const signal = AbortSignal.any([gone.signal, closing.signal]);
-    const outcome = await waitForInbox(engine, session, query, query.wait_ms, signal);
+    const outcome = await waitForInbox(engine, session, query, query.wait_ms, signalOf(request));
     return outcome === 'superseded' ? superseded() : outcome;
   });
 
@@ -51,10 +47,7 @@ export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps):
 
   addRoute(app, routes.readMemory, async ({ session, params, reply }) => {
     const key = await findMemory(deps.db, session, params.executionId);
-    const stored = key && (await deps.blobs.stat(key));
-    if (!stored) return notFound('memory');
-    downloadHeaders(reply, 'memory', 'application/octet-stream');
-    return (await sendBlob(reply, deps.blobs, { key, sizeBytes: stored.sizeBytes })) ? reply : notFound('memory');
+    return key !== null && (await sendBytes(reply, deps.blobs, key, 'memory')) ? reply : notFound('memory');
   });
 
   withByteBodies(app, (scope) => {

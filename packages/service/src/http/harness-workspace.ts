@@ -7,7 +7,7 @@ import { keepEmptyWorkspace, keepWorkspace } from '../workspaces/keep.ts';
 import { addRoute } from './add-route.ts';
 import { bytesOf, tooManyBytes, withByteBodies } from './byte-body.ts';
 import type { ServiceDeps } from './deps.ts';
-import { downloadHeaders, sendBlob } from './download.ts';
+import { sendBytes } from './download.ts';
 import { notFound } from './problem.ts';
 
 /** Registers the workspace that is kept between the executions of a run. */
@@ -16,10 +16,7 @@ export function registerHarnessWorkspaceRoutes(app: FastifyInstance, deps: Servi
 
   addRoute(app, routes.readWorkspace, async ({ session, params, reply }) => {
     const key = await findWorkspace(db, session.runId, params.executionId);
-    const stored = key && (await blobs.stat(key));
-    if (!stored) return notFound('workspace');
-    downloadHeaders(reply, 'workspace', 'application/octet-stream');
-    return (await sendBlob(reply, blobs, { key, sizeBytes: stored.sizeBytes })) ? reply : notFound('workspace');
+    return key !== null && (await sendBytes(reply, blobs, key, 'workspace')) ? reply : notFound('workspace');
   });
 
   withByteBodies(app, (scope) => {

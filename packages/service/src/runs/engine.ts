@@ -21,7 +21,7 @@ export interface EngineTiming {
   readonly retryDelaysMs: readonly number[];
 }
 
-/** The times of `completions.md`. */
+/** The times where no setting says others. */
 export const defaultTiming: EngineTiming = {
   leaseSeconds: 90,
   reconnectGraceSeconds: 30,

@@ -4,7 +4,7 @@ import { expireWaiting, reconcile } from './reconcile.ts';
 import type { TestEngine } from './test-engine.ts';
 import type { World } from './test-engine-operations.ts';
 
-/** Every change that `completions.md` has, and no other. */
+/** Every change of state that there may be, written down a second time: the transitions are held to it. */
 const legal: Record<string, readonly string[]> = {
   QUEUED: ['PENDING', 'CANCELLED', 'ERROR'],
   PENDING: ['CLAIMED', 'QUEUED'],

@@ -1,5 +1,5 @@
 import type { ErrorCode } from '@runyard/contract/errors';
-import type { RunState } from '@runyard/contract/states';
+import { isTerminal, type RunState } from '@runyard/contract/states';
 import type { TimelineEventType } from '@runyard/contract/timeline';
 import { enqueueDeliveries, enqueuedColumns, eventOfState } from '../event-subscriptions/enqueue.ts';
 import type { Queryable, Statement } from '../store/database.ts';
@@ -8,7 +8,7 @@ import { queueChannel, runChannel } from './engine.ts';
 /** Phases of an execution, as the table has them. */
 export type Phase = 'queued' | 'assigned' | 'claimed' | 'running' | 'idle' | 'stopping' | 'ended';
 
-/** A state change of `completions.md`, as one compare-and-set statement. */
+/** A state change, as one compare-and-set statement. */
 interface TransitionDefinition {
   /** Names the prepared statement. */
   readonly name: string;
@@ -59,7 +59,6 @@ export function defineTransition(definition: TransitionDefinition): Transition {
   const states = definition.from.map((state) => `'${state}'`).join(', ');
   // A change that may leave the state as it is tells subscribers nothing.
   const told = definition.from.includes(definition.to) ? null : eventOfState(definition.to);
-  const ended = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'].includes(definition.to);
   const statement: Statement = {
     name: `transition_${definition.name}`,
     text: `
@@ -69,7 +68,7 @@ export function defineTransition(definition: TransitionDefinition): Transition {
           state = '${definition.to}',
           status_message = $4, error_code = $5, retryable = $6, open_request = ${definition.request ?? 'NULL'},
           updated_at = clock_timestamp(),
-          ended_at = ${ended ? 'clock_timestamp()' : 'NULL'},
+          ended_at = ${isTerminal(definition.to) ? 'clock_timestamp()' : 'NULL'},
           event_seq = runs.event_seq + 1
           ${definition.run ? `, ${definition.run}` : ''}
         FROM input
