@@ -37,3 +37,14 @@ test.each(pages)('%s names settings that there are', (page) => {
   const named = [...text.matchAll(/\bRUNYARD_[A-Z_]*[A-Z]\b(?!_)/g)].map(([name]) => name);
   expect(named.filter((name) => !(name in settingsTable))).toEqual([]);
 });
+
+test('comments name pages that are there', () => {
+  const named = files
+    .filter((file) => /\.(ts|js|mjs|sql)$/.test(file))
+    .flatMap((file) => {
+      const comments = readFileSync(path.join(root, file), 'utf8').match(/^\s*(?:\/?\*|\/\/|--).*$/gm) ?? [];
+      const names = [...comments.join('\n').matchAll(/[`(]([\w./-]+\.md)[`)]/g)].map(([, name = '']) => name);
+      return names.filter((name) => !isThere(name)).map((name) => `${file}: ${name}`);
+    });
+  expect(named).toEqual([]);
+});
