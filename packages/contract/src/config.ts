@@ -47,7 +47,9 @@ export const AmbientAgentConfig = z
     base_prompt: Text.optional(),
     environment_id: Uid22.optional(),
     skill_spec: NonBlank.optional(),
-    skills: z.array(NonBlank).optional(),
+    skills: z.array(NonBlank).optional().meta({
+      description: 'Not together with skill_spec in a request; in answers, the first of them is skill_spec too',
+    }),
     mcp_servers: z.record(Text, MCPServerConfig).optional(),
     computer_use_enabled: z.boolean().optional(),
     idle_timeout_minutes: z.number().min(0).max(60).optional().meta({

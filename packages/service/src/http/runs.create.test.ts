@@ -1,6 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { RunAgentResponse } from '@runyard/contract/run-request';
+import type { RunItem } from '@runyard/contract/runs';
 import { describe, expect, test } from 'vitest';
 import { openTestService } from './test-service.ts';
 
@@ -31,6 +32,22 @@ describe('POST /agent/runs answers 200', () => {
     const id = await service.newRun({ config, unknown_member: 1 });
     const { body } = await service.request<{ agent_config: unknown }>('GET', `/agent/runs/${id}`);
     expect(body.agent_config).toEqual(config);
+  });
+
+  test('and tells the first of several skills as the skill of the run, which is found by it', async () => {
+    const skills = ['acme/tools:skills/first/SKILL.md', 'acme/tools:second'];
+    const id = await service.newRun({ config: { skills } });
+    const { body } = await service.request<RunItem>('GET', `/agent/runs/${id}`);
+    expect(body).toMatchObject({
+      agent_config: { skills, skill_spec: skills[0] },
+      agent_skill: { name: 'first', full_path: 'skills/first/SKILL.md' },
+    });
+    const found = await service.request<{ runs: RunItem[] }>('GET', `/agent/runs?skill=${skills[0]}&name=first`);
+    expect(found.body.runs.map(({ run_id }) => run_id)).toEqual([id]);
+    const again = await service.request<{ run_id: string }>('POST', `/agent/runs/${id}/rerun`);
+    expect((await service.request<RunItem>('GET', `/agent/runs/${again.body.run_id}`)).body.agent_config).toEqual(
+      body.agent_config,
+    );
   });
 
   test('and cuts the title at 80 characters without splitting one', async () => {

@@ -130,7 +130,8 @@ export async function checkRunRequest(
   const { teamId } = principal;
   const faults: Fault[] = [];
   const config = request.config ?? {};
-  const skillSpec = request.skill ?? config.skill_spec;
+  // Of several the first is told as the run's skill, beside all: older clients know one.
+  const skillSpec = request.skill ?? config.skill_spec ?? config.skills?.[0];
   if (request.on_behalf_of !== undefined) {
     return { kind: 'not_available', detail: 'on_behalf_of is not available on this service; leave it out.' };
   }
