@@ -5,21 +5,13 @@ import { cancelRun } from './cancel.ts';
 import { redacted } from './redaction.ts';
 import { authenticateRunToken, type RunSession } from './sessions.ts';
 import { openTestEngine, type TestEngine } from './test-engine.ts';
-import { claim } from './transitions.ts';
 
 let t: TestEngine;
 let session: RunSession;
 
 beforeEach(async () => {
   t = await openTestEngine();
-  await t.newRun();
-  const assignment = await t.assign(await t.newConnection());
-  if (!assignment) throw new Error('nothing was assigned');
-  const { runId, executionId, assignmentId } = assignment;
-  await claim(t.engine.db, { runId, executionId, args: { assignment_id: assignmentId, lease_seconds: 60 } });
-  const found = await authenticateRunToken(t.engine.db, assignment.runToken);
-  if (!found) throw new Error('the token opens nothing');
-  session = found;
+  session = await t.newSession();
 });
 
 afterEach(() => t.close());

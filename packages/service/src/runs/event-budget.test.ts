@@ -1,12 +1,11 @@
-import type { AgentEvent } from '@runyard/contract/agent-protocol';
+import type { AgentEvent, AgentEventBody } from '@runyard/contract/agent-protocol';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { readConversation } from '../conversations/read.ts';
 import { applyAgentEvents } from './agent-events.ts';
 import { reserveBytes } from './event-budget.ts';
-import { authenticateRunToken, type RunSession } from './sessions.ts';
+import type { RunSession } from './sessions.ts';
 import { openTestEngine, type TestEngine } from './test-engine.ts';
 import { readTimeline } from './timeline.ts';
-import { claim } from './transitions.ts';
 
 const eventBytes = 20_000;
 const transcriptBytes = 5_000;
@@ -17,31 +16,36 @@ let seq = 0;
 
 beforeEach(async () => {
   t = await openTestEngine({ limits: { eventBytes, transcriptBytes } });
-  await t.newRun();
-  const assignment = await t.assign(await t.newConnection());
-  if (!assignment) throw new Error('nothing was assigned');
-  const { runId, executionId, assignmentId } = assignment;
-  await claim(t.engine.db, { runId, executionId, args: { assignment_id: assignmentId, lease_seconds: 60 } });
-  const found = await authenticateRunToken(t.engine.db, assignment.runToken);
-  if (!found) throw new Error('the token opens nothing');
-  session = found;
+  session = await t.newSession();
   seq = 0;
   await send({ type: 'agent_started', harness: 'oz', model_id: 'runbook' });
 });
 afterEach(() => t.close());
 
-type Body = AgentEvent extends infer E ? (E extends AgentEvent ? Omit<E, 'seq' | 'occurred_at'> : never) : never;
 const at = '2026-01-02T03:04:05.000Z';
-async function send(...bodies: Body[]): Promise<void> {
+async function send(...bodies: AgentEventBody[]): Promise<void> {
   const events = bodies.map((body) => ({ seq: ++seq, occurred_at: at, ...body }) as AgentEvent);
   expect(await applyAgentEvents(t.engine, session, events)).toEqual({ acknowledged: seq });
 }
 
-const text = (words: string): Body => ({ type: 'text', step_id: 's', message_id: 'm', role: 'assistant', text: words });
-const begin: Body = { type: 'turn_started', step_id: 's', prompt: 'Do it.' };
-const action: Body = { type: 'action', step_id: 's', action_id: 'a', category: 'command', name: 'shell', input: {} };
-const output = (words: string): Body => ({ type: 'action_output', action_id: 'a', text: words });
-const line = (words: string): Body => ({ type: 'transcript', line: JSON.stringify({ words }) });
+const text = (words: string): AgentEventBody => ({
+  type: 'text',
+  step_id: 's',
+  message_id: 'm',
+  role: 'assistant',
+  text: words,
+});
+const begin: AgentEventBody = { type: 'turn_started', step_id: 's', prompt: 'Do it.' };
+const action: AgentEventBody = {
+  type: 'action',
+  step_id: 's',
+  action_id: 'a',
+  category: 'command',
+  name: 'shell',
+  input: {},
+};
+const output = (words: string): AgentEventBody => ({ type: 'action_output', action_id: 'a', text: words });
+const line = (words: string): AgentEventBody => ({ type: 'transcript', line: JSON.stringify({ words }) });
 
 const run = async () => (await t.engine.db.query<Record<string, number>>('SELECT * FROM runs'))[0] ?? {};
 /** What the rows really hold. */

@@ -7,6 +7,8 @@ import { createRun, type NewRun } from './create.ts';
 import { defaultTiming, type Engine, type EngineTiming } from './engine.ts';
 import type { RunLimits } from './event-budget.ts';
 import { openNotices } from './notices.ts';
+import { authenticateRunToken, type RunSession } from './sessions.ts';
+import { claim } from './transitions.ts';
 
 export interface TestEngine {
   readonly engine: Engine;
@@ -18,6 +20,8 @@ export interface TestEngine {
   newConnection(): Promise<string>;
   /** Assigns the next run to a connection; null where nothing waits. */
   assign(connectionId: string): Promise<Assignment | null>;
+  /** A new run, CLAIMED: what the run token of its agent opens. */
+  newSession(): Promise<RunSession>;
   close(): Promise<void>;
 }
 
@@ -49,48 +53,62 @@ export async function openTestEngine(
     random: () => 0.5,
   };
   const teamId = await insertTeam(database, options.limit);
+  const newRun: TestEngine['newRun'] = async (overrides = {}) => {
+    const id = randomUUIDv7();
+    const actor = { kind: 'user', uid: 'tester' } as const;
+    const run: NewRun = {
+      id,
+      teamId,
+      title: 'A test',
+      prompt: 'Do it.',
+      config: {},
+      modelId: 'runbook',
+      harness: 'oz',
+      source: 'API',
+      creator: actor,
+      executor: actor,
+      ancestorIds: [],
+      metadata: {},
+      attachments: [],
+      ...overrides,
+    };
+    await createRun(engine, run);
+    return id;
+  };
+  const newConnection = async () => {
+    const id = randomUUIDv7();
+    await db.pool.query('INSERT INTO worker_connections (id, service_instance_id, worker_id) VALUES ($1, $2, $3)', [
+      id,
+      randomUUIDv7(),
+      `runyard-${id}`,
+    ]);
+    return id;
+  };
+  const assign: TestEngine['assign'] = async (connectionId) => {
+    for (;;) {
+      const slot = { connectionId, workerId: `runyard-${connectionId}`, workerInstance: 'i', pool: '', teamId: null };
+      const assignment = await assignNext(engine, slot);
+      if (assignment !== 'contended') return assignment === 'nothing' ? null : assignment;
+    }
+  };
+  const newSession = async () => {
+    await newRun();
+    const assignment = await assign(await newConnection());
+    if (!assignment) throw new Error('nothing was assigned');
+    const { runId, executionId, assignmentId, runToken } = assignment;
+    await claim(db, { runId, executionId, args: { assignment_id: assignmentId, lease_seconds: 60 } });
+    const session = await authenticateRunToken(db, runToken);
+    if (!session) throw new Error('the token opens nothing');
+    return session;
+  };
   return {
     engine,
     database,
     teamId,
-    newRun: async (overrides = {}) => {
-      const id = randomUUIDv7();
-      const actor = { kind: 'user', uid: 'tester' } as const;
-      const run: NewRun = {
-        id,
-        teamId,
-        title: 'A test',
-        prompt: 'Do it.',
-        config: {},
-        modelId: 'runbook',
-        harness: 'oz',
-        source: 'API',
-        creator: actor,
-        executor: actor,
-        ancestorIds: [],
-        metadata: {},
-        attachments: [],
-        ...overrides,
-      };
-      await createRun(engine, run);
-      return id;
-    },
-    newConnection: async () => {
-      const id = randomUUIDv7();
-      await db.pool.query('INSERT INTO worker_connections (id, service_instance_id, worker_id) VALUES ($1, $2, $3)', [
-        id,
-        randomUUIDv7(),
-        `runyard-${id}`,
-      ]);
-      return id;
-    },
-    assign: async (connectionId) => {
-      for (;;) {
-        const slot = { connectionId, workerId: `runyard-${connectionId}`, workerInstance: 'i', pool: '', teamId: null };
-        const assignment = await assignNext(engine, slot);
-        if (assignment !== 'contended') return assignment === 'nothing' ? null : assignment;
-      }
-    },
+    newRun,
+    newConnection,
+    assign,
+    newSession,
     close: () => database.drop(),
   };
 }
