@@ -56,6 +56,16 @@ describe('a runbook', () => {
     expect(fake.finished[0]?.success).toBe(true);
   });
 
+  test('runs nothing in the mode plan, and says what it would run', async () => {
+    await start({ ...sh('touch made', 'echo more'), mode: 'plan' });
+    await ended();
+    expect(of('action')).toEqual([]);
+    expect(existsSync(join(agent.workspace, 'made'))).toBe(false);
+    expect(fake.text()).toMatch(/nothing was run.*```sh\ntouch made\n```.*```sh\necho more\n```/s);
+    expect(of('turn_started')[0]?.prompt, 'the record has the words of the person').not.toContain('Mode: plan');
+    expect(fake.finished[0]?.success).toBe(true);
+  });
+
   test('says which MCP servers it does not use', async () => {
     await start({ ...sh('true'), agent_config: { mcp_servers: { tools: { command: 'tools-mcp' } } } });
     await ended();

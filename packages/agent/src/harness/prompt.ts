@@ -5,15 +5,13 @@ import { decisionWords } from '../approvals/words.ts';
 import { aboutTree, orchestrateMode } from '../run-tree/words.ts';
 import type { WrittenAttachment } from '../workspace/attachments.ts';
 import { answerMeta } from './oz/agent.ts';
+import { planOnly } from './plan-mode.ts';
 import { isBuiltin } from './select.ts';
 
-const planOnly =
-  'Mode: plan. Change nothing: look around as far as needed and answer with a plan of what would be done.';
-
-/** A prompt with what its mode asks for. The runbook takes it as it is: it decides nothing. */
+/** A prompt with what its mode asks for. The runbook orchestrates nothing: it decides nothing. */
 export function promptText(task: AgentTask, message: string, mode: RunMode | undefined): string {
-  if (isRunbook(task)) return message;
   if (mode === 'plan') return `${planOnly}\n\n${message}`;
+  if (isRunbook(task)) return message;
   // Where the configuration forbids it there is nothing to orchestrate.
   const orchestrates = mode === 'orchestrate' && task.agent_config.child_runs?.enabled !== false;
   return orchestrates ? `${orchestrateMode}\n\n${message}` : message;

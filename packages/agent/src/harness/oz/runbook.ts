@@ -6,6 +6,7 @@ import { fs } from '../../builtin-modules.ts';
 import { type CommandResult, runCommand } from '../../commands/run-command.ts';
 import { newId } from '../../new-id.ts';
 import type { BuiltinVerdict } from '../outcome.ts';
+import { planOnly } from '../plan-mode.ts';
 import { askFirst, refusalText, tellDenied } from './ask-first.ts';
 import { blocksAsMarkdown, type RunbookBlock, runbookBlocks } from './runbook-blocks.ts';
 import { commandEnd, commandOutput, type Engine, type TurnVoice } from './session.ts';
@@ -41,6 +42,12 @@ export function runbookEngine(options: RunbookOptions): Engine {
         `There was nothing to run: the prompt has no fenced \`sh\` or \`bash\` block. For example:\n\n~~~\n\`\`\`sh\nls -la\n\`\`\`\n~~~\n\n${noModel}`,
       );
       return { stopReason: 'end_turn', verdict: { success: true, message: 'The prompt has no command to run.' } };
+    }
+    if (prompt.includes(planOnly)) {
+      await voice.say(
+        `Mode plan, so nothing was run. This is what would be run:\n\n${blocksAsMarkdown(blocks)}\n\n${noModel}`,
+      );
+      return { stopReason: 'end_turn', verdict: { success: true, message: '' } };
     }
     const results: CommandResult[] = [];
     let failed: string | undefined;
