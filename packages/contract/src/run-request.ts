@@ -114,7 +114,9 @@ export const RunFollowupRequest = z
     message: Prompt.optional().meta({
       description: 'At most 1 MB. May be empty only where a run goes on from its saved conversation',
     }),
-    mode: RunMode.optional(),
+    mode: RunMode.optional().meta({
+      description: 'Of this message. Absent: a run that orchestrates goes on to; one that planned does not plan again',
+    }),
     attachments: z
       .array(AttachmentInput)
       .max(maxAttachments)

@@ -23,9 +23,8 @@ test('a run whose environment was deleted before it was set up becomes FAILED re
   });
 });
 
-test('a run that goes on with the workspace that it left needs its environment no more', async () => {
-  const uid = await newEnvironment();
-  const { runId, executionId, runToken } = await service.startExecution({ config: { environment_id: uid } });
+/** Plays the run's prompt, keeps an empty workspace, and lets the sandbox go. */
+async function playAndLeave({ executionId, runToken }: { executionId: string; runToken: string }) {
   const occurred_at = new Date().toISOString();
   const events = [
     { seq: 1, occurred_at, type: 'agent_started', harness: 'oz', model_id: 'runbook' },
@@ -41,9 +40,37 @@ test('a run that goes on with the workspace that it left needs its environment n
   const report = { success: true, summary: 'done', turn: 1 };
   await service.request('POST', '/harness-support/finish-task', { key: runToken, body: report });
   await service.deps.db.query("UPDATE executions SET phase = 'ended', idle_until = NULL WHERE id = $1", [executionId]);
+}
+
+test.each([
+  ['plan', undefined, undefined],
+  ['plan', 'plan', 'plan'],
+  ['plan', 'normal', 'normal'],
+  ['orchestrate', undefined, 'orchestrate'],
+])(
+  'a run of the mode %s goes on in a new sandbox, for a follow-up of the mode %s, in the mode %s',
+  async (ofRun, ofFollowUp, mode) => {
+    const execution = await service.startExecution({ mode: ofRun });
+    expect((await resolve(execution.runToken)).body).toMatchObject({ mode: ofRun });
+    await playAndLeave(execution);
+    const body = { message: 'go ahead', ...(ofFollowUp ? { mode: ofFollowUp } : {}) };
+    await service.request('POST', `/agent/runs/${execution.runId}/followups`, { body });
+    const next = await service.claimRun(execution.runId);
+    const task = await service.request<{ mode?: string }>('POST', '/harness-support/resolve-prompt', {
+      key: next.runToken,
+      body: {},
+    });
+    expect(task.body.mode).toBe(mode);
+  },
+);
+
+test('a run that goes on with the workspace that it left needs its environment no more', async () => {
+  const uid = await newEnvironment();
+  const execution = await service.startExecution({ config: { environment_id: uid } });
+  await playAndLeave(execution);
   await service.request('DELETE', `/agent/environments/${uid}`);
-  await service.request('POST', `/agent/runs/${runId}/followups`, { body: { message: 'more' } });
-  const next = await service.claimRun(runId);
+  await service.request('POST', `/agent/runs/${execution.runId}/followups`, { body: { message: 'more' } });
+  const next = await service.claimRun(execution.runId);
   expect((await resolve(next.runToken)).body).toMatchObject({ workspace: { kind: 'empty' } });
 });
 

@@ -91,7 +91,9 @@ export async function resolveTask(
   const answer = followups.findLast(({ request }) => request !== null);
   const said = followups.filter((followup) => followup !== answer);
   const parts = [...(row.continues === null ? [row.prompt] : []), ...said.map(({ message }) => message)];
-  const mode = followups.findLast((followup) => followup.mode !== null)?.mode ?? row.mode;
+  // To plan is what the run's own prompt was for: who says something after it, in the same sandbox or in a new one, says so again.
+  const ofRun = row.continues !== null && row.mode === 'plan' ? null : row.mode;
+  const mode = followups.findLast((followup) => followup.mode !== null)?.mode ?? ofRun;
   const { harness } = row.config;
   const childRuns = childRunsOf(row.config, mode);
   const task: AgentTask = {
