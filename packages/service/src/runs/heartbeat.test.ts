@@ -1,5 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { cancelRun } from './cancel.ts';
 import { beatServiceInstance, heartbeatMs, outageSeconds } from './heartbeat.ts';
 import { reconcile } from './reconcile.ts';
 import { openTestEngine, type TestEngine } from './test-engine.ts';
@@ -46,6 +47,22 @@ test('after a time without any service process no run is lost, whichever comes f
   await endLeases();
   await reconcile(t.engine);
   expect(await stateOf(runId), 'the worker did not come back').toBe('ERROR');
+});
+
+test('nor is a sandbox taken for ended that its worker was told to end', async () => {
+  const instance = randomUUIDv7();
+  await beatServiceInstance(t.engine, instance);
+  const runId = await runWithLeaseOver();
+  await cancelRun(t.engine, runId);
+  await t.engine.db.pool.query("UPDATE executions SET stop_deadline = clock_timestamp() - interval '1 second'");
+  const phase = async () => (await t.engine.db.query<{ phase: string }>('SELECT phase FROM executions'))[0]?.phase;
+  await lastSignOfLife(outageSeconds(t.engine.timing) + 1);
+  await reconcile(t.engine);
+  expect(await phase()).toBe('stopping');
+  await beatServiceInstance(t.engine, instance);
+  await endLeases();
+  await reconcile(t.engine);
+  expect(await phase()).toBe('ended');
 });
 
 test('while one service process lives, the start of another one extends no lease', async () => {

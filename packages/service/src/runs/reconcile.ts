@@ -24,13 +24,14 @@ const unclaimed: Statement = {
 };
 
 /** Not while the last sign of life of any service process is old: nobody could renew a lease, and the next one extends them all. */
+const leaseIsOver = `(lease_until < clock_timestamp()
+  AND coalesce((SELECT max(seen_at) FROM service_instances), 'infinity') > clock_timestamp() - make_interval(secs => $1::float8))`;
+
 const lost: Statement = {
   name: 'find_lost',
   text: `
     SELECT run_id, id AS execution_id, worker_id FROM executions
-    WHERE phase IN ${livePhases} AND lease_until < clock_timestamp()
-      AND coalesce((SELECT max(seen_at) FROM service_instances), 'infinity') > clock_timestamp() - make_interval(secs => $1::float8)
-    LIMIT ${sweepLimit}`,
+    WHERE phase IN ${livePhases} AND ${leaseIsOver} LIMIT ${sweepLimit}`,
 };
 
 const overdue: Statement = {
@@ -54,7 +55,7 @@ const abandoned: Statement = {
   text: `
     UPDATE executions SET phase = 'ended', ended_at = clock_timestamp()
     WHERE id IN (SELECT id FROM executions WHERE phase = 'stopping' AND stop_deadline < clock_timestamp()
-      AND (lease_until < clock_timestamp() OR stop_deadline < clock_timestamp() - interval '10 minutes') LIMIT ${sweepLimit})
+      AND (${leaseIsOver} OR stop_deadline < clock_timestamp() - interval '10 minutes') LIMIT ${sweepLimit})
       AND phase = 'stopping'
     RETURNING run_id, id AS execution_id, pg_notify('${queueChannel}', pool)`,
 };
@@ -96,7 +97,7 @@ export async function reconcile(engine: Engine): Promise<void> {
   await finishCascades(engine);
   await leaveIdle(engine);
   await db.transaction(async (tx) => {
-    for (const row of await tx.query<Candidate>(abandoned, [])) {
+    for (const row of await tx.query<Candidate>(abandoned, [outageSeconds(timing)])) {
       await appendTimelineEvent(tx, {
         runId: row.run_id,
         executionId: row.execution_id,
