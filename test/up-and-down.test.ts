@@ -23,34 +23,36 @@ afterEach(async () => {
   endCommands();
   await noProcessLeft();
   rmSync(folder, { recursive: true, force: true });
-});
+}, 120_000);
 
 function start(command: string, more: Record<string, string> = {}): RunningCommand {
   return startCommand([runyard, command], { cwd: folder, env: { ...env, ...more } });
 }
 
 const noProcessLeft = () =>
-  vi.waitFor(() => expect(processesOf(folder)).toEqual([]), { timeout: 15_000, interval: 50 });
+  vi.waitFor(() => expect(processesOf(folder)).toEqual([]), { timeout: 40_000, interval: 50 });
 const programs = (name: 'service' | 'worker') =>
   processesOf(folder).filter(({ command }) => command.includes(`packages/${name}/src/main.ts`));
+const lastWordsOfService = (): unknown => {
+  const lines = readFileSync(path.join(folder, 'data/logs/service.log'), 'utf8').trimEnd().split('\n');
+  return JSON.parse(lines.at(-1) ?? '').msg;
+};
 const origin = () => JSON.parse(readFileSync(path.join(folder, 'data/supervisor.json'), 'utf8')).origin as string;
 
-test('SIGTERM stops everything within a few seconds', { timeout: 60_000 }, async () => {
+test('SIGTERM stops everything, and the service has its time for it', { timeout: 120_000 }, async () => {
   const up = start('up');
   await up.sees('Ctrl-C stops everything.');
   expect(programs('service')).toHaveLength(1);
   expect(programs('worker')).toHaveLength(1);
   // With a run behind it, the worker has made its sandboxes and its connection: there is something to end.
   await runCommand([runyard, 'run', '-'], { cwd: folder, env, input: '```sh\ntrue\n```' });
-  const askedAt = performance.now();
   up.child.kill('SIGTERM');
   expect(await up.exited).toBe(0);
-  // Before the service would be killed; on a machine of one's own it takes one second.
-  expect(performance.now() - askedAt).toBeLessThan(9500);
   expect(processesOf(folder)).toEqual([]);
+  expect(lastWordsOfService(), 'it was not killed').toBe('service stopped');
 });
 
-test('the service has its flags of Node, at its first start and at each later one', { timeout: 60_000 }, async () => {
+test('the service has its flags of Node, at its first start and at each later one', { timeout: 120_000 }, async () => {
   const up = start('up');
   await up.sees('Ctrl-C stops everything.');
   const flags = () =>
@@ -61,17 +63,17 @@ test('the service has its flags of Node, at its first start and at each later on
   expect(flags()).toEqual([true]);
 });
 
-test('a stop in the middle of the start leaves nothing behind', { timeout: 60_000 }, async () => {
+test('a stop in the middle of the start leaves nothing behind', { timeout: 120_000 }, async () => {
   const up = start('up');
   await vi.waitFor(() => expect(programs('service')).toHaveLength(1), { timeout: 30_000, interval: 20 });
   up.child.kill('SIGINT');
   await up.exited;
   expect(up.output()).not.toContain('Runyard is running');
-  // A service that is killed before it has started leaves its database to the guard, which takes its time.
-  await noProcessLeft();
+  expect(processesOf(folder)).toEqual([]);
+  expect(lastWordsOfService()).toMatch(/^service stopped/);
 });
 
-test('kill -9 of the supervisor leaves no process behind', { timeout: 60_000 }, async () => {
+test('kill -9 of the supervisor leaves no process behind', { timeout: 120_000 }, async () => {
   const up = start('up');
   await up.sees('Ctrl-C stops everything.');
   up.child.kill('SIGKILL');
@@ -82,7 +84,7 @@ test('kill -9 of the supervisor leaves no process behind', { timeout: 60_000 }, 
 });
 
 test('a service and a worker that die are started again where they were, and it is said', {
-  timeout: 90_000,
+  timeout: 180_000,
 }, async () => {
   const up = start('up');
   await up.sees('Ctrl-C stops everything.');
@@ -105,7 +107,7 @@ test('a service and a worker that die are started again where they were, and it 
   expect(code).toBe(0);
 });
 
-test('a second up says that one is running, and where; a second run uses it', { timeout: 60_000 }, async () => {
+test('a second up says that one is running, and where; a second run uses it', { timeout: 120_000 }, async () => {
   const up = start('up');
   await up.sees('Ctrl-C stops everything.');
   const second = await runCommand([runyard, 'up'], { cwd: folder, env });
@@ -117,7 +119,7 @@ test('a second up says that one is running, and where; a second run uses it', { 
   expect(last).toMatchObject({ type: 'run', run: { state: 'SUCCEEDED' } });
 });
 
-test('a port in use is refused by its number, and nothing is left', { timeout: 60_000 }, async () => {
+test('a port in use is refused by its number, and nothing is left', { timeout: 120_000 }, async () => {
   const server = net.createServer();
   const port = await new Promise<number>((resolve) => {
     server.listen(0, '127.0.0.1', () => resolve((server.address() as net.AddressInfo).port));
@@ -137,7 +139,7 @@ test('a port in use is refused by its number, and nothing is left', { timeout: 6
   }
 });
 
-test('wrong settings are refused before anything starts, secrets not shown', { timeout: 60_000 }, async () => {
+test('wrong settings are refused before anything starts, secrets not shown', { timeout: 120_000 }, async () => {
   const refused = await runCommand([runyard, 'up'], {
     cwd: folder,
     env: { ...env, RUNYARD_LOG: 'loud', RUNYARD_DATABASE_URL: 'mysql://u:hunter2@h/d' },
@@ -150,7 +152,7 @@ test('wrong settings are refused before anything starts, secrets not shown', { t
 });
 
 test('a database server that cannot be reached is told with the last words of the service', {
-  timeout: 60_000,
+  timeout: 120_000,
 }, async () => {
   const refused = await runCommand([runyard, 'up'], {
     cwd: folder,
@@ -163,7 +165,7 @@ test('a database server that cannot be reached is told with the last words of th
   expect(processesOf(folder)).toEqual([]);
 });
 
-test('run in a pipeline ends with the run, although what it started stays', { timeout: 60_000 }, async () => {
+test('run in a pipeline ends with the run, although what it started stays', { timeout: 120_000 }, async () => {
   writeFileSync(path.join(folder, 'p.md'), '```sh\necho piped\n```\n');
   // `cat` and the lock on descriptor 9 would wait for ever if the background processes had inherited them.
   const script = `exec 9>lock; ${runyard} run p.md 2>&1 | cat`;
@@ -176,7 +178,7 @@ test('run in a pipeline ends with the run, although what it started stays', { ti
   }
 });
 
-test('two first runs at once share what one of them starts', { timeout: 90_000 }, async () => {
+test('two first runs at once share what one of them starts', { timeout: 180_000 }, async () => {
   const runs = ['one', 'two'].map((word) =>
     runCommand([runyard, 'run', '-'], { cwd: folder, env, input: `\`\`\`sh\necho ${word}\n\`\`\`` }),
   );
@@ -188,7 +190,7 @@ test('two first runs at once share what one of them starts', { timeout: 90_000 }
   expect(programs('worker')).toHaveLength(1);
 });
 
-test('a first Ctrl-C cancels the run, which ends as CANCELLED with exit code 1', { timeout: 60_000 }, async () => {
+test('a first Ctrl-C cancels the run, which ends as CANCELLED with exit code 1', { timeout: 120_000 }, async () => {
   writeFileSync(path.join(folder, 'sleep.md'), '```sh\necho begun\nsleep 300\n```\n');
   const running = startCommand([runyard, 'run', 'sleep.md'], { cwd: folder, env });
   await running.sees('│ begun');
@@ -199,7 +201,7 @@ test('a first Ctrl-C cancels the run, which ends as CANCELLED with exit code 1',
 });
 
 test('the worker has no database address, no provider key and nothing of the shell; folders are for their owner only', {
-  timeout: 60_000,
+  timeout: 120_000,
 }, async () => {
   const up = start('up', { RUNYARD_ANTHROPIC_API_KEY: 'sk-canary-anthropic', AWS_SECRET_ACCESS_KEY: 'canary-shell' });
   await up.sees('Ctrl-C stops everything.');

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { parseSettings } from '@runyard/contract/settings';
 import pino from 'pino';
 import { StartProblem, startService } from './service.ts';
@@ -12,20 +13,29 @@ const log = pino(
   pino.destination({ fd: 2, sync: false }),
 );
 
-const stopping = Promise.withResolvers<string>();
-for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stopping.resolve(signal));
+const stopping = new AbortController();
+const stop = (reason: string) => {
+  if (stopping.signal.aborted) return;
+  log.info({ reason }, 'service stops');
+  stopping.abort();
+};
+for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop(signal));
 if (process.argv.includes('--stop-with-parent')) {
-  process.stdin.on('error', () => stopping.resolve('parent gone'));
-  process.stdin.once('end', () => stopping.resolve('parent gone')).resume();
+  process.stdin.on('error', () => stop('parent gone'));
+  process.stdin.once('end', () => stop('parent gone')).resume();
 }
 
 try {
-  const service = await startService(parsed.settings, log);
-  const reason = await stopping.promise;
-  log.info({ reason }, 'service stops');
+  const service = await startService(parsed.settings, log, stopping.signal);
+  if (!stopping.signal.aborted) await once(stopping.signal, 'abort');
   await service.stop();
+  log.info('service stopped');
   process.exit(0);
 } catch (error) {
+  if (error === stopping.signal.reason) {
+    log.info('service stopped before it had started');
+    process.exit(0);
+  }
   if (error instanceof StartProblem) process.stderr.write(`${error.message}\n`);
   else log.fatal({ err: error }, 'the service could not start');
   log.flush(() => process.exit(error instanceof StartProblem ? 2 : 1));

@@ -46,8 +46,8 @@ export interface RunningService {
   stop(): Promise<void>;
 }
 
-/** Starts the service; resolves when it answers requests. */
-export async function startService(settings: Settings, log: Logger): Promise<RunningService> {
+/** Starts the service; resolves when it answers requests. Where `signal` aborts, the start ends with its current part, leaves nothing and throws the reason. */
+export async function startService(settings: Settings, log: Logger, signal: AbortSignal): Promise<RunningService> {
   const dataDir = path.resolve(settings.RUNYARD_DATA_DIR);
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const startedIn: Record<string, number> = {};
@@ -55,6 +55,7 @@ export async function startService(settings: Settings, log: Logger): Promise<Run
   const took = (part: string) => {
     startedIn[part] = Math.round(performance.now() - mark);
     mark = performance.now();
+    signal.throwIfAborted();
   };
   // Undone in reverse order, at the end or where the start fails half-way.
   const undo: (() => Promise<unknown>)[] = [];

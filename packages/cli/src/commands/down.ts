@@ -5,7 +5,7 @@ import { readClaim } from '../supervise/claim.ts';
 import { isAlive } from '../supervise/processes.ts';
 
 /** Longer than worker and service together may take to stop. */
-const patienceMs = 25_000;
+const patienceMs = 45_000;
 
 /** Stops what `run` or `up` started for this data folder; returns when it is gone. */
 export async function down(context: Context): Promise<void> {

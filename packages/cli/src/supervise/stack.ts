@@ -36,9 +36,10 @@ export interface Stack {
 
 /** The first start initialises a database; a slow disk and a busy machine get their time. */
 const serviceStartMs = 90_000;
-/** What the programs get to end what they are doing. */
+/** What the programs get to end what they are doing; one that is killed leaves the rest to others, and `up` would return before it is done. */
 const workerGraceMs = 6_000;
-const serviceGraceMs = 10_000;
+/** Its database writes a checkpoint at its end, for which it has 20 s until it is stopped at once. */
+const serviceGraceMs = 30_000;
 const logCheckMs = 60_000;
 
 /** @throws Failure where a program does not start: its last words are in the message */
