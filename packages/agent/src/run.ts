@@ -30,8 +30,8 @@ export interface AgentRunOptions {
 
 /** All of a cancel fits into the 5 s after which the worker kills the sandbox. */
 const defaultTiming = {
-  /** From the cancel: what the harness has to stop by itself. */
-  harnessGraceMs: 4_000,
+  /** From the cancel: what the harness has to stop by itself. What is left open then has to be told in the rest, also by a slow machine. */
+  harnessGraceMs: 3_000,
   /** From the cancel: when the process is gone, whatever is still open. */
   exitMs: 4_850,
   /** For `initialize` and `session/new` each. */
