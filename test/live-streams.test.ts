@@ -96,8 +96,8 @@ test('every reader has every event once and in order, whoever is killed meanwhil
   const follow = (path: string) =>
     readCutOff({ url: () => `${system.baseUrl()}/api/v1${path}`, key: system.key, lifeMs });
   const teams = Array.from({ length: readersOfTeam }, () => follow('/agent/runs/events'));
-  // Their beginning is now: the first heartbeat or event tells where that was.
-  await delay(100);
+  // A reader whose first connection was cut before it was told its beginning begins anew, later.
+  await eventually('the beginning of each', async () => teams.every((reader) => reader.lastId() !== ''), 60_000);
   for (let n = 0; n < runCount; n += 1) {
     const id = await system.createRun('Nobody takes this run.');
     const [row] = await database.db.query<{ execution: string }>(
@@ -139,7 +139,7 @@ test('every reader has every event once and in order, whoever is killed meanwhil
   );
   const total = rows.reduce((sum, { ids }) => sum + ids.length, 0);
   for (const reader of teams) {
-    await eventually('the end of the stream of the team', async () => reader.ids.length >= total);
+    await expect.poll(() => reader.ids.length, { timeout: 60_000 }).toBeGreaterThanOrEqual(total);
     reader.stop();
     await reader.done;
     const found = byRun(reader);

@@ -7,6 +7,8 @@ export interface CutOffReader {
   readonly ids: string[];
   /** Data of the events, as text. */
   readonly events: string[];
+  /** Where it would go on; '' while it was told no id yet. */
+  lastId(): string;
   /** Connections that were opened so far. */
   connections(): number;
   /** Resolves when the stream has told its end, or after `stop`. */
@@ -77,6 +79,7 @@ export function readCutOff({ url, key, lifeMs }: CutOffOptions): CutOffReader {
   return {
     ids,
     events,
+    lastId: () => lastId,
     connections: () => connections,
     done,
     stop: () => {
