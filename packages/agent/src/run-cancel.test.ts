@@ -3,18 +3,17 @@ import { eventually, isRunning } from './test-agent.ts';
 import { agent, fake, numbered, of, scripted, sh, start } from './test-run.ts';
 
 describe('a cancel', () => {
-  async function cancelled(stop: () => void = () => fake.cancel()): Promise<number> {
-    const started = performance.now();
+  /** Nothing here ends by itself: what was not stopped would go on for longer than a test may take. */
+  async function cancelled(stop: () => void = () => fake.cancel()): Promise<void> {
     stop();
     await agent.exited;
     numbered();
-    return performance.now() - started;
   }
 
   test('stops a command, settles it, reports the shutdown and exits with 0', async () => {
     await start(sh('echo begun; sleep 600'));
     await fake.until(() => of('action_output').length === 1);
-    expect(await cancelled()).toBeLessThan(5_000);
+    await cancelled();
     expect(await agent.exited).toBe(0);
     expect(of('action_result')).toEqual([expect.objectContaining({ state: 'failed' })]);
     expect(of('turn_finished')).toHaveLength(1);
@@ -26,37 +25,37 @@ describe('a cancel', () => {
     await start(sh('trap "" TERM\nsetsid sleep 600 & echo $!\nwhile true; do sleep 1; done'));
     await fake.until(() => of('action_output').length === 1);
     const pid = Number(of('action_output')[0]?.text);
-    expect(await cancelled()).toBeLessThan(5_000);
+    await cancelled();
     await eventually(() => !isRunning(pid));
     expect(fake.shutdowns).toEqual(['cancelled']);
   });
 
-  test('ends within 5 s a harness that ignores it, with what it detached', async () => {
+  test('ends a harness that ignores it, with what it detached', async () => {
     await start(scripted('ignores-cancel'));
     await fake.until(() => of('action').length === 1);
     const { pid } = of('action')[0]!.input as { pid: number };
-    expect(await cancelled()).toBeLessThan(5_000);
+    await cancelled();
     expect(await agent.exited).toBe(0);
     await eventually(() => !isRunning(pid));
     expect(of('action_result')).toEqual([expect.objectContaining({ state: 'failed' })]);
     expect(fake.shutdowns).toEqual(['cancelled']);
-  }, 15_000);
+  });
 
   test('ends a setup command', async () => {
     await start({ ...sh('true'), environment: { uid: 'e', config: { setup_commands: ['sleep 600'] } } });
     await fake.until(() => of('setup_step_started').length === 1);
-    expect(await cancelled()).toBeLessThan(5_000);
+    await cancelled();
     expect(of('agent_started')).toEqual([]);
     expect(fake.shutdowns).toEqual(['cancelled']);
   });
 
-  test('ends the agent within 5 s although the service takes no reports', async () => {
+  test('ends the agent although the service takes no reports', async () => {
     await start(sh('echo begun; sleep 600'));
     await fake.until(() => of('action_output').length === 1);
     fake.fault = ({ path }) => (path.endsWith('/inbox') ? undefined : { status: 503 });
-    expect(await cancelled()).toBeLessThan(5_500);
+    await cancelled();
     expect(await agent.exited).toBe(0);
-  }, 15_000);
+  });
 
   test('by SIGTERM stops the run in the same way', async () => {
     await start(sh('echo begun; sleep 600'));

@@ -144,10 +144,8 @@ describe('child-run in the sandbox', () => {
       },
     });
     await asked.promise;
-    const before = performance.now();
     fake.cancel();
     await ended();
-    expect(performance.now() - before).toBeLessThan(4_500);
     expect(agent.stderr()).not.toContain('Error');
   });
 });

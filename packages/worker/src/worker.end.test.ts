@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readdir, rm } from 'node:fs/promises';
+import { readdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type FakeWorkerService, fakeAssignment, startFakeWorkerService } from '../../../test/fakes/worker-service.ts';
@@ -23,27 +23,27 @@ describe.skipIf(!works)('the end of a worker', () => {
 
   test('SIGTERM lets running executions end, takes no new ones, and ends with them', async () => {
     await using worker = await spawnTestWorker(service, dataDir);
-    service.send(fakeAssignment('long', ['--fixture', 'sh', 'sleep 0.5']));
+    service.send(fakeAssignment('long', ['--fixture', 'sh', 'while ! [ -e /workspace/go ]; do sleep 0.05; done']));
     await service.waitFor('sandbox_ready');
     worker.process.kill('SIGTERM');
     await service.waitFor('worker_hello', (data) => data.draining && data.executions.length === 1);
     service.send(fakeAssignment('late'));
     await service.waitFor('task_rejected', (data) => data.execution_id === 'late');
+    const sandboxes = path.join(dataDir, 'worker/state/s');
+    for (const folder of await readdir(sandboxes)) await writeFile(path.join(sandboxes, folder, 'workspace/go'), '');
     await service.waitFor('task_completed', (data) => data.execution_id === 'long');
     expect(await worker.exited).toBe(0);
   });
 
-  test('a second SIGTERM ends even stubborn agents within six seconds', async () => {
+  test('a second SIGTERM ends even stubborn agents', async () => {
     await using worker = await spawnTestWorker(service, dataDir);
     service.send(fakeAssignment('stubborn', ['--fixture', 'stubborn']));
     await service.waitFor('sandbox_ready');
-    const began = performance.now();
     worker.process.kill('SIGTERM');
     await service.waitFor('worker_hello', (data) => data.draining);
     worker.process.kill('SIGTERM');
     expect(await service.waitFor('task_failed')).toMatchObject({ failure_reason: 'worker_stopped' });
     expect(await worker.exited).toBe(0);
-    expect(performance.now() - began).toBeLessThan(6000);
   });
 
   test('SIGINT lets an agent that obeys SIGTERM end by itself', async () => {
@@ -59,10 +59,10 @@ describe.skipIf(!works)('the end of a worker', () => {
       const up = await Promise.all((await readdir(sandboxes)).map(filesOf));
       return up.flat().includes('up');
     });
-    const began = performance.now();
     worker.process.kill('SIGINT');
     expect(await worker.exited).toBe(0);
-    expect(performance.now() - began).toBeLessThan(5000);
+    const { exit_code } = await service.waitFor('task_failed');
+    expect(exit_code, 'by SIGTERM, not by SIGKILL').toBe(128 + 15);
   });
 
   test('kill -9 leaves no process of any sandbox; the next start sweeps folders and cgroups and says whom it replaces', async () => {
@@ -72,7 +72,7 @@ describe.skipIf(!works)('the end of a worker', () => {
     await until(async () => (await running(mark)) >= 2);
     const { instance_id } = await service.waitFor('worker_hello');
     first.process.kill('SIGKILL');
-    await until(async () => (await running(mark)) === 0, 2000);
+    await until(async () => (await running(mark)) === 0);
     const sandboxes = path.join(dataDir, 'worker/state/s');
     const left = await readdir(sandboxes);
     expect(left.length).toBeGreaterThan(0);

@@ -111,7 +111,7 @@ describe('runCommand', () => {
     const result = await sh('sleep 600 & echo $!');
     const pid = Number(result.output);
     expect(result).toMatchObject({ outcome: 'exited', exitCode: 0 });
-    expect(result.durationMs).toBeLessThan(5_000);
+    expect(result.durationMs).toBeLessThan(60_000);
     expect(isRunning(pid)).toBe(true);
     process.kill(pid, 'SIGKILL');
   });

@@ -45,9 +45,7 @@ describe('the driver', () => {
     await until(() => of('action').length === 1);
     const { pid } = of('action')[0]!.input as { pid: number };
     driver.cancel();
-    const started = performance.now();
     await driver.kill();
-    expect(performance.now() - started).toBeLessThan(2_000);
     expect(await running).toEqual({ kind: 'cancelled' });
     await eventually(() => !isRunning(pid));
   });

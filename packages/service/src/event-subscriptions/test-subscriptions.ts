@@ -19,7 +19,7 @@ export interface DeliveryState {
   readonly status: string;
   readonly attempts: number;
   readonly data: Record<string, unknown>;
-  /** Seconds until the next attempt, by the database's clock. */
+  /** Seconds from the end of the last attempt, or from now where there is none, to the next, by the database's clock. */
   readonly waits: number;
   readonly log: readonly { number: number; status: number | null; error: string | null }[];
 }
@@ -62,7 +62,8 @@ export async function openTestSubscriptions(): Promise<TestSubscriptions> {
   });
   const deliveries = () =>
     db.query<DeliveryState & Record<string, unknown>>(
-      `SELECT d.id, d.event, d.status, d.attempts, d.data, extract(epoch FROM d.next_attempt_at - clock_timestamp())::float8 AS waits,
+      `SELECT d.id, d.event, d.status, d.attempts, d.data, extract(epoch FROM d.next_attempt_at - coalesce((SELECT max(started_at + make_interval(secs => duration_ms / 1000.0))
+           FROM event_delivery_attempts a WHERE a.delivery_id = d.id), clock_timestamp()))::float8 AS waits,
          coalesce((SELECT jsonb_agg(jsonb_build_object('number', number, 'status', http_status, 'error', error) ORDER BY number)
            FROM event_delivery_attempts a WHERE a.delivery_id = d.id), '[]') AS log
        FROM event_deliveries d ORDER BY d.occurred_at, d.id`,
