@@ -3,6 +3,9 @@ import { NonBlank, Text, Timestamp } from './primitives.ts';
 import { Scope, UserProfile } from './profiles.ts';
 import { RunState } from './states.ts';
 
+/** That a team may have. */
+export const maxEnvironments = 1_000;
+
 /** A repository on the code host. */
 export const Repository = z.object({
   owner: Text.regex(/^[A-Za-z0-9_.-]{1,100}$/).refine((name) => !/^\.+$/.test(name), { error: 'must be a name' }),

@@ -8,6 +8,8 @@ export const maxPromptBytes = 1024 * 1024;
 export const maxRequestBodyBytes = 64 * 1024 * 1024;
 export const maxAttachments = 5;
 export const maxAttachmentBytes = 10 * 1024 * 1024;
+/** Of one run, that its agent has not taken yet. */
+export const maxWaitingFollowups = 100;
 export const maxMetadataKeys = 20;
 /** How many ancestors a run may have. */
 export const maxRunDepth = 5;

@@ -118,7 +118,7 @@ export const artifactRoutes = {
       403: 'The signature is wrong or has expired',
       404: 'The artifact was deleted',
       409: 'Its bytes are there already',
-      413: 'Larger than 100 MB',
+      413: 'Larger than 100 MB, or than RUNYARD_RUN_ARTIFACTS_MB together with the others of the run',
     },
   },
 } as const satisfies Record<string, Route>;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { CreateEnvironmentRequest, Environment, ListEnvironmentsResponse } from '../environments.ts';
-import { CreateKeyRequest, CreateKeyResponse, DeleteResponse, ListKeysResponse } from '../keys.ts';
+import { CreateEnvironmentRequest, Environment, ListEnvironmentsResponse, maxEnvironments } from '../environments.ts';
+import { CreateKeyRequest, CreateKeyResponse, DeleteResponse, ListKeysResponse, maxKeys } from '../keys.ts';
 import type { Route } from '../route.ts';
 
 const environment = z.object({ uid: z.string().meta({ description: 'Id of the environment: 22 of [A-Za-z0-9]' }) });
@@ -31,7 +31,7 @@ export const environmentRoutes = {
     body: CreateEnvironmentRequest,
     idempotent: true,
     answer: { status: 201, description: 'Created', schema: Environment },
-    errors: { ...replay },
+    errors: { 409: `${replay[409]}, or the team has ${maxEnvironments} environments` },
   },
   getEnvironment: {
     method: 'GET',
@@ -87,7 +87,10 @@ export const environmentRoutes = {
     body: CreateKeyRequest,
     idempotent: true,
     answer: { status: 201, description: 'Created', schema: CreateKeyResponse },
-    errors: { 403: 'Agent keys do not manage keys; members make personal keys only', ...replay },
+    errors: {
+      403: 'Agent keys do not manage keys; members make personal keys only',
+      409: `${replay[409]}, or the team has ${maxKeys} keys`,
+    },
   },
   deleteKey: {
     method: 'DELETE',

@@ -106,6 +106,12 @@ export const serviceSettings = {
     description: 'Raw transcript that a run may store in total. At the limit further lines are dropped and counted.',
     usedBy: ['service'],
   },
+  RUNYARD_RUN_ARTIFACTS_MB: {
+    schema: whole(1, 1048576),
+    default: '2048',
+    description: 'Files and screenshots that a run may have as artifacts, in total. Further ones are refused.',
+    usedBy: ['service'],
+  },
   RUNYARD_LOG: {
     schema: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']),
     default: 'info',

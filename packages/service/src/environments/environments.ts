@@ -1,8 +1,9 @@
-import type { Environment, EnvironmentConfig } from '@runyard/contract/environments';
+import { type Environment, type EnvironmentConfig, maxEnvironments } from '@runyard/contract/environments';
 import type { RunState } from '@runyard/contract/states';
 import type { RunActor } from '../runs/create.ts';
 import { readProfiles } from '../runs/profiles.ts';
 import type { Queryable } from '../store/database.ts';
+import { teamHasRoom } from '../teams/has-room.ts';
 import { newUid } from '../teams/uid.ts';
 
 interface EnvironmentRow {
@@ -98,19 +99,21 @@ export async function readEnvironment(
   return (await toEnvironments(db, context, rows))[0] ?? null;
 }
 
+/** `too_many`: the team has as many as it may have. */
 export async function createEnvironment(
-  db: Queryable,
+  tx: Queryable,
   context: EnvironmentContext & { readonly creator: RunActor },
   config: EnvironmentConfig,
-): Promise<Environment> {
+): Promise<Environment | 'too_many'> {
   const uid = newUid();
   const { teamId, creator } = context;
-  await db.query(
+  if (!(await teamHasRoom(tx, teamId, 'environments', maxEnvironments))) return 'too_many';
+  await tx.query(
     `INSERT INTO environments (uid, team_id, config, creator_kind, creator_uid, last_editor_kind, last_editor_uid)
      VALUES ($1, $2, $3, $4, $5, $4, $5)`,
     [uid, teamId, JSON.stringify(config), creator.kind, creator.uid],
   );
-  const made = await readEnvironment(db, context, uid);
+  const made = await readEnvironment(tx, context, uid);
   if (!made) throw new Error('the environment was not inserted');
   return made;
 }

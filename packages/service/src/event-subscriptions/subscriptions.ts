@@ -10,6 +10,7 @@ import {
 import type { RunSourceType } from '@runyard/contract/states';
 import type { Vault } from '../secrets/vault.ts';
 import type { Database, Queryable } from '../store/database.ts';
+import { teamHasRoom } from '../teams/has-room.ts';
 import { newSigningSecret, sealPurpose } from './secret.ts';
 
 interface SubscriptionRow {
@@ -93,13 +94,7 @@ export async function createSubscription(
   teamId: string,
   request: CreateEventSubscriptionRequest,
 ): Promise<SealedSubscription | 'too_many'> {
-  // Of two creates at once the second counts what the first made.
-  await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`event subscriptions ${teamId}`]);
-  const [count] = await tx.query<{ full: boolean }>(
-    'SELECT count(*) >= $2 AS full FROM event_subscriptions WHERE team_id = $1',
-    [teamId, maxSubscriptions],
-  );
-  if (count?.full) return 'too_many';
+  if (!(await teamHasRoom(tx, teamId, 'event_subscriptions', maxSubscriptions))) return 'too_many';
   const id = randomUUIDv7();
   const sealed = vault.seal(sealPurpose(id), newSigningSecret());
   const { filter = {} } = request;

@@ -3,7 +3,7 @@ import { ReportArtifactResponse } from '@runyard/contract/agent-protocol';
 import { ArtifactResponse, maxArtifactBytes } from '@runyard/contract/artifacts';
 import { describe, expect, test } from 'vitest';
 import { uploadArtifact } from '../artifacts/upload.ts';
-import type { Database, Statement } from '../store/database.ts';
+import type { Database } from '../store/database.ts';
 import { signUrl } from './signed-urls.ts';
 import { openTestService } from './test-service.ts';
 
@@ -112,14 +112,13 @@ describe('a FILE', () => {
     const { db, blobs } = service.deps;
     const losesAnswer: Database = {
       ...db,
-      query: async <Row extends object>(statement: Statement | string, values?: readonly unknown[]) => {
-        const rows = await db.query<Row>(statement, values);
-        if (typeof statement === 'string' && statement.startsWith('UPDATE artifacts'))
-          throw new Error('connection lost');
-        return rows;
+      transaction: async (work) => {
+        await db.transaction(work);
+        throw new Error('connection lost');
       },
     };
-    const lost = uploadArtifact({ db: losesAnswer, blobs }, artifact_uid, Readable.from([Buffer.from('one')]));
+    const deps = { db: losesAnswer, blobs, maxBytesOfRun: 1_000 };
+    const lost = uploadArtifact(deps, artifact_uid, Readable.from([Buffer.from('one')]));
     await expect(lost).rejects.toThrow('connection lost');
     // The agent sends it again.
     expect((await put(upload_url, 'one')).status).toBe(200);

@@ -1,3 +1,4 @@
+import { type Environment, maxEnvironments } from '@runyard/contract/environments';
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
 import {
@@ -11,7 +12,7 @@ import { once } from '../idempotency/once.ts';
 import { isUid } from '../teams/uid.ts';
 import { addRoute } from './add-route.ts';
 import type { ServiceDeps } from './deps.ts';
-import { notFound } from './problem.ts';
+import { notFound, refuse } from './problem.ts';
 import { idempotencyConflict, repeatable } from './repeatable.ts';
 
 /** Registers list, create, read, replace and delete of environments. */
@@ -23,11 +24,13 @@ export function registerEnvironmentRoutes(app: FastifyInstance, { db }: ServiceD
   addRoute(app, routes.createEnvironment, async (call) => {
     const { teamId, keyId } = call.principal;
     const request = repeatable(call, { teamId, principal: keyId }, 'create environment');
-    const outcome = await once(db, request, async (tx) => ({
-      kind: 'done',
-      response: await createEnvironment(tx, call.principal, call.body.config),
-    }));
-    return outcome.kind === 'done' ? outcome.response : idempotencyConflict();
+    const outcome = await once<Environment, 'too_many'>(db, request, async (tx) => {
+      const made = await createEnvironment(tx, call.principal, call.body.config);
+      return made === 'too_many' ? { kind: 'failed', failure: made } : { kind: 'done', response: made };
+    });
+    if (outcome.kind === 'conflict') return idempotencyConflict();
+    if (outcome.kind === 'done') return outcome.response;
+    return refuse('conflict', { detail: `A team has at most ${maxEnvironments} environments; delete one.` });
   });
 
   addRoute(app, routes.getEnvironment, async ({ params, principal }) => {

@@ -58,11 +58,16 @@ export function registerHarnessArtifactRoutes(app: FastifyInstance, deps: Servic
       if (refused) return refused;
       if (!isUuid(params.artifactUid)) return notFound('artifact');
       if (Number(request.headers['content-length'] ?? 0) > maxArtifactBytes) return tooManyBytes(reply, tooLarge);
-      switch (await uploadArtifact(deps, params.artifactUid, bytesOf(request))) {
+      const maxBytesOfRun = deps.settings.RUNYARD_RUN_ARTIFACTS_MB * 1024 * 1024;
+      switch (await uploadArtifact({ db, blobs, maxBytesOfRun }, params.artifactUid, bytesOf(request))) {
         case 'stored':
           return {};
         case 'not_found':
           return notFound('artifact');
+        case 'run_full': {
+          const most = `The artifacts of a run have at most ${deps.settings.RUNYARD_RUN_ARTIFACTS_MB} MB together.`;
+          return tooManyBytes(reply, `${most} Delete some, or raise RUNYARD_RUN_ARTIFACTS_MB.`);
+        }
         case 'too_large':
           return tooManyBytes(reply, tooLarge);
         case 'other_bytes':

@@ -1,3 +1,4 @@
+import { type ApiKey, maxKeys } from '@runyard/contract/keys';
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
 import { once } from '../idempotency/once.ts';
@@ -15,6 +16,10 @@ import { idempotencyConflict, repeatable } from './repeatable.ts';
 const refuseAgents = ({ kind }: Principal): Refusal | null =>
   kind === 'agent' ? refuse('not_authorized', { detail: 'Agent keys do not manage keys; use a personal key.' }) : null;
 
+const tooMany = () => refuse('conflict', { detail: `A team has at most ${maxKeys} API keys; delete one.` });
+
+type SealedAnswer = ApiKey & { readonly sealed: ReturnType<typeof seal> };
+
 /** Registers list, create and delete of API keys. */
 export function registerKeyRoutes(app: FastifyInstance, { db }: ServiceDeps): void {
   addRoute(app, routes.listKeys, async ({ principal }) => {
@@ -29,15 +34,21 @@ export function registerKeyRoutes(app: FastifyInstance, { db }: ServiceDeps): vo
       return refuse('not_authorized', { detail: 'Agent keys are made by administrators of the team.' });
     }
     const again = repeatable(call, { teamId: principal.teamId, principal: principal.keyId }, 'create key');
-    if (!again) return await createKey(db, principal, body);
+    if (!again) {
+      const made = await db.transaction(async (tx) => await createKey(tx, principal, body));
+      return made === 'too_many' ? tooMany() : made;
+    }
     // The answer is kept for repetitions, and with it the raw key: sealed with the caller's own, which is not stored.
     const { authorization = '' } = request.headers;
     const use = `answer to create key, Idempotency-Key ${again.key}`;
-    const outcome = await once(db, again, async (tx) => {
-      const { key, ...shown } = await createKey(tx, principal, body);
+    const outcome = await once<SealedAnswer, 'too_many'>(db, again, async (tx) => {
+      const made = await createKey(tx, principal, body);
+      if (made === 'too_many') return { kind: 'failed', failure: made };
+      const { key, ...shown } = made;
       return { kind: 'done', response: { ...shown, sealed: seal(key, bearerToken(authorization), use) } };
     });
-    if (outcome.kind !== 'done') return idempotencyConflict();
+    if (outcome.kind === 'conflict') return idempotencyConflict();
+    if (outcome.kind === 'failed') return tooMany();
     const { sealed, ...shown } = outcome.response;
     return { ...shown, key: unseal(sealed, bearerToken(authorization), use) };
   });

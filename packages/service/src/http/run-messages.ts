@@ -1,5 +1,6 @@
 import { maxMessagesPerMinute } from '@runyard/contract/child-runs';
 import { routes } from '@runyard/contract/routes';
+import { maxWaitingFollowups } from '@runyard/contract/run-request';
 import type { FastifyInstance } from 'fastify';
 import { once } from '../idempotency/once.ts';
 import { type MessageOutcome, sendMessage } from '../run-trees/messages.ts';
@@ -26,7 +27,7 @@ function refusalOf(outcome: Unsent): Refusal {
       return refuse('conflict', { detail: 'The run waits for an answer of a person; write to it when it goes on.' });
     case 'too_often':
       return refuse('resource_unavailable', {
-        detail: `A run may send ${maxMessagesPerMinute} messages a minute. Wait, and put more into one.`,
+        detail: `A run may send ${maxMessagesPerMinute} messages a minute, and ${maxWaitingFollowups} may wait for a run. Wait, and put more into one.`,
         headers: { 'retry-after': '10' },
       });
     case 'refused':

@@ -1,4 +1,5 @@
 import type { routes } from '@runyard/contract/routes';
+import { maxWaitingFollowups } from '@runyard/contract/run-request';
 import { findReplay, once } from '../idempotency/once.ts';
 import { acceptFollowup } from '../runs/followups.ts';
 import { decodeAttachments, discardAttachments, storeAttachments } from '../runs/request-attachments.ts';
@@ -36,6 +37,7 @@ export async function sendFollowup(
     const accepted = await acceptFollowup(tx, params.runId, followup);
     switch (accepted.kind) {
       case 'empty':
+      case 'full':
       case 'not_found':
       case 'refused':
         return { kind: 'failed', failure: accepted };
@@ -53,6 +55,10 @@ export async function sendFollowup(
       return notFound('run');
     case 'refused':
       return invalid([{ path: failure.path, message: failure.reason }]);
+    case 'full':
+      return invalid([
+        { path: '', message: `${maxWaitingFollowups} follow-ups wait for the agent; it must take some first` },
+      ]);
     case 'empty': {
       const message = 'must not be empty: there is no saved conversation to continue without one, and no decision';
       return invalid([{ path: 'message', message }]);

@@ -1,6 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
-import type { ApiKey, CreateKeyRequest, CreateKeyResponse } from '@runyard/contract/keys';
+import { type ApiKey, type CreateKeyRequest, type CreateKeyResponse, maxKeys } from '@runyard/contract/keys';
 import type { Database, Queryable } from '../store/database.ts';
+import { teamHasRoom } from '../teams/has-room.ts';
 import { keysChannel } from './directory.ts';
 import type { Principal } from './principal.ts';
 import { hashKey, newRawKey, shownParts } from './raw-key.ts';
@@ -47,15 +48,19 @@ export async function listKeys(db: Queryable, principal: Principal): Promise<Api
 
 const lifetime = { '1d': '1 day', '30d': '30 days', '90d': '90 days', never: null } as const;
 
-/** Makes a key of the principal's team; the raw key is in the result only. A personal one is the principal's own. */
+/**
+ * Makes a key of the principal's team; the raw key is in the result only. A personal one is the principal's own. `too_many`:
+ * the team has as many as it may have.
+ */
 export async function createKey(
-  db: Queryable,
+  tx: Queryable,
   principal: Principal,
   request: CreateKeyRequest,
-): Promise<CreateKeyResponse> {
+): Promise<CreateKeyResponse | 'too_many'> {
+  if (!(await teamHasRoom(tx, principal.teamId, 'api_keys', maxKeys))) return 'too_many';
   const key = newRawKey();
   const { prefix, lastFour } = shownParts(key);
-  const [row] = await db.query<KeyRow>(
+  const [row] = await tx.query<KeyRow>(
     `INSERT INTO api_keys (id, hash, kind, name, team_id, user_id, agent_uid, prefix, last_four, expires_at)
      VALUES ($1, $2, $3, $4, $5, CASE WHEN $3 = 'personal' THEN (SELECT id FROM users WHERE uid = $6) END, $7, $8, $9,
        now() + $10::interval)

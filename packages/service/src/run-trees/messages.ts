@@ -11,7 +11,7 @@ import type { Queryable, Statement } from '../store/database.ts';
 import { messageEnvelope } from './envelope.ts';
 
 /**
- * `itself` 400; `not_found` 404: no such run in the tree; `ended`, `asks_a_person` 409; `too_often` 429; the others 409, as
+ * `itself` 400; `not_found` 404: no such run in the tree; `ended`, `asks_a_person` 409; `too_often` 429: it sent many in a minute, or as many wait for the other as may; the others 409, as
  * for a child.
  */
 export type MessageOutcome =
@@ -109,6 +109,8 @@ export async function sendMessage(
       return { kind: 'sent', delivery: delivery.kind };
     case 'debugging':
       return { kind: 'sent', delivery: 'resumed' };
+    case 'full':
+      return { kind: 'too_often' };
     default:
       return { kind: 'not_found' };
   }

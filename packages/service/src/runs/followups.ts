@@ -1,6 +1,6 @@
 /** What a follow-up does, by the state of its run. */
 import { randomUUIDv7 } from 'node:crypto';
-import type { RunFollowupRequest } from '@runyard/contract/run-request';
+import { maxWaitingFollowups, type RunFollowupRequest } from '@runyard/contract/run-request';
 import { isTerminal, type RunState } from '@runyard/contract/states';
 import type { Queryable, Statement } from '../store/database.ts';
 import { appendTimelineEvent } from './append.ts';
@@ -14,7 +14,7 @@ import { resume } from './transitions.ts';
 
 /**
  * `debugging`: for the sandbox of a failed setup; the run stays as it is. `refused` 400: no such request is open. `joined`: waits for the agent, which plays it with its first prompt or as a later turn; `resumed`: an agent that
- * waited goes on; `continued`: a new execution; `empty` 400: nothing to say, and no saved conversation to go on with.
+ * waited goes on; `full` 400: as many wait for the agent as may; `continued`: a new execution; `empty` 400: nothing to say, and no saved conversation to go on with.
  */
 export type FollowupOutcome =
   | { readonly kind: 'joined' }
@@ -23,6 +23,7 @@ export type FollowupOutcome =
   | { readonly kind: 'continued' }
   | { readonly kind: 'empty' }
   | { readonly kind: 'not_found' }
+  | { readonly kind: 'full' }
   | { readonly kind: 'refused'; readonly path: 'decision' | 'request_id'; readonly reason: string };
 
 const lockRun: Statement = {
@@ -44,6 +45,11 @@ const lockExecution: Statement = {
 const hasConversation: Statement = {
   name: 'has_saved_conversation',
   text: "SELECT FROM conversation_events WHERE run_id = $1 AND event->>'type' = 'turn_started' LIMIT 1",
+};
+
+const countWaiting: Statement = {
+  name: 'count_waiting_followups',
+  text: `SELECT FROM followups WHERE run_id = $1 AND execution_id IS NULL LIMIT ${maxWaitingFollowups}`,
 };
 
 const insertFollowup: Statement = {
@@ -112,6 +118,9 @@ export async function acceptFollowup(tx: Queryable, runId: string, followup: Fol
   const isEmpty = (followup.message ?? '').trim() === '';
   const hasFiles = (followup.attachments?.length ?? 0) > 0;
   if (isEmpty && decision === undefined && !begun && !hasFiles) return { kind: 'empty' };
+
+  // One that continues the run is never refused: with it those that wait are played at last.
+  if (!isOver && (await tx.query(countWaiting, [runId])).length === maxWaitingFollowups) return { kind: 'full' };
 
   const id = randomUUIDv7();
   // To a question an empty message says nothing: the agent is told that nobody decided.
