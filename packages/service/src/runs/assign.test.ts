@@ -44,6 +44,24 @@ test('teams with waiting work take turns, and one at its limit is passed over', 
   expect(await next({ teamId: other })).toBe(theirs[1]);
 });
 
+test("assigners that read a team's free place at the same moment hand out one run, not one each", async () => {
+  await change('UPDATE teams SET max_concurrent_executions = 1');
+  for (let n = 0; n < 3; n += 1) await fixture.newRun();
+  const { db } = fixture.engine;
+  const waiting = async () =>
+    (await db.query(`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`))
+      .length;
+  const assigning = await db.transaction(async (tx) => {
+    await tx.query('SELECT FROM teams FOR UPDATE');
+    const begun = [next(), next(), next()];
+    await expect.poll(waiting).toBe(3);
+    return begun;
+  });
+  const outcomes = await Promise.all(assigning);
+  expect(outcomes.filter((outcome) => outcome === 'contended')).toHaveLength(2);
+  expect(await next()).toBe('nothing');
+});
+
 test('a pause, another pool and an older execution that has not ended keep a run waiting, and let others by', async () => {
   const [paused, elsewhere, retried, last] = [
     await fixture.newRun(),
