@@ -1,6 +1,6 @@
 /** Everything that is bounded, from the constants and defaults that bound it: `docs/limits.md` is made from it. */
 import { maxArtifactBytes, maxArtifactsPerRun } from './artifacts.ts';
-import { maxLiveInTree, maxMessageBytes, maxMessagesPerMinute } from './child-runs.ts';
+import { maxLiveInTree, maxMessageBytes, maxMessagesOfRun, maxMessagesPerMinute, maxRunsInTree } from './child-runs.ts';
 import { maxOutputBytes } from './conversations.ts';
 import { maxEnvironments } from './environments.ts';
 import { maxSubscriptions } from './event-subscriptions.ts';
@@ -75,8 +75,10 @@ export const limits: readonly Limit[] = [
   { of: 'metadata of a run', most: `${maxMetadataKeys} keys`, above: invalid },
   { of: 'runs below one another', most: `${maxRunDepth}`, above: invalid },
   { of: 'live runs of one tree', most: `${maxLiveInTree}`, above: '409' },
+  { of: 'runs that agents start in one tree', most: `${maxRunsInTree}`, above: '409' },
   { of: 'message from one run to another', most: size(maxMessageBytes), above: invalid },
   { of: 'messages that a run sends in a minute', most: `${maxMessagesPerMinute}`, above: '429' },
+  { of: 'messages that a run sends in total', most: `${maxMessagesOfRun}`, above: '409' },
   { of: 'body of a request that starts or continues a run', most: size(maxRequestBodyBytes), above: tooLarge },
   { of: 'API keys of a team', most: `${maxKeys}`, above: '409' },
   { of: 'environments of a team', most: `${maxEnvironments}`, above: '409' },

@@ -1,5 +1,5 @@
 /** Runs below an agent's own: started, listed, awaited and cancelled with the token of its execution. */
-import type { ChildRun, ChildRunResponse } from '@runyard/contract/child-runs';
+import { type ChildRun, type ChildRunResponse, maxRunsInTree } from '@runyard/contract/child-runs';
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
 import { findReplay } from '../idempotency/once.ts';
@@ -111,7 +111,7 @@ async function startChild(
   if (checked.kind !== 'ok') return refusedRequest(checked);
   const outcome = await createRun(engine, {
     ...checked.run,
-    childLimits: { executionId: session.executionId, maxLive: permission.max_live },
+    childLimits: { executionId: session.executionId, maxLive: permission.max_live, maxInTree: maxRunsInTree },
     ...(idempotency ? { idempotency } : {}),
   });
   switch (outcome.kind) {

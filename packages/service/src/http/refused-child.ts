@@ -1,4 +1,4 @@
-import { maxLiveInTree } from '@runyard/contract/child-runs';
+import { maxLiveInTree, maxRunsInTree } from '@runyard/contract/child-runs';
 import type { ChildRefusal } from '../runs/admit-child.ts';
 import { invalid, type Refusal, refuse } from './problem.ts';
 
@@ -20,6 +20,10 @@ export function refusedChild(reason: ChildRefusal): Refusal {
       return refuse('conflict', {
         detail:
           'As many runs that this one started are live as its configuration allows (child_runs.max_live). Await or cancel some first.',
+      });
+    case 'tree_used_up':
+      return refuse('conflict', {
+        detail: `Agents have started ${maxRunsInTree} runs in this tree. Start a run outside of it, or delete some that have ended.`,
       });
     case 'tree_full':
       return refuse('conflict', {

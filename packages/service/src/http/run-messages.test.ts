@@ -1,4 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto';
+import { maxMessagesOfRun } from '@runyard/contract/child-runs';
 import { describe, expect, test } from 'vitest';
 import type { Assignment } from '../runs/assign.ts';
 import { openTestService } from './test-service.ts';
@@ -164,6 +165,20 @@ describe('POST messages answers', () => {
     expect((await send(lead, child, 'a', headers)).status).toBe(200);
     expect((await send(lead, child, 'b', headers)).status).toBe(409);
     expect(await received(child)).toHaveLength(1);
+  });
+
+  test('409 from the message on that is one more than a run may send', async () => {
+    const lead = await root();
+    const child = await begin(await childOf(lead));
+    await service.deps.db.query(
+      `INSERT INTO followups (id, run_id, message, created_by_kind, created_by_uid, created_at, execution_id, taken_at)
+       SELECT gen_random_uuid(), $1, 'x', 'run', $2, now() - interval '2 minutes', $3, now() FROM generate_series(1, $4) n`,
+      [lead.runId, child.runId, lead.executionId, maxMessagesOfRun - 1],
+    );
+    expect((await send(child, lead.runId)).status).toBe(200);
+    const refused = await send(child, lead.runId);
+    expect([refused.status, refused.body.detail]).toEqual([409, expect.stringContaining(`${maxMessagesOfRun}`)]);
+    expect((await send(lead, child.runId)).status, 'the other way there is room').toBe(200);
   });
 
   test('429 with Retry-After from the 61st in a minute on, however many are sent at once', async () => {

@@ -1,4 +1,4 @@
-import { maxMessagesPerMinute } from '@runyard/contract/child-runs';
+import { maxMessagesOfRun, maxMessagesPerMinute } from '@runyard/contract/child-runs';
 import { routes } from '@runyard/contract/routes';
 import { maxWaitingFollowups } from '@runyard/contract/run-request';
 import type { FastifyInstance } from 'fastify';
@@ -25,6 +25,10 @@ function refusalOf(outcome: Unsent): Refusal {
       });
     case 'asks_a_person':
       return refuse('conflict', { detail: 'The run waits for an answer of a person; write to it when it goes on.' });
+    case 'too_many':
+      return refuse('conflict', {
+        detail: `This run has sent ${maxMessagesOfRun} messages, which is all that a run may send.`,
+      });
     case 'too_often':
       return refuse('resource_unavailable', {
         detail: `A run may send ${maxMessagesPerMinute} messages a minute, and ${maxWaitingFollowups} may wait for a run. Wait, and put more into one.`,

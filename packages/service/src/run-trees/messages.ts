@@ -1,6 +1,6 @@
 /** What the agent of one run writes to another run of its tree. */
 import { randomBytes } from 'node:crypto';
-import { maxMessagesPerMinute, type RunMessage } from '@runyard/contract/child-runs';
+import { maxMessagesOfRun, maxMessagesPerMinute, type RunMessage } from '@runyard/contract/child-runs';
 import { isTerminal, type RunState } from '@runyard/contract/states';
 import { type ChildLimits, type ChildRefusal, refuseChild } from '../runs/admit-child.ts';
 import { acceptFollowup } from '../runs/followups.ts';
@@ -11,12 +11,12 @@ import type { Queryable, Statement } from '../store/database.ts';
 import { messageEnvelope } from './envelope.ts';
 
 /**
- * `itself` 400; `not_found` 404: no such run in the tree; `ended`, `asks_a_person` 409; `too_often` 429: it sent many in a minute, or as many wait for the other as may; the others 409, as
+ * `itself` 400; `not_found` 404: no such run in the tree; `ended`, `asks_a_person` 409; `too_often` 429: it sent many in a minute, or as many wait for the other as may; `too_many` 409; the others 409, as
  * for a child.
  */
 export type MessageOutcome =
   | { readonly kind: 'sent'; readonly delivery: 'joined' | 'resumed' | 'continued' }
-  | { readonly kind: 'itself' | 'not_found' | 'too_often' }
+  | { readonly kind: 'itself' | 'not_found' | 'too_often' | 'too_many' }
   | { readonly kind: 'ended' | 'asks_a_person'; readonly state: RunState }
   | { readonly kind: 'refused'; readonly reason: ChildRefusal };
 
@@ -47,11 +47,11 @@ const readTarget: Statement = {
     WHERE r.id = $1 FOR UPDATE OF e`,
 };
 
-const countRecent: Statement = {
-  name: 'count_recent_messages',
+const countSent: Statement = {
+  name: 'count_sent_messages',
   text: `
-    SELECT count(*) AS sent FROM followups
-    WHERE created_by_kind = 'run' AND created_by_uid = $1 AND created_at > clock_timestamp() - interval '1 minute'`,
+    SELECT count(*) AS sent, count(*) FILTER (WHERE created_at > clock_timestamp() - interval '1 minute') AS recent FROM followups
+    WHERE created_by_kind = 'run' AND created_by_uid = $1`,
 };
 
 const rootOf = (place: Place): string => place.ancestor_ids.at(-1) ?? place.id;
@@ -84,8 +84,9 @@ export async function sendMessage(
   if (reason && reason !== 'tree_full') return { kind: 'refused', reason };
   const [target] = await tx.query<{ state: RunState; phase: Phase; asks: boolean }>(readTarget, [to.id]);
   if (!target) return { kind: 'not_found' };
-  const [recent] = await tx.query<{ sent: number }>(countRecent, [from.id]);
-  if (Number(recent?.sent) >= maxMessagesPerMinute) return { kind: 'too_often' };
+  const [before] = await tx.query<{ sent: number; recent: number }>(countSent, [from.id]);
+  if (Number(before?.sent) >= maxMessagesOfRun) return { kind: 'too_many' };
+  if (Number(before?.recent) >= maxMessagesPerMinute) return { kind: 'too_often' };
 
   const isChild = to.ancestor_ids[0] === from.id;
   // What a run asks is for people to answer, or for those above it.

@@ -6,9 +6,16 @@ import type { Phase } from './transition.ts';
 
 /**
  * `parent_gone` 400: it was deleted; `parent_cancelled` 409: it, or a run above it, was cancelled. Of an agent's request,
- * all 409: `not_at_work`: its turn is over or was cancelled; `too_many_children`, `tree_full`: some must end first.
+ * all 409: `not_at_work`: its turn is over or was cancelled; `too_many_children`, `tree_full`: some must end first;
+ * `tree_used_up`: no more are started in this tree.
  */
-export type ChildRefusal = 'parent_gone' | 'parent_cancelled' | 'not_at_work' | 'too_many_children' | 'tree_full';
+export type ChildRefusal =
+  | 'parent_gone'
+  | 'parent_cancelled'
+  | 'not_at_work'
+  | 'too_many_children'
+  | 'tree_full'
+  | 'tree_used_up';
 
 /** What holds for a child that an agent starts. */
 export interface ChildLimits {
@@ -16,6 +23,8 @@ export interface ChildLimits {
   readonly executionId: string;
   /** Live children of the parent. */
   readonly maxLive: number;
+  /** Runs of the tree, ended ones included; absent: no new one is started. */
+  readonly maxInTree?: number;
 }
 
 /** In one order everywhere, so that two creates in one tree cannot wait for one another. */
@@ -41,11 +50,12 @@ interface ParentRow {
 }
 
 const countLive: Statement = {
-  name: 'count_live_relatives',
+  name: 'count_relatives',
   text: `
-    SELECT count(*) AS in_tree, count(*) FILTER (WHERE c.parent_run_id = $1) AS children
-    FROM runs p JOIN run_facets f ON f.team_id = p.team_id AND f.facet = 'ancestor:' || $2::uuid JOIN runs c ON c.id = f.run_id
-    WHERE p.id = $1 AND c.state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED')`,
+    SELECT count(*) AS in_all, count(*) FILTER (WHERE is_live) AS in_tree, count(*) FILTER (WHERE is_live AND c.parent_run_id = $1) AS children
+    FROM runs p JOIN run_facets f ON f.team_id = p.team_id AND f.facet = 'ancestor:' || $2::uuid JOIN runs c ON c.id = f.run_id,
+      LATERAL (SELECT c.state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED') AS is_live) l
+    WHERE p.id = $1`,
 };
 
 /** Phases in which an agent plays a turn. The first calls of an agent may come before the news that it was claimed. */
@@ -65,7 +75,8 @@ export async function refuseChild(
   if (!limits) return null;
   if (parent.execution_id !== limits.executionId || !atWork.includes(parent.phase)) return 'not_at_work';
   const root = ancestorIds.at(-1) ?? parentRunId;
-  const [live] = await tx.query<{ in_tree: number; children: number }>(countLive, [parentRunId, root]);
+  const [live] = await tx.query<{ in_all: number; in_tree: number; children: number }>(countLive, [parentRunId, root]);
+  if (Number(live?.in_all) >= (limits.maxInTree ?? Number.POSITIVE_INFINITY)) return 'tree_used_up';
   if (Number(live?.children) >= limits.maxLive) return 'too_many_children';
   return Number(live?.in_tree) >= maxLiveInTree ? 'tree_full' : null;
 }
