@@ -62,7 +62,8 @@ describe('a subscription', () => {
     });
     await subscriptions.passTime();
     await deliverer.deliver();
-    expect(subscriptions.receiver.received).toHaveLength(3);
+    // An attempt is counted before it is made.
+    expect(await subscriptions.first()).toMatchObject({ attempts: 3 });
 
     subscriptions.receiver.behave({ status: 204 });
     await updateSubscription(db, subscriptions.teamId, id, { enabled: true });

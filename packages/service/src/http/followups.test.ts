@@ -48,6 +48,17 @@ test('200 with an empty object; message and mode reach the agent in order, each 
   expect(await inboxOf(runToken)).toMatchObject([{ message: 'two' }]);
 });
 
+test('more than the agent is given at once come in order, page by page', async () => {
+  const { runId, runToken } = await service.startExecution();
+  await start(runToken);
+  const messages = Array.from({ length: 22 }, (_, n) => `message ${n}`);
+  for (const message of messages) await service.request('POST', path(runId), { body: { message } });
+  const first = await inboxOf(runToken);
+  const rest = await inboxOf(runToken, first.at(-1)?.position);
+  expect([...first, ...rest].map((item) => item.message)).toEqual(messages);
+  expect(rest).toHaveLength(2);
+});
+
 test('a report of the end that comes again, after a follow-up has moved the run on, ends nothing', async () => {
   const { runId, runToken } = await service.startExecution();
   await start(runToken);
