@@ -43,7 +43,7 @@ describe.skipIf(!existsSync(executablePath))(title, () => {
       ],
     });
     page = await context.newPage();
-    page.setDefaultTimeout(10_000);
+    page.setDefaultTimeout(30_000);
     complaints = [];
     page.on('pageerror', (error) => complaints.push(error.message));
     page.on('console', (message) => {
@@ -53,7 +53,7 @@ describe.skipIf(!existsSync(executablePath))(title, () => {
   });
   afterEach(async () => {
     await context.close();
-    await rm(folder, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
   });
 
   const sent = new Map<string, number>();

@@ -42,7 +42,7 @@ describe.skipIf(features === undefined)('a hostile program in a bubblewrap sandb
 
   test.runIf(limitsMemory)('memory that is spread over many processes is limited too', async () => {
     const { failure_reason } = await outcome(
-      `for i in 1 2 3 4 5 6; do node -e 'const b = Buffer.alloc(80 << 20, 1); setTimeout(() => console.log(b.length), 3000)' & done; wait; exit 1`,
+      `for i in 1 2 3 4 5 6; do node -e 'const b = Buffer.alloc(80 << 20, 1); setTimeout(() => console.log(b.length), 15000)' & done; wait; exit 1`,
     );
     expect(failure_reason).toBe('out_of_memory');
   });

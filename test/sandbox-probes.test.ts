@@ -1,7 +1,7 @@
 /** Hostile programs in the real sandbox: each tries what must not succeed, and says what came of it. */
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import os from 'node:os';
@@ -21,6 +21,13 @@ describe.skipIf(!works)('a hostile program in a bubblewrap sandbox', () => {
   });
   afterAll(() => probe[Symbol.asyncDispose]());
   const attempt = (script: string) => probe.attempt(script);
+  /** A program that is there until `tellToGo`, however long the look at it takes. */
+  const untilToldToGo = 'while ! [ -e /workspace/go ]; do sleep 0.05; done; exit 1';
+  const tellToGo = async () => {
+    const sandboxes = path.join(probe.it.worker.stateRoot, 's');
+    for (const id of await readdir(sandboxes))
+      await writeFile(path.join(sandboxes, id, 'workspace/go'), '').catch(() => undefined);
+  };
   const attemptInNode = (script: string) => probe.attemptInNode(script);
 
   test('sees none of the machine’s files', async () => {
@@ -98,12 +105,13 @@ describe.skipIf(!works)('a hostile program in a bubblewrap sandbox', () => {
   test('nothing of a run’s environment can be read from the machine’s process list', async () => {
     const id = 'visible';
     probe.it.service.send(
-      fakeAssignment(id, ['--fixture', 'sh', 'sleep 0.4; exit 1'], { RUNYARD_RUN_TOKEN: 'token-nobody-sees' }),
+      fakeAssignment(id, ['--fixture', 'sh', untilToldToGo], { RUNYARD_RUN_TOKEN: 'token-nobody-sees' }),
     );
     await probe.it.service.waitFor('sandbox_ready', (data) => data.execution_id === id);
     const list = execFileSync('ps', ['axww', '-o', 'args'], { encoding: 'utf8' });
     expect(list).toContain('runyard-sandbox:');
     expect(list).not.toContain('token-nobody-sees');
+    await tellToGo();
     await probe.it.service.waitFor('task_failed', (data) => data.execution_id === id);
   });
 
@@ -126,7 +134,7 @@ describe.skipIf(!works)('a hostile program in a bubblewrap sandbox', () => {
       '8.8.8.8',
     ];
     const seen = await attemptInNode(`import net from 'node:net';
-      for (const host of ${JSON.stringify(addresses)}) await new Promise((r) => { const s = net.connect({ host, port: ${port}, timeout: 500 }); for (const e of ['connect','error','timeout']) s.on(e, (x) => { console.log(host, e, x?.code ?? ''); s.destroy(); r(); }); });`);
+      for (const host of ${JSON.stringify(addresses)}) await new Promise((r) => { const s = net.connect({ host, port: ${port}, timeout: 10_000 }); for (const e of ['connect','error','timeout']) s.on(e, (x) => { console.log(host, e, x?.code ?? ''); s.destroy(); r(); }); });`);
     server.close();
     expect(seen).not.toContain('connect \n');
     expect(reached).toBe(false);
@@ -198,8 +206,7 @@ describe.skipIf(!works)('a hostile program in a bubblewrap sandbox', () => {
 
   test.runIf(asRoot)('each sandbox has a user of its own, whose folders the others cannot open', async () => {
     const uids = new Set<number>();
-    for (const name of ['one', 'two'])
-      probe.it.service.send(fakeAssignment(name, ['--fixture', 'sh', 'touch here; sleep 0.5; exit 1']));
+    for (const name of ['one', 'two']) probe.it.service.send(fakeAssignment(name, ['--fixture', 'sh', untilToldToGo]));
     const sandboxes = path.join(probe.it.worker.stateRoot, 's');
     await until(async () => {
       uids.clear();
@@ -212,6 +219,7 @@ describe.skipIf(!works)('a hostile program in a bubblewrap sandbox', () => {
       return uids.size >= 2;
     });
     expect([...uids].every((uid) => uid >= 70_000)).toBe(true);
+    await tellToGo();
     for (const name of ['one', 'two'])
       await probe.it.service.waitFor('task_failed', (data) => data.execution_id === name);
   });

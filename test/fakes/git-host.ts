@@ -120,7 +120,7 @@ export async function startFakeGitHost(options: FakeGitHostOptions = {}): Promis
       server.close();
       server.closeAllConnections();
       await closed;
-      await rm(folder, { recursive: true, force: true });
+      await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
     },
   };
 }

@@ -181,7 +181,8 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
       for (const folder of new Set(lines.map((line) => String(JSON.parse(line).folder)))) {
         await rm(folder, { recursive: true, force: true });
       }
-      await rm(dataDir, { recursive: true, force: true });
+      // What was killed may still write while it ends.
+      await rm(dataDir, { recursive: true, force: true, maxRetries: 20, retryDelay: 200 });
     },
   };
   try {
@@ -209,6 +210,7 @@ async function stopProgram(child: ChildProcess): Promise<void> {
   child.stdin?.end();
   if (await Promise.race([gone, delay(500)])) return;
   child.kill('SIGINT');
-  if (await Promise.race([gone, delay(8000)])) return;
+  // The database has 20 s for its last checkpoint; a service that was killed would leave it at work in the folder that is removed next.
+  if (await Promise.race([gone, delay(30_000)])) return;
   await killHard(child);
 }

@@ -68,7 +68,7 @@ export function testFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'runyard-agent-test-'));
   if (folders.length === 0) {
     process.on('exit', () => {
-      for (const each of folders) rmSync(each, { recursive: true, force: true });
+      for (const each of folders) rmSync(each, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
     });
   }
   folders.push(folder);

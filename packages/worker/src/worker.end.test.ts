@@ -18,7 +18,7 @@ describe.skipIf(!works)('the end of a worker', () => {
   });
   afterEach(async () => {
     await service.close();
-    await rm(dataDir, { recursive: true, force: true });
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
   });
 
   test('SIGTERM lets running executions end, takes no new ones, and ends with them', async () => {

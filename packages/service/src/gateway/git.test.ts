@@ -25,7 +25,7 @@ beforeEach(async () => {
 afterEach(async () => {
   await app.close();
   await host.close();
-  await rm(folder, { recursive: true, force: true });
+  await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
 });
 
 async function start(options: FakeGitHostOptions = {}, changes: Partial<GitGatewayDeps> = {}): Promise<void> {

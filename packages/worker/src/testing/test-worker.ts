@@ -69,7 +69,7 @@ export async function startTestWorker(options: TestWorkerOptions = {}): Promise<
     async [Symbol.asyncDispose]() {
       await worker.stop();
       await service.close();
-      await rm(dataDir, { recursive: true, force: true });
+      await rm(dataDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
     },
   };
 }
