@@ -125,6 +125,13 @@ describe('POST /agent/run', () => {
 });
 
 describe('POST /agent/runs answers 400 and creates nothing', () => {
+  test('for a child that would have more than 20 keys of metadata together with those of its parent', async () => {
+    const metadata = Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`k${n}`, 'parent']));
+    const parent_run_id = await service.newRun({ metadata });
+    await refusedWith(400, { prompt: 'a', parent_run_id, metadata: { one: 'more' } }, 'metadata');
+    await service.newRun({ parent_run_id, metadata: { k0: 'child' } });
+  });
+
   test.each([
     ['a missing prompt', {}, 'prompt'],
     ['a blank prompt', { prompt: ' \n' }, 'prompt'],
