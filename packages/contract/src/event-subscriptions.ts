@@ -63,7 +63,9 @@ export const EventSubscription = z
     enabled: z.boolean(),
     disabled_reason: z.string().optional().meta({ description: 'Why the service disabled it by itself' }),
     disabled_at: Timestamp.optional(),
-    failing_since: Timestamp.optional().meta({ description: 'First failed attempt since the last success' }),
+    failing_since: Timestamp.optional().meta({
+      description: 'First failed attempt since the last success, or since two days in which nothing was sent',
+    }),
     created_at: Timestamp,
     updated_at: Timestamp,
   })

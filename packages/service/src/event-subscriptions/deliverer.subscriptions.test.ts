@@ -42,34 +42,41 @@ describe('a subscription', () => {
     expect(subscriptions.receiver.received.map(({ path }) => path)).toEqual(['/hook', '/hook/new']);
   });
 
-  test('is disabled after 5 days of nothing but failures, not before, and works when it is enabled again', async () => {
+  test('is disabled after 5 days of nothing but failures, not before, nor for a failure after quiet days, and works when it is enabled again', async () => {
     const id = await subscriptions.subscribe();
     subscriptions.receiver.behave({ status: 500 });
     const deliverer = await subscriptions.openDeliverer();
     await subscriptions.newRun();
     await subscriptions.untilAttempts(1);
-    const failsAgain = async (since: string, attempts: number) => {
-      await db.query('UPDATE event_subscriptions SET failing_since = now() - $1::interval', [since]);
+    const failsAgain = async (since: string, attempts: number, last = '1 day') => {
+      const times = [since, last];
+      await db.query(
+        'UPDATE event_subscriptions SET failing_since = now() - $1::interval, failed_at = now() - $2::interval',
+        times,
+      );
       await subscriptions.passTime();
       await deliverer.deliver();
       await subscriptions.untilAttempts(attempts);
       return await subscriptions.subscription(id);
     };
     expect(await failsAgain('4 days 23 hours', 2)).toMatchObject({ enabled: true, disabled_reason: null });
-    expect(await failsAgain('5 days 1 minute', 3)).toMatchObject({
+    const anew = await failsAgain('9 days', 3, '2 days 1 minute');
+    expect(anew).toMatchObject({ enabled: true, disabled_reason: null });
+    expect(Date.parse(String(anew?.failing_since))).toBeGreaterThan(Date.now() - 3_600_000);
+    expect(await failsAgain('5 days 1 minute', 4)).toMatchObject({
       enabled: false,
       disabled_reason: 'Every attempt for 5 days failed; the last one: it answered 500.',
     });
     await subscriptions.passTime();
     await deliverer.deliver();
     // An attempt is counted before it is made.
-    expect(await subscriptions.first()).toMatchObject({ attempts: 3 });
+    expect(await subscriptions.first()).toMatchObject({ attempts: 4 });
 
     subscriptions.receiver.behave({ status: 204 });
     await updateSubscription(db, subscriptions.teamId, id, { enabled: true });
     expect(await subscriptions.subscription(id)).toMatchObject({ disabled_reason: null, failing_since: null });
     await deliverer.deliver();
-    expect(await subscriptions.untilAttempts(4)).toMatchObject({ status: 'delivered' });
+    expect(await subscriptions.untilAttempts(5)).toMatchObject({ status: 'delivered' });
   });
 
   test('gets a ping also while it is disabled, once', async () => {

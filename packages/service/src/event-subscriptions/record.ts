@@ -17,6 +17,8 @@ export interface AttemptOutcome {
 
 /** A subscription is disabled after so long with nothing but failures. */
 const disableAfter = '5 days';
+/** Failures with a longer pause between them, in which nothing was sent, are counted anew: tries of one delivery go on for a day. */
+const longestPause = '2 days';
 
 /**
  * Writes the outcome into delivery, log and subscription, all or nothing, unless a later attempt has begun. A failure
@@ -44,17 +46,20 @@ const recordStatement: Statement = {
       FROM done WHERE s.id = done.subscription_id AND $3 = 'delivered' AND s.failing_since IS NOT NULL
     ), failing AS (
       UPDATE event_subscriptions s SET
-        failing_since = coalesce(s.failing_since, done.started_at),
-        enabled = s.enabled AND NOT ends.now,
-        disabled_reason = CASE WHEN s.enabled AND ends.now THEN ends.reason ELSE s.disabled_reason END,
-        disabled_at = CASE WHEN s.enabled AND ends.now THEN clock_timestamp() ELSE s.disabled_at END,
-        updated_at = CASE WHEN s.enabled AND ends.now THEN clock_timestamp() ELSE s.updated_at END
-      FROM done, LATERAL (SELECT $3 = 'gone' OR coalesce(s2.failing_since < clock_timestamp() - interval '${disableAfter}', false) AS now,
+        failing_since = CASE WHEN now.is_first THEN done.started_at ELSE s.failing_since END,
+        failed_at = done.started_at,
+        enabled = s.enabled AND NOT now.ends,
+        disabled_reason = CASE WHEN s.enabled AND now.ends THEN now.reason ELSE s.disabled_reason END,
+        disabled_at = CASE WHEN s.enabled AND now.ends THEN clock_timestamp() ELSE s.disabled_at END,
+        updated_at = CASE WHEN s.enabled AND now.ends THEN clock_timestamp() ELSE s.updated_at END
+      FROM done, event_subscriptions before, LATERAL (
+        SELECT f.is_first, $3 = 'gone' OR (NOT f.is_first AND before.failing_since < clock_timestamp() - interval '${disableAfter}') AS ends,
           CASE WHEN $3 = 'gone' THEN 'The receiver answered 410: it is gone.'
             ELSE 'Every attempt for ${disableAfter} failed; the last one: ' || $5 || '.' END AS reason
-        FROM event_subscriptions s2 WHERE s2.id = done.subscription_id) ends
-      WHERE s.id = done.subscription_id AND $3 <> 'delivered' AND s.url = $8
-        AND (s.failing_since IS NULL OR ends.now)
+        FROM (SELECT before.failing_since IS NULL OR before.failed_at < done.started_at - interval '${longestPause}' AS is_first) f
+      ) now
+      WHERE s.id = done.subscription_id AND before.id = s.id AND $3 <> 'delivered' AND s.url = $8
+        AND (now.is_first OR now.ends OR before.failed_at < done.started_at - interval '1 hour')
     )
     SELECT 1 AS recorded FROM done`,
 };
