@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { ListRunsQuery } from '../packages/contract/src/run-list.ts';
-import { listRuns } from '../packages/service/src/runs/list.ts';
+import { listRuns } from '../packages/service/src/runs/list/list.ts';
 import { type Database, openDatabase } from '../packages/service/src/store/database.ts';
 import { startEmbeddedPostgres } from '../packages/service/src/store/embedded/start.ts';
 import { silentLog } from '../packages/service/src/store/log.ts';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { serviceNodeFlags } from '../packages/cli/src/supervise/node-flags.ts';
-import { appendTimelineEvent } from '../packages/service/src/runs/append.ts';
+import { appendTimelineEvent } from '../packages/service/src/runs/events/append.ts';
 import { type Database, openDatabase } from '../packages/service/src/store/database.ts';
 import { findEmbeddedPostgres } from '../packages/service/src/store/embedded/start.ts';
 import { silentLog } from '../packages/service/src/store/log.ts';

@@ -2,7 +2,7 @@ import { ListRunsQuery } from '@runyard/contract/run-list';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { casesOf, type Make, sorts } from '../bench/list-cases.ts';
 import { randomNumbers, type Seeded, seedRuns } from '../bench/list-seed.ts';
-import { listRuns } from '../packages/service/src/runs/list.ts';
+import { listRuns } from '../packages/service/src/runs/list/list.ts';
 import { type Database, openDatabase, type Queryable } from '../packages/service/src/store/database.ts';
 import { silentLog } from '../packages/service/src/store/log.ts';
 import { migrateDatabase } from '../packages/service/src/store/migrate.ts';

@@ -15,7 +15,7 @@ import { bootstrap } from './keys/bootstrap.ts';
 import { openModels } from './models/models.ts';
 import { sweepWhenDue } from './retention/sweep.ts';
 import { defaultTiming, type Engine } from './runs/engine.ts';
-import { limitsOf } from './runs/event-budget.ts';
+import { limitsOf } from './runs/events/event-budget.ts';
 import {
   beatServiceInstance,
   forgetServiceInstance,
@@ -23,9 +23,9 @@ import {
   repeat,
   serviceSilentSeconds,
 } from './runs/heartbeat.ts';
+import { indexRunWords, runsPerTurn } from './runs/list/search-index.ts';
 import { openNotices } from './runs/notices.ts';
 import { expireWaiting, reconcile } from './runs/reconcile.ts';
-import { indexRunWords, runsPerTurn } from './runs/search-index.ts';
 import { openVault } from './secrets/vault.ts';
 import { openDatabase } from './store/database.ts';
 import { startEmbeddedPostgres } from './store/embedded/start.ts';

@@ -1,5 +1,5 @@
 import type { AgentEvent } from '@runyard/contract/agent-protocol';
-import type { Redactor } from '../runs/redaction.ts';
+import type { Redactor } from '../runs/events/redaction.ts';
 import { isLineStream, redactLine, releaseLine } from './redact-transcript.ts';
 import { storable } from './storable.ts';
 

@@ -1,6 +1,6 @@
 import type { AgentEvent } from '@runyard/contract/agent-protocol';
 import { expect, test } from 'vitest';
-import { createRedactor, redacted } from '../runs/redaction.ts';
+import { createRedactor, redacted } from '../runs/events/redaction.ts';
 import { redactEvents, type Tails } from './redact-events.ts';
 
 const secret = 'ryr_abcabcabd-"secret"';

@@ -3,7 +3,7 @@
  * pieces, each in a JSON line of its own. Text at the end of a piece that may be the beginning of a secret is moved to the next
  * piece of the same stream, so that it is judged with what follows.
  */
-import type { Redactor } from '../runs/redaction.ts';
+import type { Redactor } from '../runs/events/redaction.ts';
 import type { Tails } from './redact-events.ts';
 
 type JsonObject = Record<string, unknown>;

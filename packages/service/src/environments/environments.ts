@@ -1,6 +1,6 @@
 import { type Environment, type EnvironmentConfig, maxEnvironments } from '@runyard/contract/environments';
 import type { RunState } from '@runyard/contract/states';
-import type { RunActor } from '../runs/create.ts';
+import type { RunActor } from '../runs/create/create.ts';
 import { readProfiles } from '../runs/profiles.ts';
 import type { Queryable } from '../store/database.ts';
 import { teamHasRoom } from '../teams/has-room.ts';

@@ -6,7 +6,7 @@ import type {
   ListDeliveriesQuery,
   ListEventDeliveriesResponse,
 } from '@runyard/contract/event-subscriptions';
-import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../runs/cursor.ts';
+import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../runs/list/cursor.ts';
 import type { Queryable } from '../store/database.ts';
 import { deliveryChannel } from './enqueue.ts';
 

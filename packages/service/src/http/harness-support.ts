@@ -2,7 +2,7 @@
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
 import { findMemory, keepMemory } from '../conversations/memory.ts';
-import { applyAgentEvents } from '../runs/agent-events.ts';
+import { applyAgentEvents } from '../runs/events/agent-events.ts';
 import { finishTask } from '../runs/finish.ts';
 import { waitForInbox } from '../runs/inbox.ts';
 import { resolveTask } from '../runs/resolve-task.ts';

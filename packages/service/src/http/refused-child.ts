@@ -1,5 +1,5 @@
 import { maxLiveInTree, maxRunsInTree } from '@runyard/contract/child-runs';
-import type { ChildRefusal } from '../runs/admit-child.ts';
+import type { ChildRefusal } from '../runs/create/admit-child.ts';
 import { invalid, type Refusal, refuse } from './problem.ts';
 
 /** Why no run can be created below the one that the request names. */

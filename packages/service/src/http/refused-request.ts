@@ -1,4 +1,4 @@
-import type { RequestOutcome } from '../runs/request.ts';
+import type { RequestOutcome } from '../runs/create/request.ts';
 import { invalid, type Refusal, refuse } from './problem.ts';
 
 /** Why a request for a run, of a person or of another run, is not fulfilled. */

@@ -102,7 +102,7 @@ describe('GET /agent/runs', () => {
           return query(...args);
         },
       };
-      const { listRuns } = await import('../runs/list.ts');
+      const { listRuns } = await import('../runs/list/list.ts');
       const context = { teamId: service.teamId, teamUid: 'x', baseUrl: '' };
       const outcome = await listRuns(counted as never, service.deps.signing, context, {
         limit,

@@ -1,8 +1,8 @@
 import type { routes } from '@runyard/contract/routes';
 import { maxWaitingFollowups } from '@runyard/contract/run-request';
 import { findReplay, once } from '../idempotency/once.ts';
+import { decodeAttachments, discardAttachments, storeAttachments } from '../runs/create/request-attachments.ts';
 import { acceptFollowup } from '../runs/followups.ts';
-import { decodeAttachments, discardAttachments, storeAttachments } from '../runs/request-attachments.ts';
 import { isVisibleRun } from '../runs/visible.ts';
 import type { Call } from './add-route.ts';
 import type { ServiceDeps } from './deps.ts';

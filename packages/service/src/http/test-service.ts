@@ -13,7 +13,7 @@ import { hashKey, newRawKey, shownParts } from '../keys/raw-key.ts';
 import { openModels } from '../models/models.ts';
 import { type Assignment, assignNext } from '../runs/assign.ts';
 import { defaultTiming, type Engine } from '../runs/engine.ts';
-import { limitsOf } from '../runs/event-budget.ts';
+import { limitsOf } from '../runs/events/event-budget.ts';
 import { openNotices } from '../runs/notices.ts';
 import { claim } from '../runs/transitions.ts';
 import { makeVault } from '../secrets/vault.ts';

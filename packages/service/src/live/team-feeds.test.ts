@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { appendTimelineEvent } from '../runs/append.ts';
+import { appendTimelineEvent } from '../runs/events/append.ts';
 import { openTestEngine, type TestEngine } from '../runs/test-engine.ts';
 import { createEmptyDatabase } from '../store/test-database.ts';
 import { leave } from './feed.ts';

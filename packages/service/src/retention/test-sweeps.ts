@@ -6,7 +6,7 @@ import path from 'node:path';
 import { Readable } from 'node:stream';
 import pino from 'pino';
 import { afterAll, beforeEach } from 'vitest';
-import type { NewRun } from '../runs/create.ts';
+import type { NewRun } from '../runs/create/create.ts';
 import { openTestEngine, type TestEngine } from '../runs/test-engine.ts';
 import type { BlobStore } from '../store/blobs.ts';
 import type { Database } from '../store/database.ts';

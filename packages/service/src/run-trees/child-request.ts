@@ -2,7 +2,7 @@ import type { ApprovalPolicy } from '@runyard/contract/approvals';
 import type { ChildRunRequest } from '@runyard/contract/child-runs';
 import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { RunAgentRequest } from '@runyard/contract/run-request';
-import type { RunActor } from '../runs/create.ts';
+import type { RunActor } from '../runs/create/create.ts';
 import type { Queryable, Statement } from '../store/database.ts';
 
 const readParent: Statement = {

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { maxMessagesOfRun, maxMessagesPerMinute, type RunMessage } from '@runyard/contract/child-runs';
 import { isTerminal, type RunState } from '@runyard/contract/states';
-import { type ChildLimits, type ChildRefusal, refuseChild } from '../runs/admit-child.ts';
+import { type ChildLimits, type ChildRefusal, refuseChild } from '../runs/create/admit-child.ts';
 import { acceptFollowup } from '../runs/followups.ts';
 import type { RunSession } from '../runs/sessions.ts';
 import type { Phase } from '../runs/transition.ts';

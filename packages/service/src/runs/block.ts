@@ -2,8 +2,8 @@
 import type { AgentRequest, BlockedOn } from '@runyard/contract/approvals';
 import { summarised } from '../conversations/output.ts';
 import type { Queryable } from '../store/database.ts';
-import { appendQuestionOfFailedRun } from './append.ts';
 import type { Engine } from './engine.ts';
+import { appendQuestionOfFailedRun } from './events/append.ts';
 import { blockDebugTurn } from './setup-window.ts';
 import { block } from './transitions.ts';
 

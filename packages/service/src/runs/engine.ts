@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { Database } from '../store/database.ts';
-import type { RunLimits } from './event-budget.ts';
+import type { RunLimits } from './events/event-budget.ts';
 import type { Notices } from './notices.ts';
 
 /** Times and limits of the run engine. All are measured by the database's clock. */

@@ -5,7 +5,7 @@ import { headOf } from '../conversations/output.ts';
 import { storable } from '../conversations/storable.ts';
 import type { Queryable, Statement } from '../store/database.ts';
 import type { Engine } from './engine.ts';
-import { createRedactor } from './redaction.ts';
+import { createRedactor } from './events/redaction.ts';
 import { retryOrError } from './retry.ts';
 import type { RunSession } from './sessions.ts';
 import { endDebugTurn, retentionSeconds } from './setup-window.ts';

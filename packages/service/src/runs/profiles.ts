@@ -1,6 +1,6 @@
 import type { UserProfile } from '@runyard/contract/profiles';
 import type { Queryable, Statement } from '../store/database.ts';
-import type { RunActor } from './create.ts';
+import type { RunActor } from './create/create.ts';
 
 const readNames: Statement = {
   name: 'read_profiles',

@@ -3,9 +3,9 @@
  * compare-and-set that the live path uses. Any number of processes may sweep at once.
  */
 import type { Statement } from '../store/database.ts';
-import { appendTimelineEvent } from './append.ts';
 import { finishCascades } from './cancel-descendants.ts';
 import { type Engine, queueChannel } from './engine.ts';
+import { appendTimelineEvent } from './events/append.ts';
 import { outageSeconds } from './heartbeat.ts';
 import { leaveIdle } from './idle.ts';
 import { livePhases } from './phases.ts';

@@ -1,8 +1,8 @@
 import { isTerminal, type RunState } from '@runyard/contract/states';
 import type { Queryable, Statement } from '../store/database.ts';
-import { appendTimelineEvent } from './append.ts';
 import { followCancel } from './cancel-descendants.ts';
 import { type Engine, queueChannel } from './engine.ts';
+import { appendTimelineEvent } from './events/append.ts';
 import { retryOrError } from './retry.ts';
 import type { Phase, Status } from './transition.ts';
 import { errEnded } from './transitions.ts';

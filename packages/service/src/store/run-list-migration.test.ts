@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { listRuns } from '../runs/list.ts';
+import { listRuns } from '../runs/list/list.ts';
 import { openDatabase } from './database.ts';
 import { silentLog } from './log.ts';
 import { migrateDatabase } from './migrate.ts';

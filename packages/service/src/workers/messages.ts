@@ -1,7 +1,7 @@
 /** What a message of a worker does. Every effect is a compare-and-set: a late or repeated message changes nothing. */
 import type { WorkerHello, WorkerMessage } from '@runyard/contract/worker-protocol';
-import { appendTimelineEvent } from '../runs/append.ts';
 import type { Engine } from '../runs/engine.ts';
+import { appendTimelineEvent } from '../runs/events/append.ts';
 import { heldPhases } from '../runs/phases.ts';
 import { endSandbox } from '../runs/sandbox-end.ts';
 import { claim, requeue } from '../runs/transitions.ts';

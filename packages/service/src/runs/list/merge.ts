@@ -3,10 +3,10 @@
  * they are merged, without a look at the runs that only one of them has.
  */
 import type { ListRunsQuery } from '@runyard/contract/run-list';
-import { type Conditions, startConditions } from './list-conditions.ts';
-import { addColumnFilters, changedAfter, facetsOf, hourBounds, joinFacets, listsOf } from './list-filters.ts';
-import { afterPosition, orderOf } from './list-order.ts';
-import { onlyFilter, type PageQuery, type PageRequest, partsOf } from './list-query.ts';
+import { type Conditions, startConditions } from './conditions.ts';
+import { addColumnFilters, changedAfter, facetsOf, hourBounds, joinFacets, listsOf } from './filters.ts';
+import { afterPosition, orderOf } from './order.ts';
+import { onlyFilter, type PageQuery, type PageRequest, partsOf } from './query.ts';
 
 /** Whether filters and sort give two such lists. */
 export const canMerge = (query: ListRunsQuery): boolean =>

@@ -1,8 +1,8 @@
 import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { RerunRequest, RunAgentRequest } from '@runyard/contract/run-request';
-import type { Queryable } from '../store/database.ts';
+import type { Queryable } from '../../store/database.ts';
+import { isUuid } from '../uuid.ts';
 import type { StoredAttachment } from './create.ts';
-import { isUuid } from './uuid.ts';
 
 /** A request for the same run again, and the files that came with the first. */
 export interface Rerun {

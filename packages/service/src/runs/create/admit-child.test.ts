@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openTestEngine, type TestEngine } from '../test-engine.ts';
 import { refuseChild } from './admit-child.ts';
-import { openTestEngine, type TestEngine } from './test-engine.ts';
 
 let t: TestEngine;
 beforeAll(async () => {

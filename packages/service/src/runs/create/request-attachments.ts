@@ -6,8 +6,8 @@ import {
   maxAttachments,
   type RunAgentRequest,
 } from '@runyard/contract/run-request';
-import type { Fault } from '../fault.ts';
-import type { BlobStore } from '../store/blobs.ts';
+import type { Fault } from '../../fault.ts';
+import type { BlobStore } from '../../store/blobs.ts';
 import type { StoredAttachment } from './create.ts';
 
 /** A file of the request, decoded. */

@@ -1,5 +1,5 @@
 /** What `q` means: words that must all be found in a run's title, skill or the beginning of its prompt. */
-import type { Conditions } from './list-conditions.ts';
+import type { Conditions } from './conditions.ts';
 
 /** Words beyond these are not looked for. */
 const maxWords = 10;

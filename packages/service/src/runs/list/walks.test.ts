@@ -1,8 +1,8 @@
 import { ListRunsQuery } from '@runyard/contract/run-list';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../store/test-database.ts';
-import { walkAlong } from './list-walks.ts';
-import { insertTeam } from './test-engine.ts';
+import { createTestDatabase, type TestDatabase } from '../../store/test-database.ts';
+import { insertTeam } from '../test-engine.ts';
+import { walkAlong } from './walks.ts';
 
 let database: TestDatabase;
 let teamId: string;

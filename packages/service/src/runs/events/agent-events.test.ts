@@ -1,10 +1,10 @@
 import type { AgentEvent } from '@runyard/contract/agent-protocol';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { cancelRun } from '../cancel.ts';
+import { authenticateRunToken, type RunSession } from '../sessions.ts';
+import { openTestEngine, type TestEngine } from '../test-engine.ts';
 import { applyAgentEvents } from './agent-events.ts';
-import { cancelRun } from './cancel.ts';
 import { redacted } from './redaction.ts';
-import { authenticateRunToken, type RunSession } from './sessions.ts';
-import { openTestEngine, type TestEngine } from './test-engine.ts';
 
 let t: TestEngine;
 let session: RunSession;

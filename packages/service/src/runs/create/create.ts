@@ -1,13 +1,13 @@
 import { randomUUIDv7, timingSafeEqual } from 'node:crypto';
 import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { RunSourceType } from '@runyard/contract/states';
-import { enqueueDeliveries } from '../event-subscriptions/enqueue.ts';
-import { lockKey } from '../idempotency/once.ts';
-import type { Queryable, Statement } from '../store/database.ts';
+import { enqueueDeliveries } from '../../event-subscriptions/enqueue.ts';
+import { lockKey } from '../../idempotency/once.ts';
+import type { Queryable, Statement } from '../../store/database.ts';
+import { holdsSlot } from '../busy.ts';
+import { type Engine, queueChannel } from '../engine.ts';
 import { type ChildLimits, type ChildRefusal, refuseChild } from './admit-child.ts';
 import { batched } from './batched.ts';
-import { holdsSlot } from './busy.ts';
-import { type Engine, queueChannel } from './engine.ts';
 import { insertAttachments } from './insert-attachments.ts';
 
 /** Who made a run, or on whose behalf it executes. */

@@ -1,10 +1,10 @@
 import type { AgentEvent, AgentEventBody } from '@runyard/contract/agent-protocol';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { readConversation } from '../conversations/read.ts';
+import { readConversation } from '../../conversations/read.ts';
+import type { RunSession } from '../sessions.ts';
+import { openTestEngine, type TestEngine } from '../test-engine.ts';
 import { applyAgentEvents } from './agent-events.ts';
 import { reserveBytes } from './event-budget.ts';
-import type { RunSession } from './sessions.ts';
-import { openTestEngine, type TestEngine } from './test-engine.ts';
 import { readTimeline } from './timeline.ts';
 
 const eventBytes = 20_000;

@@ -1,16 +1,16 @@
 import type { AgentEvent } from '@runyard/contract/agent-protocol';
 import type { TimelineEventType } from '@runyard/contract/timeline';
-import { redactEvents, type Tails } from '../conversations/redact-events.ts';
-import type { Queryable, Statement } from '../store/database.ts';
-import { blockRun } from './block.ts';
-import { type Engine, runChannel } from './engine.ts';
+import { redactEvents, type Tails } from '../../conversations/redact-events.ts';
+import type { Queryable, Statement } from '../../store/database.ts';
+import { blockRun } from '../block.ts';
+import { type Engine, runChannel } from '../engine.ts';
+import type { RunSession } from '../sessions.ts';
+import { takeFollowup } from '../take-followups.ts';
+import type { Phase } from '../transition.ts';
+import { claim, start } from '../transitions.ts';
 import { type EventBudget, eventBudget, type RunCounters } from './event-budget.ts';
 import { countDropped, eventsFull, lastStep, transcriptFull } from './event-limit.ts';
 import { createRedactor, type Redactor } from './redaction.ts';
-import type { RunSession } from './sessions.ts';
-import { takeFollowup } from './take-followups.ts';
-import type { Phase } from './transition.ts';
-import { claim, start } from './transitions.ts';
 
 const lockRun: Statement = {
   name: 'lock_run',

@@ -1,6 +1,6 @@
 /** What a run is told when it has stored as much as it may: once for its events, once for its transcript. */
 import type { TimelineEventType } from '@runyard/contract/timeline';
-import type { Queryable, Statement } from '../store/database.ts';
+import type { Queryable, Statement } from '../../store/database.ts';
 import type { EventBudget, RunLimits } from './event-budget.ts';
 
 interface ToldEvent {

@@ -3,10 +3,10 @@
  * so that what is read does not grow with the number of runs (docs/decisions/run-list.md).
  */
 import type { ListRunsQuery } from '@runyard/contract/run-list';
+import { type Conditions, startConditions } from './conditions.ts';
 import type { CursorPosition } from './cursor.ts';
-import { type Conditions, startConditions } from './list-conditions.ts';
-import { addColumnFilters, facetsOf, joinFacets } from './list-filters.ts';
-import { afterPosition, type ListOrder, orderOf, sortTypeOf } from './list-order.ts';
+import { addColumnFilters, facetsOf, joinFacets } from './filters.ts';
+import { afterPosition, type ListOrder, orderOf, sortTypeOf } from './order.ts';
 
 /** Gives `id` and `sort_value` of the page's runs, in order. */
 export interface PageQuery {

@@ -1,16 +1,16 @@
 import type { ListRunsQuery } from '@runyard/contract/run-list';
 import type { ListRunsResponse } from '@runyard/contract/runs';
-import type { Fault } from '../fault.ts';
-import type { Database, Queryable, Statement } from '../store/database.ts';
+import type { Fault } from '../../fault.ts';
+import type { Database, Queryable, Statement } from '../../store/database.ts';
+import { findRun, fromRuns, type ReadContext, type RunRow, runColumns, toRunItems } from '../read.ts';
 import { type CursorPosition, type CursorSigner, listIdentity, readCursor, writeCursor } from './cursor.ts';
-import { mergeQuery } from './list-merge.ts';
-import { orderOf } from './list-order.ts';
-import { foundPage, type PageQuery, type PageRequest, pageQuery, sortingQuery } from './list-query.ts';
-import { type SearchTemplate, type SearchTier, templateOf, wordsOf } from './list-search.ts';
-import { walkAlong, walksOf } from './list-walks.ts';
-import { weeksQuery } from './list-weeks.ts';
-import { findRun, fromRuns, type ReadContext, type RunRow, runColumns, toRunItems } from './read.ts';
+import { mergeQuery } from './merge.ts';
+import { orderOf } from './order.ts';
+import { foundPage, type PageQuery, type PageRequest, pageQuery, sortingQuery } from './query.ts';
+import { type SearchTemplate, type SearchTier, templateOf, wordsOf } from './search.ts';
 import { indexBeforeSearch } from './search-index.ts';
+import { walkAlong, walksOf } from './walks.ts';
+import { weeksQuery } from './weeks.ts';
 
 /**
  * A page ends before prompts and configurations have more bytes: 500 runs may hold a gigabyte, which took the service's

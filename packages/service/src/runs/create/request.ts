@@ -4,16 +4,16 @@ import type { AmbientAgentConfig } from '@runyard/contract/config';
 import { maxMetadataKeys, maxRunDepth, type RunAgentRequest } from '@runyard/contract/run-request';
 import type { RunSourceType } from '@runyard/contract/states';
 import { workerName } from '@runyard/contract/workers';
-import { findEnvironmentOwner } from '../environments/environments.ts';
-import type { Fault } from '../fault.ts';
-import type { Principal } from '../keys/principal.ts';
-import type { Models } from '../models/models.ts';
-import type { Queryable } from '../store/database.ts';
+import { findEnvironmentOwner } from '../../environments/environments.ts';
+import type { Fault } from '../../fault.ts';
+import type { Principal } from '../../keys/principal.ts';
+import type { Models } from '../../models/models.ts';
+import type { Queryable } from '../../store/database.ts';
+import { isUuid } from '../uuid.ts';
 import type { NewRun, RunActor } from './create.ts';
 import { type DecodedAttachment, decodeAttachments } from './request-attachments.ts';
 import { checkHarness } from './request-harness.ts';
 import { titleOf } from './request-title.ts';
-import { isUuid } from './uuid.ts';
 
 /** `invalid` 400, `forbidden` 403 `not_authorized`, `not_available` 403 `feature_not_available`. */
 export type RequestOutcome =

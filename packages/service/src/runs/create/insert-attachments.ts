@@ -1,4 +1,4 @@
-import type { Queryable, Statement } from '../store/database.ts';
+import type { Queryable, Statement } from '../../store/database.ts';
 import type { StoredAttachment } from './create.ts';
 
 const insert: Statement = {

@@ -1,7 +1,7 @@
 /** What a run may store of what its agents tell: who holds a run token could fill the disk otherwise. */
 import type { AgentEvent } from '@runyard/contract/agent-protocol';
 import type { Settings } from '@runyard/contract/settings';
-import { headOf } from '../conversations/output.ts';
+import { headOf } from '../../conversations/output.ts';
 
 /** Bytes in total, over all executions of the run. */
 export interface RunLimits {

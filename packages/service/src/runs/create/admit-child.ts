@@ -1,8 +1,8 @@
 /** Whether a run may be created below others: decided under the locks of their rows, which a cancel takes too. */
 import { maxLiveInTree } from '@runyard/contract/child-runs';
 import type { RunState } from '@runyard/contract/states';
-import type { Queryable, Statement } from '../store/database.ts';
-import type { Phase } from './transition.ts';
+import type { Queryable, Statement } from '../../store/database.ts';
+import type { Phase } from '../transition.ts';
 
 /**
  * `parent_gone` 400: it was deleted; `parent_cancelled` 409: it, or a run above it, was cancelled. Of an agent's request,

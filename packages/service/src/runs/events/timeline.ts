@@ -1,5 +1,5 @@
 import type { TimelineEvent, TimelineEventType } from '@runyard/contract/timeline';
-import type { Queryable, Statement } from '../store/database.ts';
+import type { Queryable, Statement } from '../../store/database.ts';
 
 const readEvents: Statement = {
   name: 'read_timeline',

@@ -4,13 +4,13 @@
  * bounded; where no list fills the page, all that the filters find is sorted.
  */
 import type { ListRunsQuery } from '@runyard/contract/run-list';
-import type { Queryable } from '../store/database.ts';
-import { type Conditions, startConditions } from './list-conditions.ts';
-import { addColumnFilters, changedAfter, facetsOf, hourBounds, listsOf } from './list-filters.ts';
-import { canMerge } from './list-merge.ts';
-import { orderOf } from './list-order.ts';
-import { foundPage, onlyFilter, orderBy, type PageQuery, type PageRequest, partsOf, union } from './list-query.ts';
-import { matchOf, type SearchTemplate } from './list-search.ts';
+import type { Queryable } from '../../store/database.ts';
+import { type Conditions, startConditions } from './conditions.ts';
+import { addColumnFilters, changedAfter, facetsOf, hourBounds, listsOf } from './filters.ts';
+import { canMerge } from './merge.ts';
+import { orderOf } from './order.ts';
+import { foundPage, onlyFilter, orderBy, type PageQuery, type PageRequest, partsOf, union } from './query.ts';
+import { matchOf, type SearchTemplate } from './search.ts';
 
 /** The list to go along: of runs that have a facet, of those that match a filter on columns, or all in the order of the sort. */
 export type Walk = { readonly facet: string } | { readonly filter: keyof ListRunsQuery } | { readonly filter: null };

@@ -1,9 +1,9 @@
 import { ListRunsQuery } from '@runyard/contract/run-list';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../store/test-database.ts';
-import { mergeQuery } from './list-merge.ts';
-import { type PageQuery, sortingQuery } from './list-query.ts';
-import { insertTeam } from './test-engine.ts';
+import { createTestDatabase, type TestDatabase } from '../../store/test-database.ts';
+import { insertTeam } from '../test-engine.ts';
+import { mergeQuery } from './merge.ts';
+import { type PageQuery, sortingQuery } from './query.ts';
 
 let database: TestDatabase;
 let teamId: string;

@@ -1,5 +1,5 @@
 import type { AmbientAgentConfig } from '@runyard/contract/config';
-import type { Fault } from '../fault.ts';
+import type { Fault } from '../../fault.ts';
 
 /** Known harnesses that an installation has to bring along. */
 const presets = ['claude', 'codex', 'gemini', 'opencode'];

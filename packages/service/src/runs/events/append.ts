@@ -1,7 +1,7 @@
 import type { TimelineEventType } from '@runyard/contract/timeline';
-import { enqueueDeliveries, enqueuedColumns } from '../event-subscriptions/enqueue.ts';
-import type { Queryable, Statement } from '../store/database.ts';
-import { runChannel } from './engine.ts';
+import { enqueueDeliveries, enqueuedColumns } from '../../event-subscriptions/enqueue.ts';
+import type { Queryable, Statement } from '../../store/database.ts';
+import { runChannel } from '../engine.ts';
 
 /** `further`: `, name AS (…)`, a common table expression that may read `numbered`. */
 const statementOf = (name: string, further = ''): Statement => ({

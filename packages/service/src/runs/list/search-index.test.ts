@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { openTestEngine, type TestEngine } from '../test-engine.ts';
 import { indexRunWords } from './search-index.ts';
-import { openTestEngine, type TestEngine } from './test-engine.ts';
 
 let service: TestEngine;
 beforeAll(async () => {

@@ -2,11 +2,11 @@
  * The page of a search. The index of `run_search` keeps the words of a team's runs of one week together; so the weeks are
  * looked through one after the other, in the order of the list, until the page is full.
  */
-import { startConditions } from './list-conditions.ts';
-import { addColumnFilters, changedAfter, facetsOf, joinFacets } from './list-filters.ts';
-import { orderOf } from './list-order.ts';
-import { orderBy, type PageQuery, type PageRequest, partsOf } from './list-query.ts';
-import { queryOfWeek, type SearchTemplate } from './list-search.ts';
+import { startConditions } from './conditions.ts';
+import { addColumnFilters, changedAfter, facetsOf, joinFacets } from './filters.ts';
+import { orderOf } from './order.ts';
+import { orderBy, type PageQuery, type PageRequest, partsOf } from './query.ts';
+import { queryOfWeek, type SearchTemplate } from './search.ts';
 
 export function weeksQuery({ teamId, query, position, count }: PageRequest, template: SearchTemplate): PageQuery {
   const conditions = startConditions(teamId);
