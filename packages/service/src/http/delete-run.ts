@@ -15,7 +15,7 @@ export function registerDeleteRunRoute(app: FastifyInstance, deps: ServiceDeps):
         return notFound('run');
       case 'not_ended':
         return refuse('conflict', {
-          detail: `The run is ${outcome.state}. Cancel it, or wait for its end, then delete it.`,
+          detail: `The run is ${outcome.state}. ${outcome.canBeCancelled ? 'Cancel it, or wait' : 'Wait'} for its end, then delete it.`,
         });
       case 'sandbox_running':
         return refuse('conflict', {

@@ -98,6 +98,9 @@ describe('DELETE /agent/runs/{runId}', () => {
       expect(problem).toMatchObject({ error_code: 'conflict', detail: expect.stringContaining(`${state}. Cancel it`) });
       expect((await service.request('GET', `/agent/runs/${runId}`)).status).toBe(200);
     }
+    const selfHosted = await service.newRun({ config: { worker_host: 'my-box' } });
+    const { detail } = await service.problem(409, 'DELETE', `/agent/runs/${selfHosted}`);
+    expect(detail).toBe('The run is QUEUED. Wait for its end, then delete it.');
     await service.request('POST', `/agent/runs/${queued}/cancel`);
     expect((await service.request('DELETE', `/agent/runs/${queued}`)).status).toBe(200);
   });

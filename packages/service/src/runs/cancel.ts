@@ -16,18 +16,20 @@ const lockCancellable: Statement = {
   text: 'SELECT state, current_execution_id, worker_host, execution_location, source FROM runs WHERE id = $1 FOR UPDATE',
 };
 
-interface CancellableRow {
-  state: RunState;
-  current_execution_id: string;
-  worker_host: string | null;
-  execution_location: string;
-  source: string;
+/** Columns of a run that say whether its kind can be cancelled. */
+export interface RunKind {
+  readonly worker_host: string | null;
+  readonly execution_location: string;
+  readonly source: string;
+}
+
+interface CancellableRow extends RunKind {
+  readonly state: RunState;
+  readonly current_execution_id: string;
 }
 
 /** True for the kinds of runs that can be cancelled: hosted ones, not started by a GitHub Action. */
-export function isRunTypeCancellable(
-  run: Pick<CancellableRow, 'worker_host' | 'execution_location' | 'source'>,
-): boolean {
+export function isRunTypeCancellable(run: RunKind): boolean {
   return run.worker_host === null && run.execution_location === 'REMOTE' && run.source !== 'GITHUB_ACTION';
 }
 

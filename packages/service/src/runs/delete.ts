@@ -1,14 +1,15 @@
 import { type RunState, terminalStates } from '@runyard/contract/states';
 import type { Queryable } from '../store/database.ts';
+import { isRunTypeCancellable, type RunKind } from './cancel.ts';
 import type { Engine } from './engine.ts';
 import { endWait } from './idle.ts';
 import { isUuid } from './uuid.ts';
 
-/** `not_found` 404; `not_ended` 409: cancel it first; `sandbox_running` 409: its sandbox, or a run below it, is still being closed. */
+/** `not_found` 404; `not_ended` 409: cancel it first, where that can be; `sandbox_running` 409: its sandbox, or a run below it, is still being closed. */
 export type DeleteRunOutcome =
   | { readonly kind: 'deleted'; readonly blobKeys: readonly string[] }
   | { readonly kind: 'not_found' }
-  | { readonly kind: 'not_ended'; readonly state: RunState }
+  | { readonly kind: 'not_ended'; readonly state: RunState; readonly canBeCancelled: boolean }
   | { readonly kind: 'sandbox_running' };
 
 /** What must hold of a row `r` of `runs` before it may go: nothing writes to the run any more, no sandbox is left of it, and its cancel has reached all runs below it. */
@@ -49,12 +50,13 @@ export async function deleteRun(
 
 async function tryToDelete(engine: Engine, teamId: string, runId: string): Promise<DeleteRunOutcome> {
   return await engine.db.transaction(async (tx) => {
-    const [run] = await tx.query<{ state: RunState }>(
-      'SELECT state FROM runs WHERE id = $1 AND team_id = $2 FOR UPDATE',
+    const [run] = await tx.query<{ state: RunState } & RunKind>(
+      'SELECT state, worker_host, execution_location, source FROM runs WHERE id = $1 AND team_id = $2 FOR UPDATE',
       [runId, teamId],
     );
     if (!run) return { kind: 'not_found' };
-    if (!(terminalStates as readonly RunState[]).includes(run.state)) return { kind: 'not_ended', state: run.state };
+    if (!(terminalStates as readonly RunState[]).includes(run.state))
+      return { kind: 'not_ended', state: run.state, canBeCancelled: isRunTypeCancellable(run) };
     // A statement of its own: it must see what others committed before the lock was given.
     const deletable = await tx.query(`SELECT FROM runs r WHERE r.id = $1 AND ${isDeletable}`, [runId]);
     if (deletable.length === 1) return { kind: 'deleted', blobKeys: await deleteLockedRuns(tx, [runId]) };
