@@ -50,11 +50,12 @@ export function installSystemPackages(say: (message: string) => void): void {
   // RUNLEVEL=1: Debian's postgresql package would start a server of its own.
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' };
   const apt = (...args: string[]) => spawnSync('apt-get', args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
-  let installed = apt('install', '-y', '--no-install-recommends', ...missing);
-  if (installed.status !== 0) {
-    apt('update');
-    installed = apt('install', '-y', '--no-install-recommends', ...missing);
+  const install = (...names: string[]) => apt('install', '-y', '--no-install-recommends', ...names);
+  if (install(...missing).status === 0) return;
+  apt('update');
+  // One by one: a package that cannot be had keeps nobody from the others.
+  for (const name of missing) {
+    const { status, stderr } = install(name);
+    if (status !== 0) say(`apt-get has no ${name}; what needs it is skipped:\n${String(stderr).slice(-2000)}`);
   }
-  if (installed.status !== 0)
-    say(`apt-get failed; what needs them is skipped:\n${String(installed.stderr).slice(-2000)}`);
 }
