@@ -28,7 +28,7 @@ export async function findReplay<T>(db: Queryable, request: RepeatableRequest): 
 }
 
 /** Until the transaction ends nobody else's request with this key is looked at: of two at once the second waits. */
-export async function lockKey(tx: Queryable, request: Omit<RepeatableRequest, 'requestHash'>): Promise<void> {
+async function lockKey(tx: Queryable, request: RepeatableRequest): Promise<void> {
   await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [
     `idempotency ${request.teamId} ${request.principal} ${request.key}`,
   ]);

@@ -1,8 +1,8 @@
-import { randomUUIDv7, timingSafeEqual } from 'node:crypto';
+import { randomUUIDv7 } from 'node:crypto';
 import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { RunSourceType } from '@runyard/contract/states';
 import { enqueueDeliveries } from '../../event-subscriptions/enqueue.ts';
-import { lockKey } from '../../idempotency/once.ts';
+import { once } from '../../idempotency/once.ts';
 import type { Queryable, Statement } from '../../store/database.ts';
 import { holdsSlot } from '../busy.ts';
 import { type Engine, queueChannel } from '../engine.ts';
@@ -60,7 +60,7 @@ export interface NewRun {
 /** What became of a create; `replayed`: the same request was answered before, with this. */
 export type CreateOutcome =
   | { readonly kind: 'created'; readonly runId: string; readonly state: 'QUEUED'; readonly atCapacity: boolean }
-  | { readonly kind: 'replayed'; readonly status: number; readonly response: unknown }
+  | { readonly kind: 'replayed'; readonly response: unknown }
   | { readonly kind: 'idempotency_conflict' }
   | { readonly kind: 'refused'; readonly reason: ChildRefusal };
 
@@ -90,29 +90,6 @@ const insertRuns: Statement = {
       SELECT id, 1, 'oz_run_created', 'QUEUED', 1 FROM input
     ), delivery AS (${enqueueDeliveries('run.created', 'QUEUED', '(SELECT *, 1 AS event_seq FROM input)')})
     SELECT pg_notify('${queueChannel}', pool) FROM (SELECT DISTINCT coalesce(worker_host, '') AS pool FROM input) pools`,
-};
-
-/** Claims the key, whose lock is held; no row where it is another request's. */
-const insertIdempotencyKey: Statement = {
-  name: 'insert_idempotency_key',
-  text: `
-    INSERT INTO idempotency_keys (team_id, principal, key, request_hash, status, response)
-    VALUES ($1, $2, $3, $4, 200, $5::jsonb)
-    ON CONFLICT (team_id, principal, key) DO UPDATE
-      SET request_hash = excluded.request_hash, status = excluded.status, response = excluded.response, created_at = now()
-      WHERE idempotency_keys.created_at < now() - interval '24 hours'
-    RETURNING 1 AS inserted`,
-};
-
-/** A refused create leaves its key free. */
-const freeIdempotencyKey: Statement = {
-  name: 'free_idempotency_key',
-  text: 'DELETE FROM idempotency_keys WHERE team_id = $1 AND principal = $2 AND key = $3',
-};
-
-const readIdempotencyKey: Statement = {
-  name: 'read_idempotency_key',
-  text: 'SELECT request_hash, status, response FROM idempotency_keys WHERE team_id = $1 AND principal = $2 AND key = $3',
 };
 
 /** True where the run would have to wait: no free place in the team's limit, or none at a connected worker of its pool. */
@@ -189,35 +166,18 @@ export async function createRun(engine: Engine, run: NewRun): Promise<CreateOutc
     await insertTogether(engine, run);
     return created;
   }
-  return await engine.db.transaction(async (tx) => {
-    if (idempotency) {
-      await lockKey(tx, { teamId: run.teamId, ...idempotency });
-      const scope = [run.teamId, idempotency.principal, idempotency.key];
-      const response = { run_id: run.id, task_id: run.id, state: 'QUEUED', at_capacity: atCapacity };
-      const claimed = await tx.query(insertIdempotencyKey, [
-        ...scope,
-        idempotency.requestHash,
-        JSON.stringify(response),
-      ]);
-      if (claimed.length === 0) {
-        const [first] = await tx.query<{ request_hash: Buffer; status: number; response: unknown }>(
-          readIdempotencyKey,
-          scope,
-        );
-        if (!first || !timingSafeEqual(first.request_hash, idempotency.requestHash))
-          return { kind: 'idempotency_conflict' };
-        return { kind: 'replayed', status: first.status, response: first.response };
-      }
-    }
+  const request = idempotency && { teamId: run.teamId, ...idempotency };
+  const response = { run_id: run.id, task_id: run.id, state: 'QUEUED', at_capacity: atCapacity };
+  const attempt = await once<typeof response, ChildRefusal>(engine.db, request, async (tx) => {
     if (parentRunId !== undefined) {
       const reason = await refuseChild(tx, { parentRunId, ancestorIds }, childLimits);
-      if (reason) {
-        if (idempotency) await tx.query(freeIdempotencyKey, [run.teamId, idempotency.principal, idempotency.key]);
-        return { kind: 'refused', reason };
-      }
+      if (reason) return { kind: 'failed', failure: reason };
     }
     await insert(tx, [run]);
     await insertAttachments(tx, { runId: run.id }, run.attachments);
-    return created;
+    return { kind: 'done', response };
   });
+  if (attempt.kind === 'conflict') return { kind: 'idempotency_conflict' };
+  if (attempt.kind === 'failed') return { kind: 'refused', reason: attempt.failure };
+  return attempt.response.run_id === run.id ? created : { kind: 'replayed', response: attempt.response };
 }
