@@ -2,10 +2,10 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { assignNext, type FreeSlot } from '../packages/service/src/runs/assign.ts';
-import { insertTeam, openTestEngine } from '../packages/service/src/runs/test-engine.ts';
+import { assignNext, type FreeSlot } from '../packages/service/src/executions/queue/assign.ts';
+import { silentLog } from '../packages/service/src/store/database/log.ts';
 import { startEmbeddedPostgres } from '../packages/service/src/store/embedded/start.ts';
-import { silentLog } from '../packages/service/src/store/log.ts';
+import { insertTeam, openTestEngine } from '../packages/service/test/engine.ts';
 import { report } from './report.ts';
 import { inTurns, spread, spreadColumns } from './turns.ts';
 

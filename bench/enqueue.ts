@@ -3,11 +3,11 @@ import { randomUUIDv7 } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { deliveryChannel } from '../packages/service/src/event-subscriptions/enqueue.ts';
-import { openTestEngine } from '../packages/service/src/runs/test-engine.ts';
-import type { Statement } from '../packages/service/src/store/database.ts';
+import type { Statement } from '../packages/service/src/store/database/database.ts';
+import { silentLog } from '../packages/service/src/store/database/log.ts';
 import { startEmbeddedPostgres } from '../packages/service/src/store/embedded/start.ts';
-import { silentLog } from '../packages/service/src/store/log.ts';
+import { deliveryChannel } from '../packages/service/src/subscriptions/enqueue.ts';
+import { openTestEngine } from '../packages/service/test/engine.ts';
 import { median, report } from './report.ts';
 import { inTurns, spread, spreadColumns, timed } from './turns.ts';
 

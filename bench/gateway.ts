@@ -1,8 +1,8 @@
 /** What the model gateway adds: time to the first byte, memory while a long answer passes, and the time that a request is held for. Client, gateway and provider are one process. */
 import http, { type IncomingMessage } from 'node:http';
-import { checkRequest } from '../packages/service/src/gateway/check-request.ts';
-import { endpointOf } from '../packages/service/src/gateway/endpoints.ts';
-import { startTestGateway } from '../packages/service/src/gateway/test-gateway.ts';
+import { checkRequest } from '../packages/service/src/gateway/models/check-request.ts';
+import { endpointOf } from '../packages/service/src/gateway/models/endpoints.ts';
+import { startTestGateway } from '../packages/service/test/gateway.ts';
 import { fakeModelKeys } from '../test/fakes/models.ts';
 import { median, memoryOf, report } from './report.ts';
 import { inTurns, spread, spreadColumns, timed } from './turns.ts';

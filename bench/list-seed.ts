@@ -1,5 +1,5 @@
 /** The runs that `list.ts` looks through: a million of one team, as uneven as those of a real one. */
-import type { Database } from '../packages/service/src/store/database.ts';
+import type { Database } from '../packages/service/src/store/database/database.ts';
 
 export interface Seeded {
   readonly teamId: string;

@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { deleteOldDetail, deleteOldRuns, type Place, start } from '../packages/service/src/retention/runs.ts';
 import { sweepWhenDue } from '../packages/service/src/retention/sweep.ts';
-import { openTestEngine, type TestEngine } from '../packages/service/src/runs/test-engine.ts';
-import type { Database } from '../packages/service/src/store/database.ts';
+import { openFolderBlobs } from '../packages/service/src/store/blobs/folder-blobs.ts';
+import type { Database } from '../packages/service/src/store/database/database.ts';
+import { silentLog } from '../packages/service/src/store/database/log.ts';
 import { startEmbeddedPostgres } from '../packages/service/src/store/embedded/start.ts';
-import { openFolderBlobs } from '../packages/service/src/store/folder-blobs.ts';
-import { silentLog } from '../packages/service/src/store/log.ts';
+import { openTestEngine, type TestEngine } from '../packages/service/test/engine.ts';
 import { report } from './report.ts';
 import { timed } from './turns.ts';
 

@@ -1,6 +1,7 @@
 /** A worker's ground for bubblewrap sandboxes in a temporary folder, without a worker. */
 import path from 'node:path';
 import { parseSettings } from '../packages/contract/src/settings.ts';
+import { sandboxLimits } from '../packages/worker/src/backends/probe.ts';
 import { makeRuntime } from '../packages/worker/src/runtime/runtime.ts';
 import type { BubblewrapGround } from '../packages/worker/src/sandboxes/bubblewrap/backend.ts';
 import { findBubblewrap } from '../packages/worker/src/sandboxes/bubblewrap/ground.ts';
@@ -9,7 +10,6 @@ import {
   openTemporaryGround,
   type TemporaryGround,
 } from '../packages/worker/src/sandboxes/bubblewrap/temporary-ground.ts';
-import { sandboxLimits } from '../packages/worker/src/sandboxes/probe.ts';
 
 const log = { info: () => {}, warn: (fields: object, message: string) => console.error(message, fields) };
 

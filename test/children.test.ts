@@ -2,7 +2,7 @@
 import type { RunItem } from '@runyard/contract/runs';
 import pg from 'pg';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
-import { createEmptyDatabase } from '../packages/service/src/store/test-database.ts';
+import { createEmptyDatabase } from '../packages/service/test/database.ts';
 import { defaultScript } from './fakes/models/turns.ts';
 import { describeSystemWithModels } from './support/describe-system.ts';
 import { eventually, killHard } from './support/system.ts';

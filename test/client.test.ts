@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { ApiError, type Client, ConnectionError, createClient, EventsGoneError } from '@runyard/client';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { startTestService, type TestService } from '../packages/service/src/http/test-service.ts';
+import { startTestService, type TestService } from '../packages/service/test/service.ts';
 
 let service: TestService;
 let client: Client;

@@ -17,7 +17,7 @@ function isThere(named: string): boolean {
 
 test('there are pages and files', () => {
   expect(pages).toContain('docs/architecture.md');
-  expect(files).toContain('packages/service/src/runs/transition.ts');
+  expect(files).toContain('packages/service/src/executions/transitions/transition.ts');
 });
 
 test.each(pages)('%s names files that are there', (page) => {

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import type { EventSubscriptionWithSecret, ListEventDeliveriesResponse } from '@runyard/contract/event-subscriptions';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../packages/service/src/store/test-database.ts';
+import { createTestDatabase, type TestDatabase } from '../packages/service/test/database.ts';
 import { type FakeWebhookReceiver, startFakeWebhookReceiver } from './fakes/webhook-receiver.ts';
 import { eventually, killHard, type System, startSystem } from './support/system.ts';
 

@@ -3,10 +3,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { casesOf, type Make, sorts } from '../bench/list-cases.ts';
 import { randomNumbers, type Seeded, seedRuns } from '../bench/list-seed.ts';
 import { listRuns } from '../packages/service/src/runs/list/list.ts';
-import { type Database, openDatabase, type Queryable } from '../packages/service/src/store/database.ts';
-import { silentLog } from '../packages/service/src/store/log.ts';
-import { migrateDatabase } from '../packages/service/src/store/migrate.ts';
-import { createEmptyDatabase } from '../packages/service/src/store/test-database.ts';
+import { type Database, openDatabase, type Queryable } from '../packages/service/src/store/database/database.ts';
+import { silentLog } from '../packages/service/src/store/database/log.ts';
+import { migrateDatabase } from '../packages/service/src/store/migrations/migrate.ts';
+import { createEmptyDatabase } from '../packages/service/test/database.ts';
 import { naiveList } from './support/naive-list.ts';
 
 /** Enough for an index to be cheaper than the table, wherever there is one. */

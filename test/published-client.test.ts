@@ -9,8 +9,8 @@ import OzAPI, {
   UnprocessableEntityError,
 } from 'oz-agent-sdk';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { startTestService, type TestService } from '../packages/service/src/http/test-service.ts';
-import { claim } from '../packages/service/src/runs/transitions.ts';
+import { claim } from '../packages/service/src/executions/transitions/transitions.ts';
+import { startTestService, type TestService } from '../packages/service/test/service.ts';
 
 let service: TestService;
 let client: OzAPI;

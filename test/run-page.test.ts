@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { type BrowserContext, chromium, type Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { startTestService, type TestService } from '../packages/service/src/http/test-service.ts';
-import type { Assignment } from '../packages/service/src/runs/assign.ts';
+import type { Assignment } from '../packages/service/src/executions/queue/assign.ts';
+import { startTestService, type TestService } from '../packages/service/test/service.ts';
 
 const executablePath = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium';
 const screenshots = process.env.SCREENSHOT_DIR;

@@ -1,7 +1,7 @@
 /** Programs that take all they can get in the real sandbox. */
 import { execFileSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { bubblewrapFeatures } from '../packages/worker/src/testing/test-worker.ts';
+import { bubblewrapFeatures } from '../packages/worker/test/worker.ts';
 import { openSandboxProbe, type SandboxProbe } from './support/sandbox-probe.ts';
 
 const features = await bubblewrapFeatures();

@@ -7,7 +7,7 @@ import { createServer } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { bubblewrapFeatures, until } from '../packages/worker/src/testing/test-worker.ts';
+import { bubblewrapFeatures, until } from '../packages/worker/test/worker.ts';
 import { fakeAssignment } from './fakes/worker-service.ts';
 import { openSandboxProbe, type SandboxProbe, secret } from './support/sandbox-probe.ts';
 

@@ -31,7 +31,7 @@ export function findTestFiles(root: string, filter: string): TestFiles {
   };
 }
 
-const databaseModule = 'packages/service/src/store/test-database.ts';
+const databaseModule = 'packages/service/test/database.ts';
 
 /** Whether a test reaches the test database, by itself or through the files beside it that it imports. */
 function usesTestDatabase(file: string, seen = new Set<string>()): boolean {

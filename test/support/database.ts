@@ -5,8 +5,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { silentLog } from '../../packages/service/src/store/database/log.ts';
 import { startEmbeddedPostgres } from '../../packages/service/src/store/embedded/start.ts';
-import { silentLog } from '../../packages/service/src/store/log.ts';
 
 export async function setup(): Promise<() => Promise<void>> {
   if (process.env.TEST_DATABASE_URL !== undefined) return async () => undefined;

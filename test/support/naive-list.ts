@@ -1,6 +1,6 @@
 /** What a list must give, found in the plainest way: every run is looked at, and all that match are sorted. */
 import type { ListRunsQuery } from '@runyard/contract/run-list';
-import type { Queryable } from '../../packages/service/src/store/database.ts';
+import type { Queryable } from '../../packages/service/src/store/database/database.ts';
 
 type Bind = (value: unknown) => string;
 type Condition = (value: unknown, bind: Bind) => string;

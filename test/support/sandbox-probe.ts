@@ -2,7 +2,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { startTestWorker, type TestWorker } from '../../packages/worker/src/testing/test-worker.ts';
+import { startTestWorker, type TestWorker } from '../../packages/worker/test/worker.ts';
 import { fakeAssignment } from '../fakes/worker-service.ts';
 
 /** What is in files of the machine that no sandbox may read. */

@@ -5,9 +5,9 @@
  */
 import { randomUUID } from 'node:crypto';
 import { writeSync } from 'node:fs';
-import { openDatabase } from '../../packages/service/src/store/database.ts';
+import { openDatabase } from '../../packages/service/src/store/database/database.ts';
+import { silentLog } from '../../packages/service/src/store/database/log.ts';
 import { startEmbeddedPostgres } from '../../packages/service/src/store/embedded/start.ts';
-import { silentLog } from '../../packages/service/src/store/log.ts';
 
 const folder = process.argv[2] ?? '';
 const startedAt = performance.now();

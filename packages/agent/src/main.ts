@@ -13,14 +13,14 @@ async function main(argv: readonly string[]): Promise<number> {
       return await run(rest);
     case 'report-artifact': {
       if (rest[0] === 'handoff') {
-        const { handoffCommand } = await import('./artifacts/handoff-command.ts');
+        const { handoffCommand } = await import('./sandbox-commands/handoff.ts');
         return await handoffCommand(rest.slice(1), process.env);
       }
-      const { reportArtifactCommand } = await import('./artifacts/command.ts');
+      const { reportArtifactCommand } = await import('./sandbox-commands/report-artifact.ts');
       return await reportArtifactCommand(rest, process.env);
     }
     case 'child-run': {
-      const { childRunCommand } = await import('./run-tree/command.ts');
+      const { childRunCommand } = await import('./sandbox-commands/child-run.ts');
       return await childRunCommand(rest, process.env, process.stdin);
     }
     default:

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { agent, ended, fake, of, scripted, sh, start } from './test-run.ts';
+import { agent, ended, fake, of, scripted, sh, start } from '../test/run.ts';
 
 const ask = { agent_config: { approval_policy: 'ask' as const } };
 const asked = async (count = 1) => {

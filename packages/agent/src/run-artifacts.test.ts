@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ended, fake, of, sh, start } from './test-run.ts';
+import { ended, fake, of, sh, start } from '../test/run.ts';
 
 describe('artifacts', () => {
   test('are kept by the command in the sandbox, which prints their uid', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { eventually, isRunning } from './test-agent.ts';
-import { agent, fake, numbered, of, scripted, sh, start } from './test-run.ts';
+import { eventually, isRunning } from '../test/agent.ts';
+import { agent, fake, numbered, of, scripted, sh, start } from '../test/run.ts';
 
 describe('a cancel', () => {
   /** Nothing here ends by itself: what was not stopped would go on for longer than a test may take. */

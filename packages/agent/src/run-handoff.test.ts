@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ended, fake, of, sh, start } from './test-run.ts';
+import { ended, fake, of, sh, start } from '../test/run.ts';
 
 const output = (index: number) => fake.output(of('action')[index]?.action_id ?? '');
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { agent, ended, fake, of, scripted, start } from './test-run.ts';
+import { agent, ended, fake, of, scripted, start } from '../test/run.ts';
 
 describe('another harness', () => {
   test('is driven over stdio, with its start as a step of the setup', async () => {

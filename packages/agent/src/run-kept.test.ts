@@ -3,10 +3,10 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 import { describe, expect, test } from 'vitest';
-import { testFolder } from './test-agent.ts';
-import { agent, ended, fake, of, scripted, sh, start } from './test-run.ts';
-import { packRoots } from './workspace/kept/pack.ts';
-import { keptRoots } from './workspace/kept/roots.ts';
+import { testFolder } from '../test/agent.ts';
+import { agent, ended, fake, of, scripted, sh, start } from '../test/run.ts';
+import { packRoots } from './workspace-archive/pack.ts';
+import { keptRoots } from './workspace-archive/roots.ts';
 
 const keeps = { max_workspace_bytes: 100_000_000 };
 const place = '/api/v1/harness-support/workspace/earlier';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ended, fake, of, sh, start } from './test-run.ts';
+import { ended, fake, of, sh, start } from '../test/run.ts';
 
 /** Makes programs that print what the real ones print. */
 const tools = `mkdir -p bin

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { startFakeGitHost } from '../../../test/fakes/git-host.ts';
-import { ended, fake, of, sh, start } from './test-run.ts';
+import { ended, fake, of, sh, start } from '../test/run.ts';
 
 describe('behind the relay', () => {
   test('all goes over its Unix socket, also a clone by git, and no token stays behind', async () => {

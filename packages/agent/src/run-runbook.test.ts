@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { eventually, isRunning } from './test-agent.ts';
-import { agent, ended, fake, of, sh, start } from './test-run.ts';
+import { eventually, isRunning } from '../test/agent.ts';
+import { agent, ended, fake, of, sh, start } from '../test/run.ts';
 
 describe('a runbook', () => {
   test('runs the blocks, tells everything in order, finishes and exits with 0', async () => {

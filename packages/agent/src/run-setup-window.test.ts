@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ended, fake, of, scripted, sh, start } from './test-run.ts';
+import { ended, fake, of, scripted, sh, start } from '../test/run.ts';
 
 const stay = (service: typeof fake) => {
   service.next = 'wait';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ended, fake, of, sh, start } from './test-run.ts';
+import { ended, fake, of, sh, start } from '../test/run.ts';
 
 describe('the setup', () => {
   test('writes attachments, then runs setup commands, each with duration and exit code', async () => {

@@ -1,7 +1,7 @@
 import type { ChildRun } from '@runyard/contract/child-runs';
 import { describe, expect, test } from 'vitest';
 import type { FakeHarnessSupport } from '../../../test/fakes/harness-support.ts';
-import { agent, ended, fake, of, scripted, sh, start } from './test-run.ts';
+import { agent, ended, fake, of, scripted, sh, start } from '../test/run.ts';
 
 const child = (run_id: string, more: Partial<ChildRun> = {}): ChildRun => ({
   run_id,

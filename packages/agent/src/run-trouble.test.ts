@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { eventually, isRunning } from './test-agent.ts';
-import { agent, ended, fake, of, sh, start } from './test-run.ts';
+import { eventually, isRunning } from '../test/agent.ts';
+import { agent, ended, fake, of, sh, start } from '../test/run.ts';
 
 describe('a service in trouble', () => {
   test('that answers 503 for a while gets everything once, in order', async () => {

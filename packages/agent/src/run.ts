@@ -3,17 +3,17 @@ import { openAgentSocket } from './agent-socket/socket.ts';
 import { createApprovals } from './approvals/approvals.ts';
 import type { ArtifactRequest } from './artifacts/report.ts';
 import { killMarked } from './commands/processes.ts';
+import { declaredFiles } from './handoff/declared.ts';
+import { maxSnapshotFiles } from './handoff/limits.ts';
 import { heldHarness } from './harness/held.ts';
 import { watchPullRequests } from './pull-requests/watch.ts';
 import { startReporter } from './reporting/reporter.ts';
 import { runTree } from './run-tree/tree.ts';
 import { wait } from './service/backoff.ts';
 import { type ServiceClient, Superseded } from './service/client.ts';
-import { declaredFiles } from './snapshot/declared.ts';
-import { maxSnapshotFiles } from './snapshot/limits.ts';
 import { stopDeadline, stopping } from './stopping.ts';
 import { type Place, playTurns } from './turns.ts';
-import { keepWorkspaceBetweenTurns } from './workspace/kept/keeping.ts';
+import { keepWorkspaceBetweenTurns } from './workspace-archive/keeping.ts';
 
 export interface AgentRunOptions {
   client: ServiceClient;

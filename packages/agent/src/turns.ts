@@ -1,26 +1,26 @@
 /** The turns of an execution, one after another: the run's prompt first, then each follow-up, as long as the service has one. */
 import type { ContentBlock } from '@agentclientprotocol/sdk';
 import type { AgentTask } from '@runyard/contract/agent-protocol';
+import type { HarnessOutcome } from './acp/outcome.ts';
 import type { Approvals } from './approvals/approvals.ts';
 import { followUpFiles } from './follow-up-files.ts';
 import { followUpQueue } from './follow-ups.ts';
 import type { Driver, Turn } from './harness/driver.ts';
 import type { HeldHarness } from './harness/held.ts';
-import type { HarnessOutcome } from './harness/outcome.ts';
 import { debugText, fileLinks, firstMessage, promptContent, promptText } from './harness/prompt.ts';
 import { harnessName, isBuiltin, modelId } from './harness/select.ts';
 import { newId } from './new-id.ts';
 import type { Reporter } from './reporting/reporter.ts';
+import { setupSteps } from './reporting/setup-steps.ts';
 import type { runTree } from './run-tree/tree.ts';
 import { type ServiceClient, ServiceRefusal } from './service/client.ts';
 import { type FollowUp, watchInbox } from './service/inbox.ts';
+import { SetupFailure } from './setup-failure.ts';
 import { type Stopping, stopped } from './stopping.ts';
 import { turnReport } from './turn-report.ts';
 import type { WrittenAttachment } from './workspace/attachments.ts';
-import type { Keeping } from './workspace/kept/keeping.ts';
 import { prepareWorkspace, setupCommands } from './workspace/prepare.ts';
-import { SetupFailure } from './workspace/setup-failure.ts';
-import { setupSteps } from './workspace/setup-steps.ts';
+import type { Keeping } from './workspace-archive/keeping.ts';
 
 /** Where the execution is. */
 export interface Place {

@@ -4,33 +4,33 @@ import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Settings } from '@runyard/contract/settings';
 import type { Logger } from 'pino';
+import { bootstrap } from './access/keys/bootstrap.ts';
 import { composeTranscripts } from './conversations/compose-transcript.ts';
-import { makeAddressRules } from './event-subscriptions/addresses.ts';
-import { openDeliverer } from './event-subscriptions/deliverer.ts';
-import { resolveBySystem } from './event-subscriptions/send.ts';
-import { countUnreadableSecrets } from './event-subscriptions/subscriptions.ts';
-import { buildApp } from './http/app.ts';
-import { loadSigner } from './http/signer.ts';
-import { bootstrap } from './keys/bootstrap.ts';
-import { openModels } from './models/models.ts';
-import { sweepWhenDue } from './retention/sweep.ts';
-import { defaultTiming, type Engine } from './runs/engine.ts';
-import { limitsOf } from './runs/events/event-budget.ts';
+import { defaultTiming, type Engine } from './executions/engine.ts';
 import {
   beatServiceInstance,
   forgetServiceInstance,
   heartbeatMs,
   repeat,
   serviceSilentSeconds,
-} from './runs/heartbeat.ts';
+} from './executions/lease/heartbeat.ts';
+import { openNotices } from './executions/notices.ts';
+import { expireWaiting, reconcile } from './executions/reconcile/reconcile.ts';
+import { limitsOf } from './harness-support/events/event-budget.ts';
+import { buildApp } from './http/app.ts';
+import { loadSigner } from './http/server/signer.ts';
+import { openModels } from './models/models.ts';
+import { sweepWhenDue } from './retention/sweep.ts';
 import { indexRunWords, runsPerTurn } from './runs/list/search-index.ts';
-import { openNotices } from './runs/notices.ts';
-import { expireWaiting, reconcile } from './runs/reconcile.ts';
 import { openVault } from './secrets/vault.ts';
-import { openDatabase } from './store/database.ts';
+import { openFolderBlobs } from './store/blobs/folder-blobs.ts';
+import { openDatabase } from './store/database/database.ts';
 import { startEmbeddedPostgres } from './store/embedded/start.ts';
-import { openFolderBlobs } from './store/folder-blobs.ts';
-import { migrateDatabase } from './store/migrate.ts';
+import { migrateDatabase } from './store/migrations/migrate.ts';
+import { makeAddressRules } from './subscriptions/addresses.ts';
+import { openDeliverer } from './subscriptions/deliverer.ts';
+import { resolveBySystem } from './subscriptions/send.ts';
+import { countUnreadableSecrets } from './subscriptions/subscriptions.ts';
 import { openHub } from './workers/hub.ts';
 import { dropConnectionsOfDeadServices } from './workers/lost-connections.ts';
 import { serveWorkerSockets } from './workers/socket.ts';

@@ -3,9 +3,9 @@ import { readdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type FakeWorkerService, fakeAssignment, startFakeWorkerService } from '../../../test/fakes/worker-service.ts';
+import { bubblewrapFeatures, running, spawnTestWorker, temporaryDataDir, until } from '../test/worker.ts';
 import { findWorkerCgroups } from './sandboxes/bubblewrap/ground.ts';
 import { listGroups } from './sandboxes/cgroups/hierarchy.ts';
-import { bubblewrapFeatures, running, spawnTestWorker, temporaryDataDir, until } from './testing/test-worker.ts';
 
 const works = (await bubblewrapFeatures()) !== undefined;
 

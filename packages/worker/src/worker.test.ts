@@ -2,7 +2,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { fakeAssignment } from '../../../test/fakes/worker-service.ts';
-import { bubblewrapFeatures, running, startTestWorker, type TestWorker, until } from './testing/test-worker.ts';
+import { bubblewrapFeatures, running, startTestWorker, type TestWorker, until } from '../test/worker.ts';
 import { defaultWorkerName } from './worker.ts';
 
 const features = await bubblewrapFeatures();

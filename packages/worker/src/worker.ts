@@ -3,13 +3,13 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Settings } from '@runyard/contract/settings';
 import type { Logger } from 'pino';
+import { openBackend } from './backends/open-backend.ts';
+import { sweepLeftovers } from './backends/sweep.ts';
 import { keySource, readApiKey } from './connection/api-key.ts';
 import { connect } from './connection/connection.ts';
 import { createOutbox } from './connection/outbox.ts';
 import { createExecutions } from './executions/executions.ts';
 import { openUpstream } from './relay/relay.ts';
-import { openBackend } from './sandboxes/open-backend.ts';
-import { sweepLeftovers } from './sandboxes/sweep.ts';
 import { lockDataFolder } from './state/data-folder-lock.ts';
 import { chooseStateRoot, removeAbandonedRoots } from './state/state-root.ts';
 

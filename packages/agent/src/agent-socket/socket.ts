@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ArtifactRequest, ArtifactResult } from '../artifacts/report.ts';
 import { fs } from '../builtin-modules.ts';
+import type { HandoffResult } from '../handoff/declared.ts';
 import type { TreeAnswer } from '../run-tree/requests.ts';
-import type { HandoffResult } from '../snapshot/declared.ts';
 
 /** What `report-artifact` in the sandbox says to the agent: one line of JSON, answered by one line of JSON. */
 export interface ArtifactSocketRequest {

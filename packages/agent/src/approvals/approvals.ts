@@ -1,7 +1,7 @@
 /** The one place that decides whether the agent may do something, or asks a person. */
 import type { AgentEventBody, AgentTask } from '@runyard/contract/agent-protocol';
 import type { AgentRequest, ApprovalPolicy, Decision } from '@runyard/contract/approvals';
-import { boundedData } from '../harness/tool-output.ts';
+import { boundedData } from '../acp/tool-output.ts';
 import { newId } from '../new-id.ts';
 import type { FollowUp } from '../service/inbox.ts';
 import { fingerprint } from './fingerprint.ts';

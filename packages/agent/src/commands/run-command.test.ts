@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { eventually, isRunning } from '../test-agent.ts';
+import { eventually, isRunning } from '../../test/agent.ts';
 import { type CommandOptions, runCommand } from './run-command.ts';
 
 let folder: string;

@@ -1,7 +1,5 @@
 import type { AgentEventBody } from '@runyard/contract/agent-protocol';
-import { cutText } from '../commands/output-window.ts';
-import { identifyTool, type ToolIdentity } from './categories.ts';
-import { maxOutputBytes } from './limits.ts';
+import { maxOutputBytes } from '../acp/limits.ts';
 import {
   asObject,
   asString,
@@ -11,7 +9,9 @@ import {
   type JsonObject,
   rawOutputText,
   terminalOutput,
-} from './tool-output.ts';
+} from '../acp/tool-output.ts';
+import { cutText } from '../commands/output-window.ts';
+import { identifyTool, type ToolIdentity } from './categories.ts';
 
 interface Action {
   id: string;

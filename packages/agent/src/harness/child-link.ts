@@ -1,7 +1,7 @@
 import { client } from '@agentclientprotocol/sdk';
-import type { AgentLink } from './acp.ts';
+import type { AgentLink } from '../acp/agent-link.ts';
+import { asObject } from '../acp/tool-output.ts';
 import { type ChildHarnessOptions, startChildHarness } from './child-transport.ts';
-import { asObject } from './tool-output.ts';
 
 /** Starts an ACP agent as a child process and connects the protocol's SDK to it. */
 export function startChildLink(options: ChildHarnessOptions): AgentLink {

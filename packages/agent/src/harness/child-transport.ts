@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
 import type { AnyMessage } from '@agentclientprotocol/sdk';
+import type { HarnessExit, LinkEvents } from '../acp/agent-link.ts';
+import { maxTranscriptLine } from '../acp/limits.ts';
+import { asObject } from '../acp/tool-output.ts';
 import { outputWindow } from '../commands/output-window.ts';
 import { killMarked, signalGroup } from '../commands/processes.ts';
-import type { HarnessExit, LinkEvents } from './acp.ts';
 import { type Line, lineSplitter } from './json-lines.ts';
-import { maxTranscriptLine } from './limits.ts';
-import { asObject } from './tool-output.ts';
 
 /** ACP messages to and from a child process. */
 export interface ChildTransport {

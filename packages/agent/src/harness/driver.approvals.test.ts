@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { drive } from './test-driver.ts';
+import { drive } from '../../test/driver.ts';
 
 describe('the driver', () => {
   test('takes a tool call that is first seen in a permission request, allows it once and records that', async () => {

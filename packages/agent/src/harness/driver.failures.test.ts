@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { drive } from './test-driver.ts';
+import { drive } from '../../test/driver.ts';
 
 describe('the driver', () => {
   test('tells exit code and last words of a harness that exits at once', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { PromptImage } from './images.ts';
-import { drive } from './test-driver.ts';
+import { drive } from '../../test/driver.ts';
+import type { PromptImage } from '../images/images.ts';
 
 const image = (size: number, path = 'attachments/a.png'): PromptImage => ({
   path,

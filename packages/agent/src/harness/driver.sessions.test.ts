@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { testFolder } from '../test-agent.ts';
-import { drive } from './test-driver.ts';
+import { testFolder } from '../../test/agent.ts';
+import { drive } from '../../test/driver.ts';
 
 describe('a session of an earlier process', () => {
   const home = testFolder();

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { eventually, isRunning } from '../test-agent.ts';
-import { drive } from './test-driver.ts';
+import { eventually, isRunning } from '../../test/agent.ts';
+import { drive } from '../../test/driver.ts';
 
 describe('the driver', () => {
   test('plays a turn: text of one message, in order, and all lines of both directions in the transcript', async () => {

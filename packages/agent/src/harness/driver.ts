@@ -1,13 +1,13 @@
 import type { ContentBlock, InitializeResponse, LoadSessionRequest, PromptResponse } from '@agentclientprotocol/sdk';
 import type { AgentEventBody } from '@runyard/contract/agent-protocol';
 import type { AmbientAgentConfig } from '@runyard/contract/config';
+import { type AgentLink, type LinkEvents, protocolVersion } from '../acp/agent-link.ts';
+import type { BuiltinVerdict, HarnessOutcome } from '../acp/outcome.ts';
 import type { Approvals } from '../approvals/approvals.ts';
+import { type ImageLimits, imageContent, type PromptImage } from '../images/images.ts';
 import { newId } from '../new-id.ts';
-import { type AgentLink, type LinkEvents, protocolVersion } from './acp.ts';
 import { errorText } from './error-text.ts';
-import { type ImageLimits, imageContent, type PromptImage } from './images.ts';
 import { mcpServersOf } from './mcp-servers.ts';
-import type { BuiltinVerdict, HarnessOutcome } from './outcome.ts';
 import { optionFor } from './permissions.ts';
 import { type SessionUpdates, sessionUpdates } from './session-updates.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { eventually } from '../test-agent.ts';
-import { drive } from './test-driver.ts';
+import { eventually } from '../../test/agent.ts';
+import { drive } from '../../test/driver.ts';
 
 describe('the driver', () => {
   test('takes output and exit code that come only in _meta', async () => {

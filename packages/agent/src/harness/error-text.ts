@@ -1,4 +1,4 @@
-import { asObject, asString } from './tool-output.ts';
+import { asObject, asString } from '../acp/tool-output.ts';
 
 /** A readable sentence of whatever was thrown; JSON-RPC errors carry theirs in `data`. */
 export function errorText(error: unknown): string {

@@ -1,4 +1,4 @@
-import { asObject, asString } from './tool-output.ts';
+import { asObject, asString } from '../acp/tool-output.ts';
 
 /**
  * The option that says `approve` or `deny` to a permission request: once before always, which some harnesses write into

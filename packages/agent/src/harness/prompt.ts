@@ -1,11 +1,11 @@
 import type { ContentBlock } from '@agentclientprotocol/sdk';
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 import type { RunMode } from '@runyard/contract/run-request';
+import { planOnly } from '../acp/plan-mode.ts';
 import { decisionWords } from '../approvals/words.ts';
 import { aboutTree, orchestrateMode } from '../run-tree/words.ts';
 import type { WrittenAttachment } from '../workspace/attachments.ts';
 import { answerMeta } from './oz/agent.ts';
-import { planOnly } from './plan-mode.ts';
 import { isBuiltin } from './select.ts';
 
 /** A prompt with what its mode asks for. The runbook orchestrates nothing: it decides nothing. */

@@ -1,13 +1,13 @@
 import type { AgentEventBody, AgentTask } from '@runyard/contract/agent-protocol';
+import type { AgentLink, LinkEvents } from '../acp/agent-link.ts';
 import type { Approvals } from '../approvals/approvals.ts';
 import type { ArtifactRequest, ArtifactResult } from '../artifacts/report.ts';
+import type { HandoffResult } from '../handoff/declared.ts';
+import { imageLimits } from '../images/images.ts';
 import type { RunTree } from '../run-tree/tree.ts';
 import type { ServiceConnection } from '../service/connection.ts';
-import type { HandoffResult } from '../snapshot/declared.ts';
-import { SetupFailure } from '../workspace/setup-failure.ts';
-import type { AgentLink, LinkEvents } from './acp.ts';
+import { SetupFailure } from '../setup-failure.ts';
 import { type Driver, driveHarness } from './driver.ts';
-import { imageLimits } from './images.ts';
 import { ozAgent } from './oz/agent.ts';
 import { connectOz } from './oz/link.ts';
 import { runbookEngine } from './oz/runbook.ts';

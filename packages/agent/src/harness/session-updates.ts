@@ -1,8 +1,8 @@
 import type { AgentEventBody } from '@runyard/contract/agent-protocol';
+import { maxTextChunk } from '../acp/limits.ts';
+import { asObject, asString, blockText, boundedData, type JsonObject } from '../acp/tool-output.ts';
 import { newId } from '../new-id.ts';
 import { type ActionInQuestion, trackActions } from './actions.ts';
-import { maxTextChunk } from './limits.ts';
-import { asObject, asString, blockText, boundedData, type JsonObject } from './tool-output.ts';
 
 export interface NormaliserOptions {
   emit: (event: AgentEventBody) => void;

@@ -1,12 +1,12 @@
 import { constants, type FileHandle, lstat, mkdir, open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AgentAttachment } from '@runyard/contract/agent-protocol';
-import type { PromptImage } from '../harness/images.ts';
+import { imageTypeOf } from '../images/image-type.ts';
+import type { PromptImage } from '../images/images.ts';
+import { safeNames } from '../safe-names.ts';
 import { type ServiceClient, ServiceRefusal } from '../service/client.ts';
 import { AnswerTooLarge } from '../service/connection.ts';
-import { imageTypeOf } from './image-type.ts';
-import { safeNames } from './safe-names.ts';
-import { SetupFailure } from './setup-failure.ts';
+import { SetupFailure } from '../setup-failure.ts';
 
 /** The contract allows 10 MB each; more than this is not an attachment but a fault. */
 const maxAttachmentBytes = 32 * 1024 * 1024;

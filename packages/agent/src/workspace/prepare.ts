@@ -1,8 +1,8 @@
 import type { AgentTask } from '@runyard/contract/agent-protocol';
+import type { SetupSteps } from '../reporting/setup-steps.ts';
 import type { ServiceClient } from '../service/client.ts';
+import { keptRoots } from '../workspace-archive/roots.ts';
 import type { WrittenAttachment } from './attachments.ts';
-import { keptRoots } from './kept/roots.ts';
-import type { SetupSteps } from './setup-steps.ts';
 
 export interface PrepareOptions {
   task: AgentTask;
@@ -39,7 +39,7 @@ async function restore({ task, client, workspace, env, step, signal }: PrepareOp
     case 'missing':
       return 'none was kept';
     case 'archive': {
-      const { restoreWorkspace } = await import('./kept/restore.ts');
+      const { restoreWorkspace } = await import('../workspace-archive/restore.ts');
       const { connection } = client;
       const roots = keptRoots(workspace, env.HOME);
       return await restoreWorkspace(task.workspace, { connection, roots, env, step, signal });

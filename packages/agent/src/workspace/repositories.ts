@@ -2,12 +2,12 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 import { runCommand } from '../commands/run-command.ts';
+import { baseRef } from '../handoff/git-repositories.ts';
+import type { SetupSteps } from '../reporting/setup-steps.ts';
 import { backoffDelay, wait } from '../service/backoff.ts';
 import type { ServiceConnection } from '../service/connection.ts';
-import { baseRef } from '../snapshot/git-repositories.ts';
+import { SetupFailure } from '../setup-failure.ts';
 import { type RelayForwarder, startRelayForwarder } from './relay-forwarder.ts';
-import { SetupFailure } from './setup-failure.ts';
-import type { SetupSteps } from './setup-steps.ts';
 
 export interface CloneOptions {
   connection: ServiceConnection;

@@ -1,6 +1,6 @@
 import { runCommand } from '../commands/run-command.ts';
-import { SetupFailure } from './setup-failure.ts';
-import type { SetupSteps } from './setup-steps.ts';
+import type { SetupSteps } from '../reporting/setup-steps.ts';
+import { SetupFailure } from '../setup-failure.ts';
 
 export interface SetupCommandOptions {
   workspace: string;

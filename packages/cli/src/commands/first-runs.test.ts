@@ -1,6 +1,6 @@
 import { createClient } from '@runyard/client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestService, type TestService } from '../../../service/src/http/test-service.ts';
+import { startTestService, type TestService } from '../../../service/test/service.ts';
 import { firstRuns } from './first-runs.ts';
 
 let service: TestService;

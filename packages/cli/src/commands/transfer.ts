@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
-import { type Database, openDatabase } from '@runyard/service/store/database';
+import { openFolderBlobs } from '@runyard/service/store/blobs/folder-blobs';
+import { type Database, openDatabase } from '@runyard/service/store/database/database';
+import { silentLog } from '@runyard/service/store/database/log';
 import { findEmbeddedPostgres, startEmbeddedPostgres } from '@runyard/service/store/embedded/start';
-import { exportDatabase, type TransferResult } from '@runyard/service/store/export';
-import { openFolderBlobs } from '@runyard/service/store/folder-blobs';
-import { importDatabase } from '@runyard/service/store/import';
-import { silentLog } from '@runyard/service/store/log';
+import { exportDatabase, type TransferResult } from '@runyard/service/store/transfer/export';
+import { importDatabase } from '@runyard/service/store/transfer/import';
 import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';
 import { formatCount } from '../live/amounts.ts';

@@ -1,4 +1,4 @@
-import { minServerVersion } from '@runyard/service/store/database';
+import { minServerVersion } from '@runyard/service/store/database/database';
 import { locateBinaries } from '@runyard/service/store/embedded/binaries';
 import pg from 'pg';
 import type { Context } from '../context.ts';

@@ -1,7 +1,7 @@
 /** Moves the transcripts of ended executions from rows into blobs. */
 import { randomUUIDv7 } from 'node:crypto';
-import type { BlobStore } from '../store/blobs.ts';
-import type { Database, Statement } from '../store/database.ts';
+import type { BlobStore } from '../store/blobs/blobs.ts';
+import type { Database, Statement } from '../store/database/database.ts';
 
 const findComposable: Statement = {
   name: 'find_composable_transcripts',

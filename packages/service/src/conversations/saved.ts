@@ -1,5 +1,5 @@
 import type { AgentTask } from '@runyard/contract/agent-protocol';
-import type { Database, Statement } from '../store/database.ts';
+import type { Database, Statement } from '../store/database/database.ts';
 import { conversationText } from './as-text.ts';
 import { readConversation, readConversationRuns } from './read.ts';
 

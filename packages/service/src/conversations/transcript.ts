@@ -1,6 +1,6 @@
-import { isUuid } from '../runs/uuid.ts';
-import type { BlobStore } from '../store/blobs.ts';
-import type { Queryable, Statement } from '../store/database.ts';
+import type { BlobStore } from '../store/blobs/blobs.ts';
+import type { Queryable, Statement } from '../store/database/database.ts';
+import { isUuid } from '../store/database/uuid.ts';
 
 const pageSize = 200;
 

@@ -1,10 +1,10 @@
 import { type Environment, type EnvironmentConfig, maxEnvironments } from '@runyard/contract/environments';
 import type { RunState } from '@runyard/contract/states';
-import type { RunActor } from '../runs/create/create.ts';
-import { readProfiles } from '../runs/profiles.ts';
-import type { Queryable } from '../store/database.ts';
-import { teamHasRoom } from '../teams/has-room.ts';
-import { newUid } from '../teams/uid.ts';
+import type { RunActor } from '../access/actor.ts';
+import { readProfiles } from '../access/profiles.ts';
+import { teamHasRoom } from '../access/teams/has-room.ts';
+import { newUid } from '../access/teams/uid.ts';
+import type { Queryable } from '../store/database/database.ts';
 
 interface EnvironmentRow {
   uid: string;

@@ -1,5 +1,5 @@
 import type { Repository } from '@runyard/contract/environments';
-import type { Queryable, Statement } from '../store/database.ts';
+import type { Queryable, Statement } from '../store/database/database.ts';
 
 const readOfExecution: Statement = {
   name: 'read_repositories_of_execution',

@@ -4,7 +4,7 @@ import { errorCatalogue, errorSlug, Problem } from '@runyard/contract/errors';
 import { ListModelsResponse } from '@runyard/contract/models';
 import { ListConnectedSelfHostedWorkersResponse } from '@runyard/contract/workers';
 import { describe, expect, test } from 'vitest';
-import { openTestService } from './test-service.ts';
+import { openTestService } from '../../test/service.ts';
 
 const service = await openTestService();
 

@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
-import type { Database, Queryable } from '../store/database.ts';
+import type { Database, Queryable } from '../store/database/database.ts';
 
 /** A request that its sender may repeat. `principal` keeps one caller's keys from another's. */
 export interface RepeatableRequest {

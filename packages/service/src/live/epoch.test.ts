@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { openTestEngine, type TestEngine } from '../runs/test-engine.ts';
+import { openTestEngine, type TestEngine } from '../../test/engine.ts';
 import { ensureEpoch } from './epoch.ts';
 
 let t: TestEngine;

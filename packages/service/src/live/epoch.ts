@@ -1,7 +1,7 @@
 /** The epoch of transaction numbers: ids of team streams are compared within one, and those of another are refused. */
 import { randomBytes } from 'node:crypto';
 import type pg from 'pg';
-import type { Database, Queryable } from '../store/database.ts';
+import type { Database, Queryable } from '../store/database/database.ts';
 
 /** The cluster, the database in it, and the timeline, which begins anew where a server was restored to an earlier time or a standby took over. */
 const identity = `

@@ -1,6 +1,6 @@
 /** The live streams of this process: what is followed, what is read for it, and the one timer behind. */
-import { keysChannel } from '../keys/directory.ts';
-import type { Engine } from '../runs/engine.ts';
+import { keysChannel } from '../access/keys/directory.ts';
+import type { Engine } from '../executions/engine.ts';
 import { makePulse, type Pulse } from './pulse.ts';
 import { openRunFeeds, type RunFeeds } from './run-feeds.ts';
 import { openTeamFeeds, type TeamFeeds } from './team-feeds.ts';

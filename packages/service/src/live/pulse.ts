@@ -1,5 +1,5 @@
 /** One timer for all streams of the process. */
-import type { Database, Statement } from '../store/database.ts';
+import type { Database, Statement } from '../store/database/database.ts';
 import { cut, type Stream } from './feed.ts';
 
 /** Proxies close connections that are silent for a minute. */

@@ -3,7 +3,7 @@ import type { AgentEvent } from '@runyard/contract/agent-protocol';
 import type { LiveEvent } from '@runyard/contract/live-events';
 import { isTerminal, type RunState } from '@runyard/contract/states';
 import type { TimelineEventType } from '@runyard/contract/timeline';
-import type { Queryable, Statement } from '../store/database.ts';
+import type { Queryable, Statement } from '../store/database/database.ts';
 import type { Page } from './feed.ts';
 import { eventBytes, type Frame } from './frame.ts';
 

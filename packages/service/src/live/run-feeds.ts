@@ -1,5 +1,5 @@
 /** The feeds of the runs that are followed here: one for each run, however many follow it. */
-import type { Engine } from '../runs/engine.ts';
+import type { Engine } from '../executions/engine.ts';
 import { cut, end, type Feed, join, makeFeed, type Outlet, publish, type Source, type Stream } from './feed.ts';
 import { heartbeatBytes } from './frame.ts';
 import { afterRow, type RunPosition, readRunPages, rowOf } from './run-events.ts';

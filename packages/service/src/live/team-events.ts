@@ -1,6 +1,6 @@
 /** The timeline events of all runs in one order, read from the table and made frames. */
 import type { TeamLiveEvent } from '@runyard/contract/live-events';
-import type { Queryable, Statement } from '../store/database.ts';
+import type { Queryable, Statement } from '../store/database/database.ts';
 import type { Page } from './feed.ts';
 import { eventBytes, type Frame } from './frame.ts';
 import { afterRow, eventsOfRow, type TimelineRow } from './run-events.ts';

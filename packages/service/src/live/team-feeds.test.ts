@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { appendTimelineEvent } from '../runs/events/append.ts';
-import { openTestEngine, type TestEngine } from '../runs/test-engine.ts';
-import { createEmptyDatabase } from '../store/test-database.ts';
+import { createEmptyDatabase } from '../../test/database.ts';
+import { openTestEngine, type TestEngine } from '../../test/engine.ts';
+import { appendTimelineEvent } from '../executions/timeline/append.ts';
 import { leave } from './feed.ts';
 import { openTeamFeeds, type TeamFeeds } from './team-feeds.ts';
 

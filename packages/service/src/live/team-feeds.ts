@@ -1,6 +1,6 @@
 /** The feeds of the teams that are followed here. What is new is read once for all of them, in the order of `run_events.xact`. */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Engine } from '../runs/engine.ts';
+import type { Engine } from '../executions/engine.ts';
 import { ensureEpoch } from './epoch.ts';
 import { cut, end, type Feed, join, makeFeed, type Outlet, publish, type Source, type Stream } from './feed.ts';
 import { idBytes } from './frame.ts';

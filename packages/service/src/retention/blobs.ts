@@ -3,8 +3,8 @@
  * the opposite, which only a fault or a restore of one without the other explains, and which nobody can repair.
  */
 import type { Logger } from 'pino';
-import type { BlobStore } from '../store/blobs.ts';
-import type { Queryable } from '../store/database.ts';
+import type { BlobStore } from '../store/blobs/blobs.ts';
+import type { Queryable } from '../store/database/database.ts';
 
 /** A blob is put before its row is written: younger ones may be about to be used. */
 export const graceMs = 24 * 3600 * 1000;

@@ -1,5 +1,5 @@
 /** Work that is due once a night, by whichever process comes first: `sweeps` has a row for it, and a claim on the row. */
-import type { Database, Statement } from '../store/database.ts';
+import type { Database, Statement } from '../store/database/database.ts';
 
 /** A claim that was not renewed for so long belongs to a process that died. */
 const claimMinutes = 10;

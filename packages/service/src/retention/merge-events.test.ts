@@ -1,8 +1,8 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openTestEngine, type TestEngine } from '../../test/engine.ts';
 import { readConversation } from '../conversations/read.ts';
 import { findRunPlace, readRunPages } from '../live/run-events.ts';
-import { openTestEngine, type TestEngine } from '../runs/test-engine.ts';
 import { mergeOldEvents } from './merge-events.ts';
 
 let t: TestEngine;

@@ -2,7 +2,7 @@
  * Text and output come from agents in pieces of a few words, each a row of its own: most rows of a conversation. Once a run
  * has ended, pieces that follow one another are merged into one, with the number of the last.
  */
-import type { Database, Queryable, Statement } from '../store/database.ts';
+import type { Database, Queryable, Statement } from '../store/database/database.ts';
 
 const runsAtOnce = 50;
 /** Rows of a run that are looked at together: pieces on both sides of such a border stay two. */

@@ -1,5 +1,5 @@
 /** Rows that are of no use after a fixed time, whatever is set. */
-import type { Queryable } from '../store/database.ts';
+import type { Queryable } from '../store/database/database.ts';
 
 const batchSize = 5000;
 

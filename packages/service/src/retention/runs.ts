@@ -1,6 +1,6 @@
 /** Runs that ended long ago: first what was said in them goes, then they themselves. Each call is one transaction of bounded size. */
-import { deleteLockedRuns, isDeletable } from '../runs/delete.ts';
-import type { Database, Statement } from '../store/database.ts';
+import { deleteLockedRuns, isDeletable } from '../runs/delete/delete.ts';
+import type { Database, Statement } from '../store/database/database.ts';
 
 const runsAtOnce = 100;
 const eventsAtOnce = 10_000;

@@ -1,4 +1,4 @@
-import type { Queryable, Statement } from '../store/database.ts';
+import type { Queryable, Statement } from '../store/database/database.ts';
 
 const mark: Statement = {
   name: 'mark_event_streams',

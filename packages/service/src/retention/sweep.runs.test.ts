@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
+import { openTestSweeps } from '../../test/sweeps.ts';
 import { openRunFeeds } from '../live/run-feeds.ts';
-import { openTestSweeps } from './test-sweeps.ts';
 
 const sweeps = await openTestSweeps();
 const { db, sweep, night, put, isThere, isRow, endedRun, manyOldRuns, eventsOf } = sweeps;

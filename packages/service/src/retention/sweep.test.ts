@@ -1,8 +1,8 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import type { BlobStore } from '../store/blobs.ts';
+import { openTestSweeps } from '../../test/sweeps.ts';
+import type { BlobStore } from '../store/blobs/blobs.ts';
 import { claimSweep } from './claim.ts';
-import { openTestSweeps } from './test-sweeps.ts';
 
 const sweeps = await openTestSweeps();
 const { db, blobs, sweep, isRow, endedRun, manyOldRuns } = sweeps;

@@ -1,8 +1,8 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { Settings } from '@runyard/contract/settings';
 import type { Logger } from 'pino';
-import type { BlobStore } from '../store/blobs.ts';
-import type { Database } from '../store/database.ts';
+import type { BlobStore } from '../store/blobs/blobs.ts';
+import type { Database } from '../store/database/database.ts';
 import { reportMissingBlobs, sweepUnreferencedBlobs } from './blobs.ts';
 import { claimSweep } from './claim.ts';
 import { mergeOldEvents } from './merge-events.ts';

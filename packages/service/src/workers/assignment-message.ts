@@ -1,5 +1,5 @@
 import type { TaskAssignment } from '@runyard/contract/worker-protocol';
-import type { Assignment } from '../runs/assign.ts';
+import type { Assignment } from '../executions/queue/assign.ts';
 
 /** What a worker is sent with an execution. */
 export function assignmentMessage(assignment: Assignment, additionalArguments: string[]): TaskAssignment {

@@ -1,5 +1,5 @@
 import type { ConnectedWorker } from '@runyard/contract/workers';
-import type { Queryable } from '../store/database.ts';
+import type { Queryable } from '../store/database/database.ts';
 
 /** Workers ping every 30 s; one that was silent for three of them is not shown. */
 const shownForSeconds = 90;

@@ -1,6 +1,6 @@
 import type { ServiceMessage } from '@runyard/contract/worker-protocol';
-import type { Engine } from '../runs/engine.ts';
-import { evictIdle } from '../runs/idle.ts';
+import type { Engine } from '../executions/engine.ts';
+import { evictIdle } from '../executions/idle/idle.ts';
 
 /** Slots counted for a worker that does not say how many it has: it rejects what it cannot take. */
 const assumedSlots = 1000;

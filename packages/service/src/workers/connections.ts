@@ -1,7 +1,7 @@
 /** Rows of `worker_connections` and the leases that hang on a connection. */
 import type { SandboxLevel } from '@runyard/contract/worker-protocol';
-import { heldPhases } from '../runs/phases.ts';
-import type { Queryable, Statement } from '../store/database.ts';
+import { heldPhases } from '../executions/transitions/phases.ts';
+import type { Queryable, Statement } from '../store/database/database.ts';
 
 const insertConnection: Statement = {
   name: 'insert_worker_connection',

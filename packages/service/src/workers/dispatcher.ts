@@ -1,7 +1,8 @@
 /** Hands waiting work to the connections of this process that have free slots. */
-import { type Assignment, assignNext } from '../runs/assign.ts';
-import type { Engine } from '../runs/engine.ts';
-import { requeue } from '../runs/transitions.ts';
+
+import type { Engine } from '../executions/engine.ts';
+import { type Assignment, assignNext } from '../executions/queue/assign.ts';
+import { requeue } from '../executions/transitions/transitions.ts';
 import { assignmentMessage } from './assignment-message.ts';
 import { busySlots, type Connection, type Connections, evictBeyondLimit, isFree } from './connection.ts';
 import { oneAtATime } from './one-at-a-time.ts';

@@ -1,9 +1,9 @@
 import type { ServiceMessage, WorkerMessage } from '@runyard/contract/worker-protocol';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { awaitChildren } from '../run-trees/await-children.ts';
-import { cancelRun } from '../runs/cancel.ts';
-import { reconcile } from '../runs/reconcile.ts';
-import { openTestEngine, type TestEngine } from '../runs/test-engine.ts';
+import { openTestEngine, type TestEngine } from '../../test/engine.ts';
+import { cancelRun } from '../executions/cancel/cancel.ts';
+import { reconcile } from '../executions/reconcile/reconcile.ts';
+import { awaitChildren } from '../runs/tree/await-children.ts';
 import { type Hub, type HubConnection, openHub } from './hub.ts';
 
 let t: TestEngine;

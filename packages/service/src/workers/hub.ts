@@ -1,8 +1,8 @@
 /** The worker connections of this process: what they hold, what they say, what they are told. */
 import { randomUUIDv7 } from 'node:crypto';
 import type { ServiceMessage, WorkerMessage } from '@runyard/contract/worker-protocol';
-import type { Assignment } from '../runs/assign.ts';
-import type { Engine } from '../runs/engine.ts';
+import type { Engine } from '../executions/engine.ts';
+import type { Assignment } from '../executions/queue/assign.ts';
 import { type Connection, makeConnection } from './connection.ts';
 import { adoptOfPublicWorker, insertWorkerConnection, renewLeases } from './connections.ts';
 import { makeDispatcher } from './dispatcher.ts';

@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { beatServiceInstance } from '../runs/heartbeat.ts';
-import { openTestEngine, type TestEngine } from '../runs/test-engine.ts';
+import { openTestEngine, type TestEngine } from '../../test/engine.ts';
+import { beatServiceInstance } from '../executions/lease/heartbeat.ts';
 import { type Hub, openHub } from './hub.ts';
 import { dropConnectionsOfDeadServices } from './lost-connections.ts';
 

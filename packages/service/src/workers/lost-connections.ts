@@ -1,5 +1,5 @@
-import type { Engine } from '../runs/engine.ts';
-import { requeue } from '../runs/transitions.ts';
+import type { Engine } from '../executions/engine.ts';
+import { requeue } from '../executions/transitions/transitions.ts';
 import { dropWorkerConnection, findAssigned, findConnectionsOfDeadServices } from './connections.ts';
 
 /** A connection is gone for good: what it was handed and nobody claimed goes back to the queue, the rest has the grace. */

@@ -1,11 +1,11 @@
 /** What a message of a worker does. Every effect is a compare-and-set: a late or repeated message changes nothing. */
 import type { WorkerHello, WorkerMessage } from '@runyard/contract/worker-protocol';
-import type { Engine } from '../runs/engine.ts';
-import { appendTimelineEvent } from '../runs/events/append.ts';
-import { heldPhases } from '../runs/phases.ts';
-import { endSandbox } from '../runs/sandbox-end.ts';
-import { claim, requeue } from '../runs/transitions.ts';
-import type { Statement } from '../store/database.ts';
+import type { Engine } from '../executions/engine.ts';
+import { endSandbox } from '../executions/reconcile/sandbox-end.ts';
+import { appendTimelineEvent } from '../executions/timeline/append.ts';
+import { heldPhases } from '../executions/transitions/phases.ts';
+import { claim, requeue } from '../executions/transitions/transitions.ts';
+import type { Statement } from '../store/database/database.ts';
 import type { Connection } from './connection.ts';
 import { adoptExecutions, findMissing, updateWorkerConnection } from './connections.ts';
 

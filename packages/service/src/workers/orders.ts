@@ -1,6 +1,6 @@
 /** Compares what the connections of this process hold with the record, and tells their workers. */
-import type { Engine } from '../runs/engine.ts';
-import { restingExecutions } from '../runs/idle.ts';
+import type { Engine } from '../executions/engine.ts';
+import { restingExecutions } from '../executions/idle/idle.ts';
 import { type Connections, evictBeyondLimit } from './connection.ts';
 import { findStopOrders } from './connections.ts';
 import { oneAtATime } from './one-at-a-time.ts';

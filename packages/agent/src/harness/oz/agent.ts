@@ -6,8 +6,8 @@ import type {
   ResourceLink,
   SessionUpdate,
 } from '@agentclientprotocol/sdk';
+import { protocolVersion } from '../../acp/agent-link.ts';
 import { newId } from '../../new-id.ts';
-import { protocolVersion } from '../acp.ts';
 import { type Engine, turnVoice } from './session.ts';
 
 /** Sends a `session/update`; resolves when there is room for more. */

@@ -1,7 +1,7 @@
 import type { ContentBlock } from '@agentclientprotocol/sdk';
+import type { AgentLink, LinkEvents } from '../../acp/agent-link.ts';
+import { asObject } from '../../acp/tool-output.ts';
 import { storableJson } from '../../reporting/wire-text.ts';
-import type { AgentLink, LinkEvents } from '../acp.ts';
-import { asObject } from '../tool-output.ts';
 import type { OzAgent, SendUpdate } from './agent.ts';
 
 /**

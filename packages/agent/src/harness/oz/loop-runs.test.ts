@@ -3,11 +3,11 @@ import type { SessionUpdate } from '@agentclientprotocol/sdk';
 import type { ChildRun } from '@runyard/contract/child-runs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type FakeModels, fakeModelKeys, startFakeModels } from '../../../../../test/fakes/models.ts';
+import { testFolder } from '../../../test/agent.ts';
 import { createApprovals } from '../../approvals/approvals.ts';
 import type { RunTree } from '../../run-tree/tree.ts';
 import { ServiceRefusal } from '../../service/client.ts';
 import { connectToService } from '../../service/connection.ts';
-import { testFolder } from '../../test-agent.ts';
 import { modelEngine } from './loop.ts';
 import { turnVoice } from './session.ts';
 

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AgentEventBody } from '@runyard/contract/agent-protocol';
 import { describe, expect, test } from 'vitest';
-import { openTestLoops, results } from './test-loop.ts';
+import { openTestLoops, results } from '../../../test/loop.ts';
 
 const { models, workspace, engine } = await openTestLoops();
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { openTestLoops, providers, results } from './test-loop.ts';
+import { openTestLoops, providers, results } from '../../../test/loop.ts';
 
 const { models, workspace, engine } = await openTestLoops();
 

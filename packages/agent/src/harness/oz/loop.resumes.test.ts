@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AgentEventBody, AgentTask } from '@runyard/contract/agent-protocol';
 import { describe, expect, test } from 'vitest';
-import { openTestLoops, providers, results } from './test-loop.ts';
+import { openTestLoops, providers, results } from '../../../test/loop.ts';
 
 const { models, workspace, engine } = await openTestLoops();
 

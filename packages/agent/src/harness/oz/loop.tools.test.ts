@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { openTestLoops, results } from './test-loop.ts';
+import { openTestLoops, results } from '../../../test/loop.ts';
 
 const { models, workspace, engine } = await openTestLoops();
 

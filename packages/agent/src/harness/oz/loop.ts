@@ -1,10 +1,10 @@
 import type { AgentModel } from '@runyard/contract/agent-protocol';
+import type { BuiltinVerdict } from '../../acp/outcome.ts';
 import type { Approvals, Verdict } from '../../approvals/approvals.ts';
+import { imageLimits } from '../../images/images.ts';
 import { aboutTree } from '../../run-tree/words.ts';
 import { backoffDelay, wait } from '../../service/backoff.ts';
 import type { ServiceConnection } from '../../service/connection.ts';
-import { imageLimits } from '../images.ts';
-import type { BuiltinVerdict } from '../outcome.ts';
 import { forgetOldImages, type TurnImage, userContent } from './conversation-images.ts';
 import { instructions } from './instructions.ts';
 import { type CallResult, memoryText, type OpenCalls, readMemory } from './memory.ts';

@@ -1,12 +1,12 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { AgentTask } from '@runyard/contract/agent-protocol';
+import type { BuiltinVerdict } from '../../acp/outcome.ts';
+import { planOnly } from '../../acp/plan-mode.ts';
 import type { Approvals, Verdict } from '../../approvals/approvals.ts';
 import { fs } from '../../builtin-modules.ts';
 import { type CommandResult, runCommand } from '../../commands/run-command.ts';
 import { newId } from '../../new-id.ts';
-import type { BuiltinVerdict } from '../outcome.ts';
-import { planOnly } from '../plan-mode.ts';
 import { askFirst, refusalText, tellDenied } from './ask-first.ts';
 import { blocksAsMarkdown, type RunbookBlock, runbookBlocks } from './runbook-blocks.ts';
 import { commandEnd, commandOutput, type Engine, type TurnVoice } from './session.ts';

@@ -1,6 +1,6 @@
 import type { SessionUpdate, StopReason } from '@agentclientprotocol/sdk';
+import type { BuiltinVerdict } from '../../acp/outcome.ts';
 import type { CommandResult } from '../../commands/run-command.ts';
-import type { BuiltinVerdict } from '../outcome.ts';
 import type { TurnImage } from './conversation-images.ts';
 
 /** What an engine of the built-in harness says during a turn. Each call resolves when there is room for more. */

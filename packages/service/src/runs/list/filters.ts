@@ -1,7 +1,7 @@
 import { emptyEnvironment, type ListRunsQuery } from '@runyard/contract/run-list';
-import { isUuid } from '../uuid.ts';
+import { isUuid } from '../../store/database/uuid.ts';
+import type { CursorPosition } from '../../store/paging/cursor.ts';
 import type { Conditions } from './conditions.ts';
-import type { CursorPosition } from './cursor.ts';
 
 /** What a query asks of `run_facets`, as the triggers of that table write it. */
 export function facetsOf(query: ListRunsQuery): string[] {

@@ -3,8 +3,8 @@ import { ListRunsQuery } from '@runyard/contract/run-list';
 import type { RunItem } from '@runyard/contract/runs';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../store/test-database.ts';
-import { insertTeam } from '../test-engine.ts';
+import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { insertTeam } from '../../../test/engine.ts';
 import { listRuns } from './list.ts';
 import { indexRunWords } from './search-index.ts';
 

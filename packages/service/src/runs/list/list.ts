@@ -1,9 +1,15 @@
 import type { ListRunsQuery } from '@runyard/contract/run-list';
 import type { ListRunsResponse } from '@runyard/contract/runs';
 import type { Fault } from '../../fault.ts';
-import type { Database, Queryable, Statement } from '../../store/database.ts';
-import { findRun, fromRuns, type ReadContext, type RunRow, runColumns, toRunItems } from '../read.ts';
-import { type CursorPosition, type CursorSigner, listIdentity, readCursor, writeCursor } from './cursor.ts';
+import type { Database, Queryable, Statement } from '../../store/database/database.ts';
+import {
+  type CursorPosition,
+  type CursorSigner,
+  listIdentity,
+  readCursor,
+  writeCursor,
+} from '../../store/paging/cursor.ts';
+import { findRun, fromRuns, type ReadContext, type RunRow, runColumns, toRunItems } from '../read/read.ts';
 import { mergeQuery } from './merge.ts';
 import { orderOf } from './order.ts';
 import { foundPage, type PageQuery, type PageRequest, pageQuery, sortingQuery } from './query.ts';

@@ -1,7 +1,7 @@
 import { ListRunsQuery } from '@runyard/contract/run-list';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../store/test-database.ts';
-import { insertTeam } from '../test-engine.ts';
+import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { insertTeam } from '../../../test/engine.ts';
 import { mergeQuery } from './merge.ts';
 import { type PageQuery, sortingQuery } from './query.ts';
 

@@ -1,6 +1,6 @@
 import type { ListRunsQuery } from '@runyard/contract/run-list';
+import type { CursorPosition } from '../../store/paging/cursor.ts';
 import type { Conditions } from './conditions.ts';
-import type { CursorPosition } from './cursor.ts';
 
 /** What a list is sorted by; the id decides between equals. Text by bytes, the same on every server. */
 interface SortKey {

@@ -3,8 +3,8 @@
  * so that what is read does not grow with the number of runs (docs/decisions/run-list.md).
  */
 import type { ListRunsQuery } from '@runyard/contract/run-list';
+import type { CursorPosition } from '../../store/paging/cursor.ts';
 import { type Conditions, startConditions } from './conditions.ts';
-import type { CursorPosition } from './cursor.ts';
 import { addColumnFilters, facetsOf, joinFacets } from './filters.ts';
 import { afterPosition, type ListOrder, orderOf, sortTypeOf } from './order.ts';
 

@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { openTestEngine, type TestEngine } from '../test-engine.ts';
+import { openTestEngine, type TestEngine } from '../../../test/engine.ts';
 import { indexRunWords } from './search-index.ts';
 
 let service: TestEngine;

@@ -1,4 +1,4 @@
-import type { Database, Statement } from '../../store/database.ts';
+import type { Database, Statement } from '../../store/database/database.ts';
 
 /** What a process does in one turn: also with long prompts less than a second of one connection; under load more runs are created. */
 export const runsPerTurn = 250;

@@ -4,7 +4,7 @@
  * bounded; where no list fills the page, all that the filters find is sorted.
  */
 import type { ListRunsQuery } from '@runyard/contract/run-list';
-import type { Queryable } from '../../store/database.ts';
+import type { Queryable } from '../../store/database/database.ts';
 import { type Conditions, startConditions } from './conditions.ts';
 import { addColumnFilters, changedAfter, facetsOf, hourBounds, listsOf } from './filters.ts';
 import { canMerge } from './merge.ts';

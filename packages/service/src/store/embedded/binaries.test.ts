@@ -3,10 +3,10 @@ import { chmod, chown, cp, mkdir, readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { testServers } from '../../../test/servers.ts';
 import { chooseAccount } from './account.ts';
 import { locateBinaries, prepareBinaries } from './binaries.ts';
 import { ensureCluster } from './cluster.ts';
-import { testServers } from './test-servers.ts';
 
 const asRoot = process.getuid?.() === 0;
 const { folder } = testServers();

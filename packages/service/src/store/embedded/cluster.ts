@@ -11,7 +11,7 @@ import { once } from 'node:events';
 import { chmod, chown, lstat, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { syncFolder } from '../sync-folder.ts';
+import { syncFolder } from '../blobs/sync-folder.ts';
 import { type Account, runAs } from './account.ts';
 import { embeddedMajor } from './binaries.ts';
 import { startGuard } from './guard.ts';

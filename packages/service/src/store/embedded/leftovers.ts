@@ -2,7 +2,7 @@
 import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { StoreLog } from '../log.ts';
+import type { StoreLog } from '../database/log.ts';
 import { stateOf } from '../process-identity.ts';
 import type { Account } from './account.ts';
 import { type FolderLock, type Owner, readOwner, tryLockFolder } from './folder-lock.ts';

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import type { StoreLog } from '../log.ts';
+import type { StoreLog } from '../database/log.ts';
 import { type Account, runAs } from './account.ts';
 import { hereFolder, superuser } from './cluster.ts';
 import { fastShutdownMs, startGuard } from './guard.ts';

@@ -2,11 +2,11 @@ import { once } from 'node:events';
 import { chmod, chown, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { ownerOf, query, testServers } from '../../../test/servers.ts';
 import { chooseAccount } from './account.ts';
 import { locateBinaries } from './binaries.ts';
 import { ensureCluster } from './cluster.ts';
 import { worksIn } from './guard.ts';
-import { ownerOf, query, testServers } from './test-servers.ts';
 
 const asRoot = process.getuid?.() === 0;
 const { folder, start, runStart } = testServers();

@@ -3,13 +3,13 @@ import { once } from 'node:events';
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { silentLog } from '../log.ts';
+import { query, testServers } from '../../../test/servers.ts';
+import { silentLog } from '../database/log.ts';
 import { chooseAccount } from './account.ts';
 import { locateBinaries } from './binaries.ts';
 import { hereFolder } from './cluster.ts';
 import { makeSocketFolder, removeSocketFolder } from './socket-folder.ts';
 import { findEmbeddedPostgres, startEmbeddedPostgres } from './start.ts';
-import { query, testServers } from './test-servers.ts';
 
 const asRoot = process.getuid?.() === 0;
 const { folder, children, start, runStart } = testServers();

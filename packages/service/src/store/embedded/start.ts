@@ -1,7 +1,7 @@
 /** The embedded PostgreSQL: a real server that belongs to this process and to one data folder. */
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { StoreLog } from '../log.ts';
+import type { StoreLog } from '../database/log.ts';
 import { stateOf, thisProcess } from '../process-identity.ts';
 import { chooseAccount } from './account.ts';
 import { copyPlaces, locateBinaries, prepareBinaries } from './binaries.ts';

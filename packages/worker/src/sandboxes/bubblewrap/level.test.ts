@@ -1,7 +1,7 @@
 import { parseSettings } from '@runyard/contract/settings';
 import { expect, test } from 'vitest';
-import { bubblewrapFeatures } from '../../testing/test-worker.ts';
-import { probeSandbox, type SandboxSettings } from '../probe.ts';
+import { bubblewrapFeatures } from '../../../test/worker.ts';
+import { probeSandbox, type SandboxSettings } from '../../backends/probe.ts';
 import { explainFailure } from './level.ts';
 
 function settings(sandbox: string): SandboxSettings {

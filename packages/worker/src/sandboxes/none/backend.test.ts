@@ -2,8 +2,8 @@ import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { fakeAssignment } from '../../../../../test/fakes/worker-service.ts';
+import { startTestWorker, type TestWorker, until } from '../../../test/worker.ts';
 import { findProcesses } from '../../state/processes.ts';
-import { startTestWorker, type TestWorker, until } from '../../testing/test-worker.ts';
 
 let it: TestWorker;
 beforeAll(async () => {

@@ -5,8 +5,8 @@ import type { z } from 'zod';
 import type { Approvals, Asked } from '../../../approvals/approvals.ts';
 import type { ArtifactRequest, ArtifactResult } from '../../../artifacts/report.ts';
 import type { CommandResult } from '../../../commands/run-command.ts';
+import type { HandoffResult } from '../../../handoff/declared.ts';
 import type { RunTree } from '../../../run-tree/tree.ts';
-import type { HandoffResult } from '../../../snapshot/declared.ts';
 
 /** What a tool may use. */
 export interface ToolContext {

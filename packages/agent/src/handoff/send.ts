@@ -1,0 +1,110 @@
+import { constants, mkdtemp, open, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { mimeTypeOf } from '../artifacts/mime-types.ts';
+import { openChunks, pathOf } from '../artifacts/upload-file.ts';
+import { safeNames } from '../safe-names.ts';
+import type { ServiceClient } from '../service/client.ts';
+import { fileOfWorkspace } from './declared.ts';
+import { gitRepositories } from './git-repositories.ts';
+import { maxSnapshotFileBytes, maxSnapshotFiles } from './limits.ts';
+import { repositoryPatch } from './patch.ts';
+
+export interface SnapshotOptions {
+  client: Pick<ServiceClient, 'uploadSnapshot' | 'upload'>;
+  workspace: string;
+  env: Readonly<Record<string, string | undefined>>;
+  /** Files that the agent declared. */
+  declared: readonly string[];
+  turn: number;
+  /** True: also where it has no files, because an older one must go. */
+  evenEmpty: boolean;
+  signal: AbortSignal;
+  /** Something is not in it, and why. */
+  onLeftOut: (what: string, reason: string) => void;
+}
+
+/** A patch may take long where a repository is large; what takes longer is left out. */
+const patchTimeoutMs = 60_000;
+
+interface SnapshotFile {
+  name: string;
+  mimeType: string;
+  path: string;
+}
+
+/** Makes a patch of each repository and sends them with the declared files. True: a snapshot is with the run now. */
+export async function sendSnapshot(options: SnapshotOptions): Promise<boolean> {
+  const { client, turn, env, signal } = options;
+  const repositories = await gitRepositories(options.workspace);
+  if (repositories.length === 0 && options.declared.length === 0 && !options.evenEmpty) return false;
+  // In the home, not in /tmp, which is memory; its caches are not kept.
+  const home = env.HOME === undefined ? tmpdir() : join(env.HOME, '.cache');
+  const scratch = await scratchIn(home);
+  try {
+    const patches = await patchesOf(repositories, scratch, options);
+    const files = [...patches, ...(await declaredOf(options))].slice(0, maxSnapshotFiles);
+    if (files.length === 0 && !options.evenEmpty) return false;
+    const names = safeNames(files.map(({ name }) => name));
+    const handles = await Promise.all(files.map(({ path }) => open(path, constants.O_RDONLY | constants.O_NOFOLLOW)));
+    try {
+      const sizes = await Promise.all(handles.map(async (handle) => (await handle.stat()).size));
+      const announced = files.map(({ mimeType }, index) => ({
+        filename: names[index] ?? '',
+        mime_type: mimeType,
+        size_bytes: sizes[index] ?? 0,
+      }));
+      const answer = await client.uploadSnapshot({ turn, files: announced }, { signal });
+      for (const [index, { upload_url }] of answer.files.entries()) {
+        const handle = handles[index];
+        const { mime_type: type, size_bytes: size } = announced[index] ?? { mime_type: '', size_bytes: 0 };
+        if (handle) await client.upload(pathOf(upload_url), () => openChunks(handle, size), size, type, { signal });
+      }
+    } finally {
+      for (const handle of handles) await handle.close();
+    }
+    return true;
+  } finally {
+    await rm(scratch, { recursive: true, force: true }).catch(() => {});
+  }
+}
+
+async function scratchIn(folder: string): Promise<string> {
+  const { mkdir } = await import('node:fs/promises');
+  await mkdir(folder, { recursive: true });
+  return await mkdtemp(join(folder, 'runyard-snapshot-'));
+}
+
+async function patchesOf(
+  repositories: readonly string[],
+  scratch: string,
+  options: SnapshotOptions,
+): Promise<SnapshotFile[]> {
+  const patches: SnapshotFile[] = [];
+  for (const repository of repositories) {
+    const name = `${basename(repository)}.patch`;
+    const signal = AbortSignal.any([options.signal, AbortSignal.timeout(patchTimeoutMs)]);
+    try {
+      const made = { scratch, path: options.env.PATH, maxBytes: maxSnapshotFileBytes, signal };
+      const path = await repositoryPatch(repository, made);
+      if (path !== undefined) patches.push({ name, mimeType: 'text/x-diff', path });
+    } catch (error) {
+      options.signal.throwIfAborted();
+      options.onLeftOut(name, (error as Error).message);
+    }
+  }
+  return patches;
+}
+
+async function declaredOf({ workspace, declared, onLeftOut }: SnapshotOptions): Promise<SnapshotFile[]> {
+  const files: SnapshotFile[] = [];
+  for (const path of declared) {
+    const place = await fileOfWorkspace(workspace, path);
+    const name = basename(path);
+    if (typeof place !== 'string') onLeftOut(name, `it ${place.problem}`);
+    else if ((await stat(place)).size > maxSnapshotFileBytes)
+      onLeftOut(name, `it has more than ${maxSnapshotFileBytes} bytes`);
+    else files.push({ name, mimeType: mimeTypeOf(path), path: place });
+  }
+  return files;
+}

@@ -1,0 +1,54 @@
+import type { AgentTask } from '@runyard/contract/agent-protocol';
+import type { ServiceClient } from '../service/client.ts';
+import type { Keeper } from './keeper.ts';
+import { keptRoots } from './roots.ts';
+
+export interface KeepingOptions {
+  client: Pick<ServiceClient, 'upload' | 'uploadSnapshot'>;
+  workspace: string;
+  env: Readonly<Record<string, string | undefined>>;
+  signal: AbortSignal;
+  /** Files that the agent hands off, as of now. */
+  declared: () => readonly string[];
+  /** The harness's session, where it can load it again. */
+  session: () => string | undefined;
+  /** Something is not in the snapshot, and why. */
+  onLeftOut: (what: string, reason: string) => void;
+  /** The archive was not kept. */
+  onNotKept: (reason: string) => void;
+}
+
+/** Keeps the workspace between turns. What it takes is loaded when a turn has ended: nothing of it slows a start. */
+export interface Keeping {
+  /** The workspace is prepared: there is something to keep from now on. */
+  begin(task: Pick<AgentTask, 'max_workspace_bytes'>, restored: boolean): Promise<void>;
+  /** Keeps it as at the end of a turn. Never rejects. */
+  keep(turn: number): Promise<void>;
+  /** A further turn begins: gives up what goes on. */
+  abort(): Promise<void>;
+}
+
+export function keepWorkspaceBetweenTurns(options: KeepingOptions): Keeping {
+  let keeper: (() => Promise<Keeper>) | undefined;
+  return {
+    async begin({ max_workspace_bytes: maxBytes = 0 }, restored) {
+      const { workspace, env } = options;
+      const loaded = async () => {
+        const { workspaceKeeper } = await import('./keeper.ts');
+        return workspaceKeeper({ ...options, roots: keptRoots(workspace, env.HOME), maxBytes, restored });
+      };
+      let made: Promise<Keeper> | undefined;
+      keeper = () => {
+        made ??= loaded();
+        return made;
+      };
+      if (restored) await (await keeper()).known();
+    },
+    async keep(turn) {
+      await (await keeper?.())?.keep(turn);
+    },
+    async abort() {
+      await (await keeper?.())?.abort();
+    },
+  };
+}

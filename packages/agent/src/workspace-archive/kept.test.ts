@@ -1,0 +1,201 @@
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  chmodSync,
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { zstdCompressSync } from 'node:zlib';
+import { describe, expect, test } from 'vitest';
+import { testFolder } from '../../test/agent.ts';
+import { fingerprint } from './fingerprint.ts';
+import { framed } from './frames.ts';
+import { workspaceKeeper } from './keeper.ts';
+import { ArchiveTooLarge, packRoots } from './pack.ts';
+import { type KeptRoot, keptRoots } from './roots.ts';
+import { unpackRoots } from './unpack.ts';
+
+const collect = async (stream: AsyncIterable<Buffer>) => {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(chunk);
+  return chunks;
+};
+const never = new AbortController().signal;
+const env = { PATH: process.env.PATH };
+const folders = () => {
+  const top = testFolder();
+  const [workspace, home] = [join(top, 'workspace'), join(top, 'home')];
+  mkdirSync(workspace);
+  mkdirSync(home);
+  return { top, workspace, home, roots: keptRoots(workspace, home) };
+};
+const bytesOf = async (stream: AsyncIterable<Buffer>) => Buffer.concat(await collect(stream));
+const pack = async (roots: readonly KeptRoot[], maxBytes = 1e9) =>
+  await bytesOf(packRoots(roots, { env, maxBytes, signal: never }));
+const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
+const unpack = (bytes: Buffer, roots: readonly KeptRoot[]) =>
+  unpackRoots(Readable.from([bytes]), roots, { sha256: sha256(bytes), env, signal: never });
+
+describe('an archive', () => {
+  test('brings back files, modes, times, links, hidden and odd names, of workspace and home', async () => {
+    const from = folders();
+    mkdirSync(join(from.workspace, 'deep/er'), { recursive: true });
+    const long = 'n'.repeat(200);
+    for (const [name, text] of [
+      ['a', 'A'],
+      ['.hidden', 'h'],
+      ['deep/er/with space\nand newline', 'x'],
+      [`deep/${long}`, 'long'],
+      ['-rf', 'dash'],
+      ['run.sh', '#!/bin/sh\n'],
+    ] as const)
+      writeFileSync(join(from.workspace, name), text);
+    chmodSync(join(from.workspace, 'run.sh'), 0o750);
+    chmodSync(join(from.workspace, '.hidden'), 0o400);
+    utimesSync(join(from.workspace, 'a'), 1_700_000_000.5, 1_700_000_000.5);
+    symlinkSync('/etc/passwd', join(from.workspace, 'out'));
+    symlinkSync('deep', join(from.workspace, 'in'));
+    linkSync(join(from.workspace, 'a'), join(from.workspace, 'same'));
+    mkdirSync(join(from.home, '.claude'));
+    writeFileSync(join(from.home, '.claude/session'), 's');
+    mkdirSync(join(from.home, '.cache/big'), { recursive: true });
+    writeFileSync(join(from.home, '.cache/big/x'), 'cached');
+
+    const to = folders();
+    await unpack(await pack(from.roots), to.roots);
+    expect(readdirSync(to.workspace).sort()).toEqual(readdirSync(from.workspace).sort());
+    expect(readFileSync(join(to.workspace, 'deep/er/with space\nand newline'), 'utf8')).toBe('x');
+    expect(readFileSync(join(to.workspace, `deep/${long}`), 'utf8')).toBe('long');
+    expect(statSync(join(to.workspace, 'run.sh')).mode & 0o777).toBe(0o750);
+    expect(statSync(join(to.workspace, '.hidden')).mode & 0o777).toBe(0o400);
+    expect(statSync(join(to.workspace, 'a')).mtimeMs).toBe(1_700_000_000_500);
+    expect(readlinkSync(join(to.workspace, 'out'))).toBe('/etc/passwd');
+    expect(lstatSync(join(to.workspace, 'in')).isSymbolicLink()).toBe(true);
+    expect(statSync(join(to.workspace, 'same')).ino).toBe(statSync(join(to.workspace, 'a')).ino);
+    expect(readFileSync(join(to.home, '.claude/session'), 'utf8')).toBe('s');
+    expect(existsSync(join(to.home, '.cache'))).toBe(false);
+  });
+
+  test('leaves sockets out and does not wait for named pipes', async () => {
+    const from = folders();
+    const server = createServer().listen(join(from.workspace, 's.sock'));
+    await new Promise((resolve) => server.once('listening', resolve));
+    execFileSync('sh', ['-c', 'mkfifo pipe'], { cwd: from.workspace });
+    writeFileSync(join(from.workspace, 'file'), 'f');
+    const to = folders();
+    await unpack(await pack(from.roots), to.roots);
+    server.close();
+    expect(readdirSync(to.workspace).sort()).toEqual(['file', 'pipe']);
+  });
+
+  test('that would be larger than the limit is not made', async () => {
+    const { workspace, roots } = folders();
+    execFileSync('sh', ['-c', 'head -c 300000 /dev/urandom > big'], { cwd: workspace });
+    await expect(pack(roots, 200_000)).rejects.toBeInstanceOf(ArchiveTooLarge);
+    expect((await pack(roots, 400_000)).length).toBeGreaterThan(300_000);
+  });
+
+  test('of which a part is missing or changed is refused', async () => {
+    const { workspace, roots } = folders();
+    writeFileSync(join(workspace, 'a'), 'A'.repeat(100_000));
+    const whole = await pack(roots);
+    await expect(unpack(whole.subarray(0, whole.length - 20), folders().roots)).rejects.toThrow();
+    const changed = Buffer.from(whole);
+    changed[whole.length - 30] = (changed[whole.length - 30] ?? 0) ^ 1;
+    await expect(unpack(changed, folders().roots)).rejects.toThrow();
+    const other = { sha256: '0'.repeat(64), env, signal: never };
+    await expect(unpackRoots(Readable.from([whole]), folders().roots, other)).rejects.toThrow('not the one');
+    await expect(unpack(Buffer.from('no archive'), folders().roots)).rejects.toThrow();
+  });
+
+  test('stops being made as soon as it is given up', async () => {
+    const { workspace, roots } = folders();
+    execFileSync('sh', ['-c', 'head -c 200000000 /dev/urandom > big'], { cwd: workspace });
+    const abort = new AbortController();
+    const archive = packRoots(roots, { env, maxBytes: 1e9, signal: abort.signal });
+    archive.once('data', () => abort.abort(new Error('given up')));
+    await expect(bytesOf(archive)).rejects.toThrow();
+    expect(archive.destroyed).toBe(true);
+  });
+
+  test.each([
+    ['a name that climbs', ['--transform=s,^,../,', 'evil']],
+    ['an absolute name', ['--absolute-names', '--transform=s,^,TOP/,', 'evil']],
+    ['a file behind a link to outside', ['link', '--transform=s,^evil,link/evil,', 'evil']],
+  ])('with %s writes nothing outside', async (_name, args) => {
+    const from = folders();
+    const to = folders();
+    writeFileSync(join(from.workspace, 'evil'), 'evil');
+    symlinkSync(to.top, join(from.workspace, 'link'));
+    const tar = execFileSync('tar', ['-cf', '-', ...args.map((arg) => arg.replace('TOP', to.top))], {
+      cwd: from.workspace,
+    });
+    const empty = execFileSync('tar', ['-cf', '-', '-T', '/dev/null']);
+    const bytes = zstdCompressSync(await bytesOf(framed([Readable.from([tar]), Readable.from([empty])])));
+    await unpack(bytes, to.roots).catch(() => {});
+    expect(readdirSync(to.top).sort()).toEqual(['home', 'workspace']);
+  });
+});
+
+describe('the fingerprint', () => {
+  const look = (roots: readonly KeptRoot[]) => fingerprint(roots, never);
+
+  test('is the same until something changes, even where its time is set back', async () => {
+    const { workspace, home, roots } = folders();
+    expect(await look(roots)).toBe('empty');
+    writeFileSync(join(workspace, 'a'), 'one');
+    utimesSync(join(workspace, 'a'), 1, 1);
+    const first = await look(roots);
+    expect(await look(roots)).toBe(first);
+    writeFileSync(join(workspace, 'a'), 'two');
+    utimesSync(join(workspace, 'a'), 1, 1);
+    const second = await look(roots);
+    expect(second).not.toBe(first);
+    mkdirSync(join(home, '.cache'));
+    expect(await look(roots)).toBe(second);
+    writeFileSync(join(home, '.settings'), '');
+    expect(await look(roots)).not.toBe(second);
+  });
+
+  test('is not made of very many files', async () => {
+    const { workspace, roots } = folders();
+    execFileSync('sh', ['-c', 'seq 1 5001 | xargs touch'], { cwd: workspace });
+    expect(await look(roots)).toBeUndefined();
+  });
+});
+
+test('a sandbox without tar keeps nothing, and says why', async () => {
+  const { workspace } = folders();
+  writeFileSync(join(workspace, 'a'), 'A');
+  const reasons: string[] = [];
+  const client = {
+    upload: async (_path: string, open: () => Readable) => void (await bytesOf(open())),
+    uploadSnapshot: async () => ({ files: [] }),
+  };
+  const nothing = { declared: () => [], session: () => undefined, onLeftOut: () => {} };
+  const keeper = workspaceKeeper({
+    ...nothing,
+    client,
+    workspace,
+    roots: keptRoots(workspace, undefined),
+    env: { PATH: '/nonexistent' },
+    maxBytes: 1e6,
+    restored: false,
+    signal: never,
+    onNotKept: (reason) => reasons.push(reason),
+  });
+  await keeper.keep(1);
+  expect(reasons).toEqual([expect.stringContaining('ENOENT')]);
+});

@@ -1,0 +1,84 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { PassThrough, Readable, Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { constants, createZstdCompress } from 'node:zlib';
+import { UnreadableBody } from '../service/client.ts';
+import { framed } from './frames.ts';
+import type { KeptRoot } from './roots.ts';
+
+/** The archive would be larger than what is kept. */
+export class ArchiveTooLarge extends UnreadableBody {
+  override name = 'ArchiveTooLarge';
+}
+
+export interface PackOptions {
+  env: Readonly<Record<string, string | undefined>>;
+  maxBytes: number;
+  signal: AbortSignal;
+}
+
+/** Content checksums tell a broken archive from a whole one. */
+const compression = {
+  params: { [constants.ZSTD_c_compressionLevel]: 3, [constants.ZSTD_c_checksumFlag]: 1 },
+};
+
+/** The folders as one compressed archive. Reading it fails where it cannot be made, where it grows too large, and on abort. */
+export function packRoots(roots: readonly KeptRoot[], options: PackOptions): Readable {
+  const archive = new PassThrough();
+  let bytes = 0;
+  const limit = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      bytes += chunk.length;
+      if (bytes > options.maxBytes)
+        done(new ArchiveTooLarge(`Workspace and home have more than ${options.maxBytes} bytes compressed.`));
+      else done(null, chunk);
+    },
+  });
+  const frames = Readable.from(framed(roots.map((root) => tarOf(root, options))), { objectMode: false });
+  pipeline(frames, createZstdCompress(compression), limit, archive, { signal: options.signal }).catch(
+    (error: Error) => {
+      archive.destroy(error instanceof UnreadableBody ? error : new UnreadableBody(error.message));
+    },
+  );
+  return archive;
+}
+
+/** Tar takes links as links, leaves out sockets, and does not leave the folder. A file that changes meanwhile is taken as it is. */
+async function* tarOf({ folder, without }: KeptRoot, { env, signal }: PackOptions): AsyncGenerator<Buffer> {
+  const child = spawn(
+    'tar',
+    [
+      '--create',
+      '--file=-',
+      // Times to the nanosecond: build tools compare them.
+      '--format=pax',
+      '--pax-option=delete=atime,delete=ctime',
+      '--ignore-failed-read',
+      '--warning=none',
+      '--one-file-system',
+      '--anchored',
+      ...without.map((path) => `--exclude=${path}`),
+      `--directory=${folder}`,
+      '.',
+    ],
+    { env: { PATH: env.PATH, LANG: 'C.UTF-8' }, stdio: ['ignore', 'pipe', 'pipe'] },
+  );
+  const closed = once(child, 'close') as Promise<[number | null]>;
+  closed.catch(() => {});
+  let said = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    said = (said + text).slice(-500);
+  });
+  const stop = () => child.kill('SIGKILL');
+  signal.addEventListener('abort', stop, { once: true });
+  try {
+    for await (const chunk of child.stdout) yield chunk as Buffer;
+    const [code] = await closed;
+    // 1: a file changed while it was read.
+    if (code !== 0 && code !== 1) throw new UnreadableBody(`tar ended with ${code}: ${said.trim()}`);
+  } finally {
+    signal.removeEventListener('abort', stop);
+    stop();
+  }
+}

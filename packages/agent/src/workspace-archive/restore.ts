@@ -1,0 +1,65 @@
+import { chmod, readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { AgentTask } from '@runyard/contract/agent-protocol';
+import type { SetupSteps } from '../reporting/setup-steps.ts';
+import type { ServiceConnection } from '../service/connection.ts';
+import type { KeptRoot } from './roots.ts';
+import { unpackRoots } from './unpack.ts';
+
+type Archive = Extract<AgentTask['workspace'], { kind: 'archive' }>;
+
+export interface RestoreOptions {
+  connection: ServiceConnection;
+  roots: readonly KeptRoot[];
+  env: Readonly<Record<string, string | undefined>>;
+  step: SetupSteps;
+  signal: AbortSignal;
+}
+
+const tries = 3;
+
+/** Fills the folders with what an earlier execution left, as a step of the setup. Gives the reason where that failed; they are empty then. */
+export async function restoreWorkspace(archive: Archive, options: RestoreOptions): Promise<string | undefined> {
+  const { roots, signal } = options;
+  const size = (archive.size_bytes / 1e6).toFixed(1);
+  const name = `restored as it was after turn ${archive.turn} of execution ${archive.execution_number} (${size} MB)`;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await options.step('workspace', name, () => fill(archive, options));
+      return undefined;
+    } catch (error) {
+      signal.throwIfAborted();
+      for (const root of roots) await clear(root.folder);
+      if (attempt === tries || !(error instanceof Interrupted)) return (error as Error).message;
+    }
+  }
+}
+
+/** The bytes did not all arrive: another try may help. */
+class Interrupted extends Error {}
+
+async function fill(archive: Archive, { connection, roots, env, signal }: RestoreOptions): Promise<void> {
+  const answer = await connection
+    .open({ method: 'GET', path: archive.path, signal, idleTimeoutMs: 60_000 })
+    .catch((error: Error) => {
+      throw new Interrupted(error.message);
+    });
+  if (answer.statusCode !== 200) {
+    answer.destroy();
+    const message = `the service answered ${answer.statusCode}`;
+    throw (answer.statusCode ?? 500) < 500 ? new Error(message) : new Interrupted(message);
+  }
+  try {
+    await unpackRoots(answer, roots, { sha256: archive.sha256, env, signal });
+  } catch (error) {
+    throw answer.complete ? error : new Interrupted((error as Error).message);
+  }
+}
+
+/** Half a workspace is worse than none. */
+async function clear(folder: string): Promise<void> {
+  await chmod(folder, 0o700).catch(() => {});
+  for (const name of await readdir(folder).catch(() => [])) {
+    await rm(join(folder, name), { recursive: true, force: true }).catch(() => {});
+  }
+}

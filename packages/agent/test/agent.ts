@@ -1,0 +1,105 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { FakeHarnessSupport } from '../../../test/fakes/harness-support.ts';
+
+export interface TestAgent {
+  child: ChildProcess;
+  workspace: string;
+  /** Exit code, 128 + signal number left out: null where a signal ended it. */
+  exited: Promise<number | null>;
+  stderr: () => string;
+  startedAt: number;
+}
+
+const main = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+
+/** Starts the agent program as a worker would, as a real process in a workspace of its own. */
+export function startTestAgent(
+  fake: FakeHarnessSupport,
+  options: { env?: Record<string, string>; workspace?: string } = {},
+): TestAgent {
+  const workspace = options.workspace ?? testFolder();
+  const bin = testBin(workspace);
+  const child = spawn(
+    process.execPath,
+    [
+      main,
+      'agent',
+      'run',
+      '--share',
+      'team:edit',
+      '--task-id',
+      'run-1',
+      '--sandboxed',
+      '--server-root-url',
+      fake.url,
+      '--idle-on-complete',
+      '0s',
+    ],
+    {
+      cwd: workspace,
+      env: {
+        PATH: `${bin}:${process.env.PATH}`,
+        HOME: workspace,
+        LANG: 'C.UTF-8',
+        TASK_ID: 'run-1',
+        RUNYARD_RUN_TOKEN: fake.token,
+        ...(fake.socketPath === undefined ? {} : { RUNYARD_RELAY_SOCKET: fake.socketPath }),
+        ...options.env,
+      },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    },
+  );
+  let stderr = '';
+  child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
+    stderr += chunk;
+  });
+  const exited = new Promise<number | null>((resolve) => child.on('close', (code) => resolve(code)));
+  return { child, workspace, exited, stderr: () => stderr, startedAt: performance.now() };
+}
+
+const folders: string[] = [];
+
+/** A folder that is removed when the test process ends. */
+export function testFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'runyard-agent-test-'));
+  if (folders.length === 0) {
+    process.on('exit', () => {
+      for (const each of folders) rmSync(each, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
+    });
+  }
+  folders.push(folder);
+  return folder;
+}
+
+/** The agent's commands on the PATH, as the sandbox has them. */
+function testBin(workspace: string): string {
+  const bin = join(workspace, '.bin');
+  mkdirSync(bin, { recursive: true });
+  for (const name of ['report-artifact', 'child-run']) {
+    const shim = join(bin, name);
+    writeFileSync(shim, `#!/bin/sh\nexec '${process.execPath}' '${main}' ${name} "$@"\n`);
+    chmodSync(shim, 0o755);
+  }
+  return bin;
+}
+
+/** Alive, and not only waiting to be reaped. */
+export function isRunning(pid: number): boolean {
+  try {
+    return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
+/** Resolves when the condition holds; rejects after twenty seconds. */
+export async function eventually(condition: () => boolean): Promise<void> {
+  for (let tries = 0; !condition(); tries++) {
+    if (tries > 2000) throw new Error('the condition did not come true');
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}

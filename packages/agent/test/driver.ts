@@ -1,0 +1,77 @@
+/** Test support: a driver of the scripted agent, and all that it told. */
+import { fileURLToPath } from 'node:url';
+import type { AgentEventBody } from '@runyard/contract/agent-protocol';
+import type { AmbientAgentConfig } from '@runyard/contract/config';
+import { afterEach } from 'vitest';
+import { createApprovals } from '../src/approvals/approvals.ts';
+import { startChildLink } from '../src/harness/child-link.ts';
+import { type Driver, driveHarness } from '../src/harness/driver.ts';
+import { imageLimits, type PromptImage } from '../src/images/images.ts';
+import { testFolder } from './agent.ts';
+
+const fixture = fileURLToPath(new URL('../src/harness/fixtures/scripted-agent.mjs', import.meta.url));
+let driver: Driver | undefined;
+afterEach(async () => {
+  await driver?.kill();
+  driver = undefined;
+});
+
+export interface DriveOptions {
+  command?: [string, ...string[]];
+  config?: AmbientAgentConfig;
+  startTimeoutMs?: number;
+  ready?: () => Promise<void>;
+  home?: string;
+}
+
+/** Starts the agent of `fixtures/scripted-agent.mjs` that plays `mode`; it ends with the test at the latest. */
+export function drive(mode: string, options: DriveOptions = {}) {
+  const cwd = testFolder();
+  const emitted: AgentEventBody[] = [];
+  const waiters: (() => void)[] = [];
+  const emit = (event: AgentEventBody) => {
+    emitted.push(event);
+    for (const waiter of waiters) waiter();
+  };
+  const approvals = createApprovals({ emit, flush: async () => {} });
+  approvals.begin(options.config?.approval_policy, undefined);
+  const started = driveHarness({
+    harness: 'acp',
+    builtin: false,
+    start: (events) =>
+      startChildLink({
+        command: options.command ?? [process.execPath, fixture, mode],
+        cwd,
+        env: { PATH: process.env.PATH, HOME: options.home ?? cwd, RUNYARD_AGENT_SOCKET: cwd },
+        marker: `RUNYARD_AGENT_SOCKET=${cwd}`,
+        events,
+      }),
+    emit,
+    ready: options.ready ?? (() => Promise.resolve()),
+    config: options.config ?? {},
+    imageLimits: imageLimits(undefined),
+    approvals,
+    startTimeoutMs: options.startTimeoutMs ?? 20_000,
+  });
+  driver = started;
+  const run = (images: readonly PromptImage[] = [], load?: string) =>
+    started.run({
+      cwd,
+      stepId: 'step',
+      prompt: (loaded) => [{ type: 'text', text: loaded ? 'Go on.' : 'Do it.' }],
+      load,
+      images,
+      onStarted: () => emitted.push({ type: 'turn_started', step_id: 'step', prompt: 'Do it.' }),
+      onEnded: () => emitted.push({ type: 'turn_finished', step_id: 'step' }),
+    });
+  const of = <T extends AgentEventBody['type']>(type: T) =>
+    emitted.filter((event): event is Extract<AgentEventBody, { type: T }> => event.type === type);
+  const text = () =>
+    of('text')
+      .map((event) => event.text)
+      .join('');
+  const until = async (condition: () => boolean) => {
+    while (!condition()) await new Promise<void>((resolve) => waiters.push(resolve));
+  };
+  return { driver: started, run, approvals, events: emitted, of, text, until };
+}

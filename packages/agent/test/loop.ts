@@ -1,0 +1,118 @@
+/** Test support: the loop against fake models, without agent and service around it. */
+import type { SessionUpdate } from '@agentclientprotocol/sdk';
+import type { AgentEventBody, AgentModel } from '@runyard/contract/agent-protocol';
+import type { ApprovalPolicy } from '@runyard/contract/approvals';
+import { afterAll, beforeEach } from 'vitest';
+import { type FakeModels, fakeModelKeys, startFakeModels } from '../../../test/fakes/models.ts';
+import { createApprovals } from '../src/approvals/approvals.ts';
+import type { TurnImage } from '../src/harness/oz/conversation-images.ts';
+import { type LoopOptions, modelEngine } from '../src/harness/oz/loop.ts';
+import type { TurnVoice } from '../src/harness/oz/session.ts';
+import { connectToService } from '../src/service/connection.ts';
+import { testFolder } from './agent.ts';
+
+/** A model of each protocol, and the key that its fake provider wants. */
+export const providers: Record<string, { model: AgentModel; key: string }> = {
+  anthropic: { model: agentModel('anthropic', 'claude-opus-5-5', '/v1'), key: fakeModelKeys.anthropic },
+  'openai responses': { model: agentModel('openai-responses', 'gpt-5.5', '/v1'), key: fakeModelKeys.openai },
+  google: { model: agentModel('google', 'gemini-3.8-flash', '/v1beta'), key: fakeModelKeys.google },
+  'openai-compatible': { model: agentModel('openai-compatible', 'fake-local', '/local/v1'), key: fakeModelKeys.local },
+};
+
+function agentModel(protocol: AgentModel['protocol'], provider_model: string, gateway_path: string): AgentModel {
+  return { id: `test/${provider_model}`, protocol, provider_model, gateway_path, vision_supported: false };
+}
+
+/** A loop and what it told while it played. */
+export type TestLoop = ReturnType<typeof engine>;
+
+export interface TestLoops {
+  readonly models: FakeModels;
+  /** Of the test that runs now; fresh for each. */
+  workspace(): string;
+  /** The engine against the fake provider itself: its key stands for the run token that the gateway would exchange. */
+  engine(provider?: string, options?: Partial<LoopOptions>, policy?: ApprovalPolicy): TestLoop;
+}
+
+/** Starts fake models for the tests of a file, which are closed behind them. */
+export async function openTestLoops(): Promise<TestLoops> {
+  const models = await startFakeModels();
+  afterAll(() => models.close());
+  let workspace = '';
+  beforeEach(() => {
+    workspace = testFolder();
+  });
+  return {
+    models,
+    workspace: () => workspace,
+    engine: (provider, options, policy) => engine(models, workspace, provider, options, policy),
+  };
+}
+
+function engine(
+  models: FakeModels,
+  workspace: string,
+  provider = 'anthropic',
+  options: Partial<LoopOptions> = {},
+  policy?: ApprovalPolicy,
+) {
+  const found = providers[provider];
+  if (found === undefined) throw new Error(`no provider ${provider}`);
+  const spoken: SessionUpdate[] = [];
+  const texts: string[] = [];
+  const thoughts: string[] = [];
+  const waiters: (() => void)[] = [];
+  const heard = () => {
+    for (const waiter of waiters) waiter();
+  };
+  const voice: TurnVoice = {
+    say: async (text) => {
+      texts.push(text);
+      heard();
+    },
+    think: async (text) => {
+      thoughts.push(text);
+      heard();
+    },
+    update: async (update) => {
+      spoken.push(update);
+      heard();
+    },
+  };
+  const decided: AgentEventBody[] = [];
+  const approvals = createApprovals({
+    emit: (event) => {
+      decided.push(event);
+      heard();
+    },
+    flush: async () => {},
+  });
+  approvals.begin(policy, undefined);
+  const play = modelEngine({
+    approvals,
+    model: found.model,
+    workspace,
+    env: { PATH: process.env.PATH },
+    backpressure: () => undefined,
+    connection: connectToService({ serverRoot: models.url, token: found.key }),
+    reportArtifact: async () => ({ ok: true, artifact_uid: 'artifact-1' }),
+    handoff: async (paths) => ({ ok: true, files: [...paths] }),
+    retry: { tries: 3, firstMs: 1, maxMs: 5 },
+    stallTimeoutMs: 10_000,
+    ...options,
+  });
+  const until = async (condition: () => boolean) => {
+    while (!condition()) await new Promise<void>((resolve) => waiters.push(resolve));
+  };
+  let stop = new AbortController();
+  /** `answer`: words about what was decided in an earlier sandbox, which go before the prompt. */
+  const turn = (prompt: string, images: TurnImage[] = [], files: string[] = [], answer = '') => {
+    stop = new AbortController();
+    return play({ prompt, promptWithAnswer: answer + prompt, files, images, voice, signal: stop.signal });
+  };
+  return { turn, approvals, decided, spoken, texts, thoughts, abort: () => stop.abort(), until };
+}
+
+/** States that actions came to, in order. */
+export const results = (spoken: SessionUpdate[]) =>
+  spoken.flatMap((update) => (update.sessionUpdate === 'tool_call_update' && update.status ? [update.status] : []));

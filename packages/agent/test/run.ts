@@ -1,0 +1,56 @@
+import { fileURLToPath } from 'node:url';
+import type { AgentTask } from '@runyard/contract/agent-protocol';
+import { afterEach, expect } from 'vitest';
+import { type FakeHarnessSupport, startFakeHarnessSupport } from '../../../test/fakes/harness-support.ts';
+import { startTestAgent, type TestAgent } from './agent.ts';
+
+/** The service of the test that is running, and its agent; both end with the test. */
+export let fake: FakeHarnessSupport;
+export let agent: TestAgent;
+
+afterEach(async () => {
+  agent?.child.kill('SIGKILL');
+  await agent?.exited;
+  await fake?.close();
+});
+
+/** Starts a service with this task and an agent process that plays it. */
+export async function start(
+  task: Partial<AgentTask>,
+  options: { socketPath?: string; prepare?: (fake: FakeHarnessSupport) => void } = {},
+): Promise<void> {
+  fake = await startFakeHarnessSupport({
+    task,
+    ...(options.socketPath === undefined ? {} : { socketPath: options.socketPath }),
+  });
+  options.prepare?.(fake);
+  agent = startTestAgent(fake);
+}
+
+/** A runbook of these scripts. */
+export const sh = (...scripts: string[]): Partial<AgentTask> => ({
+  prompt: scripts.map((script) => `\`\`\`sh\n${script}\n\`\`\``).join('\n\n'),
+});
+
+const scriptedAgent = fileURLToPath(new URL('../src/harness/fixtures/scripted-agent.mjs', import.meta.url));
+
+/** A harness in a child process that does what the fixture's mode says. */
+export const scripted = (mode: string): Partial<AgentTask> => ({
+  harness: { type: 'acp', command: [process.execPath, scriptedAgent, mode] },
+});
+
+type Event = FakeHarnessSupport['events'][number];
+
+/** The events of one type that have arrived. */
+export const of = <T extends Event['type']>(type: T) =>
+  fake.events.filter((event): event is Extract<Event, { type: T }> => event.type === type);
+
+/** Waits for the end of the agent: with this exit code, and with events numbered without a gap. */
+export async function ended(exitCode = 0): Promise<void> {
+  expect(await agent.exited, agent.stderr()).toBe(exitCode);
+  numbered();
+}
+
+export function numbered(): void {
+  expect(fake.events.map((event) => event.seq)).toEqual(fake.events.map((_, index) => index + 1));
+}

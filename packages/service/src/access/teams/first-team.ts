@@ -1,0 +1,25 @@
+import { randomUUIDv7 } from 'node:crypto';
+import type { Queryable } from '../../store/database/database.ts';
+import { newUid } from './uid.ts';
+
+/** A team and its administrator. */
+export interface FirstTeam {
+  readonly teamId: string;
+  readonly userId: string;
+}
+
+/** The oldest team with its oldest administrator; made where there is none. Call it under a lock. */
+export async function ensureFirstTeam(tx: Queryable): Promise<FirstTeam> {
+  const [known] = await tx.query<{ team_id: string; user_id: string }>(`
+    SELECT m.team_id, m.user_id FROM team_members m JOIN teams t ON t.id = m.team_id JOIN users u ON u.id = m.user_id
+    WHERE m.role = 'admin' ORDER BY t.number, u.number LIMIT 1`);
+  if (known) return { teamId: known.team_id, userId: known.user_id };
+  const team = { teamId: randomUUIDv7(), userId: randomUUIDv7() };
+  await tx.query(`INSERT INTO teams (id, uid, name) VALUES ($1, $2, 'Default team')`, [team.teamId, newUid()]);
+  await tx.query(`INSERT INTO users (id, uid, display_name) VALUES ($1, $2, 'Administrator')`, [team.userId, newUid()]);
+  await tx.query(`INSERT INTO team_members (team_id, user_id, role) VALUES ($1, $2, 'admin')`, [
+    team.teamId,
+    team.userId,
+  ]);
+  return team;
+}

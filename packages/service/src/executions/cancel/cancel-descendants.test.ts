@@ -1,0 +1,295 @@
+import { randomUUIDv7 } from 'node:crypto';
+import type { AgentEventBody } from '@runyard/contract/agent-protocol';
+import fc from 'fast-check';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { openTestEngine, type TestEngine } from '../../../test/engine.ts';
+import { applyAgentEvents } from '../../harness-support/events/agent-events.ts';
+import { finishRun } from '../../harness-support/finish/finish.ts';
+import { deleteRun } from '../../runs/delete/delete.ts';
+import { acceptFollowup } from '../../runs/follow-ups/followups.ts';
+import type { Assignment } from '../queue/assign.ts';
+import { reconcile } from '../reconcile/reconcile.ts';
+import { endSandbox } from '../reconcile/sandbox-end.ts';
+import { authenticateRunToken } from '../run-tokens/sessions.ts';
+import { claim } from '../transitions/transitions.ts';
+import { cancelRun } from './cancel.ts';
+import { cancelLocked } from './cancel-locked.ts';
+
+let t: TestEngine;
+let connection: string;
+beforeAll(async () => {
+  t = await openTestEngine();
+});
+afterAll(() => t.close());
+beforeEach(async () => {
+  await t.engine.db.pool.query('DELETE FROM runs; DELETE FROM worker_connections');
+  connection = await t.newConnection();
+});
+
+interface Row {
+  id: string;
+  state: string;
+  cascade_at: string | null;
+  status_message: string | null;
+}
+const read = async (id: string): Promise<Row> => {
+  const [row] = await t.engine.db.query<Row>('SELECT id, state, cascade_at, status_message FROM runs WHERE id = $1', [
+    id,
+  ]);
+  if (!row) throw new Error(`no run ${id}`);
+  return row;
+};
+const stateOf = async (id: string) => (await read(id)).state;
+
+/** A run below `above` (parent first). */
+const below = (...above: string[]) => t.newRun({ parentRunId: above[0] ?? '', ancestorIds: above });
+
+async function tell(assignment: Assignment, seq: number, body: AgentEventBody): Promise<void> {
+  const session = await authenticateRunToken(t.engine.db, assignment.runToken);
+  if (session) await applyAgentEvents(t.engine, session, [{ seq, occurred_at: '2026-01-02T03:04:05.000Z', ...body }]);
+}
+const assigned = async () => (await t.assign(connection)) ?? expect.fail('nothing was assigned');
+const claimed = async (assignment: Assignment) => {
+  const { runId, executionId, assignmentId } = assignment;
+  await claim(t.engine.db, { runId, executionId, args: { assignment_id: assignmentId, lease_seconds: 60 } });
+  return assignment;
+};
+const started = async (assignment: Assignment) => {
+  await tell(assignment, 1, { type: 'agent_started', harness: 'oz', model_id: 'runbook' });
+  return assignment;
+};
+const finish = async ({ runId, executionId }: Assignment) =>
+  await t.engine.db.transaction((tx) =>
+    finishRun(t.engine, tx, { runId, executionId, report: { success: true, summary: 'done' } }),
+  );
+const followUp = async (runId: string) => {
+  const { kind } = await t.engine.db.transaction((tx) =>
+    acceptFollowup(tx, runId, { message: 'And?', from: { kind: 'user', uid: 'tester' } }),
+  );
+  return kind;
+};
+/** What a process does that dies right after the cancel itself. */
+const cancelAndDie = async (runId: string) =>
+  await t.engine.db.transaction(async (tx) => {
+    const [run] = await tx.query<{ state: 'QUEUED' | 'INPROGRESS'; current_execution_id: string }>(
+      'SELECT state, current_execution_id FROM runs WHERE id = $1 FOR UPDATE',
+      [runId],
+    );
+    if (!run) throw new Error('no run');
+    return await cancelLocked(t.engine, tx, {
+      runId,
+      executionId: run.current_execution_id,
+      state: run.state,
+      cascades: true,
+    });
+  });
+
+test('the cancel of a run cancels what is live below it, whatever it does, and nothing else', async () => {
+  const root = await t.newRun();
+  await started(await claimed(await assigned()));
+  const running = await below(root);
+  const start = await started(await claimed(await assigned()));
+  expect(start.runId).toBe(running);
+  const waiting = await below(root);
+  const done = await finish(await started(await claimed(await assigned())));
+  const grandchild = await below(running, root);
+  const provisioned = await claimed(await assigned());
+  const queued = await below(grandchild, running, root);
+  const stranger = await t.newRun();
+  expect([done, await stateOf(waiting), provisioned.runId]).toEqual(['finished', 'SUCCEEDED', grandchild]);
+
+  expect(await cancelRun(t.engine, root)).toBe('cancelled');
+  expect(await Promise.all([root, running, grandchild, queued].map(stateOf))).toEqual(Array(4).fill('CANCELLED'));
+  expect(await Promise.all([waiting, stranger].map(stateOf))).toEqual(['SUCCEEDED', 'QUEUED']);
+  expect((await read(queued)).status_message).toContain(root);
+  expect((await read(root)).cascade_at, 'there is nothing left to do').toBeNull();
+  const events = await t.engine.db.query(
+    "SELECT payload FROM run_events WHERE run_id = $1 AND event_type = 'oz_run_cancelled'",
+    [grandchild],
+  );
+  expect(events).toEqual([{ payload: { ancestor_run_id: root } }]);
+  const orders = await t.engine.db.query(
+    "SELECT run_id FROM executions WHERE phase = 'stopping' AND stop_reason = 'ordered' ORDER BY run_id",
+  );
+  expect(orders, 'their sandboxes are ended too').toHaveLength(3);
+});
+
+test('the cancel of a run in the middle leaves those above and beside it alone', async () => {
+  const root = await t.newRun();
+  const [left, right] = [await below(root), await below(root)];
+  const leaf = await below(left, root);
+  await cancelRun(t.engine, left);
+  expect(await Promise.all([root, left, right, leaf].map(stateOf))).toEqual([
+    'QUEUED',
+    'CANCELLED',
+    'QUEUED',
+    'CANCELLED',
+  ]);
+});
+
+test('a child that is PENDING follows as soon as it was claimed; until then its parent cannot be deleted', async () => {
+  const root = await t.newRun();
+  await started(await claimed(await assigned()));
+  const child = await below(root);
+  const pending = await assigned();
+  expect(await cancelRun(t.engine, root)).toBe('cancelled');
+  expect(await stateOf(child)).toBe('PENDING');
+  await t.engine.db.query("UPDATE executions SET phase = 'ended' WHERE run_id = $1", [root]);
+  expect(await deleteRun(t.engine, t.teamId, root, 0)).toEqual({ kind: 'sandbox_running' });
+  await reconcile(t.engine);
+  expect(await stateOf(child)).toBe('PENDING');
+  await claimed(pending);
+  await reconcile(t.engine);
+  expect(await stateOf(child)).toBe('CANCELLED');
+  expect(await deleteRun(t.engine, t.teamId, root, 0)).toMatchObject({ kind: 'deleted' });
+});
+
+test('where the process dies after the cancel, the reconciler of another one goes on', async () => {
+  const root = await t.newRun();
+  const child = await below(root);
+  const grandchild = await below(child, root);
+  expect(await cancelAndDie(root)).toBe('cancelled');
+  expect(await Promise.all([child, grandchild].map(stateOf))).toEqual(['QUEUED', 'QUEUED']);
+  await Promise.all([reconcile(t.engine), reconcile(t.engine)]);
+  expect(await Promise.all([child, grandchild].map(stateOf))).toEqual(['CANCELLED', 'CANCELLED']);
+});
+
+test('a child whose sandbox is lost before the cancel has reached it is cancelled, not failed', async () => {
+  const root = await t.newRun();
+  await started(await claimed(await assigned()));
+  const [working, provisioned, other] = [await below(root), await below(root), await t.newRun()];
+  const launches = [await started(await claimed(await assigned())), await claimed(await assigned())];
+  const stranger = await started(await claimed(await assigned()));
+  expect(launches.map(({ runId }) => runId)).toEqual([working, provisioned]);
+  await cancelAndDie(root);
+  for (const { executionId } of [...launches, stranger]) {
+    await endSandbox(t.engine, executionId, { kind: 'lost', message: 'Its worker was restarted.' });
+  }
+  expect(await Promise.all([working, provisioned, other].map(stateOf))).toEqual(['CANCELLED', 'CANCELLED', 'ERROR']);
+  expect((await read(working)).status_message).toContain(root);
+  const phases = await t.engine.db.query('SELECT phase FROM executions WHERE run_id = ANY($1)', [
+    [working, provisioned],
+  ]);
+  expect(phases, 'nobody is told to end what is gone').toEqual([{ phase: 'ended' }, { phase: 'ended' }]);
+});
+
+test('a child that is tried again after the cancel is still cancelled', async () => {
+  const root = await t.newRun();
+  await started(await claimed(await assigned()));
+  const child = await below(root);
+  const { runId, executionId } = await claimed(await assigned());
+  await cancelAndDie(root);
+  const error = { code: 'resource_unavailable' as const, message: 'No room.' };
+  await t.engine.db.transaction((tx) =>
+    finishRun(t.engine, tx, { runId, executionId, report: { success: false, summary: '', error } }),
+  );
+  expect(await stateOf(child)).toBe('QUEUED');
+  await reconcile(t.engine);
+  expect(await stateOf(child)).toBe('CANCELLED');
+});
+
+test('a child that a person continues after the cancel stays, in a new sandbox or in the one that waits', async () => {
+  const root = await t.newRun();
+  await started(await claimed(await assigned()));
+  const ended = await below(root);
+  const idle = await below(root);
+  for (const child of [ended, idle]) {
+    const launch = await started(await claimed(await assigned()));
+    expect(launch.runId).toBe(child);
+    await finish(launch);
+  }
+  await t.engine.db.query("UPDATE executions SET phase = 'ended' WHERE run_id = $1", [ended]);
+  await cancelAndDie(root);
+  expect([await followUp(ended), await followUp(idle)]).toEqual(['continued', 'resumed']);
+  await reconcile(t.engine);
+  expect(await Promise.all([ended, idle].map(stateOf))).toEqual(['QUEUED', 'INPROGRESS']);
+  // And what it starts is wanted as well.
+  const grandchild = await below(idle, root);
+  await reconcile(t.engine);
+  expect(await stateOf(grandchild)).toBe('QUEUED');
+});
+
+test('a cancel still reaches those below where the run itself is continued before it did', async () => {
+  const root = await t.newRun();
+  const child = await below(root);
+  await cancelAndDie(root);
+  expect(await followUp(root)).toBe('continued');
+  await reconcile(t.engine);
+  expect([await stateOf(root), await stateOf(child)]).toEqual(['QUEUED', 'CANCELLED']);
+});
+
+describe('no run is created', () => {
+  const exists = async (id: string) => (await t.engine.db.query('SELECT FROM runs WHERE id = $1', [id])).length === 1;
+
+  test('below a cancelled one, nor below one whose ancestor was cancelled a moment ago', async () => {
+    const root = await t.newRun();
+    const child = await below(root);
+    await cancelAndDie(root);
+    expect(await exists(await below(root))).toBe(false);
+    expect(await exists(await below(child, root))).toBe(false);
+    await followUp(root);
+    expect(await exists(await below(root)), 'it was continued').toBe(true);
+  });
+
+  test('and a refused request leaves its Idempotency-Key free', async () => {
+    const root = await t.newRun();
+    await cancelRun(t.engine, root);
+    const idempotency = { principal: 'p', key: randomUUIDv7(), requestHash: Buffer.alloc(32) };
+    expect(await exists(await t.newRun({ parentRunId: root, ancestorIds: [root], idempotency }))).toBe(false);
+    expect(await t.engine.db.query('SELECT FROM idempotency_keys')).toEqual([]);
+  });
+});
+
+test('whatever is created while runs above are cancelled, nothing below a cancelled run lives on', async () => {
+  type Operation = { do: 'create' | 'cancel' | 'die' | 'start' | 'reconcile'; pick: number };
+  const operation: fc.Arbitrary<Operation> = fc.record({
+    do: fc.constantFrom('create', 'create', 'create', 'cancel', 'die', 'start', 'reconcile'),
+    pick: fc.nat({ max: 1000 }),
+  });
+  const tree = async (groups: Operation[][]) => {
+    await t.engine.db.pool.query('DELETE FROM runs');
+    const known: string[][] = [[await t.newRun()]];
+    const perform = async (op: Operation) => {
+      const place = known[op.pick % known.length] ?? [];
+      const [id = ''] = place;
+      switch (op.do) {
+        case 'create': {
+          if (place.length < 4) known.push([await below(...place), ...place]);
+          return;
+        }
+        case 'cancel':
+          return void (await cancelRun(t.engine, id));
+        case 'die':
+          return void (await cancelAndDie(id).catch(() => {}));
+        case 'start': {
+          const assignment = await t.assign(connection);
+          if (assignment && op.pick % 3 > 0) await started(await claimed(assignment));
+          return;
+        }
+        case 'reconcile':
+          await reconcile(t.engine);
+      }
+    };
+    for (const group of groups) await Promise.all(group.map(perform));
+    // What is PENDING goes back to the queue after a while.
+    await t.engine.db.pool.query("UPDATE executions SET claim_deadline = now() - interval '1 hour'");
+    await reconcile(t.engine);
+    await reconcile(t.engine);
+    const alive = await t.engine.db.query(`
+      SELECT c.id, c.state FROM runs c WHERE c.state NOT IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED')
+        AND EXISTS (SELECT FROM runs a WHERE a.id = ANY(c.ancestor_ids) AND a.state = 'CANCELLED')`);
+    expect(alive).toEqual([]);
+    expect(await t.engine.db.query('SELECT FROM runs WHERE cascade_at IS NOT NULL')).toEqual([]);
+  };
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.array(operation, { minLength: 2, maxLength: 6 }), { minLength: 2, maxLength: 12 }),
+      tree,
+    ),
+    {
+      numRuns: Number(process.env.PROPERTY_RUNS ?? 30),
+      interruptAfterTimeLimit: 100_000,
+      markInterruptAsFailure: false,
+    },
+  );
+}, 150_000);

@@ -1,0 +1,44 @@
+import type { RunState } from '@runyard/contract/states';
+import type { Queryable } from '../../store/database/database.ts';
+import type { Engine } from '../engine.ts';
+import type { Status } from '../transitions/transition.ts';
+import { cancelBlocked, cancelLive, cancelQueued } from '../transitions/transitions.ts';
+
+/** `already_ended`, `pending`: nothing was changed; PENDING lasts 30 s at most. */
+export type LockedCancelOutcome = 'cancelled' | 'already_ended' | 'pending';
+
+interface LockedRun {
+  readonly runId: string;
+  readonly executionId: string;
+  readonly state: RunState;
+  /** Of the timeline event. */
+  readonly payload?: Record<string, unknown>;
+  readonly status?: Status;
+  /** True: the runs below it are to follow. */
+  readonly cascades?: boolean;
+}
+
+/** Cancels a run whose row the transaction has locked, as its state says. */
+export async function cancelLocked(engine: Engine, tx: Queryable, run: LockedRun): Promise<LockedCancelOutcome> {
+  const { state, cascades = false, ...target } = run;
+  const args = { stop_seconds: engine.timing.cancelGraceSeconds, cascades };
+  switch (state) {
+    case 'SUCCEEDED':
+    case 'FAILED':
+    case 'ERROR':
+    case 'CANCELLED':
+      return 'already_ended';
+    case 'PENDING':
+      return 'pending';
+    case 'QUEUED':
+      await cancelQueued(tx, { ...target, args });
+      return 'cancelled';
+    case 'CLAIMED':
+    case 'INPROGRESS':
+      await cancelLive(tx, { ...target, args });
+      return 'cancelled';
+    case 'BLOCKED':
+      await cancelBlocked(tx, { ...target, args });
+      return 'cancelled';
+  }
+}

@@ -1,0 +1,83 @@
+import { randomUUIDv7 } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { openTestEngine, type TestEngine } from '../../../test/engine.ts';
+import { cancelRun } from '../cancel/cancel.ts';
+import { reconcile } from '../reconcile/reconcile.ts';
+import { claim, start } from '../transitions/transitions.ts';
+import { beatServiceInstance, heartbeatMs, outageSeconds } from './heartbeat.ts';
+
+let t: TestEngine;
+beforeAll(async () => {
+  t = await openTestEngine();
+});
+afterAll(() => t.close());
+beforeEach(async () => {
+  await t.engine.db.pool.query('DELETE FROM runs; DELETE FROM worker_connections; DELETE FROM service_instances');
+});
+
+/** A run in INPROGRESS whose lease has run out. */
+async function runWithLeaseOver(): Promise<string> {
+  const runId = await t.newRun();
+  const assignment = (await t.assign(await t.newConnection())) ?? expect.fail('nothing was assigned');
+  const target = { runId, executionId: assignment.executionId };
+  await claim(t.engine.db, { ...target, args: { assignment_id: assignment.assignmentId, lease_seconds: 60 } });
+  await start(t.engine.db, { ...target, payload: {} });
+  await endLeases();
+  return runId;
+}
+const endLeases = () =>
+  t.engine.db.pool.query("UPDATE executions SET lease_until = clock_timestamp() - interval '1 second'");
+const lastSignOfLife = (secondsAgo: number) =>
+  t.engine.db.pool.query('UPDATE service_instances SET seen_at = clock_timestamp() - make_interval(secs => $1)', [
+    secondsAgo,
+  ]);
+const stateOf = async (runId: string) =>
+  (await t.engine.db.query<{ state: string }>('SELECT state FROM runs WHERE id = $1', [runId]))[0]?.state;
+
+test('after a time without any service process no run is lost, whichever comes first, the sweep or the sign of life', async () => {
+  const instance = randomUUIDv7();
+  await beatServiceInstance(t.engine, instance);
+  const runId = await runWithLeaseOver();
+  await lastSignOfLife(outageSeconds(t.engine.timing) + 1);
+  await reconcile(t.engine);
+  expect(await stateOf(runId), 'nobody could have renewed its lease').toBe('INPROGRESS');
+  expect(await beatServiceInstance(t.engine, instance), 'the same process, that slept').toBe(1);
+  await reconcile(t.engine);
+  expect(await stateOf(runId), 'its worker has the grace').toBe('INPROGRESS');
+  await endLeases();
+  await reconcile(t.engine);
+  expect(await stateOf(runId), 'the worker did not come back').toBe('ERROR');
+});
+
+test('nor is a sandbox taken for ended that its worker was told to end', async () => {
+  const instance = randomUUIDv7();
+  await beatServiceInstance(t.engine, instance);
+  const runId = await runWithLeaseOver();
+  await cancelRun(t.engine, runId);
+  await t.engine.db.pool.query("UPDATE executions SET stop_deadline = clock_timestamp() - interval '1 second'");
+  const phase = async () => (await t.engine.db.query<{ phase: string }>('SELECT phase FROM executions'))[0]?.phase;
+  await lastSignOfLife(outageSeconds(t.engine.timing) + 1);
+  await reconcile(t.engine);
+  expect(await phase()).toBe('stopping');
+  await beatServiceInstance(t.engine, instance);
+  await endLeases();
+  await reconcile(t.engine);
+  expect(await phase()).toBe('ended');
+});
+
+test('while one service process lives, the start of another one extends no lease', async () => {
+  await beatServiceInstance(t.engine, randomUUIDv7());
+  await lastSignOfLife(outageSeconds(t.engine.timing) / 2);
+  const runId = await runWithLeaseOver();
+  expect(await beatServiceInstance(t.engine, randomUUIDv7())).toBe(0);
+  await reconcile(t.engine);
+  expect(await stateOf(runId)).toBe('ERROR');
+});
+
+test('whatever the lease, an outage that goes unnoticed leaves half of it, and several signs of life fit into it', () => {
+  for (const leaseSeconds of [2, 12, 90, 3600]) {
+    const timing = { ...t.engine.timing, leaseSeconds };
+    expect(outageSeconds(timing)).toBeLessThanOrEqual(leaseSeconds / 2);
+    expect(heartbeatMs(timing) * 3).toBeLessThan(outageSeconds(timing) * 1000);
+  }
+});

@@ -1,0 +1,225 @@
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import Fastify, { type FastifyInstance } from 'fastify';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type FakeGitHost, type FakeGitHostOptions, startFakeGitHost } from '../../../../../test/fakes/git-host.ts';
+import { gatewayPathOf } from '../../environments/git-path.ts';
+import { type GitGatewayDeps, registerGitGateway } from './git.ts';
+
+const run = promisify(execFile);
+const token = 'run-token-0123456789abcdef';
+
+let folder: string;
+let host: FakeGitHost;
+let app: FastifyInstance;
+let url: string;
+let lines: string[];
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'git-gateway-'));
+});
+afterEach(async () => {
+  await app.close();
+  await host.close();
+  await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
+});
+
+async function start(options: FakeGitHostOptions = {}, changes: Partial<GitGatewayDeps> = {}): Promise<void> {
+  lines = [];
+  const write = (fields: object, message: string): void => void lines.push(JSON.stringify([message, fields]));
+  host = await startFakeGitHost(options);
+  app = Fastify({ forceCloseConnections: true });
+  await registerGitGateway(app, {
+    codeHostUrl: host.template,
+    authenticateRunToken: async (given) =>
+      given === token ? { runId: 'run', executionId: 'execution', teamId: 'team', modelId: 'runbook' } : null,
+    repositoriesOf: async () => [{ owner: 'acme', repo: 'site' }],
+    codeHostCredential: async () => undefined,
+    log: { info: write, warn: write, error: write },
+    ...changes,
+  });
+  await app.listen({ port: 0, host: '127.0.0.1' });
+  url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
+}
+
+/** git as an agent calls it: the token in the environment, as bearer. */
+async function git(
+  args: string[],
+  cwd = folder,
+  bearer: string | null = token,
+): Promise<{ code: number; text: string }> {
+  const env = {
+    PATH: process.env.PATH ?? '',
+    HOME: folder,
+    GIT_CONFIG_GLOBAL: '/dev/null',
+    GIT_CONFIG_SYSTEM: '/dev/null',
+    GIT_TERMINAL_PROMPT: '0',
+    GIT_AUTHOR_NAME: 'a',
+    GIT_AUTHOR_EMAIL: 'a@example.invalid',
+    GIT_COMMITTER_NAME: 'a',
+    GIT_COMMITTER_EMAIL: 'a@example.invalid',
+    GIT_CONFIG_COUNT: bearer === null ? '0' : '1',
+    GIT_CONFIG_KEY_0: 'http.extraHeader',
+    GIT_CONFIG_VALUE_0: `Authorization: Bearer ${bearer}`,
+  };
+  try {
+    const { stdout, stderr } = await run('git', args, { cwd, env });
+    return { code: 0, text: stdout + stderr };
+  } catch (error) {
+    const failed = error as { code: number; stdout: string; stderr: string };
+    return { code: failed.code, text: failed.stdout + failed.stderr };
+  }
+}
+
+const siteUrl = () => `${url}${gatewayPathOf({ owner: 'acme', repo: 'site' })}`;
+const clone = () => git(['clone', '--quiet', siteUrl(), 'site']);
+
+describe('the git gateway', () => {
+  it('clones and fetches with the real git, and leaves no token in the clone', async () => {
+    await start();
+    await host.commit('acme', 'site', { 'README.md': 'first', 'deep/file.txt': randomBytes(300_000).toString('hex') });
+    expect(await clone()).toEqual({ code: 0, text: '' });
+    expect(await readFile(join(folder, 'site/README.md'), 'utf8')).toBe('first');
+    const later = await host.commit('acme', 'site', { 'README.md': 'second' });
+    expect((await git(['fetch', '--quiet'], join(folder, 'site'))).code).toBe(0);
+    expect((await git(['rev-parse', 'origin/main'], join(folder, 'site'))).text.trim()).toBe(later);
+    for (const name of await readdir(join(folder, 'site/.git'), { recursive: true, withFileTypes: true })) {
+      if (name.isFile()) expect((await readFile(join(name.parentPath, name.name))).includes(token)).toBe(false);
+    }
+    expect(lines.join()).not.toContain(token);
+  });
+
+  it('makes shallow and partial fetches, which need protocol version 2', async () => {
+    await start();
+    await host.commit('acme', 'site', { a: '1' });
+    await host.commit('acme', 'site', { a: '2' });
+    expect((await git(['clone', '--quiet', '--depth=1', siteUrl(), 'shallow'])).code).toBe(0);
+    expect((await git(['rev-list', '--count', 'HEAD'], join(folder, 'shallow'))).text.trim()).toBe('1');
+    expect(host.requests.some((request) => request.headers['git-protocol'] === 'version=2')).toBe(true);
+  });
+
+  it('takes the run token as the password of basic authentication, too', async () => {
+    await start();
+    await host.commit('acme', 'site', { a: '1' });
+    const withUser = siteUrl().replace('http://', `http://x:${token}@`);
+    expect((await git(['ls-remote', withUser], folder, null)).text).toContain('refs/heads/main');
+  });
+
+  it('pushes, a pack of several megabytes included', async () => {
+    await start();
+    await host.commit('acme', 'site', { a: '1' });
+    await clone();
+    const work = join(folder, 'site');
+    await writeFile(join(work, 'large.bin'), randomBytes(5_000_000));
+    await writeFile(join(work, 'a'), 'pushed');
+    await git(['add', '--all'], work);
+    await git(['commit', '--quiet', '--message', 'work'], work);
+    expect(await git(['push', '--quiet', 'origin', 'HEAD:main'], work)).toMatchObject({ code: 0 });
+    expect(await host.read('acme', 'site', 'a')).toBe('pushed');
+  });
+
+  it('refuses a push over the limit without sending it all on', async () => {
+    await start({}, { maxBodyBytes: 1_000_000 });
+    await host.commit('acme', 'site', { a: '1' });
+    await clone();
+    const work = join(folder, 'site');
+    await writeFile(join(work, 'large.bin'), randomBytes(5_000_000));
+    await git(['add', '--all'], work);
+    await git(['commit', '--quiet', '--message', 'work'], work);
+    const pushed = await git(['push', '--quiet', 'origin', 'HEAD:main'], work);
+    expect(pushed.code).not.toBe(0);
+    await expect(host.read('acme', 'site', 'large.bin')).rejects.toThrow();
+    expect((await git(['ls-remote', 'origin'], work)).code).toBe(0);
+  });
+
+  it("refuses repositories that are not of the run's environment, and says so through git", async () => {
+    await start();
+    await host.commit('acme', 'secret', { a: '1' });
+    const { code, text } = await git(['clone', '--quiet', siteUrl().replace('site', 'secret'), 'secret']);
+    expect(code).not.toBe(0);
+    expect(text).toContain("acme/secret is not a repository of this run's environment");
+    expect(host.requests).toHaveLength(0);
+  });
+
+  it.each([
+    ['a wrong token', 'wrong'],
+    ['no token', null],
+  ])('refuses %s', async (_name, bearer) => {
+    await start();
+    await host.commit('acme', 'site', { a: '1' });
+    const { code } = await git(['clone', '--quiet', siteUrl(), 'site'], folder, bearer);
+    expect(code).not.toBe(0);
+    const response = await fetch(`${siteUrl()}/info/refs?service=git-upload-pack`);
+    expect(response.status).toBe(401);
+    expect(response.headers.get('www-authenticate')).toMatch(/^Basic /);
+    expect(host.requests).toHaveLength(0);
+  });
+
+  it('brings the credential of the team, which the sandbox does not see', async () => {
+    const password = 'ghs_credential-of-the-team';
+    await start({ token: password }, { codeHostCredential: async () => ({ username: 'x-access-token', password }) });
+    await host.commit('acme', 'site', { a: '1' });
+    expect((await clone()).code).toBe(0);
+    const sent = host.requests.map((request) => request.headers.authorization ?? '');
+    expect(new Set(sent)).toEqual(new Set([`Basic ${Buffer.from(`x-access-token:${password}`).toString('base64')}`]));
+    const response = await fetch(`${siteUrl()}/info/refs?service=git-upload-pack`, {
+      headers: { authorization: `Bearer ${token}` },
+    });
+    expect(JSON.stringify([...response.headers]) + (await response.text()) + lines.join()).not.toContain(password);
+  });
+
+  it('says that a credential is missing, and does not make git ask for one', async () => {
+    await start({ token: 'wanted' });
+    const { text } = await clone();
+    expect(text).toContain('wants a credential, and none is configured');
+    expect(text).toContain('403');
+  });
+
+  it('says that a repository is not there', async () => {
+    await start();
+    expect((await clone()).text).toContain('has no repository acme/site');
+  });
+
+  it('follows a renamed repository on the same host, for the pack too', async () => {
+    await start();
+    await host.commit('acme', 'renamed', { a: 'here' });
+    host.redirect('acme/site', 'acme/renamed');
+    expect(await clone()).toEqual({ code: 0, text: '' });
+    expect(await readFile(join(folder, 'site/a'), 'utf8')).toBe('here');
+    expect(
+      host.requests.filter((request) => request.method === 'POST').every((request) => request.url.includes('renamed')),
+    ).toBe(true);
+  });
+
+  it.each(['http://127.0.0.1:1/acme/site.git', 'http://x:y@elsewhere.example/acme/site.git'])(
+    'does not follow a redirect to another host: %s',
+    async (to) => {
+      const password = 'ghs_credential-of-the-team';
+      await start({}, { codeHostCredential: async () => ({ username: 'x', password }) });
+      host.redirect('acme/site', to);
+      const { text } = await clone();
+      expect(text).toContain('not followed');
+      expect(text).not.toContain(password);
+    },
+  );
+
+  it('does not go round in circles', async () => {
+    await start();
+    host.redirect('acme/site', 'acme/site');
+    expect((await clone()).text).toContain('not followed');
+    expect(host.requests.length).toBeLessThan(10);
+  });
+
+  it('says that the code host is down, without its address', async () => {
+    await start({}, { codeHostUrl: 'http://127.0.0.1:1/{owner}/{repo}.git' });
+    const response = await fetch(`${siteUrl()}/info/refs?service=git-upload-pack`, {
+      headers: { authorization: `Bearer ${token}` },
+    });
+    expect(response.status).toBe(502);
+    expect(await response.text()).toBe('The code host could not be reached (ECONNREFUSED).\n');
+  });
+});

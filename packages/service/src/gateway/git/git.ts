@@ -1,0 +1,156 @@
+import type { Repository } from '@runyard/contract/environments';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { gitGatewayPath } from '../../environments/git-path.ts';
+import type { RunTokenHolder } from '../../usage/model-usage.ts';
+import { trackInFlight } from '../in-flight.ts';
+import { runTokenOf } from '../models/credentials.ts';
+import type { GatewayLog } from '../models/gateway.ts';
+import { passOn } from '../models/pass-on.ts';
+import { codeHostUrl, type GitRequest, gitRequestOf } from './git-path.ts';
+import { type CodeHostAnswer, openCodeHost } from './git-upstream.ts';
+
+/** A credential of the code host, sent as basic authentication. */
+export interface CodeHostCredential {
+  /** `x-access-token` for GitHub, `oauth2` for GitLab. */
+  readonly username: string;
+  readonly password: string;
+}
+
+export interface GitGatewayDeps {
+  /** RUNYARD_CODE_HOST_URL. */
+  readonly codeHostUrl: string;
+  authenticateRunToken(token: string): Promise<RunTokenHolder | null>;
+  /** Repositories of the environment of this execution's run. */
+  repositoriesOf(executionId: string): Promise<readonly Repository[]>;
+  /** Of this team; undefined: public repositories only. */
+  codeHostCredential(teamId: string): Promise<CodeHostCredential | undefined>;
+  readonly log: GatewayLog;
+  /** Largest request: a push. Default: 2 GB. */
+  readonly maxBodyBytes?: number;
+  /** What a request in flight has when the service closes, milliseconds. Default: 5,000. */
+  readonly drainMs?: number;
+}
+
+interface Admitted {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly wanted: GitRequest;
+  readonly holder: RunTokenHolder;
+  readonly credential?: CodeHostCredential;
+  readonly ownHeaders: Readonly<Record<string, string>>;
+}
+
+/** git shows a text body of an error as `remote: …`. */
+const tell = (reply: FastifyReply, status: number, message: string): FastifyReply =>
+  reply.code(status).header('content-type', 'text/plain; charset=utf-8').send(`${message}\n`);
+
+const answerHeaders = ['content-type', 'content-length', 'content-encoding', 'cache-control', 'expires', 'pragma'];
+
+/**
+ * Registers the git gateway: `/api/v1/gateway/git/{owner}/{repo}.git/…`, smart HTTP in both directions, for the repositories
+ * of the run's environment. The run token is the bearer key or the password; the code host's credential stays here.
+ */
+export async function registerGitGateway(app: FastifyInstance, deps: GitGatewayDeps): Promise<void> {
+  const codeHost = openCodeHost();
+  const inFlight = trackInFlight();
+  app.addHook('preClose', async () => {
+    await inFlight.drain(deps.drainMs ?? 5_000);
+    codeHost.close();
+  });
+  await app.register(async (scope) => {
+    scope.removeAllContentTypeParsers();
+    // Packs are streamed: no body is read here.
+    scope.addContentTypeParser('*', (_request, _payload, done) => done(null));
+    const schema: object = { hide: true };
+    scope.route({ method: ['GET', 'POST'], url: `${gitGatewayPath}/*`, logLevel: 'silent', schema, handler });
+  });
+
+  async function handler(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const token = runTokenOf(request.headers, undefined);
+    const holder = token === undefined ? null : await deps.authenticateRunToken(token);
+    if (holder === null) {
+      reply.header('www-authenticate', 'Basic realm="runyard", charset="UTF-8"');
+      return tell(reply, 401, 'A valid run token is needed.');
+    }
+    const [path = '', query = ''] = (request.raw.url ?? '').split('?');
+    const wanted = gitRequestOf(request.method, path, new URLSearchParams(query));
+    if (wanted === undefined) return tell(reply, 404, 'The gateway speaks smart HTTP only: clone, fetch and push.');
+    const { owner, repo } = wanted.repository;
+    const allowed = await deps.repositoriesOf(holder.executionId);
+    if (!allowed.some((each) => each.owner === owner && each.repo === repo)) {
+      return tell(reply, 403, `${owner}/${repo} is not a repository of this run's environment.`);
+    }
+    const credential = await deps.codeHostCredential(holder.teamId);
+    const ownHeaders: Record<string, string> = {};
+    for (const [name, value] of Object.entries(reply.getHeaders())) ownHeaders[name] = String(value);
+    reply.hijack();
+    const work = relay({ request, reply, wanted, holder, ownHeaders, ...(credential && { credential }) }).catch(
+      (error: unknown) => {
+        deps.log.error({ err: error, run_id: holder.runId }, 'the git gateway failed');
+        reply.raw.destroy();
+      },
+    );
+    inFlight.track(work);
+    return reply;
+  }
+
+  async function relay(admitted: Admitted): Promise<void> {
+    const { reply, wanted, holder, credential } = admitted;
+    const fields = {
+      run_id: holder.runId,
+      repository: `${wanted.repository.owner}/${wanted.repository.repo}`,
+      service: wanted.service,
+      step: wanted.step,
+    };
+    const gone = new AbortController();
+    reply.raw.once('close', () => gone.abort());
+    const answer = await codeHost.send({
+      base: codeHostUrl(deps.codeHostUrl, wanted.repository),
+      wanted,
+      request: admitted.request.raw,
+      limit: deps.maxBodyBytes ?? 2 * 1024 ** 3,
+      signal: AbortSignal.any([gone.signal, inFlight.signal]),
+      ...(credential && { credential }),
+    });
+    const fault = faultOf(answer, wanted, credential !== undefined);
+    if (answer.kind === 'failed' || fault !== undefined) {
+      if (answer.kind === 'answer') answer.response.destroy();
+      if (reply.raw.destroyed || fault === undefined) return;
+      deps.log.warn({ ...fields, status: fault.status, fault: fault.message }, 'git request failed');
+      // The rest of a push that nobody reads would block the connection for the next request.
+      const headers = { ...admitted.ownHeaders, 'content-type': 'text/plain; charset=utf-8', connection: 'close' };
+      reply.raw.writeHead(fault.status, headers).end(`${fault.message}\n`);
+      return;
+    }
+    const { response } = answer;
+    const headers = { ...admitted.ownHeaders };
+    for (const name of answerHeaders) {
+      const value = response.headers[name];
+      if (typeof value === 'string') headers[name] = value;
+    }
+    reply.raw.writeHead(response.statusCode ?? 502, headers);
+    const how = await passOn(response, response, reply.raw, codeHost.silenceMs, () => {});
+    deps.log.info({ ...fields, how }, 'git request');
+  }
+}
+
+/** What of the code host's answers is not passed on; a sentence for the agent instead. */
+function faultOf(
+  answer: CodeHostAnswer,
+  wanted: GitRequest,
+  credential: boolean,
+): { status: number; message: string } | undefined {
+  const name = `${wanted.repository.owner}/${wanted.repository.repo}`;
+  if (answer.kind === 'failed') return { status: answer.status, message: `The code host ${answer.message}.` };
+  const status = answer.response.statusCode ?? 502;
+  if (status === 200 || status === 304) return undefined;
+  if (status === 401 || status === 403) {
+    // A 401 that is passed on makes git ask for a password that nobody in the sandbox has.
+    const why = credential ? 'refused the credential of the team' : 'wants a credential, and none is configured';
+    return { status: 403, message: `The code host ${why}: ${name} cannot be read or written.` };
+  }
+  if (status === 404) return { status: 404, message: `The code host has no repository ${name}, or hides it.` };
+  if (status >= 300 && status < 400)
+    return { status: 502, message: `The code host moved ${name} to an address that is not followed.` };
+  return { status: status >= 500 ? 502 : status, message: `The code host answered ${status} for ${name}.` };
+}

@@ -1,0 +1,134 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ModelTarget } from '../../models/models.ts';
+import type { TokenCounts } from '../../models/price.ts';
+import { providerKinds } from '../../models/providers.ts';
+import { decoded } from '../decoded.ts';
+import { headersDownwards, headersUpwards, queryUpwards } from '../headers.ts';
+import { credentialHeaders } from './credentials.ts';
+import type { Endpoint } from './endpoints.ts';
+import { passOn, readUpTo } from './pass-on.ts';
+import { providerError } from './provider-error.ts';
+import type { Upstreams } from './upstream.ts';
+import { noTokens } from './usage/counts.ts';
+import { openMeter } from './usage/meter.ts';
+
+/** A checked request on its way to the provider. */
+export interface Exchange {
+  readonly endpoint: Exclude<Endpoint, { kind: 'models' }>;
+  readonly target: ModelTarget;
+  readonly request: IncomingMessage;
+  readonly query: URLSearchParams;
+  readonly body: Buffer;
+  /** Headers that every answer of the service carries. */
+  readonly ownHeaders: Readonly<Record<string, string>>;
+}
+
+/** How it went: the status that the client saw (499 client gone, 502 cut in mid-stream) and what was used. */
+export interface ExchangeResult {
+  readonly status: number;
+  readonly tokens: TokenCounts;
+  /** For the log of the operator; without credentials and content. */
+  readonly fault?: string;
+}
+
+/** An error answer of a provider is kept up to this size: it is searched for the credential before it is passed on. */
+const maxErrorBytes = 256 * 1024;
+
+/** Sends the request with the real credential and passes the answer on. Never throws; the answer is finished afterwards. */
+export async function exchange(
+  upstreams: Upstreams,
+  sent: Exchange,
+  client: ServerResponse,
+  signal: AbortSignal,
+): Promise<ExchangeResult> {
+  const { target, endpoint } = sent;
+  const { provider, upstream } = target;
+  const answer = (status: number, message: string): void => {
+    if (client.destroyed) return;
+    const body = JSON.stringify(providerError(provider, status, message));
+    client.writeHead(status, { ...sent.ownHeaders, 'content-type': 'application/json' }).end(body);
+  };
+  const gone = new AbortController();
+  const leave = (): void => gone.abort();
+  client.once('close', leave);
+  try {
+    const result = await upstreams.send(
+      {
+        url: new URL(`${upstream.baseUrl}${endpoint.path}${queryUpwards(sent.query)}`),
+        method: 'POST',
+        headers: {
+          ...headersUpwards(sent.request.headers),
+          ...credentialHeaders(provider, upstream),
+          'content-type': 'application/json',
+          'content-length': String(sent.body.byteLength),
+        },
+        body: sent.body,
+      },
+      AbortSignal.any([gone.signal, signal]),
+    );
+    if (result.kind === 'failed') {
+      if (gone.signal.aborted) return { status: 499, tokens: noTokens };
+      answer(result.status, `the model provider ${result.message}`);
+      return { status: result.status, tokens: noTokens, fault: result.message };
+    }
+    const { response } = result;
+    const status = response.statusCode ?? 502;
+    const coded = decoded(response);
+    if (status < 200 || status > 299 || coded === undefined) {
+      const refused = await errorAnswer(sent, status, coded);
+      response.destroy();
+      if (refused.body === undefined) answer(refused.status, refused.message);
+      else if (!client.destroyed) {
+        client
+          .writeHead(refused.status, { ...sent.ownHeaders, ...headersDownwards(response.headers, true) })
+          .end(refused.body);
+      }
+      return { status: refused.status, tokens: noTokens, fault: `the provider answered ${status}` };
+    }
+    const meter =
+      endpoint.kind === 'generate' ? openMeter(endpoint.reader, response.headers['content-type']) : undefined;
+    client.writeHead(status, { ...sent.ownHeaders, ...headersDownwards(response.headers, coded.changed) });
+    // The client sees that the model is at work before its first piece comes.
+    client.flushHeaders();
+    const how = await passOn(response, coded.body, client, upstreams.timeouts.silenceMs, (bytes) => meter?.push(bytes));
+    const tokens = meter?.counts() ?? noTokens;
+    switch (how) {
+      case 'complete':
+        return { status, tokens };
+      case 'cut':
+        return { status: 502, tokens, fault: 'the provider broke off' };
+      case 'aborted':
+        return { status: 499, tokens };
+    }
+  } finally {
+    client.off('close', leave);
+  }
+}
+
+/** What a provider's error answer, a redirect or an unreadable answer becomes for the sandbox. */
+async function errorAnswer(
+  sent: Exchange,
+  status: number,
+  coded: ReturnType<typeof decoded>,
+): Promise<{ status: number; message: string; body?: Buffer }> {
+  const kind = providerKinds[sent.target.provider];
+  // Passed on it would read as if the run token were wrong, and some providers quote a part of the key.
+  const wrongKey = {
+    status: 403,
+    message: `the model provider refused the service's credential; an administrator must check ${kind.keySetting}`,
+  };
+  if (status === 401) return wrongKey;
+  if (status >= 300 && status < 400) {
+    const message = `the model provider answered with a redirect, which is not followed; an administrator must check ${kind.urlSetting}`;
+    return { status: 502, message };
+  }
+  if (status < 300 || coded === undefined) {
+    return { status: 502, message: 'the model provider answered in a content encoding that is not known' };
+  }
+  const body = await readUpTo(coded.body, maxErrorBytes);
+  // Google's word for 401.
+  if (status === 400 && body.includes('API_KEY_INVALID')) return wrongKey;
+  const key = sent.target.upstream.key;
+  if (key === undefined || !body.includes(key)) return { status, message: '', body };
+  return { status, message: '', body: Buffer.from(body.toString('utf8').replaceAll(key, '[redacted]')) };
+}

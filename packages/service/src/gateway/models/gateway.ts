@@ -1,0 +1,167 @@
+import { randomUUID } from 'node:crypto';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Models } from '../../models/models.ts';
+import { type ProviderName, providerKinds } from '../../models/providers.ts';
+import { type ModelUsage, type RunTokenHolder, usageOf } from '../../usage/model-usage.ts';
+import { trackInFlight } from '../in-flight.ts';
+import { checkRequest } from './check-request.ts';
+import { runTokenOf } from './credentials.ts';
+import { type Endpoint, endpointOf } from './endpoints.ts';
+import { exchange } from './exchange.ts';
+import { modelsAnswer } from './models-answer.ts';
+import { providerError } from './provider-error.ts';
+import { openUpstreams, type UpstreamTimeouts } from './upstream.ts';
+
+/** May this request be made? The place where budgets and limits are enforced, before anything is spent. */
+export type Admission =
+  | { readonly ok: true }
+  | { readonly ok: false; readonly status: 403 | 429; readonly message: string; readonly retryAfterSeconds?: number };
+
+export interface GatewayLog {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+export interface GatewayDeps {
+  readonly models: Pick<Models, 'target'>;
+  /** null: unknown, ended or superseded. */
+  authenticateRunToken(token: string): Promise<RunTokenHolder | null>;
+  /** Called once for each request to a model, when it is over, however it ended. A failure is logged and changes nothing. */
+  recordUsage(usage: ModelUsage): Promise<void>;
+  /** Default: everything is admitted. */
+  admit?(holder: RunTokenHolder): Promise<Admission>;
+  readonly log: GatewayLog;
+  /** Default: 10 s to connect, 5 minutes of silence. */
+  readonly timeouts?: UpstreamTimeouts;
+  /** Default: 32 MB. */
+  readonly maxBodyBytes?: number;
+  /** What a request in flight has when the service closes, milliseconds. Default: 5,000. */
+  readonly drainMs?: number;
+}
+
+interface Admitted {
+  readonly holder: RunTokenHolder;
+  readonly endpoint: Endpoint;
+  readonly query: URLSearchParams;
+}
+
+/** Path and query of a request, as it came. */
+function addressOf(request: FastifyRequest): { path: string; query: URLSearchParams } {
+  const [path = '', ...query] = (request.raw.url ?? '').split('?');
+  return { path, query: new URLSearchParams(query.join('?')) };
+}
+
+/** Registers the model gateway: `/api/v1/gateway/{anthropic|openai|google|local}/…`. */
+export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): Promise<void> {
+  const upstreams = openUpstreams(deps.timeouts);
+  const inFlight = trackInFlight();
+  app.addHook('preClose', async () => {
+    await inFlight.drain(deps.drainMs ?? 5_000);
+    upstreams.close();
+  });
+  for (const provider of Object.keys(providerKinds) as ProviderName[]) {
+    await app.register(async (scope) => {
+      scope.removeAllContentTypeParsers();
+      scope.addContentTypeParser(
+        '*',
+        { parseAs: 'buffer', bodyLimit: deps.maxBodyBytes ?? 32 * 1024 * 1024 },
+        (_request, body, done) => done(null, body),
+      );
+      registerProvider(scope, provider);
+    });
+  }
+
+  function registerProvider(scope: FastifyInstance, provider: ProviderName): void {
+    const refuse = (reply: FastifyReply, status: number, message: string): FastifyReply =>
+      reply
+        .code(status)
+        .header('content-type', 'application/json')
+        .send(JSON.stringify(providerError(provider, status, message)));
+    const admitted = new WeakMap<FastifyRequest, Admitted>();
+
+    scope.setErrorHandler((error, _request, reply) => {
+      const status =
+        error instanceof Error && 'statusCode' in error && typeof error.statusCode === 'number'
+          ? error.statusCode
+          : 500;
+      if (status >= 500) deps.log.error({ err: error, provider }, 'the model gateway failed');
+      const message =
+        status === 413
+          ? 'the request is larger than the gateway takes'
+          : status < 500
+            ? 'the request cannot be read'
+            : 'internal error';
+      return refuse(reply, status, message);
+    });
+
+    // Before the body is read: nobody without a run token makes the service hold 32 MB.
+    scope.addHook('onRequest', async (request, reply) => {
+      const { path, query } = addressOf(request);
+      const token = runTokenOf(request.headers, query);
+      const holder = token === undefined ? null : await deps.authenticateRunToken(token);
+      if (holder === null)
+        return refuse(reply, 401, 'a valid run token is needed: the run of this sandbox may have ended');
+      const endpoint = endpointOf(provider, request.method, path);
+      if (endpoint === undefined) return refuse(reply, 404, 'the gateway has no such endpoint of this provider');
+      admitted.set(request, { holder, endpoint, query });
+      return undefined;
+    });
+
+    // Not in the reference of our API (@fastify/swagger). Fastify writes into it: one object a route.
+    const schema: object = { hide: true };
+    // The log of requests would hold the query, in which a token may be; the gateway writes its own line.
+    const options = { logLevel: 'silent' as const, schema };
+    const { gatewayPath } = providerKinds[provider];
+    scope.route({ method: ['GET', 'POST'], url: `${gatewayPath}/*`, ...options, handler });
+
+    async function handler(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+      const { holder, endpoint, query } = admitted.get(request) ?? {};
+      if (holder === undefined || endpoint === undefined || query === undefined)
+        return refuse(reply, 500, 'internal error');
+      const target = deps.models.target(holder.modelId);
+      if (target === undefined)
+        return refuse(reply, 403, `the model of this run, ${holder.modelId}, has no provider that is configured`);
+      if (target.provider !== provider) {
+        return refuse(
+          reply,
+          403,
+          `this run uses the model ${target.id}, which is behind ${providerKinds[target.provider].gatewayPath}`,
+        );
+      }
+      if (endpoint.kind === 'models') return reply.send(modelsAnswer(target));
+      const checked = checkRequest(endpoint, target, Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0));
+      if (!checked.ok) return refuse(reply, checked.status, checked.message);
+      const admission = (await deps.admit?.(holder)) ?? { ok: true };
+      if (!admission.ok) {
+        if (admission.retryAfterSeconds !== undefined) reply.header('retry-after', String(admission.retryAfterSeconds));
+        return refuse(reply, admission.status, admission.message);
+      }
+      const ownHeaders: Record<string, string> = {};
+      for (const [name, value] of Object.entries(reply.getHeaders())) ownHeaders[name] = String(value);
+      reply.hijack();
+      const sent = { endpoint, target, request: request.raw, query, body: checked.body, ownHeaders };
+      const work = (async () => {
+        const requestId = randomUUID();
+        const started = performance.now();
+        const result = await exchange(upstreams, sent, reply.raw, inFlight.signal);
+        const usage = usageOf(holder, target, requestId, result.tokens, result.status, performance.now() - started);
+        const fields = {
+          request_id: requestId,
+          run_id: holder.runId,
+          model_id: target.id,
+          status: result.status,
+          duration_ms: usage.durationMs,
+        };
+        if (result.fault === undefined) deps.log.info(fields, 'model request');
+        else deps.log.warn({ ...fields, fault: result.fault }, 'model request failed');
+        if (endpoint.kind === 'generate') await deps.recordUsage(usage);
+      })().catch((error: unknown) => {
+        deps.log.error({ err: error, run_id: holder.runId }, 'a model request is not accounted for');
+        if (!reply.raw.writableEnded) reply.raw.destroy();
+      });
+      inFlight.track(work);
+      return reply;
+    }
+  }
+}

@@ -1,0 +1,84 @@
+import type { TokenCounts } from '../../../models/price.ts';
+import { noTokens, type UsageReader } from './counts.ts';
+
+/** Counts the tokens of one answer while its bytes pass by. */
+export interface UsageMeter {
+  push(bytes: Uint8Array): void;
+  /** What was seen, in an answer that was cut too. Called once, when no more bytes come. */
+  counts(): TokenCounts;
+}
+
+/** A line or a body that is longer is passed on but not read: the meter's memory is bounded whatever a provider sends. */
+const maxBytes = 16 * 1024 * 1024;
+const newline = 10;
+
+/** Bytes up to a limit; beyond it they are forgotten, together with what was kept. */
+function pile(): { add(bytes: Uint8Array): void; take(): string } {
+  let parts: Uint8Array[] = [];
+  let size = 0;
+  return {
+    add: (bytes) => {
+      size += bytes.byteLength;
+      if (size > maxBytes) parts = [];
+      else parts.push(bytes);
+    },
+    take: () => {
+      const text = Buffer.concat(parts).toString('utf8');
+      parts = [];
+      size = 0;
+      return text;
+    },
+  };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Meter of server-sent events: one JSON document in each `data:` line, as all four protocols have it. */
+function streamMeter(reader: UsageReader): UsageMeter {
+  let seen = noTokens;
+  const line = pile();
+  const endLine = (): void => {
+    const text = line.take();
+    // Most events hold no usage: they are not parsed.
+    if (text.startsWith('data:') && text.includes('"usage')) seen = reader.event(seen, parse(text.slice(5)));
+  };
+  return {
+    push: (bytes) => {
+      let from = 0;
+      for (let at = bytes.indexOf(newline); at >= 0; at = bytes.indexOf(newline, from)) {
+        line.add(bytes.subarray(from, at));
+        endLine();
+        from = at + 1;
+      }
+      if (from < bytes.byteLength) line.add(bytes.subarray(from));
+    },
+    counts: () => {
+      endLine();
+      return seen;
+    },
+  };
+}
+
+/** Meter of an answer in one JSON document. */
+function bodyMeter(reader: UsageReader): UsageMeter {
+  const body = pile();
+  let seen: TokenCounts | undefined;
+  return {
+    push: (bytes) => body.add(bytes),
+    counts: () => {
+      seen ??= reader.body(parse(body.take()));
+      return seen;
+    },
+  };
+}
+
+/** A meter for an answer of this content type. */
+export function openMeter(reader: UsageReader, contentType: string | undefined): UsageMeter {
+  return contentType?.startsWith('text/event-stream') ? streamMeter(reader) : bodyMeter(reader);
+}

@@ -1,0 +1,136 @@
+import type { AgentEvent } from '@runyard/contract/agent-protocol';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openTestEngine, type TestEngine } from '../../../test/engine.ts';
+import { cancelRun } from '../../executions/cancel/cancel.ts';
+import { authenticateRunToken, type RunSession } from '../../executions/run-tokens/sessions.ts';
+import { redacted } from '../../redaction/redaction.ts';
+import { applyAgentEvents } from './agent-events.ts';
+
+let t: TestEngine;
+let session: RunSession;
+
+beforeEach(async () => {
+  t = await openTestEngine();
+  session = await t.newSession();
+});
+
+afterEach(() => t.close());
+
+const at = '2026-01-02T03:04:05.000Z';
+const text = (seq: number, words: string): AgentEvent => ({
+  seq,
+  occurred_at: at,
+  type: 'text',
+  step_id: 's',
+  message_id: 'm',
+  role: 'assistant',
+  text: words,
+});
+
+async function stored(): Promise<AgentEvent[]> {
+  const { rows } = await t.engine.db.pool.query(
+    'SELECT event FROM conversation_events WHERE run_id = $1 ORDER BY seq',
+    [session.runId],
+  );
+  return rows.map((row) => row.event);
+}
+
+const words = async () => (await stored()).map((event) => ('text' in event ? event.text : event.type)).join('|');
+
+test('events sent twice are applied once', async () => {
+  expect(await applyAgentEvents(t.engine, session, [text(1, 'a'), text(2, 'b')])).toEqual({ acknowledged: 2 });
+  expect(await applyAgentEvents(t.engine, session, [text(1, 'a'), text(2, 'b'), text(3, 'c')])).toEqual({
+    acknowledged: 3,
+  });
+  expect(await words()).toBe('a|b|c');
+});
+
+test('the same batch arriving on two connections at once is applied once', async () => {
+  const batch = [text(1, 'a'), text(2, 'b')];
+  const outcomes = await Promise.all([1, 2, 3, 4].map(() => applyAgentEvents(t.engine, session, batch)));
+  expect(outcomes).toEqual(outcomes.map(() => ({ acknowledged: 2 })));
+  expect(await words()).toBe('a|b');
+});
+
+test('a gap is not crossed: the acknowledgement stays before it', async () => {
+  expect(await applyAgentEvents(t.engine, session, [text(1, 'a'), text(3, 'c')])).toEqual({ acknowledged: 1 });
+  expect(await words()).toBe('a');
+});
+
+test('agent_started makes the run INPROGRESS and starts its deadline', async () => {
+  await applyAgentEvents(t.engine, session, [
+    { seq: 1, occurred_at: at, type: 'agent_started', harness: 'oz', model_id: 'runbook' },
+  ]);
+  const { rows } = await t.engine.db.pool.query(
+    "SELECT r.state, e.phase, e.deadline_at > now() + interval '3 hours' AS far FROM runs r JOIN executions e ON e.run_id = r.id WHERE r.id = $1",
+    [session.runId],
+  );
+  expect(rows).toEqual([{ state: 'INPROGRESS', phase: 'running', far: true }]);
+});
+
+test('the run token never reaches the store, also where it is cut in two', async () => {
+  const half = Math.floor(session.token.length / 2);
+  await applyAgentEvents(t.engine, session, [text(1, `it is ${session.token.slice(0, half)}`)]);
+  await applyAgentEvents(t.engine, session, [
+    text(2, `${session.token.slice(half)}!`),
+    { seq: 3, occurred_at: at, type: 'transcript', line: JSON.stringify({ env: session.token }) },
+    {
+      seq: 4,
+      occurred_at: at,
+      type: 'action_result',
+      action_id: 'x',
+      state: 'completed',
+      output: { env: [session.token] },
+    },
+  ]);
+  const { rows } = await t.engine.db.pool.query('SELECT lines FROM transcript_chunks WHERE execution_id = $1', [
+    session.executionId,
+  ]);
+  expect(rows).toEqual([{ lines: `{"env":"${redacted}"}\n` }]);
+  expect(JSON.stringify(await stored())).not.toContain(session.token.slice(half));
+  expect(await words()).toBe(`it is |${redacted}!|action_result`);
+});
+
+test('a NUL is stored as U+FFFD instead of breaking the run', async () => {
+  await applyAgentEvents(t.engine, session, [
+    text(1, 'a\u0000b'),
+    { seq: 2, occurred_at: 'no time', type: 'notice', step_id: 's', name: 'n\u0000', data: { 'k\u0000': ['v\u0000'] } },
+  ]);
+  expect(await stored()).toMatchObject([{ text: 'a\ufffdb' }, { name: 'n\ufffd', data: { 'k\ufffd': ['v\ufffd'] } }]);
+});
+
+test.each(['+200000-01-01T00:00:00Z', '-000001-01-01T00:00:00Z', '0000-01-01T00:00:00Z', 'no time'])(
+  'of an event at %s the time is when it came',
+  async (occurred_at) => {
+    const step: AgentEvent = {
+      seq: 1,
+      occurred_at,
+      type: 'setup_step_started',
+      step_id: 's',
+      kind: 'setup_command',
+      name: 'n',
+    };
+    expect(await applyAgentEvents(t.engine, session, [step])).toEqual({ acknowledged: 1 });
+    const { rows } = await t.engine.db.pool.query(
+      `SELECT occurred_at > now() - interval '1 minute' AS is_now FROM run_events
+       WHERE run_id = $1 AND event_type = 'setup_step_started'`,
+      [session.runId],
+    );
+    expect(rows).toEqual([{ is_now: true }]);
+  },
+);
+
+test('after a cancel the last words are taken, and a start changes nothing', async () => {
+  expect(await cancelRun(t.engine, session.runId)).toBe('cancelled');
+  const started: AgentEvent = { seq: 2, occurred_at: at, type: 'agent_started', harness: 'oz', model_id: 'runbook' };
+  expect(await applyAgentEvents(t.engine, session, [text(1, 'bye'), started])).toEqual({ acknowledged: 2 });
+  expect(await words()).toBe('bye');
+  const { rows } = await t.engine.db.pool.query('SELECT state FROM runs WHERE id = $1', [session.runId]);
+  expect(rows).toEqual([{ state: 'CANCELLED' }]);
+});
+
+test('an ended execution is superseded: its token opens nothing and its events are refused', async () => {
+  await t.engine.db.pool.query("UPDATE executions SET phase = 'ended' WHERE id = $1", [session.executionId]);
+  expect(await applyAgentEvents(t.engine, session, [text(1, 'late')])).toBe('superseded');
+  expect(await authenticateRunToken(t.engine.db, session.token)).toBeNull();
+});

@@ -1,0 +1,129 @@
+/** Runs below an agent's own: started, listed, awaited and cancelled with the token of its execution. */
+import { type ChildRun, type ChildRunResponse, maxRunsInTree } from '@runyard/contract/child-runs';
+import { routes } from '@runyard/contract/routes';
+import type { FastifyInstance } from 'fastify';
+import { cancelRun } from '../../executions/cancel/cancel.ts';
+import type { RunSession } from '../../executions/run-tokens/sessions.ts';
+import { findReplay } from '../../idempotency/once.ts';
+import { childRequest } from '../../runs/submit/child-request.ts';
+import { createRun } from '../../runs/submit/create.ts';
+import { checkRunRequest } from '../../runs/submit/request.ts';
+import { awaitChildren } from '../../runs/tree/await-children.ts';
+import { readPermission } from '../../runs/tree/permission.ts';
+import { readChildren } from '../../runs/tree/read-children.ts';
+import { addRoute, type Call } from '../server/add-route.ts';
+import type { ServiceDeps } from '../server/deps.ts';
+import { notFound, type Refusal, refuse } from '../server/problem.ts';
+import { refusedChild } from '../server/refused-child.ts';
+import { refusedRequest } from '../server/refused-request.ts';
+import { idempotencyConflict, repeatable } from '../server/repeatable.ts';
+import { waitingSignals } from '../server/waiting.ts';
+
+const notAllowed = (): Refusal =>
+  refuse('not_authorized', {
+    detail:
+      'This run may not start others. Whoever creates it allows it with the mode orchestrate, or with config.child_runs {"enabled": true}.',
+  });
+
+/** PENDING lasts 30 s at most; an agent is answered before that. */
+const pendingPatienceMs = 20_000;
+
+/** Registers the child-runs routes. */
+export function registerChildRunRoutes(app: FastifyInstance, deps: ServiceDeps): void {
+  const { db, engine } = deps;
+  const signalOf = waitingSignals(app);
+
+  addRoute(app, routes.startChildRun, (call) => startChild(deps, call));
+
+  addRoute(app, routes.listChildRuns, async ({ session, query, request }) => {
+    if (!(await readPermission(db, session))) return notAllowed();
+    const { run_ids: runIds, wait_ms: waitMs, until } = query;
+    const awaited = await awaitChildren(engine, session, { runIds, until, waitMs, signal: signalOf(request) });
+    if (awaited === 'not_found') return notFound('run');
+    return { child_runs: await readChildren(db, session.runId, runIds) };
+  });
+
+  const readChild = async (session: RunSession, runId: string): Promise<ChildRun | Refusal> =>
+    (await readChildren(db, session.runId, [runId]))[0] ?? notFound('run');
+
+  addRoute(app, routes.getChildRun, async ({ session, params, query, request }) => {
+    if (!(await readPermission(db, session))) return notAllowed();
+    const wait = {
+      runIds: [params.childRunId],
+      until: 'all',
+      waitMs: query.wait_ms,
+      signal: signalOf(request),
+    } as const;
+    const awaited = await awaitChildren(engine, session, wait);
+    return awaited === 'not_found' ? notFound('run') : await readChild(session, params.childRunId);
+  });
+
+  addRoute(app, routes.cancelChildRun, async ({ session, params, request }) => {
+    if (!(await readPermission(db, session))) return notAllowed();
+    const runIds = [params.childRunId];
+    const signal = signalOf(request);
+    if ((await awaitChildren(engine, session, { runIds, until: 'all', waitMs: 0, signal })) === 'not_found')
+      return notFound('run');
+    const deadline = performance.now() + pendingPatienceMs;
+    let woken = Promise.withResolvers<void>();
+    const stop = engine.notices.onRun(params.childRunId.toLowerCase(), () => woken.resolve());
+    signal.addEventListener('abort', () => woken.resolve(), { once: true });
+    try {
+      for (;;) {
+        woken = Promise.withResolvers<void>();
+        const outcome = await cancelRun(engine, params.childRunId, 'parent');
+        if (outcome !== 'pending') return await readChild(session, params.childRunId);
+        const left = deadline - performance.now();
+        if (left <= 0 || signal.aborted)
+          return refuse('conflict', { detail: 'The run is still PENDING; try again in some seconds.' });
+        const timer = setTimeout(woken.resolve, left);
+        await woken.promise;
+        clearTimeout(timer);
+      }
+    } finally {
+      stop();
+    }
+  });
+}
+
+async function startChild(
+  deps: ServiceDeps,
+  call: Call<typeof routes.startChildRun>,
+): Promise<ChildRunResponse | Refusal> {
+  const { db, engine } = deps;
+  const { session } = call;
+  const permission = await readPermission(db, session);
+  if (!permission) return notAllowed();
+  const idempotency = repeatable(call, { teamId: session.teamId, principal: session.executionId }, 'start child run');
+  if (idempotency) {
+    const earlier = await findReplay<ChildRunResponse>(db, idempotency);
+    if (earlier.kind === 'replayed') return answerOf(earlier.response);
+    if (earlier.kind === 'conflict') return idempotencyConflict();
+  }
+  const child = await childRequest(db, session.runId, call.body);
+  if (!child) return notFound('run');
+  const checked = await checkRunRequest(
+    deps,
+    { teamId: session.teamId, creator: child.creator },
+    child.request,
+    'ORCHESTRATION',
+  );
+  if (checked.kind !== 'ok') return refusedRequest(checked);
+  const outcome = await createRun(engine, {
+    ...checked.run,
+    childLimits: { executionId: session.executionId, maxLive: permission.max_live, maxInTree: maxRunsInTree },
+    ...(idempotency ? { idempotency } : {}),
+  });
+  switch (outcome.kind) {
+    case 'created':
+      return { run_id: outcome.runId, state: outcome.state };
+    case 'replayed':
+      return answerOf(outcome.response as ChildRunResponse);
+    case 'idempotency_conflict':
+      return idempotencyConflict();
+    case 'refused':
+      return refusedChild(outcome.reason);
+  }
+}
+
+const answerOf = ({ run_id, state }: ChildRunResponse): ChildRunResponse => ({ run_id, state });

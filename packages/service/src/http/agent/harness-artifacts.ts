@@ -1,0 +1,78 @@
+/** How an agent hands over what it made, and fetches what came with its prompt. */
+import type { ReportArtifactResponse } from '@runyard/contract/agent-protocol';
+import { maxArtifactBytes } from '@runyard/contract/artifacts';
+import { routes } from '@runyard/contract/routes';
+import type { FastifyInstance } from 'fastify';
+import type { z } from 'zod';
+import { reportArtifact } from '../../files/artifacts/report.ts';
+import { uploadArtifact } from '../../files/artifacts/upload.ts';
+import { findAttachment } from '../../files/attachments/attachments.ts';
+import { once } from '../../idempotency/once.ts';
+import { isUuid } from '../../store/database/uuid.ts';
+import { refuseSignature } from '../api/blobs.ts';
+import { addRoute } from '../server/add-route.ts';
+import { bytesOf, tooManyBytes, withByteBodies } from '../server/byte-body.ts';
+import type { ServiceDeps } from '../server/deps.ts';
+import { downloadHeaders, sendBlob } from '../server/download.ts';
+import { invalid, notFound, refuse } from '../server/problem.ts';
+import { idempotencyConflict, repeatable } from '../server/repeatable.ts';
+import { type SignedTarget, signUrl } from '../server/signed-urls.ts';
+
+const uploadTarget = (artifactUid: string): SignedTarget => ({
+  method: 'PUT',
+  path: `/harness-support/uploads/${artifactUid}`,
+});
+
+const tooLarge = 'An artifact has at most 100 MB.';
+
+/** Registers report-artifact, the upload of its bytes, and the attachments of a run. */
+export function registerHarnessArtifactRoutes(app: FastifyInstance, deps: ServiceDeps): void {
+  const { db, blobs } = deps;
+
+  addRoute(app, routes.reportArtifact, async (call) => {
+    const { session, body } = call;
+    const request = repeatable(call, { teamId: session.teamId, principal: session.executionId }, 'report artifact');
+    const outcome = await once(db, request, async (tx) => {
+      const stored = await reportArtifact(tx, session, body);
+      return stored.kind === 'stored' ? { kind: 'done', response: stored } : { kind: 'failed', failure: stored };
+    });
+    if (outcome.kind === 'conflict') return idempotencyConflict();
+    if (outcome.kind === 'failed') return invalid(outcome.failure.faults);
+    const { artifactUid, isFileLike } = outcome.response;
+    const answer: z.output<typeof ReportArtifactResponse> = { artifact_uid: artifactUid };
+    if (isFileLike) answer.upload_url = signUrl(deps.signing, deps.baseUrl(), uploadTarget(artifactUid)).url;
+    return answer;
+  });
+
+  addRoute(app, routes.readAttachment, async ({ session, params, reply }) => {
+    const attachment = await findAttachment(db, session.runId, params.attachmentId);
+    if (!attachment) return notFound('attachment');
+    downloadHeaders(reply, attachment.fileName, attachment.mimeType);
+    const sent = await sendBlob(reply, blobs, { key: attachment.blobKey, sizeBytes: attachment.sizeBytes });
+    return sent ? reply : notFound('attachment');
+  });
+
+  withByteBodies(app, (scope) => {
+    addRoute(scope, routes.putArtifactContent, async ({ params, query, request, reply }) => {
+      const refused = refuseSignature(deps, uploadTarget(params.artifactUid), query);
+      if (refused) return refused;
+      if (!isUuid(params.artifactUid)) return notFound('artifact');
+      if (Number(request.headers['content-length'] ?? 0) > maxArtifactBytes) return tooManyBytes(reply, tooLarge);
+      const maxBytesOfRun = deps.settings.RUNYARD_RUN_ARTIFACTS_MB * 1024 * 1024;
+      switch (await uploadArtifact({ db, blobs, maxBytesOfRun }, params.artifactUid, bytesOf(request))) {
+        case 'stored':
+          return {};
+        case 'not_found':
+          return notFound('artifact');
+        case 'run_full': {
+          const most = `The artifacts of a run have at most ${deps.settings.RUNYARD_RUN_ARTIFACTS_MB} MB together.`;
+          return tooManyBytes(reply, `${most} Delete some, or raise RUNYARD_RUN_ARTIFACTS_MB.`);
+        }
+        case 'too_large':
+          return tooManyBytes(reply, tooLarge);
+        case 'other_bytes':
+          return refuse('conflict', { detail: 'The artifact has other bytes already; report a new one.' });
+      }
+    });
+  });
+}

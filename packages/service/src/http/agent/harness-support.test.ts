@@ -1,0 +1,85 @@
+import { expect, test } from 'vitest';
+import { openTestService } from '../../../test/service.ts';
+
+const service = await openTestService();
+
+const resolve = (key: string) => service.request('POST', '/harness-support/resolve-prompt', { key, body: {} });
+const read = async (runId: string) => (await service.request('GET', `/agent/runs/${runId}`)).body;
+
+const newEnvironment = async () => {
+  const body = { config: { name: 'E', setup_commands: ['make'] } };
+  return (await service.request<{ uid: string }>('POST', '/agent/environments', { body })).body.uid;
+};
+
+test('a run whose environment was deleted before it was set up becomes FAILED resource_not_found, and its agent leaves', async () => {
+  const uid = await newEnvironment();
+  const { runId, runToken } = await service.startExecution({ config: { environment_id: uid } });
+  expect((await resolve(runToken)).body).toMatchObject({ environment: { uid } });
+  await service.request('DELETE', `/agent/environments/${uid}`);
+  expect((await resolve(runToken)).status).toBe(401);
+  expect(await read(runId)).toMatchObject({
+    state: 'FAILED',
+    status_message: { error_code: 'resource_not_found', retryable: false, message: expect.stringContaining(uid) },
+  });
+});
+
+/** Plays the run's prompt, keeps an empty workspace, and lets the sandbox go. */
+async function playAndLeave({ executionId, runToken }: { executionId: string; runToken: string }) {
+  const occurred_at = new Date().toISOString();
+  const events = [
+    { seq: 1, occurred_at, type: 'agent_started', harness: 'oz', model_id: 'runbook' },
+    { seq: 2, occurred_at, type: 'turn_started', step_id: 's', prompt: 'a' },
+  ];
+  await service.request('POST', '/harness-support/events', { key: runToken, body: { events } });
+  const kept = await service.request('PUT', '/harness-support/workspace?turn=1', {
+    key: runToken,
+    raw: '',
+    headers: { 'content-type': 'application/octet-stream' },
+  });
+  expect(kept.status, kept.text).toBe(200);
+  const report = { success: true, summary: 'done', turn: 1 };
+  await service.request('POST', '/harness-support/finish-task', { key: runToken, body: report });
+  await service.deps.db.query("UPDATE executions SET phase = 'ended', idle_until = NULL WHERE id = $1", [executionId]);
+}
+
+test.each([
+  ['plan', undefined, undefined],
+  ['plan', 'plan', 'plan'],
+  ['plan', 'normal', 'normal'],
+  ['orchestrate', undefined, 'orchestrate'],
+])(
+  'a run of the mode %s goes on in a new sandbox, for a follow-up of the mode %s, in the mode %s',
+  async (ofRun, ofFollowUp, mode) => {
+    const execution = await service.startExecution({ mode: ofRun });
+    expect((await resolve(execution.runToken)).body).toMatchObject({ mode: ofRun });
+    await playAndLeave(execution);
+    const body = { message: 'go ahead', ...(ofFollowUp ? { mode: ofFollowUp } : {}) };
+    await service.request('POST', `/agent/runs/${execution.runId}/followups`, { body });
+    const next = await service.claimRun(execution.runId);
+    const task = await service.request<{ mode?: string }>('POST', '/harness-support/resolve-prompt', {
+      key: next.runToken,
+      body: {},
+    });
+    expect(task.body.mode).toBe(mode);
+  },
+);
+
+test('a run that goes on with the workspace that it left needs its environment no more', async () => {
+  const uid = await newEnvironment();
+  const execution = await service.startExecution({ config: { environment_id: uid } });
+  await playAndLeave(execution);
+  await service.request('DELETE', `/agent/environments/${uid}`);
+  await service.request('POST', `/agent/runs/${execution.runId}/followups`, { body: { message: 'more' } });
+  const next = await service.claimRun(execution.runId);
+  expect((await resolve(next.runToken)).body).toMatchObject({ workspace: { kind: 'empty' } });
+});
+
+test('a run whose model is not configured any more becomes FAILED integration_not_configured, and its agent leaves', async () => {
+  const { runId, runToken } = await service.startExecution();
+  await service.deps.db.query("UPDATE runs SET model_id = 'anthropic/claude-sonnet-5-5' WHERE id = $1", [runId]);
+  expect((await resolve(runToken)).status).toBe(401);
+  expect(await read(runId)).toMatchObject({
+    state: 'FAILED',
+    status_message: { error_code: 'integration_not_configured', retryable: false },
+  });
+});

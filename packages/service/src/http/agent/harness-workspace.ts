@@ -1,0 +1,39 @@
+/** How a sandbox hands its workspace to the next one of its run. */
+import { routes } from '@runyard/contract/routes';
+import type { FastifyInstance } from 'fastify';
+import { findWorkspace } from '../../files/workspaces/find.ts';
+import { holdSandbox } from '../../files/workspaces/hold-sandbox.ts';
+import { keepEmptyWorkspace, keepWorkspace } from '../../files/workspaces/keep.ts';
+import { addRoute } from '../server/add-route.ts';
+import { bytesOf, tooManyBytes, withByteBodies } from '../server/byte-body.ts';
+import type { ServiceDeps } from '../server/deps.ts';
+import { sendBytes } from '../server/download.ts';
+import { notFound } from '../server/problem.ts';
+
+/** Registers the workspace that is kept between the executions of a run. */
+export function registerHarnessWorkspaceRoutes(app: FastifyInstance, deps: ServiceDeps): void {
+  const { db, blobs, settings } = deps;
+
+  addRoute(app, routes.readWorkspace, async ({ session, params, reply }) => {
+    const key = await findWorkspace(db, session.runId, params.executionId);
+    return key !== null && (await sendBytes(reply, blobs, key, 'workspace')) ? reply : notFound('workspace');
+  });
+
+  withByteBodies(app, (scope) => {
+    addRoute(scope, routes.keepWorkspace, async ({ session, query, request, reply }) => {
+      const { executionId } = session;
+      if (request.headers['content-length'] === '0') {
+        await keepEmptyWorkspace(deps, executionId, query.turn);
+        return {};
+      }
+      const archive = {
+        body: bytesOf(request),
+        maxBytes: settings.RUNYARD_WORKSPACE_MB * 1024 * 1024,
+        sessionId: query.session_id,
+      };
+      const outcome = await holdSandbox(db, executionId, () => keepWorkspace(deps, executionId, query.turn, archive));
+      if (outcome === 'stored') return {};
+      return tooManyBytes(reply, `A workspace has at most ${settings.RUNYARD_WORKSPACE_MB} MB (RUNYARD_WORKSPACE_MB).`);
+    });
+  });
+}

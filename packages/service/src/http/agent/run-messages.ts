@@ -1,0 +1,57 @@
+import { maxMessagesOfRun, maxMessagesPerMinute } from '@runyard/contract/child-runs';
+import { routes } from '@runyard/contract/routes';
+import { maxWaitingFollowups } from '@runyard/contract/run-request';
+import type { FastifyInstance } from 'fastify';
+import { once } from '../../idempotency/once.ts';
+import { type MessageOutcome, sendMessage } from '../../runs/tree/messages.ts';
+import { readPermission } from '../../runs/tree/permission.ts';
+import { addRoute } from '../server/add-route.ts';
+import type { ServiceDeps } from '../server/deps.ts';
+import { invalid, type Refusal, refuse } from '../server/problem.ts';
+import { refusedChild } from '../server/refused-child.ts';
+import { idempotencyConflict, repeatable } from '../server/repeatable.ts';
+
+type Unsent = Exclude<MessageOutcome, { kind: 'sent' }>;
+
+function refusalOf(outcome: Unsent): Refusal {
+  switch (outcome.kind) {
+    case 'itself':
+      return invalid([{ path: 'run_id', message: 'is your own run' }]);
+    case 'not_found':
+      return refuse('resource_not_found', { detail: 'There is no such run in the tree of your run.' });
+    case 'ended':
+      return refuse('conflict', {
+        detail: `The run is ${outcome.state} and its sandbox is gone; only the run that started it can continue it.`,
+      });
+    case 'asks_a_person':
+      return refuse('conflict', { detail: 'The run waits for an answer of a person; write to it when it goes on.' });
+    case 'too_many':
+      return refuse('conflict', {
+        detail: `This run has sent ${maxMessagesOfRun} messages, which is all that a run may send.`,
+      });
+    case 'too_often':
+      return refuse('resource_unavailable', {
+        detail: `A run may send ${maxMessagesPerMinute} messages a minute, and ${maxWaitingFollowups} may wait for a run. Wait, and put more into one.`,
+        headers: { 'retry-after': '10' },
+      });
+    case 'refused':
+      return refusedChild(outcome.reason);
+  }
+}
+
+/** Registers the messages between runs of one tree. */
+export function registerRunMessageRoutes(app: FastifyInstance, deps: ServiceDeps): void {
+  const { db } = deps;
+  addRoute(app, routes.sendRunMessage, async (call) => {
+    const { session, body } = call;
+    const maxLive = (await readPermission(db, session))?.max_live ?? 0;
+    const request = repeatable(call, { teamId: session.teamId, principal: session.executionId }, 'send message');
+    const outcome = await once<{ delivery: 'joined' | 'resumed' | 'continued' }, Unsent>(db, request, async (tx) => {
+      const sent = await sendMessage(tx, session, body, { maxLive });
+      if (sent.kind !== 'sent') return { kind: 'failed', failure: sent };
+      return { kind: 'done', response: { delivery: sent.delivery } };
+    });
+    if (outcome.kind === 'conflict') return idempotencyConflict();
+    return outcome.kind === 'done' ? outcome.response : refusalOf(outcome.failure);
+  });
+}

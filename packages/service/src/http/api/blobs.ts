@@ -1,0 +1,63 @@
+/** What signed URLs open. */
+import { Readable } from 'node:stream';
+import { routes } from '@runyard/contract/routes';
+import type { FastifyInstance } from 'fastify';
+import { findTranscriptRuns, hasTranscript, streamTranscript } from '../../conversations/transcript.ts';
+import { findArtifact } from '../../files/artifacts/read.ts';
+import { findSnapshotFile } from '../../files/handoffs/read.ts';
+import { addRoute } from '../server/add-route.ts';
+import type { ServiceDeps } from '../server/deps.ts';
+import { downloadHeaders, sendBlob, sendStream } from '../server/download.ts';
+import { notFound, type Refusal, refuse } from '../server/problem.ts';
+import { checkSignedUrl, type SignedTarget } from '../server/signed-urls.ts';
+
+/** Kinds of objects that can be downloaded. */
+type BlobKind = 'artifact' | 'handoff' | 'transcript' | 'conversation-transcript';
+
+/** The signed target of an object's download. */
+export const blobTarget = (kind: BlobKind, id: string): SignedTarget => ({
+  method: 'GET',
+  path: `/blobs/${kind}/${id}`,
+});
+
+/** The refusal of a signed URL that does not open `target`; null where it does. */
+export function refuseSignature(
+  deps: Pick<ServiceDeps, 'signing'>,
+  target: SignedTarget,
+  query: { expires: string; signature: string },
+): Refusal | null {
+  const check = checkSignedUrl(deps.signing, target, query);
+  if (check === 'valid') return null;
+  const detail = check === 'expired' ? 'The URL has expired; ask for a new one.' : 'The signature of the URL is wrong.';
+  return refuse('not_authorized', { detail });
+}
+
+/** Registers `GET /blobs/{kind}/{id}`. */
+export function registerBlobRoutes(app: FastifyInstance, deps: ServiceDeps): void {
+  const { db, blobs } = deps;
+  addRoute(app, routes.getBlob, async ({ params, query, reply }) => {
+    const { kind, id } = params;
+    const refused = refuseSignature(deps, blobTarget(kind as BlobKind, id), query);
+    if (refused) return refused;
+    if (kind === 'artifact') {
+      const artifact = await findArtifact(db, id);
+      if (!artifact?.blobKey || artifact.sizeBytes === null) return notFound('artifact');
+      const { filename, mime_type } = artifact.data as { filename?: string; mime_type?: string };
+      const contentType = mime_type ?? 'application/octet-stream';
+      downloadHeaders(reply, filename ?? `screenshot.${contentType.split(/[/;+]/)[1]}`, contentType);
+      const sent = await sendBlob(reply, blobs, { key: artifact.blobKey, sizeBytes: artifact.sizeBytes });
+      return sent ? reply : notFound('artifact');
+    }
+    if (kind === 'handoff') {
+      const file = await findSnapshotFile(db, id);
+      if (!file) return notFound('file');
+      downloadHeaders(reply, file.filename, file.mimeType ?? 'application/octet-stream');
+      const sent = await sendBlob(reply, blobs, { key: file.blobKey, sizeBytes: file.sizeBytes });
+      return sent ? reply : notFound('file');
+    }
+    const runIds = await findTranscriptRuns(db, kind === 'transcript' ? 'run' : 'conversation', id);
+    if (runIds.length === 0 || !(await hasTranscript(db, runIds))) return notFound('transcript');
+    downloadHeaders(reply, `transcript-${id}.ndjson`, 'application/x-ndjson');
+    return sendStream(reply, Readable.from(streamTranscript(db, blobs, runIds)));
+  });
+}

@@ -1,0 +1,111 @@
+import { Environment, ListEnvironmentsResponse } from '@runyard/contract/environments';
+import { expect, test } from 'vitest';
+import { openTestService } from '../../../test/service.ts';
+
+const service = await openTestService();
+
+const create = async (config: object) => {
+  const answer = await service.request('POST', '/agent/environments', { body: { config } });
+  expect(answer.status, answer.text).toBe(201);
+  return Environment.parse(answer.body);
+};
+
+test('an environment is created, read, replaced, listed and deleted', async () => {
+  const config = {
+    name: 'Beta',
+    github_repos: [{ owner: 'o', repo: 'r' }],
+    setup_commands: ['make'],
+    providers: { a: 1 },
+  };
+  const made = await create(config);
+  expect(made.uid).toMatch(/^[A-Za-z0-9]{22}$/);
+  expect(made.config).toEqual(config);
+  const path = `/agent/environments/${made.uid}`;
+  expect((await service.request('GET', path)).body).toEqual(made);
+  const replaced = await service.request<Environment>('PUT', path, { body: { config: { name: 'Gamma' } } });
+  expect(replaced.body.config).toEqual({ name: 'Gamma' });
+  const alpha = await create({ name: 'Alpha' });
+  const list = async (query: string) =>
+    ListEnvironmentsResponse.parse((await service.request('GET', `/agent/environments${query}`)).body).environments.map(
+      ({ uid }) => uid,
+    );
+  expect(await list('')).toEqual([alpha.uid, made.uid]);
+  expect(await list('?sort_by=name')).toEqual([alpha.uid, made.uid]);
+  await service.request('PUT', path, { body: { config: { name: 'Zeta' } } });
+  expect(await list('?sort_by=last_updated')).toEqual([made.uid, alpha.uid]);
+  expect((await service.request('DELETE', path)).body).toEqual({ success: true });
+  await service.problem(404, 'GET', path);
+});
+
+test('an environment tells whose it is, who made it and who changed it last', async () => {
+  const made = await create({ name: 'Ours' });
+  expect(made.scope).toEqual({ type: 'Team', uid: expect.any(String) });
+  expect(made.creator).toEqual({ type: 'user', uid: expect.any(String), display_name: 'Administrator' });
+  expect(made.last_editor).toEqual(made.creator);
+  const key = await service.newKey({ kind: 'agent' });
+  const path = `/agent/environments/${made.uid}`;
+  await service.request('PUT', path, { key, body: { config: { name: 'Theirs' } } });
+  const { body } = await service.request('GET', '/agent/environments?sort_by=last_updated');
+  expect(ListEnvironmentsResponse.parse(body).environments[0]).toMatchObject({
+    uid: made.uid,
+    creator: made.creator,
+    last_editor: { type: 'service_account', display_name: 'A key' },
+  });
+});
+
+test('an environment from before its people were kept is shown without them', async () => {
+  const { uid } = await create({ name: 'Old' });
+  await service.deps.db.query(
+    'UPDATE environments SET creator_kind = NULL, creator_uid = NULL, last_editor_kind = NULL, last_editor_uid = NULL WHERE uid = $1',
+    [uid],
+  );
+  const old = Environment.parse((await service.request('GET', `/agent/environments/${uid}`)).body);
+  expect(old).not.toHaveProperty('creator');
+  expect(old).not.toHaveProperty('last_editor');
+});
+
+test('an environment shows its latest run', async () => {
+  const { uid } = await create({ name: 'Used' });
+  const runId = await service.newRun({ title: 'In it', config: { environment_id: uid } });
+  const { body } = await service.request('GET', `/agent/environments/${uid}`);
+  expect(Environment.parse(body).last_task_created).toMatchObject({ id: runId, title: 'In it', state: 'QUEUED' });
+});
+
+test('an environment says whether the setup of its latest run failed', async () => {
+  const { uid } = await create({ name: 'Broken' });
+  const failedSetup = async () =>
+    Environment.parse((await service.request('GET', `/agent/environments/${uid}`)).body).setup_failed;
+  const { runId, executionId, runToken } = await service.startExecution({ config: { environment_id: uid } });
+  expect(await failedSetup()).toBe(false);
+  const error = { code: 'environment_setup_failed', message: 'There is no make.' };
+  const body = { success: false, summary: 'Setup failed.', error };
+  await service.request('POST', '/harness-support/finish-task', { key: runToken, body });
+  expect(await failedSetup()).toBe(true);
+  await service.deps.db.query("UPDATE executions SET phase = 'ended', idle_until = NULL WHERE id = $1", [executionId]);
+  // The same run once more: it waits, and nothing has failed in it.
+  await service.request('POST', `/agent/runs/${runId}/followups`, { body: { message: 'Again.' } });
+  expect(await failedSetup()).toBe(false);
+  await service.newRun({ config: { environment_id: uid } });
+  expect(await failedSetup()).toBe(false);
+});
+
+test('the same Idempotency-Key creates one environment', async () => {
+  const ask = (name: string) =>
+    service.request('POST', '/agent/environments', { body: { config: { name } }, headers: { 'idempotency-key': 'e' } });
+  const answers = await Promise.all([ask('Once'), ask('Once'), ask('Once')]);
+  for (const { status, body } of answers) expect({ status, body }).toEqual({ status: 201, body: answers[0]?.body });
+  expect((await ask('Twice')).status).toBe(409);
+});
+
+test.each([
+  ['no name', {}],
+  ['a repository that is a path', { name: 'a', github_repos: [{ owner: '..', repo: 'r' }] }],
+  ['a command of a wrong type', { name: 'a', setup_commands: [1] }],
+  ['21 repositories', { name: 'a', github_repos: Array.from({ length: 21 }, () => ({ owner: 'o', repo: 'r' })) }],
+])('answers 400 for %s', async (_, config) => {
+  await service.problem(400, 'POST', '/agent/environments', { body: { config } });
+});
+
+test('answers 400 for an unknown sort', async () => {
+  await service.problem(400, 'GET', '/agent/environments?sort_by=size');
+});

@@ -1,0 +1,52 @@
+import { type Environment, maxEnvironments } from '@runyard/contract/environments';
+import { routes } from '@runyard/contract/routes';
+import type { FastifyInstance } from 'fastify';
+import { isUid } from '../../access/teams/uid.ts';
+import {
+  createEnvironment,
+  deleteEnvironment,
+  listEnvironments,
+  readEnvironment,
+  updateEnvironment,
+} from '../../environments/environments.ts';
+import { once } from '../../idempotency/once.ts';
+import { addRoute } from '../server/add-route.ts';
+import type { ServiceDeps } from '../server/deps.ts';
+import { notFound, refuse } from '../server/problem.ts';
+import { idempotencyConflict, repeatable } from '../server/repeatable.ts';
+
+/** Registers list, create, read, replace and delete of environments. */
+export function registerEnvironmentRoutes(app: FastifyInstance, { db }: ServiceDeps): void {
+  addRoute(app, routes.listEnvironments, async ({ query, principal }) => ({
+    environments: await listEnvironments(db, principal, query.sort_by),
+  }));
+
+  addRoute(app, routes.createEnvironment, async (call) => {
+    const { teamId, keyId } = call.principal;
+    const request = repeatable(call, { teamId, principal: keyId }, 'create environment');
+    const outcome = await once<Environment, 'too_many'>(db, request, async (tx) => {
+      const made = await createEnvironment(tx, call.principal, call.body.config);
+      return made === 'too_many' ? { kind: 'failed', failure: made } : { kind: 'done', response: made };
+    });
+    if (outcome.kind === 'conflict') return idempotencyConflict();
+    if (outcome.kind === 'done') return outcome.response;
+    return refuse('conflict', { detail: `A team has at most ${maxEnvironments} environments; delete one.` });
+  });
+
+  addRoute(app, routes.getEnvironment, async ({ params, principal }) => {
+    const environment = isUid(params.uid) && (await readEnvironment(db, principal, params.uid));
+    return environment || notFound('environment');
+  });
+
+  addRoute(app, routes.updateEnvironment, async ({ params, body, principal }) => {
+    const editing = { teamId: principal.teamId, editor: principal.creator };
+    const isThere = isUid(params.uid) && (await updateEnvironment(db, editing, params.uid, body.config));
+    const environment = isThere && (await readEnvironment(db, principal, params.uid));
+    return environment || notFound('environment');
+  });
+
+  addRoute(app, routes.deleteEnvironment, async ({ params, principal }) => {
+    const wasThere = isUid(params.uid) && (await deleteEnvironment(db, principal.teamId, params.uid));
+    return wasThere ? { success: true as const } : notFound('environment');
+  });
+}

@@ -1,0 +1,154 @@
+import { maxSubscriptions } from '@runyard/contract/event-subscriptions';
+import { routes } from '@runyard/contract/routes';
+import type { FastifyInstance } from 'fastify';
+import type { Principal } from '../../access/keys/principal.ts';
+import type { Fault } from '../../fault.ts';
+import { once } from '../../idempotency/once.ts';
+import { isUuid } from '../../store/database/uuid.ts';
+import { makeAddressRules } from '../../subscriptions/addresses.ts';
+import { checkUrl } from '../../subscriptions/check-url.ts';
+import { enqueuePing, listDeliveries, redeliver } from '../../subscriptions/deliveries.ts';
+import {
+  createSubscription,
+  deleteSubscription,
+  listSubscriptions,
+  openSecret,
+  readSubscription,
+  rotateSecret,
+  type SealedSubscription,
+  updateSubscription,
+} from '../../subscriptions/subscriptions.ts';
+import { addRoute } from '../server/add-route.ts';
+import type { ServiceDeps } from '../server/deps.ts';
+import { invalid, notFound, type Refusal, refuse } from '../server/problem.ts';
+import { idempotencyConflict, repeatable } from '../server/repeatable.ts';
+
+const noSubscription = () => notFound('event subscription');
+
+/**
+ * A subscription tells what a whole team does to an address outside, for as long as it stands, and its URL may hold a
+ * secret of the receiver: for administrators, and not for what runs in a sandbox.
+ */
+function refuseOthers({ kind, role }: Principal): Refusal | null {
+  if (kind === 'agent') {
+    return refuse('not_authorized', { detail: 'Agent keys do not manage event subscriptions; use a personal key.' });
+  }
+  return role === 'admin'
+    ? null
+    : refuse('not_authorized', { detail: 'Event subscriptions are managed by administrators of the team.' });
+}
+
+/** Registers event subscriptions and their deliveries. */
+export function registerEventSubscriptionRoutes(app: FastifyInstance, deps: ServiceDeps): void {
+  const { db, vault, settings, signing } = deps;
+  const networks = settings.RUNYARD_ALLOW_PRIVATE_NETWORKS;
+  const rules = makeAddressRules(networks);
+  const faultOf = (url: string | undefined): Fault | null =>
+    url === undefined ? null : checkUrl(url, rules, networks.length > 0);
+
+  const find = async (principal: Principal, id: string) =>
+    isUuid(id) ? await readSubscription(db, principal.teamId, id) : null;
+
+  const withSecret = (sealed: SealedSubscription) => ({ ...sealed.subscription, secret: openSecret(vault, sealed) });
+
+  addRoute(app, routes.listEventSubscriptions, async ({ principal }) => {
+    return refuseOthers(principal) ?? { subscriptions: await listSubscriptions(db, principal.teamId) };
+  });
+
+  addRoute(app, routes.createEventSubscription, async (call) => {
+    const { principal, body } = call;
+    const refused = refuseOthers(principal);
+    if (refused) return refused;
+    const fault = faultOf(body.url);
+    if (fault) return invalid([fault]);
+    const { teamId, keyId } = principal;
+    const request = repeatable(call, { teamId, principal: keyId }, 'create event subscription');
+    // What is kept for a repetition holds the secret as the table does: sealed.
+    const outcome = await once<SealedSubscription, 'too_many'>(db, request, async (tx) => {
+      const created = await createSubscription(tx, vault, teamId, body);
+      return created === 'too_many' ? { kind: 'failed', failure: created } : { kind: 'done', response: created };
+    });
+    if (outcome.kind === 'conflict') return idempotencyConflict();
+    if (outcome.kind === 'failed') {
+      return refuse('conflict', { detail: `A team has at most ${maxSubscriptions} event subscriptions; delete one.` });
+    }
+    return withSecret(outcome.response);
+  });
+
+  addRoute(app, routes.getEventSubscription, async ({ principal, params }) => {
+    return refuseOthers(principal) ?? (await find(principal, params.subscriptionId)) ?? noSubscription();
+  });
+
+  addRoute(app, routes.updateEventSubscription, async ({ principal, params, body }) => {
+    const refused = refuseOthers(principal);
+    if (refused) return refused;
+    if (!isUuid(params.subscriptionId)) return noSubscription();
+    const fault = faultOf(body.url);
+    if (fault) return invalid([fault]);
+    return (await updateSubscription(db, principal.teamId, params.subscriptionId, body)) ?? noSubscription();
+  });
+
+  addRoute(app, routes.deleteEventSubscription, async ({ principal, params }) => {
+    const refused = refuseOthers(principal);
+    if (refused) return refused;
+    const { subscriptionId } = params;
+    const wasThere = isUuid(subscriptionId) && (await deleteSubscription(db, principal.teamId, subscriptionId));
+    return wasThere ? { success: true as const } : noSubscription();
+  });
+
+  addRoute(app, routes.rotateEventSubscriptionSecret, async ({ principal, params }) => {
+    const refused = refuseOthers(principal);
+    if (refused) return refused;
+    const { subscriptionId } = params;
+    const sealed = isUuid(subscriptionId) ? await rotateSecret(db, vault, principal.teamId, subscriptionId) : null;
+    return sealed ? withSecret(sealed) : noSubscription();
+  });
+
+  addRoute(app, routes.testEventSubscription, async ({ principal, params, idempotencyKey }) => {
+    const refused = refuseOthers(principal);
+    if (refused) return refused;
+    const subscription = await find(principal, params.subscriptionId);
+    if (!subscription) return noSubscription();
+    const { teamId, keyId } = principal;
+    const request = repeatable(
+      { idempotencyKey, body: params },
+      { teamId, principal: keyId },
+      'test event subscription',
+    );
+    const outcome = await once(db, request, async (tx) => ({
+      kind: 'done',
+      response: await enqueuePing(tx, subscription.id),
+    }));
+    return outcome.kind === 'done' ? outcome.response : idempotencyConflict();
+  });
+
+  addRoute(app, routes.listEventDeliveries, async ({ principal, params, query }) => {
+    const refused = refuseOthers(principal);
+    if (refused) return refused;
+    const subscription = await find(principal, params.subscriptionId);
+    if (!subscription) return noSubscription();
+    const page = await listDeliveries(db, signing, subscription.id, query);
+    return (
+      page ?? invalid([{ path: 'cursor', message: 'is not a cursor of this list; send the query of the page before' }])
+    );
+  });
+
+  addRoute(app, routes.redeliverEvent, async ({ principal, params }) => {
+    const refused = refuseOthers(principal);
+    if (refused) return refused;
+    const subscription = await find(principal, params.subscriptionId);
+    if (!subscription) return noSubscription();
+    if (!isUuid(params.deliveryId)) return notFound('delivery');
+    const outcome = await redeliver(db, subscription.id, params.deliveryId);
+    switch (outcome.kind) {
+      case 'pending':
+        return outcome.delivery;
+      case 'not_found':
+        return notFound('delivery');
+      case 'disabled':
+        return refuse('conflict', { detail: 'The subscription is disabled; enable it first.' });
+      case 'under_way':
+        return refuse('conflict', { detail: 'The delivery is being sent right now.' });
+    }
+  });
+}

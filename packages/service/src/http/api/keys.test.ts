@@ -1,0 +1,130 @@
+import type { ApiKey, CreateKeyResponse } from '@runyard/contract/keys';
+import { CreateKeyResponse as CreateKeyResponseSchema, ListKeysResponse } from '@runyard/contract/keys';
+import { describe, expect, test, vi } from 'vitest';
+import { openTestService } from '../../../test/service.ts';
+import { openKeyDirectory } from '../../access/keys/directory.ts';
+
+const service = await openTestService();
+
+const create = async (body: object, key?: string): Promise<CreateKeyResponse> => {
+  const answer = await service.request('POST', '/keys', { body, ...(key ? { key } : {}) });
+  expect(answer.status, answer.text).toBe(201);
+  return CreateKeyResponseSchema.parse(answer.body);
+};
+const listed = async (key?: string): Promise<ApiKey[]> =>
+  ListKeysResponse.parse((await service.request('GET', '/keys', key ? { key } : {})).body).keys;
+
+describe('POST /keys', () => {
+  test('gives the raw key once; it works and is stored as its hash only', async () => {
+    const created = await create({ name: 'CI', kind: 'personal', expires_in: '30d' });
+    expect(created.key).toMatch(/^ryk_[\w-]{43}$/);
+    expect((await service.request('GET', '/agent/runs', { key: created.key })).status).toBe(200);
+    const days = (Date.parse(created.expires_at ?? '') - Date.parse(created.created_at)) / 86_400_000;
+    expect(days).toBeCloseTo(30);
+    const inList = (await listed()).find((key) => key.uid === created.uid);
+    expect(inList).toMatchObject({ name: 'CI', prefix: created.key.slice(0, 8), last_four: created.key.slice(-4) });
+    expect(JSON.stringify(inList)).not.toContain(created.key);
+    const [dump] = await service.deps.db.query('SELECT json_agg(k)::text AS dump FROM api_keys k');
+    expect(dump?.dump).not.toContain(created.key);
+  });
+
+  test('makes agent keys that act as a service account', async () => {
+    const created = await create({ name: 'Bot', kind: 'agent', agent_uid: 'bot-1' });
+    expect(created.expires_at).toBeUndefined();
+    const id = await service.newRun({}, created.key);
+    expect((await service.request('GET', `/agent/runs/${id}`)).body).toMatchObject({
+      creator: { type: 'service_account', uid: 'bot-1', display_name: 'Bot' },
+    });
+  });
+
+  test.each([
+    ['without a name', { kind: 'personal' }],
+    ['of an unknown kind', { name: 'a', kind: 'root' }],
+    ['with another lifetime', { name: 'a', kind: 'personal', expires_in: '2d' }],
+    ['personal with agent_uid', { name: 'a', kind: 'personal', agent_uid: 'x' }],
+  ])('answers 400 for one %s', async (_, body) => {
+    await service.problem(400, 'POST', '/keys', { body });
+  });
+
+  test('answers 403 to agent keys, and for agent keys to who is no administrator', async () => {
+    const agent = await service.newKey({ kind: 'agent' });
+    const member = await service.newKey({ role: 'member' });
+    await service.problem(403, 'POST', '/keys', { key: agent, body: { name: 'a', kind: 'personal' } });
+    await service.problem(403, 'GET', '/keys', { key: agent });
+    await service.problem(403, 'POST', '/keys', { key: member, body: { name: 'a', kind: 'agent' } });
+    await create({ name: 'a', kind: 'personal' }, member);
+  });
+});
+
+describe('who is no administrator', () => {
+  test('sees and deletes own keys only', async () => {
+    const member = await service.newKey({ role: 'member' });
+    const own = await create({ name: 'mine', kind: 'personal' }, member);
+    const other = await create({ name: 'not mine', kind: 'personal' });
+    expect((await listed(member)).map(({ name }) => name).sort()).toEqual(['A key', 'mine']);
+    await service.problem(404, 'DELETE', `/keys/${other.uid}`, { key: member });
+    expect((await service.request('DELETE', `/keys/${own.uid}`, { key: member })).body).toEqual({ success: true });
+  });
+});
+
+describe('DELETE /keys/{uid}', () => {
+  test('ends the key at once, in this process and in others', async () => {
+    const created = await create({ name: 'short', kind: 'personal' });
+    // Its clock stands: what it knows does not get old.
+    const elsewhere = await openKeyDirectory(service.deps.db, service.deps.log, () => 0);
+    expect(await elsewhere.authenticate(created.key)).not.toBeNull();
+    expect((await service.request('GET', '/agent/runs', { key: created.key })).status).toBe(200);
+    await service.request('DELETE', `/keys/${created.uid}`);
+    await vi.waitFor(async () => expect(await elsewhere.authenticate(created.key)).toBeNull(), {
+      timeout: 15_000,
+      interval: 5,
+    });
+    await service.problem(401, 'GET', '/agent/runs', { key: created.key });
+    elsewhere.close();
+  });
+});
+
+describe('the directory of keys', () => {
+  test('notes the use of a key at most once a minute', async () => {
+    const created = await create({ name: 'used', kind: 'personal' });
+    const usedAt = async () => (await listed()).find((key) => key.uid === created.uid)?.last_used_at;
+    await service.request('GET', '/agent/runs', { key: created.key });
+    const first = await vi.waitUntil(usedAt, { timeout: 15_000 });
+    await service.request('GET', '/agent/runs', { key: created.key });
+    const elsewhere = await openKeyDirectory(service.deps.db, service.deps.log);
+    await elsewhere.authenticate(created.key);
+    elsewhere.close();
+    expect(await usedAt()).toBe(first);
+  });
+
+  test('refuses a key as it expires, although it knows it', async () => {
+    let now = Date.now();
+    const keys = await openKeyDirectory(service.deps.db, service.deps.log, () => now);
+    const key = await service.newKey({ expiresIn: '2 seconds' });
+    expect(await keys.authenticate(key)).not.toBeNull();
+    now += 2_500;
+    expect(await keys.authenticate(key)).toBeNull();
+    keys.close();
+  });
+
+  test('believes a key for 5 seconds without asking the database', async () => {
+    let now = Date.now();
+    let queries = 0;
+    const { db } = service.deps;
+    const counted = {
+      ...db,
+      query: (...args: Parameters<typeof db.query>) => {
+        queries += 1;
+        return db.query(...args);
+      },
+    } as typeof db;
+    const keys = await openKeyDirectory(counted, service.deps.log, () => now);
+    for (let i = 0; i < 5; i += 1) await keys.authenticate(service.key);
+    // One look-up, and one note of its use.
+    expect(queries).toBe(2);
+    now += 5_000;
+    await keys.authenticate(service.key);
+    expect(queries).toBe(3);
+    keys.close();
+  });
+});

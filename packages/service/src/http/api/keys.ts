@@ -1,0 +1,62 @@
+import { type ApiKey, maxKeys } from '@runyard/contract/keys';
+import { routes } from '@runyard/contract/routes';
+import type { FastifyInstance } from 'fastify';
+import { createKey, deleteKey, listKeys } from '../../access/keys/manage.ts';
+import type { Principal } from '../../access/keys/principal.ts';
+import { seal, unseal } from '../../access/keys/sealed.ts';
+import { once } from '../../idempotency/once.ts';
+import { isUuid } from '../../store/database/uuid.ts';
+import { addRoute } from '../server/add-route.ts';
+import { bearerToken } from '../server/authorize.ts';
+import type { ServiceDeps } from '../server/deps.ts';
+import { notFound, type Refusal, refuse } from '../server/problem.ts';
+import { idempotencyConflict, repeatable } from '../server/repeatable.ts';
+
+/** A key that agents hold must not make more keys: what runs in a sandbox could outlive its run by it. */
+const refuseAgents = ({ kind }: Principal): Refusal | null =>
+  kind === 'agent' ? refuse('not_authorized', { detail: 'Agent keys do not manage keys; use a personal key.' }) : null;
+
+const tooMany = () => refuse('conflict', { detail: `A team has at most ${maxKeys} API keys; delete one.` });
+
+type SealedAnswer = ApiKey & { readonly sealed: ReturnType<typeof seal> };
+
+/** Registers list, create and delete of API keys. */
+export function registerKeyRoutes(app: FastifyInstance, { db }: ServiceDeps): void {
+  addRoute(app, routes.listKeys, async ({ principal }) => {
+    return refuseAgents(principal) ?? { keys: await listKeys(db, principal) };
+  });
+
+  addRoute(app, routes.createKey, async (call) => {
+    const { principal, body, request } = call;
+    const refused = refuseAgents(principal);
+    if (refused) return refused;
+    if (body.kind === 'agent' && principal.role !== 'admin') {
+      return refuse('not_authorized', { detail: 'Agent keys are made by administrators of the team.' });
+    }
+    const again = repeatable(call, { teamId: principal.teamId, principal: principal.keyId }, 'create key');
+    if (!again) {
+      const made = await db.transaction(async (tx) => await createKey(tx, principal, body));
+      return made === 'too_many' ? tooMany() : made;
+    }
+    // The answer is kept for repetitions, and with it the raw key: sealed with the caller's own, which is not stored.
+    const { authorization = '' } = request.headers;
+    const use = `answer to create key, Idempotency-Key ${again.key}`;
+    const outcome = await once<SealedAnswer, 'too_many'>(db, again, async (tx) => {
+      const made = await createKey(tx, principal, body);
+      if (made === 'too_many') return { kind: 'failed', failure: made };
+      const { key, ...shown } = made;
+      return { kind: 'done', response: { ...shown, sealed: seal(key, bearerToken(authorization), use) } };
+    });
+    if (outcome.kind === 'conflict') return idempotencyConflict();
+    if (outcome.kind === 'failed') return tooMany();
+    const { sealed, ...shown } = outcome.response;
+    return { ...shown, key: unseal(sealed, bearerToken(authorization), use) };
+  });
+
+  addRoute(app, routes.deleteKey, async ({ principal, params }) => {
+    const refused = refuseAgents(principal);
+    if (refused) return refused;
+    const wasThere = isUuid(params.uid) && (await deleteKey(db, principal, params.uid));
+    return wasThere ? { success: true as const } : notFound('key');
+  });
+}

@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest';
+import { openTestService } from '../../../test/service.ts';
+
+const service = await openTestService();
+
+const path = (runId: string) => `/agent/runs/${runId}/interrupt`;
+const interrupted = async (key: string) =>
+  (await service.request<{ items: object[] }>('GET', '/harness-support/inbox', { key })).body.items;
+const begin = async (key: string) => {
+  const event = {
+    seq: 1,
+    occurred_at: '2026-01-02T03:04:05.000Z',
+    type: 'agent_started',
+    harness: 'oz',
+    model_id: 'runbook',
+  };
+  await service.request('POST', '/harness-support/events', { key, body: { events: [event] } });
+};
+
+test('200 while a turn is played, and the agent is told which turn to end', async () => {
+  const { runId, runToken } = await service.startExecution();
+  await begin(runToken);
+  const answer = await service.request('POST', path(runId));
+  expect([answer.status, answer.body]).toEqual([200, {}]);
+  expect(await interrupted(runToken)).toEqual([{ type: 'interrupt', turn: 1 }]);
+});
+
+test('400 where no turn is played: before the start, after the end', async () => {
+  const queued = await service.newRun();
+  await service.problem(400, 'POST', path(queued));
+  const { runId, runToken } = await service.startExecution();
+  await service.problem(400, 'POST', path(runId));
+  await begin(runToken);
+  await service.request('POST', '/harness-support/finish-task', {
+    key: runToken,
+    body: { success: true, summary: '' },
+  });
+  await service.problem(400, 'POST', path(runId));
+});
+
+test('a turn that ended before its interrupt was heard leaves the next one alone', async () => {
+  const { runId, runToken } = await service.startExecution();
+  await begin(runToken);
+  await service.request('POST', path(runId));
+  await service.request('POST', `/agent/runs/${runId}/followups`, { body: { message: 'And then?' } });
+  await service.request('POST', '/harness-support/finish-task', {
+    key: runToken,
+    body: { turn: 1, success: true, summary: '' },
+  });
+  expect(await interrupted(runToken)).toEqual([expect.objectContaining({ type: 'follow_up', message: 'And then?' })]);
+});
+
+test('404 for another team, and nothing is interrupted', async () => {
+  const { runId, runToken } = await service.startExecution();
+  await begin(runToken);
+  await service.problem(404, 'POST', path(runId), { key: service.otherKey });
+  expect(await interrupted(runToken)).toEqual([]);
+});

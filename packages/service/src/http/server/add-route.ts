@@ -1,0 +1,112 @@
+import { apiPrefix, type Route } from '@runyard/contract/route';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { z } from 'zod';
+import type { Principal } from '../../access/keys/principal.ts';
+import type { RunSession } from '../../executions/run-tokens/sessions.ts';
+import type { Fault } from '../../fault.ts';
+import type { Authorizer } from './authorize.ts';
+import { maxValuesOfReport, maxValuesOfRequest } from './json-body.ts';
+import { invalid, Refusal } from './problem.ts';
+import { queryDecoder } from './query.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Values that the JSON of a body may hold. */
+    maxBodyValues?: number;
+  }
+}
+
+type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined;
+
+/** A request that was authorized and whose parts were checked by the route's schemas. */
+export interface Call<R extends Route> {
+  readonly params: Parsed<R['params']>;
+  readonly query: Parsed<R['query']>;
+  readonly body: Parsed<R['body']>;
+  /** Who calls; of routes with `auth: 'key'`, and with `optional_key` where a key was sent. */
+  readonly principal: R['auth'] extends 'key' ? Principal : R['auth'] extends 'optional_key' ? Principal | null : null;
+  /** Whose token it is; of routes with `auth: 'run_token'`. */
+  readonly session: R['auth'] extends 'run_token' ? RunSession : null;
+  /** Of a create with the header `Idempotency-Key`. */
+  readonly idempotencyKey: string | undefined;
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+}
+
+type Answer<R extends Route> = R['answer'] extends { schema: infer S extends z.ZodType } ? z.output<S> : FastifyReply;
+
+/** What a handler gives: the body of the route's answer, the reply it sent itself, or why not. */
+export type Handler<R extends Route> = (call: Call<R>) => Promise<Answer<R> | Refusal>;
+
+/** Path of a route as fastify writes it. */
+const fastifyPath = (route: Pick<Route, 'path'>): string => apiPrefix + route.path.replaceAll(/\{(\w+)\}/g, ':$1');
+
+const defaultBodyLimitBytes = 1024 * 1024;
+
+function parse(part: string, schema: z.ZodType | undefined, value: unknown, faults: Fault[]): unknown {
+  if (!schema) return undefined;
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  for (const issue of result.error.issues.slice(0, 50)) {
+    // Of a name in a record zod itself says only that it is invalid; what is wrong with it is one level down.
+    const { message } = (issue.code === 'invalid_key' && issue.issues[0]) || issue;
+    faults.push({ path: issue.path.map(String).join('.'), message });
+  }
+  if (value === undefined && part === 'body')
+    faults.splice(0, faults.length, { path: '', message: 'a JSON body is required' });
+  return undefined;
+}
+
+function idempotencyKeyOf(route: Route, request: FastifyRequest): string | undefined {
+  const key = route.idempotent ? request.headers['idempotency-key'] : undefined;
+  if (key === undefined) return undefined;
+  if (typeof key === 'string' && /^[\x21-\x7e]{1,255}$/.test(key)) return key;
+  throw invalid([{ path: 'Idempotency-Key', message: 'must be 1 to 255 printable characters without spaces' }]);
+}
+
+/**
+ * Registers one endpoint of the contract: authorizes before the body is read, checks path, query and body, sends what
+ * the handler returns. Answers are not validated again: their schemas are checked by the tests, and the types by tsc.
+ */
+export function addRoute<const R extends Route>(app: FastifyInstance, route: R, handler: Handler<R>): void {
+  const authorizer = app.getDecorator<Authorizer>('authorizer');
+  const authorize = authorizer.forRoute(route);
+  const decodeQuery = route.query && queryDecoder(route.query);
+  const { answer } = route;
+  app.route({
+    method: route.method,
+    url: fastifyPath(route),
+    bodyLimit: route.bodyLimitBytes ?? defaultBodyLimitBytes,
+    config: { maxBodyValues: route.auth === 'run_token' ? maxValuesOfReport : maxValuesOfRequest },
+    onRequest: authorize,
+    handler: async (request, reply) => {
+      const faults: Fault[] = [];
+      const params = parse('path', route.params, request.params, faults);
+      const query = decodeQuery && parse('query', route.query, decodeQuery(request.query), faults);
+      const body = parse('body', route.body, request.body ?? undefined, faults);
+      if (faults.length > 0) throw invalid(faults);
+      const call = {
+        params,
+        query,
+        body,
+        ...authorizer.callerOf(request),
+        idempotencyKey: idempotencyKeyOf(route, request),
+        request,
+        reply,
+      } as Call<R>;
+      const result = await handler(call);
+      if (result instanceof Refusal) throw result;
+      if (answer.schema) {
+        // Answers hold what one caller may see, and signed URLs that end: no cache between may give them to another, or later.
+        reply.header('cache-control', 'no-store');
+        return reply.code(answer.status).type('application/json; charset=utf-8').send(JSON.stringify(result));
+      }
+      return result;
+    },
+  });
+}
+
+/** Sends the client to another URL. */
+export function redirect(reply: FastifyReply, url: string): FastifyReply {
+  return reply.code(302).header('location', url).header('cache-control', 'no-store').send();
+}

@@ -1,0 +1,22 @@
+import type { Settings } from '@runyard/contract/settings';
+import type { Logger } from 'pino';
+import type { Engine } from '../../executions/engine.ts';
+import type { Models } from '../../models/models.ts';
+import type { Vault } from '../../secrets/vault.ts';
+import type { BlobStore } from '../../store/blobs/blobs.ts';
+import type { Database } from '../../store/database/database.ts';
+import type { Signer } from './signer.ts';
+
+/** What the routes need from outside. */
+export interface ServiceDeps {
+  readonly db: Database;
+  readonly blobs: BlobStore;
+  readonly settings: Settings;
+  /** Origin under which clients reach the service, without `/api/v1`; known once it listens. */
+  baseUrl(): string;
+  readonly log: Logger;
+  readonly models: Models;
+  readonly engine: Engine;
+  readonly signing: Signer;
+  readonly vault: Vault;
+}

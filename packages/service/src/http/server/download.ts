@@ -1,0 +1,86 @@
+import { Readable } from 'node:stream';
+import type { FastifyReply } from 'fastify';
+import type { BlobStore, ByteRange } from '../../store/blobs/blobs.ts';
+import { refuse } from './problem.ts';
+
+/** RFC 6266: a plain name for old clients, the whole one in UTF-8 (RFC 8187). */
+function contentDisposition(fileName: string): string {
+  const plain = fileName.replaceAll(/[^\x20-\x7e]|["\\%]/g, '_');
+  const encoded = encodeURIComponent(fileName.toWellFormed()).replaceAll(
+    /['()*]/g,
+    (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+  return `attachment; filename="${plain}"; filename*=UTF-8''${encoded}`;
+}
+
+/** What was taken before media types were held to ASCII may be stored still; a header of it would fail the download for ever. */
+const isHeaderText = (text: string): boolean => /^[\x20-\x7e]+$/.test(text);
+
+/** What agents made is never shown as a page of ours: it is downloaded, and sandboxed where a browser shows it all the same. */
+export function downloadHeaders(reply: FastifyReply, fileName: string, contentType: string): FastifyReply {
+  return reply
+    .type(isHeaderText(contentType) ? contentType : 'application/octet-stream')
+    .header('content-disposition', contentDisposition(fileName))
+    .header('x-content-type-options', 'nosniff')
+    .header('content-security-policy', "default-src 'none'; sandbox; frame-ancestors 'none'")
+    .header('cross-origin-resource-policy', 'same-site')
+    .header('referrer-policy', 'no-referrer')
+    .header('cache-control', 'private, no-store');
+}
+
+/** A single range of a Range header; null: none, or one that is ignored (RFC 9110, 14.2); `unsatisfiable` gives 416. */
+function readRange(header: string | undefined, sizeBytes: number): ByteRange | null | 'unsatisfiable' {
+  const match = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header?.trim() ?? '');
+  if (!match || (match[1] === '' && match[2] === '')) return null;
+  const [, first = '', last = ''] = match;
+  if (first === '') {
+    const length = Math.min(Number(last), sizeBytes);
+    return length === 0 ? 'unsatisfiable' : { start: sizeBytes - length, end: sizeBytes - 1 };
+  }
+  const range = { start: Number(first), end: last === '' ? sizeBytes - 1 : Math.min(Number(last), sizeBytes - 1) };
+  if (range.start >= sizeBytes) return 'unsatisfiable';
+  return range.end < range.start ? null : range;
+}
+
+/**
+ * Streams a blob, or the range that was asked for; false: there is no such blob. Throws the refusal of a range without a
+ * byte. It does not give the reply: that is a thenable, which resolves with nothing when it has been sent.
+ */
+export async function sendBlob(
+  reply: FastifyReply,
+  blobs: BlobStore,
+  blob: { readonly key: string; readonly sizeBytes: number },
+): Promise<boolean> {
+  const { range: asked, 'if-range': ifRange } = reply.request.headers;
+  // Blobs go without a validator, so If-Range can hold none of theirs: the whole is sent (RFC 9110, 13.1.5).
+  const range = ifRange === undefined ? readRange(asked, blob.sizeBytes) : null;
+  reply.header('accept-ranges', 'bytes');
+  if (range === 'unsatisfiable') {
+    throw refuse('invalid_request', {
+      status: 416,
+      detail: `None of its ${blob.sizeBytes} bytes is in the range.`,
+      headers: { 'content-range': `bytes */${blob.sizeBytes}` },
+    });
+  }
+  const found = await blobs.get(blob.key, range ?? undefined);
+  if (!found) return false;
+  const length = range ? range.end - range.start + 1 : found.sizeBytes;
+  if (range) reply.code(206).header('content-range', `bytes ${range.start}-${range.end}/${found.sizeBytes}`);
+  sendStream(reply.header('content-length', length), found.stream);
+  return true;
+}
+
+/** The same of a blob whose size is not on record, as a file of bytes with this name. */
+export async function sendBytes(reply: FastifyReply, blobs: BlobStore, key: string, name: string): Promise<boolean> {
+  const stored = await blobs.stat(key);
+  if (!stored) return false;
+  return await sendBlob(downloadHeaders(reply, name, 'application/octet-stream'), blobs, { key, ...stored });
+}
+
+/** A HEAD asks for the headers only: the stream is not left open. */
+export function sendStream(reply: FastifyReply, stream: Readable): FastifyReply {
+  if (reply.request.method !== 'HEAD') return reply.send(stream);
+  stream.destroy();
+  // Without any payload fastify would say that the length is 0.
+  return reply.send(Readable.from([]));
+}

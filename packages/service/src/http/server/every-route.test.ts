@@ -1,0 +1,107 @@
+import { request } from 'node:http';
+import { apiPrefix, type Route } from '@runyard/contract/route';
+import { routes } from '@runyard/contract/routes';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { makeOwnThings, type RequestOfRoute } from '../../../test/own-things.ts';
+import { openTestService, startTestService, type TestService } from '../../../test/service.ts';
+import { signUrl } from './signed-urls.ts';
+
+const service = await openTestService();
+const { own, requestOf } = await makeOwnThings(service);
+
+const allRoutes = Object.entries(routes) as [string, Route][];
+const withBody = allRoutes.filter(([, route]) => route.body);
+const reading = allRoutes.filter(([, route]) => route.auth !== 'none');
+
+const keyOf = (route: Route) => (route.auth === 'run_token' ? own.runToken : service.key);
+
+describe.each(withBody)('%s', (name, route) => {
+  const json = { 'content-type': 'application/json' };
+  const send = (status: number, options: object) =>
+    service.problem(status, route.method, requestOf(name, route).path, { key: keyOf(route), ...options });
+
+  test('answers 400 for a body that is not JSON, or holds what cannot be stored', async () => {
+    expect((await send(400, { raw: '{', headers: json })).detail).toContain('not valid JSON');
+    expect((await send(400, { raw: '{"a":"\\u0000"}', headers: json })).errors?.[0]?.path).toBe('a');
+    expect((await send(400, { raw: '"text"', headers: json })).error_code).toBe('invalid_request');
+  });
+
+  test('answers 415 for a body of another type', async () => {
+    await send(415, { raw: 'a=b', headers: { 'content-type': 'application/x-www-form-urlencoded' } });
+  });
+
+  test('answers 413 as soon as a larger body than it takes is announced', async () => {
+    const limitBytes = route.bodyLimitBytes ?? 1024 * 1024;
+    const headers = {
+      ...json,
+      authorization: `Bearer ${keyOf(route)}`,
+      'content-length': limitBytes + 1,
+    };
+    const status = await new Promise((resolve, reject) => {
+      const asked = request(service.baseUrl + apiPrefix + requestOf(name, route).path, {
+        method: route.method,
+        headers,
+        agent: false,
+      });
+      asked.on('error', reject);
+      asked.on('response', (answer) => {
+        resolve(answer.statusCode);
+        asked.destroy();
+      });
+      asked.flushHeaders();
+    });
+    expect(status).toBe(413);
+  });
+});
+
+test.each([
+  ['readInbox', '/harness-support/inbox?wait_ms=long'],
+  ['keepMemory', '/harness-support/memory?turn=0'],
+  ['keepMemory', '/harness-support/memory?turn=2147483648'],
+  ['keepWorkspace', '/harness-support/workspace'],
+  ['keepWorkspace', '/harness-support/workspace?turn=2147483647'],
+  ['listChildRuns', '/harness-support/child-runs?until=never'],
+  ['getChildRun', '/harness-support/child-runs/x?wait_ms=-1'],
+] as const)('%s answers 400 for a query that is wrong', async (name, path) => {
+  const problem = await service.problem(400, routes[name].method, path, { key: own.runToken });
+  expect(problem.errors).toHaveLength(1);
+});
+
+test.each([
+  ['finishTask', { success: true, summary: 'done' }],
+  ['uploadSnapshot', { files: [] }],
+] as const)('%s answers 400 for a turn that the database cannot count', async (name, body) => {
+  const { method, path } = routes[name];
+  for (const turn of [0, 2 ** 31 - 1, 2 ** 31]) {
+    const problem = await service.problem(400, method, path, { key: own.runToken, body: { ...body, turn } });
+    expect(problem.errors?.map((error) => error.path)).toEqual(['turn']);
+  }
+});
+
+describe('while the database is gone', () => {
+  let broken: TestService;
+  let ask: RequestOfRoute;
+  let token: string;
+
+  beforeAll(async () => {
+    broken = await startTestService();
+    const made = await makeOwnThings(broken);
+    ask = made.requestOf;
+    token = made.own.runToken;
+    const name = new URL(broken.database.url).pathname.slice(1);
+    await service.deps.db.query(`DROP DATABASE ${name} WITH (FORCE)`);
+  });
+  afterAll(() => broken.close());
+
+  test.each(reading)('%s answers 500 without a word of the cause', async (name, route) => {
+    const { path, options } = ask(name, route);
+    // A key that was used a moment ago is believed without the database; this one was not.
+    const key = { key: token, run_token: token, optional_key: 'ryk_unknown', signature: null, none: null }[route.auth];
+    const method = route.method === 'PUT' ? 'PUT' : 'GET';
+    const url = route.auth === 'signature' ? signUrl(broken.deps.signing, broken.baseUrl, { method, path }).url : path;
+    const given = route.bodyType ? { raw: 'a', headers: { 'content-type': route.bodyType } } : options;
+    const problem = await broken.problem(500, route.method, url, { ...given, key });
+    expect(problem).toMatchObject({ error_code: 'internal_error', retryable: true });
+    expect(problem).not.toHaveProperty('detail');
+  });
+});

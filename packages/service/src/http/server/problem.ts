@@ -1,0 +1,120 @@
+/** The one place that turns refusals and exceptions into `application/problem+json`. */
+import { type ErrorCode, errorCatalogue, errorSlug, type Problem } from '@runyard/contract/errors';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Fault } from '../../fault.ts';
+import { sqlState } from '../../store/database/connections.ts';
+import { traceOf } from './trace.ts';
+
+export interface RefusalOptions {
+  readonly detail?: string;
+  /** Where the catalogue's status does not fit the occasion: 405, 413, 415. */
+  readonly status?: number;
+  readonly errors?: readonly Fault[];
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** An expected outcome that is an error to the client: handlers return it, hooks and parsers throw it. */
+export class Refusal extends Error {
+  readonly code: ErrorCode;
+  readonly options: RefusalOptions;
+  constructor(code: ErrorCode, options: RefusalOptions) {
+    super(options.detail ?? errorCatalogue[code].title);
+    this.code = code;
+    this.options = options;
+    // What fastify reads of an error that a hook or a parser throws.
+    Object.defineProperty(this, 'statusCode', { value: options.status ?? errorCatalogue[code].status });
+  }
+}
+
+/** A refusal with the code's own status, unless `options.status` says another. */
+export function refuse(code: ErrorCode, options: RefusalOptions = {}): Refusal {
+  return new Refusal(code, options);
+}
+
+/** 404 that says nothing of whether the thing exists elsewhere. */
+export const notFound = (what: string): Refusal =>
+  refuse('resource_not_found', { detail: `There is no such ${what}, or it belongs to another team.` });
+
+/** 400 with its wrong members; the detail repeats the first. */
+export function invalid(errors: readonly Fault[]): Refusal {
+  const [first] = errors;
+  const detail = first && (first.path ? `${first.path}: ${first.message}` : first.message);
+  return refuse('invalid_request', { errors: errors.slice(0, 50), ...(detail ? { detail } : {}) });
+}
+
+/** Body of the answer. `path` is the request's, without its query. */
+export function problemOf(refusal: Refusal, baseUrl: string, path: string, traceId: string): Problem {
+  const kind = errorCatalogue[refusal.code];
+  const { detail } = refusal.options;
+  const status = refusal.options.status ?? kind.status;
+  // The contract has `errors` on each 400: where no member is to blame, it is the whole request.
+  const whole = status === 400 ? [{ path: '', message: detail ?? kind.explanation }] : [];
+  const errors = refusal.options.errors ?? whole;
+  return {
+    type: `${baseUrl}/errors/${errorSlug(refusal.code)}`,
+    title: kind.title,
+    status,
+    ...(detail ? { detail } : {}),
+    instance: path,
+    error: detail ? `${kind.title} (${detail})` : kind.title,
+    error_code: refusal.code,
+    retryable: kind.retryable,
+    trace_id: traceId,
+    ...(errors.length > 0 ? { errors: [...errors] } : {}),
+  };
+}
+
+/** Path of a request, without the query, which may hold a signature. */
+export const pathOf = (url: string): string => url.split('?', 1)[0] ?? url;
+
+/** Sends the problem document of a refusal. */
+export function sendRefusal(
+  refusal: Refusal,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  baseUrl: string,
+): FastifyReply {
+  const problem = problemOf(refusal, baseUrl, pathOf(request.url), traceOf(request).traceId);
+  if (problem.status === 401) reply.header('www-authenticate', 'Bearer');
+  for (const [name, value] of Object.entries(refusal.options.headers ?? {})) reply.header(name, value);
+  return reply
+    .code(problem.status)
+    .header('cache-control', 'no-store')
+    .type('application/problem+json; charset=utf-8')
+    .send(JSON.stringify(problem));
+}
+
+interface HttpError {
+  readonly code?: unknown;
+  readonly statusCode?: unknown;
+  readonly message?: unknown;
+}
+
+/** What an exception means to the client; null: an unexpected one, to be logged and told as `internal_error`. */
+export function refusalOf(error: unknown): Refusal | null {
+  if (error instanceof Refusal) return error;
+  const { code, statusCode, message } = (error ?? {}) as HttpError;
+  switch (code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return refuse('invalid_request', { status: 413, detail: 'The body is too large.' });
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return refuse('invalid_request', {
+        status: 415,
+        detail: 'The body is not of a type that this endpoint takes. Send it with Content-Type: application/json.',
+      });
+    case 'FST_ERR_BAD_URL':
+      return refuse('invalid_request', { detail: 'The path is not a valid URL path.' });
+    // No id is as long.
+    case 'FST_ERR_MAX_PARAM_LENGTH':
+      return refuse('resource_not_found', { detail: 'There is nothing at this path.' });
+    default:
+  }
+  // 22021, 22P05: text that PostgreSQL cannot hold. The edge refuses it; this is the second line.
+  if (['22021', '22P05'].includes(sqlState(error) ?? '')) {
+    return refuse('invalid_request', { detail: 'A string holds a character that cannot be stored.' });
+  }
+  if (typeof code === 'string' && code.startsWith('FST_') && typeof statusCode === 'number' && statusCode < 500) {
+    return refuse('invalid_request', { status: statusCode, detail: String(message) });
+  }
+  return null;
+}

@@ -1,0 +1,33 @@
+import { maxLiveInTree, maxRunsInTree } from '@runyard/contract/child-runs';
+import type { ChildRefusal } from '../../runs/submit/admit-child.ts';
+import { invalid, type Refusal, refuse } from './problem.ts';
+
+/** Why no run can be created below the one that the request names. */
+export function refusedChild(reason: ChildRefusal): Refusal {
+  switch (reason) {
+    case 'parent_gone':
+      return invalid([{ path: 'parent_run_id', message: 'there is no such run' }]);
+    case 'parent_cancelled':
+      return refuse('conflict', {
+        detail:
+          'The parent, or a run above it, was cancelled, and what works for it with it. Continue the parent by a follow-up first, or create the run without parent_run_id.',
+      });
+    case 'not_at_work':
+      return refuse('conflict', {
+        detail: 'The turn of this run is over, or it was cancelled; only a run that is at work acts on others.',
+      });
+    case 'too_many_children':
+      return refuse('conflict', {
+        detail:
+          'As many runs that this one started are live as its configuration allows (child_runs.max_live). Await or cancel some first.',
+      });
+    case 'tree_used_up':
+      return refuse('conflict', {
+        detail: `Agents have started ${maxRunsInTree} runs in this tree. Start a run outside of it, or delete some that have ended.`,
+      });
+    case 'tree_full':
+      return refuse('conflict', {
+        detail: `${maxLiveInTree} runs of this tree are live already. Await or cancel some first.`,
+      });
+  }
+}

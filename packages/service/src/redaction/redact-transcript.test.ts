@@ -1,0 +1,135 @@
+import type { AgentEvent } from '@runyard/contract/agent-protocol';
+import { expect, test } from 'vitest';
+import { redactEvents, type Tails } from './redact-events.ts';
+import { createRedactor, redacted } from './redaction.ts';
+
+const secret = 'ryr_abcabcabd-"secret"';
+const redactor = createRedactor([secret]);
+const at = '2026-01-02T03:04:05.000Z';
+const end: AgentEvent = { seq: 1, occurred_at: at, type: 'turn_finished', step_id: 's' };
+
+/** The transcript of these lines and the end of a turn; each line is a batch, as when the agent sends them one by one. */
+function transcriptOf(lines: readonly string[], by = redactor): string[] {
+  const tails: Tails = {};
+  const events = [...lines.map((line): AgentEvent => ({ seq: 1, occurred_at: at, type: 'transcript', line })), end];
+  return events
+    .flatMap((event) => redactEvents([event], by, tails))
+    .flatMap((event) => (event.type === 'transcript' ? [event.line] : []));
+}
+
+const update = (update: object, sessionId = 's1') =>
+  JSON.stringify({ jsonrpc: '2.0', method: 'session/update', params: { sessionId, update } });
+const chunk = (text: string, more: object = {}) =>
+  update({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text }, ...more });
+const output = (data: string, more: object = {}) =>
+  update({
+    sessionUpdate: 'tool_call_update',
+    toolCallId: 't1',
+    _meta: { terminal_output: { terminal_id: 't1', data } },
+    ...more,
+  });
+
+interface Shape {
+  readonly line: (text: string) => string;
+  readonly text: (line: string) => string;
+}
+const updateOf = (line: string) => JSON.parse(line).params.update;
+const shapes: Record<string, Shape> = {
+  'text of the agent': { line: chunk, text: (line) => updateOf(line).content.text },
+  'a thought': {
+    line: (text) => update({ sessionUpdate: 'agent_thought_chunk', messageId: 'm', content: { type: 'text', text } }),
+    text: (line) => updateOf(line).content.text,
+  },
+  'the output of a command': { line: output, text: (line) => updateOf(line)._meta.terminal_output.data },
+  'the same as codex tells it': {
+    line: (data) =>
+      update({ sessionUpdate: 'tool_call_update', toolCallId: 't1', _meta: { terminal_output_delta: { data } } }),
+    text: (line) => updateOf(line)._meta.terminal_output_delta.data,
+  },
+  'lines that are no messages': { line: (raw) => JSON.stringify({ raw }), text: (line) => JSON.parse(line).raw },
+  'lines that are no JSON': { line: (text) => text, text: (line) => line },
+};
+
+test.each(Object.entries(shapes))('a secret is taken out wherever two lines cut it: %s', (_, { line, text }) => {
+  for (let cut = 0; cut <= secret.length; cut += 1) {
+    const stored = transcriptOf([line(`It is ${secret.slice(0, cut)}`), line(`${secret.slice(cut)}. So.`)]);
+    expect(stored.map(text).join(''), `cut at ${cut}`).toBe(`It is ${redacted}. So.`);
+  }
+});
+
+test.each(Object.entries(shapes))('and where each character has a line of its own: %s', (_, { line, text }) => {
+  const stored = transcriptOf([...`It is ${secret}. So.`].map(line));
+  expect(stored.map(text).join('')).toBe(`It is ${redacted}. So.`);
+});
+
+test.each(Object.entries(shapes))('what only begins like one is not lost at the end: %s', (_, { line, text }) => {
+  const stored = transcriptOf([line('It is ryr_'), line('abc')]);
+  expect(stored.map(text).join('')).toBe('It is ryr_abc');
+});
+
+test('a secret of several lines is taken out of lines that are no messages', () => {
+  const key = '-----BEGIN-----\nabcdef\nghijkl\n-----END-----';
+  const lines = `Key: ${key}!`.split('\n').map((raw) => JSON.stringify({ raw }));
+  const stored = transcriptOf(lines, createRedactor([key]));
+  expect(stored.map((line) => JSON.parse(line).raw).join('')).toBe(`Key: ${redacted}!`);
+});
+
+test('lines that hold no secret stay as they are, to the byte', () => {
+  const lines = [
+    '{"jsonrpc": "2.0", "id": 1e2, "result": {"a": 1.0}}',
+    chunk('Hello ', { extra: [1.5] }),
+    chunk('world!'),
+    output('done\n'),
+    update({ sessionUpdate: 'tool_call_update', toolCallId: 't1', status: 'completed' }),
+    '[]',
+    'null',
+  ];
+  expect(transcriptOf(lines)).toEqual(lines);
+});
+
+test('what a message held back is put before what ends the message, with its ids', () => {
+  const call = update({ sessionUpdate: 'tool_call', toolCallId: 't1', title: 'x' });
+  const other = update({ sessionUpdate: 'usage_update', used: 1 });
+  const stored = transcriptOf([chunk('We wai r', { messageId: 'm1' }), other, call, chunk('y', { messageId: 'm2' })]);
+  expect(stored.slice(0, 2)).toEqual([chunk('We wai ', { messageId: 'm1' }), other]);
+  expect(updateOf(stored[2] ?? '')).toEqual({
+    sessionUpdate: 'agent_message_chunk',
+    messageId: 'm1',
+    content: { type: 'text', text: 'r' },
+  });
+  expect(stored[3]).toBe(call);
+  expect(stored.slice(4)).toEqual([chunk('y', { messageId: 'm2' })]);
+});
+
+test('the end of a command ends its output, and the output of others goes on', () => {
+  const of = (toolCallId: string, data: string, more: object = {}) =>
+    update({ sessionUpdate: 'tool_call_update', toolCallId, _meta: { terminal_output: { data } }, ...more });
+  const stored = transcriptOf([
+    of('t1', 'ryr_'),
+    of('t2', 'ryr_'),
+    of('t1', 'ab', { status: 'completed' }),
+    of('t2', `${secret.slice(4)}!`),
+  ]);
+  expect(stored).toEqual([
+    of('t1', ''),
+    of('t2', ''),
+    of('t1', 'ryr_ab', { status: 'completed' }),
+    of('t2', `${redacted}!`),
+  ]);
+});
+
+test('what is held back stays small, however many streams an agent opens', () => {
+  const tails: Tails = {};
+  const events = Array.from(
+    { length: 1_000 },
+    (_, index): AgentEvent => ({
+      ...{ seq: 1, occurred_at: at, type: 'text', step_id: 's', role: 'assistant' },
+      ...{ message_id: `m${index}`, text: 'It is ryr_' },
+    }),
+  );
+  const stored = events.flatMap((event) => redactEvents([event], redactor, tails));
+  expect(Object.keys(tails).length).toBeLessThanOrEqual(201);
+  stored.push(...redactEvents([end], redactor, tails));
+  const said = stored.flatMap((event) => (event.type === 'text' && event.message_id === 'm7' ? [event.text] : []));
+  expect(said.join('')).toBe('It is ryr_');
+});

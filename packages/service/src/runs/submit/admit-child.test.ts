@@ -1,0 +1,32 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openTestEngine, type TestEngine } from '../../../test/engine.ts';
+import { refuseChild } from './admit-child.ts';
+
+let t: TestEngine;
+beforeAll(async () => {
+  t = await openTestEngine();
+});
+afterAll(() => t.close());
+
+test('a tree has a number of runs in total, of which those that have ended count', async () => {
+  const root = await t.newRun();
+  const assignment = await t.assign(await t.newConnection());
+  if (!assignment) throw new Error('nothing was assigned');
+  const child = { parentRunId: root, ancestorIds: [root] };
+  const refusal = (maxInTree?: number) =>
+    t.engine.db.transaction((tx) =>
+      refuseChild(tx, child, {
+        ...{ executionId: assignment.executionId, maxLive: 8 },
+        ...(maxInTree === undefined ? {} : { maxInTree }),
+      }),
+    );
+  const below = await t.newRun(child);
+  await t.newRun({ parentRunId: below, ancestorIds: [below, root] });
+  await t.newRun();
+  await t.engine.db.query("UPDATE runs SET state = 'SUCCEEDED' WHERE id = $1", [below]);
+  expect(await refusal(3)).toBe(null);
+  expect(await refusal(2)).toBe('tree_used_up');
+  expect(await refusal(), 'where none is started').toBe(null);
+  await t.engine.db.query('DELETE FROM runs WHERE id = $1', [below]);
+  expect(await refusal(2)).toBe(null);
+});

@@ -1,0 +1,193 @@
+/** Turns a checked request body into a run that may be created, or says what is wrong with it. */
+
+import { randomUUIDv7 } from 'node:crypto';
+import type { AmbientAgentConfig } from '@runyard/contract/config';
+import { maxMetadataKeys, maxRunDepth, type RunAgentRequest } from '@runyard/contract/run-request';
+import type { RunSourceType } from '@runyard/contract/states';
+import { workerName } from '@runyard/contract/workers';
+import type { RunActor } from '../../access/actor.ts';
+import type { Principal } from '../../access/keys/principal.ts';
+import { findEnvironmentOwner } from '../../environments/environments.ts';
+import type { Fault } from '../../fault.ts';
+import { type DecodedAttachment, decodeAttachments } from '../../files/attachments/request-attachments.ts';
+import type { Models } from '../../models/models.ts';
+import type { Queryable } from '../../store/database/database.ts';
+import { isUuid } from '../../store/database/uuid.ts';
+import type { NewRun } from './create.ts';
+import { checkHarness } from './request-harness.ts';
+import { titleOf } from './request-title.ts';
+
+/** `invalid` 400, `forbidden` 403 `not_authorized`, `not_available` 403 `feature_not_available`. */
+export type RequestOutcome =
+  | { readonly kind: 'ok'; readonly run: NewRun; readonly files: readonly DecodedAttachment[] }
+  | { readonly kind: 'invalid'; readonly faults: readonly Fault[] }
+  | { readonly kind: 'forbidden'; readonly detail: string }
+  | { readonly kind: 'not_available'; readonly detail: string };
+
+/** Names by which published clients ask for the hosted pool. */
+const hostedPool = ['', 'warp', 'runyard'];
+
+const maxConfigLength = 1024 * 1024;
+/** An index holds it: PostgreSQL refuses rows over 2,704 bytes there. */
+const maxSkillLength = 500;
+const maxNameLength = 500;
+
+interface Lineage {
+  readonly parentRunId?: string;
+  readonly ancestorIds: readonly string[];
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+async function readLineage(db: Queryable, teamId: string, request: RunAgentRequest, faults: Fault[]): Promise<Lineage> {
+  const metadata = request.metadata ?? {};
+  const parentRunId = request.parent_run_id;
+  if (parentRunId === undefined) return { ancestorIds: [], metadata };
+  const [parent] = isUuid(parentRunId)
+    ? await db.query<{ id: string; ancestor_ids: string[]; metadata: Record<string, string> }>(
+        'SELECT id, ancestor_ids, metadata FROM runs WHERE id = $1 AND team_id = $2',
+        [parentRunId, teamId],
+      )
+    : [];
+  if (!parent) {
+    faults.push({ path: 'parent_run_id', message: 'there is no such run' });
+    return { ancestorIds: [], metadata };
+  }
+  const ancestorIds = [parent.id, ...parent.ancestor_ids];
+  if (ancestorIds.length > maxRunDepth) {
+    faults.push({ path: 'parent_run_id', message: `runs nest at most ${maxRunDepth} deep` });
+  }
+  const inherited = { ...parent.metadata, ...metadata };
+  if (Object.keys(inherited).length > maxMetadataKeys) {
+    faults.push({
+      path: 'metadata',
+      message: `has more than ${maxMetadataKeys} keys together with those of the parent`,
+    });
+  }
+  return { parentRunId: parent.id, ancestorIds, metadata: inherited };
+}
+
+async function checkConversation(
+  db: Queryable,
+  teamId: string,
+  request: RunAgentRequest,
+  faults: Fault[],
+): Promise<void> {
+  const id = request.conversation_id;
+  if (id === undefined) return;
+  const found = isUuid(id)
+    ? await db.query('SELECT 1 FROM runs WHERE conversation_id = $1 AND team_id = $2 LIMIT 1', [id, teamId])
+    : [];
+  if (found.length === 0) faults.push({ path: 'conversation_id', message: 'there is no such conversation' });
+}
+
+function checkModel(models: Models, config: AmbientAgentConfig, faults: Fault[]): string {
+  const path =
+    config.model_id === undefined && config.harness?.model_id !== undefined
+      ? 'config.harness.model_id'
+      : 'config.model_id';
+  const resolved = models.resolve(config.model_id ?? config.harness?.model_id);
+  if (resolved.ok) return resolved.model.id;
+  faults.push({ path, message: resolved.message });
+  return '';
+}
+
+function checkConfig(config: AmbientAgentConfig, skillSpec: string | undefined, faults: Fault[]): void {
+  const tooLong = (path: string, max: number) => faults.push({ path, message: `must be at most ${max} characters` });
+  if ((skillSpec?.length ?? 0) > maxSkillLength) tooLong('skill', maxSkillLength);
+  if ((config.name?.length ?? 0) > maxNameLength) tooLong('config.name', maxNameLength);
+  if (!hostedPool.includes(config.worker_host ?? '') && !workerName.test(config.worker_host ?? '')) {
+    faults.push({
+      path: 'config.worker_host',
+      message: 'no worker can have this name: it must be 1 to 63 characters of [A-Za-z0-9._-]',
+    });
+  }
+  if (JSON.stringify(config).length > maxConfigLength) faults.push({ path: 'config', message: 'must be at most 1 MB' });
+  for (const [name, server] of Object.entries(config.mcp_servers ?? {})) {
+    if (server.warp_id ?? server.id) {
+      faults.push({
+        path: `config.mcp_servers.${name}`,
+        message: 'there is no such stored MCP server; give command or url',
+      });
+    }
+  }
+}
+
+function faultOfMissingPrompt({ skill, config }: RunAgentRequest): Fault {
+  // The schema lets only a rerun come here without all of it.
+  if (skill === undefined && config?.skill_spec === undefined && config?.skills === undefined) {
+    return { path: 'prompt', message: 'is required: the run had none of its own, it went on with a conversation' };
+  }
+  const path = skill ? 'skill' : config?.skill_spec ? 'config.skill_spec' : 'config.skills';
+  return { path, message: 'skills cannot be resolved by this service yet; send a prompt' };
+}
+
+/** Checks everything that the schema alone cannot: what the request names must exist and be the caller's. */
+export async function checkRunRequest(
+  deps: { readonly db: Queryable; readonly models: Models },
+  principal: Pick<Principal, 'teamId'> & { readonly creator: RunActor },
+  request: RunAgentRequest,
+  origin: RunSourceType,
+): Promise<RequestOutcome> {
+  const { db, models } = deps;
+  const { teamId } = principal;
+  const faults: Fault[] = [];
+  const config = request.config ?? {};
+  // Of several the first is told as the run's skill, beside all: older clients know one.
+  const skillSpec = request.skill ?? config.skill_spec ?? config.skills?.[0];
+  if (request.on_behalf_of !== undefined) {
+    return { kind: 'not_available', detail: 'on_behalf_of is not available on this service; leave it out.' };
+  }
+  if (request.agent_identity_uid !== undefined) {
+    faults.push({ path: 'agent_identity_uid', message: 'there is no such agent identity' });
+  }
+  if (!request.prompt?.trim() && request.conversation_id === undefined) {
+    faults.push(faultOfMissingPrompt(request));
+  }
+  checkConfig(config, skillSpec, faults);
+  const harness = checkHarness(config);
+  if (!harness.ok) faults.push(harness.fault);
+  const modelId = checkModel(models, config, faults);
+  const { attachments, faults: attachmentFaults } = decodeAttachments(request);
+  faults.push(...attachmentFaults);
+  const lineage = await readLineage(db, teamId, request, faults);
+  await checkConversation(db, teamId, request, faults);
+  if (config.environment_id !== undefined) {
+    const owner = await findEnvironmentOwner(db, teamId, config.environment_id);
+    if (owner === 'other_team') return { kind: 'forbidden', detail: 'The environment belongs to another team.' };
+    if (owner === 'unknown') faults.push({ path: 'config.environment_id', message: 'there is no such environment' });
+  }
+  if (faults.length > 0 || !harness.ok) return { kind: 'invalid', faults };
+
+  const prompt = request.prompt ?? '';
+  const name =
+    config.name ??
+    skillSpec
+      ?.split(/[:/]/)
+      .filter((part) => part !== 'SKILL.md')
+      .at(-1);
+  const workerHost = hostedPool.includes(config.worker_host ?? '') ? undefined : config.worker_host;
+  const actor = { kind: principal.creator.kind, uid: principal.creator.uid };
+  const run: NewRun = {
+    id: randomUUIDv7(),
+    teamId,
+    title: request.title?.trim() || titleOf(prompt) || name || 'Continued conversation',
+    prompt,
+    config: skillSpec === config.skill_spec ? config : ({ ...config, skill_spec: skillSpec } as AmbientAgentConfig),
+    ...(name === undefined ? {} : { name }),
+    modelId,
+    harness: harness.harness,
+    ...(config.environment_id === undefined ? {} : { environmentId: config.environment_id }),
+    ...(skillSpec === undefined ? {} : { skillSpec }),
+    ...(workerHost === undefined ? {} : { workerHost }),
+    source: lineage.parentRunId === undefined ? origin : 'ORCHESTRATION',
+    creator: actor,
+    executor: actor,
+    ...(request.mode === undefined ? {} : { mode: request.mode }),
+    ...(lineage.parentRunId === undefined ? {} : { parentRunId: lineage.parentRunId }),
+    ancestorIds: lineage.ancestorIds,
+    metadata: lineage.metadata,
+    ...(request.conversation_id === undefined ? {} : { conversationId: request.conversation_id }),
+    attachments: [],
+  };
+  return { kind: 'ok', run, files: attachments };
+}

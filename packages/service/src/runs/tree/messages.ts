@@ -1,0 +1,118 @@
+/** What the agent of one run writes to another run of its tree. */
+import { randomBytes } from 'node:crypto';
+import { maxMessagesOfRun, maxMessagesPerMinute, type RunMessage } from '@runyard/contract/child-runs';
+import { isTerminal, type RunState } from '@runyard/contract/states';
+import type { RunSession } from '../../executions/run-tokens/sessions.ts';
+import type { Phase } from '../../executions/transitions/transition.ts';
+import type { Queryable, Statement } from '../../store/database/database.ts';
+import { isUuid } from '../../store/database/uuid.ts';
+import { acceptFollowup } from '../follow-ups/followups.ts';
+import { type ChildLimits, type ChildRefusal, refuseChild } from '../submit/admit-child.ts';
+import { messageEnvelope } from './envelope.ts';
+
+/**
+ * `itself` 400; `not_found` 404: no such run in the tree; `ended`, `asks_a_person` 409; `too_often` 429: it sent many in a minute, or as many wait for the other as may; `too_many` 409; the others 409, as
+ * for a child.
+ */
+export type MessageOutcome =
+  | { readonly kind: 'sent'; readonly delivery: 'joined' | 'resumed' | 'continued' }
+  | { readonly kind: 'itself' | 'not_found' | 'too_often' | 'too_many' }
+  | { readonly kind: 'ended' | 'asks_a_person'; readonly state: RunState }
+  | { readonly kind: 'refused'; readonly reason: ChildRefusal };
+
+/** Ids of the tree never change. */
+const readPlaces: Statement = {
+  name: 'read_places_in_tree',
+  text: 'SELECT id, title, ancestor_ids FROM runs WHERE id = ANY($1::uuid[]) AND team_id = $2',
+};
+
+interface Place {
+  id: string;
+  title: string;
+  /** Parent first, root last. */
+  ancestor_ids: string[];
+}
+
+/** All that this transaction looks at, in the order that everyone keeps. */
+const lockTree: Statement = {
+  name: 'lock_runs_of_message',
+  text: 'SELECT id FROM runs WHERE id = ANY($1::uuid[]) ORDER BY id FOR UPDATE',
+};
+
+/** After the lock. The execution is locked too: its wait may end at this moment. */
+const readTarget: Statement = {
+  name: 'read_target_of_message',
+  text: `
+    SELECT r.state, e.phase, r.state = 'FAILED' AND e.phase = 'idle' AND e.debug_request IS NOT NULL AS asks FROM runs r JOIN executions e ON e.id = r.current_execution_id
+    WHERE r.id = $1 FOR UPDATE OF e`,
+};
+
+const countSent: Statement = {
+  name: 'count_sent_messages',
+  text: `
+    SELECT count(*) AS sent, count(*) FILTER (WHERE created_at > clock_timestamp() - interval '1 minute') AS recent FROM followups
+    WHERE created_by_kind = 'run' AND created_by_uid = $1`,
+};
+
+const rootOf = (place: Place): string => place.ancestor_ids.at(-1) ?? place.id;
+
+function relationOf(from: Place, to: Place): string {
+  if (to.ancestor_ids[0] === from.id) return 'the run that yours works for';
+  if (from.ancestor_ids[0] === to.id) return 'a run that works for yours';
+  return 'another run of the same tree';
+}
+
+/** Writes the message as a follow-up of the run, in the transaction `tx`. */
+export async function sendMessage(
+  tx: Queryable,
+  session: Pick<RunSession, 'runId' | 'executionId' | 'teamId'>,
+  message: RunMessage,
+  limits: { readonly maxLive: number },
+): Promise<MessageOutcome> {
+  const runId = message.run_id.toLowerCase();
+  if (runId === session.runId) return { kind: 'itself' };
+  if (!isUuid(runId)) return { kind: 'not_found' };
+  const places = await tx.query<Place>(readPlaces, [[session.runId, runId], session.teamId]);
+  const from = places.find(({ id }) => id === session.runId);
+  const to = places.find(({ id }) => id === runId);
+  if (!from || !to || rootOf(from) !== rootOf(to)) return { kind: 'not_found' };
+
+  await tx.query(lockTree, [[from.id, to.id, ...from.ancestor_ids, ...to.ancestor_ids]]);
+  const childLimits: ChildLimits = { executionId: session.executionId, maxLive: Number.POSITIVE_INFINITY };
+  const sender = { parentRunId: from.id, ancestorIds: [from.id, ...from.ancestor_ids] };
+  const reason = await refuseChild(tx, sender, childLimits);
+  if (reason && reason !== 'tree_full') return { kind: 'refused', reason };
+  const [target] = await tx.query<{ state: RunState; phase: Phase; asks: boolean }>(readTarget, [to.id]);
+  if (!target) return { kind: 'not_found' };
+  const [before] = await tx.query<{ sent: number; recent: number }>(countSent, [from.id]);
+  if (Number(before?.sent) >= maxMessagesOfRun) return { kind: 'too_many' };
+  if (Number(before?.recent) >= maxMessagesPerMinute) return { kind: 'too_often' };
+
+  const isChild = to.ancestor_ids[0] === from.id;
+  // What a run asks is for people to answer, or for those above it.
+  if ((target.state === 'BLOCKED' || target.asks) && !to.ancestor_ids.includes(from.id))
+    return { kind: 'asks_a_person', state: target.state };
+  if (isTerminal(target.state) && target.phase !== 'idle') {
+    if (!isChild) return { kind: 'ended', state: target.state };
+    const full = await refuseChild(tx, sender, { ...childLimits, maxLive: limits.maxLive });
+    if (full) return { kind: 'refused', reason: full };
+  }
+  const text = messageEnvelope(
+    { runId: from.id, title: from.title, relation: relationOf(from, to) },
+    message.message,
+    randomBytes(6).toString('hex'),
+  );
+  const delivery = await acceptFollowup(tx, to.id, { message: text, from: { kind: 'run', uid: from.id } });
+  switch (delivery.kind) {
+    case 'joined':
+    case 'resumed':
+    case 'continued':
+      return { kind: 'sent', delivery: delivery.kind };
+    case 'debugging':
+      return { kind: 'sent', delivery: 'resumed' };
+    case 'full':
+      return { kind: 'too_often' };
+    default:
+      return { kind: 'not_found' };
+  }
+}

@@ -1,0 +1,83 @@
+import type { ArtifactItem } from '@runyard/contract/artifacts';
+import type { ChildRun } from '@runyard/contract/child-runs';
+import { isTerminal, type RunState } from '@runyard/contract/states';
+import { readArtifactItems } from '../../files/artifacts/read.ts';
+import type { Queryable, Statement } from '../../store/database/database.ts';
+import { isUuid } from '../../store/database/uuid.ts';
+
+/** Characters of an agent's last words that others are given. */
+const maxSummaryLength = 16 * 1024;
+
+const readRows: Statement = {
+  name: 'read_child_runs',
+  text: `
+    SELECT c.id, c.title, c.state, c.created_at, c.status_message,
+      CASE WHEN c.state IN ('SUCCEEDED', 'INPROGRESS', 'QUEUED') THEN
+        (SELECT v.payload->>'summary' FROM run_events v WHERE v.run_id = c.id AND v.event_type = 'oz_run_done' ORDER BY v.seq DESC LIMIT 1)
+      END AS summary
+    FROM runs c WHERE c.parent_run_id = $1 AND ($2::uuid[] IS NULL OR c.id = ANY($2::uuid[]))
+    ORDER BY c.created_at, c.id LIMIT 500`,
+};
+
+const readStates: Statement = {
+  name: 'read_states_of_child_runs',
+  text: 'SELECT id, state FROM runs WHERE parent_run_id = $1 AND ($2::uuid[] IS NULL OR id = ANY($2::uuid[])) ORDER BY created_at, id LIMIT 500',
+};
+
+interface ChildRow {
+  id: string;
+  title: string;
+  state: RunState;
+  created_at: string;
+  status_message: string | null;
+  summary: string | null;
+}
+
+/** True where it makes no sense to wait for the run any longer: it has ended, or waits for someone itself. */
+export const isSettled = (state: RunState): boolean => isTerminal(state) || state === 'BLOCKED';
+
+/** States of the runs that `parentRunId` started, of these or of all; null: one of these is none of them. */
+export async function readChildStates(
+  db: Queryable,
+  parentRunId: string,
+  runIds: readonly string[] | undefined,
+): Promise<{ readonly id: string; readonly state: RunState }[] | null> {
+  if (runIds?.some((id) => !isUuid(id))) return null;
+  const rows = await db.query<{ id: string; state: RunState }>(readStates, [parentRunId, runIds ?? null]);
+  return runIds && rows.length !== new Set(runIds.map((id) => id.toLowerCase())).size ? null : rows;
+}
+
+/** Runs that `parentRunId` started, oldest first. */
+export async function readChildren(
+  db: Queryable,
+  parentRunId: string,
+  runIds: readonly string[] | undefined,
+): Promise<ChildRun[]> {
+  const rows = await db.query<ChildRow>(readRows, [parentRunId, runIds ?? null]);
+  const artifacts = await readArtifactItems(
+    db,
+    rows.map(({ id }) => id),
+  );
+  return rows.map((row) => ({
+    run_id: row.id,
+    title: row.title,
+    state: row.state,
+    created_at: row.created_at,
+    ...(row.status_message ? { message: row.status_message.slice(0, maxSummaryLength).toWellFormed() } : {}),
+    ...(row.summary ? { summary: row.summary.slice(0, maxSummaryLength).toWellFormed() } : {}),
+    artifacts: (artifacts.get(row.id) ?? []).map(shortly),
+  }));
+}
+
+function shortly({ artifact_type, data }: ArtifactItem): ChildRun['artifacts'][number] {
+  const members = data as Record<string, unknown>;
+  const text = (name: string) =>
+    typeof members[name] === 'string' ? members[name].slice(0, 500).toWellFormed() : undefined;
+  const [uid, title, url] = [text('artifact_uid'), text('title') ?? text('filename'), text('url')];
+  return {
+    artifact_type,
+    ...(uid ? { artifact_uid: uid } : {}),
+    ...(title ? { title } : {}),
+    ...(url ? { url } : {}),
+  };
+}

@@ -1,0 +1,135 @@
+/**
+ * Blobs as files: `{folder}/objects/ab/artifacts+0190…`, where `ab` begins the SHA-256 of the key (256 subfolders, so that
+ * none gets too long) and `+` stands for `/`. Any number of processes may share the folder.
+ */
+import { createHash, randomBytes } from 'node:crypto';
+import { constants } from 'node:fs';
+import { type FileHandle, lstat, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { Readable } from 'node:stream';
+import { stateOf, thisProcess } from '../process-identity.ts';
+import { type BlobStore, type ByteRange, checkBlobKey, type ListedBlob, type PutOutcome } from './blobs.ts';
+import { syncFolder } from './sync-folder.ts';
+
+/** Uploads of processes that cannot be seen from here are swept when nothing was written for so long. */
+const abandonedAfterMs = 24 * 3600 * 1000;
+
+/** Makes the folder where there is none, and removes what uploads of dead processes left. */
+export async function openFolderBlobs(folder: string): Promise<BlobStore> {
+  const objects = path.resolve(folder, 'objects');
+  const incoming = path.resolve(folder, 'incoming');
+  await mkdir(objects, { recursive: true, mode: 0o700 });
+  await mkdir(incoming, { recursive: true, mode: 0o700 });
+  await sweepIncoming(incoming);
+  const fileOf = (key: string): string => {
+    checkBlobKey(key);
+    const fan = createHash('sha256').update(key).digest('hex').slice(0, 2);
+    return path.join(objects, fan, key.replaceAll('/', '+'));
+  };
+  return {
+    put: async (key, body, { maxBytes }) => await put(incoming, fileOf(key), body, maxBytes),
+    get: async (key, range) => await get(fileOf(key), range),
+    stat: async (key) => {
+      const found = await absentAsUndefined(stat(fileOf(key)));
+      return found && { sizeBytes: found.size };
+    },
+    delete: async (key) => {
+      const file = fileOf(key);
+      if ((await absentAsUndefined(lstat(file))) === undefined) return;
+      await rm(file, { force: true });
+      await syncFolder(path.dirname(file));
+    },
+    list: () => list(objects),
+  };
+}
+
+async function put(
+  incoming: string,
+  file: string,
+  body: AsyncIterable<Uint8Array>,
+  maxBytes: number,
+): Promise<PutOutcome> {
+  const temporary = path.join(incoming, temporaryName());
+  const handle = await open(temporary, 'wx', 0o600);
+  try {
+    const hash = createHash('sha256');
+    let sizeBytes = 0;
+    for await (const chunk of body) {
+      sizeBytes += chunk.byteLength;
+      if (sizeBytes > maxBytes) return { outcome: 'too_large' };
+      hash.update(chunk);
+      await writeAll(handle, chunk);
+    }
+    await handle.sync();
+    await moveInto(temporary, file);
+    return { outcome: 'stored', sizeBytes, sha256: hash.digest() };
+  } finally {
+    await handle.close();
+    await rm(temporary, { force: true });
+  }
+}
+
+async function writeAll(handle: FileHandle, chunk: Uint8Array): Promise<void> {
+  for (let offset = 0; offset < chunk.byteLength; ) {
+    offset += (await handle.write(chunk, offset)).bytesWritten;
+  }
+}
+
+/** The name is durable once its folder is synced, and that folder's own name once its parent is. */
+async function moveInto(temporary: string, file: string): Promise<void> {
+  const folder = path.dirname(file);
+  if ((await mkdir(folder, { recursive: true, mode: 0o700 })) !== undefined) await syncFolder(path.dirname(folder));
+  await rename(temporary, file);
+  await syncFolder(folder);
+}
+
+async function get(file: string, range: ByteRange | undefined) {
+  const handle = await absentAsUndefined(open(file, constants.O_RDONLY | constants.O_NOFOLLOW));
+  if (handle === undefined) return undefined;
+  try {
+    const sizeBytes = (await handle.stat()).size;
+    if (range !== undefined && (range.start >= sizeBytes || range.end < range.start)) {
+      await handle.close();
+      return { sizeBytes, stream: Readable.from([]) };
+    }
+    return { sizeBytes, stream: handle.createReadStream({ ...range }) };
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+}
+
+async function* list(objects: string): AsyncIterable<ListedBlob> {
+  for (const fan of await readdir(objects)) {
+    for (const name of await readdir(path.join(objects, fan))) {
+      const found = await absentAsUndefined(stat(path.join(objects, fan, name)));
+      if (found?.isFile()) yield { key: name.replaceAll('+', '/'), sizeBytes: found.size, storedAt: found.mtime };
+    }
+  }
+}
+
+/** Says whose it is: `{pid}.{start}.{pid namespace}.{random}`. */
+function temporaryName(): string {
+  const { pid, startedAt, pidNamespace } = thisProcess();
+  return `${pid}.${startedAt}.${pidNamespace}.${randomBytes(8).toString('hex')}`;
+}
+
+async function sweepIncoming(incoming: string): Promise<void> {
+  for (const name of await readdir(incoming)) {
+    const [pid = '', startedAt = '', pidNamespace = ''] = name.split('.');
+    const state = stateOf({ pid: Number(pid), startedAt, pidNamespace });
+    const file = path.join(incoming, name);
+    const written = (await absentAsUndefined(stat(file)))?.mtimeMs ?? 0;
+    if (state === 'gone' || (state === 'elsewhere' && written < Date.now() - abandonedAfterMs))
+      await rm(file, { force: true });
+  }
+}
+
+async function absentAsUndefined<T>(found: Promise<T>): Promise<T | undefined> {
+  try {
+    return await found;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,134 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type pg from 'pg';
+import { acquire, type DatabaseConfig, makePool, ownConnection, spoilsConnection, sqlState } from './connections.ts';
+import { makeListener } from './listener.ts';
+import type { TypedStatement } from './statement.ts';
+
+/** A statement with a name of its own: the server parses and plans it once for each connection. At most 63 characters. */
+export interface Statement {
+  readonly name: string;
+  readonly text: string;
+}
+
+export interface Queryable {
+  /** Rows of a statement that declares their columns. */
+  query<Row extends object>(statement: TypedStatement<Row>, values?: readonly unknown[]): Promise<Row[]>;
+  /** Rows of one statement. For how values arrive see `values.ts`. A plain string is sent without a name. */
+  query<Row extends object = Record<string, unknown>>(
+    statement: Statement | string,
+    values?: readonly unknown[],
+  ): Promise<Row[]>;
+}
+
+export interface Database extends Queryable {
+  readonly pool: pg.Pool;
+  /** Opens a connection outside of the pool, without time limits, for work that may take long: COPY, migrations. */
+  onOwnConnection<T>(work: (client: pg.Client) => Promise<T>): Promise<T>;
+  /**
+   * Runs `work` in one transaction (READ COMMITTED) and commits. It may run several times: serialization failures and
+   * deadlocks are tried again, up to 5 times. Anything that `work` throws rolls back and is thrown on.
+   */
+  transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T>;
+  /**
+   * Calls `onNotify` for each NOTIFY on the channel, and `onReconnect` after an outage in which notices may have been
+   * lost. Resolves when it listens. Returns the function that stops it.
+   */
+  listen(channel: string, onNotify: (payload: string) => void, onReconnect?: () => void): Promise<() => void>;
+  /** Waits for the statements that are going on. */
+  close(): Promise<void>;
+}
+
+const maxTries = 5;
+/** Of PostgreSQL, as `server_version_num` tells it. */
+export const minServerVersion = 140_000;
+
+/** Connects and checks the server. Does not migrate. */
+export async function openDatabase(config: DatabaseConfig): Promise<Database> {
+  const pool = makePool(config);
+  const listener = makeListener(config);
+  const withClient = async <T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> => {
+    const client = await acquire(pool, config);
+    let spoilt = false;
+    try {
+      return await work(client);
+    } catch (error) {
+      spoilt = spoilsConnection(error);
+      throw error;
+    } finally {
+      client.release(spoilt);
+    }
+  };
+  const database: Database = {
+    pool,
+    query: <Row extends object>(statement: Statement | string, values?: readonly unknown[]) =>
+      retrying(() => withClient((client) => run<Row>(client, statement, values))),
+    onOwnConnection: (work) => ownConnection(config, work),
+    transaction: (work) => retrying(() => withClient((client) => inTransaction(client, work))),
+    listen: (channel, onNotify, onReconnect) => listener.listen(channel, onNotify, onReconnect),
+    close: async () => {
+      await listener.close();
+      await pool.end();
+    },
+  };
+  try {
+    await checkServer(database);
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+  return database;
+}
+
+async function run<Row>(
+  client: pg.ClientBase,
+  statement: Statement | string,
+  values: readonly unknown[] = [],
+): Promise<Row[]> {
+  const query = typeof statement === 'string' ? { text: statement } : { name: statement.name, text: statement.text };
+  const { rows } = await client.query<Row & object>({ ...query, values: [...values] });
+  return rows;
+}
+
+async function inTransaction<T>(client: pg.PoolClient, work: (tx: Queryable) => Promise<T>): Promise<T> {
+  const tx: Queryable = {
+    query: <Row extends object>(statement: Statement | string, values?: readonly unknown[]) =>
+      run<Row>(client, statement, values),
+  };
+  await client.query('BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE');
+  try {
+    const result = await work(tx);
+    const { command } = await client.query('COMMIT');
+    // COMMIT of a transaction in which a statement failed (and its error was swallowed) rolls back without an error.
+    if (command !== 'COMMIT') throw new Error('the transaction was rolled back: a statement in it had failed');
+    return result;
+  } catch (error) {
+    await client.query('ROLLBACK').catch(() => undefined);
+    throw error;
+  }
+}
+
+/** 40001 serialization_failure, 40P01 deadlock_detected: everything was rolled back, so trying again is right. */
+async function retrying<T>(attempt: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await attempt();
+    } catch (error) {
+      const again =
+        ['40001', '40P01'].includes(sqlState(error) ?? '') || (sqlState(error) === '0A000' && spoilsConnection(error));
+      if (!again || tries === maxTries) throw error;
+      await delay(Math.random() * 10 * 2 ** tries);
+    }
+  }
+}
+
+async function checkServer(db: Queryable): Promise<void> {
+  const [server] = await db.query<{ version: number; encoding: string; standby: boolean }>(
+    `SELECT current_setting('server_version_num')::int AS version, current_setting('server_encoding') AS encoding, pg_is_in_recovery() AS standby`,
+  );
+  if (server === undefined || server.version < minServerVersion) {
+    throw new Error(`PostgreSQL ${Math.trunc((server?.version ?? 0) / 10_000)} is too old: Runyard needs 14 or newer`);
+  }
+  if (server.encoding !== 'UTF8')
+    throw new Error(`The database's encoding is ${server.encoding}: create it with ENCODING 'UTF8'`);
+  if (server.standby) throw new Error('RUNYARD_DATABASE_URL names a standby server, which cannot be written to');
+}

@@ -1,0 +1,139 @@
+/**
+ * Migrations: plain SQL files `migrations/NNNN_name.sql`, applied once, in order, never undone. Each runs in its own
+ * transaction together with its record, under an advisory lock that ends with the transaction; so any number of
+ * processes may start at once, and one that dies in between leaves nothing half done.
+ */
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import type pg from 'pg';
+import type { Database } from '../database/database.ts';
+
+export interface Migration {
+  readonly version: number;
+  /** `0001_start` */
+  readonly name: string;
+  readonly sql: string;
+  /** SHA-256 of the file, as hex. */
+  readonly checksum: string;
+}
+
+/** Any number of 64 bits, the same in all versions. */
+const lockKey = '7236430154412310';
+
+export const migrationsFolder = import.meta.dirname;
+
+/** In order. Throws where a file's name is not `NNNN_name.sql` or a number is there twice. */
+export async function readMigrations(folder = migrationsFolder): Promise<Migration[]> {
+  const migrations: Migration[] = [];
+  for (const file of (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort()) {
+    const version = /^(\d{4})_[a-z0-9_]+\.sql$/.exec(file)?.[1];
+    if (version === undefined) throw new Error(`${file} is not named like 0001_start.sql`);
+    const text = await readFile(path.join(folder, file), 'utf8');
+    // Git may have turned line ends into CRLF: that is not a change.
+    const sql = text.replaceAll('\r\n', '\n');
+    const checksum = createHash('sha256').update(sql).digest('hex');
+    if (migrations.at(-1)?.version === Number(version))
+      throw new Error(`There are two migrations with the number ${version}`);
+    migrations.push({ version: Number(version), name: file.slice(0, -4), sql, checksum });
+  }
+  return migrations;
+}
+
+export interface MigrateOptions {
+  /** Default: the service's own. */
+  readonly folder?: string;
+  /** The last migration to apply. Default: all. */
+  readonly upTo?: number;
+}
+
+/**
+ * Brings the database to the state of the code and returns the names of what it applied. Throws, having changed nothing,
+ * where an applied migration was changed since, or where the database is newer than the code.
+ */
+export async function migrateDatabase(db: Database, options: MigrateOptions = {}): Promise<string[]> {
+  const { folder = migrationsFolder, upTo = Number.POSITIVE_INFINITY } = options;
+  const migrations = (await readMigrations(folder)).filter(({ version }) => version <= upTo);
+  return await db.onOwnConnection(async (client) => {
+    const applied: string[] = [];
+    for (;;) {
+      const name = await applyNext(client, migrations);
+      if (name === undefined) return applied;
+      applied.push(name);
+    }
+  });
+}
+
+/** Undefined where nothing was left to apply. */
+async function applyNext(client: pg.Client, migrations: readonly Migration[]): Promise<string | undefined> {
+  await client.query('BEGIN');
+  try {
+    await client.query(`SELECT pg_advisory_xact_lock(${lockKey})`);
+    await client.query(`CREATE TABLE IF NOT EXISTS schema_migrations (
+      version integer PRIMARY KEY, name text NOT NULL, checksum text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`);
+    const next = nextToApply(await readApplied(client), migrations);
+    if (next !== undefined) {
+      await client.query(next.sql).catch((error) => {
+        throw new Error(`Migration ${next.name} failed: ${error instanceof Error ? error.message : error}`, {
+          cause: error,
+        });
+      });
+      await client.query('INSERT INTO schema_migrations (version, name, checksum) VALUES ($1, $2, $3)', [
+        next.version,
+        next.name,
+        next.checksum,
+      ]);
+    }
+    await client.query('COMMIT');
+    return next?.name;
+  } catch (error) {
+    await client.query('ROLLBACK').catch(() => undefined);
+    throw error;
+  }
+}
+
+export interface AppliedMigration {
+  readonly version: number;
+  readonly name: string;
+  readonly checksum: string;
+}
+
+export async function readApplied(client: pg.ClientBase): Promise<AppliedMigration[]> {
+  const { rows } = await client.query<AppliedMigration>(
+    'SELECT version, name, checksum FROM schema_migrations ORDER BY version',
+  );
+  return rows;
+}
+
+/** Empty where the database was never migrated. */
+export async function readAppliedIfAny(client: pg.ClientBase): Promise<AppliedMigration[]> {
+  const { rows } = await client.query<{ there: boolean }>(
+    "SELECT to_regclass('schema_migrations') IS NOT NULL AS there",
+  );
+  return rows[0]?.there ? await readApplied(client) : [];
+}
+
+function nextToApply(applied: readonly AppliedMigration[], migrations: readonly Migration[]): Migration | undefined {
+  for (const [index, done] of applied.entries()) {
+    const known = migrations[index];
+    if (known === undefined || known.version > done.version) {
+      const newer = known === undefined;
+      throw new Error(
+        newer
+          ? `The database is newer than this Runyard: migration ${done.name} is unknown. Start the newer Runyard again, or import an export into a fresh database.`
+          : `The database has the migration ${done.name}, which this Runyard does not have. Start the Runyard that applied it.`,
+      );
+    }
+    if (known.version < done.version) {
+      throw new Error(
+        `Migration ${known.name} comes before ${done.name}, which is applied already. Give it a higher number.`,
+      );
+    }
+    if (known.checksum !== done.checksum) {
+      throw new Error(
+        `Migration ${done.name} was changed after it was applied to this database. Restore its file; a change is a new migration.`,
+      );
+    }
+  }
+  return migrations[applied.length];
+}

@@ -1,0 +1,77 @@
+/** Renders the tables of a migrated database as a page, so that a reader sees them without playing the migrations. */
+import type { Queryable } from '../database/database.ts';
+
+interface Column {
+  readonly table: string;
+  readonly name: string;
+  /** As in CREATE TABLE. */
+  readonly type: string;
+  readonly nullable: boolean;
+  /** Expression in SQL; null: none, or `generated`. */
+  readonly default: string | null;
+  readonly generated: boolean;
+  readonly inPrimaryKey: boolean;
+  /** Table that a foreign key of this column leads to. */
+  readonly references: string | null;
+}
+
+const head = `# Tables
+
+Written from the migrations by \`node packages/service/src/store/migrations/generate-tables.ts\`.
+`;
+
+/** The text of `tables.md`. */
+export async function renderTables(db: Queryable): Promise<string> {
+  const choices = await readChoices(db);
+  const tables = Map.groupBy(await readColumns(db), (column) => column.table);
+  const sections = [...tables].map(([table, columns]) => {
+    const rows = columns.map((column) => {
+      const values = choices.get(`${table}.${column.name}`);
+      return `| ${column.name} | ${column.type} | ${propertiesOf(column, values).join(', ')} |`;
+    });
+    return `\n## ${table}\n\n| column | type | |\n|---|---|---|\n${rows.join('\n')}\n`;
+  });
+  return head + sections.join('');
+}
+
+function propertiesOf(column: Column, choices: readonly string[] | undefined): string[] {
+  return [
+    ...(column.inPrimaryKey ? ['primary key'] : []),
+    ...(column.nullable ? ['may be null'] : []),
+    ...(column.generated ? ['generated'] : []),
+    ...(column.default === null ? [] : [`default \`${column.default}\``]),
+    ...(column.references === null ? [] : [`→ ${column.references}`]),
+    ...(choices === undefined ? [] : [`one of ${choices.join(' ')}`]),
+  ];
+}
+
+async function readColumns(db: Queryable): Promise<Column[]> {
+  return await db.query<Column & Record<string, unknown>>(`
+    SELECT c.relname AS table, a.attname AS name, format_type(a.atttypid, a.atttypmod) AS type, NOT a.attnotnull AS nullable,
+      CASE WHEN a.attgenerated = '' THEN pg_get_expr(d.adbin, d.adrelid) END AS default,
+      a.attidentity <> '' OR a.attgenerated <> '' AS generated,
+      EXISTS (SELECT FROM pg_constraint k WHERE k.conrelid = c.oid AND k.contype = 'p' AND a.attnum = ANY(k.conkey)) AS "inPrimaryKey",
+      (SELECT min(k.confrelid::regclass::text) FROM pg_constraint k
+       WHERE k.conrelid = c.oid AND k.contype = 'f' AND k.conkey = ARRAY[a.attnum]) AS references
+    FROM pg_class c
+    JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+    LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
+    WHERE c.relkind IN ('r', 'p') AND c.relnamespace = current_schema()::regnamespace AND c.relname <> 'schema_migrations'
+    ORDER BY c.relname COLLATE "C", a.attnum`);
+}
+
+/** Values of columns with a check of the form `column IN ('a', 'b')`, by `table.column`. */
+async function readChoices(db: Queryable): Promise<Map<string, string[]>> {
+  const checks = await db.query<{ table: string; definition: string }>(`
+    SELECT c.relname AS table, pg_get_constraintdef(k.oid) AS definition
+    FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
+    WHERE k.contype = 'c' AND c.relnamespace = current_schema()::regnamespace`);
+  const choices = new Map<string, string[]>();
+  for (const { table, definition } of checks) {
+    const match = /^CHECK \(\((\w+) = ANY \(ARRAY\[([^\]]*)\]\)\)\)$/.exec(definition);
+    if (match === null) continue;
+    const values = [...(match[2] ?? '').matchAll(/'((?:[^']|'')*)'::text/g)].map((value) => value[1] ?? '');
+    choices.set(`${table}.${match[1]}`, values);
+  }
+  return choices;
+}

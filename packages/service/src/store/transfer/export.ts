@@ -1,0 +1,105 @@
+import { randomBytes } from 'node:crypto';
+import { createWriteStream } from 'node:fs';
+import { rename, rm } from 'node:fs/promises';
+import type { Writable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import pg from 'pg';
+import copyStreams from 'pg-copy-streams';
+import type { BlobStore } from '../blobs/blobs.ts';
+import type { Database } from '../database/database.ts';
+import { readApplied } from '../migrations/migrate.ts';
+import { formatName, formatVersion, sectionBody, sectionHead } from './export-format.ts';
+import { readSequences, readTables } from './schema-objects.ts';
+
+export interface ExportOptions {
+  readonly db: Database;
+  readonly blobs: BlobStore;
+  /** A stream, which is ended; or a file, which appears when it is whole, readable by its owner only. */
+  readonly to: Writable | string;
+}
+
+export interface TransferResult {
+  readonly tables: number;
+  readonly rows: number;
+  readonly blobs: number;
+}
+
+/**
+ * Writes everything to one file (`export-format.ts`), while the service goes on: the tables as they were at one moment
+ * (one REPEATABLE READ transaction), then the blobs. A blob that retention deletes in between is missing in the file.
+ */
+export async function exportDatabase({ db, blobs, to }: ExportOptions): Promise<TransferResult> {
+  const result = { tables: 0, rows: 0, blobs: 0 };
+  if (typeof to !== 'string') {
+    await pipeline(exportChunks(db, blobs, result), to);
+    return result;
+  }
+  const temporary = `${to}.${randomBytes(4).toString('hex')}.part`;
+  try {
+    await pipeline(
+      exportChunks(db, blobs, result),
+      createWriteStream(temporary, { flags: 'wx', mode: 0o600, flush: true }),
+    );
+    await rename(temporary, to);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
+  return result;
+}
+
+interface Counts {
+  tables: number;
+  rows: number;
+  blobs: number;
+}
+
+async function* exportChunks(db: Database, blobs: BlobStore, result: Counts): AsyncGenerator<Uint8Array> {
+  // A generator cannot yield from inside a callback: the connection is held open by this promise instead.
+  const release = Promise.withResolvers<void>();
+  const opened = Promise.withResolvers<pg.Client>();
+  const held = db.onOwnConnection(async (client) => {
+    opened.resolve(client);
+    await release.promise;
+  });
+  held.catch(opened.reject);
+  try {
+    const client = await opened.promise;
+    await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET bytea_output = 'hex'");
+    yield* databaseSections(client, result);
+    await client.query('COMMIT');
+  } finally {
+    release.resolve();
+    await held.catch(() => undefined);
+  }
+  for await (const { key } of blobs.list()) {
+    const blob = await blobs.get(key);
+    if (blob === undefined) continue;
+    yield sectionHead({ blob: key });
+    yield* sectionBody(blob.stream);
+    result.blobs += 1;
+  }
+  yield sectionHead({ end: true, tables: result.tables, blobs: result.blobs });
+}
+
+async function* databaseSections(client: pg.Client, result: Counts): AsyncGenerator<Uint8Array> {
+  const migrations = await readApplied(client);
+  yield sectionHead({ format: formatName, version: formatVersion, createdAt: new Date().toISOString(), migrations });
+  for (const { name, columns } of await readTables(client)) {
+    const columnList = columns.map((column) => pg.escapeIdentifier(column)).join(', ');
+    // COPY (SELECT …) also reads what COPY table refuses, such as a table with row security.
+    const rows = client.query(
+      copyStreams.to(`COPY (SELECT ${columnList} FROM ${pg.escapeIdentifier(name)}) TO STDOUT`),
+    );
+    yield sectionHead({ table: name, columns });
+    yield* sectionBody(rows);
+    result.tables += 1;
+    result.rows += rows.rowCount;
+  }
+  for (const name of await readSequences(client)) {
+    const { rows } = await client.query<{ last: string; called: boolean }>(
+      `SELECT last_value::text AS last, is_called AS called FROM ${pg.escapeIdentifier(name)}`,
+    );
+    for (const { last, called } of rows) yield sectionHead({ sequence: name, lastValue: last, isCalled: called });
+  }
+}

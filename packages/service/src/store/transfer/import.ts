@@ -1,0 +1,166 @@
+import { createReadStream } from 'node:fs';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import pg from 'pg';
+import copyStreams from 'pg-copy-streams';
+import type { BlobStore } from '../blobs/blobs.ts';
+import type { Database } from '../database/database.ts';
+import { type AppliedMigration, migrateDatabase, migrationsFolder, readAppliedIfAny } from '../migrations/migrate.ts';
+import type { TransferResult } from './export.ts';
+import { type ExportReader, formatName, formatVersion, readExport } from './export-format.ts';
+import { type ForeignKey, readForeignKeys, readTables, type TableObject } from './schema-objects.ts';
+
+export interface ImportOptions {
+  readonly db: Database;
+  readonly blobs: BlobStore;
+  readonly from: Readable | string;
+  /** Default: this Runyard's. */
+  readonly migrations?: string;
+}
+
+/**
+ * Fills an empty database from an export, all or nothing: on any error no row and no blob of it stays. An export of an
+ * older Runyard goes into a database without tables, which is brought to the export's migrations, filled, and then to
+ * today's. Throws where a table has rows, and where the file is damaged, cut off, or of a newer Runyard.
+ */
+export async function importDatabase({
+  db,
+  blobs,
+  from,
+  migrations = migrationsFolder,
+}: ImportOptions): Promise<TransferResult> {
+  const source = typeof from === 'string' ? createReadStream(from) : from;
+  const reader = readExport(source);
+  try {
+    await prepareTables(db, await readHeader(reader), migrations);
+    const result = await db.onOwnConnection((client) => fill(client, reader, blobs));
+    await migrateDatabase(db, { folder: migrations });
+    await db.onOwnConnection((client) => client.query('ANALYZE'));
+    return result;
+  } finally {
+    source.destroy();
+  }
+}
+
+async function readHeader(reader: ExportReader): Promise<readonly AppliedMigration[]> {
+  const head = await reader.head();
+  if (!('format' in head) || head.format !== formatName) throw new Error('This is not a Runyard export');
+  if (head.version !== formatVersion)
+    throw new Error(`The export has format ${head.version}; this Runyard reads ${formatVersion}`);
+  return head.migrations;
+}
+
+async function prepareTables(db: Database, wanted: readonly AppliedMigration[], folder: string): Promise<void> {
+  const last = wanted.at(-1);
+  if (last === undefined) throw new Error('The export names no migration');
+  const state = await db.onOwnConnection(readAppliedIfAny);
+  if (state.length === 0) await migrateDatabase(db, { folder, upTo: last.version });
+  const applied = await db.onOwnConnection(readAppliedIfAny);
+  const fits =
+    applied.length === wanted.length && applied.every(({ checksum }, index) => checksum === wanted[index]?.checksum);
+  if (!fits) {
+    throw new Error(
+      `The export was made at migration ${last.name}, the database is at ${applied.at(-1)?.name ?? 'none'}. Import into a new database without tables, with this Runyard or a newer one.`,
+    );
+  }
+}
+
+async function fill(client: pg.Client, reader: ExportReader, blobs: BlobStore): Promise<TransferResult> {
+  const stored: string[] = [];
+  await client.query('BEGIN');
+  try {
+    const tables = await readTables(client);
+    await lockEmpty(client, tables);
+    const foreignKeys = await suspendRules(client, tables);
+    const result = await readSections(client, reader, blobs, tables, stored);
+    await resumeRules(client, tables, foreignKeys);
+    await client.query('COMMIT');
+    return result;
+  } catch (error) {
+    await client.query('ROLLBACK').catch(() => undefined);
+    for (const key of stored) await blobs.delete(key).catch(() => undefined);
+    throw error;
+  }
+}
+
+/** The locks keep a service that runs on the same database from writing meanwhile. */
+async function lockEmpty(client: pg.Client, tables: readonly TableObject[]): Promise<void> {
+  for (const { name } of tables) {
+    const table = pg.escapeIdentifier(name);
+    await client.query(`LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);
+    const { rowCount } = await client.query(`SELECT FROM ${table} LIMIT 1`);
+    if (rowCount !== 0)
+      throw new Error(`The database is not empty: table ${name} has rows. Import into a new database or data folder.`);
+  }
+}
+
+/** Tables refer to each other in both directions, so no order of filling would do; what is dropped here comes back in the same transaction. */
+async function suspendRules(client: pg.Client, tables: readonly TableObject[]): Promise<ForeignKey[]> {
+  const foreignKeys = await readForeignKeys(client);
+  for (const { table, name } of foreignKeys) {
+    await client.query(`ALTER TABLE ${pg.escapeIdentifier(table)} DROP CONSTRAINT ${pg.escapeIdentifier(name)}`);
+  }
+  for (const { name } of tables) await client.query(`ALTER TABLE ${pg.escapeIdentifier(name)} DISABLE TRIGGER USER`);
+  return foreignKeys;
+}
+
+async function resumeRules(
+  client: pg.Client,
+  tables: readonly TableObject[],
+  foreignKeys: readonly ForeignKey[],
+): Promise<void> {
+  for (const { name } of tables) await client.query(`ALTER TABLE ${pg.escapeIdentifier(name)} ENABLE TRIGGER USER`);
+  for (const { table, name, definition } of foreignKeys) {
+    await client.query(
+      `ALTER TABLE ${pg.escapeIdentifier(table)} ADD CONSTRAINT ${pg.escapeIdentifier(name)} ${definition}`,
+    );
+  }
+}
+
+async function readSections(
+  client: pg.Client,
+  reader: ExportReader,
+  blobs: BlobStore,
+  tables: readonly TableObject[],
+  stored: string[],
+): Promise<TransferResult> {
+  const waiting = new Map(tables.map((table) => [table.name, table]));
+  let rows = 0;
+  for (;;) {
+    const head = await reader.head();
+    if ('table' in head) {
+      const table = waiting.get(head.table);
+      if (table === undefined || !sameColumns(table.columns, head.columns))
+        throw new Error(`The export's table ${head.table} does not fit`);
+      waiting.delete(head.table);
+      rows += await copyIn(client, reader, { name: table.name, columns: head.columns });
+    } else if ('sequence' in head) {
+      await client.query('SELECT setval($1::regclass, $2::bigint, $3)', [
+        pg.escapeIdentifier(head.sequence),
+        head.lastValue,
+        head.isCalled,
+      ]);
+    } else if ('blob' in head) {
+      stored.push(head.blob);
+      await blobs.put(head.blob, reader.body(), { maxBytes: Number.MAX_SAFE_INTEGER });
+    } else if ('end' in head) {
+      const done = tables.length - waiting.size;
+      if (waiting.size > 0 || head.tables !== done || head.blobs !== stored.length)
+        throw new Error('The export is not complete');
+      return { tables: done, rows, blobs: stored.length };
+    } else {
+      throw new Error('The export holds something that this Runyard does not know');
+    }
+  }
+}
+
+async function copyIn(client: pg.Client, reader: ExportReader, { name, columns }: TableObject): Promise<number> {
+  const columnList = columns.map((column) => pg.escapeIdentifier(column)).join(', ');
+  const copy = client.query(copyStreams.from(`COPY ${pg.escapeIdentifier(name)} (${columnList}) FROM STDIN`));
+  await pipeline(reader.body(), copy);
+  return copy.rowCount;
+}
+
+function sameColumns(ours: readonly string[], theirs: readonly string[]): boolean {
+  return ours.length === theirs.length && ours.every((column) => theirs.includes(column));
+}

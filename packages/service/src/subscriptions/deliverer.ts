@@ -1,0 +1,180 @@
+/** Sends what is due, in any number of processes at once; at least once, each with the same webhook-id in every attempt. */
+import type { EventPayload } from '@runyard/contract/event-subscriptions';
+import type { Logger } from 'pino';
+import type { Vault } from '../secrets/vault.ts';
+import type { Database } from '../store/database/database.ts';
+import type { AddressRules } from './addresses.ts';
+import { backoffMs, retryAfterMs } from './backoff.ts';
+import { type ClaimedDelivery, claimDeliveries } from './claim.ts';
+import { deliveryChannel } from './enqueue.ts';
+import { recordAttempt, releaseDelivery } from './record.ts';
+import { sealPurpose } from './secret.ts';
+import { type Resolve, type SendOutcome, send } from './send.ts';
+import { signatureHeaders } from './sign.ts';
+
+export interface DelivererDeps {
+  readonly db: Database;
+  readonly log: Logger;
+  readonly vault: Vault;
+  readonly rules: AddressRules;
+  readonly resolve: Resolve;
+  /** Origin of the links in payloads. */
+  baseUrl(): string;
+  readonly random: () => number;
+}
+
+export interface DelivererLimits {
+  /** Attempts at once in this process. */
+  readonly atOnce: number;
+  /** Of these, to one subscription. */
+  readonly perSubscription: number;
+  readonly timeoutMs: number;
+  /** Attempts that are under way when the service stops have so long to end. */
+  readonly stopGraceMs: number;
+}
+
+export const defaultLimits: DelivererLimits = {
+  atOnce: 32,
+  perSubscription: 4,
+  timeoutMs: 10_000,
+  stopGraceMs: 1_000,
+};
+
+export interface Deliverer {
+  /** Begins attempts of what is due, as many as there is room for. Call it now and then: retries come due unannounced. */
+  deliver(): Promise<void>;
+  /** Begins nothing more; what is under way and does not end soon is left to others. */
+  close(): Promise<void>;
+}
+
+function payloadOf(delivery: ClaimedDelivery, baseUrl: string): EventPayload {
+  const { run_id } = delivery.data;
+  return {
+    type: delivery.event,
+    timestamp: delivery.occurred_at,
+    data: {
+      ...delivery.data,
+      subscription_id: delivery.subscription_id,
+      ...(typeof run_id === 'string' ? { session_link: `${baseUrl}/runs/${run_id}` } : {}),
+    },
+  };
+}
+
+/** Null: sealed with a key that is not this process's, or changed since. */
+function openSecrets(vault: Vault, delivery: ClaimedDelivery): string[] | null {
+  const purpose = sealPurpose(delivery.subscription_id);
+  const sealed = [delivery.sealed_secret, delivery.previous_sealed_secret].filter((each) => each !== null);
+  try {
+    return sealed.map((each) => vault.open(purpose, each));
+  } catch {
+    return null;
+  }
+}
+
+function errorOf(outcome: SendOutcome): string | null {
+  if (outcome.kind === 'failed') return outcome.error;
+  const { status } = outcome;
+  if (status >= 200 && status < 300) return null;
+  return status >= 300 && status < 400
+    ? `it answered ${status}: redirects are not followed, the URL must be the final one`
+    : `it answered ${status}`;
+}
+
+/** Opens the deliverer, which hears of new deliveries by NOTIFY. */
+export async function openDeliverer(deps: DelivererDeps, limits: DelivererLimits = defaultLimits): Promise<Deliverer> {
+  const { db, vault, log } = deps;
+  const underWay = new Map<ClaimedDelivery, Promise<void>>();
+  const stopping = new AbortController();
+  let closed = false;
+
+  const post = async (delivery: ClaimedDelivery): Promise<SendOutcome> => {
+    const secrets = openSecrets(vault, delivery);
+    if (!secrets) return { kind: 'failed', error: 'the stored secret cannot be read: rotate it' };
+    const body = JSON.stringify(payloadOf(delivery, deps.baseUrl()));
+    const headers = {
+      'content-type': 'application/json',
+      'user-agent': 'Runyard-Webhooks/1',
+      ...signatureHeaders(delivery.id, new Date(), body, secrets),
+    };
+    const { timeoutMs } = limits;
+    return await send({ url: delivery.url, body, headers }, { ...deps, timeoutMs, signal: stopping.signal });
+  };
+
+  const attempt = async (delivery: ClaimedDelivery): Promise<void> => {
+    const started = performance.now();
+    const outcome = await post(delivery);
+    if (outcome.kind === 'failed' && stopping.signal.aborted) {
+      return await releaseDelivery(db, delivery.id, delivery.attempts);
+    }
+    const error = errorOf(outcome);
+    const httpStatus = outcome.kind === 'answered' ? outcome.status : null;
+    const waits = outcome.kind === 'answered' && [429, 503].includes(outcome.status) ? outcome.retryAfter : undefined;
+    const recorded = await recordAttempt(db, {
+      deliveryId: delivery.id,
+      url: delivery.url,
+      number: delivery.attempts,
+      result: error === null ? 'delivered' : httpStatus === 410 ? 'gone' : 'failed',
+      httpStatus,
+      error,
+      durationMs: performance.now() - started,
+      delayMs: backoffMs(delivery.round_attempts, deps.random, retryAfterMs(waits, Date.now())),
+    });
+    log.debug({ delivery_id: delivery.id, http_status: httpStatus, error, recorded }, 'delivery attempted');
+  };
+
+  let round: Promise<void> | null = null;
+  let again = false;
+  const claim = async (): Promise<void> => {
+    const counts: Record<string, number> = {};
+    for (const { subscription_id } of underWay.keys()) counts[subscription_id] = (counts[subscription_id] ?? 0) + 1;
+    const { perSubscription } = limits;
+    const atMost = limits.atOnce - underWay.size;
+    const claimed = await claimDeliveries(db, {
+      vaultKeyId: vault.keyId,
+      underWay: counts,
+      perSubscription,
+      atMost,
+    });
+    for (const delivery of claimed) {
+      const done = attempt(delivery)
+        .catch((error: unknown) => log.error({ err: error, delivery_id: delivery.id }, 'a delivery could not be made'))
+        .then(() => {
+          underWay.delete(delivery);
+          // A place is free: there may be more for it.
+          wake();
+        });
+      underWay.set(delivery, done);
+    }
+  };
+  const deliver = async (): Promise<void> => {
+    again = true;
+    round ??= (async () => {
+      try {
+        while (again && !closed && underWay.size < limits.atOnce) {
+          again = false;
+          await claim();
+        }
+      } finally {
+        round = null;
+      }
+    })();
+    await round;
+  };
+  const wake = (): void => {
+    if (closed) return;
+    deliver().catch((error: unknown) => log.error({ err: error }, 'deliveries could not be claimed'));
+  };
+  const unlisten = await db.listen(deliveryChannel, wake, wake);
+
+  return {
+    deliver,
+    close: async () => {
+      closed = true;
+      unlisten();
+      await round?.catch(() => undefined);
+      const timer = setTimeout(() => stopping.abort(), limits.stopGraceMs);
+      await Promise.all(underWay.values());
+      clearTimeout(timer);
+    },
+  };
+}

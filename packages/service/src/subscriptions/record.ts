@@ -1,0 +1,92 @@
+import type { Queryable, Statement } from '../store/database/database.ts';
+
+/** What came of an attempt. */
+export interface AttemptOutcome {
+  readonly deliveryId: string;
+  /** Where it was sent: of another URL than the subscription has by now it says nothing. */
+  readonly url: string;
+  /** Of the attempt: another one has begun where it is not the last. */
+  readonly number: number;
+  readonly result: 'delivered' | 'failed' | 'gone';
+  readonly httpStatus: number | null;
+  readonly error: string | null;
+  readonly durationMs: number;
+  /** Until the next attempt, where there is one. */
+  readonly delayMs: number;
+}
+
+/** A subscription is disabled after so long with nothing but failures. */
+const disableAfter = '5 days';
+/** Failures with a longer pause between them, in which nothing was sent, are counted anew: tries of one delivery go on for a day. */
+const longestPause = '2 days';
+
+/**
+ * Writes the outcome into delivery, log and subscription, all or nothing, unless a later attempt has begun. A failure
+ * before `retry_until` is tried again, at the latest then.
+ */
+const recordStatement: Statement = {
+  name: 'record_delivery_attempt',
+  text: `
+    WITH done AS (
+      UPDATE event_deliveries SET
+        status = CASE WHEN $3 = 'delivered' THEN 'delivered'
+          WHEN clock_timestamp() >= retry_until THEN 'failed'
+          WHEN $3 = 'gone' AND $8 = (SELECT s.url FROM event_subscriptions s WHERE s.id = subscription_id) THEN 'failed'
+          ELSE 'pending' END,
+        delivered_at = CASE WHEN $3 = 'delivered' THEN clock_timestamp() END,
+        next_attempt_at = least(clock_timestamp() + make_interval(secs => $7::float8 / 1000), retry_until),
+        leased_until = NULL
+      WHERE id = $1 AND attempts = $2 AND status = 'pending'
+      RETURNING id, subscription_id, clock_timestamp() - make_interval(secs => $6::float8 / 1000) AS started_at
+    ), attempt AS (
+      INSERT INTO event_delivery_attempts (delivery_id, number, started_at, duration_ms, http_status, error)
+      SELECT id, $2, started_at, round($6::float8), $4, $5 FROM done
+    ), recovered AS (
+      UPDATE event_subscriptions s SET failing_since = NULL
+      FROM done WHERE s.id = done.subscription_id AND $3 = 'delivered' AND s.failing_since IS NOT NULL
+    ), failing AS (
+      UPDATE event_subscriptions s SET
+        failing_since = CASE WHEN now.is_first THEN done.started_at ELSE s.failing_since END,
+        failed_at = done.started_at,
+        enabled = s.enabled AND NOT now.ends,
+        disabled_reason = CASE WHEN s.enabled AND now.ends THEN now.reason ELSE s.disabled_reason END,
+        disabled_at = CASE WHEN s.enabled AND now.ends THEN clock_timestamp() ELSE s.disabled_at END,
+        updated_at = CASE WHEN s.enabled AND now.ends THEN clock_timestamp() ELSE s.updated_at END
+      FROM done, event_subscriptions before, LATERAL (
+        SELECT f.is_first, $3 = 'gone' OR (NOT f.is_first AND before.failing_since < clock_timestamp() - interval '${disableAfter}') AS ends,
+          CASE WHEN $3 = 'gone' THEN 'The receiver answered 410: it is gone.'
+            ELSE 'Every attempt for ${disableAfter} failed; the last one: ' || $5 || '.' END AS reason
+        FROM (SELECT before.failing_since IS NULL OR before.failed_at < done.started_at - interval '${longestPause}' AS is_first) f
+      ) now
+      WHERE s.id = done.subscription_id AND before.id = s.id AND $3 <> 'delivered' AND s.url = $8
+        AND (now.is_first OR now.ends OR before.failed_at < done.started_at - interval '1 hour')
+    )
+    SELECT 1 AS recorded FROM done`,
+};
+
+/** False: the lease had passed, and another process has begun the next attempt. */
+export async function recordAttempt(db: Queryable, outcome: AttemptOutcome): Promise<boolean> {
+  const rows = await db.query(recordStatement, [
+    outcome.deliveryId,
+    outcome.number,
+    outcome.result,
+    outcome.httpStatus,
+    outcome.error,
+    outcome.durationMs,
+    outcome.delayMs,
+    outcome.url,
+  ]);
+  return rows.length === 1;
+}
+
+/** Gives up an attempt that was not finished: it is due again at once, and counts for nothing. */
+export async function releaseDelivery(db: Queryable, deliveryId: string, number: number): Promise<void> {
+  await db.query(
+    {
+      name: 'release_delivery',
+      text: `UPDATE event_deliveries SET next_attempt_at = clock_timestamp(), leased_until = NULL, round_attempts = round_attempts - 1
+        WHERE id = $1 AND attempts = $2 AND status = 'pending'`,
+    },
+    [deliveryId, number],
+  );
+}

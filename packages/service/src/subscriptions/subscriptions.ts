@@ -1,0 +1,199 @@
+import { randomUUIDv7 } from 'node:crypto';
+import {
+  type CreateEventSubscriptionRequest,
+  type EventSubscription,
+  maxSubscriptions,
+  type RunEventType,
+  type SubscriptionFilter,
+  type UpdateEventSubscriptionRequest,
+} from '@runyard/contract/event-subscriptions';
+import type { RunSourceType } from '@runyard/contract/states';
+import { teamHasRoom } from '../access/teams/has-room.ts';
+import type { Vault } from '../secrets/vault.ts';
+import type { Database, Queryable } from '../store/database/database.ts';
+import { newSigningSecret, sealPurpose } from './secret.ts';
+
+interface SubscriptionRow {
+  id: string;
+  name: string | null;
+  url: string;
+  events: RunEventType[];
+  filter_source: RunSourceType | null;
+  filter_name: string | null;
+  filter_metadata: Record<string, string>;
+  enabled: boolean;
+  disabled_reason: string | null;
+  disabled_at: string | null;
+  failing_since: string | null;
+  created_at: string;
+  updated_at: string;
+}
+
+const columns = `id, name, url, events, filter_source, filter_name, filter_metadata, enabled, disabled_reason, disabled_at,
+  failing_since, created_at, updated_at`;
+
+function filterOf(row: SubscriptionRow): SubscriptionFilter | undefined {
+  const filter: SubscriptionFilter = {
+    ...(row.filter_source === null ? {} : { source: row.filter_source }),
+    ...(row.filter_name === null ? {} : { name: row.filter_name }),
+    ...(Object.keys(row.filter_metadata).length === 0 ? {} : { metadata: row.filter_metadata }),
+  };
+  return Object.keys(filter).length === 0 ? undefined : filter;
+}
+
+function toSubscription(row: SubscriptionRow): EventSubscription {
+  const filter = filterOf(row);
+  return {
+    id: row.id,
+    ...(row.name === null ? {} : { name: row.name }),
+    url: row.url,
+    events: row.events,
+    ...(filter ? { filter } : {}),
+    enabled: row.enabled,
+    ...(row.disabled_reason === null ? {} : { disabled_reason: row.disabled_reason }),
+    ...(row.disabled_at === null ? {} : { disabled_at: row.disabled_at }),
+    ...(row.failing_since === null ? {} : { failing_since: row.failing_since }),
+    created_at: row.created_at,
+    updated_at: row.updated_at,
+  };
+}
+
+/** All of the team, oldest first. */
+export async function listSubscriptions(db: Queryable, teamId: string): Promise<EventSubscription[]> {
+  const rows = await db.query<SubscriptionRow>(
+    `SELECT ${columns} FROM event_subscriptions WHERE team_id = $1 ORDER BY id`,
+    [teamId],
+  );
+  return rows.map(toSubscription);
+}
+
+/** Null: the team has no such subscription. */
+export async function readSubscription(db: Queryable, teamId: string, id: string): Promise<EventSubscription | null> {
+  const [row] = await db.query<SubscriptionRow>(
+    `SELECT ${columns} FROM event_subscriptions WHERE team_id = $1 AND id = $2`,
+    [teamId, id],
+  );
+  return row ? toSubscription(row) : null;
+}
+
+/** A subscription and its secret as it is stored: `openSecret` reads it. */
+export interface SealedSubscription {
+  readonly subscription: EventSubscription;
+  /** Base64 */
+  readonly sealedSecret: string;
+}
+
+/** The secret in words that a receiver is given. */
+export const openSecret = (vault: Vault, { subscription, sealedSecret }: SealedSubscription): string =>
+  vault.open(sealPurpose(subscription.id), Buffer.from(sealedSecret, 'base64'));
+
+/** Creates it with a new secret. `too_many`: the team has as many as it may have. */
+export async function createSubscription(
+  tx: Queryable,
+  vault: Vault,
+  teamId: string,
+  request: CreateEventSubscriptionRequest,
+): Promise<SealedSubscription | 'too_many'> {
+  if (!(await teamHasRoom(tx, teamId, 'event_subscriptions', maxSubscriptions))) return 'too_many';
+  const id = randomUUIDv7();
+  const sealed = vault.seal(sealPurpose(id), newSigningSecret());
+  const { filter = {} } = request;
+  const [row] = await tx.query<SubscriptionRow>(
+    `INSERT INTO event_subscriptions
+       (id, team_id, name, url, events, filter_source, filter_name, filter_metadata, enabled, vault_key_id, sealed_secret)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING ${columns}`,
+    [
+      id,
+      teamId,
+      request.name ?? null,
+      request.url,
+      request.events,
+      filter.source ?? null,
+      filter.name ?? null,
+      JSON.stringify(filter.metadata ?? {}),
+      request.enabled,
+      vault.keyId,
+      sealed,
+    ],
+  );
+  if (!row) throw new Error('the subscription was not inserted');
+  return { subscription: toSubscription(row), sealedSecret: sealed.toString('base64') };
+}
+
+/** Changes what the request names. Null: the team has no such subscription. */
+export async function updateSubscription(
+  db: Database,
+  teamId: string,
+  id: string,
+  request: UpdateEventSubscriptionRequest,
+): Promise<EventSubscription | null> {
+  return await db.transaction(async (tx) => {
+    const [old] = await tx.query<SubscriptionRow>(
+      `SELECT ${columns} FROM event_subscriptions WHERE team_id = $1 AND id = $2 FOR UPDATE`,
+      [teamId, id],
+    );
+    if (!old) return null;
+    const filter = (request.filter === undefined ? filterOf(old) : request.filter) ?? {};
+    const url = request.url ?? old.url;
+    const [row] = await tx.query<SubscriptionRow>(
+      `UPDATE event_subscriptions SET name = $2, url = $3, events = $4, filter_source = $5, filter_name = $6, filter_metadata = $7,
+         enabled = $8, updated_at = clock_timestamp(),
+         disabled_reason = CASE WHEN $9 THEN NULL ELSE disabled_reason END,
+         disabled_at = CASE WHEN $9 THEN NULL ELSE disabled_at END,
+         failing_since = CASE WHEN $10 THEN NULL ELSE failing_since END
+       WHERE id = $1 RETURNING ${columns}`,
+      [
+        id,
+        request.name === undefined ? old.name : request.name,
+        url,
+        request.events ?? old.events,
+        filter.source ?? null,
+        filter.name ?? null,
+        JSON.stringify(filter.metadata ?? {}),
+        request.enabled ?? old.enabled,
+        request.enabled !== undefined,
+        request.enabled === true || url !== old.url,
+      ],
+    );
+    return row ? toSubscription(row) : null;
+  });
+}
+
+/** Gives it a new secret; the old one signs beside it for 24 h. Null: the team has no such subscription. */
+export async function rotateSecret(
+  db: Queryable,
+  vault: Vault,
+  teamId: string,
+  id: string,
+): Promise<SealedSubscription | null> {
+  const sealed = vault.seal(sealPurpose(id), newSigningSecret());
+  const [row] = await db.query<SubscriptionRow>(
+    `UPDATE event_subscriptions SET
+       previous_sealed_secret = CASE WHEN vault_key_id = $3 THEN sealed_secret END,
+       previous_secret_until = clock_timestamp() + interval '24 hours',
+       vault_key_id = $3, sealed_secret = $4, updated_at = clock_timestamp()
+     WHERE team_id = $1 AND id = $2 RETURNING ${columns}`,
+    [teamId, id, vault.keyId, sealed],
+  );
+  return row ? { subscription: toSubscription(row), sealedSecret: sealed.toString('base64') } : null;
+}
+
+/** Deletes it with its deliveries. False: the team has no such subscription. */
+export async function deleteSubscription(db: Queryable, teamId: string, id: string): Promise<boolean> {
+  const rows = await db.query(
+    `WITH gone AS (DELETE FROM event_subscriptions WHERE team_id = $1 AND id = $2 RETURNING id),
+       log AS (DELETE FROM event_deliveries d USING gone WHERE d.subscription_id = gone.id)
+     SELECT id FROM gone`,
+    [teamId, id],
+  );
+  return rows.length > 0;
+}
+
+/** How many subscriptions have a secret that this process cannot open: nothing is sent to them by it. */
+export async function countUnreadableSecrets(db: Queryable, vault: Vault): Promise<number> {
+  const [row] = await db.query<{ count: number }>(
+    'SELECT count(*)::int AS count FROM event_subscriptions WHERE vault_key_id <> $1',
+    [vault.keyId],
+  );
+  return row?.count ?? 0;
+}

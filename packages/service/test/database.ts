@@ -1,0 +1,104 @@
+/** Test support: a fresh, migrated database for each test, on the server that `TEST_DATABASE_URL` names. */
+import { createHash, randomBytes } from 'node:crypto';
+import pg from 'pg';
+import { type Database, openDatabase } from '../src/store/database/database.ts';
+import { silentLog } from '../src/store/database/log.ts';
+import { migrateDatabase, readMigrations } from '../src/store/migrations/migrate.ts';
+
+export interface TestDatabase {
+  readonly db: Database;
+  readonly url: string;
+  /** Closes `db` and removes the database, whoever is connected to it. */
+  drop(): Promise<void>;
+}
+
+/**
+ * A copy of a migrated template, which the first call on a server makes (`bench/embedded.md` has the time). Under vitest the server is
+ * an embedded PostgreSQL of this test run (`test/support/database.ts`), or the one of `TEST_DATABASE_URL`, whose user
+ * must be allowed to create databases.
+ */
+export async function createTestDatabase(options: { maxConnections?: number } = {}): Promise<TestDatabase> {
+  const server = process.env.TEST_DATABASE_URL;
+  if (server === undefined)
+    throw new Error('TEST_DATABASE_URL is not set: run tests with vitest, which starts a server');
+  const name = `runyard_test_${process.pid}_${randomBytes(5).toString('hex')}`;
+  await administer(server, async (client) => {
+    const template = await ensureTemplate(client, server);
+    await client.query(`CREATE DATABASE ${name} TEMPLATE ${template}`);
+  });
+  const url = urlOf(server, name);
+  const db = await openDatabase({
+    address: { connectionString: url },
+    maxConnections: options.maxConnections ?? 10,
+    log: silentLog,
+  });
+  return {
+    db,
+    url,
+    drop: async () => {
+      await db.close();
+      await dropDatabase(server, name);
+    },
+  };
+}
+
+/** An empty database without any table. */
+export async function createEmptyDatabase(
+  server = process.env.TEST_DATABASE_URL ?? '',
+): Promise<{ url: string; drop(): Promise<void> }> {
+  const name = `runyard_test_${process.pid}_${randomBytes(5).toString('hex')}`;
+  await administer(server, (client) => client.query(`CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8'`));
+  return { url: urlOf(server, name), drop: () => dropDatabase(server, name) };
+}
+
+/** Named after what is in it: other migrations, another template. */
+async function ensureTemplate(client: pg.Client, server: string): Promise<string> {
+  const migrations = await readMigrations();
+  // All of them, with their names, in a digest: a name has at most 63 bytes.
+  const content = createHash('sha256')
+    .update(migrations.map(({ name, checksum }) => `${name} ${checksum}`).join())
+    .digest('hex');
+  const name = `runyard_template_${content.slice(0, 32)}`;
+  await client.query('SELECT pg_advisory_lock(7236430154412311)');
+  const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1', [name]);
+  if (rowCount === 0) {
+    const fresh = `${name.slice(0, 50)}_${randomBytes(4).toString('hex')}`;
+    await client.query(`CREATE DATABASE ${fresh} TEMPLATE template0 ENCODING 'UTF8'`);
+    const db = await openDatabase({
+      address: { connectionString: urlOf(server, fresh) },
+      maxConnections: 1,
+      log: silentLog,
+    });
+    try {
+      await migrateDatabase(db);
+    } catch (error) {
+      await db.close();
+      await client.query(`DROP DATABASE ${fresh} WITH (FORCE)`);
+      throw error;
+    }
+    await db.close();
+    await client.query(`ALTER DATABASE ${fresh} RENAME TO ${name}`);
+  }
+  await client.query('SELECT pg_advisory_unlock(7236430154412311)');
+  return name;
+}
+
+async function dropDatabase(server: string, name: string): Promise<void> {
+  await administer(server, (client) => client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`));
+}
+
+async function administer<T>(server: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: server });
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+function urlOf(server: string, database: string): string {
+  const url = new URL(server);
+  url.pathname = `/${database}`;
+  return url.href;
+}

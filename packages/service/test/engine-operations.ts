@@ -1,0 +1,239 @@
+/** Test support: everything that may happen to runs and their executions, in any order. */
+import type { AgentEventBody } from '@runyard/contract/agent-protocol';
+import type { ErrorCode } from '@runyard/contract/errors';
+import fc from 'fast-check';
+import { expect } from 'vitest';
+import { cancelRun } from '../src/executions/cancel/cancel.ts';
+import { evictIdle } from '../src/executions/idle/idle.ts';
+import type { Assignment } from '../src/executions/queue/assign.ts';
+import { reconcile } from '../src/executions/reconcile/reconcile.ts';
+import { endSandbox } from '../src/executions/reconcile/sandbox-end.ts';
+import { authenticateRunToken } from '../src/executions/run-tokens/sessions.ts';
+import { claim, requeue } from '../src/executions/transitions/transitions.ts';
+import { applyAgentEvents } from '../src/harness-support/events/agent-events.ts';
+import { finishRun } from '../src/harness-support/finish/finish.ts';
+import { waitForInbox } from '../src/harness-support/inbox/inbox.ts';
+import { acceptFollowup } from '../src/runs/follow-ups/followups.ts';
+import { joinFollowups } from '../src/runs/follow-ups/take-followups.ts';
+import { markAwaiting } from '../src/runs/tree/await-children.ts';
+import { dropWorkerConnection, findAssigned } from '../src/workers/connections.ts';
+import type { TestEngine } from './engine.ts';
+
+/** One thing that may happen; `pick` chooses among what there is to do it to. */
+export type Operation =
+  | { do: 'create' | 'assign' | 'claim' | 'reject' | 'start' | 'succeed' | 'cancel' | 'drop_connection'; pick: number }
+  | { do: 'follow_up' | 'take' | 'join' | 'evict' | 'await' | 'block' | 'ask_in_failed_setup'; pick: number }
+  | { do: 'approve' | 'deny'; pick: number }
+  | { do: 'fail'; pick: number; code: ErrorCode | undefined }
+  | { do: 'end_sandbox'; pick: number; kind: 'exited' | 'not_created' | 'lost' }
+  | {
+      do: 'time_out';
+      pick: number;
+      column: 'claim_deadline' | 'lease_until' | 'deadline_at' | 'stop_deadline' | 'idle_until' | 'awaiting_until';
+    }
+  | { do: 'reconcile'; pick: number };
+
+const pick = fc.nat({ max: 1000 });
+/** Any of them, what happens often more often. */
+export const operation: fc.Arbitrary<Operation> = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('create' as const), pick }) },
+  { weight: 6, arbitrary: fc.record({ do: fc.constant('assign' as const), pick }) },
+  { weight: 6, arbitrary: fc.record({ do: fc.constant('claim' as const), pick }) },
+  { weight: 5, arbitrary: fc.record({ do: fc.constant('start' as const), pick }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('reject' as const, 'cancel', 'drop_connection'), pick }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('succeed' as const), pick }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('follow_up' as const), pick }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('take' as const, 'join'), pick }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('block' as const), pick }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('ask_in_failed_setup' as const), pick }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constantFrom('approve' as const, 'deny'), pick }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('evict' as const, 'await'), pick }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant('fail' as const),
+      pick,
+      code: fc.constantFrom(
+        undefined,
+        'environment_setup_failed' as const,
+        'resource_unavailable',
+        'agent_process_failed',
+        'internal_error',
+      ),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant('end_sandbox' as const),
+      pick,
+      kind: fc.constantFrom('exited' as const, 'not_created', 'lost'),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant('time_out' as const),
+      pick,
+      column: fc.constantFrom(
+        'claim_deadline' as const,
+        'lease_until',
+        'deadline_at',
+        'stop_deadline',
+        'idle_until',
+        'awaiting_until',
+      ),
+    }),
+  },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('reconcile' as const), pick }) },
+);
+
+/** What the operations act on: all assignments ever made, stale ones too. */
+export interface World {
+  runs: string[];
+  assignments: Assignment[];
+  connections: string[];
+  /** Events that each execution's agent has sent, and turns that it has ended. */
+  agents: Map<string, { seq: number; turns: number }>;
+  followups: number;
+  requests: number;
+}
+
+const at = '2026-01-02T03:04:05.000Z';
+
+/** The agent of an assignment sends one event; undefined where its token opens nothing any more. */
+async function tell({ engine }: TestEngine, world: World, assignment: Assignment, body: AgentEventBody): Promise<void> {
+  const session = await authenticateRunToken(engine.db, assignment.runToken);
+  if (!session) return;
+  const agent = world.agents.get(assignment.executionId) ?? { seq: 0, turns: 0 };
+  world.agents.set(assignment.executionId, agent);
+  agent.seq += 1;
+  await applyAgentEvents(engine, session, [{ seq: agent.seq, occurred_at: at, ...body }]);
+}
+
+/** A person says something to the run. */
+async function say({ engine }: TestEngine, world: World, runId: string): Promise<void> {
+  const from = { kind: 'user', uid: 'tester' } as const;
+  const outcome = await engine.db.transaction((tx) => acceptFollowup(tx, runId, { message: 'And then?', from }));
+  expect(['joined', 'resumed', 'continued', 'debugging']).toContain(outcome.kind);
+  world.followups += 1;
+}
+
+/** Does it, as its process would; nothing where there is nothing to do it to. */
+export async function perform(test: TestEngine, world: World, op: Operation): Promise<void> {
+  const { engine } = test;
+  const choose = <T>(list: T[]): T | undefined => list[op.pick % Math.max(1, list.length)];
+  const assignment = choose(world.assignments);
+  const target = assignment && { runId: assignment.runId, executionId: assignment.executionId };
+  switch (op.do) {
+    case 'create':
+      world.runs.push(await test.newRun());
+      return;
+    case 'assign': {
+      const made = await test.assign(choose(world.connections) as string);
+      if (made) world.assignments.push(made);
+      return;
+    }
+    case 'claim':
+      if (assignment && target)
+        await claim(engine.db, { ...target, args: { assignment_id: assignment.assignmentId, lease_seconds: 60 } });
+      return;
+    case 'reject':
+      if (assignment && target)
+        await requeue(engine.db, { ...target, args: { assignment_id: assignment.assignmentId } });
+      return;
+    case 'start':
+      if (assignment)
+        await tell(test, world, assignment, { type: 'agent_started', harness: 'oz', model_id: 'runbook' });
+      return;
+    case 'succeed':
+    case 'fail': {
+      if (!assignment || !target || !(await authenticateRunToken(engine.db, assignment.runToken))) return;
+      const error = op.do === 'fail' ? { message: 'It went wrong.', ...(op.code ? { code: op.code } : {}) } : undefined;
+      const agent = world.agents.get(assignment.executionId) ?? { seq: 0, turns: 0 };
+      world.agents.set(assignment.executionId, agent);
+      // Now and then a report comes a second time, or late.
+      const turn = op.pick % 5 === 0 ? Math.max(1, agent.turns) : ++agent.turns;
+      const report = { turn, success: op.do === 'succeed', summary: 'The end.', ...(error ? { error } : {}) };
+      await engine.db.transaction((tx) => finishRun(engine, tx, { ...target, report }));
+      return;
+    }
+    case 'follow_up': {
+      const runId = choose(world.runs);
+      if (!runId) return;
+      await say(test, world, runId);
+      return;
+    }
+    case 'ask_in_failed_setup':
+      // One after the other: by chance alone they hardly meet.
+      await perform(test, world, { do: 'fail', pick: op.pick, code: 'environment_setup_failed' });
+      if (target) await say(test, world, target.runId);
+      await perform(test, world, { do: 'block', pick: op.pick });
+      return;
+    case 'block': {
+      if (!assignment) return;
+      world.requests += 1;
+      const request = { request_id: `q${world.requests}`, kind: 'permission', title: 'May I?' } as const;
+      await tell(test, world, assignment, { type: 'blocked', step_id: 's', request });
+      return;
+    }
+    case 'approve':
+    case 'deny': {
+      const runId = choose(world.runs);
+      if (!runId) return;
+      const followup = { decision: op.do, from: { kind: 'user', uid: 'tester' } } as const;
+      const outcome = await engine.db.transaction((tx) => acceptFollowup(tx, runId, followup));
+      expect(['refused', 'resumed', 'continued', 'debugging']).toContain(outcome.kind);
+      if (outcome.kind !== 'refused') world.followups += 1;
+      return;
+    }
+    case 'take': {
+      if (!assignment) return;
+      const session = await authenticateRunToken(engine.db, assignment.runToken);
+      if (!session) return;
+      const none = { after: 0, interrupted: 0 };
+      const inbox = await waitForInbox(engine, session, none, 0, AbortSignal.abort());
+      if (inbox === 'superseded') return;
+      const next = inbox.items.find((item) => item.type === 'follow_up');
+      if (next) await tell(test, world, assignment, { type: 'follow_up_taken', follow_up_id: next.id });
+      return;
+    }
+    case 'join': {
+      const session = assignment && (await authenticateRunToken(engine.db, assignment.runToken));
+      if (session) await engine.db.transaction((tx) => joinFollowups(tx, session));
+      return;
+    }
+    case 'await':
+      if (assignment) await markAwaiting(engine.db, assignment.executionId, 3_600_000);
+      return;
+    case 'evict':
+      await evictIdle(engine, choose(world.connections) as string, 1);
+      return;
+    case 'cancel': {
+      const runId = choose(world.runs);
+      if (runId) await cancelRun(engine, runId);
+      return;
+    }
+    case 'end_sandbox':
+      if (target) await endSandbox(engine, target.executionId, { kind: op.kind, message: 'Its sandbox ended.' });
+      return;
+    case 'drop_connection': {
+      const connectionId = choose(world.connections) as string;
+      for (const assigned of await findAssigned(engine.db, connectionId)) {
+        await requeue(engine.db, { ...assigned, args: { assignment_id: assigned.assignmentId } });
+      }
+      await dropWorkerConnection(engine.db, connectionId, 0);
+      return;
+    }
+    case 'time_out':
+      if (target) {
+        await engine.db.pool.query(
+          `UPDATE executions SET ${op.column} = clock_timestamp() - interval '1 hour' WHERE id = $1 AND ${op.column} IS NOT NULL`,
+          [target.executionId],
+        );
+      }
+      return;
+    case 'reconcile':
+      await reconcile(engine);
+  }
+}

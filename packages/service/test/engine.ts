@@ -1,0 +1,115 @@
+/** Test support: an engine on a fresh database, a team, and workers that exist only as rows. */
+
+import { randomUUIDv7 } from 'node:crypto';
+import pino from 'pino';
+import { defaultTiming, type Engine, type EngineTiming } from '../src/executions/engine.ts';
+import { openNotices } from '../src/executions/notices.ts';
+import { type Assignment, assignNext } from '../src/executions/queue/assign.ts';
+import type { RunLimits } from '../src/executions/run-limits.ts';
+import { authenticateRunToken, type RunSession } from '../src/executions/run-tokens/sessions.ts';
+import { claim } from '../src/executions/transitions/transitions.ts';
+import { createRun, type NewRun } from '../src/runs/submit/create.ts';
+import { createTestDatabase, type TestDatabase } from './database.ts';
+
+export interface TestEngine {
+  readonly engine: Engine;
+  readonly database: TestDatabase;
+  readonly teamId: string;
+  /** Creates a run and returns its id. */
+  newRun(overrides?: Partial<NewRun>): Promise<string>;
+  /** A connected worker of the hosted pool. */
+  newConnection(): Promise<string>;
+  /** Assigns the next run to a connection; null where nothing waits. */
+  assign(connectionId: string): Promise<Assignment | null>;
+  /** A new run, CLAIMED: what the run token of its agent opens. */
+  newSession(): Promise<RunSession>;
+  close(): Promise<void>;
+}
+
+/** Adds a team to the database. */
+export async function insertTeam(database: TestDatabase, limit = 100): Promise<string> {
+  const id = randomUUIDv7();
+  await database.db.pool.query('INSERT INTO teams (id, uid, name, max_concurrent_executions) VALUES ($1, $2, $3, $4)', [
+    id,
+    id.replaceAll('-', '').slice(0, 22),
+    'Team',
+    limit,
+  ]);
+  return id;
+}
+
+/** Opens the engine; its clock is the database's, so tests move deadlines, not time. */
+export async function openTestEngine(
+  options: { limit?: number; timing?: Partial<EngineTiming>; limits?: Partial<RunLimits> } = {},
+): Promise<TestEngine> {
+  const database = await createTestDatabase();
+  const { db } = database;
+  const engine: Engine = {
+    db,
+    log: pino({ level: 'silent' }),
+    notices: await openNotices(db),
+    timing: { ...defaultTiming, retryDelaysMs: [0, 0, 0], ...options.timing },
+    limits: { eventBytes: 64 * 1024 * 1024, transcriptBytes: 64 * 1024 * 1024, ...options.limits },
+    secrets: [],
+    random: () => 0.5,
+  };
+  const teamId = await insertTeam(database, options.limit);
+  const newRun: TestEngine['newRun'] = async (overrides = {}) => {
+    const id = randomUUIDv7();
+    const actor = { kind: 'user', uid: 'tester' } as const;
+    const run: NewRun = {
+      id,
+      teamId,
+      title: 'A test',
+      prompt: 'Do it.',
+      config: {},
+      modelId: 'runbook',
+      harness: 'oz',
+      source: 'API',
+      creator: actor,
+      executor: actor,
+      ancestorIds: [],
+      metadata: {},
+      attachments: [],
+      ...overrides,
+    };
+    await createRun(engine, run);
+    return id;
+  };
+  const newConnection = async () => {
+    const id = randomUUIDv7();
+    await db.pool.query('INSERT INTO worker_connections (id, service_instance_id, worker_id) VALUES ($1, $2, $3)', [
+      id,
+      randomUUIDv7(),
+      `runyard-${id}`,
+    ]);
+    return id;
+  };
+  const assign: TestEngine['assign'] = async (connectionId) => {
+    for (;;) {
+      const slot = { connectionId, workerId: `runyard-${connectionId}`, workerInstance: 'i', pool: '', teamId: null };
+      const assignment = await assignNext(engine, slot);
+      if (assignment !== 'contended') return assignment === 'nothing' ? null : assignment;
+    }
+  };
+  const newSession = async () => {
+    await newRun();
+    const assignment = await assign(await newConnection());
+    if (!assignment) throw new Error('nothing was assigned');
+    const { runId, executionId, assignmentId, runToken } = assignment;
+    await claim(db, { runId, executionId, args: { assignment_id: assignmentId, lease_seconds: 60 } });
+    const session = await authenticateRunToken(db, runToken);
+    if (!session) throw new Error('the token opens nothing');
+    return session;
+  };
+  return {
+    engine,
+    database,
+    teamId,
+    newRun,
+    newConnection,
+    assign,
+    newSession,
+    close: () => database.drop(),
+  };
+}

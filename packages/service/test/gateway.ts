@@ -1,0 +1,80 @@
+/** A gateway on a free port with the fake provider behind it, for tests. */
+import type { AddressInfo } from 'node:net';
+import { parseSettings } from '@runyard/contract/settings';
+import Fastify from 'fastify';
+import { type FakeModels, fakeModelKeys, startFakeModels } from '../../../test/fakes/models.ts';
+import { type GatewayDeps, registerGateway } from '../src/gateway/models/gateway.ts';
+import { type Models, openModels } from '../src/models/models.ts';
+import type { ModelUsage } from '../src/usage/model-usage.ts';
+
+export interface TestGateway {
+  readonly url: string;
+  readonly fake: FakeModels;
+  readonly models: Models;
+  readonly usages: readonly ModelUsage[];
+  /** Everything that was logged, as text. */
+  log(): string;
+  /** Resolves with the `count`th account (1, 2, …) as soon as it was given. */
+  usage(count: number): Promise<ModelUsage>;
+  /** A run token for a model. */
+  token(modelId: string): string;
+  close(): Promise<void>;
+}
+
+/** All keys of the operator, to search answers for. */
+export const secrets: readonly string[] = Object.values(fakeModelKeys);
+
+export async function startTestGateway(
+  changes: Partial<GatewayDeps> & { env?: Record<string, string> } = {},
+): Promise<TestGateway> {
+  const fake = await startFakeModels();
+  const { env, ...deps } = changes;
+  const parsed = parseSettings({ ...fake.env, ...env });
+  if (!parsed.ok) throw new Error(parsed.problems.join('; '));
+  const opened = await openModels(parsed.settings);
+  if (!opened.ok) throw new Error(opened.problems.join('; '));
+  const usages: ModelUsage[] = [];
+  const waiting: (() => void)[] = [];
+  const lines: string[] = [];
+  const write = (fields: object, message: string): void => {
+    lines.push(
+      JSON.stringify([message, fields], (_key, value) => (value instanceof Error ? String(value.stack) : value)),
+    );
+  };
+  const app = Fastify({ forceCloseConnections: true });
+  await registerGateway(app, {
+    models: opened.models,
+    authenticateRunToken: async (token) => {
+      const modelId = token.startsWith('run-token-of-') ? token.slice(13) : undefined;
+      return modelId === undefined
+        ? null
+        : { runId: `run of ${modelId}`, executionId: 'execution', teamId: 'team', modelId };
+    },
+    recordUsage: async (usage) => {
+      usages.push(usage);
+      for (const wake of waiting.splice(0)) wake();
+    },
+    log: { info: write, warn: write, error: write },
+    ...deps,
+  });
+  await app.listen({ port: 0, host: '127.0.0.1' });
+  return {
+    url: `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`,
+    fake,
+    models: opened.models,
+    usages,
+    log: () => lines.join('\n'),
+    usage: async (count) => {
+      for (;;) {
+        const usage = usages[count - 1];
+        if (usage !== undefined) return usage;
+        await new Promise<void>((resolve) => waiting.push(resolve));
+      }
+    },
+    token: (modelId) => `run-token-of-${modelId}`,
+    close: async () => {
+      await app.close();
+      await fake.close();
+    },
+  };
+}

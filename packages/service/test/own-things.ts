@@ -1,0 +1,94 @@
+/** Test support: one thing of each kind that the first team has, and a good request to each route of the contract about them. */
+import { randomUUIDv7 } from 'node:crypto';
+import type { Route } from '@runyard/contract/route';
+import type { TestService } from './service.ts';
+
+/** Ids, and tokens of runs that are at work. */
+export interface OwnThings {
+  readonly runId: string;
+  readonly executionId: string;
+  readonly conversationId: string;
+  readonly runToken: string;
+  readonly otherRunToken: string;
+  readonly artifactUid: string;
+  readonly attachmentId: string;
+  readonly environmentUid: string;
+  readonly keyUid: string;
+  readonly fileId: string;
+  readonly subscriptionId: string;
+  readonly deliveryId: string;
+  /** No run has it. */
+  readonly childRunId: string;
+}
+
+/** A path that names the own things, and a body that would be accepted where the route takes one. */
+export type RequestOfRoute = (name: string, route: Route) => { path: string; options: { body?: unknown } };
+
+const bodies: Readonly<Record<string, unknown>> = {
+  createRun: { prompt: 'a' },
+  createRunDeprecated: { prompt: 'a' },
+  createEnvironment: { config: { name: 'E' } },
+  updateEnvironment: { config: { name: 'E' } },
+  createEventSubscription: { url: 'https://example.com/', events: ['run.created'] },
+  updateEventSubscription: { name: 'S' },
+  createKey: { name: 'K', kind: 'personal' },
+  reportEvents: { events: [] },
+  reportArtifact: { artifact_type: 'PLAN', data: {} },
+  finishTask: { success: true, summary: '' },
+  uploadSnapshot: { turn: 1, files: [] },
+  reportShutdown: { reason: 'x' },
+  startChildRun: { prompt: 'a' },
+};
+
+/** Makes the things. */
+export async function makeOwnThings(
+  service: TestService,
+): Promise<{ readonly own: OwnThings; readonly requestOf: RequestOfRoute }> {
+  const { db } = service.deps;
+  const post = async (path: string, body?: unknown, key = service.key) =>
+    (await service.request<Record<string, string>>('POST', path, { key, ...(body === undefined ? {} : { body }) }))
+      .body;
+  const { runId, executionId, conversationId, runToken } = await service.startExecution({
+    attachments: [{ file_name: 'a.txt', mime_type: 'text/plain', data: Buffer.from('a').toString('base64') }],
+  });
+  const reported = await post(
+    '/harness-support/report-artifact',
+    { artifact_type: 'PLAN', data: { title: 'A plan', content: 'x' } },
+    runToken,
+  );
+  const snapshot = await service.request<{ files: { upload_url: string }[] }>(
+    'POST',
+    '/harness-support/upload-snapshot',
+    { key: runToken, body: { turn: 1, files: [{ filename: 'a.patch', size_bytes: 1 }] } },
+  );
+  const subscription = await post('/event-subscriptions', {
+    url: 'https://example.com/',
+    events: ['run.created'],
+  });
+  const [attachment] = await db.query<{ id: string }>('SELECT id FROM attachments');
+  const [key] = await db.query<{ id: string }>('SELECT id FROM api_keys WHERE is_operator');
+  const own: OwnThings = {
+    runId,
+    executionId,
+    conversationId,
+    runToken,
+    otherRunToken: (await service.startExecution()).runToken,
+    artifactUid: reported.artifact_uid ?? '',
+    attachmentId: attachment?.id ?? '',
+    environmentUid: (await post('/agent/environments', { config: { name: 'E' } })).uid ?? '',
+    keyUid: key?.id ?? '',
+    fileId: new URL(snapshot.body.files[0]?.upload_url ?? '').pathname.split('/').at(-1) ?? '',
+    subscriptionId: subscription.id ?? '',
+    deliveryId: (await post(`/event-subscriptions/${subscription.id}/test`)).id ?? '',
+    childRunId: randomUUIDv7(),
+  };
+  const requestOf: RequestOfRoute = (name, route) => {
+    const uid = route.path.startsWith('/keys') ? own.keyUid : own.environmentUid;
+    const values: Readonly<Record<string, string>> = { ...own, uid, kind: 'artifact', id: own.artifactUid };
+    const path = route.path.replaceAll(/\{(\w+)\}/g, (_, member: string) => values[member] ?? '');
+    if (!route.body) return { path, options: {} };
+    const body = name === 'sendRunMessage' ? { run_id: runId, message: 'a' } : (bodies[name] ?? {});
+    return { path, options: { body } };
+  };
+  return { own, requestOf };
+}

@@ -1,0 +1,78 @@
+/** Test support: embedded servers in a folder of each test, in this process or in one of their own. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import pg from 'pg';
+import { afterEach, beforeEach } from 'vitest';
+import { silentLog } from '../src/store/database/log.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/store/embedded/start.ts';
+
+export interface TestServers {
+  /** Of the test that runs now; removed behind it. */
+  folder(): string;
+  /** Killed behind the test. */
+  readonly children: ChildProcess[];
+  /** Starts a server in this process, in the test's folder unless told otherwise; stopped behind the test. */
+  start(dataDir?: string): Promise<EmbeddedPostgres>;
+  /** A process of its own that starts the server and stays; its first lines of output. */
+  runStart(dataDir: string, account?: { uid?: number; gid?: number }): Promise<{ child: ChildProcess; output: string }>;
+}
+
+/** For the tests of a file. */
+export function testServers(): TestServers {
+  let folder = '';
+  const servers: EmbeddedPostgres[] = [];
+  const children: ChildProcess[] = [];
+  beforeEach(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'runyard-embedded-'));
+  });
+  afterEach(async () => {
+    for (const child of children.splice(0)) child.kill('SIGKILL');
+    for (const server of servers.splice(0)) await server.stop();
+    await rm(folder, { recursive: true, force: true, maxRetries: 20 });
+  });
+  async function start(dataDir = folder): Promise<EmbeddedPostgres> {
+    const server = await startEmbeddedPostgres({ dataDir, log: silentLog });
+    servers.push(server);
+    return server;
+  }
+
+  async function runStart(
+    dataDir: string,
+    account: { uid?: number; gid?: number } = {},
+  ): Promise<{ child: ChildProcess; output: string }> {
+    const program = `
+    import { startEmbeddedPostgres } from ${JSON.stringify(path.join(import.meta.dirname, '../src/store/embedded/start.ts'))};
+    import { silentLog } from ${JSON.stringify(path.join(import.meta.dirname, '../src/store/database/log.ts'))};
+    try {
+      await startEmbeddedPostgres({ dataDir: process.env.FOLDER, log: silentLog });
+      console.log('started');
+      setInterval(() => undefined, 1000);
+    } catch (error) { console.log(error.message); }`;
+    const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
+      ...account,
+      cwd: '/',
+      env: { PATH: process.env.PATH, FOLDER: dataDir },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    children.push(child);
+    const [chunk] = (await once(child.stdout, 'data')) as [Buffer];
+    return { child, output: chunk.toString() };
+  }
+
+  return { folder: () => folder, children, start, runStart };
+}
+
+/** Rows of a statement, over a connection of its own. */
+export async function query(url: string, statement: string): Promise<unknown[]> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  const { rows } = await client.query(statement);
+  await client.end();
+  return rows;
+}
+
+/** Its user id. */
+export const ownerOf = async (file: string) => (await stat(file)).uid;

@@ -1,0 +1,270 @@
+/** Test support: the HTTP side on a real port and a real database, two teams, and executions without a worker. */
+import { randomBytes, randomUUIDv7 } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Problem } from '@runyard/contract/errors';
+import { apiPrefix } from '@runyard/contract/route';
+import { parseSettings } from '@runyard/contract/settings';
+import pino, { type Logger } from 'pino';
+import { afterAll } from 'vitest';
+import { bootstrap } from '../src/access/keys/bootstrap.ts';
+import { hashKey, newRawKey, shownParts } from '../src/access/keys/raw-key.ts';
+import { newUid } from '../src/access/teams/uid.ts';
+import { defaultTiming, type Engine } from '../src/executions/engine.ts';
+import { openNotices } from '../src/executions/notices.ts';
+import { type Assignment, assignNext } from '../src/executions/queue/assign.ts';
+import { claim } from '../src/executions/transitions/transitions.ts';
+import { limitsOf } from '../src/harness-support/events/event-budget.ts';
+import { type BuiltApp, buildApp, type ClientTimeouts } from '../src/http/app.ts';
+import type { ServiceDeps } from '../src/http/server/deps.ts';
+import { loadSigner } from '../src/http/server/signer.ts';
+import { openModels } from '../src/models/models.ts';
+import { makeVault } from '../src/secrets/vault.ts';
+import { openFolderBlobs } from '../src/store/blobs/folder-blobs.ts';
+import { createTestDatabase, type TestDatabase } from './database.ts';
+
+/** An answer, with its body parsed where it is JSON. */
+export interface TestAnswer<T = unknown> {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  readonly body: T;
+}
+
+export interface RequestOptions {
+  /** Default: the administrator's key of the first team; null: no key. */
+  readonly key?: string | null;
+  readonly body?: unknown;
+  /** Sent as it is, instead of `body`. */
+  readonly raw?: string | Uint8Array<ArrayBuffer>;
+  readonly headers?: Record<string, string>;
+}
+
+export interface KeyOptions {
+  readonly teamId?: string;
+  readonly kind?: 'personal' | 'agent';
+  readonly role?: 'admin' | 'member';
+  /** Interval in SQL, such as `-1 minute`. */
+  readonly expiresIn?: string;
+}
+
+export interface TestService {
+  readonly baseUrl: string;
+  readonly deps: ServiceDeps;
+  readonly built: BuiltApp;
+  readonly database: TestDatabase;
+  readonly key: string;
+  readonly teamId: string;
+  readonly otherTeamId: string;
+  /** Key of the other team's administrator. */
+  readonly otherKey: string;
+  /** What was logged, as JSON lines. */
+  readonly logged: string[];
+  newKey(options?: KeyOptions): Promise<string>;
+  /** `path` is below `/api/v1`, or a whole URL. Redirects are not followed. */
+  request<T = unknown>(method: string, path: string, options?: RequestOptions): Promise<TestAnswer<T>>;
+  /** The same, and the answer must be a valid problem document of the status. */
+  problem(status: number, method: string, path: string, options?: RequestOptions): Promise<Problem>;
+  newRun(body?: Record<string, unknown>, key?: string): Promise<string>;
+  /** Creates a run and hands it to a worker, which claims it unless told otherwise. */
+  startExecution(body?: Record<string, unknown>, upTo?: 'PENDING' | 'CLAIMED'): Promise<Assignment>;
+  /** The same for a run that waits. */
+  claimRun(runId: string, upTo?: 'PENDING' | 'CLAIMED'): Promise<Assignment>;
+  /** What a worker of the hosted pool is handed next; null: nothing. */
+  assignNext(): Promise<Assignment | null>;
+  close(): Promise<void>;
+}
+
+export interface TestServiceOptions {
+  readonly timeouts?: ClientTimeouts;
+  readonly env?: Record<string, string>;
+}
+
+function captureLog(lines: string[]): Logger {
+  return pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) });
+}
+
+/** Starts one for the tests of a file, and closes it behind them. */
+export async function openTestService(options?: TestServiceOptions): Promise<TestService> {
+  const service = await startTestService(options);
+  afterAll(() => service.close());
+  return service;
+}
+
+/** Starts one; the caller closes it. */
+export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'runyard-http-'));
+  const database = await createTestDatabase();
+  const { db } = database;
+  const logged: string[] = [];
+  const log = captureLog(logged);
+  const parsed = parseSettings({ RUNYARD_DATA_DIR: folder, ...options.env });
+  if (!parsed.ok) throw new Error(parsed.problems.join('\n'));
+  const models = await openModels(parsed.settings);
+  if (!models.ok) throw new Error(models.problems.join('\n'));
+  const first = await bootstrap(db, { dataDir: folder, key: undefined });
+  if (first.kind !== 'ready') throw new Error('the bootstrap key is not there');
+  const engine: Engine = {
+    db,
+    log,
+    notices: await openNotices(db),
+    timing: defaultTiming,
+    limits: limitsOf(parsed.settings),
+    secrets: [],
+    random: () => 0.5,
+  };
+  let baseUrl = '';
+  const deps: ServiceDeps = {
+    db,
+    blobs: await openFolderBlobs(path.join(folder, 'blobs')),
+    settings: parsed.settings,
+    baseUrl: () => baseUrl,
+    log,
+    models: models.models,
+    engine,
+    signing: await loadSigner(db),
+    vault: makeVault(randomBytes(32)),
+  };
+  const built = await buildApp(deps, options.timeouts);
+  baseUrl = await built.app.listen({ host: '127.0.0.1', port: 0 });
+  const [team] = await db.query<{ id: string }>('SELECT id FROM teams');
+  const teamId = team?.id ?? '';
+  const otherTeamId = randomUUIDv7();
+  await db.query(`INSERT INTO teams (id, uid, name) VALUES ($1, $2, 'Other')`, [otherTeamId, newUid()]);
+
+  const newKey = async (key: KeyOptions = {}): Promise<string> => {
+    const raw = newRawKey();
+    const team = key.teamId ?? teamId;
+    const kind = key.kind ?? 'personal';
+    const userId = randomUUIDv7();
+    if (kind === 'personal') {
+      await db.query('INSERT INTO users (id, uid, display_name) VALUES ($1, $2, $3)', [userId, newUid(), 'A person']);
+      await db.query('INSERT INTO team_members (team_id, user_id, role) VALUES ($1, $2, $3)', [
+        team,
+        userId,
+        key.role ?? 'admin',
+      ]);
+    }
+    const { prefix, lastFour } = shownParts(raw);
+    await db.query(
+      `INSERT INTO api_keys (id, hash, kind, name, team_id, user_id, prefix, last_four, expires_at)
+       VALUES ($1, $2, $3, 'A key', $4, $5, $6, $7, now() + $8::interval)`,
+      [
+        randomUUIDv7(),
+        hashKey(raw),
+        kind,
+        team,
+        kind === 'personal' ? userId : null,
+        prefix,
+        lastFour,
+        key.expiresIn ?? null,
+      ],
+    );
+    return raw;
+  };
+  const otherKey = await newKey({ teamId: otherTeamId });
+
+  const request = async <T>(method: string, path: string, given: RequestOptions = {}): Promise<TestAnswer<T>> => {
+    const key = given.key === undefined ? first.key : given.key;
+    const response = await fetch(path.startsWith('http') ? path : baseUrl + apiPrefix + path, {
+      method,
+      redirect: 'manual',
+      headers: {
+        ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+        ...(given.body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...given.headers,
+      },
+      ...(given.raw !== undefined
+        ? { body: given.raw }
+        : given.body === undefined
+          ? {}
+          : { body: JSON.stringify(given.body) }),
+    });
+    const text = await response.text();
+    const isJson =
+      /json(;|$)/.test(response.headers.get('content-type') ?? '') &&
+      !response.headers.get('content-type')?.includes('ndjson');
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      body: (isJson && text ? JSON.parse(text) : undefined) as T,
+    };
+  };
+
+  const newRun = async (body: Record<string, unknown> = {}, key = first.key) => {
+    const created = await request<{ run_id: string }>('POST', '/agent/runs', {
+      key,
+      body: { prompt: 'Do it', ...body },
+    });
+    if (created.status !== 200) throw new Error(created.text);
+    return created.body.run_id;
+  };
+
+  const connection = { id: '' };
+  const connectionId = async () => {
+    if (connection.id) return connection.id;
+    connection.id = randomUUIDv7();
+    await db.query(
+      `INSERT INTO worker_connections (id, service_instance_id, worker_id, instance_id, team_id, slots) VALUES ($1, $1, 'runyard-test', 'one', NULL, 1000)`,
+      [connection.id],
+    );
+    return connection.id;
+  };
+
+  const assignFrom = async (pool: string): Promise<Assignment | null> => {
+    const connection = await connectionId();
+    for (;;) {
+      const slot = { connectionId: connection, workerId: 'runyard-test', workerInstance: 'one', pool, teamId: null };
+      const assignment = await assignNext(engine, slot);
+      if (assignment === 'contended') continue;
+      return assignment === 'nothing' ? null : assignment;
+    }
+  };
+
+  const claimRun = async (runId: string, upTo: 'PENDING' | 'CLAIMED' = 'CLAIMED'): Promise<Assignment> => {
+    // A pool of its own, so that no other waiting run is taken.
+    await db.query('UPDATE executions SET pool = $2 WHERE run_id = $1', [runId, runId]);
+    const assignment = await assignFrom(runId);
+    if (!assignment) throw new Error('nothing was assigned');
+    if (upTo === 'CLAIMED') {
+      const args = { assignment_id: assignment.assignmentId, lease_seconds: 90 };
+      await claim(db, { runId, executionId: assignment.executionId, args });
+    }
+    return assignment;
+  };
+
+  return {
+    baseUrl,
+    deps,
+    built,
+    database,
+    key: first.key,
+    teamId,
+    otherTeamId,
+    otherKey,
+    logged,
+    newKey,
+    request,
+    problem: async (status, method, path, given) => {
+      const answer = await request(method, path, given);
+      if (answer.status !== status)
+        throw new Error(`${method} ${path} answered ${answer.status}, not ${status}: ${answer.text}`);
+      if (!answer.headers.get('content-type')?.startsWith('application/problem+json'))
+        throw new Error('not a problem document');
+      const problem = Problem.parse(answer.body);
+      if (problem.status !== status) throw new Error(`the problem says ${problem.status}, the answer ${status}`);
+      return problem;
+    },
+    newRun,
+    startExecution: async (body, upTo) => await claimRun(await newRun(body), upTo),
+    claimRun,
+    assignNext: () => assignFrom(''),
+    close: async () => {
+      await built.app.close();
+      await database.drop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}

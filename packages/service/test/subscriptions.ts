@@ -1,0 +1,121 @@
+/** Test support: an engine with subscriptions of a fake receiver, and deliverers that take what is due when they are told. */
+import { randomBytes } from 'node:crypto';
+import type { CreateEventSubscriptionRequest } from '@runyard/contract/event-subscriptions';
+import { afterAll, afterEach, expect } from 'vitest';
+import { type FakeWebhookReceiver, startFakeWebhookReceiver } from '../../../test/fakes/webhook-receiver.ts';
+import { makeVault, type Vault } from '../src/secrets/vault.ts';
+import { makeAddressRules } from '../src/subscriptions/addresses.ts';
+import { type Deliverer, type DelivererLimits, defaultLimits, openDeliverer } from '../src/subscriptions/deliverer.ts';
+import { resolveBySystem } from '../src/subscriptions/send.ts';
+import { createSubscription, openSecret } from '../src/subscriptions/subscriptions.ts';
+import { openTestEngine, type TestEngine } from './engine.ts';
+
+/** How long a test waits for what happens by itself. */
+export const patience = { interval: 10, timeout: 10_000 };
+
+export interface DeliveryState {
+  readonly id: string;
+  readonly event: string;
+  readonly status: string;
+  readonly attempts: number;
+  readonly data: Record<string, unknown>;
+  /** Seconds from the end of the last attempt, or from now where there is none, to the next, by the database's clock. */
+  readonly waits: number;
+  readonly log: readonly { number: number; status: number | null; error: string | null }[];
+}
+
+export interface TestSubscriptions extends Omit<TestEngine, 'close'> {
+  readonly receiver: FakeWebhookReceiver;
+  readonly vault: Vault;
+  /** Subscribes the receiver to everything, and tells it the secret. Returns the id. */
+  subscribe(overrides?: Partial<CreateEventSubscriptionRequest>, teamId?: string): Promise<string>;
+  /** A deliverer as a process of its own would have it. */
+  openDeliverer(limits?: Partial<DelivererLimits>, vault?: Vault): Promise<Deliverer>;
+  /** What there is to deliver, in order. */
+  deliveries(): Promise<DeliveryState[]>;
+  /** Moves every wait of pending deliveries, leases included, to an end. */
+  passTime(): Promise<void>;
+  /** The first delivery; throws where there is none. */
+  first(): Promise<DeliveryState>;
+  /** Waits until the first delivery has the given number of attempts in its log. */
+  untilAttempts(count: number): Promise<DeliveryState>;
+  /** Columns of a subscription. */
+  subscription(id: string): Promise<Record<string, unknown>>;
+}
+
+/** Opens them for the tests of a file. Behind each, its deliverers, subscriptions and deliveries go, and what came to the receiver. */
+export async function openTestSubscriptions(): Promise<TestSubscriptions> {
+  const test = await openTestEngine();
+  const { db } = test.database;
+  const receiver = await startFakeWebhookReceiver();
+  const vault = makeVault(randomBytes(32));
+  const opened: Deliverer[] = [];
+  afterEach(async () => {
+    for (const deliverer of opened.splice(0)) await deliverer.close();
+    await db.query('DELETE FROM event_deliveries');
+    await db.query('DELETE FROM event_subscriptions');
+    receiver.reset();
+  });
+  afterAll(async () => {
+    await receiver.close();
+    await test.close();
+  });
+  const deliveries = () =>
+    db.query<DeliveryState & Record<string, unknown>>(
+      `SELECT d.id, d.event, d.status, d.attempts, d.data, extract(epoch FROM d.next_attempt_at - coalesce((SELECT max(started_at + make_interval(secs => duration_ms / 1000.0))
+           FROM event_delivery_attempts a WHERE a.delivery_id = d.id), clock_timestamp()))::float8 AS waits,
+         coalesce((SELECT jsonb_agg(jsonb_build_object('number', number, 'status', http_status, 'error', error) ORDER BY number)
+           FROM event_delivery_attempts a WHERE a.delivery_id = d.id), '[]') AS log
+       FROM event_deliveries d ORDER BY d.occurred_at, d.id`,
+    );
+  const first = async () => {
+    const [delivery] = await deliveries();
+    if (!delivery) throw new Error('there is no delivery');
+    return delivery;
+  };
+  return {
+    ...test,
+    receiver,
+    vault,
+    subscribe: async (overrides = {}, teamId = test.teamId) => {
+      const request: CreateEventSubscriptionRequest = {
+        url: receiver.url,
+        events: ['run.created', 'run.started', 'run.blocked', 'run.ended'],
+        enabled: true,
+        ...overrides,
+      };
+      const created = await createSubscription(db, vault, teamId, request);
+      if (created === 'too_many') throw new Error('too many subscriptions');
+      receiver.secrets.push(openSecret(vault, created));
+      return created.subscription.id;
+    },
+    openDeliverer: async (limits = {}, withVault = vault) => {
+      const deliverer = await openDeliverer(
+        {
+          db,
+          log: test.engine.log,
+          vault: withVault,
+          rules: makeAddressRules(['127.0.0.0/8']),
+          resolve: resolveBySystem,
+          baseUrl: () => 'http://runyard.test',
+          random: () => 0.5,
+        },
+        { ...defaultLimits, stopGraceMs: 0, ...limits },
+      );
+      opened.push(deliverer);
+      return deliverer;
+    },
+    deliveries,
+    first,
+    untilAttempts: async (count) => {
+      await expect.poll(async () => (await first()).log.length, patience).toBe(count);
+      return await first();
+    },
+    passTime: async () => {
+      await db.query(
+        `UPDATE event_deliveries SET next_attempt_at = now() - interval '1 second', leased_until = NULL WHERE status = 'pending'`,
+      );
+    },
+    subscription: async (id) => (await db.query('SELECT * FROM event_subscriptions WHERE id = $1', [id]))[0] ?? {},
+  };
+}

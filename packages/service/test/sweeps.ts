@@ -1,0 +1,125 @@
+/** Test support: a sweep over a database and blobs of its own, and things that are old enough for it. */
+import { randomUUIDv7 } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Readable } from 'node:stream';
+import pino from 'pino';
+import { afterAll, beforeEach } from 'vitest';
+import { type SweepDeps, type SweepOutcome, sweepWhenDue } from '../src/retention/sweep.ts';
+import type { NewRun } from '../src/runs/submit/create.ts';
+import type { BlobStore } from '../src/store/blobs/blobs.ts';
+import { openFolderBlobs } from '../src/store/blobs/folder-blobs.ts';
+import type { Database } from '../src/store/database/database.ts';
+import { openTestEngine, type TestEngine } from './engine.ts';
+
+export interface TestSweeps {
+  readonly test: TestEngine;
+  readonly db: Database;
+  readonly blobs: BlobStore;
+  /** JSON lines since the test began. */
+  readonly logged: string[];
+  /** Sweeps where it is due. */
+  sweep(more?: Partial<SweepDeps>): Promise<SweepOutcome>;
+  /** Makes the sweep due. */
+  night(): Promise<unknown>;
+  /** Stores a byte, and gives its key. */
+  put(key: string): Promise<string>;
+  isThere(key: string): Promise<boolean>;
+  isRow(table: string, id: string): Promise<boolean>;
+  /** A run with events, an attachment and a transcript, that ended so many days ago. */
+  endedRun(
+    daysAgo: number,
+    more?: Partial<NewRun>,
+  ): Promise<{ id: string; attachmentKey: string; transcriptKey: string }>;
+  /** More runs than go in one batch, that ended one after the other; gives their ids. */
+  manyOldRuns(): Promise<string[]>;
+  /** How many events of its conversation a run has. */
+  eventsOf(runId: string): Promise<number>;
+}
+
+/** Opens them for the tests of a file; before each the sweep is due. */
+export async function openTestSweeps(): Promise<TestSweeps> {
+  const test = await openTestEngine();
+  const { db } = test.database;
+  const folder = await mkdtemp(path.join(tmpdir(), 'runyard-retention-'));
+  const blobs = await openFolderBlobs(folder);
+  const logged: string[] = [];
+  afterAll(async () => {
+    await test.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+  const settings = { RUNYARD_RETENTION_RUN_DAYS: 400, RUNYARD_RETENTION_DETAIL_DAYS: 90 };
+  const sweep = (more: Partial<SweepDeps> = {}) =>
+    sweepWhenDue({
+      db,
+      blobs,
+      settings,
+      log: pino({ level: 'debug' }, { write: (line: string) => void logged.push(line) }),
+      signal: new AbortController().signal,
+      ...more,
+    });
+
+  const night = () => db.query(`UPDATE sweeps SET next_at = now() - interval '1 minute'`);
+  const put = async (key: string) => {
+    await blobs.put(key, Readable.from([Buffer.from('x')]), { maxBytes: 10 });
+    return key;
+  };
+  const isThere = async (key: string) => (await blobs.stat(key)) !== undefined;
+  const isRow = async (table: string, id: string) =>
+    (await db.query(`SELECT FROM ${table} WHERE id = $1`, [id])).length > 0;
+
+  async function endedRun(daysAgo: number, more: Partial<NewRun> = {}) {
+    const attachment = randomUUIDv7();
+    const attachmentKey = await put(`attachments/${attachment}`);
+    const id = await test.newRun({
+      attachments: [
+        {
+          id: attachment,
+          fileName: 'a',
+          mimeType: 'a/b',
+          sizeBytes: 1,
+          sha256: Buffer.alloc(32),
+          blobKey: attachmentKey,
+        },
+      ],
+      ...more,
+    });
+    const transcriptKey = await put(`transcripts/${id}/${randomUUIDv7()}`);
+    await db.query(
+      `UPDATE executions SET phase = 'ended', transcript_bytes = 1, transcript_blob = $2 WHERE run_id = $1`,
+      [id, transcriptKey],
+    );
+    await db.query(
+      `INSERT INTO conversation_events (run_id, seq, execution_id, event)
+     SELECT $1, n, $1, '{"type":"transcript","line":"{}"}' FROM generate_series(2, 5) AS n`,
+      [id],
+    );
+    await db.query(
+      `UPDATE runs SET state = 'SUCCEEDED', event_seq = 5, ended_at = now() - make_interval(days => $2) WHERE id = $1`,
+      [id, daysAgo],
+    );
+    return { id, attachmentKey, transcriptKey };
+  }
+  async function manyOldRuns(): Promise<string[]> {
+    const ids = Array.from({ length: 105 }, randomUUIDv7);
+    await db.query(
+      `INSERT INTO runs (id, team_id, state, title, prompt, model_id, harness, source, creator_kind, creator_uid, executor_kind,
+       executor_uid, conversation_id, current_execution_id, ended_at)
+     SELECT id, $2, 'SUCCEEDED', '', '', 'runbook', 'oz', 'API', 'user', 'u', 'user', 'u', id, id,
+       now() - interval '500 days' + place * interval '1 second'
+     FROM unnest($1::uuid[]) WITH ORDINALITY AS old(id, place)`,
+      [ids, test.teamId],
+    );
+    return ids;
+  }
+  const eventsOf = async (runId: string) =>
+    (await db.query('SELECT FROM conversation_events WHERE run_id = $1', [runId])).length;
+
+  beforeEach(async () => {
+    logged.length = 0;
+    await sweep();
+    await night();
+  });
+  return { test, db, blobs, logged, sweep, night, put, isThere, isRow, endedRun, manyOldRuns, eventsOf };
+}

@@ -1,0 +1,122 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { parseSettings } from '@runyard/contract/settings';
+import { pino } from 'pino';
+import { type FakeWorkerService, startFakeWorkerService } from '../../../test/fakes/worker-service.ts';
+import { probeSandbox } from '../src/backends/probe.ts';
+import { findProcesses } from '../src/state/processes.ts';
+import { startWorker, type Worker } from '../src/worker.ts';
+
+const fixtureAgent = fileURLToPath(new URL('./fixture-agent.ts', import.meta.url));
+const workerProcess = fileURLToPath(new URL('./worker-process.ts', import.meta.url));
+
+/** What sandboxes are worth on this machine, or `undefined` where there are none: tests that need more are skipped. */
+export async function bubblewrapFeatures(): Promise<readonly string[] | undefined> {
+  const parsed = parseSettings({ RUNYARD_SANDBOX: 'bubblewrap' });
+  if (!parsed.ok) return undefined;
+  const { ok, level } = await probeSandbox(parsed.settings);
+  return ok ? level.features : undefined;
+}
+
+/** A data folder that users of sandboxes can pass through, so that all state is in it. */
+export async function temporaryDataDir(): Promise<string> {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'runyard-worker-'));
+  await chmod(folder, 0o711);
+  return folder;
+}
+
+export interface TestWorker extends AsyncDisposable {
+  readonly service: FakeWorkerService;
+  readonly worker: Worker;
+  readonly dataDir: string;
+}
+
+export interface TestWorkerOptions {
+  readonly settings?: Readonly<Record<string, string>>;
+  readonly service?: FakeWorkerService;
+}
+
+function environment(
+  service: FakeWorkerService,
+  dataDir: string,
+  settings: TestWorkerOptions['settings'],
+): Record<string, string> {
+  return {
+    RUNYARD_BASE_URL: service.url,
+    RUNYARD_API_KEY: 'test-key',
+    RUNYARD_WORKER_NAME: 'runyard-test',
+    RUNYARD_DATA_DIR: dataDir,
+    ...settings,
+  };
+}
+
+/** Starts a worker with the fixture agent and a fake service; disposing of it ends both and removes the data folder. */
+export async function startTestWorker(options: TestWorkerOptions = {}): Promise<TestWorker> {
+  const service = options.service ?? (await startFakeWorkerService());
+  const dataDir = await temporaryDataDir();
+  const parsed = parseSettings(environment(service, dataDir, options.settings));
+  if (!parsed.ok) throw new Error(parsed.problems.join('; '));
+  const worker = await startWorker(parsed.settings, { log: pino({ level: 'silent' }), agentEntry: fixtureAgent });
+  await service.waitFor('worker_hello');
+  return {
+    service,
+    worker,
+    dataDir,
+    async [Symbol.asyncDispose]() {
+      await worker.stop();
+      await service.close();
+      await rm(dataDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
+    },
+  };
+}
+
+export interface WorkerProcess extends AsyncDisposable {
+  readonly process: ChildProcess;
+  /** Exit code, when it ends. */
+  readonly exited: Promise<number | null>;
+}
+
+/** Starts a worker in a process of its own; resolves when it said hello. Disposing of it ends it, without leaving anything behind. */
+export async function spawnTestWorker(
+  service: FakeWorkerService,
+  dataDir: string,
+  settings: Record<string, string> = {},
+): Promise<WorkerProcess> {
+  const hellos = (): number => service.messages.filter(({ type }) => type === 'worker_hello').length;
+  const before = hellos();
+  const child = spawn(process.execPath, [workerProcess], {
+    env: { ...environment(service, dataDir, settings), PATH: process.env.PATH ?? '' },
+    stdio: 'ignore',
+  });
+  const exited = new Promise<number | null>((resolve) => child.once('exit', resolve));
+  await Promise.race([
+    until(() => hellos() > before),
+    exited.then((code) => {
+      throw new Error(`the worker ended with exit code ${code}`);
+    }),
+  ]);
+  return {
+    process: child,
+    exited,
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGINT');
+      await exited;
+    },
+  };
+}
+
+/** Waits until `holds` does. Rejects after `limitMs`. */
+export async function until(holds: () => boolean | Promise<boolean>, limitMs = 20_000): Promise<void> {
+  const deadline = performance.now() + limitMs;
+  while (!(await holds())) {
+    if (performance.now() > deadline) throw new Error('it did not come true in time');
+    await sleep(10);
+  }
+}
+
+/** Processes of the machine whose arguments hold `text`: marks that only a test's own processes carry. */
+export const running = async (text: string): Promise<number> => (await findProcesses('cmdline', text)).length;

@@ -1,0 +1,62 @@
+import { globSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+
+/** An import between two source files; paths relative to the repository. */
+export interface Import {
+  readonly from: string;
+  readonly to: string;
+}
+
+/** Imports of relative files and of our own packages, types included. The formatter keeps each on lines of this form. */
+const importPattern = /^(?:import|export)\s[^;'"`]*?from '([^']+)';|\bimport\('([^']+)'\)|^import '([^']+)';/gm;
+
+/** Source files of all packages that are part of a program: no tests, no fixtures. */
+export function readSourceFiles(root: string): string[] {
+  return globSync('packages/*/src/**/*.ts', { cwd: root })
+    .filter((file) => !file.endsWith('.test.ts') && !file.includes('/fixtures/'))
+    .sort();
+}
+
+/** Every import of our own code that these files contain. */
+export function readImports(root: string, files: readonly string[]): Import[] {
+  const imports: Import[] = [];
+  for (const from of files) {
+    const source = readFileSync(path.join(root, from), 'utf8');
+    for (const [, named, dynamic, bare] of source.matchAll(importPattern)) {
+      const to = resolve(from, named ?? dynamic ?? bare ?? '');
+      if (to !== undefined) imports.push({ from, to });
+    }
+  }
+  return imports;
+}
+
+function resolve(from: string, specifier: string): string | undefined {
+  if (specifier.startsWith('.')) return path.normalize(path.join(path.dirname(from), specifier));
+  const own = /^@runyard\/(\w+)(?:\/(.+))?$/.exec(specifier);
+  return own ? `packages/${own[1]}/src/${own[2] ?? 'index'}.ts` : undefined;
+}
+
+/** Groups of nodes that reach one another over the edges, each with more than one node (Tarjan 1972). */
+export function findCycles(edges: ReadonlyMap<string, ReadonlySet<string>>): string[][] {
+  const order = new Map<string, number>();
+  const lowest = new Map<string, number>();
+  const path: string[] = [];
+  const cycles: string[][] = [];
+  const visit = (node: string): number => {
+    let low = order.size;
+    order.set(node, low);
+    path.push(node);
+    for (const next of edges.get(node) ?? []) {
+      if (!order.has(next)) low = Math.min(low, visit(next));
+      else if (path.includes(next)) low = Math.min(low, order.get(next) ?? low);
+    }
+    lowest.set(node, low);
+    if (low === order.get(node)) {
+      const group = path.splice(path.indexOf(node));
+      if (group.length > 1) cycles.push(group.sort());
+    }
+    return low;
+  };
+  for (const node of edges.keys()) if (!order.has(node)) visit(node);
+  return cycles;
+}
