@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { answersVariable, compareAnswers } from './answers.ts';
+import { findImportFaults } from './import-rules.ts';
 import { type Outcome, renderOutcomes } from './outcome.ts';
 import { startPostgresServer } from './postgres-server.ts';
 import { runCommand } from './processes.ts';
@@ -37,13 +38,13 @@ async function check(name: string, command: readonly [string, ...string[]]): Pro
   );
 }
 
-/** Whether each status that the OpenAPI document declares was seen by a test, and no other. */
-function checkAnswers(folder: string): void {
-  say('answers (OpenAPI document and tests)');
+/** A check in this process that returns what it found wrong, one sentence each. */
+function checkHere(name: string, findFaults: () => string[]): void {
+  say(name);
   const startedAt = performance.now();
-  const failures = compareAnswers(folder);
+  const failures = findFaults();
   outcomes.push({
-    name: 'answers (OpenAPI document and tests)',
+    name,
     passed: failures.length === 0 ? 1 : 0,
     failed: failures.length,
     skipped: [],
@@ -126,11 +127,12 @@ if (filter === '') {
   await check('types (tsc)', [tool('tsc'), '--noEmit']);
   await check('lint and format (biome)', [tool('biome'), 'ci', ...(process.stdout.isTTY ? [] : ['--colors=off']), '.']);
   await check('dead code (knip)', [tool('knip'), '--no-progress']);
+  checkHere('import rules', () => findImportFaults(root));
 }
 const answers = mkdtempSync(path.join(tmpdir(), 'runyard-answers-'));
 try {
   await vitest('units and integration, embedded PostgreSQL', files.packages, { [answersVariable]: answers });
-  if (filter === '') checkAnswers(answers);
+  if (filter === '') checkHere('answers (OpenAPI document and tests)', () => compareAnswers(answers));
 } finally {
   rmSync(answers, { recursive: true, force: true });
 }

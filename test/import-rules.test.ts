@@ -1,0 +1,80 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { findImportFaults, serviceLayers } from './checks/import-rules.ts';
+
+let root: string;
+
+beforeEach(async () => {
+  root = await mkdtemp(path.join(tmpdir(), 'runyard-imports-'));
+});
+
+afterEach(async () => {
+  await rm(root, { recursive: true, force: true });
+});
+
+/** Writes source files below `packages`, by path and content. */
+async function writeSources(files: Readonly<Record<string, string>>): Promise<void> {
+  for (const [file, content] of Object.entries(files)) {
+    const target = path.join(root, 'packages', file);
+    await mkdir(path.dirname(target), { recursive: true });
+    await writeFile(target, content);
+  }
+}
+
+test('accepts imports that point to rooms below', async () => {
+  await writeSources({
+    'service/src/runs/read.ts': "import type { Database } from '../store/database.ts';\n",
+    'service/src/store/database.ts': "import { Repository } from '@runyard/contract/environments';\n",
+    'contract/src/environments.ts': '',
+  });
+  expect(findImportFaults(root)).toEqual([]);
+});
+
+test('rejects an import of a room above, types included', async () => {
+  await writeSources({
+    'service/src/runs/read.ts': "import type {\n  Refusal,\n} from '../http/server/problem.ts';\n",
+    'service/src/http/server/problem.ts': '',
+  });
+  expect(findImportFaults(root)).toEqual([
+    'packages/service/src/runs/read.ts imports packages/service/src/http/server/problem.ts: runs is not above http',
+  ]);
+});
+
+test('rejects an import of another package that the package may not know', async () => {
+  await writeSources({
+    'agent/src/run.ts': "import { startService } from '@runyard/service/service';\n",
+    'service/src/service.ts': '',
+  });
+  expect(findImportFaults(root)).toEqual([
+    'packages/agent/src/run.ts imports packages/service/src/service.ts: agent may import contract',
+  ]);
+});
+
+test('rejects folders that import each other, through other folders and dynamic imports too', async () => {
+  await writeSources({
+    'agent/src/a/one.ts': "import { two } from '../b/two.ts';\n",
+    'agent/src/b/two.ts': "export { three } from '../b/c/three.ts';\n",
+    'agent/src/b/c/three.ts': "const one = await import('../../a/one.ts');\n",
+  });
+  const [fault] = findImportFaults(root);
+  expect(fault).toContain(
+    'folders import each other: packages/agent/src/a, packages/agent/src/b, packages/agent/src/b/c',
+  );
+});
+
+test('rejects a folder of the service that is in no layer', async () => {
+  await writeSources({
+    'service/src/helpers/all.ts': "import '../store/database.ts';\n",
+    'service/src/store/database.ts': '',
+  });
+  expect(findImportFaults(root)).toEqual([
+    'packages/service/src/helpers/all.ts: the folder helpers is in no layer of test/checks/import-rules.ts',
+  ]);
+});
+
+test('docs/architecture.md shows the layers that the check holds', async () => {
+  const page = await readFile(path.join(import.meta.dirname, '../docs/architecture.md'), 'utf8');
+  expect(page).toContain(serviceLayers.map((layer) => layer.join(' · ')).join('\n'));
+});
