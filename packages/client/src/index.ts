@@ -134,13 +134,13 @@ export function createClient(options: ClientOptions): Client {
     ...(options.userAgent === undefined ? {} : { 'user-agent': options.userAgent }),
     ...(input.body === undefined ? {} : { 'content-type': 'application/json' }),
     // The same on each repetition: a create whose answer was lost is not done twice.
-    ...(route.idempotent ? { 'idempotency-key': randomKey() } : {}),
+    ...(route.once ? { 'idempotency-key': randomKey() } : {}),
     ...input.headers,
   });
 
   const call = async (route: Route, input: AnyInput = {}): Promise<unknown> => {
     const headers = headersOf(route, input);
-    const repetitions = route.method === 'GET' || route.idempotent ? (options.retries ?? 2) : 0;
+    const repetitions = route.method === 'GET' || route.once ? (options.retries ?? 2) : 0;
     for (let tries = 0; ; tries += 1) {
       try {
         const response = await once(route, input, headers);

@@ -76,9 +76,7 @@ function parameters(route: Route, components: Components): Json[] {
     ...of(route.params, 'path'),
     ...of(route.query, 'query'),
     ...(route.auth === 'key' ? [header('X-Team-Uid', 'Team of the request; needed by no one in a single team')] : []),
-    ...(route.idempotent
-      ? [header('Idempotency-Key', 'The same key and body within 24 h: the first answer again')]
-      : []),
+    ...(route.once ? [header('Idempotency-Key', 'The same key and body within 24 h: the first answer again')] : []),
     ...(route.ranges ? [header('Range', 'One range of bytes, such as bytes=0-1023')] : []),
     ...Object.entries(route.headers ?? {}).map(([name, description]) => header(name, description)),
   ];

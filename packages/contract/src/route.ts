@@ -56,8 +56,8 @@ export interface Route {
   /** Statuses of problems besides those that every route of its `auth` may give, each with its occasion. */
   readonly errors?: Readonly<Record<number, string>>;
   readonly deprecated?: true;
-  /** True: creates something and honours `Idempotency-Key`. */
-  readonly idempotent?: true;
+  /** Name of an operation that is done once for each `Idempotency-Key`; routes with one name are one operation. */
+  readonly once?: string;
 }
 
 /** Prefix of all paths. */

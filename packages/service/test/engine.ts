@@ -8,7 +8,7 @@ import { type Assignment, assignNext } from '../src/executions/queue/assign.ts';
 import type { RunLimits } from '../src/executions/run-limits.ts';
 import { authenticateRunToken, type RunSession } from '../src/executions/run-tokens/sessions.ts';
 import { claim } from '../src/executions/transitions/transitions.ts';
-import { createRun, type NewRun } from '../src/runs/submit/create.ts';
+import { type CreateOptions, createRun, type NewRun } from '../src/runs/submit/create.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 
 export interface TestEngine {
@@ -16,7 +16,7 @@ export interface TestEngine {
   readonly database: TestDatabase;
   readonly teamId: string;
   /** Creates a run and returns its id. */
-  newRun(overrides?: Partial<NewRun>): Promise<string>;
+  newRun(overrides?: Partial<NewRun>, how?: CreateOptions): Promise<string>;
   /** A connected worker of the hosted pool. */
   newConnection(): Promise<string>;
   /** Assigns the next run to a connection; null where nothing waits. */
@@ -54,7 +54,7 @@ export async function openTestEngine(
     random: () => 0.5,
   };
   const teamId = await insertTeam(database, options.limit);
-  const newRun: TestEngine['newRun'] = async (overrides = {}) => {
+  const newRun: TestEngine['newRun'] = async (overrides = {}, how = {}) => {
     const id = randomUUIDv7();
     const actor = { kind: 'user', uid: 'tester' } as const;
     const run: NewRun = {
@@ -73,7 +73,7 @@ export async function openTestEngine(
       attachments: [],
       ...overrides,
     };
-    await createRun(engine, run);
+    await createRun(engine, run, how);
     return id;
   };
   const newConnection = async () => {

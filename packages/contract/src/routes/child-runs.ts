@@ -27,7 +27,7 @@ export const childRunRoutes = {
       'Allowed by `config.child_runs` or the mode `orchestrate`. The run is of the same team and creator; `config.child_runs.max_live` (default 8) of them may be live at once, and 100 in the whole tree.',
     body: ChildRunRequest,
     bodyLimitBytes: 4 * 1024 * 1024,
-    idempotent: true,
+    once: 'startChildRun',
     answer: { status: 200, description: 'Created; the agent starts by itself', schema: ChildRunResponse },
     errors: {
       400: 'A wrong type, an unknown model, harness or environment, or nested too deep',
@@ -73,7 +73,7 @@ export const childRunRoutes = {
     description:
       'A follow-up whose text names its sender. A run that has ended and left its sandbox is continued by its parent only. At most 60 a minute.',
     body: RunMessage,
-    idempotent: true,
+    once: 'sendRunMessage',
     answer: { status: 200, description: 'Accepted', schema: RunMessageResponse },
     errors: {
       400: 'A wrong type, or a message to oneself',

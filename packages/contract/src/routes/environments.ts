@@ -29,7 +29,7 @@ export const environmentRoutes = {
     summary: 'Create an environment',
     auth: 'key',
     body: CreateEnvironmentRequest,
-    idempotent: true,
+    once: 'createEnvironment',
     answer: { status: 201, description: 'Created', schema: Environment },
     errors: { 409: `${replay[409]}, or the team has ${maxEnvironments} environments` },
   },
@@ -85,7 +85,7 @@ export const environmentRoutes = {
       'The raw key is in this answer only, and in repetitions with its Idempotency-Key. Agent keys are made by administrators.',
     auth: 'key',
     body: CreateKeyRequest,
-    idempotent: true,
+    once: 'createKey',
     answer: { status: 201, description: 'Created', schema: CreateKeyResponse },
     errors: {
       403: 'Agent keys do not manage keys; members make personal keys only',

@@ -38,7 +38,7 @@ export const eventSubscriptionRoutes = {
       'Its URL is sent a POST for each event, signed as Standard Webhooks says, at least once: a receiver keeps the webhook-id of what it has handled. The secret is in this answer only.',
     auth: 'key',
     body: CreateEventSubscriptionRequest,
-    idempotent: true,
+    once: 'createEventSubscription',
     answer: { status: 201, description: 'Created', schema: EventSubscriptionWithSecret },
     errors: {
       ...forbidden,
@@ -97,7 +97,7 @@ export const eventSubscriptionRoutes = {
     description: 'Once, also while it is disabled; what became of it is in its deliveries.',
     auth: 'key',
     params: subscription,
-    idempotent: true,
+    once: 'testEventSubscription',
     answer: { status: 202, description: 'The ping waits to be sent', schema: EventDelivery },
     errors: { ...missing, 409: 'The Idempotency-Key was used with another request' },
   },

@@ -73,7 +73,7 @@ export const harnessRoutes = {
       'FILE and SCREENSHOT get an `upload_url`, and exist once their bytes were PUT there. At most 100 in a run, 100 MB each.',
     body: ReportArtifact,
     bodyLimitBytes: 4 * 1024 * 1024,
-    idempotent: true,
+    once: 'reportArtifact',
     answer: { status: 200, description: 'Stored', schema: ReportArtifactResponse },
     errors: {
       400: 'Data does not fit the type, or the run has 100 artifacts',

@@ -31,7 +31,7 @@ const create = {
   auth: 'key',
   body: RunAgentRequest,
   bodyLimitBytes: maxRequestBodyBytes,
-  idempotent: true,
+  once: 'createRun',
   answer: { status: 200, description: 'Created; the agent starts by itself', schema: RunAgentResponse },
   errors: {
     400: 'No prompt, a wrong type, an unknown model, harness, environment or parent',
@@ -85,7 +85,7 @@ export const runRoutes = {
     params: run,
     body: RerunRequest.optional(),
     bodyLimitBytes: 4 * 1024 * 1024,
-    idempotent: true,
+    once: 'rerunRun',
     answer: { status: 200, description: 'Created; the agent starts by itself', schema: RunAgentResponse },
     errors: {
       400: 'A wrong type; the run had no prompt; its model or environment is there no more',
@@ -134,7 +134,7 @@ export const runRoutes = {
     params: run,
     body: RunFollowupRequest,
     bodyLimitBytes: maxRequestBodyBytes,
-    idempotent: true,
+    once: 'sendFollowup',
     answer: { status: 200, description: 'Accepted; read the run to see what became of it', schema: z.object({}) },
     errors: {
       400: 'A wrong type, an attachment that is no base64 or too large, nothing to say where there is no conversation to continue, or a decision where the run is not BLOCKED',

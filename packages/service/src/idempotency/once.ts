@@ -48,20 +48,27 @@ export async function once<T, F>(
   request: RepeatableRequest | undefined,
   work: (tx: Queryable) => Promise<Attempt<T, F>>,
 ): Promise<Attempt<T, F> | { readonly kind: 'conflict' }> {
-  return await db.transaction(async (tx) => {
-    if (!request) return await work(tx);
-    await lockKey(tx, request);
-    const earlier = await findReplay<T>(tx, request);
-    if (earlier.kind === 'conflict') return earlier;
-    if (earlier.kind === 'replayed') return { kind: 'done', response: earlier.response };
-    const attempt = await work(tx);
-    if (attempt.kind === 'failed') return attempt;
-    await tx.query(
-      `INSERT INTO idempotency_keys (team_id, principal, key, request_hash, status, response) VALUES ($1, $2, $3, $4, 200, $5)
-       ON CONFLICT (team_id, principal, key) DO UPDATE
-         SET request_hash = excluded.request_hash, response = excluded.response, created_at = now()`,
-      [request.teamId, request.principal, request.key, request.requestHash, JSON.stringify(attempt.response)],
-    );
-    return attempt;
-  });
+  return await db.transaction((tx) => onceWithin(tx, request, work));
+}
+
+/** Does the same in a transaction of the caller, which commits work and answer together. */
+export async function onceWithin<T, F>(
+  tx: Queryable,
+  request: RepeatableRequest | undefined,
+  work: (tx: Queryable) => Promise<Attempt<T, F>>,
+): Promise<Attempt<T, F> | { readonly kind: 'conflict' }> {
+  if (!request) return await work(tx);
+  await lockKey(tx, request);
+  const earlier = await findReplay<T>(tx, request);
+  if (earlier.kind === 'conflict') return earlier;
+  if (earlier.kind === 'replayed') return { kind: 'done', response: earlier.response };
+  const attempt = await work(tx);
+  if (attempt.kind === 'failed') return attempt;
+  await tx.query(
+    `INSERT INTO idempotency_keys (team_id, principal, key, request_hash, status, response) VALUES ($1, $2, $3, $4, 200, $5)
+     ON CONFLICT (team_id, principal, key) DO UPDATE
+       SET request_hash = excluded.request_hash, response = excluded.response, created_at = now()`,
+    [request.teamId, request.principal, request.key, request.requestHash, JSON.stringify(attempt.response)],
+  );
+  return attempt;
 }

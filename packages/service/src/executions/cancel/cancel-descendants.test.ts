@@ -234,8 +234,8 @@ describe('no run is created', () => {
   test('and a refused request leaves its Idempotency-Key free', async () => {
     const root = await t.newRun();
     await cancelRun(t.engine, root);
-    const idempotency = { principal: 'p', key: randomUUIDv7(), requestHash: Buffer.alloc(32) };
-    expect(await exists(await t.newRun({ parentRunId: root, ancestorIds: [root], idempotency }))).toBe(false);
+    const once = { teamId: t.teamId, principal: 'p', key: randomUUIDv7(), requestHash: Buffer.alloc(32) };
+    expect(await exists(await t.newRun({ parentRunId: root, ancestorIds: [root] }, { once }))).toBe(false);
     expect(await t.engine.db.query('SELECT FROM idempotency_keys')).toEqual([]);
   });
 });

@@ -4,19 +4,15 @@ import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
 import { cancelRun } from '../../executions/cancel/cancel.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
-import { findReplay } from '../../idempotency/once.ts';
 import { childRequest } from '../../runs/submit/child-request.ts';
-import { createRun } from '../../runs/submit/create.ts';
-import { checkRunRequest } from '../../runs/submit/request.ts';
+import { submitRun } from '../../runs/submit/submit.ts';
 import { awaitChildren } from '../../runs/tree/await-children.ts';
 import { readPermission } from '../../runs/tree/permission.ts';
 import { readChildren } from '../../runs/tree/read-children.ts';
 import { addRoute, type Call } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { notFound, type Refusal, refuse } from '../server/problem.ts';
-import { refusedChild } from '../server/refused-child.ts';
-import { refusedRequest } from '../server/refused-request.ts';
-import { idempotencyConflict, repeatable } from '../server/repeatable.ts';
+import { refusedSubmission } from '../server/refused-submission.ts';
 import { waitingSignals } from '../server/waiting.ts';
 
 const notAllowed = (): Refusal =>
@@ -90,40 +86,19 @@ async function startChild(
   deps: ServiceDeps,
   call: Call<typeof routes.startChildRun>,
 ): Promise<ChildRunResponse | Refusal> {
-  const { db, engine } = deps;
   const { session } = call;
-  const permission = await readPermission(db, session);
+  const permission = await readPermission(deps.db, session);
   if (!permission) return notAllowed();
-  const idempotency = repeatable(call, { teamId: session.teamId, principal: session.executionId }, 'start child run');
-  if (idempotency) {
-    const earlier = await findReplay<ChildRunResponse>(db, idempotency);
-    if (earlier.kind === 'replayed') return answerOf(earlier.response);
-    if (earlier.kind === 'conflict') return idempotencyConflict();
-  }
-  const child = await childRequest(db, session.runId, call.body);
+  const child = await childRequest(deps.db, session.runId, call.body);
   if (!child) return notFound('run');
-  const checked = await checkRunRequest(
-    deps,
-    { teamId: session.teamId, creator: child.creator },
-    child.request,
-    'ORCHESTRATION',
-  );
-  if (checked.kind !== 'ok') return refusedRequest(checked);
-  const outcome = await createRun(engine, {
-    ...checked.run,
-    childLimits: { executionId: session.executionId, maxLive: permission.max_live, maxInTree: maxRunsInTree },
-    ...(idempotency ? { idempotency } : {}),
+  const outcome = await submitRun(deps, {
+    actor: { teamId: session.teamId, creator: child.creator },
+    request: child.request,
+    source: 'ORCHESTRATION',
+    child: { executionId: session.executionId, maxLive: permission.max_live, maxInTree: maxRunsInTree },
+    once: call.once,
   });
-  switch (outcome.kind) {
-    case 'created':
-      return { run_id: outcome.runId, state: outcome.state };
-    case 'replayed':
-      return answerOf(outcome.response as ChildRunResponse);
-    case 'idempotency_conflict':
-      return idempotencyConflict();
-    case 'refused':
-      return refusedChild(outcome.reason);
-  }
+  if (outcome.kind !== 'submitted') return refusedSubmission(outcome);
+  const { run_id, state } = outcome.response;
+  return { run_id, state };
 }
-
-const answerOf = ({ run_id, state }: ChildRunResponse): ChildRunResponse => ({ run_id, state });

@@ -14,8 +14,8 @@ import { addRoute } from '../server/add-route.ts';
 import { bytesOf, tooManyBytes, withByteBodies } from '../server/byte-body.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { downloadHeaders, sendBlob } from '../server/download.ts';
-import { invalid, notFound, refuse } from '../server/problem.ts';
-import { idempotencyConflict, repeatable } from '../server/repeatable.ts';
+import { invalid, notFound, Refusal, refuse } from '../server/problem.ts';
+import { answerOnce } from '../server/repeatable.ts';
 import { type SignedTarget, signUrl } from '../server/signed-urls.ts';
 
 const uploadTarget = (artifactUid: string): SignedTarget => ({
@@ -31,14 +31,13 @@ export function registerHarnessArtifactRoutes(app: FastifyInstance, deps: Servic
 
   addRoute(app, routes.reportArtifact, async (call) => {
     const { session, body } = call;
-    const request = repeatable(call, { teamId: session.teamId, principal: session.executionId }, 'report artifact');
-    const outcome = await once(db, request, async (tx) => {
+    const outcome = await once(db, call.once, async (tx) => {
       const stored = await reportArtifact(tx, session, body);
       return stored.kind === 'stored' ? { kind: 'done', response: stored } : { kind: 'failed', failure: stored };
     });
-    if (outcome.kind === 'conflict') return idempotencyConflict();
-    if (outcome.kind === 'failed') return invalid(outcome.failure.faults);
-    const { artifactUid, isFileLike } = outcome.response;
+    const reported = answerOnce(outcome, ({ faults }) => invalid(faults));
+    if (reported instanceof Refusal) return reported;
+    const { artifactUid, isFileLike } = reported;
     const answer: z.output<typeof ReportArtifactResponse> = { artifact_uid: artifactUid };
     if (isFileLike) answer.upload_url = signUrl(deps.signing, deps.baseUrl(), uploadTarget(artifactUid)).url;
     return answer;

@@ -8,8 +8,8 @@ import { readPermission } from '../../runs/tree/permission.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { invalid, type Refusal, refuse } from '../server/problem.ts';
-import { refusedChild } from '../server/refused-child.ts';
-import { idempotencyConflict, repeatable } from '../server/repeatable.ts';
+import { refusedChild } from '../server/refused-submission.ts';
+import { answerOnce } from '../server/repeatable.ts';
 
 type Unsent = Exclude<MessageOutcome, { kind: 'sent' }>;
 
@@ -45,13 +45,11 @@ export function registerRunMessageRoutes(app: FastifyInstance, deps: ServiceDeps
   addRoute(app, routes.sendRunMessage, async (call) => {
     const { session, body } = call;
     const maxLive = (await readPermission(db, session))?.max_live ?? 0;
-    const request = repeatable(call, { teamId: session.teamId, principal: session.executionId }, 'send message');
-    const outcome = await once<{ delivery: 'joined' | 'resumed' | 'continued' }, Unsent>(db, request, async (tx) => {
+    const outcome = await once<{ delivery: 'joined' | 'resumed' | 'continued' }, Unsent>(db, call.once, async (tx) => {
       const sent = await sendMessage(tx, session, body, { maxLive });
       if (sent.kind !== 'sent') return { kind: 'failed', failure: sent };
       return { kind: 'done', response: { delivery: sent.delivery } };
     });
-    if (outcome.kind === 'conflict') return idempotencyConflict();
-    return outcome.kind === 'done' ? outcome.response : refusalOf(outcome.failure);
+    return answerOnce(outcome, refusalOf);
   });
 }

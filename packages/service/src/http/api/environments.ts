@@ -13,7 +13,7 @@ import { once } from '../../idempotency/once.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { notFound, refuse } from '../server/problem.ts';
-import { idempotencyConflict, repeatable } from '../server/repeatable.ts';
+import { answerOnce } from '../server/repeatable.ts';
 
 /** Registers list, create, read, replace and delete of environments. */
 export function registerEnvironmentRoutes(app: FastifyInstance, { db }: ServiceDeps): void {
@@ -22,15 +22,13 @@ export function registerEnvironmentRoutes(app: FastifyInstance, { db }: ServiceD
   }));
 
   addRoute(app, routes.createEnvironment, async (call) => {
-    const { teamId, keyId } = call.principal;
-    const request = repeatable(call, { teamId, principal: keyId }, 'create environment');
-    const outcome = await once<Environment, 'too_many'>(db, request, async (tx) => {
+    const outcome = await once<Environment, 'too_many'>(db, call.once, async (tx) => {
       const made = await createEnvironment(tx, call.principal, call.body.config);
       return made === 'too_many' ? { kind: 'failed', failure: made } : { kind: 'done', response: made };
     });
-    if (outcome.kind === 'conflict') return idempotencyConflict();
-    if (outcome.kind === 'done') return outcome.response;
-    return refuse('conflict', { detail: `A team has at most ${maxEnvironments} environments; delete one.` });
+    return answerOnce(outcome, () =>
+      refuse('conflict', { detail: `A team has at most ${maxEnvironments} environments; delete one.` }),
+    );
   });
 
   addRoute(app, routes.getEnvironment, async ({ params, principal }) => {

@@ -20,8 +20,8 @@ import {
 } from '../../subscriptions/subscriptions.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { invalid, notFound, type Refusal, refuse } from '../server/problem.ts';
-import { idempotencyConflict, repeatable } from '../server/repeatable.ts';
+import { invalid, notFound, Refusal, refuse } from '../server/problem.ts';
+import { answerOnce, idempotencyConflict } from '../server/repeatable.ts';
 
 const noSubscription = () => notFound('event subscription');
 
@@ -61,18 +61,15 @@ export function registerEventSubscriptionRoutes(app: FastifyInstance, deps: Serv
     if (refused) return refused;
     const fault = faultOf(body.url);
     if (fault) return invalid([fault]);
-    const { teamId, keyId } = principal;
-    const request = repeatable(call, { teamId, principal: keyId }, 'create event subscription');
     // What is kept for a repetition holds the secret as the table does: sealed.
-    const outcome = await once<SealedSubscription, 'too_many'>(db, request, async (tx) => {
-      const created = await createSubscription(tx, vault, teamId, body);
+    const outcome = await once<SealedSubscription, 'too_many'>(db, call.once, async (tx) => {
+      const created = await createSubscription(tx, vault, principal.teamId, body);
       return created === 'too_many' ? { kind: 'failed', failure: created } : { kind: 'done', response: created };
     });
-    if (outcome.kind === 'conflict') return idempotencyConflict();
-    if (outcome.kind === 'failed') {
-      return refuse('conflict', { detail: `A team has at most ${maxSubscriptions} event subscriptions; delete one.` });
-    }
-    return withSecret(outcome.response);
+    const created = answerOnce(outcome, () =>
+      refuse('conflict', { detail: `A team has at most ${maxSubscriptions} event subscriptions; delete one.` }),
+    );
+    return created instanceof Refusal ? created : withSecret(created);
   });
 
   addRoute(app, routes.getEventSubscription, async ({ principal, params }) => {
@@ -104,17 +101,11 @@ export function registerEventSubscriptionRoutes(app: FastifyInstance, deps: Serv
     return sealed ? withSecret(sealed) : noSubscription();
   });
 
-  addRoute(app, routes.testEventSubscription, async ({ principal, params, idempotencyKey }) => {
+  addRoute(app, routes.testEventSubscription, async ({ principal, params, once: request }) => {
     const refused = refuseOthers(principal);
     if (refused) return refused;
     const subscription = await find(principal, params.subscriptionId);
     if (!subscription) return noSubscription();
-    const { teamId, keyId } = principal;
-    const request = repeatable(
-      { idempotencyKey, body: params },
-      { teamId, principal: keyId },
-      'test event subscription',
-    );
     const outcome = await once(db, request, async (tx) => ({
       kind: 'done',
       response: await enqueuePing(tx, subscription.id),

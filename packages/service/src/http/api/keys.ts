@@ -9,8 +9,8 @@ import { isUuid } from '../../store/database/uuid.ts';
 import { addRoute } from '../server/add-route.ts';
 import { bearerToken } from '../server/authorize.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { notFound, type Refusal, refuse } from '../server/problem.ts';
-import { idempotencyConflict, repeatable } from '../server/repeatable.ts';
+import { notFound, Refusal, refuse } from '../server/problem.ts';
+import { answerOnce } from '../server/repeatable.ts';
 
 /** A key that agents hold must not make more keys: what runs in a sandbox could outlive its run by it. */
 const refuseAgents = ({ kind }: Principal): Refusal | null =>
@@ -33,23 +33,22 @@ export function registerKeyRoutes(app: FastifyInstance, { db }: ServiceDeps): vo
     if (body.kind === 'agent' && principal.role !== 'admin') {
       return refuse('not_authorized', { detail: 'Agent keys are made by administrators of the team.' });
     }
-    const again = repeatable(call, { teamId: principal.teamId, principal: principal.keyId }, 'create key');
-    if (!again) {
+    if (!call.once) {
       const made = await db.transaction(async (tx) => await createKey(tx, principal, body));
       return made === 'too_many' ? tooMany() : made;
     }
     // The answer is kept for repetitions, and with it the raw key: sealed with the caller's own, which is not stored.
     const { authorization = '' } = request.headers;
-    const use = `answer to create key, Idempotency-Key ${again.key}`;
-    const outcome = await once<SealedAnswer, 'too_many'>(db, again, async (tx) => {
+    const use = `answer to create key, Idempotency-Key ${call.once.key}`;
+    const outcome = await once<SealedAnswer, 'too_many'>(db, call.once, async (tx) => {
       const made = await createKey(tx, principal, body);
       if (made === 'too_many') return { kind: 'failed', failure: made };
       const { key, ...shown } = made;
       return { kind: 'done', response: { ...shown, sealed: seal(key, bearerToken(authorization), use) } };
     });
-    if (outcome.kind === 'conflict') return idempotencyConflict();
-    if (outcome.kind === 'failed') return tooMany();
-    const { sealed, ...shown } = outcome.response;
+    const answer = answerOnce(outcome, tooMany);
+    if (answer instanceof Refusal) return answer;
+    const { sealed, ...shown } = answer;
     return { ...shown, key: unseal(sealed, bearerToken(authorization), use) };
   });
 

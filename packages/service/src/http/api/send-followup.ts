@@ -11,7 +11,7 @@ import { isVisibleRun } from '../../runs/read/visible.ts';
 import type { Call } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { invalid, notFound, type Refusal } from '../server/problem.ts';
-import { idempotencyConflict, repeatable } from '../server/repeatable.ts';
+import { idempotencyConflict } from '../server/repeatable.ts';
 
 /**
  * Answers `POST /agent/runs/{runId}/followups`. Its files are put before the transaction that refers to them; where that
@@ -24,8 +24,7 @@ export async function sendFollowup(
   const { db, blobs } = deps;
   const { params, principal, body } = call;
   if (!(await isVisibleRun(db, principal.teamId, params.runId))) return notFound('run');
-  const who = { teamId: principal.teamId, principal: principal.keyId };
-  const request = repeatable(call, who, `follow-up ${params.runId}`);
+  const request = call.once;
   if (request && body.attachments?.length) {
     // Answered before: nothing is stored again.
     const before = await findReplay<Record<string, never>>(db, request);

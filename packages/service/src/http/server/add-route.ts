@@ -4,10 +4,12 @@ import type { z } from 'zod';
 import type { Principal } from '../../access/keys/principal.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import type { Fault } from '../../fault.ts';
+import type { RepeatableRequest } from '../../idempotency/once.ts';
 import type { Authorizer } from './authorize.ts';
 import { maxValuesOfReport, maxValuesOfRequest } from './json-body.ts';
 import { invalid, Refusal } from './problem.ts';
 import { queryDecoder } from './query.ts';
+import { repeatableRequest } from './repeatable.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -27,8 +29,8 @@ export interface Call<R extends Route> {
   readonly principal: R['auth'] extends 'key' ? Principal : R['auth'] extends 'optional_key' ? Principal | null : null;
   /** Whose token it is; of routes with `auth: 'run_token'`. */
   readonly session: R['auth'] extends 'run_token' ? RunSession : null;
-  /** Of a create with the header `Idempotency-Key`. */
-  readonly idempotencyKey: string | undefined;
+  /** Identity of a request with an `Idempotency-Key`, of routes that declare `once`. */
+  readonly once: RepeatableRequest | undefined;
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
 }
@@ -57,13 +59,6 @@ function parse(part: string, schema: z.ZodType | undefined, value: unknown, faul
   return undefined;
 }
 
-function idempotencyKeyOf(route: Route, request: FastifyRequest): string | undefined {
-  const key = route.idempotent ? request.headers['idempotency-key'] : undefined;
-  if (key === undefined) return undefined;
-  if (typeof key === 'string' && /^[\x21-\x7e]{1,255}$/.test(key)) return key;
-  throw invalid([{ path: 'Idempotency-Key', message: 'must be 1 to 255 printable characters without spaces' }]);
-}
-
 /**
  * Registers one endpoint of the contract: authorizes before the body is read, checks path, query and body, sends what
  * the handler returns. Answers are not validated again: their schemas are checked by the tests, and the types by tsc.
@@ -85,12 +80,13 @@ export function addRoute<const R extends Route>(app: FastifyInstance, route: R, 
       const query = decodeQuery && parse('query', route.query, decodeQuery(request.query), faults);
       const body = parse('body', route.body, request.body ?? undefined, faults);
       if (faults.length > 0) throw invalid(faults);
+      const caller = authorizer.callerOf(request);
       const call = {
         params,
         query,
         body,
-        ...authorizer.callerOf(request),
-        idempotencyKey: idempotencyKeyOf(route, request),
+        ...caller,
+        once: repeatableRequest(route, request, caller, { params, body }),
         request,
         reply,
       } as Call<R>;

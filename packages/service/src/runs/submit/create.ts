@@ -1,5 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { AmbientAgentConfig } from '@runyard/contract/config';
+import type { RunAgentResponse } from '@runyard/contract/run-request';
 import type { RunSourceType } from '@runyard/contract/states';
 import type { RunActor } from '../../access/actor.ts';
 import { queueChannel } from '../../executions/channels.ts';
@@ -7,7 +8,7 @@ import type { Engine } from '../../executions/engine.ts';
 import { holdsSlot } from '../../executions/queue/busy.ts';
 import { insertAttachments } from '../../files/attachments/insert-attachments.ts';
 import type { StoredAttachment } from '../../files/attachments/stored.ts';
-import { once } from '../../idempotency/once.ts';
+import { type Attempt, once, onceWithin, type RepeatableRequest } from '../../idempotency/once.ts';
 import type { Queryable, Statement } from '../../store/database/database.ts';
 import { enqueueDeliveries } from '../../subscriptions/enqueue.ts';
 import { type ChildLimits, type ChildRefusal, refuseChild } from './admit-child.ts';
@@ -41,13 +42,12 @@ export interface NewRun {
   /** Conversation to continue; absent: a new one. */
   readonly conversationId?: string;
   readonly attachments: readonly StoredAttachment[];
-  readonly idempotency?: { readonly principal: string; readonly key: string; readonly requestHash: Buffer };
 }
 
 /** What became of a create; `replayed`: the same request was answered before, with this. */
 export type CreateOutcome =
-  | { readonly kind: 'created'; readonly runId: string; readonly state: 'QUEUED'; readonly atCapacity: boolean }
-  | { readonly kind: 'replayed'; readonly response: unknown }
+  | { readonly kind: 'created'; readonly response: RunAgentResponse }
+  | { readonly kind: 'replayed'; readonly response: RunAgentResponse }
   | { readonly kind: 'idempotency_conflict' }
   | { readonly kind: 'refused'; readonly reason: ChildRefusal };
 
@@ -129,14 +129,14 @@ const insertTogether = batched<Engine, NewRun>(100, (engine, runs) => insert(eng
 const capacity = new WeakMap<Engine, Map<string, { readAt: number; value: Promise<boolean> }>>();
 
 /** At most a second old: a hint for the caller, nothing depends on it. */
-function readCapacity(engine: Engine, run: NewRun): Promise<boolean> {
+function readCapacity(engine: Engine, db: Queryable, run: NewRun): Promise<boolean> {
   const pool = run.workerHost ?? '';
   const key = `${run.teamId} ${pool}`;
   const known = capacity.get(engine) ?? new Map();
   capacity.set(engine, known);
   const last = known.get(key);
   if (last && Date.now() - last.readAt < 1000) return last.value;
-  const value = engine.db
+  const value = db
     .query<{ at_capacity: boolean }>(readAtCapacity, [run.teamId, pool])
     .then((rows) => rows[0]?.at_capacity ?? false);
   value.catch(() => known.delete(key));
@@ -144,18 +144,29 @@ function readCapacity(engine: Engine, run: NewRun): Promise<boolean> {
   return value;
 }
 
-/** Creates the run with its first execution queued, its attachments and its idempotency key: all or nothing. */
-export async function createRun(engine: Engine, run: NewRun): Promise<CreateOutcome> {
-  const atCapacity = await readCapacity(engine, run);
-  const created = { kind: 'created', runId: run.id, state: 'QUEUED', atCapacity } as const;
-  const { idempotency, parentRunId, ancestorIds, childLimits } = run;
-  if (!idempotency && run.attachments.length === 0 && parentRunId === undefined) {
+/** How a run is created: once for a request that may be repeated, and in the caller's transaction. */
+export interface CreateOptions {
+  readonly once?: RepeatableRequest | undefined;
+  readonly tx?: Queryable | undefined;
+}
+
+/**
+ * Creates the run with its first execution queued, its attachments and its idempotency key: all or nothing, in the
+ * caller's transaction where one is given.
+ */
+export async function createRun(
+  engine: Engine,
+  run: NewRun,
+  { once: request, tx: callers }: CreateOptions = {},
+): Promise<CreateOutcome> {
+  const atCapacity = await readCapacity(engine, callers ?? engine.db, run);
+  const response: RunAgentResponse = { run_id: run.id, task_id: run.id, state: 'QUEUED', at_capacity: atCapacity };
+  const { parentRunId, ancestorIds, childLimits } = run;
+  if (!callers && !request && run.attachments.length === 0 && parentRunId === undefined) {
     await insertTogether(engine, run);
-    return created;
+    return { kind: 'created', response };
   }
-  const request = idempotency && { teamId: run.teamId, ...idempotency };
-  const response = { run_id: run.id, task_id: run.id, state: 'QUEUED', at_capacity: atCapacity };
-  const attempt = await once<typeof response, ChildRefusal>(engine.db, request, async (tx) => {
+  const work = async (tx: Queryable): Promise<Attempt<RunAgentResponse, ChildRefusal>> => {
     if (parentRunId !== undefined) {
       const reason = await refuseChild(tx, { parentRunId, ancestorIds }, childLimits);
       if (reason) return { kind: 'failed', failure: reason };
@@ -163,8 +174,11 @@ export async function createRun(engine: Engine, run: NewRun): Promise<CreateOutc
     await insert(tx, [run]);
     await insertAttachments(tx, { runId: run.id }, run.attachments);
     return { kind: 'done', response };
-  });
+  };
+  const attempt = callers ? await onceWithin(callers, request, work) : await once(engine.db, request, work);
   if (attempt.kind === 'conflict') return { kind: 'idempotency_conflict' };
   if (attempt.kind === 'failed') return { kind: 'refused', reason: attempt.failure };
-  return attempt.response.run_id === run.id ? created : { kind: 'replayed', response: attempt.response };
+  return attempt.response.run_id === run.id
+    ? { kind: 'created', response }
+    : { kind: 'replayed', response: attempt.response };
 }

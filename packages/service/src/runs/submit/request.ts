@@ -17,9 +17,16 @@ import type { NewRun } from './create.ts';
 import { checkHarness } from './request-harness.ts';
 import { titleOf } from './request-title.ts';
 
+/** A request that was checked: the run to create, and the files that came with it. */
+export interface DecodedRunRequest {
+  readonly kind: 'ok';
+  readonly run: NewRun;
+  readonly files: readonly DecodedAttachment[];
+}
+
 /** `invalid` 400, `forbidden` 403 `not_authorized`, `not_available` 403 `feature_not_available`. */
 export type RequestOutcome =
-  | { readonly kind: 'ok'; readonly run: NewRun; readonly files: readonly DecodedAttachment[] }
+  | DecodedRunRequest
   | { readonly kind: 'invalid'; readonly faults: readonly Fault[] }
   | { readonly kind: 'forbidden'; readonly detail: string }
   | { readonly kind: 'not_available'; readonly detail: string };

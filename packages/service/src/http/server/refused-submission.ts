@@ -1,8 +1,32 @@
 import { maxLiveInTree, maxRunsInTree } from '@runyard/contract/child-runs';
 import type { ChildRefusal } from '../../runs/submit/admit-child.ts';
-import { invalid, type Refusal, refuse } from './problem.ts';
+import type { SubmitOutcome } from '../../runs/submit/submit.ts';
+import { invalid, notFound, type Refusal, refuse } from './problem.ts';
+import { idempotencyConflict } from './repeatable.ts';
 
-/** Why no run can be created below the one that the request names. */
+/** Returns the refusal of a submission that created no run. */
+export function refusedSubmission(outcome: Exclude<SubmitOutcome, { kind: 'submitted' }>): Refusal {
+  switch (outcome.kind) {
+    case 'idempotency_conflict':
+      return idempotencyConflict();
+    case 'invalid':
+      return invalid(outcome.faults);
+    case 'forbidden':
+      return refuse('not_authorized', { detail: outcome.detail });
+    case 'not_available':
+      return refuse('feature_not_available', { detail: outcome.detail });
+    case 'no_such_run':
+      return notFound('run');
+    case 'file_lost':
+      return refuse('conflict', {
+        detail: 'A file that came with the run is lost; create a new run and send it again.',
+      });
+    case 'child_refused':
+      return refusedChild(outcome.reason);
+  }
+}
+
+/** Returns why no run can be created below the one that the request names. */
 export function refusedChild(reason: ChildRefusal): Refusal {
   switch (reason) {
     case 'parent_gone':

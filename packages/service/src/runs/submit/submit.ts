@@ -1,0 +1,117 @@
+import type { RerunRequest, RunAgentRequest, RunAgentResponse } from '@runyard/contract/run-request';
+import type { RunSourceType } from '@runyard/contract/states';
+import type { RunActor } from '../../access/actor.ts';
+import type { Engine } from '../../executions/engine.ts';
+import type { Fault } from '../../fault.ts';
+import { copyAttachments, discardAttachments, storeAttachments } from '../../files/attachments/request-attachments.ts';
+import type { StoredAttachment } from '../../files/attachments/stored.ts';
+import { findReplay, type RepeatableRequest } from '../../idempotency/once.ts';
+import type { Models } from '../../models/models.ts';
+import type { BlobStore } from '../../store/blobs/blobs.ts';
+import type { Queryable } from '../../store/database/database.ts';
+import type { ChildLimits, ChildRefusal } from './admit-child.ts';
+import { createRun } from './create.ts';
+import { checkRunRequest } from './request.ts';
+import { readRerun } from './rerun.ts';
+
+export interface SubmitDeps {
+  readonly engine: Engine;
+  readonly blobs: BlobStore;
+  readonly models: Models;
+}
+
+/** A request for what a run of the team was created with, files included, with some members replaced. */
+export interface RerunOf {
+  readonly rerunOf: string;
+  readonly instead: RerunRequest;
+}
+
+/** A run that a person, an agent or an event asks for. */
+export interface RunSubmission {
+  /** In whose name, and for which team, the run is created. */
+  readonly actor: { readonly teamId: string; readonly creator: RunActor };
+  readonly request: RunAgentRequest | RerunOf;
+  readonly source: RunSourceType;
+  /** Limits of the agent that starts the run below its own. */
+  readonly child?: ChildLimits;
+  /** Identity of the request that its sender may repeat: the run is created once for it. */
+  readonly once?: RepeatableRequest | undefined;
+  /**
+   * Transaction to create the run in, so that it commits together with what else the caller writes. Files of the run are
+   * in the blob store before that; a rollback leaves them to the sweep of unreferenced blobs.
+   */
+  readonly tx?: Queryable;
+}
+
+/** Outcome of a submission, each with the HTTP status that it becomes. */
+export type SubmitOutcome =
+  /** 200. The answer of the create, also to a repeated request. */
+  | { readonly kind: 'submitted'; readonly response: RunAgentResponse }
+  /** 409: the Idempotency-Key was used with another request. */
+  | { readonly kind: 'idempotency_conflict' }
+  /** 400 */
+  | { readonly kind: 'invalid'; readonly faults: readonly Fault[] }
+  /** 403 `not_authorized` */
+  | { readonly kind: 'forbidden'; readonly detail: string }
+  /** 403 `feature_not_available` */
+  | { readonly kind: 'not_available'; readonly detail: string }
+  /** 404: the team has no run to repeat by this id. */
+  | { readonly kind: 'no_such_run' }
+  /** 409: the bytes of a file to copy are gone. */
+  | { readonly kind: 'file_lost' }
+  /** 400 or 409: no run can be created below the parent. */
+  | { readonly kind: 'child_refused'; readonly reason: ChildRefusal };
+
+/**
+ * Creates a run for a request: checks it, stores its files, and writes run, first execution and attachments in one
+ * transaction. Every way into the engine calls this: the API, reruns, child runs, schedules, deliveries.
+ */
+export async function submitRun(deps: SubmitDeps, submission: RunSubmission): Promise<SubmitOutcome> {
+  const { engine, blobs, models } = deps;
+  const { actor, source, child, once, tx } = submission;
+  const db = tx ?? engine.db;
+  if (once) {
+    // Answered before: nothing is checked or stored again, even where the environment was deleted in between.
+    const earlier = await findReplay<RunAgentResponse>(db, once);
+    if (earlier.kind === 'replayed') return { kind: 'submitted', response: earlier.response };
+    if (earlier.kind === 'conflict') return { kind: 'idempotency_conflict' };
+  }
+  const wanted = await resolveRequest(db, actor.teamId, submission.request);
+  if (!wanted) return { kind: 'no_such_run' };
+  const checked = await checkRunRequest({ db, models }, actor, wanted.request, source);
+  if (checked.kind !== 'ok') return checked;
+  const attachments = wanted.copyOf
+    ? await copyAttachments(blobs, wanted.copyOf)
+    : await storeAttachments(blobs, checked.files);
+  if (!attachments) return { kind: 'file_lost' };
+  const run = { ...checked.run, attachments, ...(child ? { childLimits: child } : {}) };
+  const outcome = await createRun(engine, run, { once, tx });
+  if (outcome.kind === 'created') return { kind: 'submitted', response: outcome.response };
+  // Only here: after an error the run may be there all the same, and its files must be too.
+  await discardAttachments(blobs, attachments);
+  switch (outcome.kind) {
+    case 'replayed':
+      return { kind: 'submitted', response: outcome.response };
+    case 'idempotency_conflict':
+      return outcome;
+    case 'refused':
+      return { kind: 'child_refused', reason: outcome.reason };
+  }
+}
+
+interface WantedRun {
+  readonly request: RunAgentRequest;
+  /** Stored files to copy, in place of files in the request. */
+  readonly copyOf?: readonly StoredAttachment[];
+}
+
+/** Null: there is no run to repeat. */
+async function resolveRequest(
+  db: Queryable,
+  teamId: string,
+  request: RunAgentRequest | RerunOf,
+): Promise<WantedRun | null> {
+  if (!('rerunOf' in request)) return { request };
+  const rerun = await readRerun(db, teamId, request.rerunOf, request.instead);
+  return rerun && { request: rerun.request, copyOf: rerun.attachments };
+}
