@@ -1,4 +1,5 @@
 import type { AgentTask } from '@runyard/contract/agent-protocol';
+import { delay } from '@runyard/contract/backoff';
 import { openAgentSocket } from './agent-socket/socket.ts';
 import { createApprovals } from './approvals/approvals.ts';
 import type { ArtifactRequest } from './artifacts/report.ts';
@@ -9,7 +10,6 @@ import { heldHarness } from './harness/held.ts';
 import { watchPullRequests } from './pull-requests/watch.ts';
 import { startReporter } from './reporting/reporter.ts';
 import { runTree } from './run-tree/tree.ts';
-import { wait } from './service/backoff.ts';
 import { type ServiceClient, Superseded } from './service/client.ts';
 import { stopDeadline, stopping } from './stopping.ts';
 import { type Place, playTurns } from './turns.ts';
@@ -159,7 +159,7 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
     if (error instanceof Superseded || stop.reason === 'superseded') return { exitCode: 0 };
     throw error;
   } finally {
-    await Promise.race([harness.driver?.kill(), wait(2_000)]);
+    await Promise.race([harness.driver?.kill(), delay(2_000)]);
     killMarked(marker);
     socket.close();
     reporting.abort(new Error('the run is over'));
@@ -178,7 +178,7 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
       await reporter.flush();
       await client.reportShutdown(stop.reason ?? 'cancelled', { signal: reporting.signal });
     };
-    await Promise.race([work().catch(() => {}), wait(left())]);
+    await Promise.race([work().catch(() => {}), delay(left())]);
     return { exitCode };
   }
 }

@@ -1,9 +1,10 @@
 /** Server-sent events over fetch, because EventSource cannot send a key. */
+
+import { backoffMs, delay } from '@runyard/contract/backoff';
 import { endOfStream, LiveEvent, TeamLiveEvent } from '@runyard/contract/live-events';
-import { isTerminal } from '@runyard/contract/states';
+import { isTerminal } from '@runyard/contract/run-states';
 import type { z } from 'zod';
 import { ApiError, ConnectionError, EventsGoneError } from './api-error.ts';
-import { delay } from './delay.ts';
 import { readFrames } from './frames.ts';
 
 /** One event of a stream. */
@@ -97,7 +98,7 @@ async function* follow<E>(
     if (!hasEnded) {
       // At first as long as the service says, then longer; never all clients in the same moment.
       const longest = Math.max(retryMs, maxDelayMs);
-      await delay(Math.min(retryMs * 2 ** failures, longest) * (0.5 + Math.random() / 2), options.signal);
+      await delay(backoffMs({ firstMs: retryMs, longestMs: longest }, failures + 1), options.signal);
       failures += 1;
     }
   }

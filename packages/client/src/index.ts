@@ -1,10 +1,11 @@
 /** Typed client of the API: one method for each endpoint of the contract's route table. */
+
+import { backoffMs, delay } from '@runyard/contract/backoff';
 import type { TeamLiveEvent } from '@runyard/contract/live-events';
 import { apiPrefix, type Route } from '@runyard/contract/route';
 import { type RouteName, routes } from '@runyard/contract/routes';
 import type { z } from 'zod';
 import { ApiError, ConnectionError, errorOf } from './api-error.ts';
-import { delay, randomKey } from './delay.ts';
 import {
   type FollowOptions,
   followRunEvents,
@@ -12,6 +13,7 @@ import {
   type ReceivedEvent,
   type RunFollowOptions,
 } from './events.ts';
+import { randomKey } from './random-key.ts';
 
 export { ApiError, ConnectionError, EventsGoneError } from './api-error.ts';
 export type { FollowOptions, ReceivedEvent } from './events.ts';
@@ -150,7 +152,7 @@ export function createClient(options: ClientOptions): Client {
         const again =
           error instanceof ConnectionError || (error instanceof ApiError && error.retryable && error.status !== 409);
         if (!again || tries >= repetitions) throw error;
-        await delay(200 * 2 ** tries * (0.5 + Math.random()), input.signal);
+        await delay(backoffMs({ firstMs: 200, longestMs: 10_000 }, tries + 1), input.signal);
       }
     }
   };

@@ -1,18 +1,9 @@
 import { z } from 'zod';
+import { runStates } from './run-states.ts';
 
-/** States of a run; which may follow which is in `runs/transitions.ts` of the service. */
-export const RunState = z
-  .enum(['QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'SUCCEEDED', 'FAILED', 'BLOCKED', 'ERROR', 'CANCELLED'])
-  .meta({ id: 'RunState' });
+/** States of a run; the service's `executions/transitions` defines which state may follow which. */
+export const RunState = z.enum(runStates).meta({ id: 'RunState' });
 export type RunState = z.infer<typeof RunState>;
-
-/** A run in one of these states changes only by a follow-up. */
-export const terminalStates = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'] as const satisfies readonly RunState[];
-
-/** True where nothing but a follow-up can change the run any more. */
-export function isTerminal(state: RunState): boolean {
-  return (terminalStates as readonly RunState[]).includes(state);
-}
 
 /** How a run was created. All but WEBHOOK are the public service's. */
 export const RunSourceType = z

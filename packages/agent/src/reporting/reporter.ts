@@ -1,5 +1,5 @@
 import type { AgentEvent, AgentEventBody } from '@runyard/contract/agent-protocol';
-import { backoffDelay, wait } from '../service/backoff.ts';
+import { backoffMs, delay } from '@runyard/contract/backoff';
 import { type ServiceClient, ServiceRefusal, Superseded } from '../service/client.ts';
 import { waitingEvents } from './waiting-events.ts';
 import { storableJson } from './wire-text.ts';
@@ -142,7 +142,8 @@ export function startReporter(options: ReporterOptions): Reporter {
         const before = unacknowledged.length;
         unacknowledged = unacknowledged.filter((event) => event.seq > acknowledged);
         // An answer that acknowledges nothing new must not make a busy loop.
-        if (unacknowledged.length === before) await wait(backoffDelay(attempt, 50, 5_000), signal);
+        if (unacknowledged.length === before)
+          await delay(backoffMs({ firstMs: 50, longestMs: 5_000 }, attempt + 1), signal);
         else attempt = 0;
       } catch (error) {
         if (!(error instanceof ServiceRefusal)) throw error;

@@ -1,9 +1,9 @@
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 import type { ChildRun, ChildRunList, ChildRunRequest, ChildRunResponse } from '@runyard/contract/child-runs';
 import type { RunMode } from '@runyard/contract/run-request';
+import { isSettled } from '@runyard/contract/run-states';
 import { newId } from '../new-id.ts';
 import type { ServiceClient } from '../service/client.ts';
-import { isSettled } from './settled.ts';
 
 /** Which runs to wait for, and how long. */
 export interface RunWait {
@@ -62,7 +62,7 @@ export function runTree(
         const left = Math.max(0, deadline - performance.now());
         const waitMs = Math.round(Math.min(longestCallMs, left));
         const runs = await list(`?until=${until}&wait_ms=${waitMs}${chosen}`, signal, waitMs + 15_000);
-        const settled = runs.filter(isSettled).length;
+        const settled = runs.filter(({ state }) => isSettled(state)).length;
         if (settled === runs.length || (until === 'any' && settled > 0)) return { runs, timedOut: false };
         if (performance.now() >= deadline) return { runs, timedOut: true };
       }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
+import { isSettled } from '@runyard/contract/run-states';
 import type { TreeAnswer, TreeRequest } from '../run-tree/requests.ts';
-import { isSettled } from '../run-tree/settled.ts';
 import { shownRuns } from '../run-tree/shown.ts';
 import { askAgent } from './ask-agent.ts';
 
@@ -121,6 +121,6 @@ function tell(request: TreeRequest, answer: Extract<TreeAnswer, { ok: true }>, j
     process.stderr.write('child-run: the time is over\n');
     return 124;
   }
-  const ended = request.until === 'any' ? runs.filter(isSettled) : runs;
+  const ended = request.until === 'any' ? runs.filter(({ state }) => isSettled(state)) : runs;
   return ended.every(({ state }) => state === 'SUCCEEDED') ? 0 : 1;
 }

@@ -1,7 +1,6 @@
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type FakeHarnessSupport, startFakeHarnessSupport } from '../../../../test/fakes/harness-support.ts';
-import { retryAfterMs } from './backoff.ts';
 import { ServiceRefusal, Superseded, serviceClient, UnreadableBody } from './client.ts';
 import { AnswerTooLarge, connectToService } from './connection.ts';
 
@@ -86,14 +85,5 @@ describe('the service client', () => {
         })(),
       );
     await expect(client().upload('/uploads/artifact-1', broken, 10, 'text/plain')).rejects.toThrow('gone');
-  });
-});
-
-describe('retryAfterMs', () => {
-  test('reads seconds and dates', () => {
-    expect(retryAfterMs('2')).toBe(2000);
-    expect(retryAfterMs('Fri, 21 Nov 2026 10:00:05 GMT', Date.parse('2026-11-21T10:00:00Z'))).toBe(5000);
-    expect(retryAfterMs(undefined)).toBeUndefined();
-    expect(retryAfterMs('soon')).toBeUndefined();
   });
 });

@@ -8,10 +8,10 @@ import type {
   ReportArtifact,
   ReportArtifactResponse,
 } from '@runyard/contract/agent-protocol';
+import { backoffMs, delay, retryAfterMs } from '@runyard/contract/backoff';
 import type { UploadSnapshot, UploadSnapshotResponse } from '@runyard/contract/handoff';
 import type { z } from 'zod';
 import { newId } from '../new-id.ts';
-import { backoffDelay, retryAfterMs, wait } from './backoff.ts';
 import { AnswerTooLarge, readBody, type ServiceConnection, type ServiceRequest } from './connection.ts';
 
 /** The run token's execution was ended or superseded (401): nothing more may be reported. */
@@ -116,7 +116,7 @@ export function serviceClient(options: ServiceClientOptions): ServiceClient {
     for (let attempt = 0; ; attempt++) {
       signal?.throwIfAborted();
       const request = makeRequest();
-      let delay = backoffDelay(attempt, firstRetryMs, maxRetryMs);
+      let waitMs = backoffMs({ firstMs: firstRetryMs, longestMs: maxRetryMs }, attempt + 1);
       try {
         const answer = await connection.open(request);
         const status = answer.statusCode ?? 0;
@@ -126,12 +126,12 @@ export function serviceClient(options: ServiceClientOptions): ServiceClient {
           throw new Superseded('the run token is no longer valid: the execution was ended or superseded');
         if (finalStatuses.includes(status) || (status < 500 && status !== 408 && status !== 429))
           throw new ServiceRefusal(status, request.path, body.toString());
-        delay = Math.max(delay, Math.min(retryAfterMs(answer.headers['retry-after']) ?? 0, 60_000));
+        waitMs = Math.max(waitMs, Math.min(retryAfterMs(answer.headers['retry-after']) ?? 0, 60_000));
       } catch (error) {
         if (finalErrors.some((kind) => error instanceof kind)) throw error;
         signal?.throwIfAborted();
       }
-      await wait(delay, signal);
+      await delay(waitMs, signal);
     }
   }
 

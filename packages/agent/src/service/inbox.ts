@@ -1,5 +1,5 @@
 import type { InboxItem } from '@runyard/contract/agent-protocol';
-import { wait } from './backoff.ts';
+import { delay } from '@runyard/contract/backoff';
 import { type ServiceClient, ServiceRefusal, Superseded } from './client.ts';
 
 export type FollowUp = Extract<InboxItem, { type: 'follow_up' }>;
@@ -49,9 +49,9 @@ export async function watchInbox(options: InboxOptions): Promise<void> {
       if (error instanceof Superseded) return options.onSuperseded();
       if (signal.aborted) return;
       process.stderr.write(`agent: inbox: ${error instanceof Error ? error.message : String(error)}\n`);
-      if (error instanceof ServiceRefusal) await wait(5_000, signal).catch(() => {});
+      if (error instanceof ServiceRefusal) await delay(5_000, signal).catch(() => {});
     }
     const rest = minPollMs - (performance.now() - started);
-    if (rest > 0) await wait(rest, signal).catch(() => {});
+    if (rest > 0) await delay(rest, signal).catch(() => {});
   }
 }

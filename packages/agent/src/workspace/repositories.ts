@@ -1,10 +1,10 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AgentTask } from '@runyard/contract/agent-protocol';
+import { backoffMs, delay } from '@runyard/contract/backoff';
 import { runCommand } from '../commands/run-command.ts';
 import { baseRef } from '../handoff/git-repositories.ts';
 import type { SetupSteps } from '../reporting/setup-steps.ts';
-import { backoffDelay, wait } from '../service/backoff.ts';
 import type { ServiceConnection } from '../service/connection.ts';
 import { SetupFailure } from '../setup-failure.ts';
 import { type RelayForwarder, startRelayForwarder } from './relay-forwarder.ts';
@@ -74,7 +74,7 @@ async function clone(
       const output = result.output.replaceAll(connection.token, '[run token]').slice(-8 * 1024);
       if (attempt < tries && passing.test(output)) {
         await rm(target, { recursive: true, force: true });
-        await wait(backoffDelay(attempt - 1, firstRetryMs, 10_000), signal);
+        await delay(backoffMs({ firstMs: firstRetryMs, longestMs: 10_000 }, attempt), signal);
         continue;
       }
       told.output_tail = output;

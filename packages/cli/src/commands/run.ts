@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { ApiError, type Client } from '@runyard/client';
+import { isSettled } from '@runyard/contract/run-states';
 import type { RunState } from '@runyard/contract/states';
 import { connect, followRun } from '../api.ts';
 import { type Context, serviceOrigin } from '../context.ts';
-import { isSettled, untilSettled } from '../live/follow.ts';
+import { untilSettled } from '../live/follow.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
 import { renderSummary, type SummaryArtifact } from '../live/summary.ts';
 import { createLiveView } from '../live/view.ts';

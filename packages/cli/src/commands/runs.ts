@@ -1,10 +1,10 @@
+import { isSettled, isTerminal } from '@runyard/contract/run-states';
 import type { RunItem } from '@runyard/contract/runs';
-import { isTerminal, type RunState } from '@runyard/contract/states';
+import type { RunState } from '@runyard/contract/states';
 import { connect, followRun } from '../api.ts';
 import type { Context } from '../context.ts';
 import { formatDuration, parseIsoDuration } from '../live/amounts.ts';
 import type { Colours } from '../live/colours.ts';
-import { isSettled } from '../live/follow.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
 import { answerLines, questionLine } from '../live/question.ts';
 import { createLiveView } from '../live/view.ts';

@@ -1,6 +1,7 @@
 import type { AgentEvent } from '@runyard/contract/agent-protocol';
 import type { ConversationResponse } from '@runyard/contract/conversations';
-import { isTerminal, type RunState } from '@runyard/contract/states';
+import { isTerminal } from '@runyard/contract/run-states';
+import type { RunState } from '@runyard/contract/states';
 import type { Queryable, Statement } from '../store/database/database.ts';
 import { startReplay } from './replay.ts';
 

@@ -1,7 +1,8 @@
 /** The events of runs, read from the tables and made frames. */
 import type { AgentEvent } from '@runyard/contract/agent-protocol';
 import type { LiveEvent } from '@runyard/contract/live-events';
-import { isTerminal, type RunState } from '@runyard/contract/states';
+import { isTerminal } from '@runyard/contract/run-states';
+import type { RunState } from '@runyard/contract/states';
 import type { TimelineEventType } from '@runyard/contract/timeline';
 import type { Queryable, Statement } from '../store/database/database.ts';
 import type { Page } from './feed.ts';

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { backoffMs } from '@runyard/contract/backoff';
 
 /** Reads that are answered together. */
 export interface SharedReads<Q, A> {
@@ -40,7 +41,7 @@ export function sharedReads<Q, A>(options: SharedReadsOptions<Q, A>): SharedRead
       } catch (error) {
         if (isClosed) return [];
         options.onFailure(error);
-        await delay(Math.min(50 * 2 ** tries, maxDelayMs), undefined, { ref: false });
+        await delay(backoffMs({ firstMs: 50, longestMs: maxDelayMs }, tries + 1), undefined, { ref: false });
       }
     }
   };

@@ -1,5 +1,7 @@
 /** The feeds of the teams that are followed here. What is new is read once for all of them, in the order of `run_events.xact`. */
+
 import { setTimeout as delay } from 'node:timers/promises';
+import { backoffMs } from '@runyard/contract/backoff';
 import type { Engine } from '../executions/engine.ts';
 import { ensureEpoch } from './epoch.ts';
 import { cut, end, type Feed, join, makeFeed, type Outlet, publish, type Source, type Stream } from './feed.ts';
@@ -96,7 +98,7 @@ export async function openTeamFeeds({ db, log, notices }: Pick<Engine, 'db' | 'l
       } catch (error) {
         onFailure(error);
         failures += 1;
-        waitMs = Math.min(heldBackMs * 2 ** failures, maxFailureMs);
+        waitMs = backoffMs({ firstMs: 2 * heldBackMs, longestMs: maxFailureMs }, failures);
       }
       const isWaiting = waitMs !== null && waitMs > 0;
       const pause = Math.max(waitMs ?? 0, pauseMs);

@@ -1,10 +1,11 @@
 /** Sends what is due, in any number of processes at once; at least once, each with the same webhook-id in every attempt. */
+
+import { backoffMs, retryAfterMs } from '@runyard/contract/backoff';
 import type { EventPayload } from '@runyard/contract/event-subscriptions';
 import type { Logger } from 'pino';
 import type { Vault } from '../secrets/vault.ts';
 import type { Database } from '../store/database/database.ts';
 import type { AddressRules } from './addresses.ts';
-import { backoffMs, retryAfterMs } from './backoff.ts';
 import { type ClaimedDelivery, claimDeliveries } from './claim.ts';
 import { deliveryChannel } from './enqueue.ts';
 import { recordAttempt, releaseDelivery } from './record.ts';
@@ -59,6 +60,9 @@ function payloadOf(delivery: ClaimedDelivery, baseUrl: string): EventPayload {
     },
   };
 }
+
+/** Waits between attempts: 5 s, 20 s, 80 s, 5 min, 21 min, 85 min, then 4 h; 24 h hold a dozen attempts. */
+const attemptBackoff = { firstMs: 5_000, factor: 4, longestMs: 4 * 3_600_000 };
 
 /** Null: sealed with a key that is not this process's, or changed since. */
 function openSecrets(vault: Vault, delivery: ClaimedDelivery): string[] | null {
@@ -117,7 +121,10 @@ export async function openDeliverer(deps: DelivererDeps, limits: DelivererLimits
       httpStatus,
       error,
       durationMs: performance.now() - started,
-      delayMs: backoffMs(delivery.round_attempts, deps.random, retryAfterMs(waits, Date.now())),
+      delayMs: Math.max(
+        backoffMs(attemptBackoff, delivery.round_attempts, deps.random),
+        retryAfterMs(waits ?? undefined) ?? 0,
+      ),
     });
     log.debug({ delivery_id: delivery.id, http_status: httpStatus, error, recorded }, 'delivery attempted');
   };

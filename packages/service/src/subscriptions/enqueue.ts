@@ -1,5 +1,6 @@
 import type { RunEventType } from '@runyard/contract/event-subscriptions';
-import { isTerminal, type RunState } from '@runyard/contract/states';
+import { isTerminal } from '@runyard/contract/run-states';
+import type { RunState } from '@runyard/contract/states';
 
 /** Channel on which it is told that there is something to deliver. */
 export const deliveryChannel = 'runyard_deliveries';

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { backoffMs } from '@runyard/contract/backoff';
 import { ServiceMessage, type WorkerHello, type WorkerMessage } from '@runyard/contract/worker-protocol';
 import type { Logger } from 'pino';
 import { WebSocket } from 'ws';
-import { reconnectDelay } from './backoff.ts';
 import type { KeptMessage, Outbox } from './outbox.ts';
 
 const pingEveryMs = 10_000;
@@ -12,6 +12,9 @@ const handshakeMs = 10_000;
 const refusedPauseMs = 10_000;
 /** A connection that lived so long was a good one: the next loss begins with a short pause again. */
 const settledMs = 2000;
+
+/** Waits between connections, so that workers do not all come back at once. */
+const reconnectBackoff = { firstMs: 100, longestMs: 5_000 };
 /** A prompt may have 1 MB, its JSON up to six times that. */
 const longestMessage = 16 * 1024 * 1024;
 
@@ -159,7 +162,7 @@ export function connect(options: ConnectionOptions): Connection {
       if (stop.signal.aborted) return;
       if (result === 'refused' && !wasAccepted) options.onRefused();
       if (performance.now() - began > settledMs) tries = 0;
-      const pauseMs = result === 'refused' ? refusedPauseMs : reconnectDelay(tries, Math.random);
+      const pauseMs = result === 'refused' ? refusedPauseMs : backoffMs(reconnectBackoff, tries + 1);
       // The end of the worker ends the pause.
       await sleep(pauseMs, undefined, { signal: stop.signal }).catch(() => {});
     }

@@ -1,6 +1,5 @@
 import type { WorkerMessage } from '@runyard/contract/worker-protocol';
 import { expect, test } from 'vitest';
-import { reconnectDelay } from './backoff.ts';
 import { createOutbox } from './outbox.ts';
 
 const claim = (id: string): WorkerMessage => ({ type: 'task_claimed', data: { task_id: id, worker_id: 'w' } });
@@ -26,11 +25,4 @@ test('tells when something was confirmed, not when nothing was', () => {
   outbox.confirm(1);
   outbox.confirm(1);
   expect(told).toBe(1);
-});
-
-test('the pause before a reconnect doubles from 100 ms to 5 s and keeps at least half of itself', () => {
-  expect([0, 1, 2, 5, 6, 100].map((attempt) => reconnectDelay(attempt, () => 1))).toEqual([
-    100, 200, 400, 3200, 5000, 5000,
-  ]);
-  expect(reconnectDelay(6, () => 0)).toBe(2500);
 });

@@ -1,9 +1,9 @@
 import type { AgentModel } from '@runyard/contract/agent-protocol';
+import { backoffMs, delay } from '@runyard/contract/backoff';
 import type { BuiltinVerdict } from '../../acp/outcome.ts';
 import type { Approvals, Verdict } from '../../approvals/approvals.ts';
 import { imageLimits } from '../../images/images.ts';
 import { aboutTree } from '../../run-tree/words.ts';
-import { backoffDelay, wait } from '../../service/backoff.ts';
 import type { ServiceConnection } from '../../service/connection.ts';
 import { forgetOldImages, type TurnImage, userContent } from './conversation-images.ts';
 import { instructions } from './instructions.ts';
@@ -85,14 +85,14 @@ export function modelEngine(options: LoopOptions): Engine {
         const failure = modelFailure(error);
         if (!failure.retryable || tries >= retry.tries) throw new ModelGaveUp(failure, tries);
         // A provider may ask for hours; a run does not wait longer than two minutes for one try.
-        const delay = Math.max(
-          backoffDelay(tries - 1, retry.firstMs, retry.maxMs),
+        const waitMs = Math.max(
+          backoffMs({ firstMs: retry.firstMs, longestMs: retry.maxMs }, tries),
           Math.min(failure.retryAfterMs ?? 0, 120_000),
         );
         await voice.think(
-          `[the model did not answer: ${failure.reason}; trying again in ${(delay / 1000).toFixed(1)} s]\n`,
+          `[the model did not answer: ${failure.reason}; trying again in ${(waitMs / 1000).toFixed(1)} s]\n`,
         );
-        await wait(delay, signal);
+        await delay(waitMs, signal);
       }
     }
   }

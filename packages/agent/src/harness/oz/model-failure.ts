@@ -1,6 +1,6 @@
+import { retryAfterMs } from '@runyard/contract/backoff';
 import type { ErrorCode } from '@runyard/contract/errors';
 import { APICallError } from 'ai';
-import { retryAfterMs } from '../../service/backoff.ts';
 import { parseProblem } from '../../service/client.ts';
 
 /** Why a request to the model failed, and whether the same request may do better later. */

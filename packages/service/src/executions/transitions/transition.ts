@@ -1,5 +1,6 @@
 import type { ErrorCode } from '@runyard/contract/errors';
-import { isTerminal, type RunState } from '@runyard/contract/states';
+import { isTerminal } from '@runyard/contract/run-states';
+import type { RunState } from '@runyard/contract/states';
 import type { TimelineEventType } from '@runyard/contract/timeline';
 import type { Queryable, Statement } from '../../store/database/database.ts';
 import { enqueueDeliveries, enqueuedColumns, eventOfState } from '../../subscriptions/enqueue.ts';

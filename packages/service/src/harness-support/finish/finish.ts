@@ -1,6 +1,7 @@
 import type { FinishTask, FinishTaskResponse } from '@runyard/contract/agent-protocol';
 import { errorCatalogue } from '@runyard/contract/errors';
-import { isTerminal, type RunState } from '@runyard/contract/states';
+import { isTerminal } from '@runyard/contract/run-states';
+import type { RunState } from '@runyard/contract/states';
 import { headOf } from '../../conversations/output.ts';
 import { endDebugTurn, retentionSeconds } from '../../executions/debug-window/setup-window.ts';
 import type { Engine } from '../../executions/engine.ts';

@@ -1,5 +1,5 @@
 import { routes } from '@runyard/contract/routes';
-import { isTerminal } from '@runyard/contract/states';
+import { isTerminal } from '@runyard/contract/run-states';
 import type { FastifyInstance } from 'fastify';
 import { type ConversationRun, readConversation, readConversationRuns } from '../../conversations/read.ts';
 import { hasTranscript } from '../../conversations/transcript.ts';

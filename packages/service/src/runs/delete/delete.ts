@@ -1,4 +1,5 @@
-import { type RunState, terminalStates } from '@runyard/contract/states';
+import { terminalStates } from '@runyard/contract/run-states';
+import type { RunState } from '@runyard/contract/states';
 import { isRunTypeCancellable, type RunKind } from '../../executions/cancel/cancel.ts';
 import type { Engine } from '../../executions/engine.ts';
 import { endWait } from '../../executions/idle/idle.ts';

@@ -2,7 +2,8 @@
 
 import { randomUUIDv7 } from 'node:crypto';
 import { maxWaitingFollowups, type RunFollowupRequest } from '@runyard/contract/run-request';
-import { isTerminal, type RunState } from '@runyard/contract/states';
+import { isTerminal } from '@runyard/contract/run-states';
+import type { RunState } from '@runyard/contract/states';
 import type { RunActor } from '../../access/actor.ts';
 import type { OpenRequest } from '../../executions/debug-window/block.ts';
 import { beginDebugTurn } from '../../executions/debug-window/setup-window.ts';

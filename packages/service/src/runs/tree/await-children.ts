@@ -1,9 +1,11 @@
 /** An agent that waits for runs below its own. Meanwhile it holds no slot: else those that it waits for might never get one. */
+
+import { isSettled } from '@runyard/contract/run-states';
 import { queueChannel, runChannel } from '../../executions/channels.ts';
 import type { Engine } from '../../executions/engine.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import type { Queryable, Statement } from '../../store/database/database.ts';
-import { isSettled, readChildStates } from './read-children.ts';
+import { readChildStates } from './read-children.ts';
 
 /** From one call of an agent that goes on waiting to the next; after it the slot counts again. */
 const betweenCallsMs = 10_000;

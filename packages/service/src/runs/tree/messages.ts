@@ -1,7 +1,8 @@
 /** What the agent of one run writes to another run of its tree. */
 import { randomBytes } from 'node:crypto';
 import { maxMessagesOfRun, maxMessagesPerMinute, type RunMessage } from '@runyard/contract/child-runs';
-import { isTerminal, type RunState } from '@runyard/contract/states';
+import { isTerminal } from '@runyard/contract/run-states';
+import type { RunState } from '@runyard/contract/states';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';
 import type { Queryable, Statement } from '../../store/database/database.ts';

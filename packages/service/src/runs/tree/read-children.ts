@@ -1,6 +1,6 @@
 import type { ArtifactItem } from '@runyard/contract/artifacts';
 import type { ChildRun } from '@runyard/contract/child-runs';
-import { isTerminal, type RunState } from '@runyard/contract/states';
+import type { RunState } from '@runyard/contract/states';
 import { readArtifactItems } from '../../files/artifacts/read.ts';
 import type { Queryable, Statement } from '../../store/database/database.ts';
 import { isUuid } from '../../store/database/uuid.ts';
@@ -32,9 +32,6 @@ interface ChildRow {
   status_message: string | null;
   summary: string | null;
 }
-
-/** True where it makes no sense to wait for the run any longer: it has ended, or waits for someone itself. */
-export const isSettled = (state: RunState): boolean => isTerminal(state) || state === 'BLOCKED';
 
 /** States of the runs that `parentRunId` started, of these or of all; null: one of these is none of them. */
 export async function readChildStates(

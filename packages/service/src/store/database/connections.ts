@@ -1,5 +1,7 @@
 /** Connections to PostgreSQL, set up alike for the pool and for the listener. */
+
 import { setTimeout as delay } from 'node:timers/promises';
+import { backoffMs } from '@runyard/contract/backoff';
 import pg from 'pg';
 import type { StoreLog } from './log.ts';
 import { valueTypes } from './values.ts';
@@ -82,7 +84,7 @@ export async function acquire(pool: pg.Pool, config: DatabaseConfig): Promise<pg
       return await pool.connect();
     } catch (error) {
       if (!isTemporary(error) || Date.now() > giveUp) throw error;
-      await delay(Math.min(20 * 2 ** tries, 500));
+      await delay(backoffMs({ firstMs: 20, longestMs: 500 }, tries + 1));
     }
   }
 }

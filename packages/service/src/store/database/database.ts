@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { backoffMs } from '@runyard/contract/backoff';
 import type pg from 'pg';
 import { acquire, type DatabaseConfig, makePool, ownConnection, spoilsConnection, sqlState } from './connections.ts';
 import { makeListener } from './listener.ts';
@@ -116,7 +117,7 @@ async function retrying<T>(attempt: () => Promise<T>): Promise<T> {
       const again =
         ['40001', '40P01'].includes(sqlState(error) ?? '') || (sqlState(error) === '0A000' && spoilsConnection(error));
       if (!again || tries === maxTries) throw error;
-      await delay(Math.random() * 10 * 2 ** tries);
+      await delay(backoffMs({ firstMs: 10, longestMs: 200 }, tries));
     }
   }
 }

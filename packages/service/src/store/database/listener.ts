@@ -2,7 +2,9 @@
  * LISTEN on one connection of its own, for all channels. Notices sent while it was down are lost in PostgreSQL: so each
  * user is told after a reconnect, and reads the tables.
  */
+
 import { setTimeout as delay } from 'node:timers/promises';
+import { backoffMs } from '@runyard/contract/backoff';
 import pg from 'pg';
 import { clientConfig, type DatabaseConfig, prepareSession } from './connections.ts';
 
@@ -77,7 +79,7 @@ export function makeListener(config: DatabaseConfig): Listener {
         return client;
       } catch (error) {
         config.log.debug({ error: String(error) }, 'the database does not answer');
-        await delay(Math.min(50 * 2 ** tries, maxBackoffMs) * (0.5 + Math.random() / 2), undefined, { ref: false });
+        await delay(backoffMs({ firstMs: 50, longestMs: maxBackoffMs }, tries + 1), undefined, { ref: false });
       }
     }
   };

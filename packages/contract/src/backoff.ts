@@ -1,0 +1,42 @@
+/** Waits between tries: doubling (or by `factor`) from `firstMs` to `longestMs`. */
+export interface Backoff {
+  readonly firstMs: number;
+  readonly longestMs: number;
+  /** 2 when absent. */
+  readonly factor?: number;
+}
+
+/**
+ * Returns the milliseconds to wait after `failures` failed tries in a row (1: the first has just failed), with ± 25 % of
+ * jitter, so that callers that failed together do not come back together. `random` returns 0 ≤ x < 1.
+ */
+export function backoffMs(backoff: Backoff, failures: number, random: () => number = Math.random): number {
+  const { firstMs, longestMs, factor = 2 } = backoff;
+  // Beyond 2^50 times the first wait every `longestMs` is reached, and no number is infinite.
+  const exact = Math.min(longestMs, firstMs * Math.min(factor ** (failures - 1), 2 ** 50));
+  return exact * (0.75 + random() * 0.5);
+}
+
+/** Returns the milliseconds that a `Retry-After` header asks for (RFC 9110, 10.2.3: seconds or a date); undefined where it is missing or malformed. */
+export function retryAfterMs(header: string | undefined, now: number = Date.now()): number | undefined {
+  if (header === undefined) return undefined;
+  if (/^\d{1,9}(\.\d+)?$/.test(header.trim())) return Number(header) * 1000;
+  const date = Date.parse(header);
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+}
+
+/** Resolves after `ms`, or rejects with the signal's reason as soon as it is aborted. Runs in browsers too. */
+export function delay(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason);
+    const onAbort = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', onAbort);
+      resolve();
+    }, ms);
+    signal?.addEventListener('abort', onAbort, { once: true });
+  });
+}

@@ -1,0 +1,27 @@
+/** States of a run, without zod: the programs inside a sandbox load this file. */
+
+export const runStates = [
+  'QUEUED',
+  'PENDING',
+  'CLAIMED',
+  'INPROGRESS',
+  'SUCCEEDED',
+  'FAILED',
+  'BLOCKED',
+  'ERROR',
+  'CANCELLED',
+] as const;
+export type RunState = (typeof runStates)[number];
+
+/** States that only a follow-up changes. */
+export const terminalStates = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'] as const satisfies readonly RunState[];
+
+/** Returns true where only a follow-up can change the run. */
+export function isTerminal(state: RunState): boolean {
+  return (terminalStates as readonly RunState[]).includes(state);
+}
+
+/** Returns true where the run has ended or waits for a person: no state follows by itself. */
+export function isSettled(state: RunState): boolean {
+  return isTerminal(state) || state === 'BLOCKED';
+}
