@@ -12,14 +12,8 @@ import {
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { AgentTask, InboxItem } from '@runyard/contract/agent-protocol';
-import {
-  type FakeAnswer,
-  type FakeReports,
-  type FakeRequest,
-  jsonOf,
-  keepReports,
-  prefix,
-} from './harness-support/reports.ts';
+import { type FakeRequest, whyRefused } from './harness-support/check-request.ts';
+import { type FakeAnswer, type FakeReports, jsonOf, keepReports, prefix } from './harness-support/reports.ts';
 
 /** What to answer instead of the right thing: a status, or `cut`: handled, but the answer never arrives. */
 export interface FakeFault {
@@ -140,6 +134,8 @@ export async function startFakeHarnessSupport(
   }
 
   async function apply(request: FakeRequest): Promise<FakeAnswer> {
+    const detail = whyRefused(request);
+    if (detail !== undefined) return { status: 400, value: { title: 'Invalid request', status: 400, detail } };
     const { method, path, query, body } = request;
     const file = fake.files.get(path);
     if (method === 'GET' && file !== undefined) return { status: 200, value: file };

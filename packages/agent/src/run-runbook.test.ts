@@ -36,6 +36,14 @@ describe('a runbook', () => {
     expect(agent.stderr()).toBe('');
   });
 
+  test('tells a command whose line is cut inside of an emoji', async () => {
+    const command = `echo ${'x'.repeat(73)}\u{1F600}${'y'.repeat(20)}`;
+    await start(sh(command));
+    await ended();
+    expect(fake.finished).toEqual([{ turn: 1, success: true, summary: expect.stringContaining('x…`: exit code 0') }]);
+    expect(fake.text()).not.toContain('\uFFFD');
+  });
+
   test('stops at the first failure and says which command it was', async () => {
     await start(sh('true', 'echo oops; exit 4', 'touch never'));
     await ended();

@@ -1,3 +1,4 @@
+import { firstPart } from '@runyard/contract/shorten';
 import { maxDataChars } from './limits.ts';
 
 /** Reads what harnesses put into tool calls. All of it is untrusted JSON of any shape. */
@@ -82,14 +83,14 @@ export function boundedData(value: unknown, maxStringLength = 16 * 1024): unknow
   const json = JSON.stringify(bounded) ?? 'null';
   return json.length <= maxDataChars
     ? bounded
-    : { cut: json.slice(0, maxStringLength).toWellFormed(), cut_from_characters: json.length };
+    : { cut: firstPart(json, maxStringLength), cut_from_characters: json.length };
 }
 
 function cutDeep(value: unknown, maxStringLength: number, depth: number): unknown {
   if (typeof value === 'string') {
     return value.length <= maxStringLength
       ? value
-      : `${value.slice(0, maxStringLength).toWellFormed()}[… ${value.length - maxStringLength} characters left out …]`;
+      : `${firstPart(value, maxStringLength)}[… ${value.length - maxStringLength} characters left out …]`;
   }
   if (typeof value !== 'object' || value === null) return value;
   if (depth >= 8) return '[…]';

@@ -1,6 +1,7 @@
 /** The one place that decides whether the agent may do something, or asks a person. */
 import type { AgentEventBody, AgentTask } from '@runyard/contract/agent-protocol';
 import type { AgentRequest, ApprovalPolicy, Decision } from '@runyard/contract/approvals';
+import { shorten } from '@runyard/contract/shorten';
 import { boundedData } from '../acp/tool-output.ts';
 import { newId } from '../new-id.ts';
 import type { FollowUp } from '../service/inbox.ts';
@@ -68,20 +69,19 @@ interface Request {
 
 const longestTitle = 2_000;
 const longestInput = 16 * 1024;
-const cut = (text: string, max: number) => (text.length <= max ? text : `${text.slice(0, max - 1).toWellFormed()}…`);
 
 /** What the agent tells of a request. */
 function toShow(id: string, { kind, title, options, action, resume }: Asked): AgentRequest {
   return {
     request_id: id,
     kind,
-    title: cut(title, longestTitle).toWellFormed(),
-    ...(options ? { options: options.slice(0, 20).map((option) => cut(option, 500)) } : {}),
+    title: shorten(title, longestTitle),
+    ...(options ? { options: options.slice(0, 20).map((option) => shorten(option, 500)) } : {}),
     ...(action
       ? {
           action: {
             id: action.id,
-            name: cut(action.name, 200),
+            name: shorten(action.name, 200),
             category: action.category,
             input: boundedData(action.input, longestInput),
             fingerprint: fingerprint(action),
@@ -111,7 +111,7 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
       step_id: stepId,
       request_id: request.id,
       kind,
-      title: cut(title, longestTitle).toWellFormed(),
+      title: shorten(title, longestTitle),
       ...(action ? { action_id: action.id } : {}),
       decision: verdict.decision,
       by: verdict.by,

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { lastPart } from '@runyard/contract/shorten';
 
 /** More output than was allowed. */
 export class OutputTooLarge extends Error {}
@@ -30,7 +31,7 @@ export async function git(args: readonly string[], options: GitOptions): Promise
   child.stdin.on('error', () => {});
   child.stdin.end(options.input ?? '');
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    said = (said + text).slice(-1_000);
+    said = lastPart(said + text, 1_000);
   });
   try {
     if (to !== undefined)

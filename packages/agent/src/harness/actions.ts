@@ -1,4 +1,5 @@
 import type { AgentEventBody } from '@runyard/contract/agent-protocol';
+import { firstPart } from '@runyard/contract/shorten';
 import { maxOutputBytes } from '../acp/limits.ts';
 import {
   asObject,
@@ -81,7 +82,7 @@ export function trackActions(options: ActionsOptions) {
     action.outputBytes += Buffer.byteLength(text);
     const room = maxOutputBytes - action.passedOn.length;
     if (room <= 0) return;
-    const part = text.slice(0, room).toWellFormed();
+    const part = firstPart(text, room);
     action.passedOn += part;
     emit({ type: 'action_output', action_id: action.id, text: part });
   }
@@ -227,7 +228,7 @@ function describe(action: Action, update: JsonObject, mcpServers: readonly strin
   const raw = update.rawInput;
   if (raw !== undefined && raw !== null && JSON.stringify(raw) !== '{}') action.input = boundedData(raw);
   else if (!action.announced && action.call.title !== undefined && JSON.stringify(action.input) === '{}') {
-    action.input = { title: action.call.title.slice(0, 1000) };
+    action.input = { title: firstPart(action.call.title, 1000) };
   }
 }
 

@@ -1,4 +1,5 @@
 import type { ActionCategory } from '@runyard/contract/conversations';
+import { shorten } from '@runyard/contract/shorten';
 
 export interface ToolIdentity {
   name: string;
@@ -60,5 +61,5 @@ const nameOfKind = (kind: string) => (kind === 'execute' ? 'shell' : kind);
 
 function shortName(name: string): string {
   const line = name.trim().split('\n', 1)[0] ?? '';
-  return line.length > 120 ? `${line.slice(0, 119)}…` : line || 'tool';
+  return shorten(line, 120) || 'tool';
 }

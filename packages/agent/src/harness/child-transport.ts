@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import type { AnyMessage } from '@agentclientprotocol/sdk';
+import { firstPart } from '@runyard/contract/shorten';
 import type { HarnessExit, LinkEvents } from '../acp/agent-link.ts';
 import { maxTranscriptLine } from '../acp/limits.ts';
 import { asObject } from '../acp/tool-output.ts';
@@ -144,7 +145,7 @@ export function startChildHarness(options: ChildHarnessOptions): ChildTransport 
 
 /** What the transcript keeps of a line that is too long. */
 function cutLine(text: string, bytes: number): string {
-  return JSON.stringify({ raw: text.slice(0, keptOfCutLine).toWellFormed(), cut_from_bytes: bytes });
+  return JSON.stringify({ raw: firstPart(text, keptOfCutLine), cut_from_bytes: bytes });
 }
 
 /** A JSON object is a message; anything else on stdout is noise that some agents print. */

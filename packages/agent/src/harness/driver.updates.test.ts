@@ -74,6 +74,13 @@ describe('the driver', () => {
     expect(Math.max(...of('transcript').map((event) => event.line.length))).toBeLessThan(10_000);
   });
 
+  test('does not split an emoji at the border of two pieces of a text', async () => {
+    const { run, of, text } = drive('emoji-at-64k');
+    expect((await run()).kind).toBe('succeeded');
+    expect(text()).toBe(`${'x'.repeat(64 * 1024 - 1)}\u{1F600}${'y'.repeat(10)}`);
+    expect(of('text').map((event) => event.text.length)).toEqual([64 * 1024 - 1, 12]);
+  });
+
   test('cuts a line that is too long, tells so in the transcript and goes on', async () => {
     const { run, of, text } = drive('huge-line');
     expect((await run()).kind).toBe('succeeded');

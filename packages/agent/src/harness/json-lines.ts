@@ -1,3 +1,5 @@
+import { firstPart } from '@runyard/contract/shorten';
+
 /** One line, or the beginning of one that was too long to be kept. */
 export interface Line {
   text: string;
@@ -27,7 +29,7 @@ export function lineSplitter(maxBytes: number, keptBytes: number) {
 
   function take(): Line {
     const text = new TextDecoder().decode(Buffer.concat(chunks));
-    const line: Line = size > maxBytes ? { text: text.slice(0, keptBytes), cutFrom: size } : { text };
+    const line: Line = size > maxBytes ? { text: firstPart(text, keptBytes), cutFrom: size } : { text };
     chunks = [];
     size = 0;
     return line;

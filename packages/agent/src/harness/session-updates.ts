@@ -1,4 +1,5 @@
 import type { AgentEventBody } from '@runyard/contract/agent-protocol';
+import { lastPart, partsOf } from '@runyard/contract/shorten';
 import { maxTextChunk } from '../acp/limits.ts';
 import { asObject, asString, blockText, boundedData, type JsonObject } from '../acp/tool-output.ts';
 import { newId } from '../new-id.ts';
@@ -47,9 +48,8 @@ export function sessionUpdates(options: NormaliserOptions) {
       lastText = '';
     }
     harnessMessageId = theirs;
-    lastText = (lastText + text).slice(-16 * 1024);
-    for (let start = 0; start < text.length; start += maxTextChunk) {
-      const part = text.slice(start, start + maxTextChunk).toWellFormed();
+    lastText = lastPart(lastText + text, 16 * 1024);
+    for (const part of partsOf(text, maxTextChunk)) {
       emit({ type: 'text', step_id: stepId(), message_id: messageId, role: 'assistant', text: part });
     }
   }

@@ -1,8 +1,8 @@
 import type { AgentEvent, AgentEventBody } from '@runyard/contract/agent-protocol';
 import { backoffMs, delay } from '@runyard/contract/backoff';
+import { storableJson } from '@runyard/contract/storable-json';
 import { type ServiceClient, ServiceRefusal, Superseded } from '../service/client.ts';
 import { waitingEvents } from './waiting-events.ts';
-import { storableJson } from './wire-text.ts';
 
 export interface ReporterOptions {
   client: Pick<ServiceClient, 'sendEvents'>;

@@ -1,4 +1,5 @@
 import type { AgentEvent, AgentEventBody } from '@runyard/contract/agent-protocol';
+import { shorten } from '@runyard/contract/shorten';
 import { newId } from '../new-id.ts';
 
 type StepKind = Extract<AgentEvent, { type: 'setup_step_started' }>['kind'];
@@ -14,7 +15,7 @@ export type SetupSteps = <T>(kind: StepKind, name: string, work: (told: StepResu
 
 export function setupSteps(emit: (event: AgentEventBody) => void): SetupSteps {
   return async (kind, name, work) => {
-    const step = { step_id: newId(), kind, name: name.length > 500 ? `${name.slice(0, 499)}…` : name };
+    const step = { step_id: newId(), kind, name: shorten(name, 500) };
     const started = performance.now();
     const told: StepResult = {};
     emit({ type: 'setup_step_started', ...step });

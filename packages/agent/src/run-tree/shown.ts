@@ -1,4 +1,5 @@
 import type { ChildRun } from '@runyard/contract/child-runs';
+import { firstPart } from '@runyard/contract/shorten';
 import { cutText } from '../commands/output-window.ts';
 
 /** What a reader of other agents' words must know. */
@@ -17,7 +18,7 @@ export function shownRuns(runs: readonly ChildRun[], maxBytes: number, mark: str
         [artifact_type, title, url, artifact_uid].filter((part) => part !== undefined).join(' '),
       );
     const told = [words === undefined ? '' : words, ...artifacts.map((line) => `artifact: ${line}`)].join('\n').trim();
-    const head = `run ${run.run_id} ${run.state} ${JSON.stringify(run.title.slice(0, 200).toWellFormed())}`;
+    const head = `run ${run.run_id} ${run.state} ${JSON.stringify(firstPart(run.title, 200))}`;
     return told === '' ? head : `${head}\n--- ${mark}\n${cutText(told, share).text}\n--- ${mark}`;
   });
   const hasWords = blocks.some((block) => block.includes(mark));

@@ -56,7 +56,7 @@ export function runTree(
     list: (signal) => list('', signal),
     async wait({ runIds, until, timeoutMs }, signal) {
       const deadline = performance.now() + timeoutMs;
-      const chosen = (runIds ?? []).map((id) => `&run_ids=${encodeURIComponent(id)}`).join('');
+      const chosen = (runIds ?? []).map((id) => `&run_ids=${encodeURIComponent(id.toWellFormed())}`).join('');
       if (runIds?.length === 0) return { runs: [], timedOut: false };
       for (;;) {
         const left = Math.max(0, deadline - performance.now());
@@ -69,7 +69,11 @@ export function runTree(
     },
     // The service waits for one that is PENDING, 20 s at most.
     cancel: (runId, signal) =>
-      client.ask('POST', `child-runs/${encodeURIComponent(runId)}/cancel`, { body: {}, signal, idleTimeoutMs: 40_000 }),
+      client.ask('POST', `child-runs/${encodeURIComponent(runId.toWellFormed())}/cancel`, {
+        body: {},
+        signal,
+        idleTimeoutMs: 40_000,
+      }),
     async send(runId, message, signal) {
       const to = runId === 'parent' ? task.parent_run?.run_id : runId;
       if (to === undefined) throw new Error('this run works for no other');

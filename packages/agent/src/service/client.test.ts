@@ -76,6 +76,31 @@ describe('the service client', () => {
     expect(await client().download('/big', 1000)).toHaveLength(1000);
   });
 
+  test('cleans each body of what the service cannot store', async () => {
+    const bad = 'a\u0000b\ud83dc';
+    const good = 'a\ufffdb\ufffdc';
+    const bodies: unknown[] = [];
+    fake.more = async ({ body }) => {
+      bodies.push(body);
+      return { status: 200, value: { run_id: 'r', state: 'QUEUED' } };
+    };
+    const asked = client();
+    await asked.finishTask({ success: false, summary: bad, error: { message: bad } });
+    await asked.reportShutdown(bad);
+    await asked.reportArtifact({ artifact_type: 'PLAN', data: { title: bad, content: bad } });
+    await asked.uploadSnapshot({ turn: 1, files: [{ filename: bad, size_bytes: 0 }] });
+    await asked.ask('POST', 'messages', { body: { run_id: 'parent', message: bad } });
+    await asked.ask('POST', 'child-runs', { body: { prompt: bad, title: bad } });
+    expect(fake.finished).toEqual([{ success: false, summary: good, error: { message: good } }]);
+    expect(fake.shutdowns).toEqual([good]);
+    expect(fake.artifacts.map(({ data }) => data)).toEqual([{ title: good, content: good }]);
+    expect(fake.snapshots[0]?.files[0]?.filename).toBe(good);
+    expect(bodies).toEqual([
+      { run_id: 'parent', message: good },
+      { prompt: good, title: good },
+    ]);
+  });
+
   test('does not send again what cannot be read', async () => {
     const broken = () =>
       Readable.from(

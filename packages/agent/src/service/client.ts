@@ -10,6 +10,8 @@ import type {
 } from '@runyard/contract/agent-protocol';
 import { backoffMs, delay, retryAfterMs } from '@runyard/contract/backoff';
 import type { UploadSnapshot, UploadSnapshotResponse } from '@runyard/contract/handoff';
+import { firstPart } from '@runyard/contract/shorten';
+import { storableJson } from '@runyard/contract/storable-json';
 import type { z } from 'zod';
 import { newId } from '../new-id.ts';
 import { AnswerTooLarge, readBody, type ServiceConnection, type ServiceRequest } from './connection.ts';
@@ -28,7 +30,7 @@ export class ServiceRefusal extends Error {
   readonly detail: string;
   constructor(status: number, path: string, body: string) {
     const problem = parseProblem(body);
-    const detail = problem?.detail ?? problem?.title ?? body.slice(0, 500);
+    const detail = problem?.detail ?? problem?.title ?? firstPart(body, 500);
     super(`the service refused ${path.split('?')[0]} with ${status}: ${detail || 'no reason given'}`);
     this.status = status;
     this.detail = detail || `the service answered ${status}`;
@@ -172,9 +174,8 @@ export function serviceClient(options: ServiceClientOptions): ServiceClient {
       return JSON.parse((await get(path, maxAnswerBytes, { idleTimeoutMs: waitMs + 15_000, ...call_ })).toString());
     },
     // The same key on each try: an artifact whose answer was lost is not there twice.
-    reportArtifact: (body, call_) =>
-      post('report-artifact', JSON.stringify(body), call_, { 'idempotency-key': newId() }),
-    uploadSnapshot: (body, call_) => post('upload-snapshot', JSON.stringify(body), call_),
+    reportArtifact: (body, call_) => post('report-artifact', storableJson(body), call_, { 'idempotency-key': newId() }),
+    uploadSnapshot: (body, call_) => post('upload-snapshot', storableJson(body), call_),
     upload: async (path, open, size, contentType, call_ = {}) => {
       await call(
         () => ({
@@ -203,7 +204,7 @@ export function serviceClient(options: ServiceClientOptions): ServiceClient {
             ...(body === undefined ? {} : { 'content-type': 'application/json' }),
             ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
           },
-          body: body === undefined ? undefined : JSON.stringify(body),
+          body: body === undefined ? undefined : storableJson(body),
           signal,
           idleTimeoutMs: ask.idleTimeoutMs ?? 30_000,
         }),
@@ -214,10 +215,10 @@ export function serviceClient(options: ServiceClientOptions): ServiceClient {
       return JSON.parse(answer.toString() || '{}');
     },
     finishTask: async (body, call_) => {
-      const { next } = await post<Partial<FinishTaskResponse>>('finish-task', JSON.stringify(body), call_);
+      const { next } = await post<Partial<FinishTaskResponse>>('finish-task', storableJson(body), call_);
       return next ?? 'leave';
     },
-    reportShutdown: async (reason, call_) => void (await post('report-shutdown', JSON.stringify({ reason }), call_)),
+    reportShutdown: async (reason, call_) => void (await post('report-shutdown', storableJson({ reason }), call_)),
   };
 }
 

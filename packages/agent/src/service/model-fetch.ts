@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import { storableJson } from '@runyard/contract/storable-json';
 import type { ServiceConnection } from './connection.ts';
 
 export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
@@ -36,8 +37,12 @@ export function modelFetch(connection: ServiceConnection, idleTimeoutMs: number)
   };
 }
 
+/** Half a surrogate pair as JSON.stringify writes it: providers refuse a request that has one, and the conversation would have it in each. */
+const loneSurrogate = /\\ud[89a-f]/i;
+
 function bodyOf(body: RequestInit['body']): string | Uint8Array | undefined {
   if (body === undefined || body === null) return undefined;
-  if (typeof body === 'string' || body instanceof Uint8Array) return body;
+  if (typeof body === 'string') return loneSurrogate.test(body) ? storableJson(JSON.parse(body)) : body;
+  if (body instanceof Uint8Array) return body;
   throw new TypeError('only text and bytes can be sent to a model');
 }

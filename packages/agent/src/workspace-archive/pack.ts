@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { PassThrough, Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { constants, createZstdCompress } from 'node:zlib';
+import { lastPart } from '@runyard/contract/shorten';
 import { UnreadableBody } from '../service/client.ts';
 import { framed } from './frames.ts';
 import type { KeptRoot } from './roots.ts';
@@ -68,7 +69,7 @@ async function* tarOf({ folder, without }: KeptRoot, { env, signal }: PackOption
   closed.catch(() => {});
   let said = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    said = (said + text).slice(-500);
+    said = lastPart(said + text, 500);
   });
   const stop = () => child.kill('SIGKILL');
   signal.addEventListener('abort', stop, { once: true });

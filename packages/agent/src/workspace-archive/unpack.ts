@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createZstdDecompress } from 'node:zlib';
+import { lastPart } from '@runyard/contract/shorten';
 import { unframed } from './frames.ts';
 import type { KeptRoot } from './roots.ts';
 
@@ -56,7 +57,7 @@ async function untar(tar: AsyncIterable<Buffer>, folder: string, { env }: Unpack
   closed.catch(() => {});
   let said = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    said = (said + text).slice(-500);
+    said = lastPart(said + text, 500);
   });
   try {
     await pipeline(Readable.from(tar, { objectMode: false }), child.stdin).catch((error: NodeJS.ErrnoException) => {

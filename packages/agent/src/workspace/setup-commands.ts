@@ -1,3 +1,4 @@
+import { shorten } from '@runyard/contract/shorten';
 import { runCommand } from '../commands/run-command.ts';
 import type { SetupSteps } from '../reporting/setup-steps.ts';
 import { SetupFailure } from '../setup-failure.ts';
@@ -29,9 +30,8 @@ export async function runSetupCommands(commands: readonly string[], options: Set
       if (result.exitCode === 0 && result.outcome === 'exited') return;
       const failure = result.outcome === 'not_started' ? 'could not be started' : `exited with code ${result.exitCode}`;
       told.error = `${failure}`;
-      const shown = command.length > 200 ? `${command.slice(0, 199)}…` : command;
       throw new SetupFailure(
-        `Setup command ${index + 1} of ${commands.length} (${shown}) ${failure}.${tail === '' ? ' It printed nothing.' : `\nEnd of its output:\n${tail.trimEnd()}`}\nFix the command in the environment's setup_commands, or what it needs in the image, and run again.`,
+        `Setup command ${index + 1} of ${commands.length} (${shorten(command, 200)}) ${failure}.${tail === '' ? ' It printed nothing.' : `\nEnd of its output:\n${tail.trimEnd()}`}\nFix the command in the environment's setup_commands, or what it needs in the image, and run again.`,
       );
     });
   }

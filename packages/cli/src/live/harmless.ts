@@ -4,6 +4,8 @@
  * (ECMA-48 for the forms of the sequences). None of them gets through.
  */
 
+import { shorten } from '@runyard/contract/shorten';
+
 type Where = 'text' | 'escape' | 'sequence' | 'string' | 'string-escape';
 
 /** Cleans one stream piece by piece: a sequence that is cut by the border of two pieces is removed too. */
@@ -102,7 +104,7 @@ export function harmless(text: string): string {
 /** A title, name or path on one line, made harmless and cut at `max` characters. */
 export function harmlessLine(text: string, max = 200): string {
   const line = harmless(text).replace(/\s+/g, ' ').trim();
-  return line.length > max ? `${line.slice(0, max - 1)}…` : line;
+  return shorten(line, max);
 }
 
 /** JSON that is harmless when printed on a terminal: by itself, JSON escapes only U+0000 to U+001F. On one line without `indent`. */

@@ -1,11 +1,12 @@
 import type { ContentBlock, ConversationResponse, Step } from '@runyard/contract/conversations';
+import { lastPart } from '@runyard/contract/shorten';
 
 /** About 50,000 tokens: what a model can take in front of a prompt. */
 const maxCharacters = 200_000;
 /** Of one output: the end says how it went. */
 const maxOutputCharacters = 4_000;
 
-const tail = (text: string, max: number): string => (text.length <= max ? text : `[…] ${text.slice(-max)}`);
+const tail = (text: string, max: number): string => (text.length <= max ? text : `[…] ${lastPart(text, max)}`);
 
 function blockText(block: ContentBlock): string {
   switch (block.type) {

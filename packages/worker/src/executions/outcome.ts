@@ -1,3 +1,4 @@
+import { lastPart } from '@runyard/contract/shorten';
 import type { WorkerMessage } from '@runyard/contract/worker-protocol';
 import { SandboxError, type SandboxExit } from '../sandboxes/sandbox.ts';
 
@@ -17,7 +18,7 @@ const messageBytes = 4000;
 
 function withOutput(message: string, tail: string): string {
   const text = tail.trim();
-  return text === '' ? message : `${message}\nEnd of the agent's output:\n${text.slice(-messageBytes)}`;
+  return text === '' ? message : `${message}\nEnd of the agent's output:\n${lastPart(text, messageBytes)}`;
 }
 
 function failed(

@@ -1,7 +1,7 @@
 import type { ContentBlock } from '@agentclientprotocol/sdk';
+import { storableJson } from '@runyard/contract/storable-json';
 import type { AgentLink, LinkEvents } from '../../acp/agent-link.ts';
 import { asObject } from '../../acp/tool-output.ts';
-import { storableJson } from '../../reporting/wire-text.ts';
 import type { OzAgent, SendUpdate } from './agent.ts';
 
 /**

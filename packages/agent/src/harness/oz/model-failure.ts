@@ -1,5 +1,6 @@
 import { retryAfterMs } from '@runyard/contract/backoff';
 import type { ErrorCode } from '@runyard/contract/errors';
+import { firstPart } from '@runyard/contract/shorten';
 import { APICallError } from 'ai';
 import { parseProblem } from '../../service/client.ts';
 
@@ -89,7 +90,7 @@ function shortReason(error: unknown): string {
     if (message !== undefined && message !== '' && !texts.includes(message)) texts.push(message);
     current = current instanceof Error ? current.cause : undefined;
   }
-  return texts.join(': ').slice(0, 1_000) || 'no reason given';
+  return firstPart(texts.join(': '), 1_000) || 'no reason given';
 }
 
 /** Error events inside a stream are plain objects, with the message at one of two depths, or strings. */

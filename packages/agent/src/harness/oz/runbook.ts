@@ -1,6 +1,7 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { AgentTask } from '@runyard/contract/agent-protocol';
+import { firstPart, shorten } from '@runyard/contract/shorten';
 import type { BuiltinVerdict } from '../../acp/outcome.ts';
 import { planOnly } from '../../acp/plan-mode.ts';
 import type { Approvals, Verdict } from '../../approvals/approvals.ts';
@@ -109,7 +110,7 @@ async function runBlock(
     toolCallId,
     name: 'shell',
     kind: 'execute',
-    title: firstLine.slice(0, 200),
+    title: firstPart(firstLine, 200),
     status: asks ? 'pending' : 'in_progress',
     rawInput: input,
   });
@@ -161,8 +162,7 @@ async function scriptArgument(script: string): Promise<{ argv: string[]; remove:
   return { argv: [file], remove: () => fs.promises.rm(folder, { recursive: true, force: true }) };
 }
 
-const shown = (command: string): string =>
-  (command.length > 80 ? `${command.slice(0, 79)}…` : command).replaceAll('`', "'");
+const shown = (command: string): string => shorten(command, 80).replaceAll('`', "'");
 
 function shownCommand(block: RunbookBlock | undefined): string {
   const [command = ''] = block?.script.trim().split('\n', 1) ?? [];

@@ -1,4 +1,5 @@
 import { basename } from 'node:path';
+import { firstPart } from '@runyard/contract/shorten';
 import { askFirst, refusalText, tellDenied } from './ask-first.ts';
 import type { StepCall } from './model-step.ts';
 import { commandEnd, commandOutput, type TurnVoice } from './session.ts';
@@ -20,12 +21,12 @@ export async function runToolCall(
     toolCallId,
     name: call.toolName,
     kind: tool?.kind ?? 'other',
-    title: valid ? tool.title(call.input).slice(0, 200) : basename(call.toolName),
+    title: valid ? firstPart(tool.title(call.input), 200) : basename(call.toolName),
     status: asks ? 'pending' : 'in_progress',
     rawInput: call.input,
   });
   if (!valid) {
-    const outcome = failedWith((call.invalid ?? `there is no tool ${call.toolName}`).slice(0, 4_000));
+    const outcome = failedWith(firstPart(call.invalid ?? `there is no tool ${call.toolName}`, 4_000));
     await voice.update(textResult(toolCallId, outcome));
     return outcome;
   }

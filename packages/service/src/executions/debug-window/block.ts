@@ -1,5 +1,6 @@
 /** A run whose agent waits for a person: what it asks, as the record and the API have it. */
 import type { AgentRequest, BlockedOn } from '@runyard/contract/approvals';
+import { shorten } from '@runyard/contract/shorten';
 import { summarised } from '../../conversations/output.ts';
 import type { Queryable } from '../../store/database/database.ts';
 import type { Engine } from '../engine.ts';
@@ -15,7 +16,7 @@ const maxSentence = 400;
 /** What a person has to know, in one sentence. */
 function sentenceOf({ kind, title, action }: AgentRequest): string {
   const line = title.replace(/\s+/g, ' ').trim();
-  const shown = line.length <= maxSentence ? line : `${line.slice(0, maxSentence - 1)}…`.toWellFormed();
+  const shown = shorten(line, maxSentence);
   if (kind === 'question') return `The agent asks: ${shown}`;
   return `The agent asks for permission${action ? ` to use ${action.name.replace(/\s+/g, ' ')}` : ''}: ${shown}`;
 }

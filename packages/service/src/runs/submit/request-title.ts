@@ -1,3 +1,5 @@
+import { firstPart } from '@runyard/contract/shorten';
+
 /** Characters (UTF-16 units) of a title that is taken from a prompt. */
 const maxTitleLength = 80;
 
@@ -9,8 +11,5 @@ export function titleOf(prompt: string): string {
       .trimStart()
       .slice(0, maxTitleLength + 1)
       .split(/[\r\n\u2028\u2029]/, 1)[0] ?? '';
-  let cut = line.slice(0, maxTitleLength);
-  const last = cut.charCodeAt(cut.length - 1);
-  if (last >= 0xd800 && last <= 0xdbff) cut = cut.slice(0, -1);
-  return cut.trimEnd();
+  return firstPart(line, maxTitleLength).trimEnd();
 }

@@ -1,5 +1,6 @@
 import type { ArtifactItem } from '@runyard/contract/artifacts';
 import type { ChildRun } from '@runyard/contract/child-runs';
+import { firstPart } from '@runyard/contract/shorten';
 import type { RunState } from '@runyard/contract/states';
 import { readArtifactItems } from '../../files/artifacts/read.ts';
 import type { Queryable, Statement } from '../../store/database/database.ts';
@@ -60,16 +61,15 @@ export async function readChildren(
     title: row.title,
     state: row.state,
     created_at: row.created_at,
-    ...(row.status_message ? { message: row.status_message.slice(0, maxSummaryLength).toWellFormed() } : {}),
-    ...(row.summary ? { summary: row.summary.slice(0, maxSummaryLength).toWellFormed() } : {}),
+    ...(row.status_message ? { message: firstPart(row.status_message, maxSummaryLength) } : {}),
+    ...(row.summary ? { summary: firstPart(row.summary, maxSummaryLength) } : {}),
     artifacts: (artifacts.get(row.id) ?? []).map(shortly),
   }));
 }
 
 function shortly({ artifact_type, data }: ArtifactItem): ChildRun['artifacts'][number] {
   const members = data as Record<string, unknown>;
-  const text = (name: string) =>
-    typeof members[name] === 'string' ? members[name].slice(0, 500).toWellFormed() : undefined;
+  const text = (name: string) => (typeof members[name] === 'string' ? firstPart(members[name], 500) : undefined);
   const [uid, title, url] = [text('artifact_uid'), text('title') ?? text('filename'), text('url')];
   return {
     artifact_type,

@@ -1,0 +1,36 @@
+/** Cuts text without splitting a character. Loads nothing: the agent's start and the worker use it. */
+
+const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff;
+const isLowSurrogate = (unit: number): boolean => unit >= 0xdc00 && unit <= 0xdfff;
+
+/** True where a cut before the UTF-16 unit at `index` would split a character. */
+const splits = (text: string, index: number): boolean =>
+  index > 0 && isHighSurrogate(text.charCodeAt(index - 1)) && isLowSurrogate(text.charCodeAt(index));
+
+/** Returns at most `max` UTF-16 units from the start of the text, well-formed. Half of a surrogate pair becomes U+FFFD. */
+export function firstPart(text: string, max: number): string {
+  if (text.length <= max) return text.toWellFormed();
+  return text.slice(0, splits(text, max) ? max - 1 : max).toWellFormed();
+}
+
+/** Returns at most `max` UTF-16 units from the end of the text, well-formed. Half of a surrogate pair becomes U+FFFD. */
+export function lastPart(text: string, max: number): string {
+  if (text.length <= max) return text.toWellFormed();
+  const start = text.length - max;
+  return text.slice(splits(text, start) ? start + 1 : start).toWellFormed();
+}
+
+/** Returns the text with at most `max` (1 or more) UTF-16 units, well-formed; a text that was cut ends with `…`. */
+export function shorten(text: string, max: number): string {
+  return text.length <= max ? text.toWellFormed() : `${firstPart(text, max - 1)}…`;
+}
+
+/** Yields the text in parts of at most `size` (2 or more) UTF-16 units, each well-formed. */
+export function* partsOf(text: string, size: number): Generator<string> {
+  for (let start = 0; start < text.length; ) {
+    const limit = start + size;
+    const end = limit < text.length && splits(text, limit) ? limit - 1 : limit;
+    yield text.slice(start, end).toWellFormed();
+    start = end;
+  }
+}

@@ -1,0 +1,45 @@
+/** Checks a request of an agent as the service does: with its parser of bodies, the contract's schemas and its rules for artifacts. */
+import { apiPrefix, type Route } from '@runyard/contract/route';
+import { routes } from '@runyard/contract/routes';
+import { checkReportData } from '../../../packages/service/src/files/artifacts/report-data.ts';
+import { maxValuesOfReport, parseJsonBody } from '../../../packages/service/src/http/server/json-body.ts';
+import { queryDecoder } from '../../../packages/service/src/http/server/query.ts';
+
+/** A request whose body has come. */
+export interface FakeRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly body: Buffer;
+}
+
+const agentRoutes = Object.values<Route>(routes)
+  .filter(({ path }) => path.startsWith('/harness-support/'))
+  .map((route) => ({ route, pattern: new RegExp(`^${apiPrefix}${route.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`) }));
+
+/** Returns why the service would refuse the request with 400; undefined: it would not, or it has no such route. */
+export function whyRefused({ method, path, query, body }: FakeRequest): string | undefined {
+  const { route } = agentRoutes.find(({ route, pattern }) => route.method === method && pattern.test(path)) ?? {};
+  try {
+    if (route?.query) route.query.parse(queryDecoder(route.query)(valuesOf(query)));
+    if (!route?.body) return undefined;
+    const value = route.body.parse(parseJsonBody(body, maxValuesOfReport));
+    if (route !== routes.reportArtifact) return undefined;
+    const { artifact_type, data } = routes.reportArtifact.body.parse(value);
+    const checked = checkReportData(artifact_type, data);
+    return checked.ok ? undefined : checked.faults.map((fault) => `${fault.path}: ${fault.message}`).join('; ');
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+/** The query as the service's server parses it: a list where a name is repeated. */
+function valuesOf(query: URLSearchParams): Record<string, string | string[]> {
+  const names = [...new Set(query.keys())];
+  return Object.fromEntries(
+    names.map((name) => {
+      const values = query.getAll(name);
+      return [name, values.length === 1 ? (values[0] ?? '') : values];
+    }),
+  );
+}
