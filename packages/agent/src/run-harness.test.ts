@@ -61,6 +61,15 @@ describe('another harness', () => {
     });
   });
 
+  test('with a command that no program can be given fails the setup', async () => {
+    await start({ harness: { type: 'claude', command: ['true', 'x'.repeat(140_000)] } });
+    await ended();
+    expect(fake.finished[0]?.error).toEqual({
+      code: 'environment_setup_failed',
+      message: expect.stringMatching(/claude cannot be started: .*E2BIG/),
+    });
+  });
+
   test('that floods is slowed down while the service does not answer, and nothing is lost', async () => {
     let refuse = true;
     await start(scripted('flood'), {

@@ -40,6 +40,9 @@ export interface CommandResult {
 const drainQuietMs = 100;
 const drainMaxMs = 1_000;
 const commandMarker = 'RUNYARD_COMMAND_ID';
+/** MAX_ARG_STRLEN of Linux, which counts the closing NUL: execve(2), "Limits on size of arguments and environment". */
+const maxArgumentBytes = 128 * 1024 - 1;
+const notStarted = { outcome: 'not_started', exitCode: 127, signal: undefined } as const;
 
 /**
  * Runs a command in its own process group, with stdin closed and both outputs in one pipe, in order. Output of any size
@@ -51,12 +54,12 @@ export async function runCommand(options: CommandOptions): Promise<CommandResult
   const window = outputWindow();
   const commandId = newId();
   options.signal?.throwIfAborted();
-  const child = spawn('/bin/sh', ['-c', 'exec "$@" 2>&1', 'sh', ...options.argv], {
-    cwd: options.cwd,
-    env: { ...options.env, [commandMarker]: commandId },
-    stdio: ['ignore', 'pipe', 'ignore'],
-    detached: true,
-  });
+  const child = spawnShell(options, commandId);
+  if (child instanceof Error) {
+    const output = `could not be started: ${child.message}\n`;
+    const outputBytes = Buffer.byteLength(output);
+    return { ...notStarted, output, outputBytes, truncated: false, durationMs: performance.now() - started };
+  }
 
   let ended: 'timed_out' | 'aborted' | undefined;
   let killTimer: NodeJS.Timeout | undefined;
@@ -84,13 +87,35 @@ export async function runCommand(options: CommandOptions): Promise<CommandResult
     const common = { output: window.text(), outputBytes: window.totalBytes, truncated: window.truncated, durationMs };
     if ('error' in exit) {
       const output = `${common.output}could not be started: ${exit.error.message}\n`;
-      return { ...common, output, outcome: 'not_started', exitCode: 127, signal: undefined };
+      return { ...common, ...notStarted, output };
     }
     return { ...common, outcome: ended ?? 'exited', exitCode: exit.exitCode, signal: exit.signal };
   } finally {
     clearTimeout(timer);
     clearTimeout(killTimer);
     options.signal?.removeEventListener('abort', onAbort);
+  }
+}
+
+/** Starts the command, or returns why the system cannot: spawn throws where the kernel refuses the arguments. */
+function spawnShell({ argv, cwd, env }: CommandOptions, commandId: string): ChildProcess | Error {
+  if (argv.some((argument) => argument.includes('\u0000')))
+    return new Error('it has a NUL character, which no argument of a program can have');
+  const longest = Math.max(...argv.map((argument) => Buffer.byteLength(argument)));
+  if (longest > maxArgumentBytes) {
+    return new Error(
+      `it has ${longest} bytes. The longest that can be passed is ${maxArgumentBytes} bytes: write it into a file first and run that`,
+    );
+  }
+  try {
+    return spawn('/bin/sh', ['-c', 'exec "$@" 2>&1', 'sh', ...argv], {
+      cwd,
+      env: { ...env, [commandMarker]: commandId },
+      stdio: ['ignore', 'pipe', 'ignore'],
+      detached: true,
+    });
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error));
   }
 }
 

@@ -107,5 +107,15 @@ async function childStarter({ task, workspace, env, marker }: HarnessOptions): P
     );
   }
   const { startChildLink } = await import('./child-link.ts');
-  return (events) => startChildLink({ command: [program, ...args], cwd: workspace, env, marker, events });
+  return (events) => {
+    try {
+      return startChildLink({ command: [program, ...args], cwd: workspace, env, marker, events });
+    } catch (error) {
+      // The kernel refuses the arguments: spawn throws then, and tells of nothing later.
+      const reason = error instanceof Error ? error.message : String(error);
+      throw new SetupFailure(
+        `The harness ${task.harness.type} cannot be started: ${reason}. Correct config.harness.command.`,
+      );
+    }
+  };
 }

@@ -28,6 +28,38 @@ describe('the loop', () => {
     expect(texts).toEqual(['understood']);
   });
 
+  test.each([
+    ['longer than an argument may be', `echo ${'x'.repeat(140_000)}`, 'The longest that can be passed is'],
+    ['with a NUL character', 'echo a\u0000b', 'NUL'],
+  ])('tells the model that a command %s was not run, and goes on', async (_, command, reason) => {
+    models.script([
+      {
+        toolCalls: [
+          { name: 'shell', input: { command } },
+          { name: 'search', input: { pattern: command } },
+          { name: 'shell', input: { command: 'echo ok' } },
+        ],
+      },
+      { text: ['understood'] },
+    ]);
+    const { turn, spoken } = engine();
+    expect((await turn('Hi.')).verdict).toEqual({ success: true, message: '' });
+    expect(results(spoken)).toEqual(['failed', 'failed', 'completed']);
+    const told = models.requests.at(-1)?.conversation?.toolResults ?? [];
+    expect(told[0]).toContain('could not be started');
+    expect(told[0]).toContain(reason);
+    expect(told[1]).toContain('could not be started');
+    expect(told[2]).toContain('ok');
+  });
+
+  test('sends the model no half of a surrogate pair, whatever a call has in its input', async () => {
+    models.script([{ toolCalls: [{ name: 'read', input: { path: 'a\ud83d' } }] }, { text: ['ok'] }]);
+    const { turn } = engine();
+    expect((await turn('Hi.')).verdict.success).toBe(true);
+    expect(models.requests.at(-1)?.conversation?.toolResults).toHaveLength(1);
+    expect(JSON.stringify(models.requests.at(-1)?.body)).not.toMatch(/\\ud[89a-f]/i);
+  });
+
   test('tells the model the exit code of a failed command', async () => {
     models.script([{ toolCalls: [{ name: 'shell', input: { command: 'echo no; exit 7' } }] }, { text: ['I see'] }]);
     const { turn, spoken } = engine();
