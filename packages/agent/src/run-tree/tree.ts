@@ -3,7 +3,7 @@ import type { ChildRun, ChildRunList, ChildRunRequest, ChildRunResponse } from '
 import type { RunMode } from '@runyard/contract/run-request';
 import { isSettled } from '@runyard/contract/run-states';
 import { newId } from '../new-id.ts';
-import type { ServiceClient } from '../service/client.ts';
+import type { AskOptions, ServiceClient } from '../service/client.ts';
 
 /** Which runs to wait for, and how long. */
 export interface RunWait {
@@ -40,8 +40,8 @@ export function runTree(
   task: AgentTask,
 ): RunTree & { orchestrate(mode: RunMode | undefined): void } {
   let maxLive = task.child_runs?.max_live;
-  const list = async (query: string, signal: AbortSignal, idleTimeoutMs = 30_000) =>
-    (await client.ask<ChildRunList>('GET', `child-runs${query}`, { signal, idleTimeoutMs })).child_runs;
+  const list = async (query: string, options: AskOptions) =>
+    (await client.ask<ChildRunList>('GET', `child-runs${query}`, options)).child_runs;
   return {
     get maxLive() {
       return maxLive;
@@ -53,7 +53,7 @@ export function runTree(
     },
     // The same key on each try: a run whose answer was lost is not started twice.
     start: (body, signal) => client.ask('POST', 'child-runs', { body, idempotencyKey: newId(), signal }),
-    list: (signal) => list('', signal),
+    list: (signal) => list('', { signal }),
     async wait({ runIds, until, timeoutMs }, signal) {
       const deadline = performance.now() + timeoutMs;
       const chosen = (runIds ?? []).map((id) => `&run_ids=${encodeURIComponent(id.toWellFormed())}`).join('');
@@ -61,7 +61,8 @@ export function runTree(
       for (;;) {
         const left = Math.max(0, deadline - performance.now());
         const waitMs = Math.round(Math.min(longestCallMs, left));
-        const runs = await list(`?until=${until}&wait_ms=${waitMs}${chosen}`, signal, waitMs + 15_000);
+        const options = { signal, idleTimeoutMs: waitMs + 15_000, lane: 'waits' } as const;
+        const runs = await list(`?until=${until}&wait_ms=${waitMs}${chosen}`, options);
         const settled = runs.filter(({ state }) => isSettled(state)).length;
         if (settled === runs.length || (until === 'any' && settled > 0)) return { runs, timedOut: false };
         if (performance.now() >= deadline) return { runs, timedOut: true };
@@ -73,6 +74,7 @@ export function runTree(
         body: {},
         signal,
         idleTimeoutMs: 40_000,
+        lane: 'waits',
       }),
     async send(runId, message, signal) {
       const to = runId === 'parent' ? task.parent_run?.run_id : runId;

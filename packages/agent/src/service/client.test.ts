@@ -1,7 +1,9 @@
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type FakeHarnessSupport, startFakeHarnessSupport } from '../../../../test/fakes/harness-support.ts';
-import { ServiceRefusal, Superseded, serviceClient, UnreadableBody } from './client.ts';
+import { prefix } from '../../../../test/fakes/harness-support/reports.ts';
+import { type FakeHarnessSupport, fakeTask, startFakeHarnessSupport } from '../../../../test/fakes/harness-support.ts';
+import { runTree } from '../run-tree/tree.ts';
+import { type ServiceClient, ServiceRefusal, Superseded, serviceClient, UnreadableBody } from './client.ts';
 import { AnswerTooLarge, connectToService } from './connection.ts';
 
 let fake: FakeHarnessSupport;
@@ -110,5 +112,38 @@ describe('the service client', () => {
         })(),
       );
     await expect(client().upload('/uploads/artifact-1', broken, 10, 'text/plain')).rejects.toThrow('gone');
+  });
+});
+
+describe('what waits', () => {
+  const { signal } = new AbortController();
+
+  test.each([
+    [
+      'many waits for other runs',
+      (asked: ServiceClient) => runTree(asked, fakeTask()).wait({ until: 'all', timeoutMs: 60_000 }, signal),
+    ],
+    ['many cancels of other runs', (asked: ServiceClient) => runTree(asked, fakeTask()).cancel('a', signal)],
+    [
+      'many uploads',
+      (asked: ServiceClient) => asked.upload(`${prefix}/slow`, () => Readable.from(['{}']), 2, 'text/plain'),
+    ],
+  ])('%s do not delay events, the inbox and the end of a turn', async (_, wait) => {
+    const answered = Promise.withResolvers<{ status: number; value: unknown }>();
+    let waiting = 0;
+    fake.more = () => {
+      waiting += 1;
+      return answered.promise;
+    };
+    const asked = client();
+    const waits = Array.from({ length: 40 }, () => wait(asked).catch(() => {}));
+    while (waiting < 16) await new Promise(setImmediate);
+    fake.tell({ type: 'leave' });
+    expect(await asked.sendEvents('{"events":[]}')).toEqual({ acknowledged: 0 });
+    expect(await asked.pollInbox(60_000, { after: 0, interrupted: 0 })).toEqual({ items: [{ type: 'leave' }] });
+    expect(await asked.finishTask({ success: true, summary: '' })).toBe('leave');
+    answered.resolve({ status: 400, value: {} });
+    await Promise.all(waits);
+    expect(waiting).toBe(40);
   });
 });

@@ -14,7 +14,7 @@ import { firstPart } from '@runyard/contract/shorten';
 import { storableJson } from '@runyard/contract/storable-json';
 import type { z } from 'zod';
 import { newId } from '../new-id.ts';
-import { AnswerTooLarge, readBody, type ServiceConnection, type ServiceRequest } from './connection.ts';
+import { AnswerTooLarge, type Lane, readBody, type ServiceConnection, type ServiceRequest } from './connection.ts';
 
 /** The run token's execution was ended or superseded (401): nothing more may be reported. */
 export class Superseded extends Error {
@@ -53,6 +53,7 @@ export interface ServiceClientOptions {
 export interface CallOptions {
   signal?: AbortSignal | undefined;
   idleTimeoutMs?: number;
+  lane?: Lane;
 }
 
 /** A call whose answer is JSON. */
@@ -104,6 +105,7 @@ const finalErrors = [Superseded, ServiceRefusal, AnswerTooLarge, UnreadableBody]
 
 const harnessSupport = '/api/v1/harness-support';
 const maxAnswerBytes = 64 * 1024 * 1024;
+const report = (options: CallOptions = {}): CallOptions => ({ ...options, lane: 'reports' });
 
 export function serviceClient(options: ServiceClientOptions): ServiceClient {
   const { connection, firstRetryMs = 100, maxRetryMs = 5_000 } = options;
@@ -151,6 +153,7 @@ export function serviceClient(options: ServiceClientOptions): ServiceClient {
         body,
         signal: call_.signal,
         idleTimeoutMs: call_.idleTimeoutMs ?? 30_000,
+        lane: call_.lane,
       }),
       call_.signal,
       maxAnswerBytes,
@@ -160,18 +163,25 @@ export function serviceClient(options: ServiceClientOptions): ServiceClient {
 
   const get = (path: string, maxBytes: number, call_: CallOptions = {}) =>
     call(
-      () => ({ method: 'GET', path, signal: call_.signal, idleTimeoutMs: call_.idleTimeoutMs ?? 30_000 }),
+      () => ({
+        method: 'GET',
+        path,
+        signal: call_.signal,
+        idleTimeoutMs: call_.idleTimeoutMs ?? 30_000,
+        lane: call_.lane,
+      }),
       call_.signal,
       maxBytes,
     );
 
   return {
     connection,
-    resolvePrompt: (call_) => post('resolve-prompt', '{}', call_),
-    sendEvents: (body, call_) => post('events', body, call_),
+    resolvePrompt: (call_) => post('resolve-prompt', '{}', report(call_)),
+    sendEvents: (body, call_) => post('events', body, report(call_)),
     pollInbox: async (waitMs, { after, interrupted }, call_) => {
       const path = `${harnessSupport}/inbox?wait_ms=${waitMs}&after=${after}&interrupted=${interrupted}`;
-      return JSON.parse((await get(path, maxAnswerBytes, { idleTimeoutMs: waitMs + 15_000, ...call_ })).toString());
+      const polled = await get(path, maxAnswerBytes, report({ idleTimeoutMs: waitMs + 15_000, ...call_ }));
+      return JSON.parse(polled.toString());
     },
     // The same key on each try: an artifact whose answer was lost is not there twice.
     reportArtifact: (body, call_) => post('report-artifact', storableJson(body), call_, { 'idempotency-key': newId() }),
@@ -207,6 +217,7 @@ export function serviceClient(options: ServiceClientOptions): ServiceClient {
           body: body === undefined ? undefined : storableJson(body),
           signal,
           idleTimeoutMs: ask.idleTimeoutMs ?? 30_000,
+          lane: ask.lane,
         }),
         signal,
         maxAnswerBytes,
@@ -215,10 +226,11 @@ export function serviceClient(options: ServiceClientOptions): ServiceClient {
       return JSON.parse(answer.toString() || '{}');
     },
     finishTask: async (body, call_) => {
-      const { next } = await post<Partial<FinishTaskResponse>>('finish-task', storableJson(body), call_);
+      const { next } = await post<Partial<FinishTaskResponse>>('finish-task', storableJson(body), report(call_));
       return next ?? 'leave';
     },
-    reportShutdown: async (reason, call_) => void (await post('report-shutdown', storableJson({ reason }), call_)),
+    reportShutdown: async (reason, call_) =>
+      void (await post('report-shutdown', storableJson({ reason }), report(call_))),
   };
 }
 

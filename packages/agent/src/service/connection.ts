@@ -11,6 +11,16 @@ export interface ConnectionOptions {
   token: string;
 }
 
+/**
+ * Which connections a request uses. A kind of request that may take long must not delay the others: `reports` has events, the inbox
+ * and the ends of turns, each at most one at a time; `waits` has the calls that the service answers when something happens to another
+ * run; `work` has all else, models and files too.
+ */
+export type Lane = 'reports' | 'work' | 'waits';
+
+/** Together less than the 64 that the worker's relay allows a sandbox. */
+const socketsOf: Readonly<Record<Lane, number>> = { reports: 4, work: 16, waits: 24 };
+
 export interface ServiceRequest {
   method: 'GET' | 'POST' | 'PUT';
   /** Path below the server root, with its query. */
@@ -21,6 +31,8 @@ export interface ServiceRequest {
   signal?: AbortSignal | undefined;
   /** Longest silence of the peer before the request fails; counts from each byte. */
   idleTimeoutMs: number;
+  /** Absent: `work`. */
+  lane?: Lane | undefined;
 }
 
 /** HTTP to the service, with kept connections, through the relay's socket where there is one. */
@@ -42,7 +54,9 @@ export function connectToService(options: ConnectionOptions): ServiceConnection 
   const basePath = root.pathname.replace(/\/+$/, '');
   const secure = root.protocol === 'https:' && options.relaySocket === undefined;
   const client = secure ? process.getBuiltinModule('node:https') : loadHttp();
-  const agent = new client.Agent({ keepAlive: true, keepAliveMsecs: 15_000, maxSockets: 16 });
+  const agentOf = (lane: Lane) =>
+    new client.Agent({ keepAlive: true, keepAliveMsecs: 15_000, maxSockets: socketsOf[lane] });
+  const agents = { reports: agentOf('reports'), work: agentOf('work'), waits: agentOf('waits') };
   const target = options.relaySocket
     ? { socketPath: options.relaySocket }
     : { hostname: root.hostname.replace(/^\[|\]$/g, ''), port: root.port || (secure ? 443 : 80) };
@@ -55,7 +69,7 @@ export function connectToService(options: ConnectionOptions): ServiceConnection 
       new Promise((resolve, reject) => {
         const outgoing = client.request({
           ...target,
-          agent,
+          agent: agents[request.lane ?? 'work'],
           method: request.method,
           path: basePath + request.path,
           headers: {
@@ -73,7 +87,9 @@ export function connectToService(options: ConnectionOptions): ServiceConnection 
         outgoing.on('response', resolve);
         send(outgoing, request.body);
       }),
-    close: () => agent.destroy(),
+    close: () => {
+      for (const agent of Object.values(agents)) agent.destroy();
+    },
   };
 }
 
