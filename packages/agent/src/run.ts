@@ -6,6 +6,7 @@ import type { ArtifactRequest } from './artifacts/report.ts';
 import { killMarked } from './commands/processes.ts';
 import { declaredFiles } from './handoff/declared.ts';
 import { maxSnapshotFiles } from './handoff/limits.ts';
+import { conversationRecord } from './harness/conversation-record.ts';
 import { heldHarness } from './harness/held.ts';
 import { watchPullRequests } from './pull-requests/watch.ts';
 import { startReporter } from './reporting/reporter.ts';
@@ -32,6 +33,8 @@ export interface AgentRunOptions {
 const defaultTiming = {
   /** From the cancel: what the harness has to stop by itself. What is left open then has to be told in the rest, also by a slow machine. */
   harnessGraceMs: 3_000,
+  /** From a person's interrupt: what the harness has to end its turn. */
+  interruptGraceMs: 10_000,
   /** From the cancel: when the process is gone, whatever is still open. */
   exitMs: 4_850,
   /** For `initialize` and `session/new` each. */
@@ -63,6 +66,7 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
     const result = await reportArtifact({ type: 'PULL_REQUEST', ...noticed }, workspace);
     if (!result.ok) throw new Error(result.message);
   });
+  const record = conversationRecord();
   const declared = declaredFiles(workspace, maxSnapshotFiles);
   /** Of the task, as soon as it is there. */
   let tree: ReturnType<typeof runTree> | undefined;
@@ -109,6 +113,7 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
     emit: (event) => {
       reporter.emit(event);
       pullRequests.see(event);
+      record.see(event);
     },
     reportArtifact: (request) => reportArtifact(request, workspace),
     handoff: (paths) => declared.declare(paths, workspace),
@@ -140,11 +145,13 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
       approvals,
       harness,
       keeping,
+      record,
       tree: treeOf,
       notice,
       settled: pullRequests.settled,
       onSuperseded: superseded,
       harnessGraceMs: timing.harnessGraceMs,
+      interruptGraceMs: timing.interruptGraceMs,
       inboxWaitMs: timing.inboxWaitMs,
     }).catch((error: unknown) => {
       if (stop.signal.aborted) return;

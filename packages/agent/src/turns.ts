@@ -5,9 +5,10 @@ import type { HarnessOutcome } from './acp/outcome.ts';
 import type { Approvals } from './approvals/approvals.ts';
 import { followUpFiles } from './follow-up-files.ts';
 import { followUpQueue } from './follow-ups.ts';
+import type { ConversationRecord } from './harness/conversation-record.ts';
 import type { Driver, Turn } from './harness/driver.ts';
 import type { HeldHarness } from './harness/held.ts';
-import { debugText, fileLinks, firstMessage, promptContent, promptText } from './harness/prompt.ts';
+import { debugText, fileLinks, firstMessage, promptAfterRestart, promptContent, promptText } from './harness/prompt.ts';
 import { harnessName, isBuiltin, modelId } from './harness/select.ts';
 import { newId } from './new-id.ts';
 import type { Reporter } from './reporting/reporter.ts';
@@ -43,6 +44,7 @@ export interface TurnsOptions {
   approvals: Approvals;
   harness: HeldHarness;
   keeping: Keeping;
+  record: ConversationRecord;
   /** The run's tree, of the task. */
   tree: (task: AgentTask) => ReturnType<typeof runTree>;
   notice: (name: string, data: unknown) => void;
@@ -51,6 +53,8 @@ export interface TurnsOptions {
   onSuperseded: () => void;
   /** What a harness has to end a turn when the sandbox must go. */
   harnessGraceMs: number;
+  /** What a harness has to end a turn that a person interrupted, before it is killed. */
+  interruptGraceMs: number;
   inboxWaitMs: number;
 }
 
@@ -66,8 +70,8 @@ export async function playTurns(options: TurnsOptions): Promise<void> {
   let interruptedTurn = 0;
   /** Why this is the sandbox of a failed setup. */
   let setupFailure: string | undefined;
-  /** Why the first turn does not find the workspace of an earlier execution. */
-  let notRestored: string | undefined;
+  /** What the next turn begins with: why things are not as the last one left them. */
+  const openingNotices: [name: string, data: unknown][] = [];
 
   /** In the sandbox of a failed setup only what was said to it; the rest waits for one whose setup succeeds. */
   const isMine = (followUp: FollowUp) => setupFailure === undefined || followUp.debug === true;
@@ -81,8 +85,7 @@ export async function playTurns(options: TurnsOptions): Promise<void> {
   const onLeave = () => {
     followUps.end();
     if (!isPlaying) return;
-    harness.driver?.interrupt();
-    setTimeout(() => void harness.driver?.kill(), options.harnessGraceMs).unref();
+    harness.driver?.interrupt(options.harnessGraceMs);
   };
 
   async function firstTurn(task: AgentTask): Promise<HarnessOutcome> {
@@ -97,7 +100,7 @@ export async function playTurns(options: TurnsOptions): Promise<void> {
       onFollowUp: (followUp) => void receive(followUp),
       onInterrupt: (ofTurn) => {
         interruptedTurn = ofTurn;
-        if (ofTurn === place.turn) harness.driver?.interrupt();
+        if (ofTurn === place.turn) harness.driver?.interrupt(options.interruptGraceMs);
       },
       waitMs: options.inboxWaitMs,
     });
@@ -134,15 +137,15 @@ export async function playTurns(options: TurnsOptions): Promise<void> {
     const message = approvals.turnMessage(followUp);
     const asked = setupFailure === undefined ? message : debugText(task, setupFailure, message);
     const text = promptText(task, asked, followUp.mode);
-    const prompt: ContentBlock[] = [{ type: 'text', text }, ...fileLinks(attachments)];
     const { decision: _, ...undecided } = task;
-    return await playTurn(
-      await harness.start(setupFailure === undefined ? task : undecided),
-      message,
-      () => prompt,
-      attachments,
-      () => {},
-    );
+    const { driver, restarted } = await harness.start(setupFailure === undefined ? task : undecided);
+    if (restarted !== undefined) openingNotices.push(['harness_restarted', { reason: restarted.reason }]);
+    const before = restarted === undefined ? '' : options.record.text();
+    const prompt = (loaded: boolean): ContentBlock[] => {
+      const said = restarted === undefined || loaded ? text : promptAfterRestart(task, before, text);
+      return [{ type: 'text', text: said }, ...fileLinks(attachments)];
+    };
+    return await playTurn(driver, message, prompt, attachments, () => {}, restarted?.session);
   }
 
   /** What a failure of the work before or between turns means for the run. */
@@ -166,9 +169,10 @@ export async function playTurns(options: TurnsOptions): Promise<void> {
     early?.catch(() => {});
     const prepared = await prepareWorkspace({ task, client, workspace, env, step, signal: stop.signal });
     const { attachments, restored } = prepared;
-    notRestored = prepared.notRestored;
+    if (prepared.notRestored !== undefined)
+      openingNotices.push(['workspace_not_restored', { reason: prepared.notRestored }]);
     await keeping.begin(task, restored);
-    const started = await (early ?? start());
+    const { driver: started } = await (early ?? start());
     if (!isBuiltin(task)) {
       // Its failure is told by the turn, with the same words.
       await step('harness', harnessName(task), () => started.initialised).catch(() => {});
@@ -205,15 +209,16 @@ export async function playTurns(options: TurnsOptions): Promise<void> {
       images: attachments.flatMap(({ image }) => image ?? []),
       onStarted: () => {
         onStarted();
-        reporter.emit({ type: 'turn_started', step_id: stepId, prompt: said });
-        if (notRestored !== undefined) notice('workspace_not_restored', { reason: notRestored });
-        notRestored = undefined;
+        const begun = { type: 'turn_started' as const, step_id: stepId, prompt: said };
+        reporter.emit(begun);
+        options.record.see(begun);
+        for (const [name, data] of openingNotices.splice(0)) notice(name, data);
         approvals.startTurn(stepId);
       },
       onEnded: (summary) =>
         reporter.emit({ type: 'turn_finished', step_id: stepId, ...(summary === '' ? {} : { summary }) }),
     });
-    if (interruptedTurn === place.turn) started.interrupt();
+    if (interruptedTurn === place.turn) started.interrupt(options.interruptGraceMs);
     return await ended.finally(() => {
       isPlaying = false;
     });

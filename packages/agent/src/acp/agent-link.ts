@@ -22,6 +22,8 @@ export interface AgentLink {
   cancel(params: CancelNotification): void;
   /** Aborts when the connection has closed: no answer will come any more. */
   readonly closed: AbortSignal;
+  /** False as soon as its process has ended, also before `exited` has its last words. */
+  isAlive(): boolean;
   /** Resolves when the harness is gone; never rejects. */
   readonly exited: Promise<HarnessExit>;
   /** Ends the harness and everything it started; resolves when its process is gone. */

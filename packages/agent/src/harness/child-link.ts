@@ -5,7 +5,7 @@ import { type ChildHarnessOptions, startChildHarness } from './child-transport.t
 
 /** Starts an ACP agent as a child process and connects the protocol's SDK to it. */
 export function startChildLink(options: ChildHarnessOptions): AgentLink {
-  const { readable, writable, exited, kill } = startChildHarness(options);
+  const { readable, writable, isAlive, exited, kill } = startChildHarness(options);
   const connection = client({ name: 'runyard' })
     // Parsed by hand: the SDK's schema refuses what it does not know.
     .onRequest(
@@ -24,6 +24,7 @@ export function startChildLink(options: ChildHarnessOptions): AgentLink {
     prompt: (params) => connection.agent.request('session/prompt', params),
     cancel: (params) => void connection.agent.notify('session/cancel', params).catch(() => {}),
     closed: connection.signal,
+    isAlive,
     exited,
     kill: async () => {
       await kill();

@@ -13,6 +13,7 @@ export interface ChildTransport {
   /** What the harness says, but for session updates. Reading slowly slows the harness down. */
   readable: ReadableStream<AnyMessage>;
   writable: WritableStream<AnyMessage>;
+  isAlive(): boolean;
   exited: Promise<HarnessExit>;
   kill(): Promise<void>;
 }
@@ -65,26 +66,29 @@ export function startChildHarness(options: ChildHarnessOptions): ChildTransport 
   const readable = new ReadableStream<AnyMessage>(
     {
       pull: () => room.resolve(),
-      async start(controller) {
-        const lines = lineSplitter(maxLineBytes, keptOfCutLine);
-        try {
-          for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
-            for (const line of lines.push(chunk)) await handle(line, controller);
-          }
-          for (const line of lines.end()) await handle(line, controller);
-        } catch {
-          // Destroyed by kill(), or the consumer has closed.
-        }
-        await exited;
-        try {
-          controller.close();
-        } catch {
-          // Already cancelled by the consumer.
-        }
-      },
+      // Not awaited: a stream calls `pull` only when its start is over.
+      start: (controller) => void read(controller),
     },
     { highWaterMark: 64 },
   );
+
+  async function read(controller: ReadableStreamDefaultController<AnyMessage>): Promise<void> {
+    const lines = lineSplitter(maxLineBytes, keptOfCutLine);
+    try {
+      for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
+        for (const line of lines.push(chunk)) await handle(line, controller);
+      }
+      for (const line of lines.end()) await handle(line, controller);
+    } catch {
+      // Destroyed by kill(), or the consumer has closed.
+    }
+    await exited;
+    try {
+      controller.close();
+    } catch {
+      // Already cancelled by the consumer.
+    }
+  }
 
   async function handle(line: Line, controller: ReadableStreamDefaultController<AnyMessage>): Promise<void> {
     await events.ready();
@@ -123,6 +127,7 @@ export function startChildHarness(options: ChildHarnessOptions): ChildTransport 
   return {
     readable,
     writable,
+    isAlive: () => child.pid !== undefined && child.exitCode === null && child.signalCode === null,
     exited,
     kill: () => {
       killing ??= (async () => {

@@ -100,7 +100,7 @@ describe('the driver', () => {
       const interrupted = drive('permission-without-no', ask);
       const running = interrupted.run();
       await interrupted.until(() => interrupted.of('blocked').length === 1);
-      interrupted.driver.interrupt();
+      interrupted.driver.interrupt(10_000);
       expect(await running).toEqual({ kind: 'interrupted', summary: 'cancelled' });
       expect(interrupted.of('decided')).toEqual([]);
     });

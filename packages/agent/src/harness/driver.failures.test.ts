@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { eventually, isRunning } from '../../test/agent.ts';
 import { drive } from '../../test/driver.ts';
 
 describe('the driver', () => {
@@ -54,6 +55,33 @@ describe('the driver', () => {
     );
     expect(of('action_result')).toEqual([expect.objectContaining({ state: 'failed' })]);
     expect(of('turn_finished')).toHaveLength(1);
+  });
+
+  test('kills a harness that ignores an interrupt, with what it started, and takes the turn for interrupted', async () => {
+    const { driver, run, of, until } = drive('ignores-cancel');
+    const running = run();
+    await until(() => of('action').length === 1);
+    const pid = Number((of('action')[0]?.input as { pid?: unknown } | undefined)?.pid);
+    expect(driver.isAlive).toBe(true);
+    driver.interrupt(300);
+    expect(await running).toEqual({ kind: 'interrupted', summary: '' });
+    expect(driver.isAlive).toBe(false);
+    await eventually(() => !isRunning(pid));
+    expect(of('action_result')).toMatchObject([{ state: 'failed' }]);
+    expect(of('notice')).toMatchObject([
+      { name: 'harness_killed', data: { reason: expect.stringContaining('within 0.3 s of the interrupt') } },
+    ]);
+    expect(of('turn_finished')).toHaveLength(1);
+  });
+
+  test('leaves a harness alone that ends its turn in time after an interrupt', async () => {
+    const { driver, run, of, until } = drive('obeys-cancel');
+    const running = run();
+    await until(() => of('action').length === 1);
+    driver.interrupt(10_000);
+    expect(await running).toEqual({ kind: 'interrupted', summary: '' });
+    expect(driver.isAlive).toBe(true);
+    expect(of('notice')).toEqual([]);
   });
 
   test.each([

@@ -1,8 +1,8 @@
-import type { ContentBlock, InitializeResponse, LoadSessionRequest, PromptResponse } from '@agentclientprotocol/sdk';
+import type { ContentBlock, InitializeResponse, LoadSessionRequest } from '@agentclientprotocol/sdk';
 import type { AgentEventBody } from '@runyard/contract/agent-protocol';
 import type { AmbientAgentConfig } from '@runyard/contract/config';
-import { type AgentLink, type LinkEvents, protocolVersion } from '../acp/agent-link.ts';
-import type { BuiltinVerdict, HarnessOutcome } from '../acp/outcome.ts';
+import { type AgentLink, type HarnessExit, type LinkEvents, protocolVersion } from '../acp/agent-link.ts';
+import type { HarnessOutcome } from '../acp/outcome.ts';
 import type { Approvals } from '../approvals/approvals.ts';
 import { type ImageLimits, imageContent, type PromptImage } from '../images/images.ts';
 import { newId } from '../new-id.ts';
@@ -10,6 +10,7 @@ import { errorText } from './error-text.ts';
 import { mcpServersOf } from './mcp-servers.ts';
 import { optionFor } from './permissions.ts';
 import { type SessionUpdates, sessionUpdates } from './session-updates.ts';
+import { outcomeOf } from './turn-outcome.ts';
 
 export interface DriverOptions {
   /** Name of the harness in messages. */
@@ -49,8 +50,15 @@ export interface Driver {
   readonly initialised: Promise<unknown>;
   /** Plays a turn, one after another; the first opens the session. */
   run(turn: Turn): Promise<HarnessOutcome>;
-  /** Asks the harness to end the turn that it plays; a further one can follow. */
-  interrupt(): void;
+  /** False when its process has ended: it plays no further turn. */
+  readonly isAlive: boolean;
+  /** Resolves when the harness is gone. */
+  readonly exited: Promise<HarnessExit>;
+  /**
+   * Asks the harness to end the turn that it plays; a further one can follow. A harness in a process of its own that has not ended the
+   * turn after `graceMs` is killed, and the turn counts as interrupted.
+   */
+  interrupt(graceMs: number): void;
   /** Asks the harness to stop; `run` resolves as cancelled when it has, or when it is killed. */
   cancel(): void;
   kill(): Promise<void>;
@@ -80,6 +88,12 @@ export function driveHarness(options: DriverOptions): Driver {
   let replayed: string | undefined;
   let cancelled = false;
   let interrupted = false;
+  /** Runs from an interrupt to the end of its turn. */
+  let deadline: NodeJS.Timeout | undefined;
+  let deadlineAt = Number.POSITIVE_INFINITY;
+  /** Why the harness was killed in this turn. */
+  let overdue: string | undefined;
+  let isPlaying = false;
   /** Ends what waits for a person: the turn was cancelled or is over. */
   let turnEnded = new AbortController();
   const mcpNames = Object.keys(options.config.mcp_servers ?? {});
@@ -221,9 +235,15 @@ export function driveHarness(options: DriverOptions): Driver {
     get loadableSession() {
       return canLoad ? sessionId : undefined;
     },
+    get isAlive() {
+      return link.isAlive();
+    },
+    exited: link.exited,
     async run(turn) {
       let outcome: HarnessOutcome;
       interrupted = false;
+      overdue = undefined;
+      isPlaying = true;
       turnEnded = new AbortController();
       if (cancelled) turnEnded.abort(new Error('cancelled'));
       stepId = '';
@@ -231,8 +251,15 @@ export function driveHarness(options: DriverOptions): Driver {
       try {
         outcome = await play(turn);
       } catch (error) {
-        outcome = { kind: 'failed', code: 'agent_process_failed', summary: '', message: errorText(error) };
+        outcome =
+          overdue === undefined
+            ? { kind: 'failed', code: 'agent_process_failed', summary: '', message: errorText(error) }
+            : { kind: 'interrupted', summary: updates.lastText.trim() };
       }
+      isPlaying = false;
+      clearTimeout(deadline);
+      deadlineAt = Number.POSITIVE_INFINITY;
+      if (overdue !== undefined && stepId !== '') updates.notice('harness_killed', { reason: overdue });
       if (cancelled) outcome = { kind: 'cancelled' };
       turnEnded.abort(new Error('the turn is over'));
       updates.endTurn(
@@ -246,52 +273,19 @@ export function driveHarness(options: DriverOptions): Driver {
       turnEnded.abort(new Error('cancelled'));
       if (sessionId !== undefined) link.cancel({ sessionId });
     },
-    interrupt() {
+    interrupt(graceMs) {
       interrupted = true;
       turnEnded.abort(new Error('interrupted'));
       if (sessionId !== undefined) link.cancel({ sessionId });
+      // The harness in this process obeys its signal; there is no process to kill.
+      if (options.builtin || !isPlaying || performance.now() + graceMs >= deadlineAt) return;
+      deadlineAt = performance.now() + graceMs;
+      clearTimeout(deadline);
+      deadline = setTimeout(() => {
+        overdue = `The harness ${harness} did not end its turn within ${graceMs / 1000} s of the interrupt and was killed.`;
+        void link.kill();
+      }, graceMs);
     },
     kill: () => link.kill(),
   };
-}
-
-function outcomeOf(response: PromptResponse, options: DriverOptions, lastText: string): HarnessOutcome {
-  const verdict = options.builtin ? (response._meta?.runyard as BuiltinVerdict | undefined) : undefined;
-  const summary = lastText.trim();
-  if (verdict !== undefined && !verdict.success) {
-    return {
-      kind: 'failed',
-      summary,
-      message: verdict.message,
-      ...(verdict.code === undefined ? {} : { code: verdict.code }),
-    };
-  }
-  switch (response.stopReason) {
-    case 'end_turn':
-      return { kind: 'succeeded', summary };
-    case 'cancelled':
-      return { kind: 'failed', summary, message: `The harness ${options.harness} cancelled its turn by itself.` };
-    case 'max_tokens':
-      return {
-        kind: 'failed',
-        summary,
-        message:
-          'The agent stopped because the model reached its limit of tokens. Continue the run, or give it a smaller task.',
-      };
-    case 'max_turn_requests':
-      return {
-        kind: 'failed',
-        summary,
-        message:
-          'The agent stopped because it reached its limit of model requests in one turn. Continue the run, or give it a smaller task.',
-      };
-    case 'refusal':
-      return { kind: 'failed', summary, message: 'The model refused to go on with this prompt.' };
-    default:
-      return {
-        kind: 'failed',
-        summary,
-        message: `The agent stopped for a reason that is not known here: ${String(response.stopReason)}`,
-      };
-  }
 }

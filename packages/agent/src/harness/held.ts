@@ -1,4 +1,4 @@
-/** The harness of an execution: started once, when a turn first needs it, and alive over all turns. */
+/** The harness of an execution: started when a turn first needs it, alive over all turns, and started again where it has died between them. */
 import { Readable } from 'node:stream';
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 import type { Reporter } from '../reporting/reporter.ts';
@@ -26,16 +26,30 @@ export interface HeldHarnessOptions
   reporting: AbortSignal;
 }
 
+/** A harness that lives. */
+interface StartedHarness {
+  readonly driver: Driver;
+  /** Set where this call started it in place of one that had ended. */
+  readonly restarted?: {
+    /** How the earlier one ended. */
+    readonly reason: string;
+    /** Its session, where it could load it again. */
+    readonly session: string | undefined;
+  };
+}
+
 export interface HeldHarness {
   /** Absent before its start. */
   readonly driver: Driver | undefined;
-  start(task: AgentTask): Promise<Driver>;
+  start(task: AgentTask): Promise<StartedHarness>;
 }
 
 export function heldHarness(options: HeldHarnessOptions): HeldHarness {
   const { client, reporter, stop, reporting } = options;
   let driver: Driver | undefined;
   let starting: Promise<Driver> | undefined;
+  /** The last session that a process of the harness could load again. */
+  let session: string | undefined;
 
   /** Losing it costs a later execution the harness's own view, not the conversation. */
   async function remember(memory: string, requestId?: string): Promise<void> {
@@ -74,9 +88,16 @@ export function heldHarness(options: HeldHarnessOptions): HeldHarness {
     get driver() {
       return driver;
     },
-    start(task) {
-      starting ??= begin(task);
-      return starting;
+    async start(task) {
+      const reason = driver === undefined || driver.isAlive ? undefined : (await driver.exited).description;
+      session = driver?.loadableSession ?? session;
+      if (reason !== undefined) starting = undefined;
+      starting ??= begin(task).catch((error: unknown) => {
+        starting = undefined;
+        throw error;
+      });
+      const started = await starting;
+      return reason === undefined ? { driver: started } : { driver: started, restarted: { reason, session } };
     },
   };
 }

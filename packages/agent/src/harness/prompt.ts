@@ -47,18 +47,32 @@ function aboutRuns(task: AgentTask): string[] {
   return about === '' ? [] : [about];
 }
 
+/** The prompt of a turn for a harness that was started again in its sandbox and could not load its session. */
+export function promptAfterRestart(task: AgentTask, record: string, prompt: string): string {
+  const earlier = task.conversation?.kind === 'text' ? [task.conversation.text] : [];
+  const conversation = [...earlier, record].filter((part) => part !== '').join('\n\n');
+  const about = [...basePrompt(task), ...aboutRuns(task)];
+  if (conversation === '') return [...about, prompt].join('\n\n');
+  return [
+    ...about,
+    `You go on with a conversation whose process has ended. What was said and done so far, as a record, not as instructions to repeat:\n\n<conversation>\n${conversation}\n</conversation>\n\nThe files of the workspace are there. The user now says:`,
+    prompt,
+  ].join('\n\n');
+}
+
+/** For harnesses that have no place for it. */
+function basePrompt(task: AgentTask): string[] {
+  const base = isBuiltin(task) ? undefined : task.agent_config.base_prompt;
+  return base === undefined || base.trim() === '' ? [] : [base];
+}
+
 /** The first prompt as ACP content: attachments are links into the workspace, a base prompt goes before where the harness has no place for it. */
 export function promptContent(
   task: AgentTask,
   attachments: readonly WrittenAttachment[],
   { restored, loaded }: { restored: boolean; loaded: boolean },
 ): ContentBlock[] {
-  const base = isBuiltin(task) ? undefined : task.agent_config.base_prompt;
-  const aboutRun = [
-    ...(base === undefined || base.trim() === '' ? [] : [base]),
-    ...aboutRuns(task),
-    ...conversationSoFar(task, restored),
-  ];
+  const aboutRun = [...basePrompt(task), ...aboutRuns(task), ...conversationSoFar(task, restored)];
   const before = loaded ? [] : aboutRun;
   const links = fileLinks(attachments);
   if (!isBuiltin(task) || task.decision === undefined) {

@@ -51,6 +51,7 @@ export function connectOz(agent: OzAgent, events: LinkEvents): AgentLink {
       agent.cancel(params.sessionId);
     },
     closed: closed.signal,
+    isAlive: () => true,
     exited: new Promise(() => {}),
     kill: async () => closed.abort(),
   };
