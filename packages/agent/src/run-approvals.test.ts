@@ -60,6 +60,37 @@ test('so does one whose harness does not end its turn', async () => {
   expect(fake.finished).toHaveLength(1);
 });
 
+test('an action whose id is long can be approved', async () => {
+  await start({ ...scripted('permission-long-id'), ...ask });
+  answer(1, await asked(), 'approve');
+  answer(2, await asked(2), 'approve');
+  await ended();
+  expect(fake.finished).toMatchObject([{ success: true }]);
+  expect(fake.text()).toBe('700: once 3000: once ');
+  const ids = of('action').map(({ action_id }) => action_id);
+  expect(ids).toEqual(['i'.repeat(700), expect.stringMatching(/^[0-9a-f]{64}$/)]);
+  expect(of('blocked').map(({ request }) => request.action?.id)).toEqual(ids);
+  expect(of('decided').map(({ action_id }) => action_id)).toEqual(ids);
+  expect(of('action_result').map(({ action_id }) => action_id)).toEqual(ids);
+});
+
+test('a question that the service refuses does not wait for an answer', async () => {
+  await start(
+    { ...sh('touch it'), ...ask },
+    {
+      prepare: (fake) => {
+        fake.fault = ({ path, body }) =>
+          path.endsWith('/events') && body.includes('"type":"blocked"') ? { status: 400 } : undefined;
+      },
+    },
+  );
+  await ended();
+  expect(existsSync(join(agent.workspace, 'it'))).toBe(false);
+  expect(fake.finished).toMatchObject([
+    { success: false, error: { message: expect.stringContaining('could not be put to a person') } },
+  ]);
+});
+
 test('a cancel ends the wait', async () => {
   await start({ ...sh('touch it'), ...ask });
   await asked();

@@ -56,7 +56,14 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
     reporting.abort(new Superseded('superseded'));
   };
   options.onStarted?.(() => stop.stop('terminated'));
-  const reporter = startReporter({ client, signal: reporting.signal, onSuperseded: superseded });
+  const reporter = startReporter({
+    client,
+    signal: reporting.signal,
+    onSuperseded: superseded,
+    onRefused: (event, reason) => {
+      if (event.type === 'blocked') approvals.refused(event.request.request_id, reason);
+    },
+  });
   const reportArtifact = async (request: ArtifactRequest, cwd: string) => {
     const artifacts = await import('./artifacts/report.ts');
     if (request.type === 'PULL_REQUEST' && request.url !== undefined) pullRequests.know(request.url);

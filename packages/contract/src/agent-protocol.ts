@@ -8,7 +8,7 @@ import { AmbientAgentConfig } from './config.ts';
 import { ActionCategory, ActionState, MessageRole } from './conversations.ts';
 import { EnvironmentConfig } from './environments.ts';
 import { ErrorCode } from './errors.ts';
-import { TurnNumber } from './primitives.ts';
+import { EventId, TurnNumber } from './primitives.ts';
 import { RunMode } from './run-request.ts';
 import { ArtifactType } from './states.ts';
 
@@ -108,9 +108,6 @@ export const AgentTask = z.object({
   repositories: z.array(z.object({ owner: z.string(), repo: z.string(), gateway_path: z.string() })),
 });
 export type AgentTask = z.infer<typeof AgentTask>;
-
-/** Ids come from harnesses; longer ones are no ids. */
-const EventId = z.string().max(1000);
 
 const eventBase = {
   /** 1, 2, … in the execution. Sent until acknowledged, applied once. */

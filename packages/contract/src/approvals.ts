@@ -1,7 +1,7 @@
 /** What an agent asks a person, and what is answered. */
 import { z } from 'zod';
 import { ActionCategory } from './conversations.ts';
-import { Timestamp } from './primitives.ts';
+import { EventId, Timestamp } from './primitives.ts';
 
 /** Who decides whether an agent may do what it asks for. */
 export const ApprovalPolicy = z
@@ -41,7 +41,7 @@ export const AgentRequest = z.object({
     .object({
       ...action,
       /** The action of the conversation that waits for it. */
-      id: z.string().max(400).optional(),
+      id: EventId.optional(),
       /** SHA-256 over name and whole input: what was approved is known again in another sandbox. */
       fingerprint: z.string().max(100).optional(),
     })

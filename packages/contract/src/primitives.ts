@@ -9,6 +9,9 @@ export const Text = z.string().refine(withoutNul, { error: 'must not contain the
 /** A string with at least one character that is not white space. */
 export const NonBlank = Text.refine((text) => text.trim() !== '', { error: 'must not be empty' });
 
+/** Id that an agent's events give a step, a message or an action. Ids come from harnesses; longer ones are no ids. */
+export const EventId = z.string().max(1000);
+
 /** UUIDv7 of a run, execution, conversation, artifact, schedule or delivery. */
 export const Uuid = z.string().meta({ format: 'uuid', description: 'UUIDv7' });
 

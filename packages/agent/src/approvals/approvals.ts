@@ -3,6 +3,7 @@ import type { AgentEventBody, AgentTask } from '@runyard/contract/agent-protocol
 import type { AgentRequest, ApprovalPolicy, Decision } from '@runyard/contract/approvals';
 import { shorten } from '@runyard/contract/shorten';
 import { boundedData } from '../acp/tool-output.ts';
+import { actionId } from '../harness/action-id.ts';
 import { newId } from '../new-id.ts';
 import type { FollowUp } from '../service/inbox.ts';
 import { fingerprint } from './fingerprint.ts';
@@ -55,6 +56,8 @@ export interface Approvals {
   isAwaited(followUp: FollowUp): boolean;
   /** A follow-up came. True: it answered the open request and is no turn of its own. */
   answer(followUp: FollowUp): boolean;
+  /** The service refused to put the request to a person, for this reason: nobody will answer it. */
+  refused(requestId: string, reason: string): void;
   /** What a follow-up says as a turn: its message, or in words what it decides about a request that is not open any more. */
   turnMessage(followUp: FollowUp): string;
 }
@@ -80,7 +83,7 @@ function toShow(id: string, { kind, title, options, action, resume }: Asked): Ag
     ...(action
       ? {
           action: {
-            id: action.id,
+            id: actionId(action.id),
             name: shorten(action.name, 200),
             category: action.category,
             input: boundedData(action.input, longestInput),
@@ -100,7 +103,7 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
   let carried: { requestId: string; fingerprint: string | undefined; verdict: Verdict | 'undecided' } | undefined;
   const requests = new Map<string, Request>();
   const granted = new Map<string, string>();
-  let open: { request: Request; settle: (verdict: Verdict) => void } | undefined;
+  let open: { request: Request; settle: (verdict: Verdict) => void; fail: (reason: Error) => void } | undefined;
   let last: Promise<unknown> = Promise.resolve();
   let stepId = '';
 
@@ -112,7 +115,7 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
       request_id: request.id,
       kind,
       title: shorten(title, longestTitle),
-      ...(action ? { action_id: action.id } : {}),
+      ...(action ? { action_id: actionId(action.id) } : {}),
       decision: verdict.decision,
       by: verdict.by,
       ...(followUpId === undefined ? {} : { follow_up_id: followUpId }),
@@ -150,7 +153,7 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
     const request: Request = { id, asked, shown };
     requests.set(id, request);
     const { promise, resolve, reject } = Promise.withResolvers<Verdict>();
-    open = { request, settle: resolve };
+    open = { request, settle: resolve, fail: reject };
     const onAbort = () => reject(signal.reason);
     signal.addEventListener('abort', onAbort, { once: true });
     emit({ type: 'blocked', step_id: stepId, request: shown });
@@ -221,6 +224,12 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
       decided(request, verdict, followUp.id);
       settle(verdict);
       return !isTurn;
+    },
+    refused(requestId, reason) {
+      if (open?.request.id !== requestId) return;
+      const { fail } = open;
+      open = undefined;
+      fail(new Error(`The question could not be put to a person: ${reason}`));
     },
     turnMessage(followUp) {
       const request = followUp.answers === undefined ? undefined : requests.get(followUp.answers);

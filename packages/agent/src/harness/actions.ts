@@ -12,6 +12,7 @@ import {
   terminalOutput,
 } from '../acp/tool-output.ts';
 import { cutText } from '../commands/output-window.ts';
+import { actionId } from './action-id.ts';
 import { identifyTool, type ToolIdentity } from './categories.ts';
 
 interface Action {
@@ -121,8 +122,10 @@ export function trackActions(options: ActionsOptions) {
 
   /** `update`: a `tool_call`, a `tool_call_update`, or the `toolCall` of a permission request. */
   function upsert(update: JsonObject, askedPermission = false): void {
-    const id = asString(update.toolCallId);
-    if (id === undefined || settled.has(id)) return;
+    const given = asString(update.toolCallId);
+    if (given === undefined) return;
+    const id = actionId(given);
+    if (settled.has(id)) return;
     let action = open.get(id);
     if (action === undefined) {
       action = {
@@ -194,8 +197,8 @@ export function trackActions(options: ActionsOptions) {
     upsert,
     settle,
     /** Of an open action, what a request about it has to say. */
-    inQuestion(id: string | undefined): ActionInQuestion | undefined {
-      const action = id === undefined ? undefined : open.get(id);
+    inQuestion(toolCallId: string | undefined): ActionInQuestion | undefined {
+      const action = toolCallId === undefined ? undefined : open.get(actionId(toolCallId));
       if (action === undefined) return undefined;
       const { identity, input, call } = action;
       return { id: action.id, ...identity, input, title: commandOf(input) ?? call.title ?? identity.name };

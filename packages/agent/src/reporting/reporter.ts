@@ -10,6 +10,8 @@ export interface ReporterOptions {
   signal: AbortSignal;
   /** Called once, when the service says that this execution is over. */
   onSuperseded: () => void;
+  /** Called when the service refuses an event for good, with the reason. */
+  onRefused?: (event: AgentEvent, reason: string) => void;
   flushDelayMs?: number;
   batchBytes?: number;
   /** Above this many waiting bytes producers must pause; they may go on below half of it. */
@@ -160,6 +162,7 @@ export function startReporter(options: ReporterOptions): Reporter {
   /** The service crosses no gap in the numbers, so what it refuses is replaced: by a notice, else by ever plainer things. */
   function replaceRefused(event: SentEvent, refusal: ServiceRefusal): void {
     process.stderr.write(`agent: event ${event.seq} (${event.type}) was refused: ${refusal.message}\n`);
+    if (event.replaced === 0) options.onRefused?.(JSON.parse(event.json) as AgentEvent, refusal.detail);
     const base = { seq: event.seq, occurred_at: event.occurredAt };
     const data = { type: event.type, bytes: event.json.length, reason: refusal.message };
     const replacements: readonly AgentEvent[] = [
