@@ -168,6 +168,21 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
     await completed(assign('exit', '0'));
   });
 
+  test('gives each of several assignments that come at once a sandbox of its own', async () => {
+    const script = '[ -e mine ] && exit 9; touch mine; sleep 0.3; [ "$(ls)" = mine ]';
+    const ids = [1, 2, 3].map(() => assign('sh', script));
+    const about = (type: string): string[] =>
+      ids.filter((id) =>
+        it.service.messages.some(
+          (message) => message.type === type && 'execution_id' in message.data && message.data.execution_id === id,
+        ),
+      );
+    await until(() => about('task_completed').length + about('task_failed').length >= 3);
+    expect(about('task_failed')).toEqual([]);
+    expect(about('task_completed')).toEqual(ids);
+    expect(about('sandbox_ready')).toEqual(ids);
+  });
+
   test('runs an execution once, however often it is assigned', async () => {
     const id = newId();
     const assignment = fakeAssignment(id, ['--fixture', 'sh', 'sleep 0.2']);

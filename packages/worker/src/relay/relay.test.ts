@@ -217,6 +217,34 @@ test('while the service is down it says 503 at once, and works again when the se
   expect((await answerOf(ask({ path: '/api/v1/harness-support/events', method: 'POST' }))).status).toBe(200);
 });
 
+test('a sandbox has 64 connections at once, and those beyond are closed without harm to the others', async () => {
+  const connected = async (): Promise<net.Socket> => {
+    const socket = net.connect(socketPath);
+    socket.on('error', () => {});
+    await once(socket, 'connect');
+    return socket;
+  };
+  const held: net.Socket[] = [];
+  for (let count = 0; count < 64; count++) held.push(await connected());
+  const [first, second] = held;
+  const beyond = await connected();
+  beyond.resume();
+  await once(beyond, 'close');
+  first?.write('GET /api/v1/gateway/x HTTP/1.1\r\nHost: x\r\n\r\n');
+  const [answer] = first === undefined ? [] : await once(first, 'data');
+  expect(String(answer)).toMatch(/^HTTP\/1\.1 200 /);
+  expect(held.filter((socket) => socket.closed)).toEqual([]);
+  second?.destroy();
+  // The relay hears of the end a moment later.
+  const again = async (): Promise<number | undefined> =>
+    answerOf(ask({ path: '/api/v1/gateway/x' })).then(
+      ({ status }) => status,
+      () => again(),
+    );
+  expect(await again()).toBe(200);
+  for (const socket of held) socket.destroy();
+});
+
 test('headers beyond 32 KB are refused', async () => {
   const answer = await raw(`GET /api/v1/gateway/x HTTP/1.1\r\nHost: x\r\nX-Big: ${'x'.repeat(40_000)}\r\n\r\n`);
   expect(answer).not.toContain('200 OK');
