@@ -93,7 +93,7 @@ try {
       {
         program: () => timeOf({ command: '/bin/true', args: [] }),
         bwrap: () => timeOf(bwrap([], ['/bin/true'])),
-        init: () => timeOf(bwrap(initOptions, initCommand({ nproc: 512, nofile: 1024, fileBytes: 2 ** 30 }))),
+        init: () => timeOf(bwrap(initOptions, initCommand('init', { nproc: 512, nofile: 1024, fileBytes: 2 ** 30 }))),
         probe: () => timed(() => probeBubblewrap(ground, cgroups)),
         demanded: async () => {
           let sandbox: Sandbox | undefined;

@@ -1,5 +1,5 @@
 /** kill -9 of agent, worker and service at random points while 50 runs are going: nothing lost, nothing twice, nothing left. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { describeSystem } from './support/describe-system.ts';
@@ -23,23 +23,40 @@ function randomOf(start: number): () => number {
 interface AgentProcess {
   readonly pid: number;
   readonly runId: string;
+  /** The sandbox that it runs in: each has a process namespace of its own, in which a fork of the agent is too. */
+  readonly namespace: string;
 }
 
-/** Agents that run now: node processes started as `agent run --task-id ID` for these runs. */
-function agentProcesses(runIds: ReadonlySet<string>): AgentProcess[] {
-  const found: AgentProcess[] = [];
-  for (const name of readdirSync('/proc')) {
-    if (!/^\d+$/.test(name)) continue;
-    try {
-      const argv = readFileSync(`/proc/${name}/cmdline`, 'utf8').split('\0');
-      const runId = argv[argv.indexOf('--task-id') + 1] ?? '';
-      if (argv.includes('--task-id') && runIds.has(runId) && /node$/.test(argv[0] ?? ''))
-        found.push({ pid: Number(name), runId });
-    } catch {
-      // It ended while we looked.
-    }
+/** The agent with this pid, if it is one of these runs: a node process started as `agent run --task-id ID`. */
+function agentProcess(pid: number, runIds: ReadonlySet<string>): AgentProcess | undefined {
+  try {
+    const namespace = readlinkSync(`/proc/${pid}/ns/pid`);
+    const argv = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+    const runId = argv[argv.indexOf('--task-id') + 1] ?? '';
+    const isAgent = argv.includes('--task-id') && runIds.has(runId) && /node$/.test(argv[0] ?? '');
+    return isAgent ? { pid, runId, namespace } : undefined;
+  } catch {
+    // It ended while we looked.
+    return undefined;
   }
-  return found;
+}
+
+/** Agents that run now. */
+function agentProcesses(runIds: ReadonlySet<string>): AgentProcess[] {
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  return pids.flatMap((name) => agentProcess(Number(name), runIds) ?? []);
+}
+
+/** Runs of which two sandboxes were alive at one time: the first of the two still is, after the other has been seen. */
+function doubleRuns(runIds: ReadonlySet<string>): string[] {
+  const agents = agentProcesses(runIds);
+  return agents.flatMap((first, index) => {
+    const others = agents.slice(index + 1);
+    const other = others.find(({ runId, namespace }) => runId === first.runId && namespace !== first.namespace);
+    if (other === undefined) return [];
+    const again = agentProcess(first.pid, runIds);
+    return again?.runId === first.runId && again.namespace === first.namespace ? [first.runId] : [];
+  });
 }
 
 describeSystem(
@@ -65,14 +82,7 @@ describeSystem(
       const doubles: string[] = [];
       const watch = (async () => {
         while (watching) {
-          const running = agentProcesses(runIds).map((agent) => agent.runId);
-          // A process that ends may still be seen beside its successor for an instant: only twice in a row counts.
-          const twice = running.filter((runId, index) => running.indexOf(runId) !== index);
-          if (twice.length > 0) {
-            await delay(40);
-            const again = agentProcesses(runIds).map((agent) => agent.runId);
-            doubles.push(...twice.filter((runId) => again.filter((other) => other === runId).length > 1));
-          }
+          doubles.push(...doubleRuns(runIds));
           await delay(25);
         }
       })();

@@ -94,6 +94,7 @@ describe.skipIf(!works)('a hostile program in a bubblewrap sandbox', () => {
         'NODE_COMPILE_CACHE',
         'RUNYARD_RELAY_SOCKET',
         'RUNYARD_RUN_TOKEN',
+        'RUNYARD_SANDBOX_OWNER',
         'RUNYARD_COMMAND',
         'TASK_ID',
         'WARP_SERVER_ROOT_URL',

@@ -90,6 +90,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
       'PWD',
       'RUNYARD_RELAY_SOCKET',
       'RUNYARD_RUN_TOKEN',
+      'RUNYARD_SANDBOX_OWNER',
       'TASK_ID',
       'TERM',
       'USER',

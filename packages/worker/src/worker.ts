@@ -69,7 +69,7 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
     void removeAbandonedRoots().catch((error: Error) =>
       log.warn({ error: error.message }, 'abandoned state could not be removed'),
     );
-    const clean = await sweepLeftovers(state.folder, state.owner, log);
+    await sweepLeftovers(state.folder, state.owner, log);
     const backend = await openBackend({
       settings,
       state,
@@ -110,7 +110,7 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
         data: {
           worker_id: workerName,
           instance_id: lock.instanceId,
-          replaces: clean ? [...lock.replaces] : [],
+          replaces: [...lock.replaces],
           slots,
           executions: [...executions.held(), ...unconfirmedEnds()],
           sandbox: backend.describe(),

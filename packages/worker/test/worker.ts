@@ -11,7 +11,7 @@ import { probeSandbox } from '../src/backends/probe.ts';
 import { findProcesses } from '../src/state/processes.ts';
 import { startWorker, type Worker } from '../src/worker.ts';
 
-const fixtureAgent = fileURLToPath(new URL('./fixture-agent.ts', import.meta.url));
+export const fixtureAgent = fileURLToPath(new URL('./fixture-agent.ts', import.meta.url));
 const workerProcess = fileURLToPath(new URL('./worker-process.ts', import.meta.url));
 
 /** What sandboxes are worth on this machine, or `undefined` where there are none: tests that need more are skipped. */
@@ -40,7 +40,8 @@ export interface TestWorkerOptions {
   readonly service?: FakeWorkerService;
 }
 
-function environment(
+/** Environment of a worker of a test. */
+export function workerEnvironment(
   service: FakeWorkerService,
   dataDir: string,
   settings: TestWorkerOptions['settings'],
@@ -58,7 +59,7 @@ function environment(
 export async function startTestWorker(options: TestWorkerOptions = {}): Promise<TestWorker> {
   const service = options.service ?? (await startFakeWorkerService());
   const dataDir = await temporaryDataDir();
-  const parsed = parseSettings(environment(service, dataDir, options.settings));
+  const parsed = parseSettings(workerEnvironment(service, dataDir, options.settings));
   if (!parsed.ok) throw new Error(parsed.problems.join('; '));
   const worker = await startWorker(parsed.settings, { log: pino({ level: 'silent' }), agentEntry: fixtureAgent });
   await service.waitFor('worker_hello');
@@ -89,7 +90,7 @@ export async function spawnTestWorker(
   const hellos = (): number => service.messages.filter(({ type }) => type === 'worker_hello').length;
   const before = hellos();
   const child = spawn(process.execPath, [workerProcess], {
-    env: { ...environment(service, dataDir, settings), PATH: process.env.PATH ?? '' },
+    env: { ...workerEnvironment(service, dataDir, settings), PATH: process.env.PATH ?? '' },
     stdio: 'ignore',
   });
   const exited = new Promise<number | null>((resolve) => child.once('exit', resolve));

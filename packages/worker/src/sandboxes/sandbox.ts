@@ -51,10 +51,13 @@ export interface Sandbox {
   spawn(launch: AgentLaunch): Promise<{ readonly ended: Promise<SandboxExit> }>;
   /**
    * Ends everything in the sandbox. `terminate` asks the agent by SIGTERM and returns at once; `kill` leaves nobody a choice
-   * and makes `ended` resolve within a second. Both do nothing when nothing runs.
+   * and makes `ended` resolve as soon as the kernel has ended everything. Both do nothing when nothing runs.
    */
   kill(how: 'terminate' | 'kill'): void;
-  /** Kills what is left, removes folders, socket and cgroups. Never rejects: what it cannot remove is logged and swept at the next start. */
+  /**
+   * Kills what is left, waits until all of it is gone, however long that takes, and removes folders, socket and cgroups. Never
+   * rejects: what it cannot remove is logged and swept at the next start.
+   */
   dispose(): Promise<void>;
 }
 

@@ -38,14 +38,41 @@ export function killProcesses(pids: readonly number[]): void {
   }
 }
 
-/** Kills what `find` finds until it finds nothing. Returns what is left after `limitMs`: processes the kernel does not let go of. */
-export async function killUntilGone(find: () => Promise<number[]>, limitMs = 3000): Promise<number[]> {
-  const deadline = performance.now() + limitMs;
-  let left = await find();
-  while (left.length > 0 && performance.now() < deadline) {
-    killProcesses(left);
+/** How long processes may take to die before somebody is told, and after that how often. */
+const slowMs = 3000;
+
+/** Calls `report` with `pids` each time another few seconds have passed since it was made. */
+export function slowDeaths(report: (pids: readonly number[]) => void): (pids: readonly number[]) => void {
+  let due = performance.now() + slowMs;
+  return (pids) => {
+    if (performance.now() < due) return;
+    due = performance.now() + slowMs;
+    report(pids);
+  };
+}
+
+/**
+ * Kills what `find` finds until nothing is left, however long that takes: a process that waits for a disk, or for the processor,
+ * obeys late. A process that was found once counts until the kernel has ended it, although it loses the marks by which it was
+ * found before that: the first process of a pid namespace has no arguments any more while the others of the namespace still run.
+ * `onSlow` hears every few seconds what is left.
+ */
+export async function killUntilGone(
+  find: () => Promise<number[]>,
+  onSlow: (pids: readonly number[]) => void,
+): Promise<void> {
+  const report = slowDeaths(onSlow);
+  const seen = new Map<number, string>();
+  for (;;) {
+    const found = await find();
+    for (const pid of found) {
+      const startTime = await processStartTime(pid);
+      if (startTime !== undefined) seen.set(pid, startTime);
+    }
+    for (const [pid, startTime] of seen) if ((await processStartTime(pid)) !== startTime) seen.delete(pid);
+    if (found.length === 0 && seen.size === 0) return;
+    killProcesses([...seen.keys()]);
+    report([...seen.keys()]);
     await sleep(10);
-    left = await find();
   }
-  return left;
 }

@@ -1,9 +1,11 @@
+import { spawn } from 'node:child_process';
 import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { canFreeze, freeze } from '../../test/freezer.ts';
 import { lockDataFolder } from './data-folder-lock.ts';
-import { findProcesses, processStartTime } from './processes.ts';
+import { findProcesses, killUntilGone, processStartTime } from './processes.ts';
 import { chooseStateRoot, removeAbandonedRoots } from './state-root.ts';
 
 const asRoot = process.getuid?.() === 0;
@@ -89,3 +91,25 @@ test('processes are found by an argument and named by pid and start time', async
   expect(await processStartTime(2 ** 22 + 1)).toBeUndefined();
   expect(await findProcesses('cmdline', 'no process has this argument')).toEqual([]);
 });
+
+test.runIf(await canFreeze())(
+  'a killed process counts until it is gone, also when its marks are gone before',
+  async () => {
+    const mark = `4725.${process.pid}`;
+    const child = spawn('sleep', [mark], { stdio: 'ignore' });
+    await using frozen = await freeze(mark);
+    const marked = [await findProcesses('cmdline', mark), []];
+    expect(marked[0]).toEqual([child.pid]);
+    let slow: readonly number[] | undefined;
+    const gone = killUntilGone(
+      async () => marked.shift() ?? [],
+      (pids) => {
+        slow = pids;
+        void frozen.thaw();
+      },
+    );
+    await gone;
+    expect(slow).toEqual([child.pid]);
+    expect(await findProcesses('cmdline', mark)).toEqual([]);
+  },
+);

@@ -87,9 +87,12 @@ export interface ProcessLimits {
 /** Node does not start with half of it, and would need still more address space (`bench/sandbox.md`). */
 export const leastDataBytes = 1024 * megabyte;
 
-/** Command of every sandbox: sets the limits and goes on as init, which finds the agent's command in its environment. */
-export function initCommand(limits: ProcessLimits): string[] {
+/**
+ * Command of every sandbox: sets the limits and goes on as init, which finds the agent's command in its environment. `label`
+ * is in its arguments, so that init is found where bwrap, whose name is the label, was killed before it.
+ */
+export function initCommand(label: string, limits: ProcessLimits): string[] {
   const set = [`--nproc=${limits.nproc}`, `--nofile=${limits.nofile}`, '--core=0', `--fsize=${limits.fileBytes}`];
   if (limits.dataBytes !== undefined) set.push(`--data=${limits.dataBytes}`);
-  return ['/usr/bin/prlimit', ...set, '/bin/sh', '-c', initScript, 'init'];
+  return ['/usr/bin/prlimit', ...set, '/bin/sh', '-c', initScript, label];
 }

@@ -7,6 +7,7 @@ import { type Cgroup, openCgroup } from '../cgroups/group.ts';
 import type { CgroupHierarchy } from '../cgroups/hierarchy.ts';
 import { watchDisk } from '../disk-watch.ts';
 import { makeFolders, removeFolders, type SandboxFolders } from '../folders.ts';
+import { endMarked, logSlow } from '../markers.ts';
 import {
   type AgentLaunch,
   type Sandbox,
@@ -34,6 +35,8 @@ export interface BubblewrapGround {
   readonly stateRoot: string;
   /** Prefix of the label of each sandbox's process: names the data folder and the worker's process. */
   readonly labelPrefix: string;
+  /** Prefix of the entry in the environment that marks what runs in a sandbox of this data folder. */
+  readonly variablePrefix: string;
   readonly limits: SandboxLimits;
   /** Descriptors a process may open: 65,536, or less where the worker itself may not have so many. */
   readonly nofile: number;
@@ -65,6 +68,8 @@ export interface RawSandbox extends Sandbox {
 export async function prepareSandbox(ground: BubblewrapGround, contents: SandboxContents): Promise<RawSandbox> {
   const id = randomBytes(6).toString('hex');
   const { limits } = ground;
+  const label = `${ground.labelPrefix}${id}`;
+  const variable = `${ground.variablePrefix}${id}`;
   const uid = ground.identities?.take();
   let folders: SandboxFolders | undefined;
   let relay: Relay | undefined;
@@ -80,7 +85,10 @@ export async function prepareSandbox(ground: BubblewrapGround, contents: Sandbox
     const left: string[] = [];
     const attempt = (what: string, work: Promise<unknown> | undefined): Promise<unknown> =>
       work?.catch((error: Error) => left.push(`${what}: ${error.message}`)) ?? Promise.resolve();
-    if ((await cgroup?.remove()) === false) left.push('cgroup: a process in it does not end');
+    // bwrap that was killed ends before what runs in it.
+    const onSlow = logSlow(ground.log, { sandbox: id });
+    if (cgroup === undefined) await endMarked({ label, variable }, onSlow);
+    await attempt('cgroup', cgroup?.remove(onSlow));
     await attempt('relay', relay?.close());
     await attempt('folders', folders && removeFolders(ground.stateRoot, id));
     // A user whose processes may still live must not get another sandbox.
@@ -98,8 +106,8 @@ export async function prepareSandbox(ground: BubblewrapGround, contents: Sandbox
     ]);
     process = await startBubblewrap({
       program: ground.program,
-      label: `${ground.labelPrefix}${id}`,
-      command: initCommand({
+      label,
+      command: initCommand(label, {
         nproc: limits.processes,
         nofile: ground.nofile,
         fileBytes: limits.diskMb * megabyte,
@@ -121,6 +129,7 @@ export async function prepareSandbox(ground: BubblewrapGround, contents: Sandbox
     );
   }
   const place = folders;
+  const [variableName = '', variableValue = ''] = variable.split('=');
   const waiting = process;
 
   const run: RawSandbox['run'] = (command, env) => {
@@ -129,7 +138,7 @@ export async function prepareSandbox(ground: BubblewrapGround, contents: Sandbox
         shared: ground.shared,
         folders: place,
         limits,
-        env: { ...env, ...commandSetting(command) },
+        env: { ...env, ...commandSetting(command), [variableName]: variableValue },
         ...(relay === undefined ? {} : { relaySocket: path.join(place.top, 'relay.sock') }),
         ...(contents.runtime === undefined ? {} : { runtime: contents.runtime }),
         ...(contents.writableCache === undefined ? {} : { writableCache: contents.writableCache }),

@@ -2,6 +2,7 @@ import { constants } from 'node:fs';
 import { access, mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { type CgroupSearch, findCgroups } from '../cgroups/hierarchy.ts';
+import { ownerLabel, ownerVariable } from '../markers.ts';
 import type { SandboxLimits } from '../sandbox.ts';
 import type { BubblewrapGround } from './backend.ts';
 import { sharedFilesystem, writeEtc } from './filesystem.ts';
@@ -41,11 +42,6 @@ export interface GroundRequest {
   readonly log: BubblewrapGround['log'];
 }
 
-/** Label of the processes of a worker's sandboxes; every one of the same data folder begins with it. */
-export function ownerLabel(owner: string): string {
-  return `runyard-sandbox:${owner}:`;
-}
-
 /** Cgroups of a worker; each sandbox has a group in them. */
 export async function findWorkerCgroups(owner: string): Promise<CgroupSearch> {
   const membership = await readFile('/proc/self/cgroup', 'utf8').catch(() => '');
@@ -66,6 +62,7 @@ export async function makeGround(request: GroundRequest): Promise<{ ground: Bubb
     program: request.program,
     stateRoot: request.stateRoot,
     labelPrefix: `${ownerLabel(request.owner)}${request.instanceId.slice(0, 8)}:`,
+    variablePrefix: ownerVariable(request.owner),
     limits: request.limits,
     nofile,
     shared: await sharedFilesystem(etc),

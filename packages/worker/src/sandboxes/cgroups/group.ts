@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { killProcesses } from '../../state/processes.ts';
+import { killProcesses, slowDeaths } from '../../state/processes.ts';
 import type { CgroupHierarchy } from './hierarchy.ts';
 
 /** Limits of one sandbox, held by the kernel for all of its processes together. */
@@ -11,8 +11,11 @@ export interface Cgroup {
   add(pid: number): void;
   /** Processes that the kernel killed in it for lack of memory. */
   oomKills(): Promise<number>;
-  /** Kills what is in it until nothing is, and removes it. False: something did not die within `limitMs`. */
-  remove(limitMs?: number): Promise<boolean>;
+  /**
+   * Kills what is in it until nothing is, however long that takes, and removes it: the kernel lets go of a group only when its
+   * last process is gone. `onSlow` hears every few seconds what is left. Rejects where the group is empty and cannot be removed all the same.
+   */
+  remove(onSlow: (pids: readonly number[]) => void): Promise<void>;
 }
 
 /** Makes a group; with limits absent it only opens one that exists, to remove it. */
@@ -54,22 +57,30 @@ export async function openCgroup(
       const text = await readFile(path.join(memory, file), 'utf8').catch(() => '');
       return Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0);
     },
-    async remove(limitMs = 3000) {
-      const deadline = performance.now() + limitMs;
+    async remove(onSlow) {
+      const report = slowDeaths(onSlow);
       for (;;) {
         killProcesses(await members());
-        const gone = await Promise.all(
-          folders.map((folder) =>
-            rmdir(folder).then(
-              () => true,
-              (error: NodeJS.ErrnoException) => error.code === 'ENOENT',
-            ),
-          ),
-        );
-        if (gone.every(Boolean)) return true;
-        if (performance.now() > deadline) return false;
+        const removals = await Promise.all(folders.map(removeGroup));
+        const left = await members();
+        const refused = removals.find((removal) => removal instanceof Error);
+        if (refused !== undefined && left.length === 0) throw refused;
+        if (removals.every((removal) => removal === 'removed')) return;
+        report(left);
         await sleep(5);
       }
     },
   };
+}
+
+/** `busy`: a process is in it. */
+async function removeGroup(folder: string): Promise<'removed' | 'busy' | Error> {
+  try {
+    await rmdir(folder);
+    return 'removed';
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return 'removed';
+    return code === 'EBUSY' ? 'busy' : (error as Error);
+  }
 }

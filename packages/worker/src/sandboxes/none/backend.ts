@@ -7,6 +7,7 @@ import { baseEnvironment } from '../base-environment.ts';
 import { watchDisk } from '../disk-watch.ts';
 import { exitCodeOf } from '../exit-code.ts';
 import { makeFolders, removeFolders } from '../folders.ts';
+import { logSlow, ownerVariable } from '../markers.ts';
 import { keepOutputTail } from '../output-tail.ts';
 import {
   type Sandbox,
@@ -16,11 +17,6 @@ import {
   type SandboxLimits,
   type SandboxVerdict,
 } from '../sandbox.ts';
-
-/** Entry in the environment of an agent and, unless they remove it, of all that it starts: how its processes are found again. */
-export function ownerVariable(owner: string): string {
-  return `RUNYARD_SANDBOX_OWNER=${owner}:`;
-}
 
 export const noneLevel: SandboxLevel = {
   backend: 'none',
@@ -112,7 +108,7 @@ async function prepareFolder(ground: NoneGround): Promise<Sandbox> {
           watch.stop();
           // What the agent leaves behind must not go on: first its group, then whoever left the group but kept the marker.
           killGroup(pid);
-          await killUntilGone(strays);
+          await killUntilGone(strays, logSlow(ground.log, { sandbox: id }));
           resolve({
             exitCode: exitCodeOf(code, signal),
             outOfMemory: false,

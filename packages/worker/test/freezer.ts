@@ -1,0 +1,42 @@
+/** Processes that no signal ends for a while, as where the kernel waits for a broken disk. */
+import { access, constants, mkdir, rmdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { findProcesses } from '../src/state/processes.ts';
+
+/** Version 1 of the kernel's freezer: what it holds does not even obey SIGKILL. Version 2 lets killed processes end. */
+const root = '/sys/fs/cgroup/freezer';
+
+/** True where `freeze` works. */
+export async function canFreeze(): Promise<boolean> {
+  return access(path.join(root, 'cgroup.procs'), constants.W_OK).then(
+    () => true,
+    () => false,
+  );
+}
+
+let number = 0;
+
+/** Freezes the processes whose command line has an entry that begins with `mark`. Disposing of the result thaws them; thawing twice is fine. */
+export async function freeze(mark: string): Promise<{ thaw(): Promise<void> } & AsyncDisposable> {
+  const group = path.join(root, `runyard-test-${process.pid}-${++number}`);
+  await mkdir(group);
+  for (const pid of await findProcesses('cmdline', mark))
+    await writeFile(path.join(group, 'cgroup.procs'), String(pid));
+  await writeFile(path.join(group, 'freezer.state'), 'FROZEN');
+  const thaw = (): Promise<void> => writeFile(path.join(group, 'freezer.state'), 'THAWED');
+  return {
+    thaw,
+    async [Symbol.asyncDispose]() {
+      await thaw();
+      // The group is busy until the last process has left it.
+      for (;;) {
+        const busy = await rmdir(group).then(
+          () => false,
+          (error: NodeJS.ErrnoException) => error.code === 'EBUSY',
+        );
+        if (!busy) return;
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }
+    },
+  };
+}
