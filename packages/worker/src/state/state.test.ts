@@ -98,18 +98,21 @@ test.runIf(await canFreeze())(
     const mark = `4725.${process.pid}`;
     const child = spawn('sleep', [mark], { stdio: 'ignore' });
     await using frozen = await freeze(mark);
-    const marked = [await findProcesses('cmdline', mark), []];
-    expect(marked[0]).toEqual([child.pid]);
-    let slow: readonly number[] | undefined;
-    const gone = killUntilGone(
-      async () => marked.shift() ?? [],
-      (pids) => {
-        slow = pids;
-        void frozen.thaw();
-      },
-    );
-    await gone;
-    expect(slow).toEqual([child.pid]);
-    expect(await findProcesses('cmdline', mark)).toEqual([]);
+    try {
+      const marked = [await findProcesses('cmdline', mark), []];
+      expect(marked[0]).toEqual([child.pid]);
+      let slow: readonly number[] | undefined;
+      await killUntilGone(
+        async () => marked.shift() ?? [],
+        (pids) => {
+          slow = pids;
+          void frozen.thaw();
+        },
+      );
+      expect(slow).toEqual([child.pid]);
+      expect(await findProcesses('cmdline', mark)).toEqual([]);
+    } finally {
+      child.kill('SIGKILL');
+    }
   },
 );
