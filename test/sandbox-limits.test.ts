@@ -5,6 +5,7 @@ import { bubblewrapFeatures } from '../packages/worker/test/worker.ts';
 import { openSandboxProbe, type SandboxProbe } from './support/sandbox-probe.ts';
 
 const features = await bubblewrapFeatures();
+const limitsDisk = features?.includes('disk-quota') === true;
 const limitsMemory = features?.includes('cgroup') === true;
 
 describe.skipIf(features === undefined)('a hostile program in a bubblewrap sandbox', () => {
@@ -62,6 +63,21 @@ describe.skipIf(features === undefined)('a hostile program in a bubblewrap sandb
     );
     expect(failure_reason).toBe('disk_limit');
     expect(message).toContain('64 MB');
+  });
+
+  test('files that are open and have no name any more count as well', async () => {
+    const hold = (fd: number) => `exec ${fd}>gone; rm gone; head -c 30000000 /dev/zero >&${fd}`;
+    const { failure_reason } = await outcome(`${[3, 4, 5].map(hold).join('; ')}; exec sleep 60`);
+    expect(failure_reason).toBe('disk_limit');
+  });
+
+  test.runIf(limitsDisk)('the kernel refuses what goes far over the disk limit before anybody looks', async () => {
+    const hold = (fd: number) =>
+      `exec ${fd}>gone; rm gone; head -c 60000000 /dev/zero >&${fd}; stat -L -c %b /dev/fd/${fd}`;
+    const seen = await attempt([3, 4, 5, 6].map(hold).join('; '));
+    expect(seen).toContain('No space left on device');
+    const blocks = [...seen.matchAll(/^\d+$/gm)].map(([count]) => Number(count));
+    expect(512 * blocks.reduce((sum, count) => sum + count, 0)).toBeLessThan(110 * 1024 * 1024);
   });
 
   test('one file cannot be larger than the whole disk limit', async () => {

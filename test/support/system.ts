@@ -7,6 +7,7 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RunItem } from '@runyard/contract/runs';
 import { serviceNodeFlags } from '../../packages/cli/src/supervise/node-flags.ts';
+import { unmountBelow } from '../../packages/worker/src/state/disk-image.ts';
 import { hasEnded } from './run-kinds.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
@@ -179,6 +180,8 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
       // As root the worker keeps its sandboxes outside of a closed data folder, and says where.
       const lines = (await system.logs()).split('\n').filter((line) => line.includes('"sandboxes live here"'));
       for (const folder of new Set(lines.map((line) => String(JSON.parse(line).folder)))) {
+        // A worker that was killed leaves the disks of its sandboxes mounted.
+        await unmountBelow(folder);
         await rm(folder, { recursive: true, force: true });
       }
       // What was killed may still write while it ends.

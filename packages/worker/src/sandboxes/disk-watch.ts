@@ -1,41 +1,43 @@
-import { execFile } from 'node:child_process';
 import type { SandboxVerdict } from './sandbox.ts';
 
-const shortestPauseMs = 3000;
+const shortestPauseMs = 1000;
+const longestMeasurementMs = 60_000;
+/** One failure may be the machine's, which had no process to spare. */
+const mostFailures = 2;
 
-/** Bytes that the folders take on disk, counted by `du`, which follows no symbolic link and is not bounded by path length. `undefined`: it could not be told. */
-function measure(folders: readonly string[]): Promise<number | undefined> {
-  return new Promise((resolve) => {
-    const options = { env: { PATH: '/usr/bin:/bin', LC_ALL: 'C' }, timeout: 60_000, maxBuffer: 1 << 20 };
-    execFile('du', ['-s', '-c', '-x', '--block-size=1', '--', ...folders], options, (_error, stdout) => {
-      // Files vanish while it counts: it then ends with 1 and the total is still right enough.
-      const total = /^(\d+)\ttotal$/m.exec(stdout)?.[1];
-      resolve(total === undefined ? undefined : Number(total));
-    });
-  });
+export interface DiskWatch {
+  /** Bytes in use. What rejects, or does not come before the signal, is a failure. */
+  readonly measure: (signal: AbortSignal) => Promise<number>;
+  readonly limitMb: number;
+  /** Called once, with the verdict, when it is more than the limit or cannot be told. */
+  readonly onFull: (verdict: SandboxVerdict) => void;
+  /** Time for one measurement in milliseconds. Default: 60,000. */
+  readonly measurementMs?: number;
 }
 
 /**
- * Looks every few seconds how much the folders hold and calls `onFull` once, with the verdict, when it is more than `limitMb`. A large tree is
- * looked at less often: counting takes at most a tenth of the time. A quota in the kernel would need a filesystem per sandbox.
+ * Measures again and again. What takes long is measured less often, so that it takes at most a tenth of the time. A measurement
+ * that fails or is late twice in a row counts as over the limit: else an agent could turn the limit off by making it fail.
  */
-export function watchDisk(
-  folders: readonly string[],
-  limitMb: number,
-  onFull: (verdict: SandboxVerdict) => void,
-): { stop(): void } {
+export function watchDisk(watch: DiskWatch): { stop(): void } {
+  const { limitMb, measurementMs = longestMeasurementMs } = watch;
   let timer: NodeJS.Timeout | undefined;
   let stopped = false;
-  const look = async (): Promise<void> => {
-    const began = performance.now();
-    const bytes = await measure(folders);
-    if (stopped) return;
-    if (bytes !== undefined && bytes > limitMb * 1024 * 1024) return onFull(verdictOf(bytes, limitMb));
-    timer = setTimeout(look, Math.max(shortestPauseMs, 10 * (performance.now() - began)));
+  let failures = 0;
+  const lookIn = (ms: number): void => {
+    timer = setTimeout(look, ms);
     timer.unref();
   };
-  timer = setTimeout(look, shortestPauseMs);
-  timer.unref();
+  const look = async (): Promise<void> => {
+    const began = performance.now();
+    const outcome = await inTime(watch.measure, measurementMs);
+    if (stopped) return;
+    failures = outcome instanceof Error ? failures + 1 : 0;
+    if (outcome instanceof Error && failures >= mostFailures) return watch.onFull(unmeasured(outcome));
+    if (!(outcome instanceof Error) && outcome > limitMb * 1024 * 1024) return watch.onFull(full(outcome, limitMb));
+    lookIn(failures > 0 ? 0 : Math.max(shortestPauseMs, 10 * (performance.now() - began)));
+  };
+  lookIn(shortestPauseMs);
   return {
     stop() {
       stopped = true;
@@ -44,10 +46,27 @@ export function watchDisk(
   };
 }
 
-function verdictOf(bytes: number, limitMb: number): SandboxVerdict {
+/** Its result, or why there is none. Does not wait for what ignores the signal: a program that hangs on a disk obeys nothing. */
+async function inTime(measure: DiskWatch['measure'], ms: number): Promise<number | Error> {
+  const signal = AbortSignal.timeout(ms);
+  const late = new Promise<Error>((resolve) => {
+    const expire = () => resolve(new Error(`it took more than ${ms / 1000} s`));
+    signal.addEventListener('abort', expire, { once: true });
+  });
+  return await Promise.race([late, measure(signal).catch((error: Error) => error)]);
+}
+
+function full(bytes: number, limitMb: number): SandboxVerdict {
   const usedMb = Math.round(bytes / 1024 / 1024);
   return {
     reason: 'disk_limit',
     message: `workspace and home held ${usedMb} MB, more than the ${limitMb} MB of RUNYARD_SANDBOX_DISK_MB, so the sandbox was ended; let the agent write less, or raise the setting`,
+  };
+}
+
+function unmeasured(error: Error): SandboxVerdict {
+  return {
+    reason: 'disk_limit',
+    message: `what workspace and home hold could not be measured (${error.message}), so the sandbox was ended rather than left without its limit (RUNYARD_SANDBOX_DISK_MB); let the agent make fewer files`,
   };
 }

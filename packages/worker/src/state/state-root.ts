@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { chmod, lstat, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
+import { unmountBelow } from './disk-image.ts';
 import { removeTree } from './remove-tree.ts';
 
 /** Where sandboxes and the agent's bundle live. */
@@ -75,6 +76,7 @@ export async function removeAbandonedRoots(places: readonly string[] = placesEls
       const owner = (await readFile(path.join(folder, ownerFile), 'utf8').catch(() => '')).trim();
       if (owner === '' || (await stat(owner).catch((error: NodeJS.ErrnoException) => error.code)) !== 'ENOENT')
         continue;
+      await unmountBelow(folder);
       await removeTree(folder);
       removed.push(folder);
     }

@@ -3,8 +3,11 @@ import path from 'node:path';
 import type { SandboxLevel } from '@runyard/contract/worker-protocol';
 import { openRelay, type Upstream } from '../../relay/relay.ts';
 import type { Relay } from '../../relay/socket-server.ts';
+import type { ImageSupport } from '../../state/disk-image.ts';
 import { type Cgroup, openCgroup } from '../cgroups/group.ts';
 import type { CgroupHierarchy } from '../cgroups/hierarchy.ts';
+import { usedInFolders, usedOnFileSystem } from '../disk/measure.ts';
+import { processesBeside } from '../disk/unlinked-files.ts';
 import { watchDisk } from '../disk-watch.ts';
 import { makeFolders, removeFolders, type SandboxFolders } from '../folders.ts';
 import { endMarked, logSlow } from '../markers.ts';
@@ -45,6 +48,8 @@ export interface BubblewrapGround {
   /** Absent where the worker is not root: then all sandboxes run under its user. */
   readonly identities?: Identities;
   readonly cgroups?: CgroupHierarchy;
+  /** Whether each sandbox has a disk of its own. */
+  readonly disks: ImageSupport;
   readonly log: { warn(fields: object, message: string): void };
 }
 
@@ -71,6 +76,7 @@ export async function prepareSandbox(ground: BubblewrapGround, contents: Sandbox
   const label = `${ground.labelPrefix}${id}`;
   const variable = `${ground.variablePrefix}${id}`;
   const uid = ground.identities?.take();
+  let made = false;
   let folders: SandboxFolders | undefined;
   let relay: Relay | undefined;
   let cgroup: Cgroup | undefined;
@@ -90,7 +96,7 @@ export async function prepareSandbox(ground: BubblewrapGround, contents: Sandbox
     if (cgroup === undefined) await endMarked({ label, variable }, onSlow);
     await attempt('cgroup', cgroup?.remove(onSlow));
     await attempt('relay', relay?.close());
-    await attempt('folders', folders && removeFolders(ground.stateRoot, id));
+    await attempt('folders', made ? removeFolders(ground.stateRoot, id) : undefined);
     // A user whose processes may still live must not get another sandbox.
     if (uid !== undefined && left.length === 0) ground.identities?.give(uid);
     if (left.length > 0)
@@ -98,7 +104,11 @@ export async function prepareSandbox(ground: BubblewrapGround, contents: Sandbox
   };
 
   try {
-    folders = await makeFolders(ground.stateRoot, id, uid);
+    made = true;
+    folders = await makeFolders(ground.stateRoot, id, {
+      ...(uid === undefined ? {} : { uid }),
+      ...(ground.disks.ok ? { diskMb: limits.diskMb } : {}),
+    });
     [relay, cgroup] = await Promise.all([
       contents.relay?.(path.join(folders.top, 'relay.sock'), uid),
       ground.cgroups &&
@@ -144,9 +154,23 @@ export async function prepareSandbox(ground: BubblewrapGround, contents: Sandbox
         ...(contents.writableCache === undefined ? {} : { writableCache: contents.writableCache }),
       }),
     );
-    watch = watchDisk([place.workspace, place.home], limits.diskMb, (full) => {
-      verdict = full;
-      waiting.kill('kill');
+    watch = watchDisk({
+      measure: async (signal) =>
+        ground.disks.ok
+          ? await usedOnFileSystem(place.top)
+          : await usedInFolders(
+              [place.workspace, place.home],
+              async () => {
+                const init = waiting.init();
+                return init === undefined ? [] : await processesBeside(init);
+              },
+              signal,
+            ),
+      limitMb: limits.diskMb,
+      onFull(full) {
+        verdict = full;
+        waiting.kill('kill');
+      },
     });
     return waiting;
   };

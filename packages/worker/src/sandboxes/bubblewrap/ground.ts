@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
 import { access, mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
+import { probeImages } from '../../state/disk-image.ts';
 import { type CgroupSearch, findCgroups } from '../cgroups/hierarchy.ts';
 import { ownerLabel, ownerVariable } from '../markers.ts';
 import type { SandboxLimits } from '../sandbox.ts';
@@ -52,10 +53,11 @@ export async function findWorkerCgroups(owner: string): Promise<CgroupSearch> {
 /** Gathers what all sandboxes of this worker share. `cgroups` says why there are no hard limits where there are none. */
 export async function makeGround(request: GroundRequest): Promise<{ ground: BubblewrapGround; cgroups: CgroupSearch }> {
   await mkdir(path.join(request.stateRoot, 's'), { recursive: true, mode: 0o711 });
-  const [etc, cgroups, nofile] = await Promise.all([
+  const [etc, cgroups, nofile, disks] = await Promise.all([
     writeEtc(request.stateRoot),
     findWorkerCgroups(request.owner),
     nofileLimit(),
+    probeImages(request.stateRoot),
   ]);
   const identities = process.getuid?.() === 0 ? await claimIdentities() : undefined;
   const ground: BubblewrapGround = {
@@ -65,6 +67,7 @@ export async function makeGround(request: GroundRequest): Promise<{ ground: Bubb
     variablePrefix: ownerVariable(request.owner),
     limits: request.limits,
     nofile,
+    disks,
     shared: await sharedFilesystem(etc),
     log: request.log,
     ...(identities === undefined ? {} : { identities }),

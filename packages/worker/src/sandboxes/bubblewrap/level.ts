@@ -78,7 +78,11 @@ export async function probeBubblewrap(ground: BubblewrapGround, cgroups: CgroupS
     });
   if (cgroups.ok) features.push('cgroup');
   else missing.push({ feature: 'cgroup', reason: `memory is limited per process, not per sandbox: ${cgroups.reason}` });
-  missing.push({ feature: 'disk-quota', reason: 'disk use is watched every few seconds, not limited by the kernel' });
+  if (ground.disks.ok) features.push('disk-quota');
+  else {
+    const reason = `disk use is watched every few seconds, not limited by the kernel: ${ground.disks.reason}`;
+    missing.push({ feature: 'disk-quota', reason });
+  }
   missing.push({
     feature: 'kernel',
     reason: 'sandboxes share the machine’s kernel: not a boundary against exploits of it',

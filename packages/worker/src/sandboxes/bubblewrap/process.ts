@@ -10,6 +10,8 @@ import { SandboxError } from '../sandbox.ts';
 /** A bwrap that runs, first without a sandbox. */
 export interface BubblewrapProcess {
   readonly pid: number;
+  /** First process in the sandbox; `undefined` where there is none. */
+  readonly init: () => number | undefined;
   /** Makes the sandbox with these options and starts the command in it. Once. */
   release(options: readonly string[]): void;
   /** False when it has ended. */
@@ -80,6 +82,7 @@ export async function startBubblewrap(start: BubblewrapStart): Promise<Bubblewra
   }
   return {
     pid,
+    init: () => childrenOf(pid)[0],
     ended,
     isAlive: () => child.exitCode === null && child.signalCode === null,
     release: (list) => void options.end(list.map((option) => `${option}\0`).join('')),

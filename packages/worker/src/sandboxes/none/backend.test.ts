@@ -7,7 +7,7 @@ import { findProcesses } from '../../state/processes.ts';
 
 let it: TestWorker;
 beforeAll(async () => {
-  it = await startTestWorker({ settings: { RUNYARD_SANDBOX: 'none' } });
+  it = await startTestWorker({ settings: { RUNYARD_SANDBOX: 'none', RUNYARD_SANDBOX_DISK_MB: '16' } });
 });
 afterAll(() => it[Symbol.asyncDispose]());
 
@@ -45,4 +45,10 @@ test('ends a cancelled agent that ignores SIGTERM', async () => {
   expect((await it.service.waitFor('task_completed', (data) => data.execution_id === 'stubborn')).task_state).toBe(
     'CANCELLED',
   );
+});
+
+test('ends an agent that holds more than its disk limit in files without names', async () => {
+  assign('unlinked', 'sh', 'exec 3>gone; rm gone; head -c 30000000 /dev/zero >&3; exec sleep 60');
+  const { failure_reason } = await it.service.waitFor('task_failed', (data) => data.execution_id === 'unlinked');
+  expect(failure_reason).toBe('disk_limit');
 });

@@ -4,6 +4,7 @@ import path from 'node:path';
 import type { SandboxLevel } from '@runyard/contract/worker-protocol';
 import { findProcesses, killProcesses, killUntilGone } from '../../state/processes.ts';
 import { baseEnvironment } from '../base-environment.ts';
+import { usedInFolders } from '../disk/measure.ts';
 import { watchDisk } from '../disk-watch.ts';
 import { exitCodeOf } from '../exit-code.ts';
 import { makeFolders, removeFolders } from '../folders.ts';
@@ -50,7 +51,7 @@ export function noneBackend(ground: NoneGround): SandboxBackend {
 
 async function prepareFolder(ground: NoneGround): Promise<Sandbox> {
   const id = randomBytes(6).toString('hex');
-  const folders = await makeFolders(ground.stateRoot, id, undefined).catch((error: Error) => {
+  const folders = await makeFolders(ground.stateRoot, id, {}).catch((error: Error) => {
     throw new SandboxError('prepare', 'sandbox_not_prepared', `the workspace could not be made: ${error.message}`, {
       cause: error,
     });
@@ -98,9 +99,13 @@ async function prepareFolder(ground: NoneGround): Promise<Sandbox> {
       }
       started.on('error', () => {});
       const tail = keepOutputTail([started.stdout, started.stderr]);
-      const watch = watchDisk([folders.workspace, folders.home], ground.limits.diskMb, (full) => {
-        verdict = full;
-        kill('kill');
+      const watch = watchDisk({
+        measure: (signal) => usedInFolders([folders.workspace, folders.home], strays, signal),
+        limitMb: ground.limits.diskMb,
+        onFull(full) {
+          verdict = full;
+          kill('kill');
+        },
       });
       const ended = new Promise<SandboxExit>((resolve) => {
         started.once('exit', async (code, signal) => {

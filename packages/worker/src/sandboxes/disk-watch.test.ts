@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest';
+import { type DiskWatch, watchDisk } from './disk-watch.ts';
+import type { SandboxVerdict } from './sandbox.ts';
+
+/** The verdict of a watch with these measurements; the last one is repeated. */
+function verdict(...measurements: DiskWatch['measure'][]): Promise<{ verdict: SandboxVerdict; looks: number }> {
+  let looks = 0;
+  return new Promise((resolve) => {
+    watchDisk({
+      limitMb: 1,
+      measurementMs: 50,
+      measure(signal) {
+        const measure = measurements[Math.min(looks, measurements.length - 1)];
+        looks += 1;
+        return measure?.(signal) ?? Promise.resolve(0);
+      },
+      onFull: (verdict) => resolve({ verdict, looks }),
+    });
+  });
+}
+
+const little = async () => 1024;
+const much = async () => 2 * 1024 * 1024;
+const fails = async () => {
+  throw new Error('no process to spare');
+};
+const hangs = () => new Promise<number>(() => {});
+
+test('what is over the limit is ended, with the size', async () => {
+  expect((await verdict(little, much)).verdict).toMatchObject({
+    reason: 'disk_limit',
+    message: expect.stringContaining('held 2 MB, more than the 1 MB'),
+  });
+});
+
+test('a measurement that keeps failing counts as over the limit, and says why', async () => {
+  const { verdict: end, looks } = await verdict(fails);
+  expect(end).toMatchObject({ reason: 'disk_limit', message: expect.stringContaining('no process to spare') });
+  expect(looks).toBe(2);
+});
+
+test('a measurement that never comes counts as over the limit', async () => {
+  expect((await verdict(hangs)).verdict).toMatchObject({
+    reason: 'disk_limit',
+    message: expect.stringContaining('more than 0.05 s'),
+  });
+});
+
+test('one failure between good measurements is forgiven', async () => {
+  expect((await verdict(fails, little, fails, much)).looks).toBe(4);
+});

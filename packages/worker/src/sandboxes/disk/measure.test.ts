@@ -1,0 +1,37 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { usedInFolders } from './measure.ts';
+
+const megabyte = 1024 * 1024;
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(os.tmpdir(), 'runyard-measure-'));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+const measure = (pids: readonly number[]) => usedInFolders([folder], async () => pids, AbortSignal.timeout(30_000));
+
+test('counts files with names, and files that lost theirs and are open, each once', async () => {
+  await writeFile(path.join(folder, 'named'), Buffer.alloc(2 * megabyte, 1));
+  const script = 'exec 3>gone 4<gone; rm gone; head -c 5242880 /dev/zero >&3; exec 5</dev/null; echo there; cat';
+  const child = spawn('sh', ['-c', script], { cwd: folder, stdio: ['pipe', 'pipe', 'ignore'] });
+  try {
+    await once(child.stdout, 'data');
+    const pid = child.pid ?? 0;
+    expect(Math.round((await measure([])) / megabyte)).toBe(2);
+    expect(Math.round((await measure([pid, pid])) / megabyte)).toBe(7);
+  } finally {
+    child.kill('SIGKILL');
+  }
+});
+
+test('a folder that cannot be counted is a failure, not nothing', async () => {
+  const gone = path.join(folder, 'x'.repeat(300));
+  await expect(usedInFolders([gone], async () => [], AbortSignal.timeout(30_000))).rejects.toThrow(
+    'File name too long',
+  );
+});

@@ -1,0 +1,55 @@
+import { execFile } from 'node:child_process';
+import { stat, statfs } from 'node:fs/promises';
+import { unlinkedBytes } from './unlinked-files.ts';
+
+const environment = { PATH: '/usr/bin:/bin', LC_ALL: 'C' };
+
+/** Bytes in use on the file system that is mounted on the folder. */
+export async function usedOnFileSystem(folder: string): Promise<number> {
+  const { blocks, bfree, bsize } = await statfs(folder);
+  return (blocks - bfree) * bsize;
+}
+
+/**
+ * Bytes that the folders take on disk, and the files in them that have lost their names but are open in one of `pids`. Rejects
+ * where part of it cannot be counted.
+ */
+export async function usedInFolders(
+  folders: readonly string[],
+  pids: () => Promise<readonly number[]>,
+  signal: AbortSignal,
+): Promise<number> {
+  const named = await treeBytes(folders, signal).catch(async () => {
+    signal.throwIfAborted();
+    // Where the agent runs under our own user it may have taken the right to read from its folders.
+    await command('chmod', ['-R', 'u+rX', '--', ...folders], signal);
+    return await treeBytes(folders, signal);
+  });
+  const devices = new Set((await Promise.all(folders.map((folder) => stat(folder)))).map(({ dev }) => dev));
+  return named + (await unlinkedBytes(await pids(), devices, signal));
+}
+
+/** Counted by `du`, which follows no symbolic link and is not bounded by path length. */
+async function treeBytes(folders: readonly string[], signal: AbortSignal): Promise<number> {
+  const { stdout, stderr } = await command('du', ['-s', '-c', '-x', '--block-size=1', '--', ...folders], signal);
+  // Files vanish while it counts: it says so, and the total is right enough.
+  const problem = stderr.split('\n').find((line) => line !== '' && !line.endsWith('No such file or directory'));
+  const total = /^(\d+)\ttotal$/m.exec(stdout)?.[1];
+  if (problem !== undefined || total === undefined) throw new Error(problem ?? 'du did not end as expected');
+  return Number(total);
+}
+
+/** Output of the program, whatever its exit code. Rejects where it could not be started or was ended. */
+function command(
+  name: string,
+  args: readonly string[],
+  signal: AbortSignal,
+): Promise<{ stdout: string; stderr: string }> {
+  return new Promise((resolve, reject) => {
+    const options = { env: environment, maxBuffer: 1 << 20, signal, killSignal: 'SIGKILL' as const };
+    execFile(name, args, options, (error, stdout, stderr) => {
+      if (error !== null && typeof error.code !== 'number') reject(error);
+      else resolve({ stdout, stderr });
+    });
+  });
+}

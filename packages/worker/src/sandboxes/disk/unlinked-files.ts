@@ -1,0 +1,36 @@
+import { readdir, readlink, stat } from 'node:fs/promises';
+
+const gone = (): undefined => undefined;
+
+/** Bytes on these devices in files that have no name any more, but are open in these processes. A process that may not be looked into counts nothing. */
+export async function unlinkedBytes(
+  pids: readonly number[],
+  devices: ReadonlySet<number>,
+  signal: AbortSignal,
+): Promise<number> {
+  const counted = new Set<number>();
+  let bytes = 0;
+  for (const pid of pids) {
+    const folder = `/proc/${pid}/fd`;
+    for (const descriptor of await readdir(folder).catch(() => [])) {
+      signal.throwIfAborted();
+      const file = await stat(`${folder}/${descriptor}`).catch(gone);
+      if (!file?.isFile() || file.nlink > 0 || !devices.has(file.dev) || counted.has(file.ino)) continue;
+      counted.add(file.ino);
+      bytes += file.blocks * 512;
+    }
+  }
+  return bytes;
+}
+
+/** Processes in the process namespace of this one, which none of them can leave. */
+export async function processesBeside(pid: number): Promise<number[]> {
+  const namespaceOf = (name: string) => readlink(`/proc/${name}/ns/pid`).catch(gone);
+  const own = await namespaceOf(String(pid));
+  if (own === undefined) return [];
+  const found: number[] = [];
+  for (const name of await readdir('/proc')) {
+    if (/^\d+$/.test(name) && (await namespaceOf(name)) === own) found.push(Number(name));
+  }
+  return found;
+}

@@ -1,0 +1,84 @@
+/** File systems of a fixed size, each in a sparse file: the kernel refuses what goes over, unlinked and mapped files included. */
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, open, readFile, rm, rmdir, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+const options = { env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' }, timeout: 30_000 };
+const megabyte = 1024 * 1024;
+
+/** Whether images work on this machine. */
+export type ImageSupport = { ok: true } | { ok: false; reason: string };
+
+/**
+ * Size of the image for a limit: what is over it is room for the file system's own tables, and for what is written between two
+ * looks of the watch, which ends the sandbox with a reason where the kernel would only say that the disk is full.
+ */
+function imageBytes(limitMb: number): number {
+  return Math.ceil(limitMb * 1.1 + 32) * megabyte;
+}
+
+/** Makes an empty file system in `file` and mounts it on the folder. What was made is removed again where a later step fails. */
+export async function mountImage(file: string, folder: string, limitMb: number): Promise<void> {
+  const handle = await open(file, 'wx', 0o600);
+  try {
+    await handle.truncate(imageBytes(limitMb)).finally(() => handle.close());
+    // Without a journal, which would write everything twice for a disk that no crash outlives; an inode for each 8 KB.
+    const features = ['-O', '^has_journal', '-m', '0', '-i', '8192', '-E', 'lazy_itable_init=1,root_owner=0:0'];
+    await run('mkfs.ext4', ['-q', '-F', ...features, file], options);
+    // discard: the host gets back what is deleted.
+    await run('mount', ['-o', 'loop,nosuid,nodev,noatime,discard,noinit_itable', '--', file, folder], options);
+    await rmdir(path.join(folder, 'lost+found'));
+  } catch (error) {
+    await unmountImage(file, folder);
+    throw error;
+  }
+}
+
+/** Unmounts the folder where something is mounted on it, and removes the image. Fine where there is neither. */
+export async function unmountImage(file: string, folder: string): Promise<void> {
+  const [own, above] = await Promise.all([folder, path.dirname(folder)].map((at) => stat(at).catch(() => undefined)));
+  if (own !== undefined && own.dev !== above?.dev) await unmount(folder);
+  await rm(file, { force: true });
+}
+
+/** Unmounts every image below the folder: what a process left that was killed. */
+export async function unmountBelow(folder: string): Promise<void> {
+  const mounts = await readFile('/proc/self/mountinfo', 'utf8').catch(() => '');
+  for (const line of mounts.split('\n')) {
+    // proc(5): field 5 is the mount point, in which a blank is \040.
+    const point = line
+      .split(' ')[4]
+      ?.replace(/\\(\d{3})/g, (_, octal) => String.fromCharCode(Number.parseInt(octal, 8)));
+    if (point?.startsWith(`${folder}/`)) await unmount(point);
+  }
+}
+
+/** Lazily, because a sandbox that starts in this moment may still have all mounts of the machine for an instant. */
+async function unmount(point: string): Promise<void> {
+  await run('umount', ['-l', '--', point], options);
+}
+
+/** Tries out whether images work below the folder. */
+export async function probeImages(stateRoot: string): Promise<ImageSupport> {
+  if (process.getuid?.() !== 0) return { ok: false, reason: 'only root can mount a file system per sandbox' };
+  // What a worker leaves there that is killed meanwhile, the next one removes.
+  const trash = path.join(stateRoot, 'trash');
+  await mkdir(trash, { recursive: true, mode: 0o700 });
+  const place = await mkdtemp(path.join(trash, 'disk-probe-'));
+  const [file, folder] = [path.join(place, 'image'), path.join(place, 'mounted')];
+  try {
+    await mkdir(folder);
+    await mountImage(file, folder, 16);
+    await unmountImage(file, folder);
+    return { ok: true };
+  } catch (error) {
+    const [said = ''] = (error as Error).message.split('\n').slice(-2).filter(Boolean);
+    const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
+    const reason = missing ? 'mkfs.ext4 or mount is not installed (package e2fsprogs)' : said.trim();
+    return { ok: false, reason: `a file system per sandbox cannot be mounted here: ${reason}` };
+  } finally {
+    await rm(place, { recursive: true, force: true });
+  }
+}
