@@ -15,11 +15,16 @@ export interface GitOptions {
   input?: string;
   /** Writes its output there, at most so many bytes; else it is returned. */
   to?: { file: string; maxBytes: number };
+  /** Of input and output. `latin1` keeps names of files that are no UTF-8: a character for each byte. */
+  encoding?: 'utf8' | 'latin1';
 }
+
+/** Most that is returned: names of a few hundred thousand files. */
+const maxReturnedBytes = 32 * 1024 * 1024;
 
 /** Runs git; throws with what it said where it fails. */
 export async function git(args: readonly string[], options: GitOptions): Promise<string> {
-  const { cwd, env, signal, to } = options;
+  const { cwd, env, signal, to, encoding = 'utf8' } = options;
   signal.throwIfAborted();
   const child = spawn('git', args, { cwd, env, stdio: ['pipe', 'pipe', 'pipe'] });
   const closed = once(child, 'close') as Promise<[number | null]>;
@@ -29,14 +34,14 @@ export async function git(args: readonly string[], options: GitOptions): Promise
   let said = '';
   let output = '';
   child.stdin.on('error', () => {});
-  child.stdin.end(options.input ?? '');
+  child.stdin.end(options.input ?? '', encoding);
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     said = lastPart(said + text, 1_000);
   });
   try {
     if (to !== undefined)
       await pipeline(child.stdout, bounded(to.maxBytes), createWriteStream(to.file, { mode: 0o600 }));
-    else for await (const chunk of child.stdout.setEncoding('utf8')) output += chunk;
+    else for await (const chunk of child.stdout.pipe(bounded(maxReturnedBytes)).setEncoding(encoding)) output += chunk;
     const [code] = await closed;
     signal.throwIfAborted();
     if (code !== 0) throw new Error(`git ${args[0]} ended with ${code}: ${said.trim()}`);

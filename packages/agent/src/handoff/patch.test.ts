@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { testFolder } from '../../test/agent.ts';
@@ -106,6 +107,64 @@ describe('the patch of a repository', () => {
     const { clone } = cloned();
     execFileSync('sh', ['-c', 'head -c 300000 /dev/urandom > big'], { cwd: clone });
     await expect(patchOf(clone, 200_000)).rejects.toBeInstanceOf(OutputTooLarge);
+  });
+
+  test('stores no contents beside the working folder, which may fill the disk', async () => {
+    const { clone } = cloned();
+    writeFileSync(join(clone, 'kept.txt'), randomBytes(2_000_000));
+    for (let n = 0; n < 10; n += 1) writeFileSync(join(clone, `untracked-${n}`), randomBytes(1_000_000));
+    const scratch = testFolder();
+    const patch = repositoryPatch(clone, {
+      scratch,
+      path: process.env.PATH,
+      maxBytes: 3_000_000,
+      signal: AbortSignal.timeout(60_000),
+    });
+    await expect(patch).rejects.toBeInstanceOf(OutputTooLarge);
+    const used = Number(execFileSync('du', ['-sb', scratch], { encoding: 'utf8' }).split('\t')[0]);
+    expect(used).toBeLessThan(500_000);
+  });
+
+  test.skipIf(process.getuid?.() === 0)(
+    'leaves out files that cannot be read, and what is new or changed beside them is there',
+    async () => {
+      const { clone } = cloned();
+      for (const name of ['kept.txt', 'secret']) writeFileSync(join(clone, name), 'changed');
+      for (const name of ['kept.txt', 'secret']) chmodSync(join(clone, name), 0);
+      writeFileSync(join(clone, 'new'), 'new');
+      const patch = readFileSync((await patchOf(clone)) ?? '', 'utf8');
+      expect(patch).toContain('+new');
+      expect(patch).not.toMatch(/kept.txt|secret/);
+    },
+  );
+
+  test('is refused before git reads a file that is larger than the patch may be', async () => {
+    for (const name of ['hole', 'kept.txt']) {
+      const { clone } = cloned();
+      execFileSync('truncate', ['-s', '3G', name], { cwd: clone });
+      const problem = `"${name}" has 3221225472 bytes, and a patch may have 100000000`;
+      await expect(patchOf(clone)).rejects.toThrow(problem);
+    }
+  });
+
+  test('knows files whose names are no UTF-8, empty ones, and folders that became files and the reverse', async () => {
+    const place = cloned();
+    const { clone, origin } = place;
+    mkdirSync(join(origin, 'folder'));
+    writeFileSync(join(origin, 'folder/inside'), 'i');
+    writeFileSync(join(origin, 'file'), 'f');
+    git(origin, 'add', '.');
+    git(origin, 'commit', '--quiet', '-m', 'second');
+    git(clone, 'pull', '--quiet');
+    git(clone, 'update-ref', baseRef, 'HEAD');
+    writeFileSync(Buffer.concat([Buffer.from(`${clone}/`), Buffer.from([0x61, 0xff, 0x0a, 0x62])]), 'odd');
+    writeFileSync(join(clone, 'empty'), '');
+    execFileSync('rm', ['-r', 'folder', 'file'], { cwd: clone });
+    writeFileSync(join(clone, 'folder'), 'now a file');
+    mkdirSync(join(clone, 'file'));
+    writeFileSync(join(clone, 'file/inside'), 'now a folder');
+    const patch = (await patchOf(clone)) ?? '';
+    expect(treeWith(patch, place)).toBe(treeOf(clone));
   });
 
   test('runs no program that the repository, its attributes or a repository in it name', async () => {

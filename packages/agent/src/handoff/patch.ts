@@ -2,6 +2,7 @@ import { mkdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { git } from './git.ts';
 import { clonedAt, objectFormat } from './git-repositories.ts';
+import { indexWithoutContents, type RunGit } from './index-without-contents.ts';
 
 export interface PatchOptions {
   /** Folder for what is needed meanwhile; the patch is in it. */
@@ -31,7 +32,8 @@ const settings = [
  * untracked changes, binary files; not what is ignored. Gives its file; undefined: nothing differs.
  *
  * Git works in a repository of our own beside, which borrows the objects, with a new index and without any configuration of
- * the run's: file system monitors, filters, diff drivers, hooks and submodules that the run has set up are not asked.
+ * the run's: file system monitors, filters, diff drivers, hooks and submodules that the run has set up are not asked. The diff
+ * reads the files where they are: no copy of them is made, which the disk of the sandbox may have no room for.
  */
 export async function repositoryPatch(repository: string, options: PatchOptions): Promise<string | undefined> {
   const { scratch, maxBytes, signal } = options;
@@ -61,8 +63,7 @@ export async function repositoryPatch(repository: string, options: PatchOptions)
       ),
     ),
   };
-  const run = (args: readonly string[], more: { input?: string; to?: { file: string; maxBytes: number } } = {}) =>
-    git(args, { cwd: repository, env, signal, ...more });
+  const run: RunGit = (args, more = {}) => git(args, { cwd: repository, env, signal, ...more });
 
   const format = await objectFormat(repository);
   const { GIT_WORK_TREE: _, ...bare } = env;
@@ -74,14 +75,15 @@ export async function repositoryPatch(repository: string, options: PatchOptions)
   await writeFile(join(ours, 'objects/info/alternates'), `${join(repository, '.git/objects')}\n`);
   const base = (await clonedAt(repository)) ?? (await run(['hash-object', '-t', 'tree', '-w', '--stdin'])).trim();
   await run(['read-tree', `${base}^{tree}`]);
-  await run(['add', '--all', '--ignore-errors', '--', '.']).catch((error: Error) => {
-    signal.throwIfAborted();
-    // Files that cannot be read are left out, the others are there.
-    if (!/^git add ended with 1:/.test(error.message)) throw error;
-  });
+  await indexWithoutContents(repository, { git: run, base, maxBytes });
   const file = join(scratch, `${crypto.randomUUID()}.patch`);
-  const diff = ['--cached', '--patch', '--binary', '--full-index', '--no-renames', '--no-color', '--no-ext-diff'];
+  const diff = ['--patch', '--binary', '--full-index', '--no-renames', '--no-color', '--no-ext-diff'];
   const shape = ['--no-textconv', '--ignore-submodules=all', '--src-prefix=a/', '--dst-prefix=b/'];
-  await run(['diff-index', ...diff, ...shape, `${base}^{tree}`, '--'], { to: { file, maxBytes } });
+  try {
+    await run(['diff-index', ...diff, ...shape, `${base}^{tree}`, '--'], { to: { file, maxBytes } });
+  } catch (error) {
+    await rm(file, { force: true });
+    throw error;
+  }
   return (await stat(file)).size === 0 ? undefined : file;
 }

@@ -7,7 +7,7 @@ import { safeNames } from '../safe-names.ts';
 import type { ServiceClient } from '../service/client.ts';
 import { fileOfWorkspace } from './declared.ts';
 import { gitRepositories } from './git-repositories.ts';
-import { maxSnapshotFileBytes, maxSnapshotFiles } from './limits.ts';
+import { maxPatchesBytes, maxSnapshotFileBytes, maxSnapshotFiles } from './limits.ts';
 import { repositoryPatch } from './patch.ts';
 
 export interface SnapshotOptions {
@@ -81,13 +81,16 @@ async function patchesOf(
   options: SnapshotOptions,
 ): Promise<SnapshotFile[]> {
   const patches: SnapshotFile[] = [];
+  let room = maxPatchesBytes;
   for (const repository of repositories) {
     const name = `${basename(repository)}.patch`;
     const signal = AbortSignal.any([options.signal, AbortSignal.timeout(patchTimeoutMs)]);
     try {
-      const made = { scratch, path: options.env.PATH, maxBytes: maxSnapshotFileBytes, signal };
+      const made = { scratch, path: options.env.PATH, maxBytes: Math.min(room, maxSnapshotFileBytes), signal };
       const path = await repositoryPatch(repository, made);
-      if (path !== undefined) patches.push({ name, mimeType: 'text/x-diff', path });
+      if (path === undefined) continue;
+      room -= (await stat(path)).size;
+      patches.push({ name, mimeType: 'text/x-diff', path });
     } catch (error) {
       options.signal.throwIfAborted();
       options.onLeftOut(name, (error as Error).message);

@@ -1,0 +1,42 @@
+import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { testFolder } from '../../test/agent.ts';
+import { maxPatchesBytes } from './limits.ts';
+import { sendSnapshot } from './send.ts';
+
+test('leaves out the patches that all together would be too large for the disk, and names them', async () => {
+  const workspace = testFolder();
+  for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) {
+    const repository = join(workspace, name);
+    mkdirSync(repository);
+    execFileSync('git', ['init', '--quiet'], { cwd: repository });
+    // A byte of a binary file becomes one and a quarter in a patch.
+    if (name !== 'f') writeFileSync(join(repository, 'random'), randomBytes(18_500_000));
+    else writeFileSync(join(repository, 'small'), 'small');
+  }
+  const leftOut: string[] = [];
+  const announced: { filename: string; size_bytes: number }[] = [];
+  const sent = await sendSnapshot({
+    client: {
+      async uploadSnapshot({ files }) {
+        announced.push(...files);
+        return { files: files.map(({ filename }) => ({ filename, upload_url: '/upload' })) };
+      },
+      upload: async () => {},
+    },
+    workspace,
+    env: { HOME: testFolder(), PATH: process.env.PATH },
+    declared: [],
+    turn: 1,
+    evenEmpty: false,
+    signal: AbortSignal.timeout(60_000),
+    onLeftOut: (what, reason) => leftOut.push(`${what}: ${reason}`),
+  });
+  expect(sent).toBe(true);
+  expect(announced.map(({ filename }) => filename)).toEqual(['a.patch', 'b.patch', 'c.patch', 'd.patch', 'f.patch']);
+  expect(announced.reduce((sum, file) => sum + file.size_bytes, 0)).toBeLessThan(maxPatchesBytes);
+  expect(leftOut).toEqual([expect.stringMatching(/^e\.patch: .*bytes/)]);
+});
