@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readdir, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type FakeWorkerService, fakeAssignment, startFakeWorkerService } from '../../../test/fakes/worker-service.ts';
@@ -81,6 +81,10 @@ describe.skipIf(!works)('the end of a worker', () => {
     const hello = await service.waitFor('worker_hello', (data) => data.instance_id !== instance_id);
     expect(hello).toMatchObject({ replaces: [instance_id], executions: [] });
     expect((await readdir(sandboxes)).filter((folder) => left.includes(folder))).toEqual([]);
+    const images = await readdir(path.join(dataDir, 'worker/state/disks')).catch(() => []);
+    expect(images.filter((image) => left.includes(path.basename(image, '.img')))).toEqual([]);
+    const mounts = await readFile('/proc/self/mountinfo', 'utf8');
+    expect(left.filter((folder) => mounts.includes(`${sandboxes}/${folder} `))).toEqual([]);
     const owner = createHash('sha256').update(path.join(dataDir, 'worker')).digest('hex').slice(0, 12);
     const cgroups = await findWorkerCgroups(owner);
     if (cgroups.ok) expect((await listGroups(cgroups.hierarchy)).filter((name) => left.includes(name))).toEqual([]);

@@ -27,7 +27,7 @@ export interface WorkerContext {
 export interface Worker {
   /** Takes nothing new; running executions go on; `drained` resolves when the last has ended. */
   drain(): void;
-  /** Ends everything within about six seconds. */
+  /** Ends everything within about six seconds; later where the kernel cannot end a process of a sandbox yet. */
   stop(): Promise<void>;
   /** Resolves when the worker has ended and holds nothing any more. 2: the service never accepted its key. */
   readonly drained: Promise<{ exitCode: 0 | 2 }>;
