@@ -1,4 +1,4 @@
-/** kill -9 of agent, worker and service at random points while 50 runs are going: nothing lost, nothing twice, nothing left. */
+/** kill -9 of agent, worker and service at random points, and stalls of worker and service, while 50 runs are going: nothing lost, nothing twice, nothing left. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
@@ -7,6 +7,8 @@ import { eventually, killHard } from './support/system.ts';
 
 const runCount = Number(process.env.CHAOS_RUNS ?? 50);
 const kills = Number(process.env.CHAOS_KILLS ?? 12);
+/** Longest time for which a program is stopped before it goes on. */
+const stallMs = Number(process.env.CHAOS_STALL_MS ?? 2000);
 const seed = Number(process.env.CHAOS_SEED ?? Date.now() % 100_000);
 
 /** Mulberry32: the same seed kills at the same points of the plan. */
@@ -87,11 +89,11 @@ describeSystem(
         }
       })();
 
-      const killed: Record<string, number> = { agent: 0, worker: 0, service: 0 };
+      const killed: Record<string, number> = { agent: 0, worker: 0, service: 0, stalled: 0 };
       for (let n = 0; n < kills; n += 1) {
         await delay(100 + random() * 900);
         const choice = random();
-        if (choice < 0.4) {
+        if (choice < 0.35) {
           const agents = agentProcesses(runIds);
           const victim = agents[Math.floor(random() * agents.length)];
           if (!victim) continue;
@@ -101,10 +103,16 @@ describeSystem(
           } catch {
             // It had just ended.
           }
-        } else if (choice < 0.7) {
+        } else if (choice < 0.6) {
           killed.worker = (killed.worker ?? 0) + 1;
           await killHard(system.worker());
           system.startWorker();
+        } else if (choice < 0.75) {
+          killed.stalled = (killed.stalled ?? 0) + 1;
+          const program = random() < 0.5 ? system.worker() : system.service();
+          program.kill('SIGSTOP');
+          await delay(random() * stallMs);
+          program.kill('SIGCONT');
         } else {
           killed.service = (killed.service ?? 0) + 1;
           await killHard(system.service());
