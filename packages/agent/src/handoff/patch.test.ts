@@ -1,6 +1,15 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  symlinkSync,
+  truncateSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { testFolder } from '../../test/agent.ts';
@@ -141,7 +150,8 @@ describe('the patch of a repository', () => {
   test('is refused before git reads a file that is larger than the patch may be', async () => {
     for (const name of ['hole', 'kept.txt']) {
       const { clone } = cloned();
-      execFileSync('truncate', ['-s', '3G', name], { cwd: clone });
+      writeFileSync(join(clone, name), '');
+      truncateSync(join(clone, name), 3 * 2 ** 30);
       const problem = `"${name}" has 3221225472 bytes, and a patch may have 100000000`;
       await expect(patchOf(clone)).rejects.toThrow(problem);
     }
