@@ -16,6 +16,8 @@ export interface TestGateway {
   log(): string;
   /** Resolves with the `count`th account (1, 2, …) as soon as it was given. */
   usage(count: number): Promise<ModelUsage>;
+  /** Clients that are connected. */
+  clients(): Promise<number>;
   /** A run token for a model. */
   token(modelId: string): string;
   close(): Promise<void>;
@@ -71,6 +73,10 @@ export async function startTestGateway(
         await new Promise<void>((resolve) => waiting.push(resolve));
       }
     },
+    clients: () =>
+      new Promise((resolve, reject) => {
+        app.server.getConnections((error, count) => (error ? reject(error) : resolve(count)));
+      }),
     token: (modelId) => `run-token-of-${modelId}`,
     close: async () => {
       await app.close();

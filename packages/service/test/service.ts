@@ -15,6 +15,7 @@ import { defaultTiming, type Engine } from '../src/executions/engine.ts';
 import { openNotices } from '../src/executions/notices.ts';
 import { type Assignment, assignNext } from '../src/executions/queue/assign.ts';
 import { claim } from '../src/executions/transitions/transitions.ts';
+import type { AdmitModelRequest } from '../src/gateway/models/gateway.ts';
 import { limitsOf } from '../src/harness-support/events/event-budget.ts';
 import { type BuiltApp, buildApp, type ClientTimeouts } from '../src/http/app.ts';
 import type { ServiceDeps } from '../src/http/server/deps.ts';
@@ -79,6 +80,7 @@ export interface TestService {
 export interface TestServiceOptions {
   readonly timeouts?: ClientTimeouts;
   readonly env?: Record<string, string>;
+  readonly admitModelRequest?: AdmitModelRequest;
 }
 
 function captureLog(lines: string[]): Logger {
@@ -125,6 +127,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     engine,
     signing: await loadSigner(db),
     vault: makeVault(randomBytes(32)),
+    ...(options.admitModelRequest ? { admitModelRequest: options.admitModelRequest } : {}),
   };
   const built = await buildApp(deps, options.timeouts);
   baseUrl = await built.app.listen({ host: '127.0.0.1', port: 0 });

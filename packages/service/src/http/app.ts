@@ -161,6 +161,7 @@ export async function buildApp(deps: ServiceDeps, timeouts: ClientTimeouts = def
     models: deps.models,
     authenticateRunToken: ofRunToken,
     recordUsage: (usage) => recordUsage(db, usage),
+    ...(deps.admitModelRequest ? { admit: deps.admitModelRequest } : {}),
     log,
   });
   await registerGitGateway(app, {

@@ -129,7 +129,7 @@ export async function registerGitGateway(app: FastifyInstance, deps: GitGatewayD
       if (typeof value === 'string') headers[name] = value;
     }
     reply.raw.writeHead(response.statusCode ?? 502, headers);
-    const how = await passOn(response, response, reply.raw, codeHost.silenceMs, () => {});
+    const how = await passOn(response, response, reply.raw, { silenceMs: codeHost.silenceMs, hangUpMs: 0 }, () => {});
     deps.log.info({ ...fields, how }, 'git request');
   }
 }

@@ -9,6 +9,7 @@ import type { Endpoint } from './endpoints.ts';
 import { passOn, readUpTo } from './pass-on.ts';
 import { providerError } from './provider-error.ts';
 import type { Upstreams } from './upstream.ts';
+import { usedAtLeast } from './usage/at-least.ts';
 import { noTokens } from './usage/counts.ts';
 import { openMeter } from './usage/meter.ts';
 
@@ -85,12 +86,14 @@ export async function exchange(
       }
       return { status: refused.status, tokens: noTokens, fault: `the provider answered ${status}` };
     }
+    // From here on the answer is read to its end, whether or not its client is still there.
+    client.off('close', leave);
     const meter =
       endpoint.kind === 'generate' ? openMeter(endpoint.reader, response.headers['content-type']) : undefined;
     client.writeHead(status, { ...sent.ownHeaders, ...headersDownwards(response.headers, coded.changed) });
     // The client sees that the model is at work before its first piece comes.
     client.flushHeaders();
-    const how = await passOn(response, coded.body, client, upstreams.timeouts.silenceMs, (bytes) => meter?.push(bytes));
+    const how = await passOn(response, coded.body, client, upstreams.timeouts, (bytes) => meter?.push(bytes));
     const tokens = meter?.counts() ?? noTokens;
     switch (how) {
       case 'complete':
@@ -98,7 +101,7 @@ export async function exchange(
       case 'cut':
         return { status: 502, tokens, fault: 'the provider broke off' };
       case 'aborted':
-        return { status: 499, tokens };
+        return { status: 499, tokens: meter ? usedAtLeast(tokens, sent.body, meter.passedTokens()) : tokens };
     }
   } finally {
     client.off('close', leave);

@@ -215,7 +215,7 @@ describe('the model gateway', () => {
     expect(upstream.sent() * 100).toBeLessThan(bytes / 4);
     abort.abort();
     await response.body?.cancel().catch(() => {});
-    expect(await upstream.end).toBe('client_gone');
+    expect(await upstream.end).toBe('complete');
   });
 
   it('breaks off what is in flight when the service closes, and accounts for it', async () => {

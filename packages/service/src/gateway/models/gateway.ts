@@ -17,6 +17,9 @@ export type Admission =
   | { readonly ok: true }
   | { readonly ok: false; readonly status: 403 | 429; readonly message: string; readonly retryAfterSeconds?: number };
 
+/** Asked for each request of a run, after the request was checked. What it throws is answered with 500, and nothing is sent. */
+export type AdmitModelRequest = (holder: RunTokenHolder) => Promise<Admission>;
+
 export interface GatewayLog {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
@@ -30,9 +33,9 @@ export interface GatewayDeps {
   /** Called once for each request to a model, when it is over, however it ended. A failure is logged and changes nothing. */
   recordUsage(usage: ModelUsage): Promise<void>;
   /** Default: everything is admitted. */
-  admit?(holder: RunTokenHolder): Promise<Admission>;
+  readonly admit?: AdmitModelRequest;
   readonly log: GatewayLog;
-  /** Default: 10 s to connect, 5 minutes of silence. */
+  /** Default: 10 s to connect, 5 minutes of silence, 30 s after a hang-up. */
   readonly timeouts?: UpstreamTimeouts;
   /** Default: 32 MB. */
   readonly maxBodyBytes?: number;

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
+import type { UpstreamTimeouts } from './upstream.ts';
 
 /** How an answer that was passed on ended. */
 export type PassedOn = 'complete' | 'cut' | 'aborted';
@@ -7,42 +8,50 @@ export type PassedOn = 'complete' | 'cut' | 'aborted';
 /**
  * Passes the bytes of `body` on to the client piece by piece as they come, never more than its socket takes, and shows them to
  * `watch`. `complete`: both sides saw the end. `cut`: the provider broke off, or was silent for `silenceMs`, and the client's
- * connection is broken off too, so that it cannot take a part for the whole. `aborted`: the client is gone.
+ * connection is broken off too, so that it cannot take a part for the whole. `aborted`: the client hung up. The rest of the
+ * answer is then read for up to `hangUpMs` and shown to `watch`: what it cost is told at its end.
  * The headers must have been written. `source` is the answer that `body` comes from.
  */
 export function passOn(
   source: IncomingMessage,
   body: Readable,
   client: ServerResponse,
-  silenceMs: number,
+  { silenceMs, hangUpMs }: Pick<UpstreamTimeouts, 'silenceMs' | 'hangUpMs'>,
   watch: (bytes: Uint8Array) => void,
 ): Promise<PassedOn> {
   return new Promise((resolve) => {
     let ended: PassedOn | undefined;
     let silence: NodeJS.Timeout | undefined;
+    let patience: NodeJS.Timeout | undefined;
     const listen = (): void => {
       clearTimeout(silence);
       silence = setTimeout(() => end('cut'), silenceMs);
     };
-    const end = (how: PassedOn): void => {
+    const end = (how: Exclude<PassedOn, 'aborted'>): void => {
       if (ended !== undefined) return;
-      ended = how;
+      ended = patience === undefined ? how : 'aborted';
       clearTimeout(silence);
-      if (how === 'complete') {
+      clearTimeout(patience);
+      if (ended === 'complete') {
         client.end();
       } else {
         source.destroy();
         body.destroy();
         // What was passed on before the cut still reaches the client; the end mark of the body does not.
-        if (how === 'cut') client.socket?.destroySoon();
-        else client.destroy();
+        if (ended === 'cut') client.socket?.destroySoon();
       }
-      resolve(how);
+      resolve(ended);
+    };
+    const hangUp = (): void => {
+      if (ended !== undefined) return;
+      patience = setTimeout(() => end('cut'), hangUpMs);
+      listen();
+      body.resume();
     };
     body.on('data', (bytes: Buffer) => {
       watch(bytes);
-      if (client.write(bytes)) return listen();
-      // A slow client is not a silent provider; that it is gone is told by `close`.
+      if (patience !== undefined || client.write(bytes)) return listen();
+      // A slow client is not a silent provider; `close` tells that it hung up.
       clearTimeout(silence);
       body.pause();
     });
@@ -54,9 +63,9 @@ export function passOn(
     body.once('end', () => end('complete'));
     body.once('error', () => end('cut'));
     body.once('close', () => end('cut'));
-    client.once('close', () => end('aborted'));
+    client.once('close', hangUp);
     listen();
-    if (client.destroyed) end('aborted');
+    if (client.destroyed) hangUp();
   });
 }
 

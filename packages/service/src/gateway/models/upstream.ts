@@ -7,7 +7,11 @@ export interface UpstreamTimeouts {
   readonly connectMs: number;
   /** From then on until the headers of the answer, and between two pieces of it: a model may think for minutes. */
   readonly silenceMs: number;
+  /** For the rest of an answer whose client has hung up: its last piece tells what the answer cost. */
+  readonly hangUpMs: number;
 }
+
+const defaultTimeouts: UpstreamTimeouts = { connectMs: 10_000, silenceMs: 300_000, hangUpMs: 30_000 };
 
 export interface UpstreamRequest {
   readonly url: URL;
@@ -35,7 +39,7 @@ class UpstreamTimeout extends Error {}
  * node:http and not fetch: fetch follows its own idea of connect time (10 s, not to be set without another package), of
  * silence (bodyTimeout 300 s), of compression and of headers, and hides whether a connection was a kept one.
  */
-export function openUpstreams(timeouts: UpstreamTimeouts = { connectMs: 10_000, silenceMs: 300_000 }): Upstreams {
+export function openUpstreams(timeouts: UpstreamTimeouts = defaultTimeouts): Upstreams {
   const options = { keepAlive: true, maxFreeSockets: 32, scheduling: 'lifo' } as const;
   const plain = new http.Agent(options);
   const tls = new https.Agent(options);

@@ -1,6 +1,7 @@
 import type { Settings } from '@runyard/contract/settings';
 import type { Logger } from 'pino';
 import type { Engine } from '../../executions/engine.ts';
+import type { AdmitModelRequest } from '../../gateway/models/gateway.ts';
 import type { Models } from '../../models/models.ts';
 import type { Vault } from '../../secrets/vault.ts';
 import type { BlobStore } from '../../store/blobs/blobs.ts';
@@ -19,4 +20,6 @@ export interface ServiceDeps {
   readonly engine: Engine;
   readonly signing: Signer;
   readonly vault: Vault;
+  /** Decides about each request of a run to a model before it is sent; absent: all are admitted. */
+  readonly admitModelRequest?: AdmitModelRequest;
 }

@@ -6,6 +6,8 @@ export interface UsageMeter {
   push(bytes: Uint8Array): void;
   /** What was seen, in an answer that was cut too. Called once, when no more bytes come. */
   counts(): TokenCounts;
+  /** Tokens of the answer that have passed, at least: one in each event of a stream, one in eight bytes of a body. */
+  passedTokens(): number;
 }
 
 /** A line or a body that is longer is passed on but not read: the meter's memory is bounded whatever a provider sends. */
@@ -42,9 +44,11 @@ function parse(text: string): unknown {
 /** Meter of server-sent events: one JSON document in each `data:` line, as all four protocols have it. */
 function streamMeter(reader: UsageReader): UsageMeter {
   let seen = noTokens;
+  let events = 0;
   const line = pile();
   const endLine = (): void => {
     const text = line.take();
+    if (text.startsWith('data:')) events += 1;
     // Most events hold no usage: they are not parsed.
     if (text.startsWith('data:') && text.includes('"usage')) seen = reader.event(seen, parse(text.slice(5)));
   };
@@ -62,6 +66,7 @@ function streamMeter(reader: UsageReader): UsageMeter {
       endLine();
       return seen;
     },
+    passedTokens: () => events,
   };
 }
 
@@ -69,12 +74,17 @@ function streamMeter(reader: UsageReader): UsageMeter {
 function bodyMeter(reader: UsageReader): UsageMeter {
   const body = pile();
   let seen: TokenCounts | undefined;
+  let size = 0;
   return {
-    push: (bytes) => body.add(bytes),
+    push: (bytes) => {
+      size += bytes.byteLength;
+      body.add(bytes);
+    },
     counts: () => {
       seen ??= reader.body(parse(body.take()));
       return seen;
     },
+    passedTokens: () => Math.floor(size / 8),
   };
 }
 
