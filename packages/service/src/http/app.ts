@@ -11,6 +11,7 @@ import { authenticateRunToken } from '../executions/run-tokens/sessions.ts';
 import { registerGitGateway } from '../gateway/git/git.ts';
 import { registerGateway } from '../gateway/models/gateway.ts';
 import { recordUsage } from '../usage/record-usage.ts';
+import { isWorkerUpgrade } from '../workers/socket.ts';
 import { registerChildRunRoutes } from './agent/child-runs.ts';
 import { registerHarnessArtifactRoutes } from './agent/harness-artifacts.ts';
 import { registerHarnessSupport } from './agent/harness-support.ts';
@@ -86,6 +87,8 @@ export async function buildApp(deps: ServiceDeps, timeouts: ClientTimeouts = def
       headersTimeout: timeouts.headersMs,
       connectionsCheckingInterval: timeouts.checkEveryMs,
       requireHostHeader: false,
+      // Without a listener Node would destroy the socket of an upgrade.
+      shouldUpgradeCallback: (request) => app.server.listenerCount('upgrade') > 0 && isWorkerUpgrade(request),
     },
     return503OnClosing: false,
     routerOptions: { maxParamLength: 500, ignoreTrailingSlash: false },

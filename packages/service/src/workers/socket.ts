@@ -10,6 +10,15 @@ import type { Hub } from './hub.ts';
 /** Path of the endpoint. */
 export const workerSocketPath = '/api/v1/selfhosted/worker/ws';
 
+/**
+ * Whether a request asks for the worker's WebSocket. Every other upgrade is ignored and the request answered without it, as
+ * RFC 9110 7.8 allows: `curl --http2` and Java's client offer h2c with each request.
+ */
+export function isWorkerUpgrade(request: IncomingMessage): boolean {
+  const isWebSocket = request.headers.upgrade?.trim().toLowerCase() === 'websocket';
+  return isWebSocket && URL.parse(request.url ?? '/', 'http://service')?.pathname === workerSocketPath;
+}
+
 /** Whose key opened the connection. */
 export interface WorkerPrincipal {
   readonly teamId: string;

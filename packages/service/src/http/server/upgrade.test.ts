@@ -1,0 +1,88 @@
+import { randomUUIDv7 } from 'node:crypto';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { WebSocket } from 'ws';
+import { startTestService, type TestService } from '../../../test/service.ts';
+import { type Hub, openHub } from '../../workers/hub.ts';
+import { serveWorkerSockets, workerSocketPath } from '../../workers/socket.ts';
+
+let service: TestService;
+let hub: Hub;
+let stopServing: () => void;
+beforeAll(async () => {
+  service = await startTestService();
+  hub = openHub(service.deps.engine, { serviceInstanceId: randomUUIDv7() });
+  const { app, authenticateWorker } = service.built;
+  stopServing = serveWorkerSockets(app.server, { hub, log: service.deps.log, authenticate: authenticateWorker });
+});
+afterAll(async () => {
+  stopServing();
+  await hub.close();
+  await service.close();
+});
+
+/** Everything that the service answers to these lines of a request, until it ends the connection. */
+async function answerTo(lines: readonly string[], body = ''): Promise<string> {
+  const socket = connect(Number(new URL(service.baseUrl).port), '127.0.0.1');
+  socket.write(`${lines.join('\r\n')}\r\nConnection: close\r\n\r\n${body}`);
+  let received = '';
+  socket.on('data', (data) => {
+    received += data;
+  });
+  await once(socket, 'close');
+  return received;
+}
+
+/** As curl --http2 and Java's HttpClient send it with their first request. */
+const h2c = [
+  'Host: service',
+  'Connection: Upgrade, HTTP2-Settings',
+  'Upgrade: h2c',
+  'HTTP2-Settings: AAMAAABkAAQAAP__',
+];
+
+describe('a request that offers HTTP/2 without TLS', () => {
+  test('is answered over HTTP/1.1', async () => {
+    const answer = await answerTo(['GET /healthz HTTP/1.1', ...h2c]);
+    expect(answer).toMatch(/^HTTP\/1\.1 200 /);
+    expect(answer).toContain('{"status":"ok"}');
+  });
+
+  test('is read with its body', async () => {
+    const body = JSON.stringify({ prompt: 'Say hello' });
+    const answer = await answerTo(
+      [
+        'POST /api/v1/agent/runs HTTP/1.1',
+        ...h2c,
+        `Authorization: Bearer ${service.key}`,
+        'Content-Type: application/json',
+        `Content-Length: ${body.length}`,
+      ],
+      body,
+    );
+    expect(answer).toMatch(/^HTTP\/1\.1 200 /);
+    expect(answer).toContain('"run_id"');
+  });
+
+  test('gets the 404 of its path, that of the worker socket too', async () => {
+    for (const path of ['/nothing', workerSocketPath])
+      expect(await answerTo([`GET ${path} HTTP/1.1`, ...h2c])).toContain('"error_code":"resource_not_found"');
+  });
+});
+
+test('a WebSocket elsewhere than at the path of workers is answered as a request without it', async () => {
+  const socket = new WebSocket(`${service.baseUrl.replace('http', 'ws')}/healthz`);
+  const [error] = await once(socket, 'error');
+  expect(String(error)).toContain('Unexpected server response: 200');
+});
+
+test('a worker gets its WebSocket', async () => {
+  const socket = new WebSocket(`${service.baseUrl.replace('http', 'ws')}${workerSocketPath}?worker_id=a`, {
+    headers: { authorization: `Bearer ${service.key}` },
+  });
+  await once(socket, 'open');
+  const closed = once(socket, 'close');
+  socket.close();
+  await closed;
+});
