@@ -20,6 +20,7 @@ import { limitsOf } from './harness-support/events/event-budget.ts';
 import { buildApp } from './http/app.ts';
 import { loadSigner } from './http/server/signer.ts';
 import { openModels } from './models/models.ts';
+import { systemNames } from './names/resolver.ts';
 import { sweepWhenDue } from './retention/sweep.ts';
 import { indexRunWords, runsPerTurn } from './runs/list/search-index.ts';
 import { openVault } from './secrets/vault.ts';
@@ -29,7 +30,6 @@ import { startEmbeddedPostgres } from './store/embedded/start.ts';
 import { migrateDatabase } from './store/migrations/migrate.ts';
 import { makeAddressRules } from './subscriptions/addresses.ts';
 import { openDeliverer } from './subscriptions/deliverer.ts';
-import { resolveBySystem } from './subscriptions/send.ts';
 import { countUnreadableSecrets } from './subscriptions/subscriptions.ts';
 import { openHub } from './workers/hub.ts';
 import { dropConnectionsOfDeadServices } from './workers/lost-connections.ts';
@@ -151,7 +151,7 @@ export async function startService(settings: Settings, log: Logger, signal: Abor
       log,
       vault,
       rules: makeAddressRules(settings.RUNYARD_ALLOW_PRIVATE_NETWORKS),
-      resolve: resolveBySystem,
+      resolve: systemNames.resolve,
       baseUrl: () => baseUrl,
       random: Math.random,
     });

@@ -3,10 +3,10 @@ import { randomBytes } from 'node:crypto';
 import type { CreateEventSubscriptionRequest } from '@runyard/contract/event-subscriptions';
 import { afterAll, afterEach, expect } from 'vitest';
 import { type FakeWebhookReceiver, startFakeWebhookReceiver } from '../../../test/fakes/webhook-receiver.ts';
+import { systemNames } from '../src/names/resolver.ts';
 import { makeVault, type Vault } from '../src/secrets/vault.ts';
 import { makeAddressRules } from '../src/subscriptions/addresses.ts';
 import { type Deliverer, type DelivererLimits, defaultLimits, openDeliverer } from '../src/subscriptions/deliverer.ts';
-import { resolveBySystem } from '../src/subscriptions/send.ts';
 import { createSubscription, openSecret } from '../src/subscriptions/subscriptions.ts';
 import { openTestEngine, type TestEngine } from './engine.ts';
 
@@ -96,7 +96,7 @@ export async function openTestSubscriptions(): Promise<TestSubscriptions> {
           log: test.engine.log,
           vault: withVault,
           rules: makeAddressRules(['127.0.0.0/8']),
-          resolve: resolveBySystem,
+          resolve: systemNames.resolve,
           baseUrl: () => 'http://runyard.test',
           random: () => 0.5,
         },

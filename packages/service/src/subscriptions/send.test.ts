@@ -1,8 +1,10 @@
 import type { LookupAddress } from 'node:dns';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { startFakeNameServer } from '../../../../test/fakes/name-server.ts';
 import { type FakeWebhookReceiver, startFakeWebhookReceiver } from '../../../../test/fakes/webhook-receiver.ts';
+import { makeNameResolver, systemNames } from '../names/resolver.ts';
 import { makeAddressRules } from './addresses.ts';
-import { type Resolve, resolveBySystem, type SendOptions, send } from './send.ts';
+import { type Resolve, type SendOptions, send } from './send.ts';
 
 let receiver: FakeWebhookReceiver;
 beforeAll(async () => {
@@ -16,7 +18,7 @@ const never = new AbortController().signal;
 const post = (url: string, options: Partial<SendOptions> = {}) =>
   send(
     { url, body: '{"a":1}', headers: { 'x-a': 'b', 'content-type': 'application/json' } },
-    { rules: loopback, resolve: resolveBySystem, timeoutMs: 5_000, signal: never, ...options },
+    { rules: loopback, resolve: systemNames.resolve, timeoutMs: 5_000, signal: never, ...options },
   );
 const v4 = (address: string): LookupAddress => ({ address, family: 4 });
 const resolvesTo =
@@ -107,6 +109,37 @@ describe('what a receiver may do', () => {
     const resolve = () => new Promise<never>(() => undefined);
     const outcome = await post('http://slow.test/', { resolve, timeoutMs: 100 });
     expect(outcome).toEqual({ kind: 'failed', error: 'no answer within 0.1 s' });
+  });
+
+  test('a name server that says nothing ends its look-up, and delays no other one', async () => {
+    const server = await startFakeNameServer({ 'good.test': ['127.0.0.1'] }, (name) => name === 'silent.test');
+    const { resolve } = makeNameResolver({ servers: [server.address], timeoutMs: 60_000 });
+    const stop = new AbortController();
+    const silent = Array.from({ length: 32 }, () =>
+      post('http://silent.test/', { resolve, timeoutMs: 60_000, signal: stop.signal }),
+    );
+    await expect.poll(() => server.questions.length).toBeGreaterThan(0);
+    expect(await post(`http://good.test:${receiver.port}/`, { resolve })).toMatchObject({ status: 204 });
+    stop.abort();
+    for (const outcome of await Promise.all(silent))
+      expect(outcome).toEqual({ kind: 'failed', error: 'the service was stopped' });
+    // One question of each kind for all 32.
+    expect(server.questions.filter((each) => each === 'silent.test A').length).toBeLessThan(32);
+    await server.close();
+  });
+
+  test('a name that no name server answers, and one that does not exist, are failures with a reason', async () => {
+    const server = await startFakeNameServer({}, (name) => name === 'silent.test');
+    const { resolve } = makeNameResolver({ servers: [server.address], timeoutMs: 200 });
+    expect(await post('http://silent.test/', { resolve })).toEqual({
+      kind: 'failed',
+      error: 'the host name could not be looked up',
+    });
+    expect(await post('http://nothing.test/', { resolve })).toEqual({
+      kind: 'failed',
+      error: 'the host name does not exist',
+    });
+    await server.close();
   });
 
   test('a reset and a closed port are failures with a reason', async () => {

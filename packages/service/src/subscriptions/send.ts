@@ -1,16 +1,14 @@
 /** One POST to a URL that a user chose: to public addresses only, bounded in time and size, without redirects. */
-import { promises as dns, type LookupAddress } from 'node:dns';
+import type { LookupAddress } from 'node:dns';
 import http from 'node:http';
 import https from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
+import type { NameResolver } from '../names/resolver.ts';
 import type { AddressRules } from './addresses.ts';
 import { hostOf } from './check-url.ts';
 
 /** All addresses of a host name. */
-export type Resolve = (host: string) => Promise<readonly LookupAddress[]>;
-
-/** As the system resolves names, hosts file included. */
-export const resolveBySystem: Resolve = (host) => dns.lookup(host, { all: true });
+export type Resolve = NameResolver['resolve'];
 
 export interface SendOptions {
   readonly rules: AddressRules;
@@ -38,10 +36,14 @@ const maxAnswerBytes = 16 * 1024;
 class Refused extends Error {}
 
 /** The addresses to connect to: every one of the name's must be allowed, or none is taken. */
-async function findAddresses(url: URL, { rules, resolve }: SendOptions): Promise<readonly LookupAddress[]> {
+async function findAddresses(
+  url: URL,
+  { rules, resolve }: SendOptions,
+  signal: AbortSignal,
+): Promise<readonly LookupAddress[]> {
   const host = hostOf(url);
   const family = isIP(host);
-  const addresses = family ? [{ address: host, family }] : await resolve(host);
+  const addresses = family ? [{ address: host, family }] : await resolve(host, signal);
   const kinds = addresses.map(({ address }) => rules(address));
   if (kinds.length === 0) throw new Refused('the host name has no address');
   if (kinds.includes('refused')) throw new Refused('the URL leads to an address that is not public');
@@ -126,8 +128,7 @@ export async function send(request: SentRequest, options: SendOptions): Promise<
   try {
     signal.throwIfAborted();
     const url = new URL(request.url);
-    // A look-up cannot be aborted; it is left behind.
-    const addresses = await Promise.race([findAddresses(url, options), aborted.promise]);
+    const addresses = await Promise.race([findAddresses(url, options, signal), aborted.promise]);
     return await exchange(url, request, addresses, signal);
   } catch (error) {
     if (timeout.aborted) return { kind: 'failed', error: `no answer within ${options.timeoutMs / 1000} s` };

@@ -1,6 +1,7 @@
 import http, { type IncomingMessage } from 'node:http';
 import https from 'node:https';
 import { Transform } from 'node:stream';
+import { systemNames } from '../../names/resolver.ts';
 import type { CodeHostCredential } from './git.ts';
 import type { GitRequest } from './git-path.ts';
 
@@ -87,6 +88,7 @@ export function openCodeHost(): CodeHost {
         headers,
         // A pack that was begun cannot be sent again on another connection: it gets a fresh one.
         agent: method === 'GET' ? (secure ? tls : plain) : false,
+        lookup: systemNames.lookup,
         signal: sent.signal,
       });
       const timer = setTimeout(() => request.destroy(new Error('timeout')), connectMs);

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { LookupFunction } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Models } from '../../models/models.ts';
 import { type ProviderName, providerKinds } from '../../models/providers.ts';
@@ -37,6 +38,8 @@ export interface GatewayDeps {
   readonly log: GatewayLog;
   /** Default: 10 s to connect, 5 minutes of silence, 30 s after a hang-up. */
   readonly timeouts?: UpstreamTimeouts;
+  /** Looks the providers' names up; default: as the machine is set up to. */
+  readonly lookup?: LookupFunction;
   /** Default: 32 MB. */
   readonly maxBodyBytes?: number;
   /** What a request in flight has when the service closes, milliseconds. Default: 5,000. */
@@ -57,7 +60,7 @@ function addressOf(request: FastifyRequest): { path: string; query: URLSearchPar
 
 /** Registers the model gateway: `/api/v1/gateway/{anthropic|openai|google|local}/…`. */
 export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): Promise<void> {
-  const upstreams = openUpstreams(deps.timeouts);
+  const upstreams = openUpstreams(deps.timeouts, deps.lookup);
   const inFlight = trackInFlight();
   app.addHook('preClose', async () => {
     await inFlight.drain(deps.drainMs ?? 5_000);

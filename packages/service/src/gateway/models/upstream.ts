@@ -1,5 +1,7 @@
 import http, { type ClientRequest, type IncomingMessage } from 'node:http';
 import https from 'node:https';
+import type { LookupFunction } from 'node:net';
+import { systemNames } from '../../names/resolver.ts';
 
 /** Milliseconds. */
 export interface UpstreamTimeouts {
@@ -39,7 +41,10 @@ class UpstreamTimeout extends Error {}
  * node:http and not fetch: fetch follows its own idea of connect time (10 s, not to be set without another package), of
  * silence (bodyTimeout 300 s), of compression and of headers, and hides whether a connection was a kept one.
  */
-export function openUpstreams(timeouts: UpstreamTimeouts = defaultTimeouts): Upstreams {
+export function openUpstreams(
+  timeouts: UpstreamTimeouts = defaultTimeouts,
+  lookup: LookupFunction = systemNames.lookup,
+): Upstreams {
   const options = { keepAlive: true, maxFreeSockets: 32, scheduling: 'lifo' } as const;
   const plain = new http.Agent(options);
   const tls = new https.Agent(options);
@@ -51,6 +56,7 @@ export function openUpstreams(timeouts: UpstreamTimeouts = defaultTimeouts): Ups
         method: sent.method,
         headers: sent.headers,
         agent: kept ? (secure ? tls : plain) : false,
+        lookup,
         signal,
       });
       const timer = setTimeout(() => request.destroy(new UpstreamTimeout('connect')), timeouts.connectMs);

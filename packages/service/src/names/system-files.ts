@@ -1,0 +1,56 @@
+/** The files by which the system resolves names, as far as c-ares by itself does not read them. */
+import { readFile } from 'node:fs/promises';
+import { isIP } from 'node:net';
+
+/** What /etc/resolv.conf says of names that are not complete (resolv.conf(5)). */
+export interface SearchRules {
+  readonly domains: readonly string[];
+  /** A name with as many dots is tried as it is before the domains are. */
+  readonly dots: number;
+}
+
+const maxSearchDomains = 6;
+
+/** Addresses of `host` in the text of a hosts file (hosts(5)). */
+export function addressesInHosts(text: string, host: string): string[] {
+  const wanted = host.replace(/\.$/, '').toLowerCase();
+  return text.split('\n').flatMap((line) => {
+    const [address = '', ...names] = line.replace(/#.*/, '').trim().split(/\s+/);
+    return isIP(address) !== 0 && names.some((name) => name.toLowerCase() === wanted) ? [address] : [];
+  });
+}
+
+/** Reads the search rules of the text of a resolv.conf; the last of `search` and `domain` counts. */
+export function searchRulesIn(text: string): SearchRules {
+  let domains: readonly string[] = [];
+  let dots = 1;
+  for (const line of text.split('\n')) {
+    const [word, ...values] = line
+      .replace(/[#;].*/, '')
+      .trim()
+      .split(/\s+/);
+    if (word === 'search' || word === 'domain') domains = values.slice(0, maxSearchDomains);
+    for (const value of word === 'options' ? values : []) {
+      const found = /^ndots:(\d{1,2})$/.exec(value)?.[1];
+      if (found !== undefined) dots = Math.min(Number(found), 15);
+    }
+  }
+  return { domains, dots };
+}
+
+/** The full names to ask for, in the order in which they are tried. */
+export function namesToTry(host: string, { domains, dots }: SearchRules): string[] {
+  if (host.endsWith('.')) return [host.slice(0, -1)];
+  const searched = domains.filter((domain) => domain !== '.').map((domain) => `${host}.${domain.replace(/\.$/, '')}`);
+  return host.split('.').length - 1 >= dots ? [host, ...searched] : [...searched, host];
+}
+
+/** The text of a system file; a system without it has no entries. */
+export async function readSystemFile(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
+    throw error;
+  }
+}
