@@ -21,9 +21,26 @@ export class EventsGoneError extends ApiError {
   override readonly name = 'EventsGoneError';
 }
 
-/** No answer: the service is not reached, or stopped in the middle of one. */
+/** No whole answer: the service is not reached, stopped in the middle of one, said nothing for too long, or sent no JSON. */
 export class ConnectionError extends Error {
   override readonly name = 'ConnectionError';
+}
+
+/** The 404 of an id that no path can name. */
+export function unknownId(parameter: string, value: string): ApiError {
+  const { title } = errorCatalogue.resource_not_found;
+  const detail = `${parameter}: ${JSON.stringify(value)} is not an id`;
+  return new ApiError({
+    type: 'about:blank',
+    title,
+    status: 404,
+    detail,
+    instance: '',
+    error: `${title} (${detail})`,
+    error_code: 'resource_not_found',
+    retryable: false,
+    trace_id: '',
+  });
 }
 
 /** The error of an answer that is not 2xx or a redirect; what is no problem document (a proxy's page) is made one. */

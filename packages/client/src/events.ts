@@ -6,6 +6,7 @@ import { isTerminal } from '@runyard/contract/run-states';
 import type { z } from 'zod';
 import { ApiError, ConnectionError, EventsGoneError } from './api-error.ts';
 import { readFrames } from './frames.ts';
+import { watchSilence } from './silence.ts';
 
 /** One event of a stream. */
 export interface ReceivedEvent<E = LiveEvent> {
@@ -67,17 +68,12 @@ async function* follow<E>(
   let failures = 0;
   let retryMs = firstDelayMs;
   while (!hasEnded) {
-    const silent = new AbortController();
-    const signal = options.signal ? AbortSignal.any([options.signal, silent.signal]) : silent.signal;
-    let timer = setTimeout(() => silent.abort(), silenceMs);
-    const alive = () => {
-      clearTimeout(timer);
-      timer = setTimeout(() => silent.abort(), silenceMs);
-    };
+    const silence = watchSilence(silenceMs);
+    const signal = options.signal ? AbortSignal.any([options.signal, silence.signal]) : silence.signal;
     try {
       const response = await open(lastId ? { 'last-event-id': lastId } : {}, signal);
       if (!response.body) throw new ConnectionError('the event stream has no body');
-      for await (const frame of readFrames(decoded(response.body, alive))) {
+      for await (const frame of readFrames(decoded(response.body, silence.heard))) {
         lastId = frame.id ?? lastId;
         retryMs = frame.retryMs ?? retryMs;
         if (frame.comment === endOfStream) hasEnded = true;
@@ -93,7 +89,7 @@ async function* follow<E>(
       if (error instanceof ApiError && error.status === 410) throw new EventsGoneError(error.problem);
       if (error instanceof ApiError && !error.retryable) throw error;
     } finally {
-      clearTimeout(timer);
+      silence.stop();
     }
     if (!hasEnded) {
       // At first as long as the service says, then longer; never all clients in the same moment.

@@ -12,9 +12,9 @@ export interface Frame {
   readonly comment: string | undefined;
 }
 
-function parseFrame(text: string): Frame {
+function parseFrame(lines: readonly string[]): Frame {
   const values = new Map<string, string[]>();
-  for (const line of text.split('\n')) {
+  for (const line of lines) {
     const colon = line.indexOf(':');
     const name = colon < 0 ? line : line.slice(0, colon);
     const value = colon < 0 ? '' : line.slice(colon + 1).replace(/^ /, '');
@@ -29,12 +29,28 @@ function parseFrame(text: string): Frame {
   };
 }
 
-/** Splits a stream of text into frames; what is cut off at its end is none. */
+/**
+ * Splits a stream of text into frames; what is cut off at its end is none. A line ends with LF, CR LF or CR (HTML, 9.2.5): a proxy
+ * may write another end than the service.
+ */
 export async function* readFrames(chunks: AsyncIterable<string>): AsyncGenerator<Frame> {
   let rest = '';
+  let lines: string[] = [];
+  let endsInCr = false;
   for await (const chunk of chunks) {
-    const texts = (rest + chunk).split('\n\n');
-    rest = texts.pop() ?? '';
-    for (const text of texts) yield parseFrame(text);
+    if (chunk === '') continue;
+    // The LF of a CR LF between whose halves the stream was cut.
+    const fresh = endsInCr && chunk.startsWith('\n') ? chunk.slice(1) : chunk;
+    endsInCr = chunk.endsWith('\r');
+    const parts = (rest + fresh).split(/\r\n|\n|\r/);
+    rest = parts.pop() ?? '';
+    for (const line of parts) {
+      if (line !== '') {
+        lines.push(line);
+      } else if (lines.length > 0) {
+        yield parseFrame(lines);
+        lines = [];
+      }
+    }
   }
 }

@@ -5,7 +5,7 @@ import type { TeamLiveEvent } from '@runyard/contract/live-events';
 import { apiPrefix, type Route } from '@runyard/contract/route';
 import { type RouteName, routes } from '@runyard/contract/routes';
 import type { z } from 'zod';
-import { ApiError, ConnectionError, errorOf } from './api-error.ts';
+import { ApiError, ConnectionError, errorOf, unknownId } from './api-error.ts';
 import {
   type FollowOptions,
   followRunEvents,
@@ -14,6 +14,7 @@ import {
   type RunFollowOptions,
 } from './events.ts';
 import { randomKey } from './random-key.ts';
+import { readText, watchSilence } from './silence.ts';
 
 export { ApiError, ConnectionError, EventsGoneError } from './api-error.ts';
 export type { FollowOptions, ReceivedEvent } from './events.ts';
@@ -25,9 +26,9 @@ export interface ClientOptions {
   readonly apiKey?: string;
   /** `runyard-cli/1.0` */
   readonly userAgent?: string;
-  /** For one answer, without its body. Default: 60,000. */
+  /** Longest silence of the service: before its answer, and between two pieces of a JSON body. Default: 60,000. */
   readonly timeoutMs?: number;
-  /** Repetitions of what is safe to repeat, after a lost connection or a retryable problem. Default: 2. */
+  /** Repetitions of what is safe to repeat, after a lost connection, a body that was cut, or a retryable problem. Default: 2. */
   readonly retries?: number;
   readonly fetch?: typeof fetch;
 }
@@ -82,8 +83,15 @@ interface AnyInput extends CallOptions {
   readonly body?: unknown;
 }
 
-const pathOf = (route: Route, params: AnyInput['params'] = {}): string =>
-  apiPrefix + route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''));
+/** Throws ApiError where a URL cannot hold the id: a path without it, or with dots in its place, is another path (WHATWG URL, 4.4). */
+function pathOf(route: Route, params: AnyInput['params'] = {}): string {
+  const segment = (name: string): string => {
+    const value = params[name] ?? '';
+    if (['', '.', '..'].includes(value)) throw unknownId(name, value);
+    return encodeURIComponent(value);
+  };
+  return apiPrefix + route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => segment(name));
+}
 
 /** Arrays repeat their name, objects are written as `name[key]=value`. */
 function queryText(query: Readonly<Record<string, unknown>> = {}): string {
@@ -111,24 +119,32 @@ export function createClient(options: ClientOptions): Client {
   const base = options.baseUrl.replace(/\/+$/, '').replace(new RegExp(`${apiPrefix}$`), '');
   const send = options.fetch ?? fetch;
 
-  const once = async (route: Route, input: AnyInput, headers: Record<string, string>): Promise<Response> => {
-    const timeout = AbortSignal.timeout(options.timeoutMs ?? 60_000);
-    const signal = input.signal ? AbortSignal.any([input.signal, timeout]) : timeout;
-    let response: Response;
+  const timeoutMs = options.timeoutMs ?? 60_000;
+
+  /** Sends the request once and reads the answer: its JSON body, where a redirect leads, or the answer itself, whose body is not read. */
+  const once = async (route: Route, input: AnyInput, headers: Record<string, string>): Promise<unknown> => {
+    const path = pathOf(route, input.params) + queryText(input.query);
+    const silence = watchSilence(timeoutMs);
     try {
-      response = await send(base + pathOf(route, input.params) + queryText(input.query), {
+      const response = await send(base + path, {
         method: route.method,
         redirect: 'manual',
-        signal,
+        signal: input.signal ? AbortSignal.any([input.signal, silence.signal]) : silence.signal,
         headers,
         ...(input.body === undefined ? {} : { body: JSON.stringify(input.body) }),
       });
+      if (response.status >= 400) throw await errorOf(response);
+      if (route.answer.schema) return JSON.parse(await readText(response, silence.heard));
+      if (response.status !== 302) return response;
+      await response.body?.cancel();
+      return { location: response.headers.get('location') ?? '' };
     } catch (error) {
+      if (error instanceof ApiError) throw error;
       input.signal?.throwIfAborted();
       throw new ConnectionError(`${base} does not answer: ${reasonOf(error)}`, { cause: error });
+    } finally {
+      silence.stop();
     }
-    if (response.status >= 400) throw await errorOf(response);
-    return response;
   };
 
   const headersOf = (route: Route, input: AnyInput): Record<string, string> => ({
@@ -145,9 +161,7 @@ export function createClient(options: ClientOptions): Client {
     const repetitions = route.method === 'GET' || route.once ? (options.retries ?? 2) : 0;
     for (let tries = 0; ; tries += 1) {
       try {
-        const response = await once(route, input, headers);
-        if (route.answer.schema) return await response.json();
-        return response.status === 302 ? { location: response.headers.get('location') ?? '' } : response;
+        return await once(route, input, headers);
       } catch (error) {
         const again =
           error instanceof ConnectionError || (error instanceof ApiError && error.retryable && error.status !== 409);

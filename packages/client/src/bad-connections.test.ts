@@ -1,0 +1,155 @@
+/** The client against servers that cut, stall and dawdle, over real sockets. */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, describe, expect, test } from 'vitest';
+import { ApiError, ConnectionError, createClient } from './index.ts';
+
+type Answer = (response: ServerResponse, request: IncomingMessage) => void;
+
+let close: (() => Promise<unknown>) | undefined;
+afterEach(async () => {
+  await close?.();
+  close = undefined;
+});
+
+/** A server that gives one answer after the other, the last one again and again. */
+async function serve(...answers: Answer[]) {
+  const requests: string[] = [];
+  const server = createServer((request, response) => {
+    requests.push(`${request.method} ${request.url}`);
+    answers[Math.min(requests.length, answers.length) - 1]?.(response, request);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  close = () => new Promise((resolve) => server.close(resolve).closeAllConnections());
+  return { baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests };
+}
+
+const models = JSON.stringify({ default_model_id: 'runbook', models: [] });
+const created = JSON.stringify({ run_id: 'r', task_id: 'r', state: 'QUEUED' });
+
+/** Half of the body, then the end of the connection. */
+const cut =
+  (body: string): Answer =>
+  (response) => {
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length });
+    response.write(body.slice(0, 10), () => response.destroy());
+  };
+/** The same, of an answer that ends with its connection: only its JSON shows that something is missing. */
+const cutWithoutLength =
+  (body: string): Answer =>
+  (response) => {
+    response.socket?.end(`HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n${body.slice(0, 10)}`);
+  };
+const whole =
+  (body: string): Answer =>
+  (response) =>
+    response.end(body);
+/** One byte of the body after the other. */
+const slowly =
+  (body: string, everyMs: number): Answer =>
+  (response) => {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    const rest = [...body];
+    const timer = setInterval(() => {
+      const next = rest.shift();
+      if (next !== undefined) return response.write(next);
+      clearInterval(timer);
+      return response.end();
+    }, everyMs);
+    response.on('close', () => clearInterval(timer));
+  };
+const silent: Answer = () => undefined;
+const silentAfterTheBeginning: Answer = (response) => {
+  response.writeHead(200, { 'content-type': 'application/json' });
+  response.write('{');
+};
+
+describe('a body that is cut', () => {
+  test.each([
+    ['in the middle', cut],
+    ['without a length', cutWithoutLength],
+  ])('%s is asked for again', async (_, cutOff) => {
+    const { baseUrl, requests } = await serve(cutOff(models), whole(models));
+    expect((await createClient({ baseUrl }).listModels()).default_model_id).toBe('runbook');
+    expect(requests).toHaveLength(2);
+  });
+
+  test('is asked for again with the same Idempotency-Key where something is created', async () => {
+    const keys: unknown[] = [];
+    const note =
+      (then: Answer): Answer =>
+      (response, request) => {
+        keys.push(request.headers['idempotency-key']);
+        then(response, request);
+      };
+    const { baseUrl } = await serve(note(cut(created)), note(whole(created)));
+    expect((await createClient({ baseUrl }).createRun({ body: { prompt: 'a' } })).run_id).toBe('r');
+    expect(keys[0]).toMatch(/^[0-9a-f]{32}$/);
+    expect(keys[1]).toBe(keys[0]);
+  });
+
+  test('is a ConnectionError where the request may not be repeated, and where it is cut each time', async () => {
+    const { baseUrl, requests } = await serve(cut(models));
+    const client = createClient({ baseUrl, retries: 1 });
+    await expect(client.cancelRun({ params: { runId: 'r' } })).rejects.toThrow(ConnectionError);
+    expect(requests).toHaveLength(1);
+    await expect(client.listModels()).rejects.toThrow(ConnectionError);
+    expect(requests).toHaveLength(3);
+  });
+});
+
+describe('the time-out', () => {
+  test('ends a request that is not answered', async () => {
+    const { baseUrl, requests } = await serve(silent);
+    const client = createClient({ baseUrl, timeoutMs: 50, retries: 1 });
+    await expect(client.listModels()).rejects.toThrow('nothing came for 50 ms');
+    await expect.poll(() => requests.length).toBe(2);
+  });
+
+  test('ends a body in which nothing comes any more, and asks again', async () => {
+    const { baseUrl } = await serve(silentAfterTheBeginning, whole(models));
+    const client = createClient({ baseUrl, timeoutMs: 50 });
+    expect((await client.listModels()).default_model_id).toBe('runbook');
+  });
+
+  test('does not end a body that takes longer, as long as something comes', async () => {
+    const { baseUrl, requests } = await serve(slowly(models, 20));
+    const startedAt = performance.now();
+    const client = createClient({ baseUrl, timeoutMs: 500, retries: 0 });
+    expect((await client.listModels()).default_model_id).toBe('runbook');
+    expect(performance.now() - startedAt).toBeGreaterThan(500);
+    expect(requests).toHaveLength(1);
+  });
+
+  test('is not needed by a caller who leaves', async () => {
+    const { baseUrl } = await serve(silentAfterTheBeginning);
+    const leaving = new AbortController();
+    const asked = createClient({ baseUrl }).listModels({ signal: leaving.signal });
+    leaving.abort(new Error('enough'));
+    await expect(asked).rejects.toThrow('enough');
+  });
+});
+
+describe('an id that no path can name', () => {
+  test.each(['', '.', '..'])('%j is the 404 of an unknown id, and asks for nothing else', async (runId) => {
+    const { baseUrl, requests } = await serve(whole('{}'));
+    const client = createClient({ baseUrl });
+    const refusals = [
+      client.getRun({ params: { runId } }),
+      client.deleteRun({ params: { runId } }),
+      client.streamRunEvents(runId).next(),
+    ];
+    for (const refused of refusals) {
+      await expect(refused).rejects.toThrow(ApiError);
+      await expect(refused).rejects.toMatchObject({ status: 404, retryable: false });
+    }
+    expect(requests).toEqual([]);
+  });
+
+  test('is not one with characters that are escaped', async () => {
+    const { baseUrl, requests } = await serve(whole('{}'));
+    for (const runId of ['../x', '...', 'a/b?c#d', '%2e%2e'])
+      await createClient({ baseUrl }).getRun({ params: { runId } });
+    expect(requests.map((line) => line.split('/runs/')[1])).toEqual(['..%2Fx', '...', 'a%2Fb%3Fc%23d', '%252e%252e']);
+  });
+});

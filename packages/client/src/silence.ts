@@ -1,0 +1,34 @@
+/** Aborts what is silent for too long. */
+export interface Silence {
+  readonly signal: AbortSignal;
+  /** Begins the time anew. */
+  readonly heard: () => void;
+  readonly stop: () => void;
+}
+
+/** Aborts its signal when `ms` pass without a call of `heard`. */
+export function watchSilence(ms: number): Silence {
+  const controller = new AbortController();
+  const begin = () => setTimeout(() => controller.abort(new Error(`nothing came for ${ms} ms`)), ms);
+  let timer = begin();
+  const stop = () => clearTimeout(timer);
+  return {
+    signal: controller.signal,
+    stop,
+    heard: () => {
+      stop();
+      timer = begin();
+    },
+  };
+}
+
+/** Reads a body as text and calls `heard` for each piece of it. Throws where the body is cut. */
+export async function readText(response: Response, heard: () => void): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = '';
+  for await (const piece of response.body ?? []) {
+    heard();
+    text += decoder.decode(piece, { stream: true });
+  }
+  return text + decoder.decode();
+}
