@@ -1,3 +1,4 @@
+import { pathToFileURL } from 'node:url';
 import type { ContentBlock } from '@agentclientprotocol/sdk';
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 import type { RunMode } from '@runyard/contract/run-request';
@@ -96,7 +97,7 @@ export function promptContent(
 export function fileLinks(attachments: readonly WrittenAttachment[]): ContentBlock[] {
   return attachments.map((attachment) => ({
     type: 'resource_link',
-    uri: `file://${encodeURI(attachment.path)}`,
+    uri: pathToFileURL(attachment.path).href,
     name: attachment.name,
     mimeType: attachment.mimeType,
     size: attachment.size,
