@@ -3,15 +3,16 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describeSystem } from './support/describe-system.ts';
-import { installPythonClient, type PythonClient } from './support/python-client.ts';
+import { installPythonPackages, type PythonPackages } from './support/python-packages.ts';
 
-const source = readFileSync(path.join(import.meta.dirname, 'python-client/scenarios.py'), 'utf8');
+const folder = path.join(import.meta.dirname, 'python-client');
+const source = readFileSync(path.join(folder, 'scenarios.py'), 'utf8');
 const names = [...source.matchAll(/^@scenario\("(.+)"\)$/gm)].map(([, name = '']) => name);
 
-let installing: Promise<PythonClient> | undefined;
+let installing: Promise<PythonPackages> | undefined;
 /** Both take a while, and neither needs the other. */
 const besideInstalling = async () => {
-  installing = installPythonClient();
+  installing = installPythonPackages(path.join(folder, 'requirements.txt'), 10);
   // Its failure is told where it is awaited.
   installing.catch(() => undefined);
   return {};
@@ -26,7 +27,7 @@ describeSystem('the published Python client', besideInstalling, (system) => {
     if (client?.kind === 'missing') missing = client.reason;
     if (client?.kind !== 'ready') return;
     const env = { OZ_API_BASE_URL: `${system.baseUrl()}/api/v1`, WARP_API_KEY: system.key };
-    const lines = (await client.start('scenarios.py', env)).trim().split('\n');
+    const lines = (await client.start([path.join(folder, 'scenarios.py')], { env })).trim().split('\n');
     for (const { scenario, error } of lines.map((line) => JSON.parse(line))) outcomes.set(scenario, error);
   }, 300_000);
   afterAll(async () => {

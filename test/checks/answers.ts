@@ -7,6 +7,9 @@ import { apiPrefix } from '../../packages/contract/src/route.ts';
 /** Names the folder where test processes note what was answered: lines of method, route and status. */
 export const answersVariable = 'CHECKS_ANSWERS';
 
+/** Answered before it is known which operation was asked for; `packages/service/src/http/server/unreadable-request.ts` has its test. */
+const beforeRouting = '431';
+
 interface Operation {
   readonly operationId: string;
   readonly responses: Readonly<Record<string, unknown>>;
@@ -24,7 +27,8 @@ export function compareAnswers(folder: string): string[] {
       const asked = `${method.toUpperCase()} ${apiPrefix}${route.replaceAll(/\{(\w+)\}/g, ':$1')} `;
       const statuses = [...seen].filter((line) => line.startsWith(asked)).map((line) => line.slice(asked.length));
       for (const status of Object.keys(responses))
-        if (!statuses.includes(status)) faults.push(`${operationId} declares ${status}, and no test has seen it`);
+        if (status !== beforeRouting && !statuses.includes(status))
+          faults.push(`${operationId} declares ${status}, and no test has seen it`);
       for (const status of statuses)
         if (!(status in responses)) faults.push(`${operationId} answered ${status}, which it does not declare`);
     }

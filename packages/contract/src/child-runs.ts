@@ -1,6 +1,6 @@
 /** What an agent says about the runs below its own, and to other runs of its tree. */
 import { z } from 'zod';
-import { AmbientAgentConfig } from './config.ts';
+import { RequestedAgentConfig } from './config.ts';
 import { NonBlank, Text, Timestamp, Uuid } from './primitives.ts';
 import { atMostBytes, maxPromptBytes, RunMetadata, RunMode } from './run-request.ts';
 import { ArtifactType, RunState } from './states.ts';
@@ -23,7 +23,7 @@ export const ChildRunRequest = z
   .object({
     prompt: NonBlank.refine(atMostBytes(maxPromptBytes), { error: 'must be at most 1 MB of UTF-8' }),
     title: Text.max(500).optional().meta({ description: 'Default: first line of the prompt, cut at 80 characters' }),
-    config: AmbientAgentConfig.optional().meta({
+    config: RequestedAgentConfig.optional().meta({
       description:
         "environment_id, model_id, harness and worker_host are the caller's where they are left out; approval_policy is never laxer than the caller's",
     }),

@@ -16,7 +16,14 @@ export const MCPServerConfig = z
   .refine((server) => [server.command, server.url, server.warp_id ?? server.id].filter(Boolean).length === 1, {
     error: 'needs exactly one of command, url and warp_id',
   })
-  .meta({ id: 'MCPServerConfig' });
+  .meta({
+    id: 'MCPServerConfig',
+    oneOf: [
+      { required: ['command'] },
+      { required: ['url'] },
+      { anyOf: [{ required: ['warp_id'] }, { required: ['id'] }] },
+    ],
+  });
 export type MCPServerConfig = z.infer<typeof MCPServerConfig>;
 
 /** Which harness drives the run, and how. `command` is ours: the ACP agent of the harness `acp`, started inside the sandbox. */
@@ -39,7 +46,7 @@ export const ChildRunsConfig = z
   });
 export type ChildRunsConfig = z.infer<typeof ChildRunsConfig>;
 
-/** Configuration of a run. Members that are not implemented are kept and returned. */
+/** Configuration of a run, as answers have it. Members that are not implemented are kept and returned. */
 export const AmbientAgentConfig = z
   .looseObject({
     name: Text.optional(),
@@ -48,7 +55,7 @@ export const AmbientAgentConfig = z
     environment_id: Uid22.optional(),
     skill_spec: NonBlank.optional(),
     skills: z.array(NonBlank).optional().meta({
-      description: 'Not together with skill_spec in a request; in answers, the first of them is skill_spec too',
+      description: 'In answers, the first of them is skill_spec too',
     }),
     mcp_servers: z.record(Text, MCPServerConfig).optional(),
     computer_use_enabled: z.boolean().optional(),
@@ -62,9 +69,15 @@ export const AmbientAgentConfig = z
     session_sharing: z.looseObject({ public_access: z.enum(['VIEWER', 'EDITOR']).optional() }).optional(),
     secrets: z.array(z.looseObject({ name: NonBlank })).optional(),
   })
-  .refine((config) => config.skill_spec === undefined || config.skills === undefined, {
-    error: 'skill_spec and skills exclude each other',
-    path: ['skills'],
-  })
   .meta({ id: 'AmbientAgentConfig' });
 export type AmbientAgentConfig = z.infer<typeof AmbientAgentConfig>;
+
+/** Configuration of a run, as requests have it. */
+export const RequestedAgentConfig = AmbientAgentConfig.refine(
+  (config) => config.skill_spec === undefined || config.skills === undefined,
+  { error: 'skill_spec and skills exclude each other', path: ['skills'] },
+).meta({
+  id: 'RequestedAgentConfig',
+  description: 'skill_spec and skills exclude each other',
+  not: { required: ['skill_spec', 'skills'] },
+});

@@ -6,11 +6,13 @@ import { RunState } from './states.ts';
 /** That a team may have. */
 export const maxEnvironments = 1_000;
 
+/** Name of a repository or of its owner: no path, and not only dots. */
+const RepositoryName = z
+  .string()
+  .regex(/^(?!\.+$)[A-Za-z0-9_.-]{1,100}$/, { error: 'must be 1 to 100 characters of [A-Za-z0-9_.-], not only dots' });
+
 /** A repository on the code host. */
-export const Repository = z.object({
-  owner: Text.regex(/^[A-Za-z0-9_.-]{1,100}$/).refine((name) => !/^\.+$/.test(name), { error: 'must be a name' }),
-  repo: Text.regex(/^[A-Za-z0-9_.-]{1,100}$/).refine((name) => !/^\.+$/.test(name), { error: 'must be a name' }),
-});
+export const Repository = z.object({ owner: RepositoryName, repo: RepositoryName });
 export type Repository = z.infer<typeof Repository>;
 
 /** What a sandbox holds before the agent begins. */

@@ -47,6 +47,7 @@ export const SubscriptionFilter = z
     metadata: z
       .record(Text.max(200), Text.max(1000))
       .refine((pairs) => Object.keys(pairs).length <= 5, { error: 'takes at most 5 pairs' })
+      .meta({ maxProperties: 5 })
       .optional()
       .meta({ description: 'All pairs must be in the metadata of the run' }),
   })

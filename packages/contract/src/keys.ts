@@ -39,7 +39,10 @@ export const CreateKeyRequest = z
     error: 'belongs to an agent key',
     path: ['agent_uid'],
   })
-  .meta({ id: 'CreateKeyRequest' });
+  .meta({
+    id: 'CreateKeyRequest',
+    anyOf: [{ properties: { kind: { const: 'agent' } } }, { not: { required: ['agent_uid'] } }],
+  });
 export type CreateKeyRequest = z.infer<typeof CreateKeyRequest>;
 
 export const CreateKeyResponse = ApiKey.extend({

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { errorCatalogue, Problem } from './errors.ts';
 import { EventPayload } from './event-subscriptions.ts';
+import { IdempotencyKey } from './primitives.ts';
 import { apiPrefix, type Route, routeTags } from './route.ts';
 import { routes } from './routes.ts';
 
@@ -65,18 +66,20 @@ function parameters(route: Route, components: Components): Json[] {
       schema: property,
     }));
   };
-  const header = (name: string, description: string): Json => ({
+  const header = (name: string, description: string, schema: z.ZodType = z.string()): Json => ({
     name,
     in: 'header',
     required: false,
     description,
-    schema: { type: 'string' },
+    schema: toJsonSchema(schema, 'input', components),
   });
   return [
     ...of(route.params, 'path'),
     ...of(route.query, 'query'),
     ...(route.auth === 'key' ? [header('X-Team-Uid', 'Team of the request; needed by no one in a single team')] : []),
-    ...(route.once ? [header('Idempotency-Key', 'The same key and body within 24 h: the first answer again')] : []),
+    ...(route.once
+      ? [header('Idempotency-Key', 'The same key and body within 24 h: the first answer again', IdempotencyKey)]
+      : []),
     ...(route.ranges ? [header('Range', 'One range of bytes, such as bytes=0-1023')] : []),
     ...Object.entries(route.headers ?? {}).map(([name, description]) => header(name, description)),
   ];
@@ -84,7 +87,7 @@ function parameters(route: Route, components: Components): Json[] {
 
 /** Problems that a route may answer, beside its own: by how it authenticates and what it takes. */
 function problems(route: Route): Record<number, string> {
-  const takesInput = Boolean(route.body ?? route.query);
+  const takesInput = Boolean(route.body ?? route.query ?? route.once);
   return {
     ...(takesInput ? { 400: 'Malformed request; `errors` names each wrong member' } : {}),
     ...(route.auth === 'key' || route.auth === 'run_token'
@@ -93,6 +96,8 @@ function problems(route: Route): Record<number, string> {
     ...(route.auth === 'optional_key' ? { 401: 'Not public, and no valid key was sent' } : {}),
     ...(route.auth === 'key' ? { 403: 'The team of X-Team-Uid is not yours' } : {}),
     ...(route.body ? { 413: 'Body too large', 415: 'The body is not JSON' } : {}),
+    // Node answers it before there is a route.
+    431: 'The request line and the headers are larger than 16 KB together',
     ...(route.ranges ? { 416: 'No byte is in the Range' } : {}),
     // What needs no one's key reads nothing that can fail.
     ...(route.auth === 'none' ? {} : { 500: errorCatalogue.internal_error.explanation }),
@@ -135,7 +140,8 @@ function operation(name: string, route: Route, components: Components): Json {
           },
         }
       : route.bodyType
-        ? { requestBody: { required: true, content: { [route.bodyType]: { schema: { type: 'string' } } } } }
+        ? // No body is one of no bytes.
+          { requestBody: { required: false, content: { [route.bodyType]: { schema: { type: 'string' } } } } }
         : {}),
     responses: {
       [answer.status]: {
@@ -202,7 +208,8 @@ export function openApiDocument(baseUrl: string): Json {
     info: {
       title: 'Runyard',
       version: '1.0.0',
-      description: 'Cloud agent runs on your own machines.',
+      description:
+        'Cloud agent runs on your own machines. No string in a request may hold U+0000 or half a surrogate pair, and no object a member named `__proto__`: 400.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: baseUrl + apiPrefix }],

@@ -7,7 +7,15 @@ const withoutNul = (text: string): boolean => !text.includes('\u0000');
 export const Text = z.string().refine(withoutNul, { error: 'must not contain the NUL character (U+0000)' });
 
 /** A string with at least one character that is not white space. */
-export const NonBlank = Text.refine((text) => text.trim() !== '', { error: 'must not be empty' });
+export const NonBlank = Text.refine((text) => text.trim() !== '', { error: 'must not be empty' }).meta({
+  minLength: 1,
+  pattern: '\\S',
+});
+
+/** Names a request, so that its repetition is known as one. */
+export const IdempotencyKey = z
+  .string()
+  .regex(/^[\x21-\x7e]{1,255}$/, { error: 'must be 1 to 255 printable ASCII characters without spaces' });
 
 /** Id that an agent's events give a step, a message or an action. Ids come from harnesses; longer ones are no ids. */
 export const EventId = z.string().max(1000);

@@ -43,6 +43,7 @@ export const ListRunsQuery = z.object({
     .refine((pairs) => Object.keys(pairs).length <= maxMetadataFilters, {
       error: `takes at most ${maxMetadataFilters} pairs`,
     })
+    .meta({ maxProperties: maxMetadataFilters })
     .optional()
     .meta({ description: '`metadata[key]=value`, all must match exactly; a team may have this turned off' }),
   artifact_type: ArtifactType.optional(),

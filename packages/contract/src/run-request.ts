@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Decision } from './approvals.ts';
-import { AmbientAgentConfig } from './config.ts';
+import { RequestedAgentConfig } from './config.ts';
 import { NonBlank, Text, Uuid } from './primitives.ts';
 import { RunState } from './states.ts';
 
@@ -38,12 +38,15 @@ export type AttachmentInput = z.infer<typeof AttachmentInput>;
 export const RunMetadata = z
   .record(
     z.string().regex(/^[a-zA-Z0-9._-]{1,64}$/, { error: 'must be 1 to 64 characters of [a-zA-Z0-9._-]' }),
-    Text.refine(atMostBytes(256), { error: 'must be at most 256 bytes of UTF-8' }),
+    Text.refine(atMostBytes(256), { error: 'must be at most 256 bytes of UTF-8' }).meta({
+      maxLength: 256,
+      description: 'At most 256 bytes of UTF-8',
+    }),
   )
   .refine((metadata) => Object.keys(metadata).length <= maxMetadataKeys, {
     error: `must have at most ${maxMetadataKeys} keys`,
   })
-  .meta({ id: 'RunMetadata' });
+  .meta({ id: 'RunMetadata', maxProperties: maxMetadataKeys });
 
 /** How an agent works on a prompt: `plan` changes nothing and answers with a plan. */
 export const RunMode = z.enum(['normal', 'plan', 'orchestrate']);
@@ -59,7 +62,7 @@ export const RunAgentRequest = z
       description: 'Required unless a skill or a conversation to continue is given; at most 1 MB',
     }),
     skill: NonBlank.optional().meta({ description: 'owner/repo:skill-name or owner/repo:path/to/SKILL.md' }),
-    config: AmbientAgentConfig.optional(),
+    config: RequestedAgentConfig.optional(),
     title: Text.max(500).optional().meta({ description: 'Default: first line of the prompt, cut at 80 characters' }),
     team: z.boolean().optional(),
     agent_identity_uid: Text.optional(),
@@ -86,14 +89,29 @@ export const RunAgentRequest = z
       });
     }
   })
-  .meta({ id: 'RunAgentRequest' });
+  .meta({
+    id: 'RunAgentRequest',
+    anyOf: [
+      { required: ['prompt'], properties: { prompt: { pattern: '\\S' } } },
+      { required: ['skill'] },
+      { required: ['conversation_id'] },
+      {
+        required: ['config'],
+        properties: {
+          config: {
+            anyOf: [{ required: ['skill_spec'] }, { required: ['skills'], properties: { skills: { minItems: 1 } } }],
+          },
+        },
+      },
+    ],
+  });
 export type RunAgentRequest = z.infer<typeof RunAgentRequest>;
 
 /** `POST /agent/runs/{runId}/rerun`: what differs from the run. */
 export const RerunRequest = z
   .object({
     prompt: NonBlank.refine(atMostBytes(maxPromptBytes), { error: 'must be at most 1 MB of UTF-8' }).optional(),
-    config: AmbientAgentConfig.optional(),
+    config: RequestedAgentConfig.optional(),
     title: Text.max(500).optional(),
     metadata: RunMetadata.optional(),
   })

@@ -42,6 +42,7 @@ export const eventSubscriptionRoutes = {
     answer: { status: 201, description: 'Created', schema: EventSubscriptionWithSecret },
     errors: {
       ...forbidden,
+      400: 'A wrong type, or a url that deliveries may not go to',
       409: `The team has ${maxSubscriptions} subscriptions, or the Idempotency-Key was used with another body`,
     },
   },
@@ -66,7 +67,7 @@ export const eventSubscriptionRoutes = {
     params: subscription,
     body: UpdateEventSubscriptionRequest,
     answer: { status: 200, description: 'The subscription as it is now', schema: EventSubscription },
-    errors: missing,
+    errors: { ...missing, 400: 'A wrong type, or a url that deliveries may not go to' },
   },
   deleteEventSubscription: {
     method: 'DELETE',
@@ -115,7 +116,7 @@ export const eventSubscriptionRoutes = {
       description: 'A page of deliveries with their attempts',
       schema: ListEventDeliveriesResponse,
     },
-    errors: missing,
+    errors: { ...missing, 400: 'A wrong value, or a cursor of another list' },
   },
   redeliverEvent: {
     method: 'POST',

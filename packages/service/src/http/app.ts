@@ -36,7 +36,7 @@ import type { ServiceDeps } from './server/deps.ts';
 import { registerHealthRoutes } from './server/health.ts';
 import { parseJsonBody, refuseCoding } from './server/json-body.ts';
 import { collectMethods } from './server/methods.ts';
-import { pathOf, refusalOf, refuse, sendRefusal } from './server/problem.ts';
+import { refusalOf, refuse, sendRefusal } from './server/problem.ts';
 import { refuseByHeaders } from './server/refuse-by-headers.ts';
 import { logRequests } from './server/request-log.ts';
 import { requestId, traceOf } from './server/trace.ts';
@@ -104,11 +104,15 @@ export async function buildApp(deps: ServiceDeps, timeouts: ClientTimeouts = def
   app.decorate('authorizer', authorizer);
   app.addHook('onClose', async () => keys.close());
 
+  const methods = collectMethods(app);
+
   // And one with an expectation that is not 100-continue: it is answered as any other.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   app.addHook('onRequest', async (request, reply) => {
     setCommonHeaders(request, reply);
     refuseByHeaders(request);
+    // Here and not in the handler: fastify answers QUERY without a Content-Type with 400 before it, and reads bodies that nobody wants.
+    if (request.is404) throw methods.refusalOf(request);
     // An empty body is none, whatever type it is said to have: wget --post-data= and curl --data '' call it a form.
     if (request.headers['content-length'] === '0') delete request.raw.headers['content-type'];
   });
@@ -121,24 +125,12 @@ export async function buildApp(deps: ServiceDeps, timeouts: ClientTimeouts = def
     return parseJsonBody(body, request.routeOptions.config.maxBodyValues);
   });
 
-  const methods = collectMethods(app);
   app.setErrorHandler((error, request, reply) => {
     const refusal = refusalOf(error);
     if (!refusal) request.log.error({ err: error, trace_id: traceOf(request).traceId }, 'request failed');
     return sendRefusal(refusal ?? refuse('internal_error'), request, reply, deps.baseUrl());
   });
-  app.setNotFoundHandler((request, reply) => {
-    const allowed = methods.of(pathOf(request.url));
-    const refusal =
-      allowed.length > 0
-        ? refuse('invalid_request', {
-            status: 405,
-            detail: `${request.method} is not a method of this path.`,
-            headers: { allow: allowed.join(', ') },
-          })
-        : refuse('resource_not_found', { detail: 'There is nothing at this path.' });
-    return sendRefusal(refusal, request, reply, deps.baseUrl());
-  });
+  app.setNotFoundHandler((request, reply) => sendRefusal(methods.refusalOf(request), request, reply, deps.baseUrl()));
 
   registerHealthRoutes(app, deps);
   registerRunRoutes(app, deps);

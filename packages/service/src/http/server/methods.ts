@@ -1,9 +1,10 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { pathOf, type Refusal, refuse } from './problem.ts';
 
-/** Which methods a path has: for 405 with `Allow`. */
+/** Which methods the paths have. */
 export interface KnownMethods {
-  /** Empty: no route has the path. */
-  of(path: string): string[];
+  /** Why a request that no route takes is refused: 405 with `Allow` where its path has other methods, else 404. */
+  refusalOf(request: FastifyRequest): Refusal;
 }
 
 const patternOf = (url: string): RegExp => {
@@ -20,6 +21,15 @@ export function collectMethods(app: FastifyInstance): KnownMethods {
     known.set(url, entry);
   });
   return {
-    of: (path) => [...known.values()].flatMap(({ pattern, methods }) => (pattern.test(path) ? [...methods] : [])),
+    refusalOf: ({ url, method }) => {
+      const path = pathOf(url);
+      const allowed = [...known.values()].flatMap((each) => (each.pattern.test(path) ? [...each.methods] : []));
+      if (allowed.length === 0) return refuse('resource_not_found', { detail: 'There is nothing at this path.' });
+      return refuse('invalid_request', {
+        status: 405,
+        detail: `${method} is not a method of this path.`,
+        headers: { allow: [...new Set(allowed)].join(', ') },
+      });
+    },
   };
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { IdempotencyKey } from '@runyard/contract/primitives';
 import type { Route } from '@runyard/contract/route';
 import type { FastifyRequest } from 'fastify';
 import type { Attempt, RepeatableRequest } from '../../idempotency/once.ts';
@@ -24,13 +25,14 @@ export function repeatableRequest(
   const who = callerKey(caller);
   const key = route.once ? request.headers['idempotency-key'] : undefined;
   if (key === undefined || !who) return undefined;
-  if (typeof key !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(key)) {
-    throw invalid([{ path: 'Idempotency-Key', message: 'must be 1 to 255 printable characters without spaces' }]);
+  const parsed = IdempotencyKey.safeParse(key);
+  if (!parsed.success) {
+    throw invalid(parsed.error.issues.map(({ message }) => ({ path: 'Idempotency-Key', message })));
   }
   const requestHash = createHash('sha256')
     .update(JSON.stringify([route.once, input.params ?? {}, input.body ?? {}]))
     .digest();
-  return { ...who, key, requestHash };
+  return { ...who, key: parsed.data, requestHash };
 }
 
 /** 409 for a key that was used with another body. */

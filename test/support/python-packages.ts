@@ -1,4 +1,4 @@
-/** The published Python client, installed as its users install it: by pip, from the registry of the machine. */
+/** Python packages, installed as their users install them: by pip, from the registry of the machine. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -6,23 +6,26 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
-const folder = path.resolve(import.meta.dirname, '../python-client');
-
-/** `missing`: it cannot be had on this machine, with the reason. */
-export type PythonClient =
+/** `missing`: they cannot be had on this machine, with the reason. */
+export type PythonPackages =
   | {
       readonly kind: 'ready';
-      /** Standard output of a file of `test/python-client`. */
-      start(file: string, env: Readonly<Record<string, string>>): Promise<string>;
+      /** Runs python3 with these arguments; gives its standard output. */
+      start(args: readonly string[], options?: StartOptions): Promise<string>;
       remove(): Promise<void>;
     }
   | { readonly kind: 'missing'; readonly reason: string };
 
+interface StartOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+}
+
 /** Of pip on a loaded machine with a slow registry. */
 const installLimitMs = 120_000;
-const startLimitMs = 120_000;
+const startLimitMs = 280_000;
 
-const missing = (reason: string): PythonClient => ({ kind: 'missing', reason });
+const missing = (reason: string): PythonPackages => ({ kind: 'missing', reason });
 const lastLine = (error: unknown): string =>
   String((error as { stderr?: string }).stderr || error)
     .trim()
@@ -43,10 +46,13 @@ const succeeds = async (command: string, ...args: string[]): Promise<boolean> =>
     () => false,
   );
 
-/** Installs it with its checked hashes in a folder of its own. Throws where what came is not what the hashes say. */
-export async function installPythonClient(): Promise<PythonClient> {
-  if (!(await succeeds('python3', '-c', 'import sys; sys.exit(sys.version_info < (3, 10))')))
-    return missing('there is no python3 of 3.10 or newer');
+/**
+ * Installs the packages of a requirements file with their checked hashes in a folder of their own. `minor`: of the oldest
+ * Python 3 that they are for. Throws where what came is not what the hashes say.
+ */
+export async function installPythonPackages(requirements: string, minor: number): Promise<PythonPackages> {
+  if (!(await succeeds('python3', '-c', `import sys; sys.exit(sys.version_info < (3, ${minor}))`)))
+    return missing(`there is no python3 of 3.${minor} or newer`);
   const target = await mkdtemp(path.join(tmpdir(), 'runyard-python-'));
   const remove = () => rm(target, { recursive: true, force: true });
   const pip = await findPip(target);
@@ -60,21 +66,22 @@ export async function installPythonClient(): Promise<PythonClient> {
     ...['install', '--quiet', '--no-input', '--disable-pip-version-check', '--no-compile', '--retries', '2'],
     // Wheels only: building a package would run its code, and need its tools.
     ...['--only-binary', ':all:', '--require-hashes', '--no-deps', '--target', packages],
-    ...['--requirement', path.join(folder, 'requirements.txt')],
+    ...['--requirement', requirements],
   ];
   try {
     await run(command, args, { timeout: installLimitMs });
   } catch (error) {
     await remove();
     if (String((error as { stderr?: string }).stderr).includes('DO NOT MATCH THE HASHES')) throw error;
-    return missing(`pip cannot get it: ${lastLine(error)}`);
+    return missing(`pip cannot get them: ${lastLine(error)}`);
   }
   return {
     kind: 'ready',
-    start: async (file, env) => {
-      const { stdout } = await run('python3', [path.join(folder, file)], {
+    start: async (args, { env, cwd } = {}) => {
+      const { stdout } = await run('python3', [...args], {
         // Of the machine's environment nothing else: a proxy would be asked for the service on loopback.
         env: { PATH: process.env.PATH ?? '', PYTHONPATH: packages, PYTHONDONTWRITEBYTECODE: '1', ...env },
+        cwd,
         timeout: startLimitMs,
         killSignal: 'SIGKILL',
         maxBuffer: 16 * 1024 * 1024,
