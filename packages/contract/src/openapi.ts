@@ -111,7 +111,7 @@ function operation(name: string, route: Route, components: Components): Json {
   if (answer.eventSchema) toJsonSchema(answer.eventSchema, 'output', components);
   const content = answer.schema
     ? jsonContent(toJsonSchema(answer.schema, 'output', components))
-    : answer.contentType && { [answer.contentType]: { schema: { type: 'string' } } };
+    : answer.contentType && { [answer.contentType]: answer.eventSchema ? {} : { schema: { type: 'string' } } };
   const headers = Object.entries(answer.headers ?? {}).map(([header, description]) => [
     header,
     { description, schema: { type: 'string' } },

@@ -100,7 +100,7 @@ export const artifactRoutes = {
     auth: 'signature',
     params: z.object({ kind: z.string(), id: z.string() }),
     query: Signature,
-    answer: { status: 200, description: 'The bytes', contentType: 'application/octet-stream' },
+    answer: { status: 200, description: 'The bytes, with the media type of the file', contentType: '*/*' },
     ranges: true,
     errors: { 403: 'The signature is wrong or has expired', 404: 'The object was deleted' },
   },

@@ -138,7 +138,7 @@ export const harnessRoutes = {
     path: '/harness-support/attachments/{attachmentId}',
     summary: 'Bytes of a file that came with the prompt',
     params: z.object({ attachmentId: z.string() }),
-    answer: { status: 200, description: 'The bytes', contentType: 'application/octet-stream' },
+    answer: { status: 200, description: 'The bytes, with the media type of the attachment', contentType: '*/*' },
     ranges: true,
     errors: { 404: 'No such attachment in this run' },
   },

@@ -166,6 +166,8 @@ export async function applyAgentEvents(
   });
 }
 
+const inUtc = /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?Z$/;
+
 /** The sandbox's time, where it told one that a date of four digits has. */
 function timeOf(event: AgentEvent): string {
   const time = new Date(event.occurred_at);
@@ -181,7 +183,9 @@ interface EventRow {
 }
 
 function rowOf(event: AgentEvent): EventRow {
-  const { seq: _seq, ...stored } = event;
+  const { seq: _seq, ...told } = event;
+  // Answers say when it happened: as RFC 3339 in UTC, whatever the sandbox wrote.
+  const stored = { ...told, occurred_at: inUtc.test(told.occurred_at) ? told.occurred_at : timeOf(event) };
   const { type: _type, occurred_at: _at, ...payload } = stored;
   const eventType = timelineTypes[event.type];
   if (eventType) return { event_type: eventType, occurred_at: timeOf(event), event: payload };

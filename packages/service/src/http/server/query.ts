@@ -14,7 +14,10 @@ function kindOf(schema: z.core.$ZodType): Kind {
 }
 
 function decodeScalar(kind: Kind, text: unknown): unknown {
-  if (kind === 'number' && typeof text === 'string' && /^-?\d{1,15}$/.test(text)) return Number(text);
+  if (kind === 'number' && typeof text === 'string' && /^-?\d{1,16}$/.test(text)) {
+    const number = Number(text);
+    return Number.isSafeInteger(number) ? number : text;
+  }
   if (kind === 'boolean') return text === 'true' ? true : text === 'false' ? false : text;
   if (kind === 'array') return Array.isArray(text) ? text : [text];
   return text;
