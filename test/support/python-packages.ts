@@ -23,7 +23,7 @@ interface StartOptions {
 
 /** Of pip on a loaded machine with a slow registry. */
 const installLimitMs = 120_000;
-const startLimitMs = 280_000;
+const startLimitMs = 580_000;
 
 const missing = (reason: string): PythonPackages => ({ kind: 'missing', reason });
 const lastLine = (error: unknown): string =>

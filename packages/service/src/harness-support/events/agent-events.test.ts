@@ -120,6 +120,16 @@ test.each(['+200000-01-01T00:00:00Z', '-000001-01-01T00:00:00Z', '0000-01-01T00:
   },
 );
 
+test.each(['', 'no time', '2026-11-21', '2026-11-21T10:00:00+02:00', '2026-02-30T25:00:00Z'])(
+  'an event at %j is stored with a time in UTC, as answers have it',
+  async (occurred_at) => {
+    await applyAgentEvents(t.engine, session, [{ ...text(1, 'a'), occurred_at }]);
+    const [{ occurred_at: told } = {}] = (await stored()) as { occurred_at?: string }[];
+    expect(told).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/);
+    expect(new Date(told ?? '')).not.toEqual(new Date(Number.NaN));
+  },
+);
+
 test('after a cancel the last words are taken, and a start changes nothing', async () => {
   expect(await cancelRun(t.engine, session.runId)).toBe('cancelled');
   const started: AgentEvent = { seq: 2, occurred_at: at, type: 'agent_started', harness: 'oz', model_id: 'runbook' };
