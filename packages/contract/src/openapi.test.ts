@@ -25,3 +25,24 @@ test('every path parameter of a route is described, and only those', () => {
     expect(inPath, name).toEqual(Object.keys(route.params?.shape ?? {}));
   }
 });
+
+test('what a request must be like is in the document', () => {
+  const { components, paths } = openApiDocument('') as {
+    components: { schemas: Record<string, { properties: Record<string, unknown> }> };
+    paths: Record<string, Record<string, { parameters: { name: string; schema: unknown }[]; responses: object }>>;
+  };
+  expect(components.schemas.CreateKeyRequest?.properties.name).toMatchObject({
+    minLength: 1,
+    maxLength: 200,
+    pattern: '\\S',
+  });
+  expect(components.schemas.RequestedAgentConfig).toMatchObject({ not: { required: ['skill_spec', 'skills'] } });
+  expect(components.schemas.AmbientAgentConfig).not.toHaveProperty('not');
+  const operation = paths['/event-subscriptions/{subscriptionId}/test']?.post;
+  expect(operation?.responses).toHaveProperty('400');
+  expect(operation?.parameters.find(({ name }) => name === 'Idempotency-Key')?.schema).toMatchObject({
+    pattern: '^[\\x21-\\x7e]{1,255}$',
+  });
+  for (const operations of Object.values(paths))
+    for (const { responses } of Object.values(operations)) expect(responses).toHaveProperty('431');
+});

@@ -1,4 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto';
+import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { errorCatalogue, errorSlug, Problem } from '@runyard/contract/errors';
 import { ListModelsResponse } from '@runyard/contract/models';
@@ -43,6 +44,23 @@ describe('problems', () => {
     expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD, DELETE']);
     expect((await service.request('DELETE', '/agent/runs')).headers.get('allow')).toContain('POST');
   });
+
+  test.each(['QUERY', 'TRACE', 'PROPFIND', 'OPTIONS'])(
+    '405 with Allow for %s, with and without a body',
+    async (method) => {
+      const { port } = new URL(service.baseUrl);
+      const ask = (body: string) =>
+        new Promise<[number | undefined, string | undefined]>((resolve, reject) => {
+          const options = { port, method, path: '/api/v1/agent/models', headers: { 'content-length': body.length } };
+          const request = httpRequest(options, (answer) => {
+            answer.resume();
+            resolve([answer.statusCode, answer.headers.allow]);
+          });
+          request.on('error', reject).end(body);
+        });
+      for (const body of ['', '{}']) expect(await ask(body)).toEqual([405, 'GET, HEAD']);
+    },
+  );
 
   test('400 for a path that is no URL path', async () => {
     expect((await service.problem(400, 'GET', '/agent/runs/%E0%A4%A')).error_code).toBe('invalid_request');

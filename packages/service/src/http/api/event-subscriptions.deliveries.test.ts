@@ -19,6 +19,13 @@ describe('POST …/test', () => {
     expect((await deliveriesOf(id)).deliveries).toEqual([ping]);
   });
 
+  test('400 for an Idempotency-Key with a space', async () => {
+    const { id } = await create();
+    const headers = { 'idempotency-key': 'a b' };
+    const problem = await service.problem(400, 'POST', `${base}/${id}/test`, { headers });
+    expect(problem.errors?.[0]?.path).toBe('Idempotency-Key');
+  });
+
   test('the same Idempotency-Key sends one', async () => {
     const { id } = await create();
     const ask = () =>

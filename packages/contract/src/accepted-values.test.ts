@@ -1,0 +1,241 @@
+/** What the schemas of the contract take and refuse, as tables. */
+import { describe, expect, test } from 'vitest';
+import type { z } from 'zod';
+import { AgentTask } from './agent-protocol.ts';
+import { ApprovalPolicy } from './approvals.ts';
+import { ChildRunRequest, ListChildRunsQuery, RunMessage } from './child-runs.ts';
+import { AmbientAgentConfig, HarnessConfig, MCPServerConfig, RequestedAgentConfig } from './config.ts';
+import { CreateEnvironmentRequest, Repository } from './environments.ts';
+import { CreateEventSubscriptionRequest, ListDeliveriesQuery, SubscriptionFilter } from './event-subscriptions.ts';
+import { UploadSnapshot } from './handoff.ts';
+import { CreateKeyRequest } from './keys.ts';
+import { IdempotencyKey, NonBlank, Text, TurnNumber, Uid22 } from './primitives.ts';
+import { QueryTime } from './query-time.ts';
+import { ListRunsQuery } from './run-list.ts';
+import { AttachmentInput, RerunRequest, RunAgentRequest, RunFollowupRequest, RunMetadata } from './run-request.ts';
+
+interface Table {
+  readonly schema: z.ZodType;
+  readonly accepted: readonly unknown[];
+  readonly refused: readonly unknown[];
+}
+
+const uid = 'aB3'.padEnd(22, '0');
+const pairs = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${n}`, 'v']));
+const file = { file_name: 'a.png', mime_type: 'image/png', data: 'YQ==' };
+const event = { url: 'https://example.com/', events: ['run.ended'] };
+const upload = { filename: 'a.patch', size_bytes: 0 };
+
+const tables: Readonly<Record<string, Table>> = {
+  Text: { schema: Text, accepted: ['', ' ', 'ünï 🙂'], refused: ['a\u0000b', 1, null, undefined] },
+  NonBlank: { schema: NonBlank, accepted: ['a', ' a '], refused: ['', ' ', '\t\n', '\u00a0\ufeff', 'a\u0000'] },
+  Uid22: { schema: Uid22, accepted: [uid], refused: ['', uid.slice(1), `${uid}0`, `${uid.slice(1)}-`, `${uid}\n`] },
+  IdempotencyKey: {
+    schema: IdempotencyKey,
+    accepted: ['a', '!~', 'x'.repeat(255)],
+    refused: ['', 'a b', 'ü', 'x'.repeat(256), 'a\n'],
+  },
+  TurnNumber: { schema: TurnNumber, accepted: [1, 1_000_000], refused: [0, -1, 1.5, 1_000_001, '1', Number.NaN] },
+  QueryTime: {
+    schema: QueryTime,
+    accepted: [
+      '2026-11-21T10:00:00Z',
+      '2026-11-21t10:00:00.123456789z',
+      '0001-01-01T00:00:00Z',
+      '2026-01-01T00:00:00+14:00',
+    ],
+    refused: ['', '2026-11-21', '2026-11-21T10:00:00', '2026-13-01T00:00:00Z', '0000-01-01T00:00:00Z', 'now', 1],
+  },
+  ApprovalPolicy: {
+    schema: ApprovalPolicy,
+    accepted: ['ask', 'auto-approve', 'auto-deny'],
+    refused: ['', 'ASK', 'never', null],
+  },
+  MCPServerConfig: {
+    schema: MCPServerConfig,
+    accepted: [
+      { command: 'a', args: [] },
+      { url: 'https://a' },
+      { warp_id: 'a' },
+      { id: 'a' },
+      { warp_id: 'a', id: 'b' },
+    ],
+    refused: [{}, { command: '' }, { command: 'a', url: 'b' }, { url: 'a', id: 'b' }, { command: 'a', args: [1] }],
+  },
+  HarnessConfig: {
+    schema: HarnessConfig,
+    accepted: [{}, { type: 'oz' }, { type: 'acp', command: ['a', ''] }, { other: 1 }],
+    refused: [{ type: '' }, { command: [] }, { command: Array.from({ length: 65 }, () => 'a') }],
+  },
+  'AmbientAgentConfig of an answer': {
+    schema: AmbientAgentConfig,
+    accepted: [{}, { skill_spec: 'a/b:c', skills: ['a/b:c'] }, { kept: { as: 'it is' } }],
+    refused: [{ environment_id: 'short' }, { idle_timeout_minutes: 61 }, { skills: [''] }, []],
+  },
+  'RequestedAgentConfig of a request': {
+    schema: RequestedAgentConfig,
+    accepted: [
+      {},
+      { skill_spec: 'a/b:c' },
+      { skills: ['a/b:c'] },
+      { environment_id: uid },
+      { idle_timeout_minutes: 0.5 },
+    ],
+    refused: [
+      { skill_spec: 'a/b:c', skills: ['a/b:c'] },
+      { child_runs: { enabled: true, max_live: 33 } },
+      { secrets: [{}] },
+    ],
+  },
+  Repository: {
+    schema: Repository,
+    accepted: [
+      { owner: 'acme', repo: 'site.js' },
+      { owner: '.github', repo: '..a' },
+    ],
+    refused: [
+      { owner: '..', repo: 'a' },
+      { owner: 'a', repo: '.' },
+      { owner: 'a/b', repo: 'c' },
+      { owner: '', repo: 'a' },
+    ],
+  },
+  CreateEnvironmentRequest: {
+    schema: CreateEnvironmentRequest,
+    accepted: [{ config: { name: 'E' } }, { config: { name: 'E', description: null, setup_commands: ['true'] } }],
+    refused: [{}, { config: {} }, { config: { name: ' ' } }, { config: { name: 'x'.repeat(201) } }],
+  },
+  RunMetadata: {
+    schema: RunMetadata,
+    accepted: [{}, pairs(20), { 'a.B_c-1': '' }, { k: 'x'.repeat(256) }],
+    refused: [pairs(21), { '': 'a' }, { 'a b': 'c' }, { k: 'x'.repeat(257) }, { k: 'ü'.repeat(129) }, { k: 1 }],
+  },
+  AttachmentInput: {
+    schema: AttachmentInput,
+    accepted: [file, { ...file, mime_type: 'text/plain; charset=utf-8' }],
+    refused: [
+      { ...file, file_name: '' },
+      { ...file, mime_type: 'png' },
+      { ...file, mime_type: 'a/b\r\nc: d' },
+    ],
+  },
+  RunAgentRequest: {
+    schema: RunAgentRequest,
+    accepted: [
+      { prompt: 'a' },
+      { skill: 'a/b:c' },
+      { prompt: '', skill: 'a/b:c' },
+      { config: { skills: ['a/b:c'] } },
+      { conversation_id: 'a' },
+      { prompt: 'a', unknown: 1 },
+      { prompt: 'x'.repeat(1024 * 1024) },
+    ],
+    refused: [
+      {},
+      { prompt: ' ' },
+      { prompt: 'x'.repeat(1024 * 1024 + 1) },
+      { prompt: 'ü'.repeat(512 * 1024 + 1) },
+      { config: { skills: [] } },
+      { prompt: 'a', mode: 'fast' },
+      { prompt: 'a', attachments: Array.from({ length: 6 }, () => file) },
+      { prompt: 'a', title: 'x'.repeat(501) },
+    ],
+  },
+  RerunRequest: { schema: RerunRequest, accepted: [{}, { prompt: 'a' }], refused: [{ prompt: '' }, { title: 1 }] },
+  RunFollowupRequest: {
+    schema: RunFollowupRequest,
+    accepted: [{}, { message: '' }, { decision: 'deny', request_id: 'r', message: 'no' }],
+    refused: [{ decision: 'maybe' }, { request_id: 'x'.repeat(201) }, { message: null }],
+  },
+  ChildRunRequest: {
+    schema: ChildRunRequest,
+    accepted: [{ prompt: 'a' }],
+    refused: [{}, { prompt: ' ' }, { prompt: 'a', config: { skill_spec: 'a', skills: ['a'] } }],
+  },
+  ListChildRunsQuery: {
+    schema: ListChildRunsQuery,
+    accepted: [{}, { run_ids: ['a'], wait_ms: 60_000, until: 'any' }],
+    refused: [
+      { wait_ms: -1 },
+      { wait_ms: 60_001 },
+      { until: 'never' },
+      { run_ids: Array.from({ length: 101 }, () => 'a') },
+    ],
+  },
+  RunMessage: {
+    schema: RunMessage,
+    accepted: [{ run_id: 'a', message: 'b' }],
+    refused: [{ run_id: 'a', message: '' }, { message: 'b' }, { run_id: 'a', message: 'x'.repeat(64 * 1024 + 1) }],
+  },
+  ListRunsQuery: {
+    schema: ListRunsQuery,
+    accepted: [{}, { limit: 500, state: ['QUEUED'], metadata: pairs(5), created_after: '2026-11-21T10:00:00Z' }],
+    refused: [
+      { limit: 0 },
+      { limit: 501 },
+      { state: ['LOST'] },
+      { metadata: pairs(6) },
+      { sort_by: 'size' },
+      { q: 'x'.repeat(501) },
+    ],
+  },
+  SubscriptionFilter: {
+    schema: SubscriptionFilter,
+    accepted: [{}, { name: 'a', metadata: pairs(5) }],
+    refused: [{ name: ' ' }, { metadata: pairs(6) }, { source: 'POST' }],
+  },
+  CreateEventSubscriptionRequest: {
+    schema: CreateEventSubscriptionRequest,
+    accepted: [event, { ...event, events: ['run.ended', 'run.ended'], enabled: false }],
+    refused: [{}, { ...event, events: [] }, { ...event, events: ['ping'] }, { ...event, url: 'x'.repeat(2001) }],
+  },
+  ListDeliveriesQuery: {
+    schema: ListDeliveriesQuery,
+    accepted: [{}, { limit: 100, status: 'failed' }],
+    refused: [{ limit: 101 }, { status: 'lost' }, { cursor: 'x'.repeat(8193) }],
+  },
+  CreateKeyRequest: {
+    schema: CreateKeyRequest,
+    accepted: [
+      { name: 'K', kind: 'personal' },
+      { name: 'K', kind: 'agent', agent_uid: 'a', expires_in: '30d' },
+    ],
+    refused: [
+      { name: '', kind: 'personal' },
+      { name: 'K', kind: 'personal', agent_uid: 'a' },
+      { name: 'K', kind: 'robot' },
+      { name: 'K', kind: 'agent', expires_in: '2d' },
+    ],
+  },
+  UploadSnapshot: {
+    schema: UploadSnapshot,
+    accepted: [
+      { turn: 1, files: [] },
+      { turn: 1, files: [upload] },
+    ],
+    refused: [
+      { files: [] },
+      { turn: 0, files: [] },
+      { turn: 1, files: [{ ...upload, size_bytes: 25 * 1024 * 1024 + 1 }] },
+      { turn: 1, files: Array.from({ length: 101 }, () => upload) },
+    ],
+  },
+};
+
+/** Values are long: a title shows their beginning. */
+const shown = (value: unknown) => [(JSON.stringify(value) ?? String(value)).slice(0, 80), value] as const;
+
+describe.each(Object.entries(tables))('%s', (_, { schema, accepted, refused }) => {
+  test.each(accepted.map(shown))('accepts %s', (_title, value) => {
+    expect(schema.safeParse(value).error?.issues ?? []).toEqual([]);
+  });
+
+  test.each(refused.map(shown))('refuses %s', (_title, value) => {
+    expect(schema.safeParse(value).success).toBe(false);
+  });
+});
+
+test('a task gives the agent a configuration with skill_spec and skills', () => {
+  const config = { skill_spec: 'a/b:c', skills: ['a/b:c'] };
+  expect(AgentTask.shape.agent_config.parse(config)).toEqual(config);
+});
