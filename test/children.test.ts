@@ -104,7 +104,7 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
     const leaf = runbook('echo leaf-$((40+2))');
     const middle = over(start(leaf), 'child-run await');
     const top = overAll(start(middle, '--mode orchestrate --title Middle'), 'child-run await --timeout 120');
-    const runId = await orchestrate(top);
+    const runId = await orchestrate(top, { config: { child_runs: { enabled: true, overrides: ['child_runs'] } } });
     const run = await system.untilEnded(runId, 90_000);
     expect(run.state, await conversation(runId)).toBe('SUCCEEDED');
     const [first, second] = await below(runId);

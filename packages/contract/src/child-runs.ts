@@ -25,7 +25,7 @@ export const ChildRunRequest = z
     title: Text.max(500).optional().meta({ description: 'Default: first line of the prompt, cut at 80 characters' }),
     config: RequestedAgentConfig.optional().meta({
       description:
-        "environment_id, model_id, harness and worker_host are the caller's where they are left out; approval_policy is never laxer than the caller's",
+        "environment_id, model_id, harness and worker_host are the caller's where they are left out; environment_id, worker_host and child_runs may differ only where the caller's child_runs.overrides names them; approval_policy is never laxer than the caller's",
     }),
     mode: RunMode.optional(),
     metadata: RunMetadata.optional().meta({ description: "Added to the caller's, own keys win" }),

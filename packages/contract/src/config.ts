@@ -37,9 +37,20 @@ export const HarnessConfig = z
   .meta({ id: 'HarnessConfig' });
 export type HarnessConfig = z.infer<typeof HarnessConfig>;
 
-/** Whether the agent may start runs below its own, and how many may be live at once. */
+/** Members of its configuration that a child run may have of its own only where its parent's configuration permits it. */
+export const ChildOverride = z.enum(['worker_host', 'environment_id', 'child_runs']);
+export type ChildOverride = z.infer<typeof ChildOverride>;
+
+/** Whether the agent may start runs below its own, how many may be live at once, and what they may have of their own. */
 export const ChildRunsConfig = z
-  .looseObject({ enabled: z.boolean(), max_live: z.int().min(1).max(32).optional() })
+  .looseObject({
+    enabled: z.boolean(),
+    max_live: z.int().min(1).max(32).optional(),
+    overrides: z.array(ChildOverride).max(3).optional().meta({
+      description:
+        'Members that a child may set for itself, default none: worker_host and environment_id are inherited otherwise; with child_runs a child may start runs too',
+    }),
+  })
   .meta({
     id: 'ChildRunsConfig',
     description: 'Absent: enabled where the mode is `orchestrate`. max_live: default 8',

@@ -7,6 +7,9 @@ export const children = '/harness-support/child-runs';
 /** When the agents' events happened. */
 export const at = '2026-01-02T03:04:05.000Z';
 
+/** Configuration of a run whose children may start runs too. */
+export const nesting = { child_runs: { enabled: true, overrides: ['child_runs'] } };
+
 export interface TestChildRuns {
   /** The agent of an assignment begins. */
   started(assignment: Assignment): Promise<Assignment>;

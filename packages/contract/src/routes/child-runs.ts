@@ -31,7 +31,7 @@ export const childRunRoutes = {
     answer: { status: 200, description: 'Created; the agent starts by itself', schema: ChildRunResponse },
     errors: {
       400: 'A wrong type, an unknown model, harness or environment, or nested too deep',
-      403: notAllowed,
+      403: `${notAllowed}, or not with this member`,
       409: 'Too many are live already, the caller is not at work or was cancelled, or the Idempotency-Key was used with another body',
     },
   },
@@ -63,7 +63,7 @@ export const childRunRoutes = {
     description: 'One that has ended stays as it is. One that is PENDING is waited for.',
     params: child,
     answer: { status: 200, description: 'The run', schema: ChildRun },
-    errors: { 403: notAllowed, 404: noChild, 409: 'The run is still PENDING; try again' },
+    errors: { 403: notAllowed, 404: noChild, 409: 'The run is still PENDING; try again. Or the caller is not at work' },
   },
   sendRunMessage: {
     ...common,

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { ChildRun } from '@runyard/contract/child-runs';
 import { describe, expect, test } from 'vitest';
-import { children, testChildRuns } from '../../../test/child-runs.ts';
+import { children, nesting, testChildRuns } from '../../../test/child-runs.ts';
 import { openTestService, startTestService } from '../../../test/service.ts';
 
 const service = await openTestService();
@@ -10,7 +10,7 @@ const { started, orchestrator, startChild, begin, run } = testChildRuns(service)
 
 describe('POST child-runs/{id}/cancel', () => {
   test('cancels the child and all below it; one that has ended stays as it is', async () => {
-    const { runToken: key } = await orchestrator();
+    const { runToken: key } = await orchestrator({ config: nesting });
     const child = await begin(await startChild(key, { mode: 'orchestrate' }));
     const grandchild = await startChild(child.runToken);
     const answer = await service.request<ChildRun>('POST', `${children}/${child.runId}/cancel`, { key });
@@ -49,8 +49,8 @@ describe('POST child-runs/{id}/cancel', () => {
   });
 
   test('cancels a self-hosted one, which people cannot', async () => {
-    const { runToken: key } = await orchestrator();
-    const child = await startChild(key, { config: { worker_host: 'mine' } });
+    const { runToken: key } = await orchestrator({ config: { worker_host: 'mine' } });
+    const child = await startChild(key);
     await service.problem(422, 'POST', `/agent/runs/${child}/cancel`);
     expect((await service.request<ChildRun>('POST', `${children}/${child}/cancel`, { key })).body.state).toBe(
       'CANCELLED',

@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { at, children, testChildRuns } from '../../../test/child-runs.ts';
+import { at, children, nesting, testChildRuns } from '../../../test/child-runs.ts';
 import { openTestService } from '../../../test/service.ts';
 
 const service = await openTestService();
@@ -99,13 +99,15 @@ describe('POST child-runs answers', () => {
       key: service.otherKey,
       body: { config: { name: 'Theirs' } },
     });
-    const { runToken: key } = await orchestrator();
+    const child_runs = { enabled: true, overrides: ['environment_id'] };
+    const { runToken: key } = await orchestrator({ config: { child_runs } });
     const body = { prompt: 'a', config: { environment_id: made.body.uid } };
-    await service.problem(403, 'POST', children, { key, body });
+    const problem = await service.problem(403, 'POST', children, { key, body });
+    expect(problem.detail).toContain('another team');
   });
 
   test('400 for runs nested deeper than 5', async () => {
-    let { runToken } = await orchestrator();
+    let { runToken } = await orchestrator({ config: nesting });
     for (let depth = 1; depth <= 5; depth += 1)
       ({ runToken } = await begin(await startChild(runToken, { mode: 'orchestrate' })));
     await service.problem(400, 'POST', children, { key: runToken, body: { prompt: 'a' } });

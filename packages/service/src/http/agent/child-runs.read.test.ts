@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { ChildRun } from '@runyard/contract/child-runs';
 import { describe, expect, test } from 'vitest';
-import { children, testChildRuns } from '../../../test/child-runs.ts';
+import { children, nesting, testChildRuns } from '../../../test/child-runs.ts';
 import { openTestService, startTestService } from '../../../test/service.ts';
 import type { Assignment } from '../../executions/queue/assign.ts';
 
@@ -40,7 +40,7 @@ describe('GET child-runs answers', () => {
   });
 
   test('404 for a run that is no child of the own one: of another run, of another team, a grandchild, itself, nothing', async () => {
-    const { runToken: key, runId } = await orchestrator();
+    const { runToken: key, runId } = await orchestrator({ config: nesting });
     const child = await begin(await startChild(key, { mode: 'orchestrate' }));
     const grandchild = await startChild(child.runToken);
     const theirs = await service.newRun({}, service.otherKey);

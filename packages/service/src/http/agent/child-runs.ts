@@ -90,7 +90,8 @@ async function startChild(
   const permission = await readPermission(deps.db, session);
   if (!permission) return notAllowed();
   const child = await childRequest(deps.db, session.runId, call.body);
-  if (!child) return notFound('run');
+  if (child.kind === 'gone') return notFound('run');
+  if (child.kind === 'forbidden') return refuse('not_authorized', { detail: child.detail });
   const outcome = await submitRun(deps, {
     actor: { teamId: session.teamId, creator: child.creator },
     request: child.request,

@@ -44,7 +44,7 @@ const stateOf = async (runId: string) =>
 
 describe('POST messages answers', () => {
   test('200 to parent, child, grandparent and sibling; the text names its sender and says that it is another agent', async () => {
-    const lead = await root();
+    const lead = await root({ config: { child_runs: { enabled: true, overrides: ['child_runs'] } } });
     const [left, right] = [await begin(await childOf(lead, { mode: 'orchestrate' })), await childOf(lead)];
     const leaf = await begin(await childOf(left));
     for (const [from, to] of [
@@ -199,7 +199,7 @@ describe('POST messages answers', () => {
 });
 
 test('runs that write to one another and start others at the same time never wait for one another for ever', async () => {
-  const lead = await root({ config: { child_runs: { enabled: true, max_live: 32 } } });
+  const lead = await root({ config: { child_runs: { enabled: true, max_live: 32, overrides: ['child_runs'] } } });
   const children = [];
   for (let n = 0; n < 3; n += 1) children.push(await begin(await childOf(lead, { mode: 'orchestrate' })));
   const all = [lead, ...children];

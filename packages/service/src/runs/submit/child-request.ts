@@ -1,9 +1,11 @@
 import type { ApprovalPolicy } from '@runyard/contract/approvals';
 import type { ChildRunRequest } from '@runyard/contract/child-runs';
-import type { AmbientAgentConfig } from '@runyard/contract/config';
+import type { AmbientAgentConfig, ChildOverride } from '@runyard/contract/config';
 import type { RunAgentRequest } from '@runyard/contract/run-request';
 import type { RunActor } from '../../access/actor.ts';
 import type { Queryable, Statement } from '../../store/database/database.ts';
+import { narrowedChildRuns, overridesOf } from '../tree/permission.ts';
+import { workerHostOf } from './request.ts';
 
 const readParent: Statement = {
   name: 'read_parent_of_request',
@@ -15,15 +17,38 @@ interface ParentRow extends RunActor {
   model_id: string;
 }
 
+/** A member that the child has of its own although its parent's configuration does not permit it; undefined: there is none. */
+function forbiddenOverride(parent: AmbientAgentConfig, child: ChildRunRequest): ChildOverride | 'mode' | undefined {
+  const own = child.config ?? {};
+  const allowed = overridesOf(parent);
+  if (!allowed.includes('worker_host') && own.worker_host !== undefined && workerHostOf(own) !== workerHostOf(parent))
+    return 'worker_host';
+  if (
+    !allowed.includes('environment_id') &&
+    own.environment_id !== undefined &&
+    own.environment_id !== parent.environment_id
+  )
+    return 'environment_id';
+  if (allowed.includes('child_runs') || own.child_runs?.enabled === false) return undefined;
+  if (own.child_runs !== undefined) return 'child_runs';
+  return child.mode === 'orchestrate' ? 'mode' : undefined;
+}
+
 /** The child's own configuration, and of its parent's what says where and by what it runs. */
-function inherited(parent: ParentRow, own: AmbientAgentConfig): AmbientAgentConfig {
+function inherited(parent: ParentRow, { config: own = {}, mode }: ChildRunRequest): AmbientAgentConfig {
   const { environment_id, harness, worker_host } = parent.config;
   const model_id = own.harness?.model_id === undefined ? parent.model_id : undefined;
   const given = Object.entries({ environment_id, harness, worker_host, model_id }).filter(
     ([, value]) => value !== undefined,
   );
   const policy = stricter(parent.config.approval_policy, own.approval_policy);
-  return { ...Object.fromEntries(given), ...own, ...(policy ? { approval_policy: policy } : {}) };
+  const startsRuns = own.child_runs?.enabled ?? mode === 'orchestrate';
+  return {
+    ...Object.fromEntries(given),
+    ...own,
+    ...(policy ? { approval_policy: policy } : {}),
+    ...(startsRuns ? { child_runs: narrowedChildRuns(parent.config, own.child_runs) } : {}),
+  };
 }
 
 const byStrictness: readonly ApprovalPolicy[] = ['auto-approve', 'ask', 'auto-deny'];
@@ -34,14 +59,26 @@ function stricter(a: ApprovalPolicy | undefined, b: ApprovalPolicy | undefined):
   return rank(a) > rank(b) ? a : b;
 }
 
-/** A run that is to work for `parentRunId`, as the request for it would be, and in whose name; null: the parent is gone. */
+/** `gone`: the parent was deleted; `forbidden` 403. */
+export type ChildRequestOutcome =
+  | { readonly kind: 'ok'; readonly request: RunAgentRequest; readonly creator: RunActor }
+  | { readonly kind: 'forbidden'; readonly detail: string }
+  | { readonly kind: 'gone' };
+
+/** A run that is to work for `parentRunId`, as the request for it would be, and in whose name. */
 export async function childRequest(
   db: Queryable,
   parentRunId: string,
   child: ChildRunRequest,
-): Promise<{ readonly request: RunAgentRequest; readonly creator: RunActor } | null> {
+): Promise<ChildRequestOutcome> {
   const [parent] = await db.query<ParentRow>(readParent, [parentRunId]);
-  if (!parent) return null;
-  const request = { ...child, config: inherited(parent, child.config ?? {}), parent_run_id: parentRunId };
-  return { request, creator: { kind: parent.kind, uid: parent.uid } };
+  if (!parent) return { kind: 'gone' };
+  const forbidden = forbiddenOverride(parent.config, child);
+  if (forbidden) {
+    const [path, member] = forbidden === 'mode' ? ['mode', 'child_runs'] : [`config.${forbidden}`, forbidden];
+    const detail = `${path}: a run that this one starts may not have its own. Leave it out, or have a person create this run with "${member}" in config.child_runs.overrides.`;
+    return { kind: 'forbidden', detail };
+  }
+  const request = { ...child, config: inherited(parent, child), parent_run_id: parentRunId };
+  return { kind: 'ok', request, creator: { kind: parent.kind, uid: parent.uid } };
 }

@@ -34,6 +34,10 @@ export type RequestOutcome =
 /** Names by which published clients ask for the hosted pool. */
 const hostedPool = ['', 'warp', 'runyard'];
 
+/** The self-hosted worker that a configuration names; undefined: the hosted pool. */
+export const workerHostOf = ({ worker_host }: Pick<AmbientAgentConfig, 'worker_host'>): string | undefined =>
+  hostedPool.includes(worker_host ?? '') ? undefined : worker_host;
+
 const maxConfigLength = 1024 * 1024;
 /** An index holds it: PostgreSQL refuses rows over 2,704 bytes there. */
 const maxSkillLength = 500;
@@ -102,7 +106,7 @@ function checkConfig(config: AmbientAgentConfig, skillSpec: string | undefined, 
   const tooLong = (path: string, max: number) => faults.push({ path, message: `must be at most ${max} characters` });
   if ((skillSpec?.length ?? 0) > maxSkillLength) tooLong('skill', maxSkillLength);
   if ((config.name?.length ?? 0) > maxNameLength) tooLong('config.name', maxNameLength);
-  if (!hostedPool.includes(config.worker_host ?? '') && !workerName.test(config.worker_host ?? '')) {
+  if (!workerName.test(workerHostOf(config) ?? 'hosted')) {
     faults.push({
       path: 'config.worker_host',
       message: 'no worker can have this name: it must be 1 to 63 characters of [A-Za-z0-9._-]',
@@ -172,7 +176,7 @@ export async function checkRunRequest(
       ?.split(/[:/]/)
       .filter((part) => part !== 'SKILL.md')
       .at(-1);
-  const workerHost = hostedPool.includes(config.worker_host ?? '') ? undefined : config.worker_host;
+  const workerHost = workerHostOf(config);
   const actor = { kind: principal.creator.kind, uid: principal.creator.uid };
   const run: NewRun = {
     id: randomUUIDv7(),

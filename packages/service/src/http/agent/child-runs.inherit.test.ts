@@ -1,0 +1,97 @@
+import { describe, expect, test } from 'vitest';
+import { children, testChildRuns } from '../../../test/child-runs.ts';
+import { openTestService } from '../../../test/service.ts';
+
+const service = await openTestService();
+const { started, orchestrator, startChild, run } = testChildRuns(service);
+
+const newEnvironment = async (name: string) =>
+  (await service.request<{ uid: string }>('POST', '/agent/environments', { body: { config: { name } } })).body.uid;
+const [own, other] = [await newEnvironment('own'), await newEnvironment('other')];
+
+const configOf = async (runId: string) => (await run(runId)).agent_config as Record<string, unknown>;
+const ask = (key: string, body: object) => ({ key, body: { prompt: 'A part.', ...body } });
+
+describe('without permission of the parent', () => {
+  test.each([
+    ['config.worker_host', { config: { worker_host: 'laptop' } }],
+    ['config.worker_host', { config: { worker_host: '' } }],
+    ['config.environment_id', { config: { environment_id: other } }],
+    ['config.child_runs', { config: { child_runs: { enabled: true } } }],
+    ['config.child_runs', { config: { child_runs: { enabled: true, max_live: 32, overrides: ['worker_host'] } } }],
+    ['mode', { mode: 'orchestrate' }],
+  ])('a child with its own %s is refused with 403 (%j), and nothing is created', async (member, body) => {
+    const parent = await orchestrator({ config: { worker_host: 'rack', environment_id: own } });
+    const problem = await service.problem(403, 'POST', children, ask(parent.runToken, body));
+    expect(problem).toMatchObject({ error_code: 'not_authorized', detail: expect.stringContaining(member) });
+    expect(problem.detail).toContain('overrides');
+    const { body: list } = await service.request('GET', children, { key: parent.runToken });
+    expect(list).toEqual({ child_runs: [] });
+  });
+
+  test('a child of a hosted run cannot move to a self-hosted worker, nor to an environment', async () => {
+    const { runToken } = await orchestrator();
+    await service.problem(403, 'POST', children, ask(runToken, { config: { worker_host: 'laptop' } }));
+    await service.problem(403, 'POST', children, ask(runToken, { config: { environment_id: other } }));
+  });
+
+  test('a child inherits worker and environment, may repeat them, and may switch child runs off', async () => {
+    const parent = await orchestrator({ config: { worker_host: 'rack', environment_id: own } });
+    const repeated = { worker_host: 'rack', environment_id: own, child_runs: { enabled: false } };
+    for (const body of [{}, { config: repeated }]) {
+      const config = await configOf(await startChild(parent.runToken, body));
+      expect(config).toMatchObject({ worker_host: 'rack', environment_id: own });
+    }
+    const hosted = await orchestrator();
+    for (const worker_host of ['', 'warp', 'runyard'])
+      expect(await startChild(hosted.runToken, { config: { worker_host } })).toEqual(expect.any(String));
+  });
+});
+
+describe('with child_runs.overrides', () => {
+  const withOverrides = (overrides: string[], more: object = {}) =>
+    orchestrator({
+      config: { worker_host: 'rack', environment_id: own, child_runs: { enabled: true, overrides, ...more } },
+    });
+
+  test('a child may have its own of the named members, and of no others', async () => {
+    const { runToken } = await withOverrides(['worker_host']);
+    expect(await configOf(await startChild(runToken, { config: { worker_host: 'laptop' } }))).toMatchObject({
+      worker_host: 'laptop',
+      environment_id: own,
+    });
+    await service.problem(403, 'POST', children, ask(runToken, { config: { environment_id: other } }));
+    const second = await withOverrides(['environment_id']);
+    expect(await configOf(await startChild(second.runToken, { config: { environment_id: other } }))).toMatchObject({
+      worker_host: 'rack',
+      environment_id: other,
+    });
+  });
+
+  test('a child that may start runs itself gets no more live ones, and no wider permission, than its parent', async () => {
+    const parent = await withOverrides(['child_runs'], { max_live: 3 });
+    const asked = { enabled: true, max_live: 32, overrides: ['worker_host', 'environment_id', 'child_runs'] };
+    const { child_runs: wide } = await configOf(await startChild(parent.runToken, { config: { child_runs: asked } }));
+    expect(wide).toEqual({ enabled: true, max_live: 3, overrides: ['child_runs'] });
+    const narrow = { enabled: true, max_live: 1, overrides: [] };
+    const { child_runs: kept } = await configOf(await startChild(parent.runToken, { config: { child_runs: narrow } }));
+    expect(kept).toEqual(narrow);
+  });
+
+  test('a child in the mode orchestrate has the limits and the permission of its parent, and its child too', async () => {
+    const parent = await withOverrides(['child_runs'], { max_live: 3 });
+    const child = await startChild(parent.runToken, { mode: 'orchestrate' });
+    expect(await configOf(child)).toMatchObject({
+      child_runs: { enabled: true, max_live: 3, overrides: ['child_runs'] },
+    });
+    const { runToken } = await started(await service.claimRun(child));
+    const grandchild = await startChild(runToken, { mode: 'orchestrate' });
+    expect(await configOf(grandchild)).toMatchObject({ child_runs: { max_live: 3 }, worker_host: 'rack' });
+    await service.problem(403, 'POST', children, ask(runToken, { config: { worker_host: 'laptop' } }));
+  });
+
+  test('an unknown member is refused with 400 when the run is created', async () => {
+    const config = { child_runs: { enabled: true, overrides: ['approval_policy'] } };
+    await service.problem(400, 'POST', '/agent/runs', { body: { prompt: 'a', config } });
+  });
+});
