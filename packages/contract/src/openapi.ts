@@ -93,6 +93,9 @@ function problems(route: Route): Record<number, string> {
     ...(route.auth === 'key' || route.auth === 'run_token'
       ? { 401: errorCatalogue.authentication_required.explanation }
       : {}),
+    ...(route.auth === 'run_token' && !route.whileStopping
+      ? { 409: 'The execution is stopping: only its end can be reported' }
+      : {}),
     ...(route.auth === 'optional_key' ? { 401: 'Not public, and no valid key was sent' } : {}),
     ...(route.auth === 'key' ? { 403: 'The team of X-Team-Uid is not yours' } : {}),
     ...(route.body ? { 413: 'Body too large', 415: 'The body is not JSON' } : {}),

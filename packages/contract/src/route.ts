@@ -58,6 +58,8 @@ export interface Route {
   readonly deprecated?: true;
   /** Name of an operation that is done once for each `Idempotency-Key`; routes with one name are one operation. */
   readonly once?: string;
+  /** Of `run_token`. True: works also while the execution is stopping, because the agent reports its end with it; all others give 409 then. */
+  readonly whileStopping?: true;
 }
 
 /** Prefix of all paths. */

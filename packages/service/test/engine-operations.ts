@@ -5,14 +5,15 @@ import fc from 'fast-check';
 import { expect } from 'vitest';
 import { cancelRun } from '../src/executions/cancel/cancel.ts';
 import { evictIdle } from '../src/executions/idle/idle.ts';
-import type { Assignment } from '../src/executions/queue/assign.ts';
+import { type Assignment, hashRunToken } from '../src/executions/queue/assign.ts';
 import { reconcile } from '../src/executions/reconcile/reconcile.ts';
 import { endSandbox } from '../src/executions/reconcile/sandbox-end.ts';
 import { authenticateRunToken } from '../src/executions/run-tokens/sessions.ts';
 import { claim, requeue } from '../src/executions/transitions/transitions.ts';
 import { applyAgentEvents } from '../src/harness-support/events/agent-events.ts';
-import { finishRun } from '../src/harness-support/finish/finish.ts';
+import { finishTask } from '../src/harness-support/finish/finish.ts';
 import { waitForInbox } from '../src/harness-support/inbox/inbox.ts';
+import { AttemptOver } from '../src/runs/attempt.ts';
 import { acceptFollowup } from '../src/runs/follow-ups/followups.ts';
 import { joinFollowups } from '../src/runs/follow-ups/take-followups.ts';
 import { markAwaiting } from '../src/runs/tree/await-children.ts';
@@ -93,7 +94,7 @@ export interface World {
   runs: string[];
   assignments: Assignment[];
   connections: string[];
-  /** Events that each execution's agent has sent, and turns that it has ended. */
+  /** Events that the agent of each assignment has sent, and turns that it has ended. */
   agents: Map<string, { seq: number; turns: number }>;
   followups: number;
   requests: number;
@@ -105,10 +106,17 @@ const at = '2026-01-02T03:04:05.000Z';
 async function tell({ engine }: TestEngine, world: World, assignment: Assignment, body: AgentEventBody): Promise<void> {
   const session = await authenticateRunToken(engine.db, assignment.runToken);
   if (!session) return;
-  const agent = world.agents.get(assignment.executionId) ?? { seq: 0, turns: 0 };
-  world.agents.set(assignment.executionId, agent);
+  const agent = world.agents.get(assignment.assignmentId) ?? { seq: 0, turns: 0 };
+  world.agents.set(assignment.assignmentId, agent);
   agent.seq += 1;
   await applyAgentEvents(engine, session, [{ seq: agent.seq, occurred_at: at, ...body }]);
+}
+
+/** Another operation may have ended the attempt in the same moment. */
+async function unlessOver(work: Promise<unknown>): Promise<void> {
+  await work.catch((error: unknown) => {
+    if (!(error instanceof AttemptOver)) throw error;
+  });
 }
 
 /** A person says something to the run. */
@@ -148,14 +156,15 @@ export async function perform(test: TestEngine, world: World, op: Operation): Pr
       return;
     case 'succeed':
     case 'fail': {
-      if (!assignment || !target || !(await authenticateRunToken(engine.db, assignment.runToken))) return;
+      const session = assignment && (await authenticateRunToken(engine.db, assignment.runToken));
+      if (!session) return;
       const error = op.do === 'fail' ? { message: 'It went wrong.', ...(op.code ? { code: op.code } : {}) } : undefined;
-      const agent = world.agents.get(assignment.executionId) ?? { seq: 0, turns: 0 };
-      world.agents.set(assignment.executionId, agent);
+      const agent = world.agents.get(assignment.assignmentId) ?? { seq: 0, turns: 0 };
+      world.agents.set(assignment.assignmentId, agent);
       // Now and then a report comes a second time, or late.
       const turn = op.pick % 5 === 0 ? Math.max(1, agent.turns) : ++agent.turns;
       const report = { turn, success: op.do === 'succeed', summary: 'The end.', ...(error ? { error } : {}) };
-      await engine.db.transaction((tx) => finishRun(engine, tx, { ...target, report }));
+      await unlessOver(finishTask(engine, session, report));
       return;
     }
     case 'follow_up': {
@@ -200,11 +209,14 @@ export async function perform(test: TestEngine, world: World, op: Operation): Pr
     }
     case 'join': {
       const session = assignment && (await authenticateRunToken(engine.db, assignment.runToken));
-      if (session) await engine.db.transaction((tx) => joinFollowups(tx, session));
+      if (session) await unlessOver(engine.db.transaction((tx) => joinFollowups(tx, session)));
       return;
     }
     case 'await':
-      if (assignment) await markAwaiting(engine.db, assignment.executionId, 3_600_000);
+      if (assignment) {
+        const attempt = { executionId: assignment.executionId, tokenHash: hashRunToken(assignment.runToken) };
+        await markAwaiting(engine.db, attempt, 3_600_000);
+      }
       return;
     case 'evict':
       await evictIdle(engine, choose(world.connections) as string, 1);

@@ -20,6 +20,7 @@ export const handoffRoutes = {
     path: '/harness-support/upload-snapshot',
     tag: 'harness',
     auth: 'run_token',
+    whileStopping: true,
     summary: 'Begin a snapshot',
     description:
       "It takes the place of the execution's older one when the bytes of its last file have arrived, at once where it has no files.",

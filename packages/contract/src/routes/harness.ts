@@ -28,6 +28,7 @@ export const harnessRoutes = {
   },
   reportEvents: {
     ...common,
+    whileStopping: true,
     method: 'POST',
     path: '/harness-support/events',
     summary: 'Report what happened',
@@ -38,6 +39,7 @@ export const harnessRoutes = {
   },
   readInbox: {
     ...common,
+    whileStopping: true,
     method: 'GET',
     path: '/harness-support/inbox',
     summary: 'Wait for what the agent should do',
@@ -50,6 +52,7 @@ export const harnessRoutes = {
   },
   finishTask: {
     ...common,
+    whileStopping: true,
     method: 'POST',
     path: '/harness-support/finish-task',
     summary: 'Report the end of a turn',
@@ -58,6 +61,7 @@ export const harnessRoutes = {
   },
   reportShutdown: {
     ...common,
+    whileStopping: true,
     method: 'POST',
     path: '/harness-support/report-shutdown',
     summary: 'Last call of the agent before it exits',
@@ -77,11 +81,12 @@ export const harnessRoutes = {
     answer: { status: 200, description: 'Stored', schema: ReportArtifactResponse },
     errors: {
       400: 'Data does not fit the type, or the run has 100 artifacts',
-      409: 'The Idempotency-Key was used with another body',
+      409: 'The Idempotency-Key was used with another body, or the execution is stopping',
     },
   },
   keepMemory: {
     ...common,
+    whileStopping: true,
     method: 'PUT',
     path: '/harness-support/memory',
     summary: "Keep the harness's memory of the conversation",
@@ -109,6 +114,7 @@ export const harnessRoutes = {
   },
   keepWorkspace: {
     ...common,
+    whileStopping: true,
     method: 'PUT',
     path: '/harness-support/workspace',
     summary: 'Keep workspace and home as they are at the end of a turn',

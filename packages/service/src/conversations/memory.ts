@@ -1,5 +1,6 @@
 /** What a harness keeps of the conversation for itself, so that a later execution goes on where it was. */
 import { randomUUIDv7 } from 'node:crypto';
+import { type Attempt, ofAttempt } from '../runs/attempt.ts';
 import type { BlobStore } from '../store/blobs/blobs.ts';
 import type { Database, Statement } from '../store/database/database.ts';
 import { isUuid } from '../store/database/uuid.ts';
@@ -14,23 +15,21 @@ const keepBlob: Statement = {
     RETURNING before.memory_blob`,
 };
 
-/** Keeps a memory; an older turn's, arriving late, is dropped. */
+/** Keeps a memory; an older turn's, arriving late, is dropped. Throws `AttemptOver`. */
 export async function keepMemory(
   deps: { readonly db: Database; readonly blobs: BlobStore },
-  executionId: string,
+  attempt: Attempt,
   /** `requestId`: as before a person was asked; absent: as at the end of the turn. */
   { turn, requestId }: { readonly turn: number; readonly requestId: string | undefined },
   body: AsyncIterable<Uint8Array>,
 ): Promise<'stored' | 'too_large'> {
+  const { executionId } = attempt;
   const key = `memories/${executionId}/${randomUUIDv7()}`;
   const put = await deps.blobs.put(key, body, { maxBytes: maxMemoryBytes });
   if (put.outcome === 'too_large') return 'too_large';
-  const [kept] = await deps.db.query<{ memory_blob: string | null }>(keepBlob, [
-    executionId,
-    key,
-    turn,
-    requestId ?? null,
-  ]);
+  const [kept] = await ofAttempt(deps, attempt, key, (tx) =>
+    tx.query<{ memory_blob: string | null }>(keepBlob, [executionId, key, turn, requestId ?? null]),
+  );
   const unused = kept ? kept.memory_blob : key;
   if (unused !== null) await deps.blobs.delete(unused);
   return 'stored';

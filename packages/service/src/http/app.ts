@@ -7,7 +7,7 @@ import Fastify, {
 } from 'fastify';
 import { openKeyDirectory } from '../access/keys/directory.ts';
 import { readRepositories } from '../environments/repositories.ts';
-import { authenticateRunToken } from '../executions/run-tokens/sessions.ts';
+import { authenticateWorkingRunToken } from '../executions/run-tokens/sessions.ts';
 import { registerGitGateway } from '../gateway/git/git.ts';
 import { registerGateway } from '../gateway/models/gateway.ts';
 import { recordUsage } from '../usage/record-usage.ts';
@@ -151,7 +151,7 @@ export async function buildApp(deps: ServiceDeps, timeouts: ClientTimeouts = def
   registerRunMessageRoutes(app, deps);
   registerHarnessWorkspaceRoutes(app, deps);
   await registerPages(app, deps);
-  const ofRunToken = (token: string) => authenticateRunToken(db, token);
+  const ofRunToken = (token: string) => authenticateWorkingRunToken(db, token);
   await registerGateway(app, {
     models: deps.models,
     authenticateRunToken: ofRunToken,

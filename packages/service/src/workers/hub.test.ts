@@ -213,7 +213,16 @@ test('an agent that only waits for a run below its own gives it the one slot the
   expect(assignments(worker)).toHaveLength(1);
 
   const { signal } = new AbortController();
-  const waited = awaitChildren(t.engine, { runId: parent, executionId }, { until: 'all', waitMs: 60_000, signal });
+  const [held] = await t.engine.db.query<{ tokenHash: Buffer }>(
+    'SELECT token_hash AS "tokenHash" FROM executions WHERE id = $1',
+    [executionId],
+  );
+  if (!held) throw new Error('there is no such execution');
+  const waited = awaitChildren(
+    t.engine,
+    { runId: parent, executionId, ...held },
+    { until: 'all', waitMs: 60_000, signal },
+  );
   await vi.waitFor(() => expect(assignments(worker).map(({ task_id }) => task_id)).toEqual([parent, child]), 10_000);
   const told = () => worker.sent.flatMap((message) => (message.type === 'task_idle' ? [message.data] : []));
   expect(told()).toEqual([{ task_id: parent, execution_id: executionId, idle: true }]);

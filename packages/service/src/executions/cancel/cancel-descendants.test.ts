@@ -1,5 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto';
-import type { AgentEventBody } from '@runyard/contract/agent-protocol';
+import type { AgentEventBody, FinishTask } from '@runyard/contract/agent-protocol';
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { openTestEngine, type TestEngine } from '../../../test/engine.ts';
@@ -58,10 +58,12 @@ const started = async (assignment: Assignment) => {
   await tell(assignment, 1, { type: 'agent_started', harness: 'oz', model_id: 'runbook' });
   return assignment;
 };
-const finish = async ({ runId, executionId }: Assignment) =>
-  await t.engine.db.transaction((tx) =>
-    finishRun(t.engine, tx, { runId, executionId, report: { success: true, summary: 'done' } }),
-  );
+const report = async ({ runId, executionId }: Assignment, told: FinishTask) =>
+  await t.engine.db.transaction(async (tx) => {
+    await tx.query('SELECT FROM runs WHERE id = $1 FOR UPDATE', [runId]);
+    return await finishRun(t.engine, tx, { runId, executionId, report: told });
+  });
+const finish = (assignment: Assignment) => report(assignment, { success: true, summary: 'done' });
 const followUp = async (runId: string) => {
   const { kind } = await t.engine.db.transaction((tx) =>
     acceptFollowup(tx, runId, { message: 'And?', from: { kind: 'user', uid: 'tester' } }),
@@ -177,12 +179,10 @@ test('a child that is tried again after the cancel is still cancelled', async ()
   const root = await t.newRun();
   await started(await claimed(await assigned()));
   const child = await below(root);
-  const { runId, executionId } = await claimed(await assigned());
+  const assignment = await claimed(await assigned());
   await cancelAndDie(root);
   const error = { code: 'resource_unavailable' as const, message: 'No room.' };
-  await t.engine.db.transaction((tx) =>
-    finishRun(t.engine, tx, { runId, executionId, report: { success: false, summary: '', error } }),
-  );
+  await report(assignment, { success: false, summary: '', error });
   expect(await stateOf(child)).toBe('QUEUED');
   await reconcile(t.engine);
   expect(await stateOf(child)).toBe('CANCELLED');

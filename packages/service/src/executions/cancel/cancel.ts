@@ -1,4 +1,5 @@
 import type { RunState } from '@runyard/contract/states';
+import { type Attempt, lockWorkingAttempt } from '../../runs/attempt.ts';
 import type { Statement } from '../../store/database/database.ts';
 import type { Engine } from '../engine.ts';
 import { cancelDescendants } from './cancel-descendants.ts';
@@ -35,14 +36,15 @@ export function isRunTypeCancellable(run: RunKind): boolean {
 
 /**
  * Cancels the run in the record at once, and after it the live runs below it; sandboxes are ended within 5 s, or by the
- * reconciler where their worker is gone. `by: 'parent'`: also a kind of run that people cannot cancel.
+ * reconciler where their worker is gone. `by` an agent of the run above it: also a kind of run that people cannot cancel; throws `AttemptOver`.
  */
 export async function cancelRun(
   engine: Engine,
   runId: string,
-  by: 'person' | 'parent' = 'person',
+  by: 'person' | Attempt = 'person',
 ): Promise<CancelOutcome> {
   const outcome = await engine.db.transaction(async (tx): Promise<CancelOutcome> => {
+    if (by !== 'person') await lockWorkingAttempt(tx, by, [runId]);
     const [run] = await tx.query<CancellableRow>(lockCancellable, [runId]);
     if (!run) return 'not_found';
     if (by === 'person' && !isRunTypeCancellable(run)) return 'not_supported';

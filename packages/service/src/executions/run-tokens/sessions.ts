@@ -1,12 +1,10 @@
+import { type Attempt, isAttempt } from '../../runs/attempt.ts';
 import type { Database, Statement } from '../../store/database/database.ts';
 import { hashRunToken } from '../queue/assign.ts';
-import { handedOutPhases } from '../transitions/phases.ts';
 import type { Phase } from '../transitions/transition.ts';
 
 /** What a run token opens: one execution of one run. */
-export interface RunSession {
-  readonly runId: string;
-  readonly executionId: string;
+export interface RunSession extends Attempt {
   /** 1, 2, … in the run */
   readonly executionNumber: number;
   readonly teamId: string;
@@ -24,7 +22,7 @@ const readSession: Statement = {
     SELECT r.id AS "runId", e.id AS "executionId", e.number AS "executionNumber", r.team_id AS "teamId",
       r.conversation_id AS "conversationId", r.model_id AS "modelId", r.environment_id AS "environmentId", e.phase
     FROM executions e JOIN runs r ON r.id = e.run_id
-    WHERE e.token_hash = $1 AND e.phase IN ${handedOutPhases}`,
+    WHERE ${isAttempt('e', '$1')}`,
 };
 
 /**
@@ -33,6 +31,13 @@ const readSession: Statement = {
  */
 export async function authenticateRunToken(db: Database, token: string): Promise<RunSession | null> {
   if (!token.startsWith('ryr_') || token.length > 200) return null;
-  const [row] = await db.query<Omit<RunSession, 'token'>>(readSession, [hashRunToken(token)]);
-  return row ? { ...row, token } : null;
+  const tokenHash = hashRunToken(token);
+  const [row] = await db.query<Omit<RunSession, 'token' | 'tokenHash'>>(readSession, [tokenHash]);
+  return row ? { ...row, token, tokenHash } : null;
+}
+
+/** The same, but null too where the execution is stopping: its agent needs no model and no repository to report its end. */
+export async function authenticateWorkingRunToken(db: Database, token: string): Promise<RunSession | null> {
+  const session = await authenticateRunToken(db, token);
+  return session?.phase === 'stopping' ? null : session;
 }

@@ -24,6 +24,8 @@ interface TransitionDefinition {
   readonly run?: string;
   /** Of a change to BLOCKED: SQL of what is asked. Every other change clears it. */
   readonly request?: string;
+  /** SQL of further common table expressions, which may read `moved`: `, name AS (…)`. */
+  readonly further?: string;
   /** True: there is work to assign again, and whoever assigns is told. */
   readonly wakesQueue?: true;
   /** Further condition on the run's row. Only columns of `runs`: under a concurrent update PostgreSQL rechecks just that row. */
@@ -85,7 +87,7 @@ export function defineTransition(definition: TransitionDefinition): Transition {
         INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
         SELECT moved.id, moved.event_seq, ${definition.event ? `'${definition.event}'` : 'NULL'}, '${definition.to}', execution.number, $3::jsonb
         FROM moved, execution
-      )${told ? `, delivery AS (${enqueueDeliveries(told, definition.to, 'moved')})` : ''}
+      )${definition.further ?? ''}${told ? `, delivery AS (${enqueueDeliveries(told, definition.to, 'moved')})` : ''}
       SELECT pg_notify('${runChannel}', moved.id::text) ${definition.wakesQueue ? `, pg_notify('${queueChannel}', execution.pool)` : ''}
       FROM moved, execution`,
   };

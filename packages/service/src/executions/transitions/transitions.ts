@@ -19,7 +19,19 @@ export const claim = defineTransition({
     deadline_at = ${within('max_setup_seconds')}`,
 });
 
-/** PENDING → QUEUED: rejected, not claimed in time, or the connection dropped. `args: {assignment_id}` */
+/**
+ * What the agent of the attempt began is not the next one's: its events begin with 1 again, and what it announced cannot be
+ * uploaded any more. Blobs that no row names now are found by the sweep.
+ */
+const forgetAttempt = `, lines AS (
+  DELETE FROM transcript_chunks USING moved WHERE execution_id = $2
+), files AS (
+  DELETE FROM artifacts USING moved WHERE artifacts.run_id = moved.id AND artifacts.execution_id = $2 AND NOT artifacts.is_ready
+), snapshot AS (
+  DELETE FROM snapshots USING moved WHERE snapshots.run_id = moved.id AND snapshots.execution_id = $2
+)`;
+
+/** PENDING → QUEUED: rejected, not claimed in time, or the connection dropped. The next attempt has another run token. `args: {assignment_id}` */
 export const requeue = defineTransition({
   name: 'requeue',
   from: ['PENDING'],
@@ -29,7 +41,11 @@ export const requeue = defineTransition({
   guard: "runs.assignment_id = (args->>'assignment_id')::uuid",
   run: 'assignment_id = NULL',
   execution: `phase = 'queued', available_at = clock_timestamp(), token_hash = NULL, connection_id = NULL,
-    worker_id = NULL, worker_instance = NULL, claim_deadline = NULL, assigned_at = NULL`,
+    worker_id = NULL, worker_instance = NULL, claim_deadline = NULL, assigned_at = NULL, agent_seen_at = NULL, sandbox = NULL,
+    last_agent_seq = 0, redaction_tails = '{}', transcript_bytes = 0, finished_turns = 0, interrupted_turn = NULL,
+    memory_blob = NULL, memory_turn = NULL, memory_request = NULL, workspace_turn = NULL, workspace_blob = NULL,
+    workspace_bytes = NULL, workspace_sha256 = NULL, workspace_session = NULL`,
+  further: forgetAttempt,
 });
 
 /** CLAIMED → INPROGRESS: the agent is at work on the prompt; the run's one deadline counts from here. */

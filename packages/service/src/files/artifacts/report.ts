@@ -1,8 +1,11 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { maxArtifactsPerRun } from '@runyard/contract/artifacts';
 import type { ArtifactType } from '@runyard/contract/states';
+import type { Engine } from '../../executions/engine.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import type { Fault } from '../../fault.ts';
+import { withoutSecrets } from '../../runs/agent-text.ts';
+import { lockWorkingAttempt } from '../../runs/attempt.ts';
 import type { Queryable } from '../../store/database/database.ts';
 import { checkReportData } from './report-data.ts';
 
@@ -11,16 +14,20 @@ export type ReportOutcome =
   | { readonly kind: 'stored'; readonly artifactUid: string; readonly isFileLike: boolean }
   | { readonly kind: 'invalid'; readonly faults: readonly Fault[] };
 
-/** Stores what a run reports. Call it in a transaction: the run's row is locked, so that its artifacts are counted right. */
+/**
+ * Stores what a run reports, without its secrets, in the transaction `tx`: the run's row is locked, so that its artifacts are
+ * counted right. Throws `AttemptOver`.
+ */
 export async function reportArtifact(
+  engine: Pick<Engine, 'secrets'>,
   tx: Queryable,
   session: RunSession,
   request: { readonly artifact_type: ArtifactType; readonly data: Record<string, unknown> },
 ): Promise<ReportOutcome> {
-  const checked = checkReportData(request.artifact_type, request.data);
+  const checked = checkReportData(request.artifact_type, withoutSecrets(engine, session, request.data));
   if (!checked.ok) return { kind: 'invalid', faults: checked.faults };
   const { data, isFileLike, canonicalUrl } = checked.report;
-  await tx.query('SELECT 1 FROM runs WHERE id = $1 FOR NO KEY UPDATE', [session.runId]);
+  await lockWorkingAttempt(tx, session);
   if (request.artifact_type === 'PULL_REQUEST') {
     // Noticed in a command's output and reported by hand, or by each execution of the run: one artifact, the last data.
     const [known] = await tx.query<{ id: string }>(

@@ -1,14 +1,12 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { UploadSnapshot } from '@runyard/contract/handoff';
+import type { Engine } from '../../executions/engine.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
+import { withoutSecrets } from '../../runs/agent-text.ts';
+import { lockAttempt } from '../../runs/attempt.ts';
 import type { BlobStore } from '../../store/blobs/blobs.ts';
 import type { Database, Statement } from '../../store/database/database.ts';
 import { deleteSnapshots } from './replace.ts';
-
-const lockExecution: Statement = {
-  name: 'lock_execution_for_snapshot',
-  text: 'SELECT FROM executions WHERE id = $1 FOR NO KEY UPDATE',
-};
 
 const insert: Statement = {
   name: 'insert_snapshot',
@@ -21,16 +19,20 @@ const insert: Statement = {
     FROM snapshot, jsonb_to_recordset($5::jsonb) AS f(id uuid, position integer, filename text, mime_type text, size_bytes bigint)`,
 };
 
-/** Writes the rows of a snapshot whose bytes are to come; gives the ids of its files, in order. One that was begun before is given up. */
+/** Writes the rows of a snapshot whose bytes are to come; gives the ids of its files, in order. One that was begun before is given up. Throws `AttemptOver`. */
 export async function beginSnapshot(
-  deps: { readonly db: Database; readonly blobs: BlobStore },
+  deps: { readonly db: Database; readonly blobs: BlobStore; readonly engine: Pick<Engine, 'secrets'> },
   session: RunSession,
   { turn, files }: UploadSnapshot,
 ): Promise<string[]> {
   const id = randomUUIDv7();
-  const rows = files.map((file, position) => ({ ...file, id: randomUUIDv7(), position }));
+  const rows = withoutSecrets(deps.engine, session, files).map((file, position) => ({
+    ...file,
+    id: randomUUIDv7(),
+    position,
+  }));
   const unused = await deps.db.transaction(async (tx) => {
-    await tx.query(lockExecution, [session.executionId]);
+    await lockAttempt(tx, session);
     const replaced = files.length === 0 ? 'all' : 'not_ready';
     const keys = await deleteSnapshots(tx, session.executionId, { except: id, which: replaced });
     await tx.query(insert, [id, session.runId, session.executionId, turn, JSON.stringify(rows)]);

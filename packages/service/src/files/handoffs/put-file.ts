@@ -11,12 +11,15 @@ export type PutOutcome = 'stored' | 'not_found' | 'too_large' | 'too_short' | 'o
 const readFile: Statement = {
   name: 'read_snapshot_file',
   text: `
-    SELECT f.snapshot_id, s.execution_id, f.size_bytes FROM snapshot_files f JOIN snapshots s ON s.id = f.snapshot_id WHERE f.id = $1`,
+    SELECT f.snapshot_id, s.run_id AS "runId", s.execution_id AS "executionId", e.token_hash AS "tokenHash", f.size_bytes
+    FROM snapshot_files f JOIN snapshots s ON s.id = f.snapshot_id JOIN executions e ON e.id = s.execution_id WHERE f.id = $1`,
 };
 
 interface FileRow {
   snapshot_id: string;
-  execution_id: string;
+  runId: string;
+  executionId: string;
+  tokenHash: Buffer;
   size_bytes: number;
 }
 
@@ -30,7 +33,7 @@ export async function putSnapshotFile(
   if (!file) return 'not_found';
   const size = file.size_bytes;
   const key = `handoffs/${file.snapshot_id}/${randomUUIDv7()}`;
-  const put = await holdSandbox(db, file.execution_id, () => blobs.put(key, body, { maxBytes: size }));
+  const put = await holdSandbox(db, file, () => blobs.put(key, body, { maxBytes: size }));
   if (put.outcome === 'too_large') return 'too_large';
   const outcome =
     put.sizeBytes < size
@@ -40,10 +43,10 @@ export async function putSnapshotFile(
   return outcome.kind;
 }
 
-/** Uploads of one execution change its snapshots one after another. */
-const lockExecution: Statement = {
-  name: 'lock_execution_of_snapshot_file',
-  text: 'SELECT FROM executions WHERE id = $1 FOR NO KEY UPDATE',
+/** Uploads of one run change its snapshots one after another. A next attempt of the execution deletes what this one announced. */
+const lockRun: Statement = {
+  name: 'lock_run_of_snapshot_file',
+  text: 'SELECT FROM runs WHERE id = $1 FOR NO KEY UPDATE',
 };
 
 const keepFile: Statement = {
@@ -68,7 +71,7 @@ async function record(
   file: FileRow,
   { fileId, key, sha256 }: { fileId: string; key: string; sha256: Buffer },
 ): Promise<{ kind: PutOutcome; unused: string[] }> {
-  await tx.query(lockExecution, [file.execution_id]);
+  await tx.query(lockRun, [file.runId]);
   const kept = await tx.query(keepFile, [fileId, key, sha256]);
   if (kept.length === 0) {
     const [row] = await tx.query<{ same: boolean }>(isSame, [fileId, sha256]);
@@ -76,6 +79,6 @@ async function record(
   }
   const completed = await tx.query(complete, [file.snapshot_id]);
   if (completed.length === 0) return { kind: 'stored', unused: [] };
-  const unused = await deleteSnapshots(tx, file.execution_id, { except: file.snapshot_id, which: 'all' });
+  const unused = await deleteSnapshots(tx, file.executionId, { except: file.snapshot_id, which: 'all' });
   return { kind: 'stored', unused };
 }

@@ -12,7 +12,7 @@ const deleteThem: Statement = {
   text: 'DELETE FROM snapshots WHERE execution_id = $1 AND id <> $2 AND ($3 OR NOT is_ready)',
 };
 
-/** Deletes snapshots of the execution, whose row the transaction has locked; gives the keys of blobs to delete after it. */
+/** Deletes snapshots of the execution, whose run's row the transaction has locked; gives the keys of blobs to delete after it. */
 export async function deleteSnapshots(
   tx: Queryable,
   executionId: string,

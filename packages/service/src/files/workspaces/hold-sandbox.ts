@@ -1,3 +1,4 @@
+import { type Attempt, isAttempt } from '../../runs/attempt.ts';
 import type { Queryable, Statement } from '../../store/database/database.ts';
 
 /** From the first time on, however often it is asked for: nobody stays by uploading for ever. */
@@ -9,16 +10,20 @@ const everyMs = 5_000;
 const hold: Statement = {
   name: 'hold_sandbox',
   text: `
-    UPDATE executions SET
+    UPDATE executions e SET
       keeping_until = coalesce(keeping_until, clock_timestamp() + interval '${maxSeconds} seconds'),
       stop_deadline = greatest(stop_deadline, least(clock_timestamp() + interval '${stepSeconds} seconds',
         coalesce(keeping_until, clock_timestamp() + interval '${maxSeconds} seconds')))
-    WHERE id = $1 AND phase = 'stopping' AND stop_reason = 'finished'`,
+    WHERE e.id = $1 AND ${isAttempt('e', '$2')} AND e.phase = 'stopping' AND e.stop_reason = 'finished'`,
 };
 
 /** Puts off the end of the sandbox while `work` goes on, for two minutes at most. */
-export async function holdSandbox<T>(db: Queryable, executionId: string, work: () => Promise<T>): Promise<T> {
-  const extend = () => db.query(hold, [executionId]).catch(() => {});
+export async function holdSandbox<T>(
+  db: Queryable,
+  { executionId, tokenHash }: Pick<Attempt, 'executionId' | 'tokenHash'>,
+  work: () => Promise<T>,
+): Promise<T> {
+  const extend = () => db.query(hold, [executionId, tokenHash]).catch(() => {});
   const timer = setInterval(extend, everyMs);
   try {
     await extend();

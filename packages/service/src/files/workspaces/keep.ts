@@ -1,5 +1,6 @@
 /** What a sandbox leaves to the next one of its run. The bytes were made by code that nobody trusts: the service stores them and looks into none. */
 import { randomUUIDv7 } from 'node:crypto';
+import { type Attempt, ofAttempt } from '../../runs/attempt.ts';
 import type { BlobStore } from '../../store/blobs/blobs.ts';
 import type { Database, Statement } from '../../store/database/database.ts';
 
@@ -31,10 +32,10 @@ interface KeepDeps {
   readonly blobs: BlobStore;
 }
 
-/** Keeps the archive of the end of a turn; that of an older turn, arriving late, is dropped. */
+/** Keeps the archive of the end of a turn; that of an older turn, arriving late, is dropped. Throws `AttemptOver`. */
 export async function keepWorkspace(
   deps: KeepDeps,
-  executionId: string,
+  attempt: Attempt,
   turn: number,
   archive: {
     readonly body: AsyncIterable<Uint8Array>;
@@ -42,21 +43,21 @@ export async function keepWorkspace(
     readonly sessionId?: string | undefined;
   },
 ): Promise<'stored' | 'too_large'> {
-  const key = `workspaces/${executionId}/${randomUUIDv7()}`;
+  const key = `workspaces/${attempt.executionId}/${randomUUIDv7()}`;
   const put = await deps.blobs.put(key, archive.body, { maxBytes: archive.maxBytes });
   if (put.outcome === 'too_large') return 'too_large';
-  await record(deps, executionId, turn, { ...put, key, sessionId: archive.sessionId });
+  await record(deps, attempt, turn, { ...put, key, sessionId: archive.sessionId });
   return 'stored';
 }
 
-/** The turn ended with nothing in workspace and home. */
-export async function keepEmptyWorkspace(deps: KeepDeps, executionId: string, turn: number): Promise<void> {
-  await record(deps, executionId, turn, null);
+/** The turn ended with nothing in workspace and home. Throws `AttemptOver`. */
+export async function keepEmptyWorkspace(deps: KeepDeps, attempt: Attempt, turn: number): Promise<void> {
+  await record(deps, attempt, turn, null);
 }
 
 async function record(
-  { db, blobs }: KeepDeps,
-  executionId: string,
+  deps: KeepDeps,
+  attempt: Attempt,
   turn: number,
   archive: {
     readonly key: string;
@@ -65,14 +66,17 @@ async function record(
     readonly sessionId?: string | undefined;
   } | null,
 ): Promise<void> {
-  const rows = await db.query<{ blob: string | null }>(keepBlob, [
-    executionId,
+  const values = [
+    attempt.executionId,
     turn,
     archive?.key ?? null,
     archive?.sizeBytes ?? null,
     archive?.sha256 ?? null,
     archive?.sessionId ?? null,
-  ]);
+  ];
+  const rows = await ofAttempt(deps, attempt, archive?.key, (tx) =>
+    tx.query<{ blob: string | null }>(keepBlob, values),
+  );
   const unused = rows.length > 0 ? rows.map(({ blob }) => blob) : [archive?.key ?? null];
-  for (const key of unused) if (key !== null) await blobs.delete(key);
+  for (const key of unused) if (key !== null) await deps.blobs.delete(key);
 }

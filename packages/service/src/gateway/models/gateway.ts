@@ -47,10 +47,13 @@ export interface GatewayDeps {
 }
 
 interface Admitted {
+  readonly token: string;
   readonly holder: RunTokenHolder;
   readonly endpoint: Endpoint;
   readonly query: URLSearchParams;
 }
+
+const tokenNeeded = 'a valid run token is needed: the run of this sandbox may have ended';
 
 /** Path and query of a request, as it came. */
 function addressOf(request: FastifyRequest): { path: string; query: URLSearchParams } {
@@ -106,11 +109,10 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
       const { path, query } = addressOf(request);
       const token = runTokenOf(request.headers, query);
       const holder = token === undefined ? null : await deps.authenticateRunToken(token);
-      if (holder === null)
-        return refuse(reply, 401, 'a valid run token is needed: the run of this sandbox may have ended');
+      if (token === undefined || holder === null) return refuse(reply, 401, tokenNeeded);
       const endpoint = endpointOf(provider, request.method, path);
       if (endpoint === undefined) return refuse(reply, 404, 'the gateway has no such endpoint of this provider');
-      admitted.set(request, { holder, endpoint, query });
+      admitted.set(request, { token, holder, endpoint, query });
       return undefined;
     });
 
@@ -122,8 +124,8 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
     scope.route({ method: ['GET', 'POST'], url: `${gatewayPath}/*`, ...options, handler });
 
     async function handler(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-      const { holder, endpoint, query } = admitted.get(request) ?? {};
-      if (holder === undefined || endpoint === undefined || query === undefined)
+      const { token, holder, endpoint, query } = admitted.get(request) ?? {};
+      if (token === undefined || holder === undefined || endpoint === undefined || query === undefined)
         return refuse(reply, 500, 'internal error');
       const target = deps.models.target(holder.modelId);
       if (target === undefined)
@@ -138,6 +140,8 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
       if (endpoint.kind === 'models') return reply.send(modelsAnswer(target));
       const checked = checkRequest(endpoint, target, Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0));
       if (!checked.ok) return refuse(reply, checked.status, checked.message);
+      // The body took its time: the execution may have ended, or been given to another worker, since.
+      if ((await deps.authenticateRunToken(token)) === null) return refuse(reply, 401, tokenNeeded);
       const admission = (await deps.admit?.(holder)) ?? { ok: true };
       if (!admission.ok) {
         if (admission.retryAfterSeconds !== undefined) reply.header('retry-after', String(admission.retryAfterSeconds));

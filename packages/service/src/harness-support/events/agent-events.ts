@@ -7,7 +7,8 @@ import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';
 import { claim, start } from '../../executions/transitions/transitions.ts';
 import { redactEvents, type Tails } from '../../redaction/redact-events.ts';
-import { createRedactor, type Redactor } from '../../redaction/redaction.ts';
+import { redactorOf } from '../../runs/agent-text.ts';
+import { isAttempt } from '../../runs/attempt.ts';
 import { takeFollowup } from '../../runs/follow-ups/take-followups.ts';
 import type { Queryable, Statement } from '../../store/database/database.ts';
 import { type EventBudget, eventBudget, type RunCounters } from './event-budget.ts';
@@ -23,7 +24,7 @@ const lockRun: Statement = {
 /** After `lockRun`, in a statement of its own: it sees what the lock waited for. */
 const readExecution: Statement = {
   name: 'read_execution_of_agent',
-  text: 'SELECT phase, last_agent_seq, redaction_tails FROM executions WHERE id = $1 AND token_hash IS NOT NULL',
+  text: `SELECT e.phase, e.last_agent_seq, e.redaction_tails FROM executions e WHERE e.id = $1 AND ${isAttempt('e', '$2')}`,
 };
 
 const keepProgress: Statement = {
@@ -84,14 +85,6 @@ const timelineTypes: Partial<Record<AgentEvent['type'], TimelineEventType>> = {
   setup_step_finished: 'setup_step_finished',
 };
 
-const redactors = new WeakMap<RunSession, Redactor>();
-
-function redactorOf(engine: Engine, session: RunSession): Redactor {
-  const known = redactors.get(session) ?? createRedactor([session.token, ...engine.secrets]);
-  redactors.set(session, known);
-  return known;
-}
-
 /**
  * Applies the events that were not applied before, in order, in one transaction with the acknowledgement: sent twice they
  * count once, and a gap is not crossed (the agent sends the rest again). After a cancel the last words are still taken.
@@ -104,8 +97,8 @@ export async function applyAgentEvents(
   const { runId, executionId } = session;
   return await engine.db.transaction(async (tx) => {
     const [run] = await tx.query<LockedRun>(lockRun, [runId]);
-    const [execution] = await tx.query<ExecutionRow>(readExecution, [executionId]);
-    if (!run || !execution || execution.phase === 'ended' || execution.phase === 'queued') return 'superseded';
+    const [execution] = await tx.query<ExecutionRow>(readExecution, [executionId, session.tokenHash]);
+    if (!run || !execution) return 'superseded';
     const fresh: AgentEvent[] = [];
     let last = Number(execution.last_agent_seq);
     for (const event of events) {
@@ -129,8 +122,10 @@ export async function applyAgentEvents(
           lines.push(`${full.line}\n`);
           rows.add(full.event, timeOf(event));
         }
-      } else if (event.type === 'follow_up_taken') await takeFollowup(tx, session, event.follow_up_id);
-      else if (event.type === 'agent_started') {
+      } else if (event.type === 'follow_up_taken') {
+        // A sandbox that is about to go plays no further turn: the follow-up waits for the next one.
+        if (phase !== 'stopping') await takeFollowup(tx, session, event.follow_up_id);
+      } else if (event.type === 'agent_started') {
         await rows.insert();
         phase = await startRun(engine, tx, session, run.assignment_id, phase, event);
       } else {

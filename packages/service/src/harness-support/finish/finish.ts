@@ -9,19 +9,13 @@ import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { retryOrError } from '../../executions/transitions/retry.ts';
 import type { Phase, Status } from '../../executions/transitions/transition.ts';
 import { err, fail, failSetup, succeed } from '../../executions/transitions/transitions.ts';
-import { createRedactor } from '../../redaction/redaction.ts';
-import { storable } from '../../redaction/storable.ts';
+import { withoutSecrets } from '../../runs/agent-text.ts';
+import { lockAttempt } from '../../runs/attempt.ts';
 import type { Queryable, Statement } from '../../store/database/database.ts';
 
 /** `waiting`: follow-ups wait, the run goes on; `moved_on`: the run was cancelled, timed out or given to another execution before. */
 export type FinishOutcome = 'finished' | 'waiting' | 'retried' | 'moved_on';
 
-const lockRun: Statement = {
-  name: 'lock_run_to_finish',
-  text: 'SELECT FROM runs WHERE id = $1 FOR UPDATE',
-};
-
-/** After `lockRun`, in a statement of its own: it sees what the lock waited for. */
 const readTurn: Statement = {
   name: 'read_finished_turn',
   text: `
@@ -49,7 +43,7 @@ interface TurnRow {
 /**
  * The agent's own report of the end of a turn. User errors and the agent's failure at the task make FAILED; platform
  * errors make ERROR, retryable ones after their retries. Where follow-ups wait and the agent can go on, the run does.
- * A turn in the sandbox of a failed setup changes nothing about the run.
+ * A turn in the sandbox of a failed setup changes nothing about the run. The transaction has locked the run's row.
  */
 export async function finishRun(
   engine: Engine,
@@ -58,7 +52,6 @@ export async function finishRun(
 ): Promise<FinishOutcome> {
   const { runId, executionId, report } = input;
   const turn = report.turn ?? 1;
-  await db.query(lockRun, [runId]);
   const [row] = await db.query<TurnRow>(readTurn, [runId, executionId, turn]);
   if (!row?.is_current || row.finished_turns >= turn) return 'moved_on';
   // A turn that ended while its question is open: the answer begins the next one. Who was told to leave reports only that.
@@ -121,16 +114,16 @@ function withShortWords(report: FinishTask): FinishTask {
   return { ...report, summary: headOf(summary, maxWordsBytes), ...(short ? { error: short } : {}) };
 }
 
-/** The report of the session's agent, without its secrets; what the agent shall do now, also where the report comes again. */
+/** The report of the session's agent, without its secrets; what the agent shall do now, also where the report comes again. Throws `AttemptOver`. */
 export async function finishTask(
   engine: Engine,
   session: RunSession,
   report: FinishTask,
 ): Promise<FinishTaskResponse['next']> {
-  const redactor = createRedactor([session.token, ...engine.secrets]);
-  const clean = withShortWords(storable(redactor.value(report)) as FinishTask);
+  const clean = withShortWords(withoutSecrets(engine, session, report));
   const { runId, executionId } = session;
   return await engine.db.transaction(async (tx) => {
+    await lockAttempt(tx, session);
     await finishRun(engine, tx, { runId, executionId, report: clean });
     const [row] = await tx.query<{ phase: Phase }>(readPhase, [executionId]);
     return row?.phase === 'idle' || row?.phase === 'running' ? 'wait' : 'leave';

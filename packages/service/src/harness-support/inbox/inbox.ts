@@ -3,19 +3,20 @@ import type { Decision } from '@runyard/contract/approvals';
 import type { RunMode } from '@runyard/contract/run-request';
 import type { Engine } from '../../executions/engine.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
-import { handedOutPhases, livePhases } from '../../executions/transitions/phases.ts';
+import { livePhases } from '../../executions/transitions/phases.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';
 import { type AttachmentRow, agentAttachment, attachmentsOf } from '../../files/attachments/agent-attachments.ts';
+import { isAttempt } from '../../runs/attempt.ts';
 import type { Statement } from '../../store/database/database.ts';
 
 /** Renews the lease: an agent that asks is alive, however silent its work. Gives what the agent does not have yet. */
 const touch: Statement = {
   name: 'touch_execution',
   text: `
-    UPDATE executions SET agent_seen_at = clock_timestamp(),
+    UPDATE executions e SET agent_seen_at = clock_timestamp(),
       lease_until = CASE WHEN phase IN ${livePhases}
         THEN greatest(lease_until, clock_timestamp() + make_interval(secs => $2::float8)) ELSE lease_until END
-    WHERE id = $1 AND phase IN ${handedOutPhases}
+    WHERE e.id = $1 AND ${isAttempt('e', '$5')}
     RETURNING phase, stop_reason, interrupted_turn, finished_turns,
       (SELECT jsonb_agg(jsonb_build_object('id', w.id, 'position', w.position, 'message', w.message, 'mode', w.mode,
           'debug', w.is_debug, 'answers', w.answers, 'decision', w.decision,
@@ -95,6 +96,7 @@ export async function waitForInbox(
         engine.timing.leaseSeconds,
         session.runId,
         position.after,
+        session.tokenHash,
       ]);
       if (!row) return 'superseded';
       const items = itemsOf(row, position);

@@ -67,7 +67,7 @@ export function registerChildRunRoutes(app: FastifyInstance, deps: ServiceDeps):
     try {
       for (;;) {
         woken = Promise.withResolvers<void>();
-        const outcome = await cancelRun(engine, params.childRunId, 'parent');
+        const outcome = await cancelRun(engine, params.childRunId, session);
         if (outcome !== 'pending') return await readChild(session, params.childRunId);
         const left = deadline - performance.now();
         if (left <= 0 || signal.aborted)
@@ -89,14 +89,14 @@ async function startChild(
   const { session } = call;
   const permission = await readPermission(deps.db, session);
   if (!permission) return notAllowed();
-  const child = await childRequest(deps.db, session.runId, call.body);
+  const child = await childRequest(deps.engine, session, call.body);
   if (child.kind === 'gone') return notFound('run');
   if (child.kind === 'forbidden') return refuse('not_authorized', { detail: child.detail });
   const outcome = await submitRun(deps, {
     actor: { teamId: session.teamId, creator: child.creator },
     request: child.request,
     source: 'ORCHESTRATION',
-    child: { executionId: session.executionId, maxLive: permission.max_live, maxInTree: maxRunsInTree },
+    child: { attempt: session, maxLive: permission.max_live, maxInTree: maxRunsInTree },
     once: call.once,
   });
   if (outcome.kind !== 'submitted') return refusedSubmission(outcome);

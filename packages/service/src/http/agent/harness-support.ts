@@ -6,15 +6,13 @@ import { applyAgentEvents } from '../../harness-support/events/agent-events.ts';
 import { finishTask } from '../../harness-support/finish/finish.ts';
 import { waitForInbox } from '../../harness-support/inbox/inbox.ts';
 import { resolveTask } from '../../harness-support/task/resolve-task.ts';
+import { withoutSecrets } from '../../runs/agent-text.ts';
 import { addRoute } from '../server/add-route.ts';
 import { bytesOf, tooManyBytes, withByteBodies } from '../server/byte-body.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { sendBytes } from '../server/download.ts';
-import { notFound, refuse } from '../server/problem.ts';
+import { notFound, supersededAttempt } from '../server/problem.ts';
 import { waitingSignals } from '../server/waiting.ts';
-
-const superseded = () =>
-  refuse('authentication_required', { detail: 'The execution of this run token has ended or was superseded.' });
 
 /** Registers resolve-prompt, events, inbox, finish-task, memory and report-shutdown. */
 export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps): void {
@@ -28,17 +26,17 @@ export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps):
     const code = resolved.kind === 'environment_gone' ? 'resource_not_found' : 'integration_not_configured';
     const error = { code, message: resolved.message } as const;
     await finishTask(engine, session, { success: false, summary: resolved.message, error });
-    return superseded();
+    return supersededAttempt();
   });
 
   addRoute(app, routes.reportEvents, async ({ session, body }) => {
     const outcome = await applyAgentEvents(engine, session, body.events);
-    return outcome === 'superseded' ? superseded() : outcome;
+    return outcome === 'superseded' ? supersededAttempt() : outcome;
   });
 
   addRoute(app, routes.readInbox, async ({ session, query, request }) => {
     const outcome = await waitForInbox(engine, session, query, query.wait_ms, signalOf(request));
-    return outcome === 'superseded' ? superseded() : outcome;
+    return outcome === 'superseded' ? supersededAttempt() : outcome;
   });
 
   addRoute(app, routes.finishTask, async ({ session, body }) => {
@@ -53,13 +51,14 @@ export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps):
   withByteBodies(app, (scope) => {
     addRoute(scope, routes.keepMemory, async ({ session, query, request, reply }) => {
       const of = { turn: query.turn, requestId: query.request_id };
-      if ((await keepMemory(deps, session.executionId, of, bytesOf(request))) === 'stored') return {};
+      if ((await keepMemory(deps, session, of, bytesOf(request))) === 'stored') return {};
       return tooManyBytes(reply, 'A memory has at most 32 MB.');
     });
   });
 
   addRoute(app, routes.reportShutdown, async ({ session, body, request }) => {
-    request.log.info({ run: session.runId, execution: session.executionId, reason: body.reason }, 'agent leaves');
+    const reason = withoutSecrets(engine, session, body.reason);
+    request.log.info({ run: session.runId, execution: session.executionId, reason }, 'agent leaves');
     return {};
   });
 }

@@ -21,9 +21,8 @@ export function registerHarnessWorkspaceRoutes(app: FastifyInstance, deps: Servi
 
   withByteBodies(app, (scope) => {
     addRoute(scope, routes.keepWorkspace, async ({ session, query, request, reply }) => {
-      const { executionId } = session;
       if (request.headers['content-length'] === '0') {
-        await keepEmptyWorkspace(deps, executionId, query.turn);
+        await keepEmptyWorkspace(deps, session, query.turn);
         return {};
       }
       const archive = {
@@ -31,7 +30,7 @@ export function registerHarnessWorkspaceRoutes(app: FastifyInstance, deps: Servi
         maxBytes: settings.RUNYARD_WORKSPACE_MB * 1024 * 1024,
         sessionId: query.session_id,
       };
-      const outcome = await holdSandbox(db, executionId, () => keepWorkspace(deps, executionId, query.turn, archive));
+      const outcome = await holdSandbox(db, session, () => keepWorkspace(deps, session, query.turn, archive));
       if (outcome === 'stored') return {};
       return tooManyBytes(reply, `A workspace has at most ${settings.RUNYARD_WORKSPACE_MB} MB (RUNYARD_WORKSPACE_MB).`);
     });

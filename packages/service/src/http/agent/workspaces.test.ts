@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { openTestService } from '../../../test/service.ts';
-import { assignNext } from '../../executions/queue/assign.ts';
+import { assignNext, hashRunToken } from '../../executions/queue/assign.ts';
 import { holdSandbox } from '../../files/workspaces/hold-sandbox.ts';
 import { deleteOldDetail, start as fromStart } from '../../retention/runs.ts';
 
@@ -132,7 +132,8 @@ test('400 without a turn, 401 with the token of an execution that has ended', as
 });
 
 test('an upload puts off the end of a sandbox that leaves by itself, two minutes at most, and never after a cancel', async () => {
-  const { executionId } = await service.startExecution();
+  const { executionId, runToken } = await service.startExecution();
+  const attempt = { executionId, tokenHash: hashRunToken(runToken) };
   const read = async () =>
     (
       await db().query<{ left: number }>(
@@ -147,11 +148,11 @@ test('an upload puts off the end of a sandbox that leaves by itself, two minutes
       [executionId, reason, keepingUntil],
     );
   await stopping('finished', null);
-  await holdSandbox(db(), executionId, async () => expect(await read()).toBeGreaterThan(10));
+  await holdSandbox(db(), attempt, async () => expect(await read()).toBeGreaterThan(10));
   await stopping('finished', '3 seconds');
-  await holdSandbox(db(), executionId, async () => expect(await read()).toBeLessThan(3.1));
+  await holdSandbox(db(), attempt, async () => expect(await read()).toBeLessThan(3.1));
   await stopping('ordered', null);
-  await holdSandbox(db(), executionId, async () => expect(await read()).toBeLessThan(1.1));
+  await holdSandbox(db(), attempt, async () => expect(await read()).toBeLessThan(1.1));
 });
 
 test('it goes with the conversation, and with the run', async () => {

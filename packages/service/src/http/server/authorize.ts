@@ -5,7 +5,7 @@ import type { KeyDirectory } from '../../access/keys/directory.ts';
 import type { Principal } from '../../access/keys/principal.ts';
 import { authenticateRunToken, type RunSession } from '../../executions/run-tokens/sessions.ts';
 import type { Database } from '../../store/database/database.ts';
-import { type Refusal, refuse } from './problem.ts';
+import { type Refusal, refuse, stoppingAttempt } from './problem.ts';
 
 /** Who calls. */
 export interface Caller {
@@ -15,7 +15,7 @@ export interface Caller {
 
 export interface Authorizer {
   /** Hook that runs before the body is read; throws the refusal. */
-  forRoute(route: Pick<Route, 'auth'>): (request: FastifyRequest) => Promise<void>;
+  forRoute(route: Pick<Route, 'auth' | 'whileStopping'>): (request: FastifyRequest) => Promise<void>;
   /** What the hook found. */
   callerOf(request: FastifyRequest): Caller;
   /** Whose key an `Authorization` header carries, outside of a route; null: malformed, unknown, expired or revoked. */
@@ -58,22 +58,28 @@ export function makeAuthorizer(db: Database, keys: KeyDirectory): Authorizer {
     checkTeam(request, principal);
     callers.set(request, { principal, session: null });
   };
+  const withRunToken = async (request: FastifyRequest) => {
+    const session = await authenticateRunToken(db, tokenOf(request));
+    if (!session) throw unauthenticated('The run token is unknown, or its execution has ended or was superseded.');
+    callers.set(request, { principal: null, session });
+    return session;
+  };
+  const withWorkingRunToken = async (request: FastifyRequest) => {
+    if ((await withRunToken(request)).phase === 'stopping') throw stoppingAttempt();
+  };
   const hooks: Record<Route['auth'], (request: FastifyRequest) => Promise<void>> = {
     key: withKey,
     optional_key: async (request) => {
       if (request.headers.authorization !== undefined) await withKey(request);
     },
-    run_token: async (request) => {
-      const session = await authenticateRunToken(db, tokenOf(request));
-      if (!session) throw unauthenticated('The run token is unknown, or its execution has ended or was superseded.');
-      callers.set(request, { principal: null, session });
-    },
+    run_token: withWorkingRunToken,
     // Checked by the handler, which knows the object.
     signature: async () => undefined,
     none: async () => undefined,
   };
+  const reportingHook = async (request: FastifyRequest) => void (await withRunToken(request));
   return {
-    forRoute: ({ auth }) => hooks[auth],
+    forRoute: ({ auth, whileStopping }) => (whileStopping ? reportingHook : hooks[auth]),
     callerOf: (request) => callers.get(request) ?? nobody,
     findPrincipal: async (authorization) => {
       const token = bearer.exec(authorization ?? '')?.[1];

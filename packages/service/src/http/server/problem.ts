@@ -2,6 +2,7 @@
 import { type ErrorCode, errorCatalogue, errorSlug, type Problem } from '@runyard/contract/errors';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Fault } from '../../fault.ts';
+import { AttemptOver } from '../../runs/attempt.ts';
 import { sqlState } from '../../store/database/connections.ts';
 import { traceOf } from './trace.ts';
 
@@ -34,6 +35,14 @@ export function refuse(code: ErrorCode, options: RefusalOptions = {}): Refusal {
 /** 404 that says nothing of whether the thing exists elsewhere. */
 export const notFound = (what: string): Refusal =>
   refuse('resource_not_found', { detail: `There is no such ${what}, or it belongs to another team.` });
+
+/** 401 for a run token whose execution has ended, or was handed out again with another one. */
+export const supersededAttempt = (): Refusal =>
+  refuse('authentication_required', { detail: 'The execution of this run token has ended or was superseded.' });
+
+/** 409 for what an agent may do only until its execution is told to stop. */
+export const stoppingAttempt = (): Refusal =>
+  refuse('conflict', { detail: 'The execution is stopping: only its end can be reported.' });
 
 /** 400 with its wrong members; the detail repeats the first. */
 export function invalid(errors: readonly Fault[]): Refusal {
@@ -93,6 +102,7 @@ interface HttpError {
 /** What an exception means to the client; null: an unexpected one, to be logged and told as `internal_error`. */
 export function refusalOf(error: unknown): Refusal | null {
   if (error instanceof Refusal) return error;
+  if (error instanceof AttemptOver) return error.why === 'stopping' ? stoppingAttempt() : supersededAttempt();
   const { code, statusCode, message } = (error ?? {}) as HttpError;
   switch (code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':

@@ -5,6 +5,7 @@ import type { OpenRequest } from '../../executions/debug-window/block.ts';
 import type { AttachmentRow } from '../../files/attachments/agent-attachments.ts';
 import type { Queryable, Statement } from '../../store/database/database.ts';
 import { isUuid } from '../../store/database/uuid.ts';
+import { type Attempt, lockWorkingAttempt } from '../attempt.ts';
 
 const takeOne: Statement = {
   name: 'take_followup',
@@ -21,8 +22,6 @@ export async function takeFollowup(
 ): Promise<void> {
   if (isUuid(followupId)) await tx.query(takeOne, [session.runId, followupId, session.executionId]);
 }
-
-const lockRun: Statement = { name: 'lock_run_to_open', text: 'SELECT FROM runs WHERE id = $1 FOR UPDATE' };
 
 /** Only before the agent's first turn: what comes later is a turn of its own. */
 const takeWaiting: Statement = {
@@ -51,13 +50,10 @@ export interface JoinedFollowup {
   readonly request: OpenRequest | null;
 }
 
-/** All that waits when the agent asks for its task joins its first prompt; asked again, the same and what came since. */
-export async function joinFollowups(
-  tx: Queryable,
-  session: { readonly runId: string; readonly executionId: string },
-): Promise<JoinedFollowup[]> {
-  const target = [session.runId, session.executionId];
-  await tx.query(lockRun, [session.runId]);
+/** All that waits when the agent asks for its task joins its first prompt; asked again, the same and what came since. Throws `AttemptOver`. */
+export async function joinFollowups(tx: Queryable, attempt: Attempt): Promise<JoinedFollowup[]> {
+  const target = [attempt.runId, attempt.executionId];
+  await lockWorkingAttempt(tx, attempt);
   await tx.query(takeWaiting, target);
   return await tx.query(readTaken, target);
 }

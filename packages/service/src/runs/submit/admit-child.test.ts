@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openTestEngine, type TestEngine } from '../../../test/engine.ts';
+import { hashRunToken } from '../../executions/queue/assign.ts';
 import { refuseChild } from './admit-child.ts';
 
 let t: TestEngine;
@@ -16,7 +17,7 @@ test('a tree has a number of runs in total, of which those that have ended count
   const refusal = (maxInTree?: number) =>
     t.engine.db.transaction((tx) =>
       refuseChild(tx, child, {
-        ...{ executionId: assignment.executionId, maxLive: 8 },
+        ...{ attempt: { ...assignment, tokenHash: hashRunToken(assignment.runToken) }, maxLive: 8 },
         ...(maxInTree === undefined ? {} : { maxInTree }),
       }),
     );

@@ -3,6 +3,7 @@ import { maxLiveInTree } from '@runyard/contract/child-runs';
 import type { RunState } from '@runyard/contract/states';
 import type { Phase } from '../../executions/transitions/transition.ts';
 import type { Queryable, Statement } from '../../store/database/database.ts';
+import type { Attempt } from '../attempt.ts';
 
 /**
  * `parent_gone` 400: it was deleted; `parent_cancelled` 409: it, or a run above it, was cancelled. Of an agent's request,
@@ -19,8 +20,8 @@ export type ChildRefusal =
 
 /** What holds for a child that an agent starts. */
 export interface ChildLimits {
-  /** The execution that asks; it must be at work. */
-  readonly executionId: string;
+  /** Who asks: an agent that is at work. */
+  readonly attempt: Attempt;
   /** Live children of the parent. */
   readonly maxLive: number;
   /** Runs of the tree, ended ones included; absent: no new one is started. */
@@ -37,7 +38,7 @@ const lockAncestors: Statement = {
 const readParent: Statement = {
   name: 'read_parent_of_child',
   text: `
-    SELECT p.state, e.id AS execution_id, e.phase,
+    SELECT p.state, e.id AS execution_id, e.phase, e.token_hash,
       EXISTS (SELECT FROM runs a WHERE a.id = ANY($2::uuid[]) AND a.cascade_at >= e.wanted_at) AS is_doomed
     FROM runs p JOIN executions e ON e.id = p.current_execution_id WHERE p.id = $1`,
 };
@@ -46,6 +47,8 @@ interface ParentRow {
   state: RunState;
   execution_id: string;
   phase: Phase;
+  /** Null: it waits in the queue. */
+  token_hash: Buffer | null;
   is_doomed: boolean;
 }
 
@@ -73,7 +76,9 @@ export async function refuseChild(
   if (!parent) return 'parent_gone';
   if (parent.state === 'CANCELLED' || parent.is_doomed) return limits ? 'not_at_work' : 'parent_cancelled';
   if (!limits) return null;
-  if (parent.execution_id !== limits.executionId || !atWork.includes(parent.phase)) return 'not_at_work';
+  const { executionId, tokenHash } = limits.attempt;
+  const isAsking = parent.execution_id === executionId && parent.token_hash?.equals(tokenHash);
+  if (!isAsking || !atWork.includes(parent.phase)) return 'not_at_work';
   const root = ancestorIds.at(-1) ?? parentRunId;
   const [live] = await tx.query<{ in_all: number; in_tree: number; children: number }>(countLive, [parentRunId, root]);
   if (Number(live?.in_all) >= (limits.maxInTree ?? Number.POSITIVE_INFINITY)) return 'tree_used_up';

@@ -3,7 +3,10 @@ import type { ChildRunRequest } from '@runyard/contract/child-runs';
 import type { AmbientAgentConfig, ChildOverride } from '@runyard/contract/config';
 import type { RunAgentRequest } from '@runyard/contract/run-request';
 import type { RunActor } from '../../access/actor.ts';
-import type { Queryable, Statement } from '../../store/database/database.ts';
+import type { Engine } from '../../executions/engine.ts';
+import type { RunSession } from '../../executions/run-tokens/sessions.ts';
+import type { Statement } from '../../store/database/database.ts';
+import { withoutSecrets } from '../agent-text.ts';
 import { narrowedChildRuns, overridesOf } from '../tree/permission.ts';
 import { workerHostOf } from './request.ts';
 
@@ -65,13 +68,14 @@ export type ChildRequestOutcome =
   | { readonly kind: 'forbidden'; readonly detail: string }
   | { readonly kind: 'gone' };
 
-/** A run that is to work for `parentRunId`, as the request for it would be, and in whose name. */
+/** A run that is to work for that of the session: the request for it, without the secrets of its parent, and in whose name it is made. */
 export async function childRequest(
-  db: Queryable,
-  parentRunId: string,
-  child: ChildRunRequest,
+  { db, secrets }: Pick<Engine, 'db' | 'secrets'>,
+  session: RunSession,
+  asked: ChildRunRequest,
 ): Promise<ChildRequestOutcome> {
-  const [parent] = await db.query<ParentRow>(readParent, [parentRunId]);
+  const child = withoutSecrets({ secrets }, session, asked);
+  const [parent] = await db.query<ParentRow>(readParent, [session.runId]);
   if (!parent) return { kind: 'gone' };
   const forbidden = forbiddenOverride(parent.config, child);
   if (forbidden) {
@@ -79,6 +83,6 @@ export async function childRequest(
     const detail = `${path}: a run that this one starts may not have its own. Leave it out, or have a person create this run with "${member}" in config.child_runs.overrides.`;
     return { kind: 'forbidden', detail };
   }
-  const request = { ...child, config: inherited(parent, child), parent_run_id: parentRunId };
+  const request = { ...child, config: inherited(parent, child), parent_run_id: session.runId };
   return { kind: 'ok', request, creator: { kind: parent.kind, uid: parent.uid } };
 }

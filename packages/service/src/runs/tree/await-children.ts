@@ -3,8 +3,8 @@
 import { isSettled } from '@runyard/contract/run-states';
 import { queueChannel, runChannel } from '../../executions/channels.ts';
 import type { Engine } from '../../executions/engine.ts';
-import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import type { Queryable, Statement } from '../../store/database/database.ts';
+import type { Attempt } from '../attempt.ts';
 import { readChildStates } from './read-children.ts';
 
 /** From one call of an agent that goes on waiting to the next; after it the slot counts again. */
@@ -15,20 +15,24 @@ const mark: Statement = {
   name: 'mark_awaiting',
   text: `
     UPDATE executions e SET awaiting_until = clock_timestamp() + make_interval(secs => $2::float8 / 1000) FROM executions before
-    WHERE e.id = $1 AND before.id = e.id AND e.phase IN ('claimed', 'running')
+    WHERE e.id = $1 AND e.token_hash = $3 AND before.id = e.id AND e.phase IN ('claimed', 'running')
     RETURNING CASE WHEN before.awaiting_until > clock_timestamp() THEN NULL
       ELSE pg_notify('${runChannel}', e.run_id::text)::text || pg_notify('${queueChannel}', e.pool)::text END`,
 };
 
 /** The execution holds no slot for `forMs`: its agent does nothing but wait for others. */
-export async function markAwaiting(db: Queryable, executionId: string, forMs: number): Promise<void> {
-  await db.query(mark, [executionId, forMs]);
+export async function markAwaiting(
+  db: Queryable,
+  { executionId, tokenHash }: Pick<Attempt, 'executionId' | 'tokenHash'>,
+  forMs: number,
+): Promise<void> {
+  await db.query(mark, [executionId, forMs, tokenHash]);
 }
 
 const unmark: Statement = {
   name: 'unmark_awaiting',
   text: `
-    UPDATE executions SET awaiting_until = NULL WHERE id = $1 AND awaiting_until IS NOT NULL
+    UPDATE executions SET awaiting_until = NULL WHERE id = $1 AND token_hash = $2 AND awaiting_until IS NOT NULL
     RETURNING pg_notify('${runChannel}', run_id::text)`,
 };
 
@@ -47,7 +51,7 @@ interface Wait {
  */
 export async function awaitChildren(
   engine: Engine,
-  session: Pick<RunSession, 'runId' | 'executionId'>,
+  session: Attempt,
   wait: Wait,
 ): Promise<'settled' | 'waiting' | 'not_found'> {
   const deadline = performance.now() + wait.waitMs;
@@ -70,7 +74,7 @@ export async function awaitChildren(
       for (const { id } of unheard) listening.set(id, engine.notices.onRun(id, wake));
       // What moved before someone listened is read again.
       if (unheard.length > 0) continue;
-      if (!isMarked) await markAwaiting(engine.db, session.executionId, wait.waitMs + betweenCallsMs);
+      if (!isMarked) await markAwaiting(engine.db, session, wait.waitMs + betweenCallsMs);
       isMarked = true;
       const timer = setTimeout(wake, left);
       await woken.promise;
@@ -81,6 +85,6 @@ export async function awaitChildren(
     wait.signal.removeEventListener('abort', wake);
     // The agent goes on; where it only asks again, it is marked again.
     if (isMarked && (wait.signal.aborted || performance.now() < deadline))
-      await engine.db.query(unmark, [session.executionId]);
+      await engine.db.query(unmark, [session.executionId, session.tokenHash]);
   }
 }

@@ -3,10 +3,12 @@ import { randomBytes } from 'node:crypto';
 import { maxMessagesOfRun, maxMessagesPerMinute, type RunMessage } from '@runyard/contract/child-runs';
 import { isTerminal } from '@runyard/contract/run-states';
 import type { RunState } from '@runyard/contract/states';
+import type { Engine } from '../../executions/engine.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';
 import type { Queryable, Statement } from '../../store/database/database.ts';
 import { isUuid } from '../../store/database/uuid.ts';
+import { withoutSecrets } from '../agent-text.ts';
 import { acceptFollowup } from '../follow-ups/followups.ts';
 import { type ChildLimits, type ChildRefusal, refuseChild } from '../submit/admit-child.ts';
 import { messageEnvelope } from './envelope.ts';
@@ -63,10 +65,11 @@ function relationOf(from: Place, to: Place): string {
   return 'another run of the same tree';
 }
 
-/** Writes the message as a follow-up of the run, in the transaction `tx`. */
+/** Writes the message, without the secrets of its writer, as a follow-up of the run, in the transaction `tx`. */
 export async function sendMessage(
+  engine: Pick<Engine, 'secrets'>,
   tx: Queryable,
-  session: Pick<RunSession, 'runId' | 'executionId' | 'teamId'>,
+  session: RunSession,
   message: RunMessage,
   limits: { readonly maxLive: number },
 ): Promise<MessageOutcome> {
@@ -79,7 +82,7 @@ export async function sendMessage(
   if (!from || !to || rootOf(from) !== rootOf(to)) return { kind: 'not_found' };
 
   await tx.query(lockTree, [[from.id, to.id, ...from.ancestor_ids, ...to.ancestor_ids]]);
-  const childLimits: ChildLimits = { executionId: session.executionId, maxLive: Number.POSITIVE_INFINITY };
+  const childLimits: ChildLimits = { attempt: session, maxLive: Number.POSITIVE_INFINITY };
   const sender = { parentRunId: from.id, ancestorIds: [from.id, ...from.ancestor_ids] };
   const reason = await refuseChild(tx, sender, childLimits);
   if (reason && reason !== 'tree_full') return { kind: 'refused', reason };
@@ -100,7 +103,7 @@ export async function sendMessage(
   }
   const text = messageEnvelope(
     { runId: from.id, title: from.title, relation: relationOf(from, to) },
-    message.message,
+    withoutSecrets(engine, session, message.message),
     randomBytes(6).toString('hex'),
   );
   const delivery = await acceptFollowup(tx, to.id, { message: text, from: { kind: 'run', uid: from.id } });
