@@ -81,6 +81,8 @@ export interface TestServiceOptions {
   readonly timeouts?: ClientTimeouts;
   readonly env?: Record<string, string>;
   readonly admitModelRequest?: AdmitModelRequest;
+  /** What must not reach the store, beside run tokens. */
+  readonly secrets?: readonly string[];
 }
 
 function captureLog(lines: string[]): Logger {
@@ -113,7 +115,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     notices: await openNotices(db),
     timing: defaultTiming,
     limits: limitsOf(parsed.settings),
-    secrets: [],
+    secrets: options.secrets ?? [],
     random: () => 0.5,
   };
   let baseUrl = '';

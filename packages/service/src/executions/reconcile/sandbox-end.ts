@@ -1,5 +1,6 @@
 import { isTerminal } from '@runyard/contract/run-states';
 import type { RunState } from '@runyard/contract/states';
+import { createRedactor } from '../../redaction/redaction.ts';
 import type { Queryable, Statement } from '../../store/database/database.ts';
 import { followCancel } from '../cancel/cancel-descendants.ts';
 import { queueChannel } from '../channels.ts';
@@ -64,10 +65,12 @@ interface ExecutionRow {
 export async function endSandbox(
   engine: Engine,
   executionId: string,
-  end: SandboxEnd,
+  told: SandboxEnd,
   /** Who says so, a fence: a worker whose assignment was taken back must not end the sandbox of another one. */
   connectionId?: string,
 ): Promise<void> {
+  // A worker's message may hold the last words of its agent.
+  const end = { ...told, message: createRedactor(engine.secrets).whole(told.message) };
   await engine.db.transaction(async (tx) => {
     await tx.query(lockRun, [executionId]);
     const [execution] = await tx.query<ExecutionRow>(readPhase, [executionId]);
