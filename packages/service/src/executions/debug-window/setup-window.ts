@@ -101,6 +101,6 @@ const expire: Statement = {
 };
 
 /** Ends the sandbox where a debug turn passed its deadline. */
-export async function expireDebugTurn(engine: Engine, executionId: string): Promise<void> {
-  await engine.db.query(expire, [executionId, engine.timing.cancelGraceSeconds]);
+export async function expireDebugTurn(engine: Engine, tx: Queryable, executionId: string): Promise<void> {
+  await tx.query(expire, [executionId, engine.timing.cancelGraceSeconds]);
 }

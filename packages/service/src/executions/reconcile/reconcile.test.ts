@@ -1,7 +1,8 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { openTestEngine, type TestEngine } from '../../../test/engine.ts';
+import type { Queryable } from '../../store/database/database.ts';
 import type { Assignment } from '../queue/assign.ts';
-import { claim } from '../transitions/transitions.ts';
+import { block, claim, resume, start } from '../transitions/transitions.ts';
 import { reconcile } from './reconcile.ts';
 import { endSandbox } from './sandbox-end.ts';
 
@@ -56,4 +57,89 @@ test('a sandbox that is to end and whose worker is silent counts as ended at its
   ]);
   await reconcile(t.engine);
   expect(await found()).toMatchObject({ phase: 'ended' });
+});
+
+describe('what changes while the reconciler waits for it', () => {
+  /** Reconciles while a transaction holds the row; `meanwhile` is done in it when the reconciler waits for a lock. */
+  async function reconcileDuring(table: 'runs' | 'executions', meanwhile: (tx: Queryable) => Promise<unknown>) {
+    let reconciled: Promise<void> | undefined;
+    await t.engine.db.transaction(async (tx) => {
+      const id = table === 'runs' ? assignment.runId : assignment.executionId;
+      await tx.query(`SELECT FROM ${table} WHERE id = $1 FOR UPDATE`, [id]);
+      reconciled = reconcile(t.engine);
+      await vi.waitFor(async () => {
+        // On another connection: in a transaction the view does not change.
+        const waiting = await t.engine.db.query(
+          `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+        );
+        expect(waiting).toHaveLength(1);
+      }, 10_000);
+      await meanwhile(tx);
+    });
+    await reconciled;
+  }
+
+  const set = (assignments: string) =>
+    t.engine.db.query(`UPDATE executions SET ${assignments} WHERE id = $1`, [assignment.executionId]);
+  const passed = (column: string) => set(`${column} = now() - interval '1 minute'`);
+
+  test('a run whose deadline counts anew is not ended', async () => {
+    const target = { runId: assignment.runId, executionId: assignment.executionId };
+    await start(t.engine.db, target);
+    await passed('deadline_at');
+    await reconcileDuring('runs', async (tx) => {
+      const request = { request_id: 'q', kind: 'question', title: 'Which?', asked_at: '2026-01-02T03:04:05.000Z' };
+      expect(await block(tx, { ...target, args: { request, idle_seconds: 600 } })).toBe(true);
+      expect(await resume(tx, target)).toBe(true);
+    });
+    expect(await found()).toEqual({ state: 'INPROGRESS', phase: 'running' });
+    await passed('deadline_at');
+    await reconcile(t.engine);
+    expect(await found()).toEqual({ state: 'ERROR', phase: 'stopping' });
+  });
+
+  test('a setup whose agent has begun to work is not ended', async () => {
+    await passed('deadline_at');
+    await reconcileDuring('runs', (tx) => start(tx, { runId: assignment.runId, executionId: assignment.executionId }));
+    expect(await found()).toEqual({ state: 'INPROGRESS', phase: 'running' });
+  });
+
+  test('an assignment whose deadline was put off is not taken back', async () => {
+    await t.engine.db.query("UPDATE runs SET state = 'PENDING', assignment_id = $2 WHERE id = $1", [
+      assignment.runId,
+      assignment.assignmentId,
+    ]);
+    await set(
+      "phase = 'assigned', lease_until = NULL, deadline_at = NULL, claim_deadline = now() - interval '1 minute'",
+    );
+    await reconcileDuring('runs', (tx) =>
+      tx.query("UPDATE executions SET claim_deadline = now() + interval '1 minute' WHERE id = $1", [
+        assignment.executionId,
+      ]),
+    );
+    expect(await found()).toEqual({ state: 'PENDING', phase: 'assigned' });
+    await passed('claim_deadline');
+    await reconcile(t.engine);
+    expect(await found()).toEqual({ state: 'QUEUED', phase: 'queued' });
+  });
+
+  test('a sandbox whose upload puts its end off is waited for', async () => {
+    await stoppingSince(1);
+    await passed('lease_until');
+    await reconcileDuring('executions', (tx) =>
+      tx.query("UPDATE executions SET stop_deadline = now() + interval '15 seconds' WHERE id = $1", [
+        assignment.executionId,
+      ]),
+    );
+    expect(await found()).toMatchObject({ phase: 'stopping' });
+  });
+
+  test('the reconciler waits for the row of a run before it locks that of its execution', async () => {
+    await stoppingSince(11);
+    await reconcileDuring('runs', async (tx) => {
+      // Fails at once where the row is locked.
+      await tx.query('SELECT FROM executions WHERE id = $1 FOR UPDATE NOWAIT', [assignment.executionId]);
+    });
+    expect(await found()).toMatchObject({ phase: 'ended' });
+  });
 });
