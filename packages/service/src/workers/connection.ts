@@ -65,7 +65,7 @@ export const isFree = (connection: Connection): boolean =>
   busySlots(connection) < connection.slots &&
   connection.pausedUntil <= performance.now();
 
-/** Sandboxes that wait keep their memory: the oldest leave where all are more than twice the slots, and all where the worker drains. */
+/** Sandboxes that wait keep their memory: some leave where all are more than twice the slots, and all where the worker drains. */
 export async function evictBeyondLimit(engine: Engine, connection: Connection): Promise<void> {
   const staying = [...connection.held.values()].filter((held) => !held.leaving);
   const most = connection.draining ? 0 : 2 * connection.slots;

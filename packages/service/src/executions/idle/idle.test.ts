@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { openTestEngine, type TestEngine } from '../../../test/engine.ts';
+import { insertTeam, openTestEngine, type TestEngine } from '../../../test/engine.ts';
+import type { NewRun } from '../../runs/submit/create.ts';
 import { evictIdle } from './idle.ts';
 
 let t: TestEngine;
@@ -42,4 +43,79 @@ test('evictions at the same moment end no more waits than one of them would', as
   const { connection } = await hold(['idle', 'idle', 'idle', 'idle', 'idle', 'idle']);
   const evicted = await Promise.all(Array.from({ length: 8 }, () => evictIdle(t.engine, connection, 4)));
   expect(evicted.flat()).toHaveLength(2);
+});
+
+/** A further execution behind the connection; `minutes` ago its turn ended. */
+async function rest(
+  connection: string,
+  minutes: number,
+  { isBlocked = false, ...run }: Partial<NewRun> & { isBlocked?: boolean } = {},
+): Promise<string> {
+  await t.newRun(run);
+  const assignment = await t.assign(connection);
+  if (!assignment) throw new Error('nothing was assigned');
+  const { runId, executionId } = assignment;
+  await t.engine.db.query(
+    "UPDATE executions SET phase = 'idle', finished_at = now() - make_interval(mins => $2) WHERE id = $1",
+    [executionId, minutes],
+  );
+  const state = isBlocked ? 'BLOCKED' : 'SUCCEEDED';
+  await t.engine.db.query('UPDATE runs SET state = $2 WHERE id = $1', [runId, state]);
+  return executionId;
+}
+
+/** Which of these leave, one after the other. */
+async function order(connection: string, executions: readonly string[]): Promise<number[]> {
+  const left: number[] = [];
+  for (let most = executions.length - 1; most >= 0; most -= 1)
+    left.push(...(await evictIdle(t.engine, connection, most)).map((id) => executions.indexOf(id)));
+  return left;
+}
+
+test('the team that holds most sandboxes loses first, also where another waits for longer; at the end all are equal', async () => {
+  const connection = await t.newConnection();
+  const other = { teamId: await insertTeam(t.database) };
+  const executions = [
+    await rest(connection, 50, { ...other, isBlocked: true }),
+    await rest(connection, 40, other),
+    await rest(connection, 5),
+    await rest(connection, 4),
+    await rest(connection, 3),
+    await rest(connection, 2),
+  ];
+  // 4 and 2, 3 and 2; then in turns, the team with the older one first.
+  expect(await order(connection, executions)).toEqual([2, 3, 1, 4, 5, 0]);
+});
+
+test('sandboxes at work count for what their team holds', async () => {
+  const connection = await t.newConnection();
+  const other = { teamId: await insertTeam(t.database) };
+  const executions = [await rest(connection, 50, other), await rest(connection, 40, other), await rest(connection, 1)];
+  for (let n = 0; n < 2; n += 1) {
+    await t.newRun();
+    await t.assign(connection);
+  }
+  expect(await evictIdle(t.engine, connection, 4)).toEqual([executions[2]]);
+});
+
+test('within a team ended turns go before questions, runs of automation before those of people, the oldest first', async () => {
+  const connection = await t.newConnection();
+  const service = { kind: 'service_account', uid: 'ci' } as const;
+  const executions = [
+    await rest(connection, 60, { isBlocked: true }),
+    await rest(connection, 50, { isBlocked: true, source: 'SCHEDULED_AGENT' }),
+    await rest(connection, 40),
+    await rest(connection, 30),
+    await rest(connection, 20, { source: 'WEBHOOK' }),
+    await rest(connection, 10, { creator: service }),
+  ];
+  expect(await order(connection, executions)).toEqual([4, 5, 2, 3, 1, 0]);
+});
+
+test('a question in the sandbox of a failed setup counts as a question', async () => {
+  const connection = await t.newConnection();
+  const executions = [await rest(connection, 60), await rest(connection, 1)];
+  await t.engine.db.query(`UPDATE runs SET state = 'FAILED' WHERE current_execution_id = $1`, [executions[0]]);
+  await t.engine.db.query(`UPDATE executions SET debug_request = '{}' WHERE id = $1`, [executions[0]]);
+  expect(await order(connection, executions)).toEqual([1, 0]);
 });

@@ -1,5 +1,6 @@
 /** Sandboxes that wait for a follow-up: when they stop waiting. One compare-and-set on the execution's row each, so that a follow-up at the same moment wins or loses as a whole. */
 
+import type { RunSourceType } from '@runyard/contract/states';
 import type { Queryable, Statement } from '../../store/database/database.ts';
 import { runChannel } from '../channels.ts';
 import type { Engine } from '../engine.ts';
@@ -36,20 +37,48 @@ export async function endWait(db: Queryable, runId: string, leaveSeconds: number
   await db.query(endWaitOfRun, [runId, leaveSeconds]);
 }
 
-/** Counted in the statement: who evicts at the same moment chooses the same ones, and finds them gone. */
+/** Sources of runs that no person asked for. A service account stands for automation, too, whatever its source. */
+const automated: readonly RunSourceType[] = [
+  'SCHEDULED_AGENT',
+  'WEBHOOK',
+  'GITHUB_WEBHOOK',
+  'GITLAB_WEBHOOK',
+  'GITHUB_ACTION',
+  'AUTOFIX',
+  'SELF_IMPROVEMENT',
+  'RUN_SCORER',
+  'ORCHESTRATION',
+];
+
+/**
+ * Each team's waiting sandboxes in the order in which it would lose them, and then, of all teams, that one first whose team holds most
+ * without it. Counted in the statement: evictions at the same moment choose the same ones, and the second finds them gone.
+ */
 const evict: Statement = {
   name: 'evict_idle',
   text: `
+    WITH held AS MATERIALIZED (
+      SELECT e.id, e.team_id, e.phase, e.finished_at, r.state = 'BLOCKED' OR e.debug_request IS NOT NULL AS asks,
+        r.creator_kind = 'user' AND r.source NOT IN (${automated.map((source) => `'${source}'`).join(', ')}) AS is_of_person
+      FROM executions e JOIN runs r ON r.id = e.run_id
+      WHERE e.connection_id = $1 AND e.phase IN ('assigned', 'claimed', 'running', 'idle')
+    ), waiting AS (
+      SELECT id, asks, is_of_person, finished_at, phase,
+        count(*) OVER (PARTITION BY team_id)
+          - row_number() OVER (PARTITION BY team_id ORDER BY phase <> 'idle', asks, is_of_person, finished_at, id) AS team_keeps
+      FROM held
+    )
     ${leaving('$3')}
-    WHERE id IN (SELECT id FROM executions WHERE connection_id = $1 AND phase = 'idle' ORDER BY finished_at, id
-        LIMIT greatest(0, (SELECT count(*) FROM executions WHERE connection_id = $1 AND phase IN ('assigned', 'claimed', 'running', 'idle')) - $2))
+    WHERE id IN (SELECT id FROM waiting WHERE phase = 'idle' ORDER BY team_keeps DESC, asks, is_of_person, finished_at, id
+        LIMIT greatest(0, (SELECT count(*) FROM held) - $2))
       AND phase = 'idle'
     RETURNING id, pg_notify('${runChannel}', run_id::text)`,
 };
 
 /**
- * Ends the wait of the agents that have waited longest behind a worker's connection, until it holds no more than `most`
- * executions; those that are at work stay. Gives the executions that leave.
+ * Ends the wait of agents behind a worker's connection, until it holds no more than `most` executions; those that are at work
+ * stay. The team that holds most loses first; of its sandboxes those whose turn has ended before those that ask a person, those of automation
+ * before those of people, the oldest first. Gives the executions that leave.
  */
 export async function evictIdle(engine: Engine, connectionId: string, most: number): Promise<string[]> {
   const rows = await engine.db.query<{ id: string }>(evict, [connectionId, most, engine.timing.leaveSeconds]);
