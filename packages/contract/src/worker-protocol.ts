@@ -60,8 +60,29 @@ export const TaskIdle = z.object({
 });
 export type TaskIdle = z.infer<typeof TaskIdle>;
 
+/** Ours: answer to the first hello of a worker's process. */
+export const WorkerWelcome = z.object({
+  type: z.literal('worker_welcome'),
+  data: z.object({
+    /** Secret. It proves in later hellos that they come from the same process, or from one that replaces it. */
+    token: z.string(),
+  }),
+});
+
+/** Ours: the service has committed what the message of this `seq`, and all before it on the connection, did. */
+export const MessagesApplied = z.object({
+  type: z.literal('messages_applied'),
+  data: z.object({ seq: z.int() }),
+});
+
 /** What the service sends. */
-export const ServiceMessage = z.discriminatedUnion('type', [TaskAssignment, TaskCancellation, TaskIdle]);
+export const ServiceMessage = z.discriminatedUnion('type', [
+  TaskAssignment,
+  TaskCancellation,
+  TaskIdle,
+  WorkerWelcome,
+  MessagesApplied,
+]);
 export type ServiceMessage = z.infer<typeof ServiceMessage>;
 
 /** What the sandboxes of a worker are worth, told by `doctor` and kept on each run. */
@@ -74,15 +95,21 @@ export const SandboxLevel = z.object({
 });
 export type SandboxLevel = z.infer<typeof SandboxLevel>;
 
+const tokenOfInstance = z.string().max(100);
+/** Processes that one hello may replace. */
+export const maxReplacedTokens = 16;
+
 /** Ours: first message of our worker on each connection, and again whenever its list of executions should be compared. */
 export const WorkerHello = z.object({
   type: z.literal('worker_hello'),
   data: z.object({
     worker_id: z.string(),
-    /** Of this process; new on each start. */
+    /** Of this process; new on each start. A name for people, which proves nothing. */
     instance_id: z.string(),
-    /** Instances whose processes are known dead and whose sandboxes are gone: same data folder, lock taken over. */
-    replaces: z.array(z.string()),
+    /** What the service sent in its `worker_welcome` to this process; absent: it has sent none yet. */
+    token: tokenOfInstance.optional(),
+    /** Tokens of processes that are known dead and whose sandboxes are gone: same data folder, lock taken over. */
+    replaced_tokens: z.array(tokenOfInstance).max(maxReplacedTokens).optional(),
     /** Executions that may be at work here at once; idle ones do not count, and there are at most twice as many in all. */
     slots: z.int().min(0),
     /** Executions that this process holds now, whatever their phase. */
@@ -101,19 +128,28 @@ export const WorkerHello = z.object({
 });
 export type WorkerHello = z.infer<typeof WorkerHello>;
 
+/**
+ * Ours: number of the message in its process. The service answers a numbered message with `messages_applied`; one that
+ * was not answered comes again on the next connection.
+ */
+const seq = z.int().positive().optional();
+
 export const TaskClaimed = z.object({
   type: z.literal('task_claimed'),
+  seq,
   data: z.object({ task_id: z.string(), worker_id: z.string(), execution_id: z.string().optional() }),
 });
 
 export const TaskRejected = z.object({
   type: z.literal('task_rejected'),
+  seq,
   data: z.object({ task_id: z.string(), reason: z.string(), execution_id: z.string().optional() }),
 });
 
 /** Ours: the sandbox's first process was spawned; gives the timeline event `worker_container_ready`. */
 export const SandboxReady = z.object({
   type: z.literal('sandbox_ready'),
+  seq,
   data: z.object({
     task_id: z.string(),
     execution_id: z.string(),
@@ -126,6 +162,7 @@ export const SandboxReady = z.object({
 /** The agent process ended with exit code 0. Decides the run only where the agent reported nothing. */
 export const TaskCompleted = z.object({
   type: z.literal('task_completed'),
+  seq,
   data: z.object({
     task_id: z.string(),
     message: z.string(),
@@ -137,6 +174,7 @@ export const TaskCompleted = z.object({
 /** The sandbox could not be made, or its agent ended with another exit code. */
 export const TaskFailed = z.object({
   type: z.literal('task_failed'),
+  seq,
   data: z.object({
     task_id: z.string(),
     message: z.string(),

@@ -32,6 +32,7 @@ import { makeAddressRules } from './subscriptions/addresses.ts';
 import { openDeliverer } from './subscriptions/deliverer.ts';
 import { countUnreadableSecrets } from './subscriptions/subscriptions.ts';
 import { openHub } from './workers/hub.ts';
+import { forgetUnusedInstances } from './workers/instances.ts';
 import { dropConnectionsOfDeadServices } from './workers/lost-connections.ts';
 import { serveWorkerSockets } from './workers/socket.ts';
 
@@ -112,7 +113,7 @@ export async function startService(settings: Settings, log: Logger, signal: Abor
     took('wiring');
 
     let baseUrl = settings.RUNYARD_BASE_URL ?? '';
-    const { app, authenticateWorker } = await buildApp({
+    const { app, authenticateWorker, keyWatch } = await buildApp({
       db,
       blobs,
       settings,
@@ -134,7 +135,7 @@ export async function startService(settings: Settings, log: Logger, signal: Abor
     undo.push(() => forgetServiceInstance(db, instanceId));
     const hub = openHub(engine, { serviceInstanceId: instanceId });
     undo.push(() => hub.close());
-    const closeSockets = serveWorkerSockets(app.server, { hub, log, authenticate: authenticateWorker });
+    const closeSockets = serveWorkerSockets(app.server, { hub, log, authenticate: authenticateWorker, keyWatch });
     undo.push(async () => closeSockets());
 
     const address = await app
@@ -170,6 +171,7 @@ export async function startService(settings: Settings, log: Logger, signal: Abor
       repeat(engine, 'the sweep of dead services', 5_000, () =>
         dropConnectionsOfDeadServices(engine, instanceId, serviceSilentSeconds),
       ),
+      repeat(engine, 'the sweep of worker instances', 60_000, () => forgetUnusedInstances(db)),
       repeat(engine, 'the nightly retention', 60_000, () =>
         sweepWhenDue({ db, blobs, log, settings, signal: ending.signal }),
       ),

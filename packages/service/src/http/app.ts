@@ -6,11 +6,13 @@ import Fastify, {
   LogController,
 } from 'fastify';
 import { openKeyDirectory } from '../access/keys/directory.ts';
+import { type KeyWatch, openKeyWatch } from '../access/keys/watch.ts';
 import { readRepositories } from '../environments/repositories.ts';
 import { authenticateWorkingRunToken } from '../executions/run-tokens/sessions.ts';
 import { registerGitGateway } from '../gateway/git/git.ts';
 import { registerGateway } from '../gateway/models/gateway.ts';
 import { recordUsage } from '../usage/record-usage.ts';
+import type { WorkerPrincipal } from '../workers/principal.ts';
 import { isWorkerUpgrade } from '../workers/socket.ts';
 import { registerChildRunRoutes } from './agent/child-runs.ts';
 import { registerHarnessArtifactRoutes } from './agent/harness-artifacts.ts';
@@ -54,16 +56,11 @@ export interface ClientTimeouts {
 
 const defaultTimeouts: ClientTimeouts = { headersMs: 15_000, requestMs: 300_000, checkEveryMs: 2_000 };
 
-/** Whose key a worker's connection carries. */
-export interface WorkerOwner {
-  readonly teamId: string;
-  readonly isOperator: boolean;
-}
-
 export interface BuiltApp {
   readonly app: FastifyInstance;
   /** The owner of an `Authorization` header; null: 401. */
-  authenticateWorker(authorization: string | undefined): Promise<WorkerOwner | null>;
+  authenticateWorker(authorization: string | undefined): Promise<WorkerPrincipal | null>;
+  readonly keyWatch: KeyWatch;
 }
 
 /** Headers of every answer. */
@@ -76,6 +73,7 @@ function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
 export async function buildApp(deps: ServiceDeps, timeouts: ClientTimeouts = defaultTimeouts): Promise<BuiltApp> {
   const { db, log, engine } = deps;
   const keys = await openKeyDirectory(db, log);
+  const keyWatch = await openKeyWatch(db, log);
   const app: FastifyInstance = Fastify({
     loggerInstance: log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
@@ -102,7 +100,10 @@ export async function buildApp(deps: ServiceDeps, timeouts: ClientTimeouts = def
   });
   const authorizer = makeAuthorizer(db, keys);
   app.decorate('authorizer', authorizer);
-  app.addHook('onClose', async () => keys.close());
+  app.addHook('onClose', async () => {
+    keys.close();
+    keyWatch.close();
+  });
 
   const methods = collectMethods(app);
 
@@ -135,7 +136,7 @@ export async function buildApp(deps: ServiceDeps, timeouts: ClientTimeouts = def
   registerHealthRoutes(app, deps);
   registerRunRoutes(app, deps);
   registerDeleteRunRoute(app, deps);
-  await registerLiveRoutes(app, deps);
+  await registerLiveRoutes(app, deps, keyWatch);
   registerConversationRoutes(app, deps);
   registerRedirectRoutes(app, deps);
   registerArtifactRoutes(app, deps);
@@ -170,9 +171,10 @@ export async function buildApp(deps: ServiceDeps, timeouts: ClientTimeouts = def
 
   return {
     app,
+    keyWatch,
     authenticateWorker: async (authorization) => {
       const principal = await authorizer.findPrincipal(authorization);
-      return principal && { teamId: principal.teamId, isOperator: principal.isOperator };
+      return principal && { keyId: principal.keyId, teamId: principal.teamId, isOperator: principal.isOperator };
     },
   };
 }

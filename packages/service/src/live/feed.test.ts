@@ -45,7 +45,6 @@ function reader(feed: ReturnType<typeof sequence>['feed'], options: { position?:
   const stream = join(feed, {
     position: options.position ?? 0,
     floor: 0,
-    keyId: 'k',
     outlet: {
       write: (bytes) => {
         got.text += String(bytes);

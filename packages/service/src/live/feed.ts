@@ -42,8 +42,6 @@ export interface Source<P> {
 export interface Stream<P> {
   readonly feed: Feed<P>;
   readonly outlet: Outlet;
-  /** Whose key opened it. */
-  readonly keyId: string;
   /** Up to here events may be missing: it began after they were deleted. */
   readonly floor: P;
   /** It ends here, at the latest; absent: it follows. */
@@ -76,15 +74,11 @@ export function makeFeed<P>(source: Source<P>, key: string, upTo: P): Feed<P> {
 }
 
 /** Adds a stream that was given everything up to `position`. */
-export function join<P>(
-  feed: Feed<P>,
-  start: Pick<Stream<P>, 'position' | 'floor' | 'until' | 'keyId' | 'outlet'>,
-): Stream<P> {
-  const { position, floor, until, keyId, outlet } = start;
+export function join<P>(feed: Feed<P>, start: Pick<Stream<P>, 'position' | 'floor' | 'until' | 'outlet'>): Stream<P> {
+  const { position, floor, until, outlet } = start;
   const stream: Stream<P> = {
     feed,
     outlet,
-    keyId,
     floor,
     ...(until === undefined ? {} : { until }),
     position,

@@ -25,7 +25,7 @@ export interface RunStart {
 }
 
 export interface RunFeeds {
-  open(start: RunStart, keyId: string, outlet: Outlet): Stream<RunPosition>;
+  open(start: RunStart, outlet: Outlet): Stream<RunPosition>;
   /** Reads every so many of the feeds as if there was a notice: the slow poll behind the notices. */
   poll(turn: number, turns: number): void;
   stop(): void;
@@ -94,8 +94,8 @@ export function openRunFeeds({ db, log, notices }: Pick<Engine, 'db' | 'log' | '
   };
 
   return {
-    open: (start, keyId, outlet) => {
-      const stream = join(feedOf(start), { ...start, keyId, outlet });
+    open: (start, outlet) => {
+      const stream = join(feedOf(start), { ...start, outlet });
       void readNews(stream.feed);
       return stream;
     },

@@ -47,7 +47,7 @@ async function follow(lastId?: string) {
     end: () => undefined,
     cut: () => undefined,
   };
-  feeds.open(t.teamId, start, 'key', outlet);
+  feeds.open(t.teamId, start, outlet);
   return { ids, events: () => ids.map((id) => id.split('-').slice(2).join('-')) };
 }
 
@@ -136,7 +136,7 @@ test('a stream that begins before the place to which others have read misses not
   if (start.kind !== 'at') throw new Error(start.kind);
   const seen: string[] = [];
   const outlet = { write: (bytes: Buffer) => seen.push(String(bytes)) > 0, end: () => undefined, cut: () => undefined };
-  const other = feeds.open(t.teamId, start, 'key', { ...outlet, write: () => true });
+  const other = feeds.open(t.teamId, start, { ...outlet, write: () => true });
   await append(run);
   await vi.waitFor(() => expect(other.position.xact).toBeGreaterThan(start.position.xact), { timeout: 10_000 });
   // A read is under way from where the others are.
@@ -146,7 +146,7 @@ test('a stream that begins before the place to which others have read misses not
   await append(run);
   await vi.waitFor(() => expect(reads).toBeGreaterThan(before), { timeout: 10_000 });
   leave(other);
-  feeds.open(t.teamId, start, 'key', outlet);
+  feeds.open(t.teamId, start, outlet);
   hold = undefined;
   resolve();
   const ids = () => seen.flatMap((text) => [...text.matchAll(/^id: .*-(\d+)\nevent/gm)].map(([, seq]) => seq));

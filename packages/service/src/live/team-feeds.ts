@@ -30,7 +30,7 @@ export type TeamStart =
 export interface TeamFeeds {
   /** Place of an id; without one: now. */
   find(lastId: string | undefined): Promise<TeamStart>;
-  open(teamId: string, start: Extract<TeamStart, { kind: 'at' }>, keyId: string, outlet: Outlet): Stream<TeamPosition>;
+  open(teamId: string, start: Extract<TeamStart, { kind: 'at' }>, outlet: Outlet): Stream<TeamPosition>;
   idOf(position: TeamPosition): string;
   /** Reads as if there was a notice. */
   poll(): void;
@@ -139,12 +139,12 @@ export async function openTeamFeeds({ db, log, notices }: Pick<Engine, 'db' | 'l
       if (position.xact > next) return { kind: 'unknown' };
       return position.xact < keptAfter ? { kind: 'gone' } : { kind: 'at', position, now };
     },
-    open: (teamId, { position, now }, keyId, outlet) => {
+    open: (teamId, { position, now }, outlet) => {
       // The first stream here: what was read for others before is long ago.
       if (feeds.size === 0) readTo = now;
       const feed = feeds.get(teamId) ?? makeFeed(source, teamId, readTo);
       feeds.set(teamId, feed);
-      const stream = join(feed, { position, floor: position, keyId, outlet });
+      const stream = join(feed, { position, floor: position, outlet });
       void readNews();
       return stream;
     },

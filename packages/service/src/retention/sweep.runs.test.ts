@@ -26,7 +26,7 @@ describe('runs', () => {
     const seen: string[] = [];
     const ended = new Promise<void>((end) => {
       const outlet = { write: (bytes: Buffer) => seen.push(String(bytes)) > 0, end, cut: end };
-      feeds.open({ runId: id, position: 0, floor: 10, lastSeq: 5 }, '', outlet);
+      feeds.open({ runId: id, position: 0, floor: 10, lastSeq: 5 }, outlet);
     });
     await ended;
     expect(seen.join('')).toContain('oz_run_created');

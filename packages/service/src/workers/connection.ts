@@ -21,6 +21,7 @@ export interface Connection {
   readonly workerId: string;
   /** null: serves the hosted pool of all teams. */
   readonly teamId: string | null;
+  /** Of our own worker, as the service named it; null: it said no hello. */
   instanceId: string | null;
   slots: number;
   draining: boolean;

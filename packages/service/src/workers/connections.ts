@@ -1,23 +1,25 @@
 /** Rows of `worker_connections` and the leases that hang on a connection. */
 import type { SandboxLevel } from '@runyard/contract/worker-protocol';
-import { heldPhases } from '../executions/transitions/phases.ts';
+import { handedOutPhases, heldPhases } from '../executions/transitions/phases.ts';
 import type { Queryable, Statement } from '../store/database/database.ts';
+import { hasKey, isInPool } from './rights.ts';
 
 const insertConnection: Statement = {
   name: 'insert_worker_connection',
-  text: 'INSERT INTO worker_connections (id, service_instance_id, worker_id, team_id) VALUES ($1, $2, $3, $4)',
+  text: 'INSERT INTO worker_connections (id, service_instance_id, worker_id, team_id, key_id) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (id) DO NOTHING',
 };
 
-/** A new connection, before its worker said anything. */
+/** Inserts the row of a connection, before its worker said anything, or where another process dropped it too early. */
 export async function insertWorkerConnection(
   db: Queryable,
-  connection: { id: string; serviceInstanceId: string; workerId: string; teamId: string | null },
+  connection: { id: string; serviceInstanceId: string; workerId: string; teamId: string | null; keyId: string },
 ): Promise<void> {
   await db.query(insertConnection, [
     connection.id,
     connection.serviceInstanceId,
     connection.workerId,
     connection.teamId,
+    connection.keyId,
   ]);
 }
 
@@ -35,6 +37,18 @@ export async function updateWorkerConnection(
 ): Promise<void> {
   const { id, instanceId, slots, draining, sandbox } = connection;
   await db.query(updateConnection, [id, instanceId, slots, draining, JSON.stringify(sandbox)]);
+}
+
+const nameInstanceOf: Statement = {
+  name: 'name_instance_of_executions',
+  text: `
+    UPDATE executions SET worker_instance = $2
+    WHERE connection_id = $1 AND worker_instance IS NULL AND phase IN ${handedOutPhases}`,
+};
+
+/** What the connection was handed before its hello, which came late, is of its instance. */
+export async function nameInstance(db: Queryable, connectionId: string, instanceId: string): Promise<void> {
+  await db.query(nameInstanceOf, [connectionId, instanceId]);
 }
 
 const renew: Statement = {
@@ -86,56 +100,64 @@ export async function findAssigned(
 const adopt: Statement = {
   name: 'adopt_executions',
   text: `
-    UPDATE executions SET connection_id = $1, lease_until = clock_timestamp() + make_interval(secs => $3::float8)
-    WHERE id = ANY($2::uuid[]) AND worker_id = $4 AND phase IN ${heldPhases}
-    RETURNING id, run_id AS "runId", phase, stop_reason AS "stopReason"`,
+    UPDATE executions e SET connection_id = $1, lease_until = clock_timestamp() + make_interval(secs => $3::float8)
+    FROM worker_connections c
+    WHERE e.id = ANY($2::uuid[]) AND e.worker_instance = $4 AND e.phase IN ${heldPhases}
+      AND c.id = $1 AND c.worker_id = e.worker_id AND ${isInPool('e', 'c')} AND ${hasKey('c')}
+    RETURNING e.id, e.run_id AS "runId"`,
 };
 
-/** Executions that a worker says it holds now hang on this connection; those not returned are not its own any more. */
+/**
+ * Hangs executions that a worker says it holds on this connection, where they are of the instance that its token proved, and
+ * of the connection's team and pool. Those not returned are not its own.
+ */
 export async function adoptExecutions(
   db: Queryable,
-  input: { connectionId: string; workerId: string; executionIds: readonly string[]; leaseSeconds: number },
-): Promise<{ id: string; runId: string; phase: string; stopReason: string | null }[]> {
-  return await db.query(adopt, [input.connectionId, input.executionIds, input.leaseSeconds, input.workerId]);
+  input: { connectionId: string; instanceId: string; executionIds: readonly string[]; leaseSeconds: number },
+): Promise<{ id: string; runId: string }[]> {
+  return await db.query(adopt, [input.connectionId, input.executionIds, input.leaseSeconds, input.instanceId]);
 }
 
 const adoptSilently: Statement = {
   name: 'adopt_executions_of_public_worker',
   text: `
-    UPDATE executions SET connection_id = $1, lease_until = clock_timestamp() + make_interval(secs => $3::float8)
-    WHERE worker_id = $2 AND worker_instance IS NULL AND phase IN ${heldPhases}
-      AND connection_id NOT IN (SELECT id FROM worker_connections WHERE worker_id = $2)
-    RETURNING id, run_id AS "runId", phase, stop_reason AS "stopReason"`,
+    UPDATE executions e SET connection_id = $1, lease_until = clock_timestamp() + make_interval(secs => $2::float8)
+    FROM worker_connections c
+    WHERE e.worker_instance IS NULL AND e.phase IN ${heldPhases}
+      AND c.id = $1 AND c.worker_id = e.worker_id AND ${isInPool('e', 'c')} AND ${hasKey('c')}
+      AND NOT EXISTS (SELECT FROM worker_connections o WHERE o.id = e.connection_id)
+    RETURNING e.id, e.run_id AS "runId"`,
 };
 
-/** The public worker lists nothing when it comes back: what an earlier connection of its name left is taken to be with it. */
+/** Hangs on this connection what earlier connections of the same name, team and pool left, which were of no instance. */
 export async function adoptOfPublicWorker(
   db: Queryable,
-  input: { connectionId: string; workerId: string; leaseSeconds: number },
-): Promise<{ id: string; runId: string; phase: string; stopReason: string | null }[]> {
-  return await db.query(adoptSilently, [input.connectionId, input.workerId, input.leaseSeconds]);
+  input: { connectionId: string; leaseSeconds: number },
+): Promise<{ id: string; runId: string }[]> {
+  return await db.query(adoptSilently, [input.connectionId, input.leaseSeconds]);
 }
 
 const heldBy: Statement = {
   name: 'find_held_by_instances',
   text: `
-    SELECT id FROM executions
-    WHERE worker_id = $1 AND worker_instance = ANY($2::text[]) AND phase IN ${heldPhases} AND NOT (id = ANY($3::uuid[]))`,
+    SELECT e.id FROM executions e JOIN worker_connections c ON c.id = $1
+    WHERE e.worker_instance = ANY($2::text[]) AND e.phase IN ${heldPhases} AND NOT (e.id = ANY($3::uuid[]))
+      AND c.worker_id = e.worker_id AND ${isInPool('e', 'c')} AND ${hasKey('c')}`,
 };
 
-/** Executions that the record places in these instances of the worker, but for those that it lists. */
+/** Returns the executions that the record places in these instances of the connection's worker, but for those that it lists. */
 export async function findMissing(
   db: Queryable,
-  input: { workerId: string; instanceIds: readonly string[]; listed: readonly string[] },
+  input: { connectionId: string; instanceIds: readonly string[]; listed: readonly string[] },
 ): Promise<string[]> {
-  const rows = await db.query<{ id: string }>(heldBy, [input.workerId, input.instanceIds, input.listed]);
+  const rows = await db.query<{ id: string }>(heldBy, [input.connectionId, input.instanceIds, input.listed]);
   return rows.map((row) => row.id);
 }
 
 const stopOrders: Statement = {
   name: 'find_stop_orders',
   text: `
-    SELECT id, run_id AS "runId", greatest(0, extract(epoch FROM stop_deadline - clock_timestamp()) * 1000)::int AS "graceMs"
+    SELECT id, run_id AS "runId", connection_id AS "connectionId", greatest(0, extract(epoch FROM stop_deadline - clock_timestamp()) * 1000)::int AS "graceMs"
     FROM executions WHERE connection_id = ANY($1::uuid[]) AND phase = 'stopping'
       AND (stop_reason = 'ordered' OR stop_deadline < clock_timestamp())`,
 };
@@ -144,7 +166,7 @@ const stopOrders: Statement = {
 export async function findStopOrders(
   db: Queryable,
   connectionIds: readonly string[],
-): Promise<{ id: string; runId: string; graceMs: number }[]> {
+): Promise<{ id: string; runId: string; connectionId: string; graceMs: number }[]> {
   return await db.query(stopOrders, [connectionIds]);
 }
 

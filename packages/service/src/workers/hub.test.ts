@@ -1,6 +1,7 @@
 import type { ServiceMessage, WorkerMessage } from '@runyard/contract/worker-protocol';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { openTestEngine, type TestEngine } from '../../test/engine.ts';
+import { insertWorkerKey } from '../../test/key.ts';
 import { cancelRun } from '../executions/cancel/cancel.ts';
 import { reconcile } from '../executions/reconcile/reconcile.ts';
 import { awaitChildren } from '../runs/tree/await-children.ts';
@@ -8,9 +9,11 @@ import { type Hub, type HubConnection, openHub } from './hub.ts';
 
 let t: TestEngine;
 let hub: Hub;
+let keyId: string;
 
 beforeEach(async () => {
   t = await openTestEngine({ timing: { cancelGraceSeconds: 300 } });
+  keyId = await insertWorkerKey(t.engine.db, t.teamId);
   hub = openHub(t.engine, { serviceInstanceId: '01a1fdad-b3cf-7c20-a9f8-51440e63fad8' });
 });
 
@@ -36,7 +39,6 @@ function hello(
     data: {
       worker_id: 'runyard-a',
       instance_id: 'i1',
-      replaces: [],
       slots,
       executions: [],
       sandbox,
@@ -52,7 +54,13 @@ async function connect(
   teamId: string | null = null,
 ): Promise<Fake> {
   const sent: ServiceMessage[] = [];
-  const connection = await hub.connect({ workerId, teamId, send: (message) => sent.push(message), end: () => {} });
+  const connection = await hub.connect({
+    workerId,
+    teamId,
+    keyId,
+    send: (message) => sent.push(message),
+    end: () => {},
+  });
   if (greeting) await connection.message(greeting);
   return {
     sent,
@@ -75,6 +83,13 @@ const assignments = (fake: Fake) =>
   fake.sent.flatMap((message) => (message.type === 'task_assignment' ? [message.data] : []));
 const orders = (fake: Fake) =>
   fake.sent.flatMap((message) => (message.type === 'task_cancellation' ? [message.data] : []));
+
+/** What the service issued in its answer to the first hello. */
+function tokenOf(fake: Fake): string {
+  const [welcome] = fake.sent.flatMap((message) => (message.type === 'worker_welcome' ? [message.data] : []));
+  if (!welcome) throw new Error('no token was issued');
+  return welcome.token;
+}
 
 async function untilAssigned(fake: Fake, count: number) {
   await vi.waitFor(() => expect(assignments(fake)).toHaveLength(count), { timeout: 15_000 });
@@ -176,7 +191,7 @@ test('what a restarted worker no longer holds is lost at once: tried again befor
   if (!first) throw new Error('no assignment');
   await before.say('task_claimed', first.execution_id, runId);
   await before.connection.closed();
-  const after = await connect(hello(1, { instance_id: 'i2', replaces: ['i1'] }));
+  const after = await connect(hello(1, { instance_id: 'i2', replaced_tokens: [tokenOf(before)] }));
   const [second] = await untilAssigned(after, 1);
   expect(second?.task_id).toBe(runId);
   expect(second?.execution_id).not.toBe(first.execution_id);
@@ -194,7 +209,7 @@ test('what a reconnecting worker still holds goes on, and what it should not hol
     { task_id: runId, execution_id: first.execution_id },
     { task_id: strange, execution_id: strange },
   ];
-  const after = await connect(hello(2, { executions: held }));
+  const after = await connect(hello(2, { token: tokenOf(before), executions: held }));
   expect(orders(after)).toMatchObject([{ execution_id: strange, grace_ms: 0 }]);
   expect(await states()).toEqual(['CLAIMED']);
   await after.say('task_completed', first.execution_id, runId);

@@ -3,21 +3,33 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { ServiceMessage, WorkerMessage } from '@runyard/contract/worker-protocol';
 import type { Engine } from '../executions/engine.ts';
 import type { Assignment } from '../executions/queue/assign.ts';
+import { sqlState } from '../store/database/connections.ts';
 import { type Connection, makeConnection } from './connection.ts';
-import { adoptOfPublicWorker, insertWorkerConnection, renewLeases } from './connections.ts';
+import { insertWorkerConnection, renewLeases } from './connections.ts';
 import { makeDispatcher } from './dispatcher.ts';
+import { takeOnPublicWorker } from './greet.ts';
 import { loseConnection } from './lost-connections.ts';
 import { handleWorkerMessage } from './messages.ts';
 import { makeOrders } from './orders.ts';
+import { ConnectionEnded } from './rights.ts';
 
 /** After a rejection nothing is sent on the connection for so long, so that another worker gets it. */
 const rejectionPauseMs = 2000;
+
+/** A worker that said no hello for so long is taken for a public one. */
+const helloWaitMs = 1000;
+
+/** SQLSTATE class 22: PostgreSQL cannot store a value of the message. */
+const isDataError = (error: unknown): boolean => sqlState(error)?.startsWith('22') ?? false;
 
 export interface Hub {
   /** A worker connected; returns what its socket's events are given to. */
   connect(input: {
     workerId: string;
+    /** null: the hosted pool of all teams. */
     teamId: string | null;
+    /** The key that opened the connection: each action is checked against it. */
+    keyId: string;
     send(message: ServiceMessage): void;
     /** Ends the connection, so that the worker makes a new one. */
     end(): void;
@@ -70,43 +82,62 @@ export function openHub(engine: Engine, options: HubOptions): Hub {
     dispatchSoon();
   }
 
-  /** The public worker says nothing until it has work: what its name left behind is taken to be with it. */
-  async function takeOn(connection: Connection): Promise<void> {
-    const adopted = await adoptOfPublicWorker(engine.db, {
-      connectionId: connection.id,
-      workerId: connection.workerId,
-      leaseSeconds: engine.timing.leaseSeconds,
-    });
-    for (const { id, runId } of adopted)
-      connection.held.set(id, { runId, assignmentId: null, idle: false, leaving: false });
-    connection.ready = true;
-    dispatchSoon();
-  }
-
   return {
     dispatch: dispatcher.dispatch,
     sendStopOrders: orders.send,
-    connect: async ({ workerId, teamId, send, end }) => {
+    connect: async ({ workerId, teamId, keyId, send, end }) => {
       const connection = makeConnection({ id: randomUUIDv7(), workerId, teamId, send });
-      await insertWorkerConnection(engine.db, {
-        id: connection.id,
-        serviceInstanceId: options.serviceInstanceId,
-        workerId,
-        teamId,
-      });
+      const row = { id: connection.id, serviceInstanceId: options.serviceInstanceId, workerId, teamId, keyId };
+      await insertWorkerConnection(engine.db, row);
       connections.set(connection.id, connection);
+
+      let takingOn: Promise<void> | null = null;
+      /** Takes the worker on as a public one, once. */
+      const takeOn = () => {
+        clearTimeout(greeting);
+        takingOn ??= takeOnPublicWorker(engine, connection).then(dispatchSoon);
+        return takingOn;
+      };
       // Our worker says hello at once; the public one says nothing until it has work.
       const greeting = setTimeout(() => {
-        takeOn(connection).catch((error: unknown) =>
-          engine.log.error({ err: error }, 'a worker without a hello could not be taken on'),
-        );
-      }, 1000);
+        takeOn().catch((error: unknown) => {
+          engine.log.error({ err: error, worker: workerId }, 'a worker without a hello could not be taken on');
+          end();
+        });
+      }, helloWaitMs);
+
+      const handle = async (message: WorkerMessage) => {
+        try {
+          await handleWorkerMessage(engine, connection, message);
+        } catch (error) {
+          const isHere = connections.has(connection.id) && message.type !== 'worker_hello';
+          if (!(error instanceof ConnectionEnded) || !isHere) throw error;
+          // The public worker does not say it again: this process is not dead, so the message counts.
+          await insertWorkerConnection(engine.db, row);
+          await handleWorkerMessage(engine, connection, message);
+          end();
+        }
+      };
+      const acknowledge = (message: WorkerMessage) => {
+        if (message.type === 'worker_hello' || message.seq === undefined) return;
+        send({ type: 'messages_applied', data: { seq: message.seq } });
+      };
       return {
         message: async (message) => {
           clearTimeout(greeting);
+          // After a lost connection, the public worker's first message may be about what it held before.
+          if (message.type !== 'worker_hello' && !connection.ready) await takeOn();
+          else await takingOn;
           // Before the work is back in the queue: the notice of it may be faster than the answer to the statement.
           if (message.type === 'task_rejected') connection.pausedUntil = performance.now() + rejectionPauseMs;
-          await handleWorkerMessage(engine, connection, message);
+          try {
+            await handle(message);
+          } catch (error) {
+            // It fails each time: the worker drops it, and on its next connection its list is compared with the record.
+            if (isDataError(error)) acknowledge(message);
+            throw error;
+          }
+          acknowledge(message);
           if (message.type === 'worker_hello') orders.sendSoon();
           dispatchSoon();
         },

@@ -1,6 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { openTestEngine, type TestEngine } from '../../test/engine.ts';
+import { insertWorkerKey } from '../../test/key.ts';
 import { beatServiceInstance } from '../executions/lease/heartbeat.ts';
 import { type Hub, openHub } from './hub.ts';
 import { dropConnectionsOfDeadServices } from './lost-connections.ts';
@@ -9,11 +10,13 @@ const silentSeconds = 20;
 const slow = randomUUIDv7();
 let t: TestEngine;
 let hub: Hub;
+let keyId: string;
 
 beforeEach(async () => {
   // Leases so short that each sign of life renews them.
   t = await openTestEngine({ timing: { leaseSeconds: 0.001 } });
   await beatServiceInstance(t.engine, slow);
+  keyId = await insertWorkerKey(t.engine.db, t.teamId);
   hub = openHub(t.engine, { serviceInstanceId: slow });
 });
 
@@ -28,7 +31,7 @@ const fallSilent = () =>
   t.engine.db.pool.query("UPDATE service_instances SET seen_at = now() - interval '1 minute' WHERE id = $1", [slow]);
 
 test('a service process whose sign of life is late does not give up its own connections', async () => {
-  await hub.connect({ workerId: 'runyard-a', teamId: null, send: () => {}, end: () => {} });
+  await hub.connect({ workerId: 'runyard-a', teamId: null, keyId, send: () => {}, end: () => {} });
   await fallSilent();
   await dropConnectionsOfDeadServices(t.engine, slow, silentSeconds);
   expect(await connections()).toHaveLength(1);
@@ -38,7 +41,7 @@ test('a service process whose sign of life is late does not give up its own conn
 
 test('where another process took it for dead, it has the worker connect again with its next sign of life', async () => {
   const end = vi.fn();
-  const connection = await hub.connect({ workerId: 'runyard-a', teamId: null, send: () => {}, end });
+  const connection = await hub.connect({ workerId: 'runyard-a', teamId: null, keyId, send: () => {}, end });
   const renewed = async () =>
     (await t.engine.db.query('SELECT FROM worker_connections WHERE last_seen_at > connected_at')).length === 1;
   // The first moment after the connection is too early for a renewal.

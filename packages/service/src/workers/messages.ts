@@ -1,18 +1,34 @@
-/** What a message of a worker does. Every effect is a compare-and-set: a late or repeated message changes nothing. */
+/**
+ * What a message of a worker does. Each takes effect in one transaction, which first checks under the run's lock that the
+ * connection may act on the execution. Every effect is a compare-and-set: a late or repeated message changes nothing.
+ */
 import type { WorkerHello, WorkerMessage } from '@runyard/contract/worker-protocol';
 import type { Engine } from '../executions/engine.ts';
-import { endSandbox } from '../executions/reconcile/sandbox-end.ts';
+import { endSandboxWithin } from '../executions/reconcile/sandbox-end.ts';
 import { appendTimelineEvent } from '../executions/timeline/append.ts';
-import { heldPhases } from '../executions/transitions/phases.ts';
+import type { Phase } from '../executions/transitions/transition.ts';
 import { claim, requeue } from '../executions/transitions/transitions.ts';
-import type { Statement } from '../store/database/database.ts';
+import type { Queryable, Statement } from '../store/database/database.ts';
 import type { Connection } from './connection.ts';
-import { adoptExecutions, findMissing, updateWorkerConnection } from './connections.ts';
+import { greet, orderStop } from './greet.ts';
+import { lockServed } from './rights.ts';
 
 const keepSandbox: Statement = {
   name: 'keep_sandbox',
   text: "UPDATE executions SET sandbox = $2::jsonb WHERE id = $1 AND phase IN ('assigned', 'claimed', 'running') AND sandbox IS NULL RETURNING id",
 };
+
+type ExecutionMessage = Exclude<WorkerMessage, WorkerHello>;
+
+/** An execution that a message is about, with the assignment that brought it to the connection. */
+interface Target {
+  readonly runId: string;
+  readonly executionId: string;
+  readonly assignmentId: string | null;
+}
+
+/** `held`: the connection still has the execution; `released`: it has not; `refused`: it never had the right to it, or lost it. */
+type Outcome = 'held' | 'released' | 'refused';
 
 /** Applies one message. The public worker names only the task: its execution is the one that the connection holds. */
 export async function handleWorkerMessage(
@@ -31,44 +47,63 @@ export async function handleWorkerMessage(
     );
     return;
   }
+  const target: Target = { runId, executionId, assignmentId: held.assignmentId };
+  const outcome = await engine.db.transaction(async (tx) => {
+    const phase = await lockServed(tx, target, connection.id);
+    return phase === null ? 'refused' : await apply(engine, tx, connection, target, phase, message);
+  });
+  if (outcome === 'held') return;
+  connection.held.delete(executionId);
+  connection.ordersSent.delete(executionId);
+  if (outcome === 'refused') {
+    engine.log.warn(
+      { worker: connection.workerId, type: message.type, run: runId },
+      'message about an execution that is not this connection’s to act on',
+    );
+    if (message.type === 'task_claimed' || message.type === 'sandbox_ready') orderStop(connection, runId, executionId);
+  }
+}
+
+async function apply(
+  engine: Engine,
+  tx: Queryable,
+  connection: Connection,
+  target: Target,
+  phase: Phase,
+  message: ExecutionMessage,
+): Promise<Outcome> {
+  const { runId, executionId, assignmentId } = target;
   switch (message.type) {
-    case 'task_claimed': {
-      const claimed = await claimHeld(engine, connection, runId, executionId);
-      if (!claimed && !(await isClaimed(engine, connection, executionId))) stop(connection, runId, executionId);
-      return;
-    }
+    case 'task_claimed':
+      // The claim may have been made by the agent's first call, which was faster.
+      return phase !== 'assigned' || (await claimAssigned(engine, tx, connection, target)) ? 'held' : 'refused';
     case 'task_rejected':
-      if (held.assignmentId !== null)
-        await requeue(engine.db, { runId, executionId, args: { assignment_id: held.assignmentId } });
-      connection.held.delete(executionId);
-      return;
+      if (assignmentId !== null) await requeue(tx, { runId, executionId, args: { assignment_id: assignmentId } });
+      return 'released';
     case 'sandbox_ready': {
       const { backend, spawn_ms } = message.data;
-      const first = await engine.db.query(keepSandbox, [executionId, JSON.stringify({ backend })]);
+      const first = await tx.query(keepSandbox, [executionId, JSON.stringify({ backend })]);
       if (first.length === 1)
-        await appendTimelineEvent(engine.db, {
+        await appendTimelineEvent(tx, {
           runId,
           executionId,
           type: 'worker_container_ready',
           payload: { backend, spawn_ms },
         });
-      return;
+      return 'held';
     }
     case 'task_completed': {
-      await claimHeld(engine, connection, runId, executionId);
-      const end = { kind: 'exited', message: message.data.message, exitCode: 0 } as const;
-      await endSandbox(engine, executionId, end, connection.id);
-      release(connection, executionId);
-      return;
+      await claimAssigned(engine, tx, connection, target);
+      await endSandboxWithin(engine, tx, executionId, { kind: 'exited', message: message.data.message, exitCode: 0 });
+      return 'released';
     }
     case 'task_failed': {
       const { exit_code: exitCode, failure, message: text } = message.data;
-      await claimHeld(engine, connection, runId, executionId);
+      await claimAssigned(engine, tx, connection, target);
       const kind = failure && failure.phase !== 'run' ? 'not_created' : 'exited';
       const end = { kind, message: text, ...(exitCode === undefined ? {} : { exitCode }) } as const;
-      await endSandbox(engine, executionId, end, connection.id);
-      release(connection, executionId);
-      return;
+      await endSandboxWithin(engine, tx, executionId, end);
+      return 'released';
     }
   }
 }
@@ -77,68 +112,18 @@ export async function handleWorkerMessage(
  * PENDING → CLAIMED for the assignment that this connection was given. Also before an end that comes without a claim: it
  * counts as a try then, instead of going round between queue and worker for ever.
  */
-async function claimHeld(engine: Engine, connection: Connection, runId: string, executionId: string): Promise<boolean> {
-  const assignmentId = connection.held.get(executionId)?.assignmentId;
-  if (!assignmentId) return false;
+async function claimAssigned(
+  engine: Engine,
+  tx: Queryable,
+  connection: Connection,
+  { runId, executionId, assignmentId }: Target,
+): Promise<boolean> {
+  if (assignmentId === null) return false;
   const args = { assignment_id: assignmentId, lease_seconds: engine.timing.leaseSeconds };
-  return await claim(engine.db, { runId, executionId, args, payload: { worker_id: connection.workerId } });
-}
-
-const readHolder: Statement = {
-  name: 'read_holder',
-  text: `SELECT 1 FROM executions WHERE id = $1 AND connection_id = $2 AND phase IN ${heldPhases}`,
-};
-
-/** The claim may have been made by the agent's first call, which was faster. */
-async function isClaimed(engine: Engine, connection: Connection, executionId: string): Promise<boolean> {
-  return (await engine.db.query(readHolder, [executionId, connection.id])).length === 1;
-}
-
-function stop(connection: Connection, runId: string, executionId: string): void {
-  connection.send({ type: 'task_cancellation', data: { task_id: runId, execution_id: executionId, grace_ms: 0 } });
-}
-
-function release(connection: Connection, executionId: string): void {
-  connection.held.delete(executionId);
-  connection.ordersSent.delete(executionId);
+  return await claim(tx, { runId, executionId, args, payload: { worker_id: connection.workerId } });
 }
 
 function heldExecution(connection: Connection, runId: string): string | undefined {
   for (const [executionId, held] of connection.held) if (held.runId === runId) return executionId;
   return undefined;
-}
-
-/**
- * Compares the worker's list with the record, both ways: what it holds and should not, it is told to end; what the
- * record places in it (or in an instance that it replaces) and it does not hold, is lost.
- */
-async function greet(engine: Engine, connection: Connection, { data }: WorkerHello): Promise<void> {
-  const { instance_id: instanceId, slots, draining, sandbox } = data;
-  connection.instanceId = instanceId;
-  connection.slots = slots;
-  connection.draining = draining;
-  await updateWorkerConnection(engine.db, { id: connection.id, instanceId, slots, draining, sandbox });
-  const listed = data.executions.map((execution) => execution.execution_id);
-  const { workerId } = connection;
-  const adopted = await adoptExecutions(engine.db, {
-    connectionId: connection.id,
-    workerId,
-    executionIds: listed,
-    leaseSeconds: engine.timing.leaseSeconds,
-  });
-  const toldIdle = new Set(data.executions.flatMap(({ idle, execution_id }) => (idle ? [execution_id] : [])));
-  for (const { id, runId } of adopted)
-    connection.held.set(id, { runId, assignmentId: null, idle: toldIdle.has(id), leaving: false });
-  for (const execution of data.executions) {
-    if (!connection.held.has(execution.execution_id)) stop(connection, execution.task_id, execution.execution_id);
-  }
-  const instanceIds = [instanceId, ...data.replaces];
-  const known = [...listed, ...connection.held.keys()];
-  for (const executionId of await findMissing(engine.db, { workerId, instanceIds, listed: known })) {
-    await endSandbox(engine, executionId, {
-      kind: 'lost',
-      message: `Worker ${workerId} was restarted and its sandbox ended with it.`,
-    });
-  }
-  connection.ready = true;
 }

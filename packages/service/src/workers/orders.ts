@@ -43,17 +43,17 @@ export function makeOrders(engine: Engine, connections: Connections, gotFree: ()
     if (connections.size === 0) return;
     await tellIdle();
     for (const order of await findStopOrders(engine.db, [...connections.keys()])) {
-      for (const connection of connections.values()) {
-        if (!connection.held.has(order.id)) continue;
-        // A worker that did not end it yet is told again when the time is up.
-        const sent = connection.ordersSent.get(order.id);
-        if (sent !== undefined && (sent === 0 || order.graceMs > 0)) continue;
-        connection.ordersSent.set(order.id, order.graceMs);
-        connection.send({
-          type: 'task_cancellation',
-          data: { task_id: order.runId, execution_id: order.id, grace_ms: order.graceMs },
-        });
-      }
+      // Another connection may still have it in mind, which the record took it from.
+      const connection = connections.get(order.connectionId);
+      if (!connection?.held.has(order.id)) continue;
+      // A worker that did not end it yet is told again when the time is up.
+      const sent = connection.ordersSent.get(order.id);
+      if (sent !== undefined && (sent === 0 || order.graceMs > 0)) continue;
+      connection.ordersSent.set(order.id, order.graceMs);
+      connection.send({
+        type: 'task_cancellation',
+        data: { task_id: order.runId, execution_id: order.id, grace_ms: order.graceMs },
+      });
     }
   }
 

@@ -5,7 +5,9 @@ import { WorkerMessage } from '@runyard/contract/worker-protocol';
 import { workerName } from '@runyard/contract/workers';
 import type { Logger } from 'pino';
 import { type WebSocket, WebSocketServer } from 'ws';
+import type { KeyWatch } from '../access/keys/watch.ts';
 import type { Hub } from './hub.ts';
+import { operatorNames, poolTeamOf, type WorkerPrincipal } from './principal.ts';
 
 /** Path of the endpoint. */
 export const workerSocketPath = '/api/v1/selfhosted/worker/ws';
@@ -19,18 +21,16 @@ export function isWorkerUpgrade(request: IncomingMessage): boolean {
   return isWebSocket && URL.parse(request.url ?? '/', 'http://service')?.pathname === workerSocketPath;
 }
 
-/** Whose key opened the connection. */
-export interface WorkerPrincipal {
-  readonly teamId: string;
-  readonly isOperator: boolean;
-}
-
 interface SocketOptions {
   readonly hub: Hub;
   readonly log: Logger;
   /** null: 401. */
   readonly authenticate: (authorization: string | undefined) => Promise<WorkerPrincipal | null>;
+  readonly keyWatch: Pick<KeyWatch, 'watch'>;
 }
+
+/** How long the other end may take to answer the close frame before the connection is cut. */
+const closeWaitMs = 300;
 
 /** The public worker pings every 30 s: two missed ones and more mean that the other end is gone. */
 const silenceMs = 75_000;
@@ -54,9 +54,10 @@ export function serveWorkerSockets(server: Server, options: SocketOptions): () =
       (principal) => {
         if (!principal)
           return refuse(stream, 401, 'Unauthorized', 'The key is missing, malformed, expired or revoked.');
-        const isHosted = principal.isOperator && workerId.startsWith('runyard');
+        const teamId = poolTeamOf(principal, workerId);
+        if (teamId === 'not_allowed') return refuse(stream, 403, 'Forbidden', reservedName);
         sockets.handleUpgrade(request, stream, head, (socket) => {
-          serve(socket, workerId, isHosted ? null : principal.teamId, options);
+          serve(socket, { workerId, teamId, keyId: principal.keyId }, options);
         });
       },
       (error: unknown) => {
@@ -73,6 +74,8 @@ export function serveWorkerSockets(server: Server, options: SocketOptions): () =
   };
 }
 
+const reservedName = `worker_id: names that begin with ${operatorNames} are reserved for the operator's key. Choose another name, in RUNYARD_WORKER_NAME or the worker's own setting.`;
+
 function refuse(stream: Duplex, status: number, title: string, detail: string): void {
   const body = JSON.stringify({ title, status, detail });
   stream.end(
@@ -80,24 +83,41 @@ function refuse(stream: Duplex, status: number, title: string, detail: string): 
   );
 }
 
-function serve(socket: WebSocket, workerId: string, teamId: string | null, { hub, log }: SocketOptions): void {
+function serve(
+  socket: WebSocket,
+  owner: { workerId: string; teamId: string | null; keyId: string },
+  { hub, log, keyWatch }: SocketOptions,
+): void {
+  const { workerId, teamId, keyId } = owner;
+  let isEnding = false;
+  /** Ends the connection soon, whatever the other end does. Nothing that it says takes effect any more. */
+  const close = (code: number, reason: string) => {
+    if (isEnding) return;
+    isEnding = true;
+    socket.close(code, reason);
+    setTimeout(() => socket.terminate(), closeWaitMs).unref();
+  };
+  const unwatchKey = keyWatch.watch(keyId, () => {
+    log.info({ worker: workerId }, 'the key of a worker was deleted or has expired');
+    close(1008, 'the key was deleted or has expired');
+  });
   const send = (message: object) => {
     if (socket.readyState === socket.OPEN) socket.send(JSON.stringify(message));
   };
-  const end = () => socket.close(1012, 'connect again');
-  const opened = hub.connect({ workerId, teamId, send, end });
+  const end = () => close(1012, 'connect again');
+  const opened = hub.connect({ workerId, teamId, keyId, send, end });
   // Messages take effect one after the other, in the order they came.
   let chain: Promise<unknown> = opened.catch((error: unknown) => {
     log.error({ err: error, worker: workerId }, 'a worker could not be taken on');
-    socket.close(1011, 'try again');
+    close(1011, 'try again');
   });
   const then = (work: (connection: Awaited<typeof opened>) => unknown) => {
     chain = chain
       .then(async () => await work(await opened))
       .catch((error: unknown) => {
-        // What it said may be lost: on its next connection the worker's list is compared with the record.
+        // Our worker says again what was not acknowledged; for the public one the record goes on without the message.
         log.error({ err: error, worker: workerId }, 'a message of a worker failed');
-        socket.close(1011, 'try again');
+        close(1011, 'try again');
       });
   };
   let silence = setTimeout(() => socket.terminate(), silenceMs);
@@ -110,12 +130,13 @@ function serve(socket: WebSocket, workerId: string, teamId: string | null, { hub
   socket.on('message', (data, isBinary) => {
     alive();
     const message = isBinary ? null : parse(String(data));
-    if (message) then((connection) => connection.message(message));
+    if (message) then((connection) => (isEnding ? undefined : connection.message(message)));
     else log.warn({ worker: workerId }, 'a worker sent a frame that is no message of the protocol');
   });
   socket.on('error', (error) => log.warn({ err: error, worker: workerId }, 'connection of a worker failed'));
   socket.on('close', () => {
     clearTimeout(silence);
+    unwatchKey();
     log.info({ worker: workerId }, 'worker disconnected');
     then((connection) => connection.closed());
   });

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { Database, Statement } from '../../store/database/database.ts';
 import type { Principal } from './principal.ts';
 import { hashKey } from './raw-key.ts';
+import { isValidKey } from './valid-key.ts';
 
 /** Channel on which a deleted key is told to all processes. */
 export const keysChannel = 'runyard_keys';
@@ -23,7 +24,7 @@ const readKey: Statement = {
     JOIN teams t ON t.id = k.team_id
     LEFT JOIN users u ON u.id = k.user_id
     LEFT JOIN team_members m ON m.team_id = k.team_id AND m.user_id = k.user_id
-    WHERE k.hash = $1 AND (k.expires_at IS NULL OR k.expires_at > now()) AND (k.kind = 'agent' OR m.role IS NOT NULL)`,
+    WHERE k.hash = $1 AND ${isValidKey('k')}`,
 };
 
 /** At most one write a minute for a key, over all processes. */

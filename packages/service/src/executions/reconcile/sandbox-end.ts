@@ -33,7 +33,7 @@ const lockRun: Statement = {
 const readPhase: Statement = {
   name: 'read_phase',
   text: `
-    SELECT r.id AS run_id, r.state, r.current_execution_id = e.id AS is_current, e.phase, e.connection_id,
+    SELECT r.id AS run_id, r.state, r.current_execution_id = e.id AS is_current, e.phase,
       e.lease_until < clock_timestamp() AS lease_over
     FROM executions e JOIN runs r ON r.id = e.run_id WHERE e.id = $1`,
 };
@@ -53,7 +53,6 @@ interface ExecutionRow {
   state: RunState;
   is_current: boolean;
   phase: Phase;
-  connection_id: string | null;
   lease_over: boolean;
 }
 
@@ -62,36 +61,38 @@ interface ExecutionRow {
  * before INPROGRESS the run is tried again, after it the run is in ERROR `agent_process_failed`; a run that works for a
  * cancelled one is CANCELLED.
  */
-export async function endSandbox(
+export async function endSandbox(engine: Engine, executionId: string, end: SandboxEnd): Promise<void> {
+  await engine.db.transaction((tx) => endSandboxWithin(engine, tx, executionId, end));
+}
+
+/** The same in the caller's transaction, which has checked that whoever says so may end it. */
+export async function endSandboxWithin(
   engine: Engine,
+  tx: Queryable,
   executionId: string,
-  told: SandboxEnd,
-  /** Who says so, a fence: a worker whose assignment was taken back must not end the sandbox of another one. */
-  connectionId?: string,
+  said: SandboxEnd,
 ): Promise<void> {
   // A worker's message may hold the last words of its agent.
-  const end = { ...told, message: createRedactor(engine.secrets).whole(told.message) };
-  await engine.db.transaction(async (tx) => {
-    await tx.query(lockRun, [executionId]);
-    const [execution] = await tx.query<ExecutionRow>(readPhase, [executionId]);
-    if (!execution || (connectionId !== undefined && execution.connection_id !== connectionId)) return;
-    if (end.kind === 'silent' && !execution.lease_over) return;
-    const exit = JSON.stringify(end);
-    const isDebugged = execution.phase === 'running' && isTerminal(execution.state);
-    if (execution.phase === 'stopping' || execution.phase === 'idle' || isDebugged) {
-      await tx.query(endStopping, [executionId, exit]);
-      await appendTimelineEvent(tx, { runId: execution.run_id, executionId, type: 'vm_shutdown', payload: { ...end } });
-      return;
-    }
-    if (!execution.is_current || (execution.phase !== 'claimed' && execution.phase !== 'running')) return;
-    if (await followCancel(engine, tx, { runId: execution.run_id, executionId })) {
-      await tx.query(endStopping, [executionId, exit]);
-    } else {
-      await decide(engine, tx, execution, executionId, end);
-      await tx.query(keepExit, [executionId, exit]);
-    }
+  const end = { ...said, message: createRedactor(engine.secrets).whole(said.message) };
+  await tx.query(lockRun, [executionId]);
+  const [execution] = await tx.query<ExecutionRow>(readPhase, [executionId]);
+  if (!execution) return;
+  if (end.kind === 'silent' && !execution.lease_over) return;
+  const exit = JSON.stringify(end);
+  const isDebugged = execution.phase === 'running' && isTerminal(execution.state);
+  if (execution.phase === 'stopping' || execution.phase === 'idle' || isDebugged) {
+    await tx.query(endStopping, [executionId, exit]);
     await appendTimelineEvent(tx, { runId: execution.run_id, executionId, type: 'vm_shutdown', payload: { ...end } });
-  });
+    return;
+  }
+  if (!execution.is_current || (execution.phase !== 'claimed' && execution.phase !== 'running')) return;
+  if (await followCancel(engine, tx, { runId: execution.run_id, executionId })) {
+    await tx.query(endStopping, [executionId, exit]);
+  } else {
+    await decide(engine, tx, execution, executionId, end);
+    await tx.query(keepExit, [executionId, exit]);
+  }
+  await appendTimelineEvent(tx, { runId: execution.run_id, executionId, type: 'vm_shutdown', payload: { ...end } });
 }
 
 async function decide(

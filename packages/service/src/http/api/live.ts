@@ -1,7 +1,8 @@
 /** Server-sent events of one run, and of all runs of a team. */
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { drained, end, leave, type Outlet, type Stream } from '../../live/feed.ts';
+import type { KeyWatch } from '../../access/keys/watch.ts';
+import { cut, drained, end, leave, type Outlet, type Stream } from '../../live/feed.ts';
 import { idBytes, retryBytes } from '../../live/frame.ts';
 import { openLive } from '../../live/live.ts';
 import { afterRow, findRunPlace, parseRunPosition } from '../../live/run-events.ts';
@@ -28,8 +29,12 @@ function lastIdOf(request: FastifyRequest): string | undefined {
   return typeof id === 'string' && id !== '' ? id : undefined;
 }
 
-/** Registers `GET /agent/runs/{runId}/events` and `GET /agent/runs/events`. */
-export async function registerLiveRoutes(app: FastifyInstance, { engine, db }: ServiceDeps): Promise<void> {
+/** Registers `GET /agent/runs/{runId}/events` and `GET /agent/runs/events`. Streams are cut when their key ends. */
+export async function registerLiveRoutes(
+  app: FastifyInstance,
+  { engine, db }: ServiceDeps,
+  keyWatch: KeyWatch,
+): Promise<void> {
   const live = await openLive(engine);
   let isClosing = false;
   app.addHook('preClose', async () => {
@@ -41,6 +46,7 @@ export async function registerLiveRoutes(app: FastifyInstance, { engine, db }: S
   const answer = (
     request: FastifyRequest,
     reply: FastifyReply,
+    keyId: string,
     first: Buffer,
     open: (outlet: Outlet) => Stream<unknown>,
   ): FastifyReply => {
@@ -65,7 +71,9 @@ export async function registerLiveRoutes(app: FastifyInstance, { engine, db }: S
     });
     live.pulse.add(stream);
     response.on('drain', () => drained(stream));
+    const unwatchKey = keyWatch.watch(keyId, () => cut(stream));
     const forget = () => {
+      unwatchKey();
       leave(stream);
       live.pulse.remove(stream);
     };
@@ -92,7 +100,7 @@ export async function registerLiveRoutes(app: FastifyInstance, { engine, db }: S
       lastSeq: place.lastSeq,
       ...(query.follow === false ? { until: afterRow(place.lastSeq) } : {}),
     };
-    return answer(request, reply, retry(), (outlet) => live.runs.open(start, principal.keyId, outlet));
+    return answer(request, reply, principal.keyId, retry(), (outlet) => live.runs.open(start, outlet));
   });
 
   addRoute(app, routes.streamTeamEvents, async ({ principal, request, reply }) => {
@@ -100,6 +108,6 @@ export async function registerLiveRoutes(app: FastifyInstance, { engine, db }: S
     if (start.kind === 'unknown') return notOfStream();
     if (start.kind === 'gone') return gone();
     const first = Buffer.concat([retry(), idBytes(live.teams.idOf(start.position))]);
-    return answer(request, reply, first, (outlet) => live.teams.open(principal.teamId, start, principal.keyId, outlet));
+    return answer(request, reply, principal.keyId, first, (outlet) => live.teams.open(principal.teamId, start, outlet));
   });
 }

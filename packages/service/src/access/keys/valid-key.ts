@@ -1,0 +1,5 @@
+/** SQL: the row `key` of `api_keys` opens something now. A personal key needs its user to be a member of the team. */
+export const isValidKey = (key: string): string => `
+  ((${key}.expires_at IS NULL OR ${key}.expires_at > clock_timestamp())
+    AND (${key}.kind = 'agent'
+      OR EXISTS (SELECT FROM team_members m WHERE m.team_id = ${key}.team_id AND m.user_id = ${key}.user_id)))`;

@@ -1,0 +1,95 @@
+/** What a key opened ends with the key, on every service process. */
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { acceptedWorker, rawHello, startTestProcess, type TestProcess } from '../../test/process.ts';
+import { openTestService } from '../../test/service.ts';
+import { followStream } from '../../test/stream.ts';
+
+const service = await openTestService();
+let processes: TestProcess[] = [];
+beforeAll(async () => {
+  processes = [await startTestProcess(service.deps), await startTestProcess(service.deps)];
+});
+afterAll(async () => {
+  for (const process of processes) await process.close();
+});
+
+/** Sockets and streams of the key on all processes; gives when each of them ended, as `performance.now()`. */
+async function openAll(key: string): Promise<Promise<number>[]> {
+  const runId = await service.newRun();
+  const ends: Promise<number>[] = [];
+  for (const { baseUrl } of processes) {
+    const worker = await acceptedWorker(baseUrl, key, 'box');
+    worker.say(rawHello({ worker_id: 'box' }));
+    await worker.roundTrip();
+    ends.push(
+      vi.waitFor(() => worker.closedAt() ?? Promise.reject(new Error('the socket is open')), {
+        timeout: 15_000,
+        interval: 10,
+      }),
+    );
+    for (const path of [`/agent/runs/${runId}/events`, '/agent/runs/events']) {
+      const reader = await followStream({ ...service, baseUrl }, path, undefined, key);
+      ends.push(reader.ended.then(() => performance.now()));
+    }
+  }
+  return ends;
+}
+
+const keyIdOf = async (key: string) => {
+  const rows = await service.deps.db.query<{ id: string }>('SELECT id FROM api_keys WHERE last_four = $1', [
+    key.slice(-4),
+  ]);
+  return rows[0]?.id ?? '';
+};
+
+describe('sockets and streams of a key end within a second on every process', () => {
+  test('after the key was deleted', async () => {
+    const key = await service.newKey();
+    const others = await openAll(await service.newKey());
+    const ends = await openAll(key);
+    const gone = await service.request('DELETE', `/keys/${await keyIdOf(key)}`);
+    const deletedAt = performance.now();
+    expect(gone.status, gone.text).toBeLessThan(300);
+    for (const endedAt of await Promise.all(ends)) expect(endedAt - deletedAt).toBeLessThan(1_000);
+    const first = await Promise.race([...others, service.request('GET', '/keys').then(() => 'they are open')]);
+    expect(first, 'those of another key go on').toBe('they are open');
+    for (const process of processes) await expect(acceptedWorker(process.baseUrl, key, 'box')).rejects.toThrow('401');
+    await service.deps.db.query('DELETE FROM api_keys WHERE NOT is_operator');
+    await service.deps.db.query("SELECT pg_notify('runyard_keys', '')");
+    await Promise.all(others);
+  });
+
+  test('after the key expired', async () => {
+    const key = await service.newKey({ expiresIn: '4 seconds' });
+    const ends = await openAll(key);
+    const [row] = await service.deps.db.query<{ remainingMs: number }>(
+      `SELECT (extract(epoch FROM expires_at - clock_timestamp()) * 1000)::float8 AS "remainingMs"
+       FROM api_keys WHERE last_four = $1`,
+      [key.slice(-4)],
+    );
+    const expiresAt = performance.now() + (row?.remainingMs ?? 0);
+    for (const endedAt of await Promise.all(ends)) {
+      expect(endedAt - expiresAt).toBeLessThan(1_000);
+      expect(endedAt - expiresAt).toBeGreaterThan(-500);
+    }
+  });
+});
+
+test('a worker that does not answer the close frame is cut off, and nothing that it says takes effect', async () => {
+  const key = await service.newKey();
+  const [process] = processes;
+  if (!process) throw new Error('no process');
+  const { hostname, port } = new URL(process.baseUrl);
+  const socket = connect(Number(port), hostname);
+  socket.write(
+    `GET /api/v1/selfhosted/worker/ws?worker_id=mute HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n`,
+  );
+  const closed = new Promise<number>((resolve) => socket.on('close', () => resolve(performance.now())));
+  socket.resume();
+  const isThere = () => service.deps.db.query("SELECT FROM worker_connections WHERE worker_id = 'mute'");
+  await vi.waitFor(async () => expect(await isThere()).toHaveLength(1), { timeout: 15_000 });
+  await service.request('DELETE', `/keys/${await keyIdOf(key)}`);
+  const deletedAt = performance.now();
+  expect((await closed) - deletedAt).toBeLessThan(1_000);
+});

@@ -1,0 +1,136 @@
+/** Test support: service processes with a worker endpoint, and workers that speak raw frames over real sockets. */
+import { randomUUIDv7 } from 'node:crypto';
+import type { ServiceMessage } from '@runyard/contract/worker-protocol';
+import { expect, vi } from 'vitest';
+import { WebSocket } from 'ws';
+import { beatServiceInstance } from '../src/executions/lease/heartbeat.ts';
+import { buildApp } from '../src/http/app.ts';
+import type { ServiceDeps } from '../src/http/server/deps.ts';
+import { openHub } from '../src/workers/hub.ts';
+import { serveWorkerSockets } from '../src/workers/socket.ts';
+
+/** One service process, without its background loops. */
+export interface TestProcess {
+  readonly baseUrl: string;
+  /** Assigns waiting work. */
+  dispatch(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Starts a further service process on the database of `deps`. */
+export async function startTestProcess(deps: ServiceDeps): Promise<TestProcess> {
+  const { app, ...workers } = await buildApp(deps);
+  const serviceInstanceId = randomUUIDv7();
+  await beatServiceInstance(deps.engine, serviceInstanceId);
+  const hub = openHub(deps.engine, { serviceInstanceId });
+  const closeSockets = serveWorkerSockets(app.server, {
+    hub,
+    log: deps.log,
+    authenticate: workers.authenticateWorker,
+    keyWatch: workers.keyWatch,
+  });
+  const baseUrl = await app.listen({ host: '127.0.0.1', port: 0 });
+  return {
+    baseUrl,
+    dispatch: () => hub.dispatch(),
+    close: async () => {
+      closeSockets();
+      await hub.close();
+      await app.close();
+    },
+  };
+}
+
+/** A worker's end of a socket. */
+export interface RawWorker {
+  /** What the service sent, in order. */
+  readonly received: ServiceMessage[];
+  /** `performance.now()` of its end; null: it is open. */
+  closedAt(): number | null;
+  say(message: object): void;
+  /** Waits until the service has read everything that was said. */
+  roundTrip(): Promise<void>;
+  close(): void;
+}
+
+const socketUrl = (baseUrl: string, name: string) =>
+  `${baseUrl.replace('http', 'ws')}/api/v1/selfhosted/worker/ws?worker_id=${name}`;
+
+/** Opens a socket as a worker does. A number: the HTTP status with which it was refused. */
+export async function connectRawWorker(baseUrl: string, key: string, name: string): Promise<RawWorker | number> {
+  const socket = new WebSocket(socketUrl(baseUrl, name), { headers: { authorization: `Bearer ${key}` } });
+  const received: ServiceMessage[] = [];
+  let closedAt: number | null = null;
+  socket.on('message', (data) => received.push(JSON.parse(String(data))));
+  socket.on('close', () => {
+    closedAt = performance.now();
+  });
+  socket.on('error', () => undefined);
+  const status = await new Promise<number>((resolve) => {
+    socket.once('open', () => resolve(101));
+    socket.once('unexpected-response', (_request, response) => {
+      response.resume();
+      resolve(response.statusCode ?? 0);
+    });
+  });
+  if (status !== 101) {
+    socket.terminate();
+    return status;
+  }
+  let rounds = 0;
+  const waiting = new Map<string, () => void>();
+  socket.on('pong', (data) => waiting.get(String(data))?.());
+  socket.on('close', () => {
+    for (const resolve of waiting.values()) resolve();
+  });
+  return {
+    received,
+    closedAt: () => closedAt,
+    say: (message) => socket.send(JSON.stringify(message)),
+    roundTrip: async () => {
+      rounds += 1;
+      const text = String(rounds);
+      const answered = new Promise<void>((resolve) => waiting.set(text, resolve));
+      socket.ping(text);
+      await answered;
+      waiting.delete(text);
+    },
+    close: () => socket.terminate(),
+  };
+}
+
+/** The same, where it must be accepted. */
+export async function acceptedWorker(baseUrl: string, key: string, name: string): Promise<RawWorker> {
+  const worker = await connectRawWorker(baseUrl, key, name);
+  if (typeof worker === 'number') throw new Error(`the worker was refused with ${worker}`);
+  return worker;
+}
+
+type DataOf = { [M in ServiceMessage as M['type']]: M['data'] };
+
+/** The data of the messages of a type that a worker received. */
+export const receivedOf = <T extends keyof DataOf>({ received }: RawWorker, type: T): DataOf[T][] =>
+  received.filter((message) => message.type === type).map(({ data }) => data as DataOf[T]);
+
+/** Waits for the first assignment of a worker. */
+export async function firstAssignment(worker: RawWorker) {
+  await vi.waitFor(() => expect(receivedOf(worker, 'task_assignment')).not.toEqual([]), { timeout: 15_000 });
+  const [assignment] = receivedOf(worker, 'task_assignment');
+  if (!assignment) throw new Error('no assignment');
+  return assignment;
+}
+
+/** A hello of our own worker. */
+export const rawHello = (more: object = {}): object => ({
+  type: 'worker_hello',
+  data: {
+    worker_id: 'a',
+    instance_id: 'instance-1',
+    replaces: [],
+    slots: 5,
+    executions: [],
+    sandbox: { backend: 'bubblewrap', features: [], missing: [] },
+    draining: false,
+    ...more,
+  },
+});
