@@ -26,6 +26,10 @@ export interface FakeWorkerService {
   /** Connections that were accepted so far. */
   readonly connectionCount: () => number;
   send(message: ServiceMessage): void;
+  /** Sends a frame as it is. */
+  sendText(text: string): void;
+  /** False: messages are received and not acknowledged, as by a service that cannot write. */
+  acknowledge(does: boolean): void;
   /** First message of the type that `matches`, as soon as there is one. */
   waitFor<T extends keyof DataOf>(type: T, matches?: (data: DataOf[T]) => boolean): Promise<DataOf[T]>;
   /** Cuts all worker connections without a close frame. */
@@ -42,6 +46,7 @@ export async function startFakeWorkerService(options: FakeWorkerServiceOptions =
   const waiting = new Set<() => void>();
   let refusal: number | undefined;
   let connections = 0;
+  let acknowledges = true;
   const server: Server = createServer((request, response) => {
     requests.push(`${request.method} ${request.url}`);
     if (options.onRequest !== undefined) options.onRequest(request, response);
@@ -60,7 +65,15 @@ export async function startFakeWorkerService(options: FakeWorkerServiceOptions =
       sockets.add(connection);
       connection.on('close', () => sockets.delete(connection));
       connection.on('message', (data) => {
-        messages.push(WorkerMessage.parse(JSON.parse(data.toString())));
+        const message = WorkerMessage.parse(JSON.parse(data.toString()));
+        const answer = (sent: ServiceMessage) => connection.send(JSON.stringify(sent));
+        if (message.type === 'worker_hello') {
+          const { token, instance_id } = message.data;
+          if (token === undefined) answer({ type: 'worker_welcome', data: { token: `token of ${instance_id}` } });
+        } else if (acknowledges && message.seq !== undefined) {
+          answer({ type: 'messages_applied', data: { seq: message.seq } });
+        }
+        messages.push(message);
         for (const look of waiting) look();
       });
     });
@@ -69,19 +82,25 @@ export async function startFakeWorkerService(options: FakeWorkerServiceOptions =
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
 
+  const sendText = (text: string): void => {
+    for (const socket of sockets) {
+      if (socket.readyState !== WebSocket.OPEN) continue;
+      socket.send(text);
+      return;
+    }
+    throw new Error('no worker is connected');
+  };
+
   return {
     url: `http://127.0.0.1:${port}`,
     port,
     messages,
     requests,
     connectionCount: () => connections,
-    send(message) {
-      for (const socket of sockets) {
-        if (socket.readyState !== WebSocket.OPEN) continue;
-        socket.send(JSON.stringify(message));
-        return;
-      }
-      throw new Error('no worker is connected');
+    send: (message) => sendText(JSON.stringify(message)),
+    sendText,
+    acknowledge(does) {
+      acknowledges = does;
     },
     waitFor<T extends keyof DataOf>(type: T, matches: (data: DataOf[T]) => boolean = () => true) {
       const ofType = (): DataOf[T][] =>

@@ -65,7 +65,7 @@ describe.skipIf(!works)('the end of a worker', () => {
     expect(exit_code, 'by SIGTERM, not by SIGKILL').toBe(128 + 15);
   });
 
-  test('kill -9 leaves no process of any sandbox; the next start sweeps folders and cgroups and says whom it replaces', async () => {
+  test('kill -9 leaves no process of any sandbox; the next start sweeps folders and cgroups and proves whom it replaces', async () => {
     const first = await spawnTestWorker(service, dataDir);
     const mark = `4712.${process.pid}`;
     service.send(fakeAssignment('orphan', ['--fixture', 'sh', `setsid sleep ${mark} & sleep ${mark}`]));
@@ -79,7 +79,7 @@ describe.skipIf(!works)('the end of a worker', () => {
 
     await using second = await spawnTestWorker(service, dataDir);
     const hello = await service.waitFor('worker_hello', (data) => data.instance_id !== instance_id);
-    expect(hello).toMatchObject({ replaces: [instance_id], executions: [] });
+    expect(hello).toMatchObject({ replaced_tokens: [`token of ${instance_id}`], executions: [] });
     expect((await readdir(sandboxes)).filter((folder) => left.includes(folder))).toEqual([]);
     const images = await readdir(path.join(dataDir, 'worker/state/disks')).catch(() => []);
     expect(images.filter((image) => left.includes(path.basename(image, '.img')))).toEqual([]);

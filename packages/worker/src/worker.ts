@@ -7,6 +7,7 @@ import { openBackend } from './backends/open-backend.ts';
 import { sweepLeftovers } from './backends/sweep.ts';
 import { keySource, readApiKey } from './connection/api-key.ts';
 import { connect } from './connection/connection.ts';
+import { openInstanceTokens } from './connection/instance-token.ts';
 import { createOutbox } from './connection/outbox.ts';
 import { createExecutions } from './executions/executions.ts';
 import { openUpstream } from './relay/relay.ts';
@@ -70,6 +71,7 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
       log.warn({ error: error.message }, 'abandoned state could not be removed'),
     );
     await sweepLeftovers(state.folder, state.owner, log);
+    const tokens = openInstanceTokens(lock.folder, log);
     const backend = await openBackend({
       settings,
       state,
@@ -110,13 +112,14 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
         data: {
           worker_id: workerName,
           instance_id: lock.instanceId,
-          replaces: [...lock.replaces],
+          ...tokens.proof(),
           slots,
           executions: [...executions.held(), ...unconfirmedEnds()],
           sandbox: backend.describe(),
           draining: executions.isDraining(),
         },
       }),
+      onToken: tokens.keep,
       onMessage: (message) => executions.handle(message),
       onRefused: () => void end(2),
       log,

@@ -10,6 +10,9 @@ export async function readApiKey(settings: Settings): Promise<string | undefined
   return text.trim() || undefined;
 }
 
+/** True where the text can be sent as a bearer token: visible ASCII characters only. */
+export const isKeyText = (key: string): boolean => /^[\x21-\x7e]+$/.test(key);
+
 /** Where the key comes from, for messages; never the key. */
 export function keySource(settings: Settings): string {
   return settings.RUNYARD_API_KEY === undefined

@@ -3,7 +3,9 @@ import { backoffMs } from '@runyard/contract/backoff';
 import { ServiceMessage, type WorkerHello, type WorkerMessage } from '@runyard/contract/worker-protocol';
 import type { Logger } from 'pino';
 import { WebSocket } from 'ws';
+import { isKeyText } from './api-key.ts';
 import type { KeptMessage, Outbox } from './outbox.ts';
+import { rejectionOf } from './unreadable-assignment.ts';
 
 const pingEveryMs = 10_000;
 const silenceMs = 25_000;
@@ -18,6 +20,9 @@ const reconnectBackoff = { firstMs: 100, longestMs: 5_000 };
 /** A prompt may have 1 MB, its JSON up to six times that. */
 const longestMessage = 16 * 1024 * 1024;
 
+/** What the service sends about executions. */
+export type WorkMessage = Exclude<ServiceMessage, { type: 'worker_welcome' | 'messages_applied' }>;
+
 export interface ConnectionOptions {
   /** Service root, without `/api/v1`. */
   readonly serviceRoot: string;
@@ -28,7 +33,9 @@ export interface ConnectionOptions {
   readonly outbox: Outbox;
   /** First message of each connection. */
   readonly hello: () => WorkerHello;
-  readonly onMessage: (message: ServiceMessage) => void;
+  /** The service issued a token to this process. */
+  readonly onToken: (token: string) => void;
+  readonly onMessage: (message: WorkMessage) => void;
   /** The key was refused before any connection was accepted: nothing will get better by itself. */
   readonly onRefused: () => void;
   readonly log: Logger;
@@ -63,20 +70,30 @@ export function connect(options: ConnectionOptions): Connection {
     log[level](fields, message);
   };
 
-  // A ping follows each message: its pong says that the service has read all that came before it.
+  // The service answers the number when what the message did is committed; until then the outbox keeps it.
   const transmit = (kept: KeptMessage): void => {
-    socket?.send(JSON.stringify(kept.message));
-    socket?.ping(String(kept.number));
+    socket?.send(JSON.stringify({ ...kept.message, seq: kept.number }));
+  };
+
+  const send = (message: WorkerMessage): void => {
+    const kept = outbox.keep(message);
+    if (socket?.readyState === WebSocket.OPEN) transmit(kept);
   };
 
   const receive = (data: string): void => {
-    const parsed = ServiceMessage.safeParse(parseJson(data));
-    if (parsed.success) {
-      options.onMessage(parsed.data);
+    const json = parseJson(data);
+    const parsed = ServiceMessage.safeParse(json);
+    if (!parsed.success) {
+      const issues = parsed.error.issues.slice(0, 3).map((issue) => `${issue.path.join('.')}: ${issue.message}`);
+      log.warn({ issues }, 'the service sent a message that is not understood');
+      const rejection = rejectionOf(json, issues);
+      if (rejection !== undefined) send(rejection);
       return;
     }
-    const issues = parsed.error.issues.slice(0, 3).map((issue) => `${issue.path.join('.')}: ${issue.message}`);
-    log.warn({ issues }, 'the service sent a message that is not understood');
+    const message = parsed.data;
+    if (message.type === 'worker_welcome') options.onToken(message.data.token);
+    else if (message.type === 'messages_applied') outbox.confirm(message.data.seq);
+    else options.onMessage(message);
   };
 
   const attempt = async (): Promise<Attempt> => {
@@ -88,6 +105,12 @@ export function connect(options: ConnectionOptions): Connection {
         `there is no key yet: waiting for ${options.keySource}; set RUNYARD_API_KEY where the service runs elsewhere`,
       );
       return 'no-key';
+    }
+    if (!isKeyText(key)) {
+      complain(
+        `the key of ${options.keySource} holds a line break, a space or another character that no key has: give the worker the key alone, on one line`,
+      );
+      return 'refused';
     }
     return new Promise((resolve) => {
       const current = new WebSocket(url, {
@@ -125,11 +148,7 @@ export function connect(options: ConnectionOptions): Connection {
         if (!isBinary) receive(data.toString());
       });
       current.on('ping', hear);
-      current.on('pong', (data) => {
-        hear();
-        const number = Number(data.toString());
-        if (Number.isSafeInteger(number) && number > 0) outbox.confirm(number);
-      });
+      current.on('pong', hear);
       let problem = '';
       current.on('error', (error) => {
         problem = error.message;
@@ -141,7 +160,7 @@ export function connect(options: ConnectionOptions): Connection {
         if (socket === current) socket = undefined;
         if (stop.signal.aborted) return resolve('lost');
         if (status === 401 || status === 403) {
-          complain(refusal(status, options.keySource), { status });
+          complain(refusal(status, options.keySource, options.workerName), { status });
           return resolve('refused');
         }
         const why =
@@ -158,7 +177,10 @@ export function connect(options: ConnectionOptions): Connection {
   const keepConnected = async (): Promise<void> => {
     for (let tries = 0; !stop.signal.aborted; tries++) {
       const began = performance.now();
-      const result = await attempt();
+      const result = await attempt().catch((error: Error): Attempt => {
+        complain(`no connection to ${options.serviceRoot}: ${error.message}; trying again`);
+        return 'lost';
+      });
       if (stop.signal.aborted) return;
       if (result === 'refused' && !wasAccepted) options.onRefused();
       if (performance.now() - began > settledMs) tries = 0;
@@ -170,10 +192,7 @@ export function connect(options: ConnectionOptions): Connection {
   const ended = keepConnected();
 
   return {
-    send(message) {
-      const kept = outbox.keep(message);
-      if (socket?.readyState === WebSocket.OPEN) transmit(kept);
-    },
+    send,
     sayHello() {
       if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(options.hello()));
     },
@@ -198,8 +217,8 @@ function parseJson(text: string): unknown {
   }
 }
 
-function refusal(status: number, keySource: string): string {
+function refusal(status: number, keySource: string, workerName: string): string {
   return status === 401
     ? `the service does not know the key (401): ${keySource} is wrong, expired or revoked; give the worker a valid key in RUNYARD_API_KEY`
-    : `the service refuses the key (403): the key of ${keySource} may not run workers, or not one of this name; use an administrator’s key or another RUNYARD_WORKER_NAME`;
+    : `the service refuses the name ${workerName} (403): names that begin with “runyard” are reserved for the operator, and the key of ${keySource} is not the operator’s; set RUNYARD_WORKER_NAME to another name, or use the operator’s key`;
 }

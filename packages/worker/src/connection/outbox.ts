@@ -6,10 +6,10 @@ export interface KeptMessage {
   readonly message: WorkerMessage;
 }
 
-/** Messages that the service may not have: kept in order until a connection took them, sent again on the next one. */
+/** Messages that the service may not have applied: kept in order until it says so, sent again on each new connection. */
 export interface Outbox {
   keep(message: WorkerMessage): KeptMessage;
-  /** The service has everything up to this number. */
+  /** The service has applied everything up to this number. */
   confirm(number: number): void;
   readonly kept: () => readonly KeptMessage[];
 }

@@ -1,11 +1,6 @@
-import type {
-  ServiceMessage,
-  TaskAssignment,
-  TaskCancellation,
-  TaskIdle,
-  WorkerMessage,
-} from '@runyard/contract/worker-protocol';
+import type { TaskAssignment, TaskCancellation, TaskIdle, WorkerMessage } from '@runyard/contract/worker-protocol';
 import type { Logger } from 'pino';
+import type { WorkMessage } from '../connection/connection.ts';
 import type { Sandbox, SandboxBackend } from '../sandboxes/sandbox.ts';
 import { agentLaunch } from './launch.ts';
 import {
@@ -54,7 +49,7 @@ export interface HeldExecution extends ExecutionName {
 
 /** The executions of this process, at most one sandbox for each. */
 export interface Executions {
-  handle(message: ServiceMessage): void;
+  handle(message: WorkMessage): void;
   /** Executions that have a sandbox, or are getting one. */
   readonly held: () => readonly HeldExecution[];
   /** From now on every assignment is rejected. */

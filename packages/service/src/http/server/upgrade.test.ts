@@ -13,8 +13,9 @@ let stopServing: () => void;
 beforeAll(async () => {
   service = await startTestService();
   hub = openHub(service.deps.engine, { serviceInstanceId: randomUUIDv7() });
-  const { app, authenticateWorker } = service.built;
-  stopServing = serveWorkerSockets(app.server, { hub, log: service.deps.log, authenticate: authenticateWorker });
+  const { app, authenticateWorker, keyWatch } = service.built;
+  const { log } = service.deps;
+  stopServing = serveWorkerSockets(app.server, { hub, log, authenticate: authenticateWorker, keyWatch });
 });
 afterAll(async () => {
   stopServing();
