@@ -20,7 +20,7 @@ export const workerSettings = {
   RUNYARD_WORKER_NAME: {
     schema: z.string().regex(workerName, { error: 'must be 1 to 63 characters of [A-Za-z0-9._-]' }),
     description:
-      'Name of the worker. Names that start with `runyard` serve all runs, others only runs that name them. Default: `runyard-{hostname}`.',
+      'Name of the worker. Names that start with `runyard` serve all runs and need the key of the operator, which is the bootstrap key; others serve only runs of their key’s team that name them. Default: `runyard-{hostname}`.',
     usedBy: ['worker'],
   },
   RUNYARD_WORKER_SLOTS: {

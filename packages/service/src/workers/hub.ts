@@ -106,16 +106,18 @@ export function openHub(engine: Engine, options: HubOptions): Hub {
         });
       }, helloWaitMs);
 
-      const handle = async (message: WorkerMessage) => {
+      /** `row_lost`: the record had lost the row of this connection, so the worker has to connect again. */
+      const handle = async (message: WorkerMessage): Promise<'row_kept' | 'row_lost'> => {
         try {
           await handleWorkerMessage(engine, connection, message);
+          return 'row_kept';
         } catch (error) {
           const isHere = connections.has(connection.id) && message.type !== 'worker_hello';
           if (!(error instanceof ConnectionEnded) || !isHere) throw error;
           // The public worker does not say it again: this process is not dead, so the message counts.
           await insertWorkerConnection(engine.db, row);
           await handleWorkerMessage(engine, connection, message);
-          end();
+          return 'row_lost';
         }
       };
       const acknowledge = (message: WorkerMessage) => {
@@ -130,14 +132,13 @@ export function openHub(engine: Engine, options: HubOptions): Hub {
           else await takingOn;
           // Before the work is back in the queue: the notice of it may be faster than the answer to the statement.
           if (message.type === 'task_rejected') connection.pausedUntil = performance.now() + rejectionPauseMs;
-          try {
-            await handle(message);
-          } catch (error) {
+          const handled = await handle(message).catch((error: unknown) => {
             // It fails each time: the worker drops it, and on its next connection its list is compared with the record.
             if (isDataError(error)) acknowledge(message);
             throw error;
-          }
+          });
           acknowledge(message);
+          if (handled === 'row_lost') end();
           if (message.type === 'worker_hello') orders.sendSoon();
           dispatchSoon();
         },

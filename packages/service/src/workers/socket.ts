@@ -89,15 +89,16 @@ function serve(
   { hub, log, keyWatch }: SocketOptions,
 ): void {
   const { workerId, teamId, keyId } = owner;
-  let isEnding = false;
-  /** Ends the connection soon, whatever the other end does. Nothing that it says takes effect any more. */
+  let isKeyEnded = false;
+  /** Messages are acknowledged up to a number: after one that failed, none with a later number may take effect. */
+  let hasFailed = false;
+  /** Ends the connection soon, whatever the other end does. */
   const close = (code: number, reason: string) => {
-    if (isEnding) return;
-    isEnding = true;
     socket.close(code, reason);
     setTimeout(() => socket.terminate(), closeWaitMs).unref();
   };
   const unwatchKey = keyWatch.watch(keyId, () => {
+    isKeyEnded = true;
     log.info({ worker: workerId }, 'the key of a worker was deleted or has expired');
     close(1008, 'the key was deleted or has expired');
   });
@@ -117,6 +118,7 @@ function serve(
       .catch((error: unknown) => {
         // Our worker says again what was not acknowledged; for the public one the record goes on without the message.
         log.error({ err: error, worker: workerId }, 'a message of a worker failed');
+        hasFailed = true;
         close(1011, 'try again');
       });
   };
@@ -130,8 +132,12 @@ function serve(
   socket.on('message', (data, isBinary) => {
     alive();
     const message = isBinary ? null : parse(String(data));
-    if (message) then((connection) => (isEnding ? undefined : connection.message(message)));
-    else log.warn({ worker: workerId }, 'a worker sent a frame that is no message of the protocol');
+    if (message) {
+      then(async (connection) => {
+        const isNumbered = message.type !== 'worker_hello' && message.seq !== undefined;
+        if (!isKeyEnded && !(hasFailed && isNumbered)) await connection.message(message);
+      });
+    } else log.warn({ worker: workerId }, 'a worker sent a frame that is no message of the protocol');
   });
   socket.on('error', (error) => log.warn({ err: error, worker: workerId }, 'connection of a worker failed'));
   socket.on('close', () => {

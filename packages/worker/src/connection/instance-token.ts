@@ -14,7 +14,7 @@ export interface InstanceTokens {
 /** Opens the tokens of a worker's folder. The caller has proved that nothing is left of the earlier processes. */
 export function openInstanceTokens(folder: string, log: Logger): InstanceTokens {
   const file = path.join(folder, 'instance-tokens');
-  const earlier = readTokens(file);
+  const earlier = readTokens(file, log);
   let own: string | undefined;
   return {
     proof: () => ({
@@ -37,14 +37,16 @@ export function openInstanceTokens(folder: string, log: Logger): InstanceTokens 
   };
 }
 
-/** None where there is no file yet, or it cannot be read: then the executions' leases decide. */
-function readTokens(file: string): string[] {
+/** Returns none where there is no file yet, or it cannot be read: then the leases of the earlier processes' executions decide. */
+function readTokens(file: string, log: Logger): string[] {
   try {
     return readFileSync(file, 'utf8')
       .split('\n')
       .filter((line) => line !== '')
       .slice(-maxReplacedTokens);
-  } catch {
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
+      log.warn({ error: (error as Error).message }, `${file} could not be read: the worker proves no earlier process`);
     return [];
   }
 }

@@ -5,7 +5,7 @@ import { openTestService } from '../../../test/service.ts';
 const service = await openTestService();
 
 const ask = async (path: string) => {
-  const answer = await service.request('GET', path, { key: null });
+  const answer = await service.request<Record<string, string>>('GET', path, { key: null });
   expect(answer.status, answer.text).toBe(200);
   return answer.body;
 };
@@ -63,5 +63,24 @@ test('neither leads anywhere where nothing has begun, or nothing was said', asyn
 test.each(['sessions', 'conversations'])('404 for %s that do not exist', async (things) => {
   for (const id of [randomUUIDv7(), 'x', '%00']) {
     await service.problem(404, 'GET', `/agent/${things}/${id}/redirect`, { key: null });
+  }
+});
+
+test('the ids that they give open nothing: the execution id, which workers use, is not among them', async () => {
+  const { runId, executionId, runToken, conversationId } = await service.startExecution();
+  expect((await speak(runToken)).status).toBe(200);
+  const { session_id: session = '' } = await fromConversation(conversationId);
+  expect(session).not.toBe(executionId);
+  await service.problem(404, 'GET', `/agent/sessions/${executionId}/redirect`, { key: null });
+  const run = await service.request('GET', `/agent/runs/${runId}`);
+  expect(run.text, 'nor does a run show it').not.toContain(executionId);
+  await end(runId);
+  const { conversation_id: conversation = '' } = await fromSession(session);
+  for (const id of [session, conversation]) {
+    for (const path of [`/agent/runs/${id}`, `/agent/conversations/${id}`, `/agent/runs/${id}/events`]) {
+      await service.problem(404, 'GET', path, { key: service.otherKey });
+      await service.problem(401, 'GET', path, { key: null });
+      await service.problem(401, 'GET', path, { key: id });
+    }
   }
 });

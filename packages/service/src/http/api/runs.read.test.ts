@@ -47,7 +47,7 @@ describe('GET /agent/runs/{id}', () => {
       title: 'A title',
       state: 'CLAIMED',
       started_at: null,
-      session_id: execution.executionId,
+      session_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
       session_link: `${service.baseUrl}/runs/${execution.runId}`,
       creator: { type: 'user', display_name: 'Administrator' },
       executor: { type: 'user' },

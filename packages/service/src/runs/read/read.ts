@@ -30,7 +30,8 @@ export interface RunRow {
   parent_run_id: string | null;
   metadata: Record<string, string>;
   conversation_id: string;
-  current_execution_id: string;
+  /** Of the current execution, for readers. Its other id is the workers'. */
+  session_id: string | null;
   status_message: string | null;
   error_code: ErrorCode | null;
   retryable: boolean | null;
@@ -52,6 +53,7 @@ export const fromRuns = `
   FROM runs r
   LEFT JOIN LATERAL (
     SELECT max(x.phase) FILTER (WHERE x.id = r.current_execution_id) AS phase,
+      (array_agg(x.session_id) FILTER (WHERE x.id = r.current_execution_id))[1] AS session_id,
       max(coalesce(x.idle_until, x.deadline_at)) FILTER (WHERE x.id = r.current_execution_id AND x.phase IN ('idle', 'running') AND r.state = 'FAILED') AS debug_until,
       (array_agg(x.debug_request) FILTER (WHERE x.id = r.current_execution_id AND x.phase = 'idle' AND r.state = 'FAILED'))[1] AS debug_request,
       sum(extract(epoch FROM coalesce(x.finished_at, x.ended_at, now()) - x.claimed_at) - x.idle_seconds)::float8 AS seconds
@@ -62,8 +64,8 @@ export const fromRuns = `
 export const runColumns = `
   r.id, r.title, r.state, r.prompt, r.config, r.skill_spec, r.worker_host, r.source, r.execution_location,
     r.creator_kind, r.creator_uid, r.executor_kind, r.executor_uid, r.parent_run_id, r.metadata, r.conversation_id,
-    r.current_execution_id, r.status_message, r.error_code, r.retryable, r.open_request, r.dropped_events, r.dropped_lines, r.created_at, r.updated_at, r.started_at,
-    e.phase, e.seconds, e.debug_until, e.debug_request`;
+    r.status_message, r.error_code, r.retryable, r.open_request, r.dropped_events, r.dropped_lines, r.created_at, r.updated_at, r.started_at,
+    e.phase, e.session_id, e.seconds, e.debug_until, e.debug_request`;
 
 const readOne: Statement = {
   name: 'read_run_item',
@@ -117,7 +119,7 @@ export async function toRunItems(db: Queryable, context: ReadContext, rows: read
           }),
       ...(asks ? { blocked_on: blockedOn(asks) } : {}),
       source: row.source,
-      session_id: row.current_execution_id,
+      ...(row.session_id === null ? {} : { session_id: row.session_id }),
       session_link: `${context.baseUrl}/runs/${row.id}`,
       creator: profileOf({ kind: row.creator_kind, uid: row.creator_uid }),
       executor: profileOf({ kind: row.executor_kind, uid: row.executor_uid }),

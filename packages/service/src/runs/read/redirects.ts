@@ -1,4 +1,7 @@
-/** Where the links of sessions and conversations lead on to. A session is an execution: it is live while its sandbox is. */
+/**
+ * Where the links of sessions and conversations lead on to. A session is an execution, under an id of its own that only
+ * readers use: it is live while its sandbox is.
+ */
 import { livePhases } from '../../executions/transitions/phases.ts';
 import type { Queryable, Statement } from '../../store/database/database.ts';
 
@@ -7,7 +10,7 @@ const readSessionRedirect: Statement = {
   text: `
     SELECT CASE WHEN e.phase IN ('stopping', 'ended') AND EXISTS (SELECT FROM conversation_events c WHERE c.run_id = r.id)
       THEN r.conversation_id END AS "conversationId"
-    FROM executions e JOIN runs r ON r.id = e.run_id WHERE e.id = $1`,
+    FROM executions e JOIN runs r ON r.id = e.run_id WHERE e.session_id = $1`,
 };
 
 /** The conversation of a session that has ended; `{}`: it is live, not begun, or nothing was said. Null: no such session. */
@@ -22,7 +25,7 @@ export async function findSessionRedirect(
 const readConversationRedirect: Statement = {
   name: 'read_conversation_redirect',
   text: `
-    SELECT e.id AS "sessionId" FROM runs r
+    SELECT e.session_id AS "sessionId" FROM runs r
     LEFT JOIN executions e ON e.id = r.current_execution_id AND e.phase IN ${livePhases}
     WHERE r.conversation_id = $1 ORDER BY e.id DESC NULLS LAST LIMIT 1`,
 };
