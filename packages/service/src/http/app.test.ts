@@ -172,8 +172,11 @@ describe('models and workers', () => {
 
   test("the key of a worker's connection is found as on a route", async () => {
     const { authenticateWorker } = service.built;
-    expect(await authenticateWorker(`Bearer ${service.key}`)).toEqual({ teamId: service.teamId, isOperator: true });
-    expect(await authenticateWorker(`Bearer ${service.otherKey}`)).toEqual({
+    expect(await authenticateWorker(`Bearer ${service.key}`)).toMatchObject({
+      teamId: service.teamId,
+      isOperator: true,
+    });
+    expect(await authenticateWorker(`Bearer ${service.otherKey}`)).toMatchObject({
       teamId: service.otherTeamId,
       isOperator: false,
     });
