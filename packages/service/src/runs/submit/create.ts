@@ -86,7 +86,7 @@ const readAtCapacity: Statement = {
     SELECT (SELECT count(*) FROM executions e WHERE e.team_id = $1 AND ${holdsSlot('e')}) >= t.max_concurrent_executions
       OR coalesce((SELECT sum(coalesce(slots, 1000)) FROM worker_connections
                    WHERE NOT draining AND CASE WHEN $2 = '' THEN team_id IS NULL ELSE worker_id = $2 AND team_id = $1 END), 0)
-         <= (SELECT count(*) FROM executions e WHERE e.pool = $2 AND ${holdsSlot('e')}) AS at_capacity
+         <= (SELECT count(*) FROM executions e WHERE e.pool = $2 AND ($2 = '' OR e.team_id = $1) AND ${holdsSlot('e')}) AS at_capacity
     FROM teams t WHERE t.id = $1`,
 };
 
