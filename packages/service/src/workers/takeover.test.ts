@@ -194,15 +194,15 @@ test('a worker whose key was deleted meanwhile claims, rejects and ends nothing'
 });
 
 test("another team's executions on a worker of the same name take no place of this team's worker", async () => {
-  const theirs = await connect(service.otherKey, 'box');
-  theirs.say(rawHello({ worker_id: 'box' }));
-  await service.newRun({ config: { worker_host: 'box' } }, service.otherKey);
+  const theirs = await connect(service.otherKey, 'crate');
+  theirs.say(rawHello({ worker_id: 'crate' }));
+  await service.newRun({ config: { worker_host: 'crate' } }, service.otherKey);
   await firstAssignment(theirs);
-  const ours = await connect(service.key, 'box');
-  ours.say(rawHello({ worker_id: 'box', slots: 1 }));
+  const ours = await connect(service.key, 'crate');
+  ours.say(rawHello({ worker_id: 'crate', slots: 1 }));
   await vi.waitFor(() => expect(receivedOf(ours, 'worker_welcome')).toHaveLength(1), { timeout: 15_000 });
   const created = await service.request<{ at_capacity: boolean }>('POST', '/agent/runs', {
-    body: { prompt: 'Do it', config: { worker_host: 'box' } },
+    body: { prompt: 'Do it', config: { worker_host: 'crate' } },
   });
   expect(created.body.at_capacity).toBe(false);
 });
