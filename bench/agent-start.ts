@@ -50,7 +50,7 @@ try {
     };
     const sandbox = await backend.prepare();
     const args = ['agent', 'run', '--task-id', 'run-1', '--sandboxed', '--server-root-url', fake.url];
-    const { ended } = await sandbox.spawn({ args, env: { TASK_ID: 'run-1', RUNYARD_RUN_TOKEN: fake.token, ...env } });
+    const { ended } = await sandbox.spawn({ args, env: { TASK_ID: 'run-1', ...env }, runToken: fake.token });
     const { exitCode, outputTail } = await ended;
     const end = performance.now() - at;
     if (exitCode !== 0 || Number.isNaN(times.started))

@@ -25,7 +25,7 @@ const refilledMs = 300;
 
 const place = await openGround();
 const { ground, cgroups } = place;
-const launch = { args: [], env: {} };
+const launch = { args: [], env: {}, runToken: '' };
 const options = [
   ...['--unshare-all', '--unshare-user', '--die-with-parent', '--new-session', '--proc', '/proc', '--dev', '/dev'],
   ...ground.shared,
@@ -81,10 +81,10 @@ async function leastForNode(kind: 'data' | 'as', megabytes: readonly number[]): 
 }
 
 try {
-  // Stands in for the agent's: both `node` and the agent's file are looked up in it.
+  // Stands in for the agent's: both its Node and its file are looked up in it.
   const runtime = path.join(ground.stateRoot, 'nothing');
-  await mkdir(runtime, { mode: 0o755 });
-  await writeFile(path.join(runtime, 'node'), '#!/bin/sh\nexit 0\n', { mode: 0o755 });
+  await mkdir(path.join(runtime, 'agent'), { recursive: true, mode: 0o755 });
+  await writeFile(path.join(runtime, 'agent/node'), '#!/bin/sh\nexit 0\n', { mode: 0o755 });
   const upstream = openUpstream('http://127.0.0.1:9');
   const backend = bubblewrapBackend(ground, noneLevel, runtime, upstream);
   try {

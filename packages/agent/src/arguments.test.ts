@@ -7,7 +7,10 @@ describe('parseRunArguments', () => {
   test('reads the line of the worker protocol', () => {
     const line =
       '--share team:edit --task-id T --sandboxed --server-root-url https://x.test/ --model M --skill S --mcp {} --no-computer-use --harness oz --environment E --idle-on-complete 10m';
-    expect(parse(line)).toEqual({ ok: true, arguments: { taskId: 'T', serverRoot: 'https://x.test', unknown: [] } });
+    expect(parse(line)).toEqual({
+      ok: true,
+      arguments: { taskId: 'T', serverRoot: 'https://x.test', unknown: [], stopWithParent: false },
+    });
   });
 
   test('bears --idle-on-complete without a time', () => {
@@ -20,7 +23,18 @@ describe('parseRunArguments', () => {
   test('skips what it does not know, with its value', () => {
     expect(parse('--new-thing 7 --task-id=T --other=1 --server-root-url http://x --flag')).toEqual({
       ok: true,
-      arguments: { taskId: 'T', serverRoot: 'http://x', unknown: ['--new-thing', '--other', '--flag'] },
+      arguments: {
+        taskId: 'T',
+        serverRoot: 'http://x',
+        unknown: ['--new-thing', '--other', '--flag'],
+        stopWithParent: false,
+      },
+    });
+  });
+
+  test('reads --stop-with-parent wherever it stands', () => {
+    expect(parse('--task-id T --server-root-url http://x --idle-on-complete --stop-with-parent')).toMatchObject({
+      arguments: { unknown: [], stopWithParent: true },
     });
   });
 

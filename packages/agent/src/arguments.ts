@@ -4,6 +4,8 @@ export interface RunArguments {
   serverRoot: string;
   /** Flags that were not understood, for a warning. */
   unknown: string[];
+  /** Standard input is a pipe that the parent holds: the run ends with the parent. */
+  stopWithParent: boolean;
 }
 
 export type ParsedArguments = { ok: true; arguments: RunArguments } | { ok: false; message: string };
@@ -23,6 +25,7 @@ export function parseRunArguments(
   let taskId = env.TASK_ID;
   let serverRoot = env.WARP_SERVER_ROOT_URL;
   const unknown: string[] = [];
+  let stopWithParent = false;
   for (let index = 0; index < argv.length; index++) {
     const [flag = '', inline] = splitOnce(argv[index] ?? '');
     const next = argv[index + 1];
@@ -31,7 +34,10 @@ export function parseRunArguments(
     const takesNext = inline === undefined && hasNext;
     if (flag === '--task-id') taskId = value;
     else if (flag === '--server-root-url') serverRoot = value;
-    else if (withoutValue.has(flag)) continue;
+    else if (flag === '--stop-with-parent') {
+      stopWithParent = true;
+      continue;
+    } else if (withoutValue.has(flag)) continue;
     // The time behind it may be left out.
     else if (flag !== '--idle-on-complete' && !withValue.has(flag)) unknown.push(flag);
     if (takesNext) index++;
@@ -44,7 +50,7 @@ export function parseRunArguments(
       message: `--server-root-url must be an http:// or https:// URL (it is ${JSON.stringify(serverRoot)})`,
     };
   }
-  return { ok: true, arguments: { taskId, serverRoot: serverRoot.replace(/\/+$/, ''), unknown } };
+  return { ok: true, arguments: { taskId, serverRoot: serverRoot.replace(/\/+$/, ''), unknown, stopWithParent } };
 }
 
 function splitOnce(argument: string): [string, string | undefined] {

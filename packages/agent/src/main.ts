@@ -1,6 +1,9 @@
+import { tmpdir } from 'node:os';
 import { parseRunArguments } from './arguments.ts';
+import { takeRunToken } from './run-token.ts';
 import { type ServiceClient, serviceClient } from './service/client.ts';
 import { connectToService } from './service/connection.ts';
+import { openRunFolders, type RunFolders } from './workspace/run-folders.ts';
 
 /**
  * The program inside the sandbox: `agent run …` plays one execution, `report-artifact …` and `child-run …` are what commands in
@@ -31,26 +34,31 @@ async function main(argv: readonly string[]): Promise<number> {
   }
 }
 
-/** Names that everything started in the run must not inherit: credentials, and how to reach the service. */
-const ownVariables = ['RUNYARD_RUN_TOKEN', 'RUNYARD_RELAY_SOCKET', 'NODE_COMPILE_CACHE', 'NODE_OPTIONS'] as const;
+/** Names that everything started in the run must not inherit: how to reach the service, and how the agent was started. */
+const ownVariables = [
+  'RUNYARD_RUN_TOKEN',
+  'RUNYARD_RUN_TOKEN_FD',
+  'RUNYARD_RELAY_SOCKET',
+  'RUNYARD_RUN_FOLDERS',
+  'RUNYARD_AGENT_HOME',
+  'NODE_COMPILE_CACHE',
+  'NODE_OPTIONS',
+] as const;
 
 async function run(argv: readonly string[]): Promise<number> {
-  const { RUNYARD_RUN_TOKEN: token, RUNYARD_RELAY_SOCKET: relaySocket } = process.env;
+  const token = takeRunToken(process.env);
+  const given = { ...process.env };
   for (const name of ownVariables) delete process.env[name];
   const parsed = parseRunArguments(argv, process.env);
-  if (!parsed.ok || !token) {
+  if (!parsed.ok || token === '') {
     process.stderr.write(`agent: ${parsed.ok ? 'RUNYARD_RUN_TOKEN is missing' : parsed.message}\n`);
     return 2;
   }
-  for (const flag of parsed.arguments.unknown)
-    process.stderr.write(`agent: warning: unknown flag ${flag} is ignored\n`);
+  const { taskId, serverRoot, unknown, stopWithParent } = parsed.arguments;
+  for (const flag of unknown) process.stderr.write(`agent: warning: unknown flag ${flag} is ignored\n`);
 
   const client = serviceClient({
-    connection: connectToService({
-      serverRoot: parsed.arguments.serverRoot,
-      relaySocket: relaySocket || undefined,
-      token,
-    }),
+    connection: connectToService({ serverRoot, relaySocket: given.RUNYARD_RELAY_SOCKET || undefined, token }),
   });
 
   // The service answers while the rest is loaded: the question must have left before the loading takes the processor.
@@ -62,21 +70,33 @@ async function run(argv: readonly string[]): Promise<number> {
   const crashed = Promise.withResolvers<never>();
   process.on('uncaughtException', crashed.reject);
   process.on('unhandledRejection', crashed.reject);
+  let folders: RunFolders | undefined;
   try {
+    folders = openRunFolders({ cwd: process.cwd(), runId: taskId, env: given, temporaryFolder: tmpdir() });
+    process.chdir(folders.workspace);
     const ended = runAgent({
       client,
       task,
-      workspace: process.cwd(),
-      env: { ...process.env },
+      workspace: folders.workspace,
+      ownFolders: folders.own,
+      env: { ...process.env, HOME: folders.home },
       onStarted: (terminate) => {
         process.on('SIGTERM', terminate);
         process.on('SIGINT', terminate);
+        if (stopWithParent) onParentGone(terminate);
       },
     });
     return (await Promise.race([ended, crashed.promise])).exitCode;
   } catch (error) {
     return await reportCrash(error, client);
+  } finally {
+    folders?.remove();
   }
+}
+
+/** Calls `then` when standard input closes: the parent holds its other end. */
+function onParentGone(then: () => void): void {
+  process.stdin.on('end', then).on('error', then).resume();
 }
 
 /** A fault of the agent itself is told to the service where it still listens, within a few seconds. */

@@ -22,6 +22,8 @@ export interface AgentRunOptions {
   task: Promise<AgentTask>;
   /** Folder the run works in. */
   workspace: string;
+  /** Working folder and home were made for this run: the agent may send what they hold. */
+  ownFolders: boolean;
   /** Environment for everything the run starts; holds no credential. */
   env: Readonly<Record<string, string | undefined>>;
   /** Called with the function that ends the run from outside: SIGTERM. */
@@ -48,7 +50,7 @@ export type AgentExit = { exitCode: number };
 /** Plays one execution from the task to the last report. Rejects only for faults of the agent itself. */
 export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
   const timing = { ...defaultTiming, ...options.timing };
-  const { client, workspace } = options;
+  const { client, workspace, ownFolders } = options;
   const stop = stopping();
   const reporting = new AbortController();
   const superseded = () => {
@@ -97,6 +99,7 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
   const keeping = keepWorkspaceBetweenTurns({
     client,
     workspace,
+    ownFolders,
     env,
     signal: reporting.signal,
     declared: declared.list,
@@ -144,6 +147,7 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
       client,
       task: options.task,
       workspace,
+      ownFolders,
       env,
       place,
       stop,

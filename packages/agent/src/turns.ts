@@ -35,6 +35,8 @@ export interface TurnsOptions {
   client: ServiceClient;
   task: Promise<AgentTask>;
   workspace: string;
+  /** Working folder and home were made for this run. */
+  ownFolders: boolean;
   env: Readonly<Record<string, string | undefined>>;
   place: Place;
   stop: Stopping;
@@ -60,7 +62,7 @@ export interface TurnsOptions {
 
 /** Plays them all. Rejects when the run is stopped, and for faults of the agent itself. */
 export async function playTurns(options: TurnsOptions): Promise<void> {
-  const { client, workspace, env, place, stop, reporter, approvals, harness, keeping, notice } = options;
+  const { client, workspace, ownFolders, env, place, stop, reporter, approvals, harness, keeping, notice } = options;
   const followUps = followUpQueue();
   const files = followUpFiles(async (attachments) => {
     const { writeAttachments } = await import('./workspace/attachments.ts');
@@ -167,7 +169,7 @@ export async function playTurns(options: TurnsOptions): Promise<void> {
     // Setup commands may be what installs the harness, and a home that is restored has its state; else both happen at the same time.
     const early = setupCommands(task).length === 0 && task.workspace === undefined ? start() : undefined;
     early?.catch(() => {});
-    const prepared = await prepareWorkspace({ task, client, workspace, env, step, signal: stop.signal });
+    const prepared = await prepareWorkspace({ task, client, workspace, ownFolders, env, step, signal: stop.signal });
     const { attachments, restored } = prepared;
     if (prepared.notRestored !== undefined)
       openingNotices.push(['workspace_not_restored', { reason: prepared.notRestored }]);

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { FakeHarnessSupport } from '../../../test/fakes/harness-support.ts';
 
@@ -46,13 +47,18 @@ export function startTestAgent(
         HOME: workspace,
         LANG: 'C.UTF-8',
         TASK_ID: 'run-1',
-        RUNYARD_RUN_TOKEN: fake.token,
+        RUNYARD_RUN_TOKEN_FD: '4',
+        RUNYARD_RUN_FOLDERS: 'own',
         ...(fake.socketPath === undefined ? {} : { RUNYARD_RELAY_SOCKET: fake.socketPath }),
         ...options.env,
       },
-      stdio: ['ignore', 'ignore', 'pipe'],
+      stdio: ['ignore', 'ignore', 'pipe', 'ignore', 'pipe'],
     },
   );
+  const tokenPipe = child.stdio[4] as Writable;
+  // An agent that ends early tells why by its exit code.
+  tokenPipe.on('error', () => {});
+  tokenPipe.end(fake.token);
   let stderr = '';
   child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
     stderr += chunk;

@@ -78,7 +78,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
     const id = assign('sh', 'tr "\\0" " " </proc/$PPID/cmdline; echo; pwd; env | sort; exit 9');
     const { message } = await failed(id);
     expect(message).toContain(
-      `/opt/runyard/node /opt/runyard/agent/main.mjs agent run --task-id task-of-${id} --sandboxed --server-root-url ${it.service.url} --idle-on-complete 0s`,
+      `/opt/runyard/agent/node --disable-sigusr1 /opt/runyard/agent/main.mjs agent run --task-id task-of-${id} --sandboxed --server-root-url ${it.service.url} --idle-on-complete 0s`,
     );
     expect(message).toContain('\n/workspace\n');
     const names = [...message.matchAll(/^([A-Z_]+)=/gm)].map(([, name]) => name);
@@ -89,7 +89,8 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
       'PATH',
       'PWD',
       'RUNYARD_RELAY_SOCKET',
-      'RUNYARD_RUN_TOKEN',
+      'RUNYARD_RUN_FOLDERS',
+      'RUNYARD_RUN_TOKEN_FD',
       'RUNYARD_SANDBOX_OWNER',
       'TASK_ID',
       'TERM',

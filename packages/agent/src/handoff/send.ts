@@ -13,6 +13,8 @@ import { repositoryPatch } from './patch.ts';
 export interface SnapshotOptions {
   client: Pick<ServiceClient, 'uploadSnapshot' | 'upload'>;
   workspace: string;
+  /** True: also a patch of each repository in the workspace, which then belongs to the run alone. */
+  withPatches: boolean;
   env: Readonly<Record<string, string | undefined>>;
   /** Files that the agent declared. */
   declared: readonly string[];
@@ -36,7 +38,7 @@ interface SnapshotFile {
 /** Makes a patch of each repository and sends them with the declared files. True: a snapshot is with the run now. */
 export async function sendSnapshot(options: SnapshotOptions): Promise<boolean> {
   const { client, turn, env, signal } = options;
-  const repositories = await gitRepositories(options.workspace);
+  const repositories = options.withPatches ? await gitRepositories(options.workspace) : [];
   if (repositories.length === 0 && options.declared.length === 0 && !options.evenEmpty) return false;
   // In the home, not in /tmp, which is memory; its caches are not kept.
   const home = env.HOME === undefined ? tmpdir() : join(env.HOME, '.cache');

@@ -6,7 +6,8 @@ import type { KeptRoot } from './roots.ts';
 export interface KeeperOptions {
   client: Pick<ServiceClient, 'upload' | 'uploadSnapshot'>;
   workspace: string;
-  roots: readonly KeptRoot[];
+  /** Absent: the folders were not made for the run. Only files that the agent declared are sent then. */
+  roots: readonly KeptRoot[] | undefined;
   env: Readonly<Record<string, string | undefined>>;
   /** Of the archive; 0: none is kept. */
   maxBytes: number;
@@ -38,8 +39,13 @@ export function workspaceKeeper(options: KeeperOptions): Keeper {
   let hasSnapshot = options.restored;
   let running: { turn: number; done: Promise<void>; abort: AbortController } | undefined;
 
+  /** Undefined: it cannot be told, so everything counts as changed. */
+  async function stateOf(signal: AbortSignal): Promise<string | undefined> {
+    return roots && (await fingerprint(roots, signal).catch(() => undefined));
+  }
+
   async function keepArchive(turn: number, now: string | undefined, signal: AbortSignal): Promise<void> {
-    if (maxBytes === 0 || (now !== undefined && now === kept)) return;
+    if (roots === undefined || maxBytes === 0 || (now !== undefined && now === kept)) return;
     const session = options.session();
     const ofSession = session === undefined || session.length > 500 ? '' : `&session_id=${encodeURIComponent(session)}`;
     const path = `/api/v1/harness-support/workspace?turn=${turn}${ofSession}`;
@@ -63,6 +69,7 @@ export function workspaceKeeper(options: KeeperOptions): Keeper {
     const { sendSnapshot } = await import('../handoff/send.ts');
     const isThere = await sendSnapshot({
       ...{ client, workspace, env, declared, turn, signal, onLeftOut },
+      withPatches: roots !== undefined,
       evenEmpty: hasSnapshot,
     });
     hasSnapshot ||= isThere;
@@ -70,7 +77,7 @@ export function workspaceKeeper(options: KeeperOptions): Keeper {
   }
 
   async function attempt(turn: number, signal: AbortSignal): Promise<void> {
-    const now = await fingerprint(roots, signal).catch(() => undefined);
+    const now = await stateOf(signal);
     const told = (tell: (reason: string) => void) => (error: Error) => {
       if (!signal.aborted) tell(error.message);
     };
@@ -87,7 +94,7 @@ export function workspaceKeeper(options: KeeperOptions): Keeper {
 
   return {
     async known() {
-      kept = await fingerprint(roots, options.signal).catch(() => undefined);
+      kept = await stateOf(options.signal);
       sent = kept && `${kept} `;
     },
     async keep(turn) {

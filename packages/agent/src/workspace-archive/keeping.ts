@@ -1,11 +1,13 @@
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 import type { ServiceClient } from '../service/client.ts';
 import type { Keeper } from './keeper.ts';
-import { keptRoots } from './roots.ts';
+import { foreignFolders, keptRoots } from './roots.ts';
 
 export interface KeepingOptions {
   client: Pick<ServiceClient, 'upload' | 'uploadSnapshot'>;
   workspace: string;
+  /** Working folder and home were made for this run: only then they may be sent. */
+  ownFolders: boolean;
   env: Readonly<Record<string, string | undefined>>;
   signal: AbortSignal;
   /** Files that the agent hands off, as of now. */
@@ -32,10 +34,12 @@ export function keepWorkspaceBetweenTurns(options: KeepingOptions): Keeping {
   let keeper: (() => Promise<Keeper>) | undefined;
   return {
     async begin({ max_workspace_bytes: maxBytes = 0 }, restored) {
-      const { workspace, env } = options;
+      const { workspace, ownFolders, env } = options;
+      if (!ownFolders && maxBytes > 0) options.onNotKept(foreignFolders);
       const loaded = async () => {
         const { workspaceKeeper } = await import('./keeper.ts');
-        return workspaceKeeper({ ...options, roots: keptRoots(workspace, env.HOME), maxBytes, restored });
+        const roots = ownFolders ? keptRoots(workspace, env.HOME) : undefined;
+        return workspaceKeeper({ ...options, roots, maxBytes, restored });
       };
       let made: Promise<Keeper> | undefined;
       keeper = () => {

@@ -6,6 +6,10 @@ export interface KeptRoot {
   without: readonly string[];
 }
 
+/** Why nothing is kept or restored where the worker did not make the folders for the run. */
+export const foreignFolders =
+  'The worker started the agent in a folder that was not made for this run, so nothing of it is kept. Let the worker make an empty folder for each run, named after the run.';
+
 /** What tools fetch again by themselves, and what takes long to pack and nobody misses. */
 const caches = [
   '.bun/install/cache',

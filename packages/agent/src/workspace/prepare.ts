@@ -1,13 +1,15 @@
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 import type { SetupSteps } from '../reporting/setup-steps.ts';
 import type { ServiceClient } from '../service/client.ts';
-import { keptRoots } from '../workspace-archive/roots.ts';
+import { foreignFolders, keptRoots } from '../workspace-archive/roots.ts';
 import type { WrittenAttachment } from './attachments.ts';
 
 export interface PrepareOptions {
   task: AgentTask;
   client: ServiceClient;
   workspace: string;
+  /** Working folder and home were made for this run: only then an archive may fill them. */
+  ownFolders: boolean;
   env: Readonly<Record<string, string | undefined>>;
   step: SetupSteps;
   signal: AbortSignal;
@@ -34,11 +36,13 @@ export async function prepareWorkspace(options: PrepareOptions): Promise<Prepare
   return { attachments, restored, ...(notRestored === undefined ? {} : { notRestored }) };
 }
 
-async function restore({ task, client, workspace, env, step, signal }: PrepareOptions): Promise<string | undefined> {
+async function restore(options: PrepareOptions): Promise<string | undefined> {
+  const { task, client, workspace, ownFolders, env, step, signal } = options;
   switch (task.workspace?.kind) {
     case 'missing':
       return 'none was kept';
     case 'archive': {
+      if (!ownFolders) return foreignFolders;
       const { restoreWorkspace } = await import('../workspace-archive/restore.ts');
       const { connection } = client;
       const roots = keptRoots(workspace, env.HOME);

@@ -43,13 +43,10 @@ test('MCP servers, whose headers may be secrets, are not in the command line', (
   expect(JSON.stringify(result)).not.toContain('hidden');
 });
 
-test('the environment is that of the assignment and the names of the protocol', () => {
+test('the environment is that of the assignment and the names of the protocol, without the run token', () => {
   const result = agentLaunch({ ...base, env_vars: { RUNYARD_RUN_TOKEN: 't', TASK_ID: 'forged' } }, 'http://service');
-  expect(result.ok && result.launch.env).toEqual({
-    RUNYARD_RUN_TOKEN: 't',
-    TASK_ID: 'task-of-e1',
-    WARP_SERVER_ROOT_URL: 'http://service',
-  });
+  expect(result.ok && result.launch.env).toEqual({ TASK_ID: 'task-of-e1', WARP_SERVER_ROOT_URL: 'http://service' });
+  expect(result.ok && result.launch.runToken).toBe('t');
 });
 
 test.each([[{ 'A B': 'x' }], [{ '': 'x' }], [{ A: 'x\0y' }]])('%j is refused as environment', (env_vars) => {

@@ -14,7 +14,7 @@ const hasNul = (text: string): boolean => text.includes('\0');
 export function agentLaunch(assignment: TaskAssignment['data'], serviceRoot: string): LaunchResult {
   const config = assignment.task.agent_config_snapshot;
   const additional = assignment.additional_oz_args ?? [];
-  const env = assignment.env_vars ?? {};
+  const { RUNYARD_RUN_TOKEN: runToken = '', ...env } = assignment.env_vars ?? {};
   const args = ['agent', 'run', '--task-id', assignment.task_id, '--sandboxed', '--server-root-url', serviceRoot];
   const add = (flag: string, value: string | undefined): void => {
     if (value !== undefined && value !== '' && !additional.includes(flag)) args.push(flag, value);
@@ -34,6 +34,6 @@ export function agentLaunch(assignment: TaskAssignment['data'], serviceRoot: str
   if (wrong !== undefined) return { ok: false, problem: `the variable ${JSON.stringify(wrong[0])} cannot be set` };
   return {
     ok: true,
-    launch: { args, env: { ...env, TASK_ID: assignment.task_id, WARP_SERVER_ROOT_URL: serviceRoot } },
+    launch: { args, env: { ...env, TASK_ID: assignment.task_id, WARP_SERVER_ROOT_URL: serviceRoot }, runToken },
   };
 }

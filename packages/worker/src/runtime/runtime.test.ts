@@ -70,6 +70,13 @@ test('nobody but its owner can write what sandboxes run, and everyone can read i
   }
 });
 
+test('nobody can read the Node of the agent, which makes its process untraceable', async () => {
+  const folder = await makeRuntime({ stateRoot, entry, log });
+  const { mode, nlink } = await stat(path.join(folder, 'agent/node'));
+  expect([mode & 0o777, nlink]).toEqual([0o111, 1]);
+  expect((await stat(process.execPath)).mode & 0o005).toBe(0o005);
+});
+
 test('a rehearsal that fails costs the cache, not the worker', async () => {
   const folder = await makeRuntime({ stateRoot, entry, rehearse: () => Promise.reject(new Error('no')), log });
   expect(await readdir(path.join(folder, 'agent/cache'))).toEqual([]);

@@ -15,6 +15,7 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import path from 'node:path';
+import { agentNode } from './agent-program.ts';
 import { bundleAgent, bundleHash, readStamp, writeBundle, writeStamp } from './bundle.ts';
 
 /** What sandboxes have at /opt/runyard. */
@@ -38,7 +39,7 @@ const commandScript = (name: string): string =>
   `#!/bin/sh\nexec "\${0%/*}/../node" "\${0%/*}/../agent/main.mjs" ${name} "$@"\n`;
 
 /**
- * Returns the folder with `node`, `agent/main.mjs`, `agent/cache` and `bin/`, made once for each content of the agent and each
+ * Returns the folder with `node`, `agent/node`, `agent/main.mjs`, `agent/cache` and `bin/`, made once for each content of the agent and each
  * Node: in a temporary folder that is renamed when it is whole, so whoever comes second finds all of it or nothing. Root's, and
  * read-only in every sandbox: no run can write what another one reads. Older ones are removed: the caller holds the lock of the
  * data folder, so nobody uses them.
@@ -64,6 +65,7 @@ export async function makeRuntime(request: RuntimeRequest): Promise<string> {
     await mkdir(making, { mode: 0o755 });
     await writeBundle(bundle, path.join(making, 'agent'));
     await placeNode(node, path.join(making, 'node'));
+    await placeUnreadableNode(node, path.join(making, agentNode));
     await mkdir(path.join(making, 'bin'), { mode: 0o755 });
     await symlink('../node', path.join(making, 'bin/node'));
     for (const name of commands) await writeFile(path.join(making, 'bin', name), commandScript(name), { mode: 0o755 });
@@ -93,12 +95,9 @@ export async function makeRuntime(request: RuntimeRequest): Promise<string> {
 }
 
 async function isWhole(folder: string): Promise<boolean> {
-  return access(path.join(folder, 'agent/main.mjs')).then(
-    () =>
-      access(path.join(folder, 'node'), constants.X_OK).then(
-        () => true,
-        () => false,
-      ),
+  const executable = ['node', agentNode].map((name) => access(path.join(folder, name), constants.X_OK));
+  return Promise.all([access(path.join(folder, 'agent/main.mjs')), ...executable]).then(
+    () => true,
     () => false,
   );
 }
@@ -116,6 +115,12 @@ async function placeNode(from: string, to: string): Promise<void> {
   if (linked) return;
   await copyFile(from, to, constants.COPYFILE_FICLONE);
   await chmod(to, 0o755);
+}
+
+/** Always a copy: the mode belongs to the file, not to its name. Why it must not be readable: `agentProgram`. */
+async function placeUnreadableNode(from: string, to: string): Promise<void> {
+  await copyFile(from, to, constants.COPYFILE_FICLONE);
+  await chmod(to, 0o111);
 }
 
 /** Gives what the rehearsal wrote under its sandbox's user to us, readable for all and writable for nobody else. */

@@ -1,3 +1,6 @@
+/** Tells the agent that its working folder and `HOME` were made for this run: what they hold may leave the machine. */
+export const madeForRun = { RUNYARD_RUN_FOLDERS: 'own' } as const;
+
 /** Variables that every program of an agent expects. `runtime` and `home` are where the agent sees them. */
 export function baseEnvironment(runtime: string, home: string): Record<string, string> {
   return {

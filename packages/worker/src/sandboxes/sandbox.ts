@@ -16,6 +16,11 @@ export interface AgentLaunch {
   readonly args: readonly string[];
   /** Whole environment of the agent beside what the backend adds; nothing of the worker's own. */
   readonly env: Readonly<Record<string, string>>;
+  /**
+   * Token of the run. The backend gives it by a descriptor that `RUNYARD_RUN_TOKEN_FD` names: the environment of a process
+   * can be read by every other process of its user.
+   */
+  readonly runToken: string;
 }
 
 /** Why a backend ended a sandbox by itself. */

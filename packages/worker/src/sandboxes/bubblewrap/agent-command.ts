@@ -1,9 +1,10 @@
-import { baseEnvironment } from '../base-environment.ts';
-import { inside } from './arguments.ts';
+import { agentProgram } from '../../runtime/agent-program.ts';
+import { baseEnvironment, madeForRun } from '../base-environment.ts';
+import { inside, runTokenDescriptor } from './arguments.ts';
 
 /** Command of the agent program inside a sandbox. */
 export function agentCommand(args: readonly string[]): string[] {
-  return [`${inside.runtime}/node`, `${inside.runtime}/agent/main.mjs`, ...args];
+  return [...agentProgram(inside.runtime), ...args];
 }
 
 /** Its whole environment: `env`, and what every program expects. */
@@ -12,6 +13,8 @@ export function agentEnvironment(env: Readonly<Record<string, string>>): Record<
     ...baseEnvironment(inside.runtime, inside.home),
     NODE_COMPILE_CACHE: `${inside.runtime}/agent/cache`,
     RUNYARD_RELAY_SOCKET: inside.relaySocket,
+    RUNYARD_RUN_TOKEN_FD: String(runTokenDescriptor),
+    ...madeForRun,
     ...env,
   };
 }

@@ -61,6 +61,9 @@ export function commandSetting(command: readonly string[]): Record<string, strin
   return { [commandVariable]: words.join(' ') };
 }
 
+/** Descriptor of the agent that the run token can be read from. It goes through bwrap and init; the shell knows digits only. */
+export const runTokenDescriptor = 4;
+
 /**
  * First process of the sandbox: starts the agent, passes SIGTERM on to it, reaps what is orphaned, and ends with the agent's
  * exit code (128 + signal). A shell, because every machine has one.
@@ -69,6 +72,7 @@ const initScript = [
   `eval "set -- $${commandVariable}"; unset ${commandVariable}`,
   'trap \'t=1; kill -TERM "$p" 2>/dev/null\' TERM',
   '"$@" & p=$!',
+  `exec ${runTokenDescriptor}<&-`,
   'wait "$p"; s=$?',
   // A wait that the signal interrupted says 128 + 15 although the agent goes on; 127: it was over already.
   'while [ "$t" ]; do t=; wait "$p"; r=$?; [ "$r" = 127 ] || s=$r; done',

@@ -64,7 +64,7 @@ export interface SandboxContents {
 
 /** A sandbox that can run any command; the backend runs the agent in it, the probe a script. */
 export interface RawSandbox extends Sandbox {
-  run(command: readonly string[], env: Readonly<Record<string, string>>): BubblewrapProcess;
+  run(command: readonly string[], env: Readonly<Record<string, string>>, runToken?: string): BubblewrapProcess;
   /** False when its process ended, which only an outsider can do before it runs anything. */
   readonly isAlive: () => boolean;
 }
@@ -142,7 +142,7 @@ export async function prepareSandbox(ground: BubblewrapGround, contents: Sandbox
   const [variableName = '', variableValue = ''] = variable.split('=');
   const waiting = process;
 
-  const run: RawSandbox['run'] = (command, env) => {
+  const run: RawSandbox['run'] = (command, env, runToken) => {
     waiting.release(
       bubblewrapOptions({
         shared: ground.shared,
@@ -153,6 +153,7 @@ export async function prepareSandbox(ground: BubblewrapGround, contents: Sandbox
         ...(contents.runtime === undefined ? {} : { runtime: contents.runtime }),
         ...(contents.writableCache === undefined ? {} : { writableCache: contents.writableCache }),
       }),
+      runToken,
     );
     watch = watchDisk({
       measure: async (signal) =>
@@ -181,7 +182,7 @@ export async function prepareSandbox(ground: BubblewrapGround, contents: Sandbox
     run,
     isAlive: waiting.isAlive,
     async spawn(launch: AgentLaunch) {
-      const running = run(agentCommand(launch.args), agentEnvironment(launch.env));
+      const running = run(agentCommand(launch.args), agentEnvironment(launch.env), launch.runToken);
       const ended = running.ended.then(async (end): Promise<SandboxExit> => {
         watch?.stop();
         const outOfMemory = ((await cgroup?.oomKills()) ?? 0) > 0;

@@ -12,8 +12,8 @@ export interface BubblewrapProcess {
   readonly pid: number;
   /** First process in the sandbox; `undefined` where there is none. */
   readonly init: () => number | undefined;
-  /** Makes the sandbox with these options and starts the command in it. Once. */
-  release(options: readonly string[]): void;
+  /** Makes the sandbox with these options and starts the command in it, which reads the run token from `runTokenDescriptor`. Once. */
+  release(options: readonly string[], runToken?: string): void;
   /** False when it has ended. */
   readonly isAlive: () => boolean;
   /** Exit code of the agent and the end of its output, when everything in the sandbox is gone. */
@@ -44,7 +44,7 @@ export async function startBubblewrap(start: BubblewrapStart): Promise<Bubblewra
     argv0: start.label,
     cwd: '/',
     env: {},
-    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
     ...user,
   });
   const pid = child.pid;
@@ -58,9 +58,10 @@ export async function startBubblewrap(start: BubblewrapStart): Promise<Bubblewra
     );
   }
   child.on('error', () => {});
-  const [, stdout, stderr, options] = child.stdio as unknown as [null, Readable, Readable, Writable];
+  const [, stdout, stderr, options, token] = child.stdio as unknown as [null, Readable, Readable, Writable, Writable];
   // bwrap that ends early closes its side; what it printed says why.
   options.on('error', () => {});
+  token.on('error', () => {});
   const tail = keepOutputTail([stdout, stderr]);
   const ended = new Promise<{ exitCode: number; outputTail: string }>((resolve) => {
     child.once('exit', () => tail.close());
@@ -72,6 +73,7 @@ export async function startBubblewrap(start: BubblewrapStart): Promise<Bubblewra
     start.cgroup?.add(pid);
   } catch (error) {
     options.destroy();
+    token.destroy();
     child.kill('SIGKILL');
     throw new SandboxError(
       'spawn',
@@ -85,7 +87,10 @@ export async function startBubblewrap(start: BubblewrapStart): Promise<Bubblewra
     init: () => childrenOf(pid)[0],
     ended,
     isAlive: () => child.exitCode === null && child.signalCode === null,
-    release: (list) => void options.end(list.map((option) => `${option}\0`).join('')),
+    release(list, runToken = '') {
+      token.end(runToken);
+      options.end(list.map((option) => `${option}\0`).join(''));
+    },
     kill: (how) => kill(child, how),
   };
 }

@@ -29,8 +29,8 @@ export async function rehearseAgent(ground: BubblewrapGround, runtime: string): 
   const id = '00000000-0000-7000-8000-000000000001';
   const root = 'http://localhost';
   const args = ['run', '--task-id', id, '--sandboxed', '--server-root-url', root, '--idle-on-complete', '0s'];
-  const env = { TASK_ID: id, WARP_SERVER_ROOT_URL: root, RUNYARD_RUN_TOKEN: 'rehearsal' };
-  await runOnce(ground, runtime, agentCommand(['agent', ...args]), agentEnvironment(env));
+  const env = { TASK_ID: id, WARP_SERVER_ROOT_URL: root };
+  await runOnce(ground, runtime, agentCommand(['agent', ...args]), agentEnvironment(env), 'rehearsal');
   const node = [`${inside.runtime}/node`, '--input-type=module', '--eval', loadAllParts];
   await runOnce(ground, runtime, node, agentEnvironment({}));
 }
@@ -40,6 +40,7 @@ async function runOnce(
   runtime: string,
   command: readonly string[],
   env: Readonly<Record<string, string>>,
+  runToken?: string,
 ): Promise<void> {
   const cache = path.join(runtime, 'agent/cache');
   const sandbox = await prepareSandbox(ground, {
@@ -51,7 +52,7 @@ async function runOnce(
     },
   });
   try {
-    const running = sandbox.run(command, env);
+    const running = sandbox.run(command, env, runToken);
     const tooLong = setTimeout(() => running.kill('kill'), longestMs);
     const end = await running.ended;
     clearTimeout(tooLong);

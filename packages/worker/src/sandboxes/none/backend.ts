@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import path from 'node:path';
+import type { Readable, Writable } from 'node:stream';
 import type { SandboxLevel } from '@runyard/contract/worker-protocol';
+import { readableAgentProgram } from '../../runtime/agent-program.ts';
 import { findProcesses, killProcesses, killUntilGone } from '../../state/processes.ts';
-import { baseEnvironment } from '../base-environment.ts';
+import { baseEnvironment, madeForRun } from '../base-environment.ts';
 import { usedInFolders } from '../disk/measure.ts';
 import { watchDisk } from '../disk-watch.ts';
 import { exitCodeOf } from '../exit-code.ts';
@@ -78,13 +79,16 @@ async function prepareFolder(ground: NoneGround): Promise<Sandbox> {
     workspace: folders.workspace,
     async spawn(launch) {
       const { runtime } = ground;
-      const started = spawn(path.join(runtime, 'node'), [path.join(runtime, 'agent/main.mjs'), ...launch.args], {
+      const [program = '', ...flags] = readableAgentProgram(runtime);
+      const started = spawn(program, [...flags, ...launch.args], {
         cwd: folders.workspace,
         // A session of its own: its process group is the first thing to be killed.
         detached: true,
-        stdio: ['ignore', 'pipe', 'pipe'],
+        stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
         env: {
           ...baseEnvironment(runtime, folders.home),
+          RUNYARD_RUN_TOKEN_FD: '3',
+          ...madeForRun,
           ...launch.env,
           [markerName]: markerValue,
         },
@@ -98,7 +102,11 @@ async function prepareFolder(ground: NoneGround): Promise<Sandbox> {
         });
       }
       started.on('error', () => {});
-      const tail = keepOutputTail([started.stdout, started.stderr]);
+      const [, stdout, stderr, token] = started.stdio as unknown as [null, Readable, Readable, Writable];
+      // An agent that ends before it reads the token tells why by its exit code.
+      token.on('error', () => {});
+      token.end(launch.runToken);
+      const tail = keepOutputTail([stdout, stderr]);
       const watch = watchDisk({
         measure: (signal) => usedInFolders([folders.workspace, folders.home], strays, signal),
         limitMb: ground.limits.diskMb,

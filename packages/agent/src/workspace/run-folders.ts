@@ -1,0 +1,50 @@
+import { basename, isAbsolute, join } from 'node:path';
+import { fs } from '../builtin-modules.ts';
+
+/** The folders that a run works in. */
+export interface RunFolders {
+  /** Working folder of everything that the run starts. */
+  readonly workspace: string;
+  /** `HOME` of everything that the run starts. */
+  readonly home: string;
+  /** True: both were made for this run alone. Only then may the agent send what they hold to the service. */
+  readonly own: boolean;
+  /** Removes what `openRunFolders` made outside the working folder. */
+  remove(): void;
+}
+
+export interface RunFoldersRequest {
+  /** Folder in which the worker started the agent. */
+  cwd: string;
+  runId: string;
+  env: Readonly<Record<string, string | undefined>>;
+  temporaryFolder: string;
+}
+
+/** Files that `oz-agent-worker` itself puts into the folder of a run. */
+const ofWorker = /^(oz-env-.*|\.gitconfig)$/;
+
+/**
+ * Returns the folders of a run. A worker that made the working folder and `HOME` for this run says so with
+ * `RUNYARD_RUN_FOLDERS=own`, as Runyard's worker does. Every other worker may have started the agent anywhere, with the home of
+ * the machine's user:
+ *
+ * - An empty folder that is named after the run, as `oz-agent-worker` makes it, gets `workspace` and `home` of its own.
+ * - In any other folder the run works, but nothing of the folder is sent. The home is a new temporary folder.
+ *
+ * `RUNYARD_AGENT_HOME` names another home, which is not sent either.
+ */
+export function openRunFolders({ cwd, runId, env, temporaryFolder }: RunFoldersRequest): RunFolders {
+  const nothing = () => {};
+  const { HOME: home = '', RUNYARD_AGENT_HOME: named = '' } = env;
+  if (env.RUNYARD_RUN_FOLDERS === 'own' && isAbsolute(home))
+    return { workspace: cwd, home, own: true, remove: nothing };
+  if (isAbsolute(named)) return { workspace: cwd, home: named, own: false, remove: nothing };
+  if (basename(cwd) === runId && fs.readdirSync(cwd).every((name) => ofWorker.test(name))) {
+    const [workspace, ownHome] = [join(cwd, 'workspace'), join(cwd, 'home')];
+    for (const folder of [workspace, ownHome]) fs.mkdirSync(folder, { mode: 0o700 });
+    return { workspace, home: ownHome, own: true, remove: nothing };
+  }
+  const made = fs.mkdtempSync(join(temporaryFolder, 'runyard-home-'));
+  return { workspace: cwd, home: made, own: false, remove: () => fs.rmSync(made, { recursive: true, force: true }) };
+}

@@ -1,0 +1,68 @@
+/**
+ * Starts the agent program as the direct backend of `oz-agent-worker` does (github.com/warpdotdev/oz-agent-worker,
+ * `internal/worker/direct.go`): on the machine itself, in a folder named after the run, with `HOME`, `TMPDIR` and `PATH` of the
+ * machine's user and the variables of the assignment, without a pipe. A cancellation is SIGKILL to that one process.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+
+export interface FakePublicWorkerRun {
+  readonly runId: string;
+  readonly serverRoot: string;
+  readonly runToken: string;
+  /** Agent program and what stands before `agent run`: `backend.direct.oz_path` of the worker. */
+  readonly program: readonly [string, ...string[]];
+  /** `backend.direct.workspace_root`. */
+  readonly workspaceRoot: string;
+  /** `backend.direct.target_dir`: this folder instead of one for the run. */
+  readonly targetDir?: string;
+  /** Home of the machine's user. */
+  readonly home: string;
+  readonly temporaryFolder: string;
+  /** `backend.direct.environment`. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export interface FakePublicWorkerAgent {
+  readonly child: ChildProcess;
+  readonly cwd: string;
+  /** Exit code; null where a signal ended it. */
+  readonly exited: Promise<number | null>;
+  /** What it printed so far. */
+  output(): string;
+}
+
+export function startAsPublicWorker(run: FakePublicWorkerRun): FakePublicWorkerAgent {
+  const cwd = run.targetDir ?? path.join(run.workspaceRoot, run.runId);
+  mkdirSync(cwd, { recursive: true, mode: 0o700 });
+  // The file that a setup command would write variables to.
+  writeFileSync(path.join(cwd, 'oz-env-1234'), '', { mode: 0o600 });
+  const printed = path.join(run.temporaryFolder, `${run.runId}.output`);
+  const output = openSync(printed, 'a');
+  const [program, ...first] = run.program;
+  const child = spawn(
+    program,
+    [
+      ...first,
+      ...['agent', 'run', '--share', 'team:edit', '--task-id', run.runId, '--sandboxed'],
+      ...['--server-root-url', run.serverRoot, '--computer-use', '--idle-on-complete'],
+    ],
+    {
+      cwd,
+      env: {
+        HOME: run.home,
+        TMPDIR: run.temporaryFolder,
+        PATH: '/usr/local/bin:/usr/bin:/bin',
+        TASK_ID: run.runId,
+        WARP_SERVER_ROOT_URL: run.serverRoot,
+        GIT_CONFIG_GLOBAL: path.join(cwd, '.gitconfig'),
+        RUNYARD_RUN_TOKEN: run.runToken,
+        ...run.env,
+      },
+      stdio: ['ignore', output, output],
+    },
+  );
+  const exited = new Promise<number | null>((resolve) => child.on('close', (code) => resolve(code)));
+  return { child, cwd, exited, output: () => readFileSync(printed, 'utf8') };
+}
