@@ -4,6 +4,12 @@ import { expect, test } from 'vitest';
 import { describeSystem } from './support/describe-system.ts';
 import { eventually } from './support/system.ts';
 
+const rot13 = (text: string) =>
+  text.replace(/[a-z]/gi, (letter) => {
+    const code = letter.charCodeAt(0);
+    return String.fromCharCode(code + ((code & 31) <= 13 ? 13 : -13));
+  });
+
 describeSystem('end to end in a sandbox', {}, (system) => {
   interface Timeline {
     events: { event_type: string; payload?: Record<string, unknown>; execution_id?: number }[];
@@ -188,13 +194,16 @@ describeSystem('end to end in a sandbox', {}, (system) => {
   });
 
   test('the run token and the service’s keys are not to be found in what a run leaves behind', async () => {
-    const runId = await system.createRun(
-      '```sh\nenv; cat /proc/*/environ | tr "\\\\0" "\\\\n"; cat /proc/*/cmdline | tr "\\\\0" " "\n```',
-    );
+    // Letters are replaced (ROT13), because the service removes a token that it recognises from all text.
+    const look =
+      '(env; cat /proc/*/environ; cat /proc/*/cmdline) 2>/dev/null | tr "\\0" "\\n" | tr a-zA-Z n-za-mN-ZA-M';
+    const control =
+      'CONTROL="ryr_""control-of-the-test-0123456789" sleep 60 & until grep -q CONTROL= /proc/$!/environ; do :; done';
+    const runId = await system.createRun(`\`\`\`sh\n${control}\n${look}; kill $!\n\`\`\``);
     await system.untilEnded(runId);
-    const text = JSON.stringify(await system.call('GET', `/agent/runs/${runId}/conversation`));
+    const text = rot13(JSON.stringify(await system.call('GET', `/agent/runs/${runId}/conversation`)));
     expect(text).toContain('PATH=');
-    expect(text).not.toMatch(/ryr_[A-Za-z0-9_-]{20,}/);
+    expect(new Set(text.match(/ryr_[A-Za-z0-9_-]{20,}/g))).toEqual(new Set(['ryr_control-of-the-test-0123456789']));
     expect(text).not.toContain(system.key);
   });
 });

@@ -77,6 +77,18 @@ describe('started by another worker, in the folder of the run', () => {
   });
 });
 
+describe('started by another worker, with the run token in its environment', () => {
+  test('has it in no environment block while commands run', async () => {
+    // The command itself, the agent, and what started it.
+    const look =
+      'p=$$; while [ "$p" -gt 1 ]; do tr "\\0" "\\n" </proc/$p/environ; p=$(awk "/^PPid/ { print \\$2 }" /proc/$p/status); done';
+    await play(sh(`(${look}) | grep -e ^CONTROL -e ^RUNYARD`), { env: { CONTROL_OF_THE_TEST: 'visible' } });
+    expect(outputs()).toContain('CONTROL_OF_THE_TEST=visible');
+    expect(outputs()).toContain('RUNYARD_RUN_TOKEN_FD=4');
+    expect(outputs()).not.toContain(fake.token);
+  });
+});
+
 describe('started by another worker, in a folder that others use', () => {
   const checkout = () => {
     const folder = join(machine, 'checkout');

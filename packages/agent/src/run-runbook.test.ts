@@ -132,12 +132,18 @@ describe('a runbook', () => {
     await eventually(() => !isRunning(pid));
   });
 
-  test('keeps the run token and the relay from what it starts', async () => {
-    await start(sh('env'));
+  test('keeps the run token and the relay from the environment, arguments and descriptors of what it starts', async () => {
+    const look = 'for p in self $PPID; do tr "\\0" "\\n" </proc/$p/environ; tr "\\0" " " </proc/$p/cmdline; done; env';
+    const descriptors = 'for n in 3 4 5 6 7 8 9; do (timeout 5 cat <&$n) 2>&1 || echo "$n closed"; done';
+    await start(sh(look, descriptors));
     await ended();
-    const output = fake.output(of('action')[0]!.action_id);
-    expect(output).toContain('RUNYARD_AGENT_SOCKET=');
-    expect(output).not.toContain(fake.token);
-    expect(output).not.toContain('RUNYARD_RELAY_SOCKET');
+    const [first = '', second = ''] = of('action').map(({ action_id }) => fake.output(action_id));
+    // The agent itself was looked at: this name is in no other environment.
+    expect(first).toContain('RUNYARD_RUN_TOKEN_FD=4');
+    expect(first).toContain('RUNYARD_AGENT_SOCKET=');
+    expect(first).toContain('--task-id run-1');
+    expect(first + second).not.toContain(fake.token);
+    expect(first).not.toContain('RUNYARD_RELAY_SOCKET');
+    expect(second).toMatch(/3 closed.*4 closed.*9 closed/s);
   });
 });

@@ -38,6 +38,8 @@ export interface TestWorker extends AsyncDisposable {
 export interface TestWorkerOptions {
   readonly settings?: Readonly<Record<string, string>>;
   readonly service?: FakeWorkerService;
+  /** Default: the fixture agent. */
+  readonly agentEntry?: string;
 }
 
 /** Environment of a worker of a test. */
@@ -55,13 +57,16 @@ export function workerEnvironment(
   };
 }
 
-/** Starts a worker with the fixture agent and a fake service; disposing of it ends both and removes the data folder. */
+/** Starts a worker with a fake service; disposing of it ends both and removes the data folder. */
 export async function startTestWorker(options: TestWorkerOptions = {}): Promise<TestWorker> {
   const service = options.service ?? (await startFakeWorkerService());
   const dataDir = await temporaryDataDir();
   const parsed = parseSettings(workerEnvironment(service, dataDir, options.settings));
   if (!parsed.ok) throw new Error(parsed.problems.join('; '));
-  const worker = await startWorker(parsed.settings, { log: pino({ level: 'silent' }), agentEntry: fixtureAgent });
+  const worker = await startWorker(parsed.settings, {
+    log: pino({ level: 'silent' }),
+    agentEntry: options.agentEntry ?? fixtureAgent,
+  });
   await service.waitFor('worker_hello');
   return {
     service,
