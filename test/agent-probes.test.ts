@@ -35,6 +35,8 @@ const attempt = (where, pid, read) => {
   try { look(where, read()); } catch (error) { if (pid === agent) found.add(where + ' of the agent: ' + error.code); }
 };
 const startOf = (pid, descriptor) => {
+  // To read from the agent's own pipes would take from it what it waits for.
+  if (pid === agent) { found.add('descriptors of the agent: ' + fs.readlinkSync('/proc/' + pid + '/fd/' + descriptor)); return Buffer.alloc(0); }
   try {
     const file = fs.openSync('/proc/' + pid + '/fd/' + descriptor, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
     const bytes = Buffer.alloc(4096);
@@ -65,8 +67,9 @@ const catches = (pid) => String((BigInt('0x' + /SigCgt:\s+(\w+)/.exec(fs.readFil
 console.log('handled by the agent:', catches(agent), 'by the control:', catches(victim.pid));
 process.kill(Number(agent), 'SIGUSR1');
 process.kill(victim.pid, 'SIGUSR1');
-await said(victim.stderr, 'Debugger listening on ws://127.0.0.1:9229/');
-console.log('control', (await fetch('http://127.0.0.1:9229/json/version')).status);
+await said(victim.stderr, ' on ');
+const titles = await fetch('http://127.0.0.1:9229/json').then((answer) => answer.json());
+console.log('inspector of', titles.map(({ title }) => title.includes(victim.pid) ? 'the control' : 'another process').join());
 const exited = new Promise((resolve) => victim.on('exit', resolve));
 victim.kill('SIGKILL');
 await exited;
@@ -99,6 +102,6 @@ describe.skipIf(!works)('a hostile command of a run in a bubblewrap sandbox', ()
 
   test('opens no inspector in the agent by SIGUSR1, and does not end it by that', async () => {
     const printed = await probe.attemptInNode(() => startVictim + sendSignal);
-    expect(printed).toBe('handled by the agent: 0 by the control: 1\ncontrol 200\nagent refused\n');
+    expect(printed).toBe('handled by the agent: 0 by the control: 1\ninspector of the control\nagent refused\n');
   });
 });

@@ -35,7 +35,11 @@ export async function openAgentProbe(): Promise<AgentProbe> {
       target = fake.url;
       try {
         service.send(fakeAssignment(id, [], { RUNYARD_RUN_TOKEN: fake.token }));
-        await service.waitFor('task_completed', (data) => data.execution_id === id);
+        const failed = service.waitFor('task_failed', (data) => data.execution_id === id);
+        await Promise.race([
+          service.waitFor('task_completed', (data) => data.execution_id === id),
+          failed.then(({ message }) => Promise.reject(new Error(message))),
+        ]);
         const [action] = fake.events.filter((event) => event.type === 'action');
         return fake.output(action?.action_id ?? '');
       } finally {
