@@ -48,6 +48,19 @@ test('what a maker that was killed left behind is neither used nor kept', async 
   expect((await readdir(path.dirname(folder))).sort()).toEqual([path.basename(folder), 'stamp.json'].sort());
 });
 
+test('a folder that is shared without a lock keeps runtimes that may be in use', async () => {
+  const first = await makeRuntime({ stateRoot, entry, shared: true, log });
+  await writeFile(path.join(stateRoot, 'source/lazy.ts'), `export const lazy: string = 'other';\n`);
+  const second = await makeRuntime({ stateRoot, entry, shared: true, log });
+  await expect(stat(first)).resolves.toBeDefined();
+  const longAgo = new Date(Date.now() - 31 * 24 * 3_600_000);
+  await utimes(first, longAgo, longAgo);
+  await writeFile(path.join(stateRoot, 'source/lazy.ts'), `export const lazy: string = 'third';\n`);
+  await makeRuntime({ stateRoot, entry, shared: true, log });
+  await expect(stat(first)).rejects.toThrow('ENOENT');
+  await expect(stat(second)).resolves.toBeDefined();
+});
+
 test('nobody but its owner can write what sandboxes run, and everyone can read it', async () => {
   const folder = await makeRuntime({
     stateRoot,

@@ -12,6 +12,7 @@ import {
   rm,
   stat,
   symlink,
+  utimes,
   writeFile,
 } from 'node:fs/promises';
 import path from 'node:path';
@@ -28,8 +29,13 @@ export interface RuntimeRequest {
    * whose entries hold only for the paths and the user inside. Rejects with what went wrong; the runtime then goes without.
    */
   readonly rehearse?: (folder: string) => Promise<void>;
+  /** True: other processes use the folder without a lock. Runtimes that were used in the last 30 days stay then. */
+  readonly shared?: boolean;
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
 }
+
+/** An agent that another worker started may still run for days, and loads parts of its runtime late. */
+const unusedMs = 30 * 24 * 3_600_000;
 
 /** The agent's commands for shells and scripts inside. */
 const commands = ['report-artifact', 'child-run'] as const;
@@ -41,8 +47,8 @@ const commandScript = (name: string): string =>
 /**
  * Returns the folder with `node`, `agent/node`, `agent/main.mjs`, `agent/cache` and `bin/`, made once for each content of the agent and each
  * Node: in a temporary folder that is renamed when it is whole, so whoever comes second finds all of it or nothing. Root's, and
- * read-only in every sandbox: no run can write what another one reads. Older ones are removed: the caller holds the lock of the
- * data folder, so nobody uses them.
+ * read-only in every sandbox: no run can write what another one reads. Older ones are removed: unless the folder is shared, the
+ * caller holds the lock of the data folder, so no agent uses them.
  */
 export async function makeRuntime(request: RuntimeRequest): Promise<string> {
   const began = performance.now();
@@ -53,7 +59,10 @@ export async function makeRuntime(request: RuntimeRequest): Promise<string> {
   const salt = `${process.version} ${process.arch} ${(await stat(node)).size} ${request.rehearse !== undefined}`;
   const stampFile = path.join(all, 'stamp.json');
   const known = await readStamp(stampFile, request.entry, salt);
-  if (known !== undefined && (await isWhole(path.join(all, known)))) return path.join(all, known);
+  if (known !== undefined && (await isWhole(path.join(all, known)))) {
+    await markUsed(path.join(all, known));
+    return path.join(all, known);
+  }
 
   const bundle = await bundleAgent(request.entry).catch((error: Error) => {
     throw new Error(`the agent (${request.entry}) cannot be bundled: ${error.message}`, { cause: error });
@@ -86,7 +95,8 @@ export async function makeRuntime(request: RuntimeRequest): Promise<string> {
     });
   }
   await writeStamp(stampFile, request.entry, salt, hash, bundle);
-  await removeOthers(all, hash);
+  await markUsed(folder);
+  await removeOthers(all, hash, request.shared === true ? Date.now() - unusedMs : Number.POSITIVE_INFINITY);
   request.log.info(
     { folder, duration_ms: Math.round(performance.now() - began) },
     'the agent was bundled for the sandboxes',
@@ -139,9 +149,17 @@ async function ownAll(folder: string): Promise<void> {
   }
 }
 
-async function removeOthers(all: string, hash: string): Promise<void> {
+/** The time of a runtime's folder says when it was used last. */
+async function markUsed(folder: string): Promise<void> {
+  await utimes(folder, new Date(), new Date());
+}
+
+/** Removes runtimes and unfinished ones that were last used before `before`, in Unix milliseconds. */
+async function removeOthers(all: string, hash: string, before: number): Promise<void> {
   for (const name of await readdir(all)) {
-    if (name !== hash && name !== 'stamp.json')
+    if (name === hash || name === 'stamp.json') continue;
+    const found = await stat(path.join(all, name)).catch(() => undefined);
+    if (found !== undefined && found.mtimeMs < before)
       await rm(path.join(all, name), { recursive: true, force: true }).catch(() => {});
   }
 }

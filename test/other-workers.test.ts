@@ -1,0 +1,176 @@
+/** bin/runyard-agent, started as the direct backend of oz-agent-worker starts its agent program. */
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import type { AgentTask } from '@runyard/contract/agent-protocol';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { findProcesses } from '../packages/worker/src/state/processes.ts';
+import { type FakeHarnessSupport, startFakeHarnessSupport } from './fakes/harness-support.ts';
+import { type FakePublicWorkerAgent, startAsPublicWorker } from './fakes/public-worker.ts';
+import { eventually } from './support/system.ts';
+
+const launcher = path.resolve(import.meta.dirname, '../bin/runyard-agent');
+/** The first start bundles the agent. */
+const startLimitMs = 60_000;
+const keeps = { max_workspace_bytes: 100_000_000 };
+
+let machine: string;
+let home: string;
+let fake: FakeHarnessSupport;
+let agent: FakePublicWorkerAgent | undefined;
+let runs = 0;
+
+beforeAll(() => {
+  machine = mkdtempSync(path.join(tmpdir(), 'runyard-other-workers-'));
+  home = path.join(machine, 'home-of-the-user');
+  mkdirSync(path.join(home, '.ssh'), { recursive: true });
+  mkdirSync(path.join(machine, 'tmp'));
+  writeFileSync(path.join(home, '.ssh/id_ed25519'), 'private key');
+});
+afterAll(() => rmSync(machine, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 }));
+beforeEach(async () => {
+  fake = await startFakeHarnessSupport();
+});
+afterEach(async () => {
+  agent?.child.kill('SIGKILL');
+  await agent?.exited;
+  await fake.close();
+});
+
+function start(script: string, more: Partial<AgentTask> = {}): FakePublicWorkerAgent {
+  fake.task = { ...fake.task, ...keeps, ...more, prompt: `\`\`\`sh\n${script}\n\`\`\`` };
+  agent = startAsPublicWorker({
+    runId: `run-${++runs}`,
+    serverRoot: fake.url,
+    runToken: fake.token,
+    program: [launcher],
+    workspaceRoot: path.join(machine, 'workspaces'),
+    home,
+    temporaryFolder: path.join(machine, 'tmp'),
+    env: { RUNYARD_DATA_DIR: path.join(machine, 'data') },
+  });
+  return agent;
+}
+
+/** Plays the script as a run; what it printed. */
+async function play(script: string): Promise<string> {
+  const { exited, output } = start(script);
+  expect(await exited, output()).toBe(0);
+  return fake.events.flatMap((event) => (event.type === 'action_output' ? [event.text] : [])).join('');
+}
+
+test(
+  'the agent has its commands, a home and a workspace of its own',
+  async () => {
+    fake.more = async ({ path: called }) =>
+      called.startsWith('/child-runs')
+        ? {
+            status: 200,
+            value: {
+              child_runs: [
+                {
+                  run_id: 'child-1',
+                  title: 'A child',
+                  state: 'QUEUED',
+                  created_at: '2026-01-02T03:04:05.000Z',
+                  artifacts: [],
+                },
+              ],
+            },
+          }
+        : undefined;
+    const printed = await play(
+      'pwd; echo "$HOME"; ls -A ~ | wc -l; echo 42 > answer.txt; report-artifact answer.txt; child-run list',
+    );
+    const { cwd } = agent ?? expect.fail('no agent was started');
+    expect(printed).toContain(`${cwd}/workspace\n${cwd}/home\n0\n`);
+    expect(fake.artifacts.map(({ data, bytes }) => [data.filename, String(bytes)])).toEqual([['answer.txt', '42\n']]);
+    expect(printed).toContain('child-1');
+    expect(fake.workspaces).toHaveLength(1);
+    expect(readdirSync(home)).toEqual(['.ssh']);
+  },
+  startLimitMs,
+);
+
+test(
+  'neither launcher nor agent have the run token in their environment, and SIGUSR1 is disabled',
+  async () => {
+    const look =
+      'p=$$; while [ "$p" -gt 1 ]; do tr "\\0" "\\n" </proc/$p/environ; tr "\\0" " " </proc/$p/cmdline; echo; p=$(awk "/^PPid/ { print \\$2 }" /proc/$p/status); done';
+    const printed = await play(`(${look}) | grep -a -e ^GIT_CONFIG_GLOBAL -e runyard -e ^RUNYARD`);
+    // Launcher and agent were looked at, where that is possible.
+    expect(printed).toContain(`${launcher} agent run`);
+    expect(printed).toMatch(/agent\/node --disable-sigusr1 \S+agent\/main.mjs agent run/);
+    expect(printed).toContain('RUNYARD_RUN_TOKEN_FD=4');
+    expect(printed).not.toContain(fake.token);
+  },
+  startLimitMs,
+);
+
+test(
+  'a worker that kills the launcher ends the agent and what it started',
+  async () => {
+    const mark = `4719.${process.pid}`;
+    const { child } = start(`echo begun; setsid sleep ${mark} & sleep ${mark}`);
+    await fake.until(({ events }) => events.some(({ type }) => type === 'action_output'));
+    expect((await findProcesses('cmdline', mark)).length).toBe(2);
+    child.kill('SIGKILL');
+    await eventually('the end of the run', async () => (await findProcesses('cmdline', mark)).length === 0);
+    await eventually('the report of the agent', async () => fake.shutdowns.length === 1);
+    expect(fake.shutdowns).toEqual(['terminated']);
+  },
+  startLimitMs,
+);
+
+test(
+  'SIGTERM ends the run, and the launcher ends with the agent',
+  async () => {
+    const { child, exited } = start('echo begun; sleep 600');
+    await fake.until(({ events }) => events.some(({ type }) => type === 'action_output'));
+    child.kill('SIGTERM');
+    expect(await exited).toBe(143);
+    expect(fake.shutdowns).toEqual(['terminated']);
+  },
+  startLimitMs,
+);
+
+test(
+  'the launcher passes the exit code of the agent on, and says what was wrong',
+  async () => {
+    fake.supersede();
+    const { exited, output } = start('true');
+    const code = await exited;
+    expect([code, output()]).toEqual([0, '']);
+    const bad = startAsPublicWorker({
+      runId: 'run-bad',
+      serverRoot: 'ftp://nowhere',
+      runToken: 'token',
+      program: [launcher],
+      workspaceRoot: path.join(machine, 'workspaces'),
+      home,
+      temporaryFolder: path.join(machine, 'tmp'),
+      env: { RUNYARD_DATA_DIR: path.join(machine, 'data') },
+    });
+    expect(await bad.exited).toBe(2);
+    expect(bad.output()).toContain('--server-root-url must be an http:// or https:// URL');
+  },
+  startLimitMs,
+);
+
+test(
+  'launchers that start at the same time make one runtime',
+  async () => {
+    const folder = path.join(machine, 'data-of-many');
+    const print = path.resolve(import.meta.dirname, '../packages/worker/src/runtime/print-runtime.ts');
+    const made = await Promise.all([1, 2, 3].map(() => promisify(execFile)(process.execPath, [print, folder])));
+    expect(new Set(made.map(({ stdout }) => path.dirname(stdout.trim())))).toEqual(
+      new Set([path.join(folder, 'runtime')]),
+    );
+    expect(readdirSync(path.join(folder, 'runtime')).sort()).toEqual(
+      [...new Set(made.map(({ stdout }) => path.basename(stdout.trim()))), 'stamp.json'].sort(),
+    );
+  },
+  startLimitMs,
+);
