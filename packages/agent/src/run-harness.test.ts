@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { startFakeGitHost } from '../../../test/fakes/git-host.ts';
 import { agent, ended, fake, of, scripted, start } from '../test/run.ts';
 
 describe('another harness', () => {
@@ -14,6 +15,27 @@ describe('another harness', () => {
     await start(scripted('tells-environment'));
     await ended();
     expect(JSON.parse(fake.text())).toEqual({ socket: expect.any(String) });
+  });
+
+  test('is started after the clones, because git has the run token in its environment', async () => {
+    const git = await startFakeGitHost();
+    try {
+      await git.commit('acme', 'hello', { README: 'from git\n' });
+      const whenCloned =
+        'test -e hello/.git/refs/runyard/base || { echo "started during the clone" >&2; exit 9; }; exec "$@"';
+      const command = scripted('hello').harness?.command ?? [];
+      await start(
+        {
+          harness: { type: 'acp', command: ['sh', '-c', whenCloned, 'sh', ...command] },
+          repositories: [{ owner: 'acme', repo: 'hello', gateway_path: '/api/v1/gateway/git/acme/hello.git' }],
+        },
+        { prepare: (fake) => fake.forwards.set('/api/v1/gateway/git', git.url) },
+      );
+      await ended();
+      expect(fake.finished).toEqual([{ turn: 1, success: true, summary: 'Hello world.' }]);
+    } finally {
+      await git.close();
+    }
   });
 
   test('gets the base prompt before the prompt and attachments as links', async () => {

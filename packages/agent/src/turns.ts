@@ -166,8 +166,10 @@ export async function playTurns(options: TurnsOptions): Promise<void> {
   async function begin(task: AgentTask): Promise<HarnessOutcome> {
     const step = setupSteps(reporter.emit);
     const start = () => harness.start(task);
-    // Setup commands may be what installs the harness, and a home that is restored has its state; else both happen at the same time.
-    const early = setupCommands(task).length === 0 && task.workspace === undefined ? start() : undefined;
+    // Setup commands may be what installs the harness, and a home that is restored has its state. While git clones, it has the run
+    // token in its environment, which a harness in a process of its own could read. Else both happen at the same time.
+    const apart = setupCommands(task).length === 0 && task.workspace === undefined;
+    const early = apart && (isBuiltin(task) || task.repositories.length === 0) ? start() : undefined;
     early?.catch(() => {});
     const prepared = await prepareWorkspace({ task, client, workspace, ownFolders, env, step, signal: stop.signal });
     const { attachments, restored } = prepared;
