@@ -1,0 +1,77 @@
+/** Starts the server again whenever it ends, for as long as its service lives. */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { StoreLog } from '../database/log.ts';
+import type { Postmaster } from './postmaster.ts';
+
+/** A server that is started again whenever it ends. */
+export interface KeptPostmaster {
+  /** Says why the server does not run and when the next start is tried; null: it runs. */
+  problem(): string | null;
+  /** Stops the server, or the attempt to start it, for good. */
+  stop(): Promise<void>;
+}
+
+/** So many ends a minute are answered by a start at once; the next ones wait. */
+const promptRestartsPerMinute = 10;
+const firstWaitMs = 100;
+const longestWaitMs = 30_000;
+/** Processes of the dead server end in their own time, and the new one cannot start before: only longer waits are worth a line. */
+const quietWaitMs = 1_000;
+
+/** Wait before the next start after `failures` that came one after the other: 100 ms, doubled up to 30 s. */
+export const waitAfter = (failures: number): number =>
+  Math.min(firstWaitMs * 2 ** Math.min(failures - 1, 20), longestWaitMs);
+
+/**
+ * Watches the server and starts it again where it ends, however often: a full disk or a lack of memory may last for hours, and
+ * the service must recover from it without help.
+ */
+export function keepRunning(first: Postmaster, startAgain: () => Promise<Postmaster>, log: StoreLog): KeptPostmaster {
+  const stopping = new AbortController();
+  let problem: string | null = null;
+  let ends: number[] = [];
+  let current: Promise<Postmaster | undefined> = Promise.resolve(first);
+
+  const watch = (postmaster: Postmaster) => {
+    void postmaster.exited.then((reason) => {
+      if (!stopping.signal.aborted) current = restart(reason);
+    });
+  };
+  const restart = async (reason: string): Promise<Postmaster | undefined> => {
+    ends = [...ends.filter((time) => time > Date.now() - 60_000), Date.now()];
+    let failures = Math.max(0, ends.length - promptRestartsPerMinute);
+    problem = `the embedded PostgreSQL ended (${reason}) and is being started again`;
+    log.error({ reason }, 'the embedded PostgreSQL ended; starting it again');
+    for (;;) {
+      if (failures > 0) await delay(waitAfter(failures), undefined, { signal: stopping.signal }).catch(() => undefined);
+      if (stopping.signal.aborted) return undefined;
+      try {
+        const postmaster = await startAgain();
+        if (problem !== null) log.info({ failed_starts: failures }, 'the embedded PostgreSQL runs again');
+        problem = null;
+        watch(postmaster);
+        return postmaster;
+      } catch (error) {
+        failures += 1;
+        const message = error instanceof Error ? error.message : String(error);
+        const nextInMs = waitAfter(failures);
+        // Anyone may read it in /readyz: what PostgreSQL said is only in the log.
+        problem = `the embedded PostgreSQL does not start (failed ${failures} times, the next try is in ${nextInMs / 1000} s); the log of the service says why`;
+        if (nextInMs >= quietWaitMs)
+          log.error(
+            { error: message, failed_starts: failures, next_in_ms: nextInMs },
+            'the embedded PostgreSQL does not start',
+          );
+      }
+    }
+  };
+
+  watch(first);
+  return {
+    problem: () => problem,
+    stop: async () => {
+      stopping.abort();
+      await (await current)?.stop();
+    },
+  };
+}
