@@ -25,6 +25,8 @@ export const sandboxProblem: string | null = (() => {
 export interface SystemOptions {
   /** Settings of service and worker. */
   readonly env?: Readonly<Record<string, string>>;
+  /** Folder to use, which exists; absent: a fresh one. */
+  readonly dataDir?: string;
   /** Database to use; absent: the embedded one in the data folder. */
   readonly databaseUrl?: string;
   /** Of the service's Node; default: those that it has with its users. */
@@ -81,7 +83,7 @@ export async function killHard(child: ChildProcess): Promise<void> {
 
 /** Starts the system; resolves when the service answers and the worker is connected. */
 export async function startSystem(options: SystemOptions = {}): Promise<System> {
-  const dataDir = await mkdtemp(path.join(tmpdir(), 'runyard-system-'));
+  const dataDir = (await options.dataDir) ?? (await mkdtemp(path.join(tmpdir(), 'runyard-system-')));
   const key = 'ryk_test-of-the-whole-system-0123456789';
   const log = openSync(path.join(dataDir, 'programs.log'), 'a');
   const common = {

@@ -103,7 +103,12 @@ function problems(route: Route): Record<number, string> {
     431: 'The request line and the headers are larger than 16 KB together',
     ...(route.ranges ? { 416: 'No byte is in the Range' } : {}),
     // What needs no one's key reads nothing that can fail.
-    ...(route.auth === 'none' ? {} : { 500: errorCatalogue.internal_error.explanation }),
+    ...(route.auth === 'none'
+      ? {}
+      : {
+          500: errorCatalogue.internal_error.explanation,
+          503: 'The database cannot be reached, or the disk of the service is full; Retry-After tells when to call again',
+        }),
     ...route.errors,
   };
 }

@@ -60,6 +60,8 @@ export interface Route {
   readonly once?: string;
   /** Of `run_token`. True: works also while the execution is stopping, because the agent reports its end with it; all others give 409 then. */
   readonly whileStopping?: true;
+  /** True: ends something. It is tried also while the disk is full, when requests that store something are refused; as every DELETE is. */
+  readonly endsSomething?: true;
 }
 
 /** Prefix of all paths. */

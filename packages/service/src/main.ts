@@ -1,6 +1,7 @@
 import { once } from 'node:events';
+import { openLogDestination } from '@runyard/contract/log-destination';
 import { parseSettings } from '@runyard/contract/settings';
-import pino from 'pino';
+import { type Logger, pino } from 'pino';
 import { StartProblem, startService } from './service.ts';
 
 const parsed = parseSettings(process.env);
@@ -8,9 +9,9 @@ if (!parsed.ok) {
   for (const problem of parsed.problems) process.stderr.write(`${problem}\n`);
   process.exit(2);
 }
-const log = pino(
+const log: Logger = pino(
   { level: parsed.settings.RUNYARD_LOG, base: { program: 'service' } },
-  pino.destination({ fd: 2, sync: false }),
+  openLogDestination(2, (gap) => log.error(gap, 'the log could not be written for a while')),
 );
 
 const stopping = new AbortController();
@@ -38,5 +39,5 @@ try {
   }
   if (error instanceof StartProblem) process.stderr.write(`${error.message}\n`);
   else log.fatal({ err: error }, 'the service could not start');
-  log.flush(() => process.exit(error instanceof StartProblem ? 2 : 1));
+  process.exit(error instanceof StartProblem ? 2 : 1);
 }

@@ -27,6 +27,7 @@ import { openVault } from './secrets/vault.ts';
 import { openFolderBlobs } from './store/blobs/folder-blobs.ts';
 import { openDatabase } from './store/database/database.ts';
 import { startEmbeddedPostgres } from './store/embedded/start.ts';
+import { watchFreeSpace } from './store/free-space.ts';
 import { migrateDatabase } from './store/migrations/migrate.ts';
 import { makeAddressRules } from './subscriptions/addresses.ts';
 import { openDeliverer } from './subscriptions/deliverer.ts';
@@ -78,6 +79,11 @@ export async function startService(settings: Settings, log: Logger, signal: Abor
       log,
     });
     undo.push(() => db.close());
+    const freeSpace = watchFreeSpace({
+      folder: dataDir,
+      ...(embedded && { reserveFile: path.join(dataDir, 'disk-reserve') }),
+      log,
+    });
     const applied = await migrateDatabase(db);
     if (applied.length > 0) log.info({ applied }, 'database migrated');
     took('migrations');
@@ -123,6 +129,8 @@ export async function startService(settings: Settings, log: Logger, signal: Abor
       engine,
       signing,
       vault,
+      freeSpace,
+      databaseProblem: () => embedded?.problem() ?? null,
     });
     undo.push(() => app.close());
 
@@ -160,6 +168,7 @@ export async function startService(settings: Settings, log: Logger, signal: Abor
 
     const ending = new AbortController();
     const loops = [
+      repeat(engine, 'measuring the free disk space', 1_000, () => freeSpace.measure()),
       repeat(engine, 'the heartbeat of the service', heartbeatMs(engine.timing), beat),
       repeat(engine, 'assigning work', 1_000, () => hub.dispatch()),
       repeat(engine, 'sending stop orders', 1_000, () => hub.sendStopOrders()),

@@ -23,6 +23,7 @@ import { loadSigner } from '../src/http/server/signer.ts';
 import { openModels } from '../src/models/models.ts';
 import { makeVault } from '../src/secrets/vault.ts';
 import { openFolderBlobs } from '../src/store/blobs/folder-blobs.ts';
+import { unlimitedSpace } from '../src/store/free-space.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 
 /** An answer, with its body parsed where it is JSON. */
@@ -130,6 +131,8 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     signing: await loadSigner(db),
     vault: makeVault(randomBytes(32)),
     ...(options.admitModelRequest ? { admitModelRequest: options.admitModelRequest } : {}),
+    freeSpace: unlimitedSpace,
+    databaseProblem: () => null,
   };
   const built = await buildApp(deps, options.timeouts);
   baseUrl = await built.app.listen({ host: '127.0.0.1', port: 0 });

@@ -1,5 +1,6 @@
+import { openLogDestination } from '@runyard/contract/log-destination';
 import { parseSettings } from '@runyard/contract/settings';
-import { destination, pino } from 'pino';
+import { type Logger, pino } from 'pino';
 import { closeInheritedDescriptors } from './inherited-descriptors.ts';
 import { endOnSignals, endWithParent } from './signals.ts';
 import { startWorker, WorkerRefused } from './worker.ts';
@@ -11,7 +12,10 @@ if (!parsed.ok) {
   process.stderr.write(`runyard worker: settings are wrong\n${problems}`);
   process.exit(2);
 }
-const log = pino({ level: parsed.settings.RUNYARD_LOG, base: { program: 'worker', pid: process.pid } }, destination(2));
+const log: Logger = pino(
+  { level: parsed.settings.RUNYARD_LOG, base: { program: 'worker', pid: process.pid } },
+  openLogDestination(2, (gap) => log.error(gap, 'the log could not be written for a while')),
+);
 
 try {
   const starting = startWorker(parsed.settings, { log });

@@ -113,7 +113,14 @@ export async function startStack(start: StackStart): Promise<Stack> {
   }
 
   const logs = setInterval(() => {
-    for (const name of names) rotateFullLog(logFile(name));
+    for (const name of names) {
+      try {
+        rotateFullLog(logFile(name));
+      } catch (error) {
+        // A full disk: the log stays as it is until there is room.
+        start.report(`the ${name}'s log cannot be rotated: ${error instanceof Error ? error.message : error}`);
+      }
+    }
   }, logCheckMs);
   return {
     origin,

@@ -58,6 +58,7 @@ export const childRunRoutes = {
   cancelChildRun: {
     ...common,
     method: 'POST',
+    endsSomething: true,
     path: '/harness-support/child-runs/{childRunId}/cancel',
     summary: 'Cancel a run that the own one started, and all below it',
     description: 'One that has ended stays as it is. One that is PENDING is waited for.',

@@ -108,6 +108,7 @@ export const runRoutes = {
   },
   cancelRun: {
     method: 'POST',
+    endsSomething: true,
     path: '/agent/runs/{runId}/cancel',
     tag: 'runs',
     summary: 'Cancel a run',
@@ -145,6 +146,7 @@ export const runRoutes = {
   },
   interruptRun: {
     method: 'POST',
+    endsSomething: true,
     path: '/agent/runs/{runId}/interrupt',
     tag: 'runs',
     summary: 'End the turn that a run plays',

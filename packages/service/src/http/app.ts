@@ -11,6 +11,7 @@ import { readRepositories } from '../environments/repositories.ts';
 import { authenticateWorkingRunToken } from '../executions/run-tokens/sessions.ts';
 import { registerGitGateway } from '../gateway/git/git.ts';
 import { registerGateway } from '../gateway/models/gateway.ts';
+import { StoreUnavailable } from '../store/unavailable.ts';
 import { recordUsage } from '../usage/record-usage.ts';
 import type { WorkerPrincipal } from '../workers/principal.ts';
 import { isWorkerUpgrade } from '../workers/socket.ts';
@@ -32,13 +33,14 @@ import { registerRedirectRoutes } from './api/redirects.ts';
 import { registerRunRoutes } from './api/runs.ts';
 import { registerServiceInfoRoutes } from './api/service-info.ts';
 import { registerPages } from './pages/pages.ts';
+import type { RefuseWhileFull } from './server/add-route.ts';
 import { makeAuthorizer } from './server/authorize.ts';
 import { closeConnectionsWhileClosing } from './server/closing.ts';
 import type { ServiceDeps } from './server/deps.ts';
 import { registerHealthRoutes } from './server/health.ts';
 import { parseJsonBody, refuseCoding } from './server/json-body.ts';
 import { collectMethods } from './server/methods.ts';
-import { refusalOf, refuse, sendRefusal } from './server/problem.ts';
+import { refusalOf, refuse, sendRefusal, unavailable } from './server/problem.ts';
 import { refuseByHeaders } from './server/refuse-by-headers.ts';
 import { logRequests } from './server/request-log.ts';
 import { requestId, traceOf } from './server/trace.ts';
@@ -106,6 +108,12 @@ export async function buildApp(deps: ServiceDeps, timeouts: ClientTimeouts = def
   });
 
   const methods = collectMethods(app);
+  const refuseWhileFull: RefuseWhileFull = async () => {
+    const problem = deps.freeSpace.problem();
+    if (problem !== null)
+      throw unavailable('disk', `Nothing new is stored: ${problem}. Free space there. Reading works.`);
+  };
+  app.decorate('refuseWhileFull', refuseWhileFull);
 
   // And one with an expectation that is not 100-continue: it is answered as any other.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
@@ -129,6 +137,8 @@ export async function buildApp(deps: ServiceDeps, timeouts: ClientTimeouts = def
   app.setErrorHandler((error, request, reply) => {
     const refusal = refusalOf(error);
     if (!refusal) request.log.error({ err: error, trace_id: traceOf(request).traceId }, 'request failed');
+    else if (error instanceof StoreUnavailable)
+      request.log.warn({ err: error, trace_id: traceOf(request).traceId }, 'database or disk is not available');
     return sendRefusal(refusal ?? refuse('internal_error'), request, reply, deps.baseUrl());
   });
   app.setNotFoundHandler((request, reply) => sendRefusal(methods.refusalOf(request), request, reply, deps.baseUrl()));

@@ -3,6 +3,7 @@ import type { LookupFunction } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Models } from '../../models/models.ts';
 import { type ProviderName, providerKinds } from '../../models/providers.ts';
+import { StoreUnavailable } from '../../store/unavailable.ts';
 import { type ModelUsage, type RunTokenHolder, usageOf } from '../../usage/model-usage.ts';
 import { trackInFlight } from '../in-flight.ts';
 import { checkRequest } from './check-request.ts';
@@ -90,6 +91,10 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
     const admitted = new WeakMap<FastifyRequest, Admitted>();
 
     scope.setErrorHandler((error, _request, reply) => {
+      if (error instanceof StoreUnavailable) {
+        deps.log.warn({ err: error, provider }, 'the model gateway cannot reach the database');
+        return refuse(reply.header('retry-after', '2'), 503, 'the service cannot reach its database: try again');
+      }
       const status =
         error instanceof Error && 'statusCode' in error && typeof error.statusCode === 'number'
           ? error.statusCode

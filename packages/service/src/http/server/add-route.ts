@@ -18,6 +18,9 @@ declare module 'fastify' {
   }
 }
 
+/** A hook that throws a 503 while the disk has no room for what a request would store. */
+export type RefuseWhileFull = () => Promise<void>;
+
 type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined;
 
 /** A request that was authorized and whose parts were checked by the route's schemas. */
@@ -67,13 +70,15 @@ export function addRoute<const R extends Route>(app: FastifyInstance, route: R, 
   const authorizer = app.getDecorator<Authorizer>('authorizer');
   const authorize = authorizer.forRoute(route);
   const decodeQuery = route.query && queryDecoder(route.query);
+  const refuseWhileFull = app.getDecorator<RefuseWhileFull>('refuseWhileFull');
+  const stores = route.method !== 'GET' && route.method !== 'DELETE' && !route.endsSomething;
   const { answer } = route;
   app.route({
     method: route.method,
     url: fastifyPath(route),
     bodyLimit: route.bodyLimitBytes ?? defaultBodyLimitBytes,
     config: { maxBodyValues: route.auth === 'run_token' ? maxValuesOfReport : maxValuesOfRequest },
-    onRequest: authorize,
+    onRequest: stores ? [authorize, refuseWhileFull] : authorize,
     handler: async (request, reply) => {
       const faults: Fault[] = [];
       const params = parse('path', route.params, request.params, faults);

@@ -6,6 +6,7 @@ import type { Models } from '../../models/models.ts';
 import type { Vault } from '../../secrets/vault.ts';
 import type { BlobStore } from '../../store/blobs/blobs.ts';
 import type { Database } from '../../store/database/database.ts';
+import type { FreeSpace } from '../../store/free-space.ts';
 import type { Signer } from './signer.ts';
 
 /** What the routes need from outside. */
@@ -22,4 +23,8 @@ export interface ServiceDeps {
   readonly vault: Vault;
   /** Decides about each request of a run to a model before it is sent; absent: all are admitted. */
   readonly admitModelRequest?: AdmitModelRequest;
+  /** What keeps requests that write from being served: `problem` says why. */
+  readonly freeSpace: Pick<FreeSpace, 'problem'>;
+  /** Says why the database of this process does not run; null: it runs, or is not ours. */
+  databaseProblem(): string | null;
 }

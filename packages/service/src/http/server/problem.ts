@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Fault } from '../../fault.ts';
 import { AttemptOver } from '../../runs/attempt.ts';
 import { sqlState } from '../../store/database/connections.ts';
+import { StoreUnavailable, type UnavailableReason } from '../../store/unavailable.ts';
 import { traceOf } from './trace.ts';
 
 export interface RefusalOptions {
@@ -93,6 +94,20 @@ export function sendRefusal(
     .send(JSON.stringify(problem));
 }
 
+/** Retry-After of a 503, seconds: a restart of the database takes a few; a full disk waits for a person. */
+const retryAfterSeconds: Readonly<Record<UnavailableReason, string>> = { database: '2', disk: '10' };
+
+/** 503: database or disk cannot do what is asked now. `detail` says which, and what to do. */
+export function unavailable(reason: UnavailableReason, detail: string): Refusal {
+  const headers = { 'retry-after': retryAfterSeconds[reason] };
+  return refuse('resource_unavailable', { status: 503, detail, headers });
+}
+
+const unavailableDetails: Readonly<Record<UnavailableReason, string>> = {
+  database: 'The database cannot be reached at the moment. Send the request again after Retry-After seconds.',
+  disk: 'The disk of the service is full: nothing can be stored until there is room again. Reading works.',
+};
+
 interface HttpError {
   readonly code?: unknown;
   readonly statusCode?: unknown;
@@ -103,6 +118,7 @@ interface HttpError {
 export function refusalOf(error: unknown): Refusal | null {
   if (error instanceof Refusal) return error;
   if (error instanceof AttemptOver) return error.why === 'stopping' ? stoppingAttempt() : supersededAttempt();
+  if (error instanceof StoreUnavailable) return unavailable(error.reason, unavailableDetails[error.reason]);
   const { code, statusCode, message } = (error ?? {}) as HttpError;
   switch (code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':

@@ -8,6 +8,7 @@ import { type FileHandle, lstat, mkdir, open, readdir, rename, rm, stat } from '
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import { stateOf, thisProcess } from '../process-identity.ts';
+import { asUnavailable } from '../unavailable.ts';
 import { type BlobStore, type ByteRange, checkBlobKey, type ListedBlob, type PutOutcome } from './blobs.ts';
 import { syncFolder } from './sync-folder.ts';
 
@@ -50,7 +51,7 @@ async function put(
   maxBytes: number,
 ): Promise<PutOutcome> {
   const temporary = path.join(incoming, temporaryName());
-  const handle = await open(temporary, 'wx', 0o600);
+  const handle = await onDisk(open(temporary, 'wx', 0o600));
   try {
     const hash = createHash('sha256');
     let sizeBytes = 0;
@@ -58,14 +59,23 @@ async function put(
       sizeBytes += chunk.byteLength;
       if (sizeBytes > maxBytes) return { outcome: 'too_large' };
       hash.update(chunk);
-      await writeAll(handle, chunk);
+      await onDisk(writeAll(handle, chunk));
     }
-    await handle.sync();
-    await moveInto(temporary, file);
+    await onDisk(handle.sync());
+    await onDisk(moveInto(temporary, file));
     return { outcome: 'stored', sizeBytes, sha256: hash.digest() };
   } finally {
     await handle.close();
     await rm(temporary, { force: true });
+  }
+}
+
+/** Throws `StoreUnavailable` where the disk is full. */
+async function onDisk<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    throw asUnavailable(error, 'disk');
   }
 }
 

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { backoffMs } from '@runyard/contract/backoff';
 import type pg from 'pg';
+import { asUnavailable } from '../unavailable.ts';
 import { acquire, type DatabaseConfig, makePool, ownConnection, spoilsConnection, sqlState } from './connections.ts';
 import { makeListener } from './listener.ts';
 import type { TypedStatement } from './statement.ts';
@@ -14,7 +15,10 @@ export interface Statement {
 export interface Queryable {
   /** Rows of a statement that declares their columns. */
   query<Row extends object>(statement: TypedStatement<Row>, values?: readonly unknown[]): Promise<Row[]>;
-  /** Rows of one statement. For how values arrive see `values.ts`. A plain string is sent without a name. */
+  /**
+   * Rows of one statement. For how values arrive see `values.ts`. A plain string is sent without a name. Throws
+   * `StoreUnavailable` where the connection is lost or the server's disk is full.
+   */
   query<Row extends object = Record<string, unknown>>(
     statement: Statement | string,
     values?: readonly unknown[],
@@ -48,7 +52,9 @@ export async function openDatabase(config: DatabaseConfig): Promise<Database> {
   const pool = makePool(config);
   const listener = makeListener(config);
   const withClient = async <T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> => {
-    const client = await acquire(pool, config);
+    const client = await acquire(pool, config).catch((error: unknown) => {
+      throw asUnavailable(error, 'database');
+    });
     let spoilt = false;
     try {
       return await work(client);
@@ -86,8 +92,20 @@ async function run<Row>(
   values: readonly unknown[] = [],
 ): Promise<Row[]> {
   const query = typeof statement === 'string' ? { text: statement } : { name: statement.name, text: statement.text };
-  const { rows } = await client.query<Row & object>({ ...query, values: [...values] });
+  const { rows } = await send<Row & object>(client, { ...query, values: [...values] });
   return rows;
+}
+
+/** Throws `StoreUnavailable` where the connection is lost or the disk is full. */
+async function send<Row extends pg.QueryResultRow>(
+  client: pg.ClientBase,
+  query: string | pg.QueryConfig,
+): Promise<pg.QueryResult<Row>> {
+  try {
+    return await client.query<Row>(query);
+  } catch (error) {
+    throw asUnavailable(error, 'database');
+  }
 }
 
 async function inTransaction<T>(client: pg.PoolClient, work: (tx: Queryable) => Promise<T>): Promise<T> {
@@ -95,10 +113,10 @@ async function inTransaction<T>(client: pg.PoolClient, work: (tx: Queryable) => 
     query: <Row extends object>(statement: Statement | string, values?: readonly unknown[]) =>
       run<Row>(client, statement, values),
   };
-  await client.query('BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE');
+  await send(client, 'BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE');
   try {
     const result = await work(tx);
-    const { command } = await client.query('COMMIT');
+    const { command } = await send(client, 'COMMIT');
     // COMMIT of a transaction in which a statement failed (and its error was swallowed) rolls back without an error.
     if (command !== 'COMMIT') throw new Error('the transaction was rolled back: a statement in it had failed');
     return result;

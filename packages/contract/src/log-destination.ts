@@ -1,0 +1,77 @@
+import { writeSync } from 'node:fs';
+
+/** Where pino writes its lines to. */
+export interface LogDestination {
+  write(line: string): void;
+}
+
+/** What a log lacks that could not be written for a while. */
+export interface LogGap {
+  readonly error: string;
+  readonly dropped: number;
+}
+
+/** Bytes that wait while they cannot be written; lines beyond them are dropped. */
+const maxWaitingBytes = 1024 * 1024;
+const retryMs = 100;
+
+/**
+ * Makes a destination for the log of a program, whose failures never end the program or make it wait: with a full disk
+ * lines are kept, up to 1 MB, and written with the first line after there is room again; then `onResumed` is called. The
+ * destination of pino ends the process at such an error, and its `flushSync` repeats the write for ever (sonic-boom 4.2).
+ */
+export function openLogDestination(
+  descriptor: number,
+  onResumed: (gap: LogGap) => void,
+  write: (descriptor: number, bytes: Buffer) => number = writeSync,
+): LogDestination {
+  const waiting: Buffer[] = [];
+  let waitingBytes = 0;
+  let dropped = 0;
+  let failed: string | undefined;
+  let retries = false;
+
+  const writeWaiting = (): void => {
+    for (let first = waiting[0]; first !== undefined; first = waiting[0]) {
+      let written: number;
+      try {
+        written = write(descriptor, first);
+      } catch (error) {
+        const { code, message } = error as NodeJS.ErrnoException;
+        // A pipe whose reader is slow: nothing is wrong, and no later line may come to write the rest.
+        if (code === 'EAGAIN') retryLater();
+        else failed = message;
+        return;
+      }
+      waitingBytes -= written;
+      if (written === first.byteLength) waiting.shift();
+      else waiting[0] = first.subarray(written);
+    }
+    if (failed === undefined && dropped === 0) return;
+    const gap = { error: failed ?? 'the reader of the log is too slow', dropped };
+    failed = undefined;
+    dropped = 0;
+    onResumed(gap);
+  };
+  const retryLater = (): void => {
+    if (retries) return;
+    retries = true;
+    setTimeout(() => {
+      retries = false;
+      writeWaiting();
+    }, retryMs).unref();
+  };
+
+  return {
+    write(line) {
+      if (waiting.length > 0) writeWaiting();
+      const bytes = Buffer.from(line);
+      if (waitingBytes + bytes.byteLength > maxWaitingBytes) dropped += 1;
+      else {
+        waiting.push(bytes);
+        waitingBytes += bytes.byteLength;
+      }
+      writeWaiting();
+    },
+  };
+}

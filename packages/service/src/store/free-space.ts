@@ -1,0 +1,99 @@
+/**
+ * Notices a full disk before it stops the database. PostgreSQL crashes, and does not start again, where it has no room for a
+ * few small files and the next part of its log (checkpoints write both). So a file of the data folder holds some room, which is
+ * given back bit by bit while the disk is full and nothing new is stored.
+ */
+import { randomFillSync } from 'node:crypto';
+import { type FileHandle, open, stat, statfs, truncate } from 'node:fs/promises';
+import type { StoreLog } from './database/log.ts';
+
+const mb = 1024 * 1024;
+
+/** With less than this the disk counts as full: one segment of PostgreSQL's log. */
+export const leastFreeBytes = 16 * mb;
+
+/** What the reserve holds: two such segments. */
+export const reserveBytes = 32 * mb;
+
+/** Given back at a time, so that another program which fills the disk does not get all of it at once. */
+const sliceBytes = 8 * mb;
+
+/** Whether there is room to write. */
+export interface FreeSpace {
+  /** Says why nothing new is stored now; null: there is room. As of the last `measure`. */
+  problem(): string | null;
+  /** Looks at the file system, and gives back or takes again the reserve; to be called every second or so. */
+  measure(): Promise<void>;
+}
+
+export interface FreeSpaceOptions {
+  /** Any folder of the file system; the message names it. */
+  readonly folder: string;
+  /** File that holds the reserve; absent: none, for a service whose database has a disk of its own. */
+  readonly reserveFile?: string;
+  readonly log: StoreLog;
+}
+
+/** Watches the file system that `folder` is on. */
+export function watchFreeSpace({ folder, reserveFile, log }: FreeSpaceOptions): FreeSpace {
+  let problem: string | null = null;
+  return {
+    problem: () => problem,
+    measure: async () => {
+      const freeBytes = await freeBytesOf(folder);
+      const missing = reserveFile === undefined ? 0 : reserveBytes - (await sizeOf(reserveFile));
+      if (freeBytes - missing >= leastFreeBytes) {
+        if (reserveFile !== undefined && missing > 0) await growReserve(reserveFile);
+        if (problem !== null)
+          log.info({ folder, free_bytes: freeBytes }, 'the disk has room again: all is stored again');
+        problem = null;
+        return;
+      }
+      if (problem === null)
+        log.error({ folder, free_bytes: freeBytes }, 'the disk is full: nothing new is stored until there is room');
+      problem = `the disk of ${folder} is full (${Math.floor(freeBytes / mb)} MB free)`;
+      if (reserveFile !== undefined && freeBytes < leastFreeBytes) await shrinkReserve(reserveFile);
+    },
+  };
+}
+
+async function freeBytesOf(folder: string): Promise<number> {
+  const { bavail, bsize } = await statfs(folder);
+  return bavail * bsize;
+}
+
+async function sizeOf(file: string): Promise<number> {
+  try {
+    return (await stat(file)).size;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 0;
+    throw error;
+  }
+}
+
+async function shrinkReserve(file: string): Promise<void> {
+  const size = await sizeOf(file);
+  if (size > 0) await truncate(file, Math.max(0, size - sliceBytes));
+}
+
+/** Writes bytes that no file system compresses or leaves out. */
+async function growReserve(file: string): Promise<void> {
+  const handle = await open(file, 'a', 0o600);
+  try {
+    const bytes = randomFillSync(Buffer.alloc(mb));
+    for (
+      let size = (await handle.stat()).size;
+      size < reserveBytes;
+      size += await append(handle, bytes, reserveBytes - size)
+    );
+  } finally {
+    await handle.close();
+  }
+}
+
+async function append(handle: FileHandle, bytes: Buffer, most: number): Promise<number> {
+  return (await handle.write(bytes, 0, Math.min(bytes.byteLength, most))).bytesWritten;
+}
+
+/** For tests and programs that do not watch a disk: there is always room. */
+export const unlimitedSpace: Pick<FreeSpace, 'problem'> = { problem: () => null };

@@ -1,0 +1,97 @@
+/** What becomes of service, worker and runs while the disk of their data folder is full. */
+import { mkdirSync } from 'node:fs';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { makeSmallDisk, type SmallDisk, smallDiskProblem } from './support/small-disk.ts';
+import { eventually, type System, sandboxProblem, startSystem } from './support/system.ts';
+
+const problem = smallDiskProblem ?? sandboxProblem;
+const leaseSeconds = 6;
+
+describe.skipIf(problem)(problem ? `with a full disk (skipped: ${problem})` : 'with a full disk', () => {
+  let disk: SmallDisk;
+  let system: System;
+
+  beforeAll(async () => {
+    disk = await makeSmallDisk(700);
+    const dataDir = path.join(disk.folder, 'data');
+    mkdirSync(dataDir, { mode: 0o711 });
+    // Debug: a line for each request and each line of the database.
+    system = await startSystem({
+      dataDir,
+      env: { RUNYARD_LEASE_SECONDS: String(leaseSeconds), RUNYARD_RECONNECT_GRACE_SECONDS: '5', RUNYARD_LOG: 'debug' },
+    });
+  }, 150_000);
+  afterEach(() => disk.free());
+  afterAll(async () => {
+    const { writeFileSync } = await import('node:fs');
+    writeFileSync('/tmp/h4-programs.log', await system.logs());
+    await system.stop();
+    await disk.remove();
+  }, 60_000);
+
+  const ask = async (method: string, route: string, body?: object) => {
+    const startedAt = performance.now();
+    const response = await fetch(system.baseUrl() + route, {
+      method,
+      headers: { authorization: `Bearer ${system.key}`, ...(body && { 'content-type': 'application/json' }) },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    return {
+      status: response.status,
+      retryAfter: response.headers.get('retry-after'),
+      body: JSON.parse(text),
+      ms: performance.now() - startedAt,
+    };
+  };
+  const create = () => ask('POST', '/api/v1/agent/runs', { prompt: '```sh\ntrue\n```' });
+
+  test('refuses what would be stored with 503 and a reason, reads, keeps sandboxes alive, and recovers by itself', async () => {
+    const pids = [system.service().pid, system.worker().pid];
+    const running = await system.createRun('```sh\nwhile [ ! -e go ]; do sleep 0.1; done; echo went\n```');
+    const ended = await system.createRun('```sh\necho done\n```');
+    await system.untilEnded(ended);
+    await system.until(running, (run) => run.state === 'INPROGRESS');
+
+    disk.fill();
+    const filledAt = performance.now();
+    const refused = await eventually('a refusal', async () => {
+      const answer = await create();
+      return answer.status === 503 && answer;
+    });
+    expect(refused.body).toMatchObject({ error_code: 'resource_unavailable', retryable: true });
+    expect(refused.body.detail).toContain('is full');
+    expect(Number(refused.retryAfter)).toBeGreaterThan(0);
+
+    // Three leases long: requests of all kinds, each of which is logged.
+    while (performance.now() - filledAt < leaseSeconds * 3000) {
+      for (const answer of await Promise.all([create(), create(), create()])) {
+        expect(answer).toMatchObject({ status: 503 });
+        expect(answer.ms).toBeLessThan(10_000);
+      }
+      expect(await ask('GET', `/api/v1/agent/runs/${ended}`)).toMatchObject({
+        status: 200,
+        body: { state: 'SUCCEEDED' },
+      });
+      expect((await ask('GET', '/api/v1/agent/runs')).body.runs.length).toBeGreaterThanOrEqual(2);
+      expect((await ask('GET', '/readyz')).body.degraded).toContain('is full');
+      expect(await system.run(running)).toMatchObject({ state: 'INPROGRESS', execution_number: 1 });
+      await sleep(100);
+    }
+    expect([system.service(), system.worker()].map((child) => child.exitCode ?? child.signalCode)).toEqual([
+      null,
+      null,
+    ]);
+    expect([system.service().pid, system.worker().pid]).toEqual(pids);
+
+    disk.free();
+    await eventually('a create', async () => (await create()).status === 200);
+    expect((await ask('GET', '/readyz')).body).toEqual({ status: 'ready' });
+    const late = await system.createRun('```sh\necho after\n```');
+    expect((await system.untilEnded(late)).state).toBe('SUCCEEDED');
+    expect(await system.run(running)).toMatchObject({ state: 'INPROGRESS' });
+    expect(await system.logs()).toContain('the disk has room again');
+  }, 240_000);
+});
