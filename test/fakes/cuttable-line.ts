@@ -1,0 +1,57 @@
+/** A line to a PostgreSQL server that a test can cut: connections that are open end, new ones are closed at once. */
+import net from 'node:net';
+
+export interface CuttableLine {
+  /** The given URL, through this line. */
+  readonly url: string;
+  cut(): void;
+  mend(): void;
+  close(): Promise<void>;
+}
+
+/** Opens a line on a port of this machine to the server of a `postgres://` URL. */
+export async function openCuttableLine(target: string): Promise<CuttableLine> {
+  const url = new URL(target);
+  const socketFolder = url.searchParams.get('host');
+  const port = Number(url.port || 5432);
+  const there = socketFolder?.startsWith('/')
+    ? { path: `${socketFolder}/.s.PGSQL.${port}` }
+    : { host: socketFolder ?? url.hostname, port };
+  const open = new Set<net.Socket>();
+  let isCut = false;
+  const server = net.createServer((client) => {
+    if (isCut) return client.destroy();
+    const upstream = net.connect(there);
+    for (const [socket, other] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      open.add(socket);
+      socket.on('error', () => {});
+      socket.on('close', () => {
+        open.delete(socket);
+        other.destroy();
+      });
+    }
+    client.pipe(upstream).pipe(client);
+    return undefined;
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  url.searchParams.delete('host');
+  url.hostname = '127.0.0.1';
+  url.port = String((server.address() as net.AddressInfo).port);
+  return {
+    url: url.href,
+    cut() {
+      isCut = true;
+      for (const socket of open) socket.destroy();
+    },
+    mend() {
+      isCut = false;
+    },
+    close: () => {
+      for (const socket of open) socket.destroy();
+      return new Promise((resolve) => server.close(() => resolve()));
+    },
+  };
+}
