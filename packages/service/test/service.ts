@@ -23,6 +23,8 @@ import { loadSigner } from '../src/http/server/signer.ts';
 import { openModels } from '../src/models/models.ts';
 import { makeVault } from '../src/secrets/vault.ts';
 import { openFolderBlobs } from '../src/store/blobs/folder-blobs.ts';
+import { openDatabase } from '../src/store/database/database.ts';
+import { silentLog } from '../src/store/database/log.ts';
 import { unlimitedSpace } from '../src/store/free-space.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 
@@ -84,6 +86,8 @@ export interface TestServiceOptions {
   readonly admitModelRequest?: AdmitModelRequest;
   /** What must not reach the store, beside run tokens. */
   readonly secrets?: readonly string[];
+  /** Opens a line to the database of this URL; returns the URL through the line. Default: a direct connection. */
+  readonly through?: (databaseUrl: string) => Promise<string>;
 }
 
 function captureLog(lines: string[]): Logger {
@@ -101,7 +105,13 @@ export async function openTestService(options?: TestServiceOptions): Promise<Tes
 export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
   const folder = await mkdtemp(path.join(tmpdir(), 'runyard-http-'));
   const database = await createTestDatabase();
-  const { db } = database;
+  const db = options.through
+    ? await openDatabase({
+        address: { connectionString: await options.through(database.url) },
+        maxConnections: 10,
+        log: silentLog,
+      })
+    : database.db;
   const logged: string[] = [];
   const log = captureLog(logged);
   const parsed = parseSettings({ RUNYARD_DATA_DIR: folder, ...options.env });
@@ -271,6 +281,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     assignNext: () => assignFrom(''),
     close: async () => {
       await built.app.close();
+      if (db !== database.db) await db.close();
       await database.drop();
       await rm(folder, { recursive: true, force: true });
     },

@@ -2,8 +2,9 @@ import { request } from 'node:http';
 import { apiPrefix, type Route } from '@runyard/contract/route';
 import { routes } from '@runyard/contract/routes';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type CuttableLine, openCuttableLine } from '../../../../../test/fakes/cuttable-line.ts';
 import { makeOwnThings, type RequestOfRoute } from '../../../test/own-things.ts';
-import { openTestService, startTestService, type TestService } from '../../../test/service.ts';
+import { openTestService, startTestService, type TestService, type TestServiceOptions } from '../../../test/service.ts';
 import { signUrl } from './signed-urls.ts';
 
 const service = await openTestService();
@@ -78,30 +79,68 @@ test.each([
   }
 });
 
+/** What is asked of each route while its database does not work: something that it cannot answer from memory. */
+function askBroken(service: TestService, made: { token: string; ask: RequestOfRoute }, name: string, route: Route) {
+  const { path, options } = made.ask(name, route);
+  // A key that was used a moment ago is believed without the database; this one was not.
+  const key = { key: made.token, run_token: made.token, optional_key: 'ryk_unknown', signature: null, none: null }[
+    route.auth
+  ];
+  const method = route.method === 'PUT' ? 'PUT' : 'GET';
+  const url = route.auth === 'signature' ? signUrl(service.deps.signing, service.baseUrl, { method, path }).url : path;
+  const given = route.bodyType ? { raw: 'a', headers: { 'content-type': route.bodyType } } : options;
+  return { path: url, options: { ...given, key } };
+}
+
+async function startBroken(options?: TestServiceOptions) {
+  const service = await startTestService(options);
+  const { requestOf: ask, own } = await makeOwnThings(service);
+  return { service, made: { ask, token: own.runToken } };
+}
+
 describe('while the database is gone', () => {
-  let broken: TestService;
-  let ask: RequestOfRoute;
-  let token: string;
+  let broken: Awaited<ReturnType<typeof startBroken>>;
 
   beforeAll(async () => {
-    broken = await startTestService();
-    const made = await makeOwnThings(broken);
-    ask = made.requestOf;
-    token = made.own.runToken;
-    const name = new URL(broken.database.url).pathname.slice(1);
+    broken = await startBroken();
+    const name = new URL(broken.service.database.url).pathname.slice(1);
     await service.deps.db.query(`DROP DATABASE ${name} WITH (FORCE)`);
   });
-  afterAll(() => broken.close());
+  afterAll(() => broken.service.close());
 
   test.each(reading)('%s answers 500 without a word of the cause', async (name, route) => {
-    const { path, options } = ask(name, route);
-    // A key that was used a moment ago is believed without the database; this one was not.
-    const key = { key: token, run_token: token, optional_key: 'ryk_unknown', signature: null, none: null }[route.auth];
-    const method = route.method === 'PUT' ? 'PUT' : 'GET';
-    const url = route.auth === 'signature' ? signUrl(broken.deps.signing, broken.baseUrl, { method, path }).url : path;
-    const given = route.bodyType ? { raw: 'a', headers: { 'content-type': route.bodyType } } : options;
-    const problem = await broken.problem(500, route.method, url, { ...given, key });
+    const { path, options } = askBroken(broken.service, broken.made, name, route);
+    const problem = await broken.service.problem(500, route.method, path, options);
     expect(problem).toMatchObject({ error_code: 'internal_error', retryable: true });
     expect(problem).not.toHaveProperty('detail');
+  });
+});
+
+describe('while the line to the database is cut', () => {
+  let line: CuttableLine;
+  let broken: Awaited<ReturnType<typeof startBroken>>;
+
+  beforeAll(async () => {
+    const through = async (url: string) => {
+      line = await openCuttableLine(url);
+      return line.url;
+    };
+    broken = await startBroken({ through });
+    line.cut();
+  });
+  afterAll(async () => {
+    line.mend();
+    await broken.service.close();
+    await line.close();
+  });
+
+  test.each(reading)('%s answers 503 and when to ask again', async (name, route) => {
+    const { path, options } = askBroken(broken.service, broken.made, name, route);
+    const answer = await broken.service.request(route.method, path, options);
+    expect([answer.status, answer.body]).toEqual([
+      503,
+      expect.objectContaining({ error_code: 'resource_unavailable', retryable: true }),
+    ]);
+    expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
   });
 });

@@ -209,3 +209,30 @@ describe('open', () => {
     await database.db.pool.query(`DROP DATABASE ${name} WITH (FORCE)`);
   });
 });
+
+describe('a connection that is lost', () => {
+  test('in a statement or in a transaction is told as such, and the next statement works', async () => {
+    const own = await openDatabase({ address: { connectionString: database.url }, maxConnections: 1, log: silentLog });
+    const lost = { name: 'StoreUnavailable', reason: 'database' };
+    const sleeping = own.query('SELECT pg_sleep(60)');
+    await vi.waitFor(async () => {
+      const found = await database.db.query(
+        "SELECT FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' AND state = 'active'",
+      );
+      expect(found).toHaveLength(1);
+    });
+    await Promise.all([expect(sleeping).rejects.toMatchObject(lost), cutConnections()]);
+    const committing = own.transaction(async (tx) => {
+      await tx.query("INSERT INTO counters VALUES ('cut', 1)");
+      await cutConnections();
+    });
+    await expect(committing).rejects.toMatchObject(lost);
+    expect(await own.query("SELECT FROM counters WHERE name = 'cut'")).toEqual([]);
+    await own.close();
+  });
+
+  test('leaves what a transaction throws of its own as it is', async () => {
+    const own = Object.assign(new Error('no such file'), { code: 'ENOENT' });
+    await expect(database.db.transaction(() => Promise.reject(own))).rejects.toBe(own);
+  });
+});
