@@ -1,11 +1,13 @@
 import { apiKey, type Context, serviceOrigin } from '../context.ts';
-import { harmlessJson } from '../live/harmless.ts';
-import { answers } from '../supervise/answers.ts';
+import { harmlessJson, harmlessLine } from '../live/harmless.ts';
+import { readReadiness } from '../supervise/answers.ts';
 import { readClaim } from '../supervise/claim.ts';
 
 export interface Status {
   readonly running: boolean;
   readonly ready: boolean;
+  /** Why it is not ready, or what does not work although it is. */
+  readonly problem: string | null;
   readonly origin: string | null;
   readonly pid: number | null;
   readonly mode: string | null;
@@ -19,10 +21,12 @@ export interface Status {
 export async function status(context: Context, options: { readonly json?: true }): Promise<void> {
   const claim = readClaim(context.folder.supervisorFile);
   const origin = serviceOrigin(context);
-  const ready = origin !== null && (await answers(`${origin}/readyz`, 3000));
+  const { answered, ready, problem } =
+    origin === null ? { answered: false, ready: false, problem: null } : await readReadiness(origin, 3000);
   const found: Status = {
-    running: claim !== null || ready,
+    running: claim !== null || answered,
     ready,
+    problem,
     origin,
     pid: claim?.pid ?? null,
     mode: claim?.mode ?? null,
@@ -37,8 +41,9 @@ export async function status(context: Context, options: { readonly json?: true }
     return;
   }
   const { green, yellow } = context.colours;
-  const state = ready ? green('running') : claim ? yellow('not ready') : 'not running';
+  const state = ready ? green('running') : claim || answered ? yellow('not ready') : 'not running';
   context.out(`${state}${origin ? `  ${origin}` : ''}\n`);
+  if (problem !== null) context.out(`  ${yellow(harmlessLine(problem))}\n`);
   if (claim)
     context.out(
       `  process ${claim.pid} (${claim.mode}: ${(claim.programs ?? []).join(', ') || 'starting'}), since ${claim.started_at}\n`,

@@ -1,3 +1,5 @@
+import { z } from 'zod';
+
 /** True where a GET of this URL is answered 2xx within `timeoutMs`. */
 export async function answers(url: string, timeoutMs: number): Promise<boolean> {
   try {
@@ -6,5 +8,26 @@ export async function answers(url: string, timeoutMs: number): Promise<boolean> 
     return response.ok;
   } catch {
     return false;
+  }
+}
+
+const Readiness = z.object({ reason: z.string().optional(), degraded: z.string().optional() });
+
+/** What `/readyz` of a service says. */
+export interface Readiness {
+  readonly answered: boolean;
+  readonly ready: boolean;
+  /** Why it is not ready, or what does not work although it is; null: nothing to say. */
+  readonly problem: string | null;
+}
+
+/** Asks the service at `origin` whether it is ready. */
+export async function readReadiness(origin: string, timeoutMs: number): Promise<Readiness> {
+  try {
+    const response = await fetch(`${origin}/readyz`, { signal: AbortSignal.timeout(timeoutMs) });
+    const told = Readiness.safeParse(await response.json()).data;
+    return { answered: true, ready: response.ok, problem: told?.reason ?? told?.degraded ?? null };
+  } catch {
+    return { answered: false, ready: false, problem: null };
   }
 }
