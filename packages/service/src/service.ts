@@ -29,6 +29,7 @@ import { openDatabase } from './store/database/database.ts';
 import { startEmbeddedPostgres } from './store/embedded/start.ts';
 import { watchFreeSpace } from './store/free-space.ts';
 import { migrateDatabase } from './store/migrations/migrate.ts';
+import { thisProcess } from './store/process-identity.ts';
 import { makeAddressRules } from './subscriptions/addresses.ts';
 import { openDeliverer } from './subscriptions/deliverer.ts';
 import { countUnreadableSecrets } from './subscriptions/subscriptions.ts';
@@ -190,10 +191,17 @@ export async function startService(settings: Settings, log: Logger, signal: Abor
       await Promise.all(loops.map((stopLoop) => stopLoop()));
     });
 
+    const self = thisProcess();
     const file = path.join(dataDir, 'service.json');
     await writeFile(
       `${file}.${process.pid}`,
-      JSON.stringify({ pid: process.pid, base_url: baseUrl, started_at: new Date().toISOString() }),
+      JSON.stringify({
+        pid: self.pid,
+        start_ticks: Number(self.startedAt),
+        pid_namespace: self.pidNamespace,
+        base_url: baseUrl,
+        started_at: new Date().toISOString(),
+      }),
     );
     await rename(`${file}.${process.pid}`, file);
     undo.push(() => rm(file, { force: true }));

@@ -57,7 +57,9 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
   const workerName = settings.RUNYARD_WORKER_NAME ?? defaultWorkerName(os.hostname());
   const slots = settings.RUNYARD_WORKER_SLOTS ?? 2 * os.availableParallelism();
 
-  const lock = await lockDataFolder(path.resolve(settings.RUNYARD_DATA_DIR));
+  const lock = await lockDataFolder(path.resolve(settings.RUNYARD_DATA_DIR)).catch((error: Error) => {
+    throw new WorkerRefused(error.message, { cause: error });
+  });
   if ('heldBy' in lock) {
     throw new WorkerRefused(
       `the data folder ${settings.RUNYARD_DATA_DIR} is used by ${lock.heldBy}: stop that worker, or set RUNYARD_DATA_DIR to another folder`,

@@ -2,10 +2,11 @@
 import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { FileLock } from '@runyard/contract/file-lock';
 import type { StoreLog } from '../database/log.ts';
 import { stateOf } from '../process-identity.ts';
 import type { Account } from './account.ts';
-import { type FolderLock, type Owner, readOwner, tryLockFolder } from './folder-lock.ts';
+import { type Owner, readOwner, tryLockFolder } from './folder-lock.ts';
 import { stopLeftover, worksIn } from './guard.ts';
 import { removeSocketFolder } from './socket-folder.ts';
 
@@ -15,12 +16,7 @@ const leftoverFastMs = 2_000;
 const lockTimeoutMs = 15_000;
 
 /** Throws, naming the process, where another service uses the folder. */
-export async function takeFolder(
-  folder: string,
-  cluster: string,
-  account: Account,
-  log: StoreLog,
-): Promise<FolderLock> {
+export async function takeFolder(folder: string, cluster: string, account: Account, log: StoreLog): Promise<FileLock> {
   const giveUp = Date.now() + lockTimeoutMs;
   for (let tries = 0; ; tries += 1) {
     const lock = tryLockFolder(folder);

@@ -1,5 +1,5 @@
 import type { Server } from 'node:net';
-import { takeName } from '../../state/data-folder-lock.ts';
+import { takeName } from '../../state/take-name.ts';
 
 const firstUid = 70_000;
 /** Twice the most slots a worker can have, so that a fresh one is found while all are in use. */

@@ -1,0 +1,48 @@
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { type IsolatedProcess, namespaceProblem, startIsolated } from '../../../../test/support/namespaces.ts';
+import { lockDataFolder } from './data-folder-lock.ts';
+
+let dataDir: string;
+beforeEach(async () => {
+  dataDir = await mkdtemp(path.join(os.tmpdir(), 'runyard-lock-'));
+  await chmod(dataDir, 0o711);
+});
+afterEach(() => rm(dataDir, { recursive: true }));
+
+describe.skipIf(namespaceProblem)(
+  namespaceProblem ? `between containers (skipped: ${namespaceProblem})` : 'between containers',
+  () => {
+    const holders: IsolatedProcess[] = [];
+    afterEach(async () => {
+      for (const holder of holders.splice(0)) await holder.end();
+    });
+
+    /** A process 1 that locks the folder and stays: what it got, without its instance. */
+    async function lockFromContainer(): Promise<{ pid: number; heldBy?: string; replaces?: string[] }> {
+      const module = path.join(import.meta.dirname, 'data-folder-lock.ts');
+      const holder = await startIsolated(`
+        import { lockDataFolder } from ${JSON.stringify(module)};
+        const lock = await lockDataFolder(${JSON.stringify(dataDir)});
+        console.log(JSON.stringify({ pid: process.pid, heldBy: lock.heldBy, replaces: lock.replaces }));
+        setInterval(() => {}, 1000);`);
+      holders.push(holder);
+      return JSON.parse(holder.line);
+    }
+
+    test('of two whose processes have the same id, the first holds the folder until it ends', async () => {
+      expect(await lockFromContainer()).toEqual({ pid: 1, replaces: [] });
+      expect(await lockFromContainer()).toEqual({ pid: 1, heldBy: 'a worker in another container' });
+      expect(await lockDataFolder(dataDir)).toEqual({ heldBy: 'a worker in another container' });
+      await holders[0]?.end();
+      await vi.waitFor(async () => {
+        const lock = await lockDataFolder(dataDir);
+        if ('heldBy' in lock) throw new Error(lock.heldBy);
+        expect(lock.replaces).toHaveLength(1);
+        await lock.release();
+      });
+    });
+  },
+);
