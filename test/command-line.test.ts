@@ -29,6 +29,7 @@ beforeAll(async () => {
     env: { ...client, RUNYARD_DATA_DIR: path.join(folder, 'worker') },
   });
   await worker.sees(`a worker for ${origin} runs`);
+  writeFileSync(path.join(folder, 'sleep.md'), '```sh\necho begun; sleep 300\n```');
 }, 90_000);
 
 afterAll(async () => {
@@ -196,4 +197,68 @@ test('a worker that gets SIGTERM finishes the run that it has', { timeout: 60_00
   expect(running.output()).toContain('│ finished');
   expect(await worker.exited).toBe(0);
   await vi.waitFor(() => expect(processesOf(path.join(folder, 'worker'))).toEqual([]), { timeout: 15_000 });
+});
+
+test('a second Ctrl-C leaves a run whose cancel is not answered, with exit code 130', async () => {
+  const running = startCommand([runyard, 'run', 'sleep.md'], { cwd: folder, env: client });
+  await running.sees('│ begun');
+  const [program] = processesOf(folder).filter(({ command }) => command.includes('packages/service/src/main.ts'));
+  process.kill(program?.pid ?? 0, 'SIGSTOP');
+  try {
+    running.child.kill('SIGINT');
+    await running.sees('cancelling the run');
+    running.child.kill('SIGINT');
+    expect(await running.exited).toBe(130);
+  } finally {
+    process.kill(program?.pid ?? 0, 'SIGCONT');
+  }
+  const runId = uuid.exec(running.output())?.[0] ?? '';
+  expect(running.output()).toContain(`left; look at the run with: bin/runyard logs ${runId}`);
+  await call(['cancel', runId]);
+});
+
+test('logs ends with exit code 0 when its reader goes away', async () => {
+  const { output } = await call(['run', '--detach', '-'], {
+    input: '```sh\nwhile true; do echo again; sleep 0.2; done\n```',
+  });
+  const runId = uuid.exec(output)?.[0] ?? '';
+  const script = `{ ${runyard} logs ${runId} --follow; echo "exit $?" >&2; } | head -n 1`;
+  const piped = await runCommand(['sh', '-c', script], { cwd: folder, env: client });
+  expect(piped.output).toContain('exit 0');
+  expect(piped.output).not.toContain('EPIPE');
+  await call(['cancel', runId]);
+});
+
+test('down waits for the runs of a worker that was started alone, longer than for anything else', {
+  timeout: 180_000,
+}, async () => {
+  const env = { ...client, RUNYARD_DATA_DIR: path.join(folder, 'drained'), RUNYARD_WORKER_NAME: 'drained' };
+  const drained = startCommand([runyard, 'worker'], { cwd: folder, env });
+  await drained.sees('a worker for');
+  const created = await fetch(`${client.RUNYARD_BASE_URL}/api/v1/agent/runs`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${client.RUNYARD_API_KEY}`, 'content-type': 'application/json' },
+    body: JSON.stringify({
+      prompt: '```sh\necho begun; sleep 50; echo finished\n```',
+      config: { worker_host: 'drained', idle_timeout_minutes: 0 },
+    }),
+  });
+  const { run_id: runId } = (await created.json()) as { run_id: string };
+  const follow = startCommand([runyard, 'logs', runId, '--follow'], { cwd: folder, env: client });
+  await follow.sees('│ begun');
+  const stopped = await runCommand([runyard, 'down'], { cwd: folder, env });
+  expect(stopped.output).toContain('the worker finishes the runs that it has');
+  expect(stopped.code).toBe(0);
+  expect(await drained.exited).toBe(0);
+  await follow.exited;
+  expect(follow.output()).toContain('│ finished');
+});
+
+test('down --now ends the runs of a worker that was started alone', { timeout: 120_000 }, async () => {
+  const env = { ...client, RUNYARD_DATA_DIR: path.join(folder, 'ended'), RUNYARD_WORKER_NAME: 'ended' };
+  const worker = startCommand([runyard, 'worker'], { cwd: folder, env });
+  await worker.sees('a worker for');
+  const stopped = await runCommand([runyard, 'down', '--now'], { cwd: folder, env });
+  expect(stopped).toMatchObject({ code: 0, output: 'stopped\n' });
+  expect(await worker.exited).toBe(0);
 });

@@ -1,5 +1,15 @@
 /** Service, database and worker as `bin/runyard` starts and ends them: real processes, nothing left behind. */
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -175,6 +185,37 @@ test('run in a pipeline ends with the run, although what it started stays', { ti
   for (const { pid } of processesOf(folder)) {
     const open = await runCommand(['sh', '-c', `ls -l /proc/${pid}/fd`], { cwd: folder });
     expect(open.output).not.toContain(path.join(folder, 'lock'));
+  }
+});
+
+test('run starts although a crash left a service.json whose process id another program has now', {
+  timeout: 120_000,
+}, async () => {
+  mkdirSync(path.join(folder, 'data'));
+  const stale = { pid: process.pid, base_url: 'http://127.0.0.1:1', started_at: '2026-11-21T10:00:00Z' };
+  // Of this version, and of one that did not write when its process began.
+  const identity = { start_ticks: 1, pid_namespace: readlinkSync('/proc/self/ns/pid') };
+  for (const content of [stale, { ...stale, ...identity }]) {
+    writeFileSync(path.join(folder, 'data/service.json'), JSON.stringify(content));
+    const told = await runCommand([runyard, 'status'], { cwd: folder, env });
+    expect(told).toMatchObject({ code: 1, output: expect.stringContaining('not running') });
+  }
+  const run = await runCommand([runyard, 'run', '-'], { cwd: folder, env, input: '```sh\necho fresh\n```' });
+  expect(run.output).toContain('│ fresh');
+  expect(run.code).toBe(0);
+});
+
+test('what runs in the background says that its data folder was removed, and stops', { timeout: 120_000 }, async () => {
+  await runCommand([runyard, 'run', '-'], { cwd: folder, env, input: '```sh\ntrue\n```' });
+  expect(programs('service')).toHaveLength(1);
+  const log = openSync(path.join(folder, 'data/logs/supervisor.log'), 'r');
+  try {
+    // PostgreSQL may still write while it is removed.
+    rmSync(path.join(folder, 'data'), { recursive: true, force: true, maxRetries: 20 });
+    await noProcessLeft();
+    expect(readFileSync(log, 'utf8')).toContain('was removed: stopping');
+  } finally {
+    closeSync(log);
   }
 });
 

@@ -85,7 +85,8 @@ program
 program
   .command('down')
   .description('stop what runs for this data folder')
-  .action(async () => down(createContext(process.env)));
+  .option('--now', 'end the runs of a worker that was started alone, which would finish them first')
+  .action(async (options) => down(createContext(process.env), options));
 program
   .command('status')
   .description('what runs for this data folder')

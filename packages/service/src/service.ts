@@ -198,7 +198,7 @@ export async function startService(settings: Settings, log: Logger, signal: Abor
       JSON.stringify({
         pid: self.pid,
         start_ticks: Number(self.startedAt),
-        pid_namespace: self.pidNamespace,
+        pid_namespace: `pid:[${self.pidNamespace}]`,
         base_url: baseUrl,
         started_at: new Date().toISOString(),
       }),

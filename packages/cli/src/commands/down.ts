@@ -2,26 +2,27 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';
 import { readClaim } from '../supervise/claim.ts';
-import { isAlive } from '../supervise/processes.ts';
+import { isAlive, isElsewhere } from '../supervise/processes.ts';
 
 /** Longer than worker and service together may take to stop. */
 const patienceMs = 45_000;
 
-/** Stops what `run` or `up` started for this data folder; returns when it is gone. */
-export async function down(context: Context): Promise<void> {
+/**
+ * Stops what `run` or `up` started for this data folder; returns when it is gone. A worker that was started alone finishes
+ * its runs first, however long that takes, unless `now` ends them.
+ */
+export async function down(context: Context, options: { readonly now?: true }): Promise<void> {
   const claim = readClaim(context.folder.supervisorFile);
   if (!claim) {
     context.out(`nothing runs (data folder ${context.folder.path})\n`);
     return;
   }
-  try {
-    process.kill(claim.pid, 'SIGTERM');
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EPERM') {
-      throw new Failure(`process ${claim.pid} belongs to another user; stop it as that user`);
-    }
-  }
-  const deadline = performance.now() + patienceMs;
+  if (isElsewhere(claim))
+    throw new Failure('it runs in another container, which shares this data folder; stop it there');
+  const drains = !options.now && claim.programs !== undefined && !claim.programs.includes('service');
+  send(claim.pid, options.now ? 'SIGINT' : 'SIGTERM');
+  if (drains) context.report('the worker finishes the runs that it has; bin/runyard down --now ends them');
+  const deadline = drains ? Number.POSITIVE_INFINITY : performance.now() + patienceMs;
   while (isAlive(claim)) {
     if (performance.now() > deadline) {
       // Its programs stop by themselves when it is gone: their input closes.
@@ -33,4 +34,14 @@ export async function down(context: Context): Promise<void> {
     await sleep(25);
   }
   context.out('stopped\n');
+}
+
+/** A process that is gone by now is what was wanted. */
+function send(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EPERM')
+      throw new Failure(`process ${pid} belongs to another user; stop it as that user`);
+  }
 }

@@ -2,7 +2,8 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { namespaceProblem, startIsolated } from '../../../../test/support/namespaces.ts';
 import { readClaim, takeClaim } from './claim.ts';
 import { identify } from './processes.ts';
 
@@ -20,12 +21,12 @@ const staleClaim = (pid: number, ticks: number | null) =>
     JSON.stringify({ pid, start_ticks: ticks, mode: 'background', started_at: '2026-11-21T10:00:00Z' }),
   );
 
-test('a claim is held until it is released, and leaves no other file behind', () => {
+test('a claim is held until it is released, and leaves nothing but its lock behind', () => {
   const first = takeClaim(file, 'foreground');
   expect(first.ok).toBe(true);
   const second = takeClaim(file, 'background');
   expect(second).toMatchObject({ ok: false, holder: { pid: process.pid, mode: 'foreground' } });
-  expect(readdirSync(folder)).toEqual(['supervisor.json']);
+  expect(readdirSync(folder).sort()).toEqual(['supervisor.json', 'supervisor.json.lock']);
   if (first.ok) first.claim.release();
   expect(existsSync(file)).toBe(false);
 });
@@ -84,3 +85,27 @@ test('of many processes that try at once, with a stale claim in the way, one get
   await Promise.all(children.map((child) => new Promise((resolve) => child.once('exit', resolve))));
   expect(answers.filter((answer) => answer === 'got it')).toHaveLength(1);
 });
+
+describe.skipIf(namespaceProblem)(
+  namespaceProblem ? `between containers (skipped: ${namespaceProblem})` : 'between containers',
+  () => {
+    test('of two whose processes have the same id, the first holds the claim until it ends', async () => {
+      const module = path.join(import.meta.dirname, 'claim.ts');
+      const script = `
+        import { takeClaim } from ${JSON.stringify(module)};
+        const taken = takeClaim(${JSON.stringify(file)}, 'background');
+        console.log(process.pid, taken.ok ? 'got it' : 'held by ' + taken.holder.pid);
+        setInterval(() => {}, 1000);`;
+      const [first, second] = [await startIsolated(script), await startIsolated(script)];
+      try {
+        expect([first.line, second.line]).toEqual(['1 got it', '1 held by 1']);
+        expect(readClaim(file)).toMatchObject({ pid: 1 });
+        await first.end();
+        await vi.waitFor(() => expect(readClaim(file)).toBeNull());
+        expect(takeClaim(file, 'background').ok).toBe(true);
+      } finally {
+        await Promise.all([first.end(), second.end()]);
+      }
+    });
+  },
+);

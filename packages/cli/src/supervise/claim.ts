@@ -1,12 +1,13 @@
-import { createHash } from 'node:crypto';
-import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { tryLockFile } from '@runyard/contract/file-lock';
 import { z } from 'zod';
-import { identify, isAlive, type ProcessIdentity } from './processes.ts';
+import { identify, isAlive, isElsewhere } from './processes.ts';
 
 const Claim = z.object({
   pid: z.int().positive(),
   start_ticks: z.number().nullable(),
+  pid_namespace: z.string().optional(),
   mode: z.enum(['foreground', 'background']),
   started_at: z.string(),
   /** Where its service is reached from this machine; absent until everything is started. */
@@ -24,10 +25,10 @@ export interface HeldClaim {
   release(): void;
 }
 
-/** The claim in this file whose process lives, `null` where there is none. */
+/** The claim in this file whose process lives, here or in another container; `null` where there is none. */
 export function readClaim(file: string): Claim | null {
   const claim = readAny(file);
-  return claim && isAlive(claim) ? claim : null;
+  return claim && (isAlive(claim) || isHeldElsewhere(file, claim)) ? claim : null;
 }
 
 function readAny(file: string): Claim | null {
@@ -52,73 +53,50 @@ function parse(text: string): Claim | null {
   }
 }
 
-/** True where this call made the second name; false where there is one already. */
-function linked(from: string, to: string): boolean {
-  try {
-    linkSync(from, to);
-    return true;
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false;
-    throw error;
-  }
-}
-
 /**
- * Makes this process the supervisor. One of several that try at once gets it, because link(2) fails where the file exists,
- * and because one alone may replace the claim of a dead process (`replaceStale`).
- * @returns the claim, or the living one of another process.
+ * Makes this process the supervisor. Of several that try at once one gets it, by a lock of the kernel on `{file}.lock`, which
+ * is free as soon as its holder is gone; the file only says who that is.
+ * @returns the claim, or that of another process
  */
 export function takeClaim(
   file: string,
   mode: Claim['mode'],
 ): { ok: true; claim: HeldClaim } | { ok: false; holder: Claim } {
-  const self: ProcessIdentity = identify(process.pid);
-  const claim: Claim = { ...self, mode, started_at: new Date().toISOString() };
   mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
-  const own = `${file}.${process.pid}`;
-  writeFileSync(own, `${JSON.stringify(claim)}\n`, { mode: 0o600 });
-  const held: HeldClaim = {
-    announce(origin, programs) {
-      writeFileSync(own, `${JSON.stringify({ ...claim, origin, programs })}\n`, { mode: 0o600 });
-      renameSync(own, file);
-    },
-    release: () => rmSync(file, { force: true }),
-  };
-  try {
-    for (;;) {
-      if (linked(own, file)) return { ok: true, claim: held };
-      const found = readText(file);
-      if (found === null) continue;
-      const holder = parse(found);
-      if (holder && isAlive(holder)) return { ok: false, holder };
-      if (replaceStale(file, found, own)) return { ok: true, claim: held };
+  const claim: Claim = { ...identify(process.pid), mode, started_at: new Date().toISOString() };
+  for (;;) {
+    const lock = tryLockFile(lockFileOf(file));
+    if (lock === undefined) {
+      const holder = readAny(file);
+      if (holder !== null && (isElsewhere(holder) || isAlive(holder))) return { ok: false, holder };
+      // It has just got the lock, or only looks at it.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+      continue;
     }
-  } finally {
-    rmSync(own, { force: true });
+    const write = (content: Claim): void => {
+      writeFileSync(`${file}.${process.pid}`, `${JSON.stringify(content)}\n`, { mode: 0o600 });
+      renameSync(`${file}.${process.pid}`, file);
+    };
+    write(claim);
+    return {
+      ok: true,
+      claim: {
+        announce: (origin, programs) => write({ ...claim, origin, programs: [...programs] }),
+        release() {
+          rmSync(file, { force: true });
+          lock.release();
+        },
+      },
+    };
   }
 }
 
-/**
- * Puts our claim in the place of exactly this stale one. Whoever wants to needs the permit, a link named after the stale
- * text: while one holds it, nobody else replaces that text, so what is read under the permit stays until it is replaced.
- * @returns false where another was faster: look again.
- */
-function replaceStale(file: string, stale: string, own: string): boolean {
-  const permit = `${file}.permit-${createHash('sha256').update(stale).digest('hex').slice(0, 16)}`;
-  if (!linked(own, permit)) {
-    const other = readAny(permit);
-    // It died between two lines of this function.
-    if (other && !isAlive(other)) rmSync(permit, { force: true });
-    else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
-    return false;
-  }
-  try {
-    if (readText(file) !== stale) return false;
-    const next = `${own}.next`;
-    linkSync(own, next);
-    renameSync(next, file);
-    return true;
-  } finally {
-    rmSync(permit, { force: true });
-  }
+const lockFileOf = (file: string): string => `${file}.lock`;
+
+/** True while a supervisor in another container holds the claim. */
+function isHeldElsewhere(file: string, claim: Claim): boolean {
+  if (!isElsewhere(claim)) return false;
+  const lock = tryLockFile(lockFileOf(file));
+  lock?.release();
+  return lock === undefined;
 }

@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, statSync } from 'node:fs';
 import { Failure } from '../failure.ts';
 import { type Claim, takeClaim } from './claim.ts';
 import { type Stack, type StackStart, startStack } from './stack.ts';
@@ -50,6 +50,12 @@ export async function supervise(supervision: Supervise): Promise<void> {
     asked.resolve(drain ? 'drain' : 'stop');
   };
   for (const signal of stopSignals) process.on(signal, onSignal);
+  const unwatch = onceRemoved(folder.path, () => {
+    report(`the data folder ${folder.path} was removed: stopping`);
+    stopping.abort();
+    asked.resolve('stop');
+  });
+  keepWithoutOutput();
   try {
     const stack = await startStack({ ...supervision, signal: stopping.signal });
     const programs = [...(supervision.service ? ['service'] : []), ...(supervision.worker ? ['worker'] : [])];
@@ -58,7 +64,36 @@ export async function supervise(supervision: Supervise): Promise<void> {
     if ((await asked.promise) === 'drain') await stack.drain();
     await stack.stop();
   } finally {
+    unwatch();
     taken.claim.release();
     for (const signal of stopSignals) process.off(signal, onSignal);
+  }
+}
+
+/** A full disk below our output, or a reader of it that went away, must not end what we keep running. */
+function keepWithoutOutput(): void {
+  for (const stream of [process.stdout, process.stderr]) stream.removeAllListeners('error').on('error', () => {});
+}
+
+const folderCheckMs = 2_000;
+
+/** Calls `then` once when the folder is gone, or another one has its name. Returns what ends the watching. */
+function onceRemoved(folder: string, then: () => void): () => void {
+  const { dev, ino } = statSync(folder);
+  const timer = setInterval(() => {
+    if (isStill(folder, dev, ino)) return;
+    clearInterval(timer);
+    then();
+  }, folderCheckMs);
+  return () => clearInterval(timer);
+}
+
+function isStill(folder: string, dev: number, ino: number): boolean {
+  try {
+    const now = statSync(folder);
+    return now.dev === dev && now.ino === ino;
+  } catch (error) {
+    // A disk that fails for a moment has not lost the folder.
+    return (error as NodeJS.ErrnoException).code !== 'ENOENT';
   }
 }
