@@ -184,21 +184,6 @@ test('doctor finds what is here, and exits with 1 where no run could work', { ti
   expect(bad.output).not.toContain('hunter2');
 });
 
-test('a worker that gets SIGTERM finishes the run that it has', { timeout: 60_000 }, async () => {
-  const running = startCommand([runyard, 'run', '-'], {
-    cwd: folder,
-    env: client,
-    input: '```sh\necho begun; sleep 2; echo finished\n```',
-  });
-  await running.sees('│ begun');
-  worker.child.kill('SIGTERM');
-  await worker.sees('finishing the runs it has');
-  expect(await running.exited).toBe(0);
-  expect(running.output()).toContain('│ finished');
-  expect(await worker.exited).toBe(0);
-  await vi.waitFor(() => expect(processesOf(path.join(folder, 'worker'))).toEqual([]), { timeout: 15_000 });
-});
-
 test('a second Ctrl-C leaves a run whose cancel is not answered, with exit code 130', async () => {
   const running = startCommand([runyard, 'run', 'sleep.md'], { cwd: folder, env: client });
   await running.sees('│ begun');
@@ -227,6 +212,21 @@ test('logs ends with exit code 0 when its reader goes away', async () => {
   expect(piped.output).toContain('exit 0');
   expect(piped.output).not.toContain('EPIPE');
   await call(['cancel', runId]);
+});
+
+test('a worker that gets SIGTERM finishes the run that it has', { timeout: 60_000 }, async () => {
+  const running = startCommand([runyard, 'run', '-'], {
+    cwd: folder,
+    env: client,
+    input: '```sh\necho begun; sleep 2; echo finished\n```',
+  });
+  await running.sees('│ begun');
+  worker.child.kill('SIGTERM');
+  await worker.sees('finishing the runs it has');
+  expect(await running.exited).toBe(0);
+  expect(running.output()).toContain('│ finished');
+  expect(await worker.exited).toBe(0);
+  await vi.waitFor(() => expect(processesOf(path.join(folder, 'worker'))).toEqual([]), { timeout: 15_000 });
 });
 
 test('down waits for the runs of a worker that was started alone, longer than for anything else', {
