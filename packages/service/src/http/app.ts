@@ -7,6 +7,7 @@ import Fastify, {
 } from 'fastify';
 import { openKeyDirectory } from '../access/keys/directory.ts';
 import { type KeyWatch, openKeyWatch } from '../access/keys/watch.ts';
+import { type BodyLimits, makeBodyBudget } from '../bodies/body-budget.ts';
 import { readRepositories } from '../environments/repositories.ts';
 import { authenticateWorkingRunToken } from '../executions/run-tokens/sessions.ts';
 import { registerGitGateway } from '../gateway/git/git.ts';
@@ -38,7 +39,7 @@ import { makeAuthorizer } from './server/authorize.ts';
 import { closeConnectionsWhileClosing } from './server/closing.ts';
 import type { ServiceDeps } from './server/deps.ts';
 import { registerHealthRoutes } from './server/health.ts';
-import { parseJsonBody, refuseCoding } from './server/json-body.ts';
+import { parseJsonBodies } from './server/json-bodies.ts';
 import { collectMethods } from './server/methods.ts';
 import { refusalOf, refuse, sendRefusal, unavailable } from './server/problem.ts';
 import { refuseByHeaders } from './server/refuse-by-headers.ts';
@@ -72,7 +73,11 @@ function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
 }
 
 /** The service's HTTP side, ready to listen. Its gateway, pages and API answer as soon as it does. */
-export async function buildApp(deps: ServiceDeps, timeouts: ClientTimeouts = defaultTimeouts): Promise<BuiltApp> {
+export async function buildApp(
+  deps: ServiceDeps,
+  timeouts: ClientTimeouts = defaultTimeouts,
+  bodyLimits?: BodyLimits,
+): Promise<BuiltApp> {
   const { db, log, engine } = deps;
   const keys = await openKeyDirectory(db, log);
   const keyWatch = await openKeyWatch(db, log);
@@ -128,11 +133,8 @@ export async function buildApp(deps: ServiceDeps, timeouts: ClientTimeouts = def
   closeConnectionsWhileClosing(app);
   logRequests(app, authorizer, log);
 
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) => {
-    refuseCoding(request.headers['content-encoding']);
-    return parseJsonBody(body, request.routeOptions.config.maxBodyValues);
-  });
+  const bodies = makeBodyBudget(bodyLimits);
+  parseJsonBodies(app, { authorizer, bodies });
 
   app.setErrorHandler((error, request, reply) => {
     const refusal = refusalOf(error);
@@ -169,6 +171,7 @@ export async function buildApp(deps: ServiceDeps, timeouts: ClientTimeouts = def
     recordUsage: (usage) => recordUsage(db, usage),
     ...(deps.admitModelRequest ? { admit: deps.admitModelRequest } : {}),
     log,
+    bodies,
   });
   await registerGitGateway(app, {
     codeHostUrl: deps.settings.RUNYARD_CODE_HOST_URL,

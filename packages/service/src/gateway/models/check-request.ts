@@ -1,10 +1,13 @@
+import { isUtf8 } from 'node:buffer';
+import { type Span, scanJson } from '../../bodies/scan-json.ts';
 import type { ModelTarget } from '../../models/models.ts';
 import type { Endpoint } from './endpoints.ts';
 import { member } from './usage/counts.ts';
 
 /** A request that may go to the provider, or a sentence why not. */
 export type CheckedRequest =
-  | { readonly ok: true; readonly body: Buffer }
+  /** `body`: its bytes, in pieces. */
+  | { readonly ok: true; readonly body: readonly Buffer[] }
   | { readonly ok: false; readonly status: 400 | 403; readonly message: string };
 
 const refuse = (status: 400 | 403, message: string): CheckedRequest => ({ ok: false, status, message });
@@ -31,24 +34,79 @@ function dearer(body: unknown, providerModel: string): string | undefined {
   return undefined;
 }
 
+/** Members that are read; all others are passed on as they are. */
+const readMembers: ReadonlySet<string> = new Set([
+  ...['model', 'service_tier', 'serviceTier', 'speed', 'background', 'fallbacks', 'tools', 'stream', 'stream_options'],
+]);
+/** Of the members that are read together: the schemas of a few hundred tools. */
+const maxReadBytes = 4 * 1024 * 1024;
+const maxMembers = 1000;
+/** A tool's schema or an image is a few dozen values; a provider does not take so deep a nesting either. */
+const bounds = { maxValues: 300_000, maxDepth: 100 } as const;
+
+const faults = {
+  not_json: 'the body is not JSON',
+  too_many_values: `the body holds more than ${bounds.maxValues} values`,
+  too_deep: `the body nests deeper than ${bounds.maxDepth} levels`,
+} as const;
+
+/** The members of the body by name, those to be read with their values; or a sentence why they cannot be read. */
+async function openBody(
+  bytes: Buffer,
+): Promise<{ readonly values: Record<string, unknown>; readonly members: ReadonlyMap<string, Span> } | string> {
+  if (!isUtf8(bytes)) return faults.not_json;
+  const scanned = await scanJson(bytes, bounds);
+  if (scanned.kind !== 'json') return faults[scanned.kind];
+  const { members } = scanned;
+  if (members === undefined) return 'the body is not a JSON object';
+  if (members.size > maxMembers) return `the body has more than ${maxMembers} members`;
+  const read = [...members].filter(([name]) => readMembers.has(name));
+  if (read.reduce((sum, [, { start, end }]) => sum + end - start, 0) > maxReadBytes)
+    return `the tools of the request are larger than ${maxReadBytes / 1024 / 1024} MB`;
+  const values = Object.fromEntries(
+    read.map(([name, { start, end }]) => [name, JSON.parse(bytes.toString('utf8', start, end)) as unknown]),
+  );
+  return { values, members };
+}
+
+/** The body as it goes to the provider: what was read is written anew, once; the rest is the sender's bytes. */
+function writeBody(
+  bytes: Buffer,
+  members: ReadonlyMap<string, Span>,
+  values: Readonly<Record<string, unknown>>,
+): Buffer[] {
+  const parts: Buffer[] = [];
+  let text = '{';
+  const write = (name: string): void => {
+    text += `${text === '{' && parts.length === 0 ? '' : ','}${JSON.stringify(name)}:`;
+  };
+  for (const [name, { start, end }] of members) {
+    if (Object.hasOwn(values, name)) continue;
+    write(name);
+    parts.push(Buffer.from(text), bytes.subarray(start, end));
+    text = '';
+  }
+  for (const [name, value] of Object.entries(values)) {
+    write(name);
+    text += JSON.stringify(value);
+  }
+  return [...parts, Buffer.from(`${text}}`)];
+}
+
 /**
- * Reads the request once and writes it again: what was checked is what is sent, where the provider would read a repeated
- * member in another way. Only the run's own model passes. Streams of chat completions are made to tell their usage.
+ * Checks a request without making its values, of which there may be millions, and writes it again: what was checked is what is
+ * sent, where the provider would read a repeated member in another way. Only the run's own model passes. Streams of chat completions
+ * are made to tell their usage.
  */
-export function checkRequest(
+export async function checkRequest(
   endpoint: Exclude<Endpoint, { kind: 'models' }>,
   target: ModelTarget,
   bytes: Buffer,
-): CheckedRequest {
-  let body: unknown;
-  try {
-    body = JSON.parse(bytes.toString('utf8'));
-  } catch {
-    return refuse(400, 'the body is not JSON');
-  }
-  if (typeof body !== 'object' || body === null || Array.isArray(body))
-    return refuse(400, 'the body is not a JSON object');
-  const named = member(body, 'model');
+): Promise<CheckedRequest> {
+  const opened = await openBody(bytes);
+  if (typeof opened === 'string') return refuse(400, opened);
+  const { members, values } = opened;
+  const named = member(values, 'model');
   if (endpoint.model === undefined && typeof named !== 'string') return refuse(400, 'the body names no model');
   const wanted = endpoint.model ?? String(named);
   const alsoNamed = endpoint.model !== undefined && named !== undefined && named !== `models/${endpoint.model}`;
@@ -59,13 +117,13 @@ export function checkRequest(
       `this run uses the model ${target.providerModel} and may not use ${other}; create a run with config.model_id to use another one`,
     );
   }
-  const found = dearer(body, target.providerModel);
+  const found = dearer(values, target.providerModel);
   if (found !== undefined)
     return refuse(403, `${found} is not available to runs: it would cost more than the model of the run`);
-  if (endpoint.path === '/chat/completions' && member(body, 'stream') === true) {
-    const options = member(body, 'stream_options');
+  if (endpoint.path === '/chat/completions' && member(values, 'stream') === true) {
+    const options = member(values, 'stream_options');
     const kept = typeof options === 'object' && options !== null ? options : {};
-    body = { ...body, stream_options: { ...kept, include_usage: true } };
+    values.stream_options = { ...kept, include_usage: true };
   }
-  return { ok: true, body: Buffer.from(JSON.stringify(body)) };
+  return { ok: true, body: writeBody(bytes, members, values) };
 }

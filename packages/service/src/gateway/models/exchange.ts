@@ -19,9 +19,16 @@ export interface Exchange {
   readonly target: ModelTarget;
   readonly request: IncomingMessage;
   readonly query: URLSearchParams;
-  readonly body: Buffer;
+  readonly body: SentBody;
   /** Headers that every answer of the service carries. */
   readonly ownHeaders: Readonly<Record<string, string>>;
+}
+
+/** The bytes of a request, which are let go as soon as the provider has them: its answer may take minutes. */
+export interface SentBody {
+  parts: readonly Buffer[];
+  /** Called when `parts` were let go. */
+  release(): void;
 }
 
 /** How it went: the status that the client saw (499 client gone, 502 cut in mid-stream) and what was used. */
@@ -61,12 +68,14 @@ export async function exchange(
           ...headersUpwards(sent.request.headers),
           ...credentialHeaders(provider, upstream),
           'content-type': 'application/json',
-          'content-length': String(sent.body.byteLength),
+          'content-length': String(sent.body.parts.reduce((sum, part) => sum + part.byteLength, 0)),
         },
         body: sent.body,
       },
       AbortSignal.any([gone.signal, signal]),
     );
+    sent.body.parts = [];
+    sent.body.release();
     if (result.kind === 'failed') {
       if (gone.signal.aborted) return { status: 499, tokens: noTokens };
       answer(result.status, `the model provider ${result.message}`);

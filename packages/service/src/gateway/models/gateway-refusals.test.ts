@@ -61,12 +61,40 @@ describe.each(protocols)('the model gateway for $name', (protocol) => {
     expect(gateway.fake.requests).toHaveLength(0);
   });
 
-  it('answers 413 for a body over 32 MB', async () => {
-    const body = Buffer.alloc(32 * 1024 * 1024 + 1, 0x20);
+  it('answers 413 for a body over 16 MB', async () => {
+    const body = Buffer.alloc(16 * 1024 * 1024 + 1, 0x20);
     const { status, text } = await all(await send(gateway, protocol, { body }).response);
     expect(status).toBe(413);
     expect(protocol.errorOf(JSON.parse(text))).toContain('larger');
     expect(gateway.fake.requests).toHaveLength(0);
+  });
+
+  it('answers others while it refuses a body of millions of values, and makes none of them', async () => {
+    const head = JSON.stringify(protocol.body).replace(/}$/, ',"more":[');
+    const count = Math.floor((16 * 1024 * 1024 - head.length - 10) / 3);
+    const body = `${head}${'{},'.repeat(count)}{}]}`;
+    let longestMs = 0;
+    let before = performance.now();
+    const heapBefore = process.memoryUsage().heapUsed;
+    let heap = heapBefore;
+    const timer = setInterval(() => {
+      longestMs = Math.max(longestMs, performance.now() - before);
+      before = performance.now();
+      heap = Math.max(heap, process.memoryUsage().heapUsed);
+    }, 1);
+    const { status, text } = await all(await send(gateway, protocol, { body }).response);
+    clearInterval(timer);
+    expect(status).toBe(400);
+    expect(protocol.errorOf(JSON.parse(text))).toContain('values');
+    expect(longestMs).toBeLessThan(500);
+    expect(heap - heapBefore).toBeLessThan(150 * 1024 * 1024);
+    expect(gateway.fake.requests).toHaveLength(0);
+  });
+
+  it('answers 400 for a body that nests too deeply', async () => {
+    const body = JSON.stringify(protocol.body).replace(/}$/, `,"more":${'['.repeat(100)}${']'.repeat(100)}}`);
+    const { status, text } = await all(await send(gateway, protocol, { body }).response);
+    expect([status, protocol.errorOf(JSON.parse(text))]).toEqual([400, expect.stringContaining('100 levels')]);
   });
 
   it.each(['{', '[]', 'null', '"x"', ''])('answers 400 for the body %j', async (body) => {

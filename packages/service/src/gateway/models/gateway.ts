@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { LookupFunction } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { type BodyBudget, makeBodyBudget } from '../../bodies/body-budget.ts';
+import { busyRetrySeconds, holdBody } from '../../bodies/request-bodies.ts';
 import type { Models } from '../../models/models.ts';
 import { type ProviderName, providerKinds } from '../../models/providers.ts';
 import { StoreUnavailable } from '../../store/unavailable.ts';
@@ -41,8 +43,10 @@ export interface GatewayDeps {
   readonly timeouts?: UpstreamTimeouts;
   /** Looks the providers' names up; default: as the machine is set up to. */
   readonly lookup?: LookupFunction;
-  /** Default: 32 MB. */
+  /** Default: 16 MB. */
   readonly maxBodyBytes?: number;
+  /** Room for bodies; default: one of its own. */
+  readonly bodies?: BodyBudget;
   /** What a request in flight has when the service closes, milliseconds. Default: 5,000. */
   readonly drainMs?: number;
 }
@@ -55,6 +59,16 @@ interface Admitted {
 }
 
 const tokenNeeded = 'a valid run token is needed: the run of this sandbox may have ended';
+/** Of a request to a model: a long conversation with some images. */
+const defaultMaxBodyBytes = 16 * 1024 * 1024;
+
+/** What a request is told whose body was not read. */
+const unread = {
+  busy: { status: 429, message: 'too many requests of this run are in flight; send it again later' },
+  too_large: { status: 413, message: 'the request is larger than the gateway takes' },
+  too_slow: { status: 408, message: 'the request came too slowly' },
+  cut: { status: 400, message: 'the request cannot be read' },
+} as const;
 
 /** Path and query of a request, as it came. */
 function addressOf(request: FastifyRequest): { path: string; query: URLSearchParams } {
@@ -70,14 +84,12 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
     await inFlight.drain(deps.drainMs ?? 5_000);
     upstreams.close();
   });
+  const bodies = deps.bodies ?? makeBodyBudget();
   for (const provider of Object.keys(providerKinds) as ProviderName[]) {
     await app.register(async (scope) => {
       scope.removeAllContentTypeParsers();
-      scope.addContentTypeParser(
-        '*',
-        { parseAs: 'buffer', bodyLimit: deps.maxBodyBytes ?? 32 * 1024 * 1024 },
-        (_request, body, done) => done(null, body),
-      );
+      // The handler reads it.
+      scope.addContentTypeParser('*', (_request, _payload, done) => done(null));
       registerProvider(scope, provider);
     });
   }
@@ -100,16 +112,10 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
           ? error.statusCode
           : 500;
       if (status >= 500) deps.log.error({ err: error, provider }, 'the model gateway failed');
-      const message =
-        status === 413
-          ? 'the request is larger than the gateway takes'
-          : status < 500
-            ? 'the request cannot be read'
-            : 'internal error';
-      return refuse(reply, status, message);
+      return refuse(reply, status, status < 500 ? 'the request cannot be read' : 'internal error');
     });
 
-    // Before the body is read: nobody without a run token makes the service hold 32 MB.
+    // Before the body is read: nobody without a run token makes the service hold one.
     scope.addHook('onRequest', async (request, reply) => {
       const { path, query } = addressOf(request);
       const token = runTokenOf(request.headers, query);
@@ -143,7 +149,20 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
         );
       }
       if (endpoint.kind === 'models') return reply.send(modelsAnswer(target));
-      const checked = checkRequest(endpoint, target, Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0));
+      const held = await holdBody(bodies, {
+        request: request.raw,
+        response: reply.raw,
+        owner: { teamId: holder.teamId, executionId: holder.executionId },
+        maxBytes: deps.maxBodyBytes ?? defaultMaxBodyBytes,
+      });
+      if (held.kind !== 'body') {
+        // What is left of it is not read.
+        reply.header('connection', 'close');
+        if (held.kind === 'busy') reply.header('retry-after', String(busyRetrySeconds));
+        const { status, message } = unread[held.kind];
+        return refuse(reply, status, message);
+      }
+      const checked = await checkRequest(endpoint, target, held.bytes);
       if (!checked.ok) return refuse(reply, checked.status, checked.message);
       // The body took its time: the execution may have ended, or been given to another worker, since.
       if ((await deps.authenticateRunToken(token)) === null) return refuse(reply, 401, tokenNeeded);
@@ -155,7 +174,8 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
       const ownHeaders: Record<string, string> = {};
       for (const [name, value] of Object.entries(reply.getHeaders())) ownHeaders[name] = String(value);
       reply.hijack();
-      const sent = { endpoint, target, request: request.raw, query, body: checked.body, ownHeaders };
+      const body = { parts: checked.body, release: () => held.place.releaseBytes() };
+      const sent = { endpoint, target, request: request.raw, query, body, ownHeaders };
       const work = (async () => {
         const requestId = randomUUID();
         const started = performance.now();

@@ -19,7 +19,8 @@ export interface UpstreamRequest {
   readonly url: URL;
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body?: Buffer;
+  /** Let go by the caller after the answer began; until then it may be sent again. */
+  readonly body?: { readonly parts: readonly Buffer[] };
 }
 
 /** `failed.message` has neither address nor credential in it. */
@@ -81,7 +82,8 @@ export function openUpstreams(
         if (request.reusedSocket && error.code === 'ECONNRESET') resolve({ stale: true });
         else resolve({ result: failure(error) });
       });
-      request.end(sent.body);
+      for (const part of sent.body?.parts ?? []) request.write(part);
+      request.end();
     });
 
   return {

@@ -4,9 +4,9 @@ import { Refusal } from './problem.ts';
 
 const parse = (text: string) => parseJsonBody(Buffer.from(text));
 
-function faultsOf(text: string) {
+async function faultsOf(text: string) {
   try {
-    parse(text);
+    await parse(text);
   } catch (error) {
     if (error instanceof Refusal) return error.options.errors;
     throw error;
@@ -17,10 +17,10 @@ function faultsOf(text: string) {
 const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`;
 const tooMany = [{ path: '', message: 'must not hold more than 20000 values' }];
 
-test('a body is what it says, an empty one nothing', () => {
+test('a body is what it says, an empty one nothing', async () => {
   const body = { a: [1, null, { b: 'é🎉"\\' }], '': {} };
-  expect(parse(JSON.stringify(body))).toEqual(body);
-  expect(parse('')).toBeUndefined();
+  expect(await parse(JSON.stringify(body))).toEqual(body);
+  expect(await parse('')).toBeUndefined();
 });
 
 test.each([
@@ -29,40 +29,37 @@ test.each([
   ['{"a":{"b":"\\ud800"}}', 'a.b', 'must not contain half of a surrogate pair'],
   ['[1,{"__proto__":1}]', '1.__proto__', 'is not allowed as a name'],
   ['"\\u0000"', '', 'must not contain the NUL character (U+0000)'],
-])('%s is refused and its place named', (text, path, message) => {
-  expect(faultsOf(text)).toEqual([{ path, message }]);
+])('%s is refused and its place named', async (text, path, message) => {
+  expect(await faultsOf(text)).toEqual([{ path, message }]);
 });
 
-test('of many faults the first twenty are named', () => {
-  expect(faultsOf(JSON.stringify(Array(1000).fill('\u0000')))).toHaveLength(20);
+test('of many faults the first twenty are named', async () => {
+  expect(await faultsOf(JSON.stringify(Array(1000).fill('\u0000')))).toHaveLength(20);
 });
 
-test('100 levels are read, 101 and nine thousand refused', () => {
-  expect(faultsOf(nested(100))).toEqual([]);
+test('100 levels are read, 101 and nine thousand refused', async () => {
+  expect(await faultsOf(nested(100))).toEqual([]);
   for (const depth of [101, 9_000]) {
-    expect(faultsOf(nested(depth))).toEqual([{ path: '', message: 'must not nest deeper than 100 levels' }]);
+    expect(await faultsOf(nested(depth))).toEqual([{ path: '', message: 'must not nest deeper than 100 levels' }]);
   }
 });
 
 describe('20,000 values', () => {
   const list = (value: string, count: number) => `[${Array(count).fill(value).join(',')}]`;
 
-  test.each([['[]'], ['{}'], ['1'], ['"a,b"'], ['null']])('of %s are read, one more is refused', (value) => {
-    const isContainer = value === '[]' || value === '{}';
-    // An empty array is counted twice: as it opens, and by the comma before it.
-    const most = isContainer ? 9_999 : 19_999;
-    expect(faultsOf(list(value, most))).toEqual([]);
-    expect(faultsOf(list(value, most + 1))).toEqual(tooMany);
+  test.each([['[]'], ['{}'], ['1'], ['"a,b"'], ['null']])('of %s are read, one more is refused', async (value) => {
+    expect(await faultsOf(list(value, 19_999))).toEqual([]);
+    expect(await faultsOf(list(value, 20_000))).toEqual(tooMany);
   });
 
-  test('are not what stands in strings', () => {
+  test('are not what stands in strings', async () => {
     for (const text of [',', '[', '{', '"', '\\', '\\"', ',"\\\\"']) {
       const body = { prompt: text.repeat(30_000), more: [1, 2] };
-      expect(parse(JSON.stringify(body))).toEqual(body);
+      expect(await parse(JSON.stringify(body))).toEqual(body);
     }
   });
 
-  test('may be broken off', () => {
-    expect(faultsOf(`{"a":"${','.repeat(30_000)}`)?.[0]?.message).toMatch(/^the body is not valid JSON/);
+  test('may be broken off', async () => {
+    expect((await faultsOf(`{"a":"${','.repeat(30_000)}`))?.[0]?.message).toMatch(/^the body is not valid JSON/);
   });
 });

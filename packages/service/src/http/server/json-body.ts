@@ -1,9 +1,11 @@
 import { isUtf8 } from 'node:buffer';
+import { scanJson } from '../../bodies/scan-json.ts';
 import type { Fault } from '../../fault.ts';
 import { invalid, refuse } from './problem.ts';
 
 const maxDepth = 100;
 const maxFaults = 20;
+const maxExplainedBytes = 64 * 1024;
 /**
  * Values in a body: one of 64 MB may be 20 million empty arrays, which take gigabytes. Each that is wrong costs its schema
  * time, in which nobody else is answered. A request needs some dozen.
@@ -12,41 +14,6 @@ export const maxValuesOfRequest = 20_000;
 
 /** In what an agent reports: its batches have half a megabyte at most, but it may be a list of numbers. */
 export const maxValuesOfReport = 300_000;
-
-const quote = 0x22;
-const backslash = 0x5c;
-const comma = 0x2c;
-const arrayStart = 0x5b;
-const objectStart = 0x7b;
-
-/** Where the string ends that begins at `start`; -1: nowhere. */
-function endOfString(json: Buffer, start: number): number {
-  let end = json.indexOf(quote, start + 1);
-  for (; end !== -1; end = json.indexOf(quote, end + 1)) {
-    let backslashes = 0;
-    while (json[end - 1 - backslashes] === backslash) backslashes += 1;
-    if (backslashes % 2 === 0) break;
-  }
-  return end;
-}
-
-/** Whether there are more values in a JSON text than a body may have, told without making them. */
-function hasTooManyValues(json: Buffer, maxValues: number): boolean {
-  // Each has a byte at least.
-  if (json.length <= maxValues) return false;
-  let count = 1;
-  for (let at = 0; at < json.length; at += 1) {
-    const byte = json[at];
-    if (byte === quote) {
-      at = endOfString(json, at);
-      if (at === -1) return false;
-    } else if (byte === comma || byte === arrayStart || byte === objectStart) {
-      count += 1;
-      if (count > maxValues) return true;
-    }
-  }
-  return false;
-}
 
 function textFault(text: string): string | undefined {
   if (text.includes('\u0000')) return 'must not contain the NUL character (U+0000)';
@@ -98,20 +65,36 @@ export function refuseCoding(contentEncoding: string | undefined): void {
   });
 }
 
-/** Parses a JSON body; an empty one is `undefined`. Throws a 400 refusal. */
-export function parseJsonBody(body: Buffer, maxValues = maxValuesOfRequest): unknown {
+/**
+ * Parses a JSON body; an empty one is `undefined`. Its values are counted first, beside other work: what is parsed in one go has
+ * few of them. Throws a 400 refusal.
+ */
+export async function parseJsonBody(body: Buffer, maxValues = maxValuesOfRequest): Promise<unknown> {
   if (body.length === 0) return undefined;
   if (!isUtf8(body)) throw invalid([{ path: '', message: 'the body is not valid UTF-8' }]);
-  if (hasTooManyValues(body, maxValues))
-    throw invalid([{ path: '', message: `must not hold more than ${maxValues} values` }]);
-  let value: unknown;
-  try {
-    value = JSON.parse(body.toString('utf8'));
-  } catch (error) {
-    const reason = error instanceof SyntaxError ? `: ${error.message}` : '';
-    throw invalid([{ path: '', message: `the body is not valid JSON${reason.slice(0, 200)}` }]);
+  const scanned = await scanJson(body, { maxValues, maxDepth });
+  switch (scanned.kind) {
+    case 'too_many_values':
+      throw invalid([{ path: '', message: `must not hold more than ${maxValues} values` }]);
+    case 'too_deep':
+      throw invalid([{ path: '', message: `must not nest deeper than ${maxDepth} levels` }]);
+    case 'not_json':
+      throw invalid([{ path: '', message: `the body is not valid JSON${reasonOf(body)}` }]);
+    case 'json':
   }
+  const value: unknown = JSON.parse(body.toString('utf8'));
   const faults = findUnstorable(value);
   if (faults.length > 0) throw invalid(faults);
   return value;
+}
+
+/** Why a text is not JSON, where it is so short that another look costs nothing. */
+function reasonOf(body: Buffer): string {
+  if (body.length > maxExplainedBytes) return '';
+  try {
+    JSON.parse(body.toString('utf8'));
+    return '';
+  } catch (error) {
+    return error instanceof SyntaxError ? `: ${error.message}`.slice(0, 200) : '';
+  }
 }

@@ -1,0 +1,70 @@
+import type { Readable } from 'node:stream';
+
+/** The least that a sender has to send, so that none holds room with a body that never comes. */
+export interface BodyPace {
+  /** Time at the beginning that is not looked at, milliseconds. */
+  readonly graceMs: number;
+  readonly bytesPerSecond: number;
+}
+
+export const defaultBodyPace: BodyPace = { graceMs: 10_000, bytesPerSecond: 32 * 1024 };
+
+/** `cut`: the connection ended first, or another number of bytes came than was announced. */
+export type BodyRead =
+  | { readonly kind: 'body'; readonly bytes: Buffer }
+  | { readonly kind: 'too_large' | 'too_slow' | 'cut' };
+
+/**
+ * Reads a whole body into memory of its announced size, which the system gives page by page as the bytes come. `announced`: the
+ * Content-Length; undefined: not known. What is left of a body that is refused is not read.
+ */
+export function readBody(
+  stream: Readable,
+  { announced, maxBytes, pace }: { announced: number | undefined; maxBytes: number; pace: BodyPace },
+): Promise<BodyRead> {
+  if (announced !== undefined && announced > maxBytes) return Promise.resolve({ kind: 'too_large' });
+  return new Promise((resolve) => {
+    let bytes = Buffer.allocUnsafeSlow(announced ?? 0);
+    let size = 0;
+    const startedAt = performance.now();
+    const look = setInterval(() => {
+      const elapsed = performance.now() - startedAt;
+      if (elapsed > pace.graceMs && size < ((elapsed - pace.graceMs) / 1000) * pace.bytesPerSecond)
+        end({ kind: 'too_slow' });
+    }, pace.graceMs / 4);
+    const end = (result: BodyRead): void => {
+      clearInterval(look);
+      stream.off('data', take).off('end', whole).off('error', cut).off('close', cut);
+      stream.pause();
+      resolve(result);
+    };
+    const take = (chunk: Buffer): void => {
+      const needed = size + chunk.byteLength;
+      if (needed > maxBytes) {
+        end({ kind: 'too_large' });
+        return;
+      }
+      if (needed > bytes.byteLength) {
+        const larger = Buffer.allocUnsafeSlow(Math.min(maxBytes, Math.max(needed, bytes.byteLength * 2)));
+        bytes.copy(larger, 0, 0, size);
+        bytes = larger;
+      }
+      chunk.copy(bytes, size);
+      size = needed;
+    };
+    const whole = (): void =>
+      end(
+        announced === undefined || announced === size
+          ? { kind: 'body', bytes: bytes.subarray(0, size) }
+          : { kind: 'cut' },
+      );
+    const cut = (): void => end({ kind: 'cut' });
+    stream.on('data', take).on('end', whole).on('error', cut).on('close', cut);
+    stream.resume();
+  });
+}
+
+/** The Content-Length of a request's headers; undefined: it has none, because it is sent in chunks. */
+export function announcedBytes(contentLength: string | undefined): number | undefined {
+  return contentLength === undefined ? undefined : Number(contentLength);
+}

@@ -1,0 +1,48 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { BodyBudget } from '../../bodies/body-budget.ts';
+import { busyRetrySeconds, holdBody } from '../../bodies/request-bodies.ts';
+import type { Authorizer } from './authorize.ts';
+import { parseJsonBody, refuseCoding } from './json-body.ts';
+import { type Refusal, refuse } from './problem.ts';
+
+/** 429: the caller, or the service as a whole, has as much to do at once as it may. */
+export const tooBusy = (detail: string): Refusal =>
+  refuse('resource_unavailable', {
+    detail: `${detail} Send this request again in ${busyRetrySeconds} s.`,
+    headers: { 'retry-after': String(busyRetrySeconds) },
+  });
+
+/** Makes JSON the only type of body that the app takes. A body holds room in `bodies` until its request was answered. */
+export function parseJsonBodies(
+  app: FastifyInstance,
+  { authorizer, bodies }: { readonly authorizer: Authorizer; readonly bodies: BodyBudget },
+): void {
+  const replies = new WeakMap<FastifyRequest, FastifyReply>();
+  app.addHook('onRequest', async (request, reply) => void replies.set(request, reply));
+
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', async (request: FastifyRequest) => {
+    refuseCoding(request.headers['content-encoding']);
+    const reply = replies.get(request);
+    if (reply === undefined) throw new Error('a body is parsed before the hooks of its request ran');
+    const { principal, session } = authorizer.callerOf(request);
+    const held = await holdBody(bodies, {
+      request: request.raw,
+      response: reply.raw,
+      owner: { teamId: session?.teamId ?? principal?.teamId ?? '', executionId: session?.executionId },
+      maxBytes: request.routeOptions.bodyLimit,
+    });
+    switch (held.kind) {
+      case 'body':
+        return await parseJsonBody(held.bytes, request.routeOptions.config.maxBodyValues);
+      case 'busy':
+        throw tooBusy('Too many requests with a body wait already, of this caller or of all.');
+      case 'too_large':
+        throw refuse('invalid_request', { status: 413, detail: 'The body is too large.' });
+      case 'too_slow':
+        throw refuse('invalid_request', { status: 408, detail: 'The body came too slowly.' });
+      case 'cut':
+        throw refuse('invalid_request', { detail: 'The body has not as many bytes as its Content-Length says.' });
+    }
+  });
+}
