@@ -11,7 +11,7 @@ const rounds = Number(process.env.BENCH_ROUNDS ?? 300);
 const streamMb = Number(process.env.BENCH_STREAM_MB ?? 300);
 const streams = 5;
 const promptKb = 80;
-const longMb = 30;
+const longMb = 15;
 const path = '/api/v1/gateway/anthropic/v1/messages';
 const modelId = 'anthropic/claude-opus-5-5';
 
@@ -84,8 +84,8 @@ try {
   const target = gateway.models.target(modelId);
   if (endpoint === undefined || endpoint.kind === 'models' || target === undefined) throw new Error('no such endpoint');
   const check = (body: Buffer) =>
-    timed(() => {
-      if (!checkRequest(endpoint, target, body).ok) throw new Error('refused');
+    timed(async () => {
+      if (!(await checkRequest(endpoint, target, body)).ok) throw new Error('refused');
     });
 
   fake.script(() => ({ text: ['x'.repeat(64 * 1024)] }));
@@ -96,15 +96,15 @@ try {
   const times = (median(first.through) / median(first.direct)).toFixed(1);
   report(
     'The model gateway',
-    `Anthropic's protocol. First byte: ${rounds} requests of ${promptKb} KB each way, in turns, one after the other; through the gateway it takes **${times} times** as long. Memory: an answer of ${streamMb} MB passes, ${streams} times each way in turns; the process holds client and provider as well. Reading and writing: 20 times, nothing else goes on meanwhile.`,
+    `Anthropic's protocol. First byte: ${rounds} requests of ${promptKb} KB each way, in turns, one after the other; through the gateway it takes **${times} times** as long. Memory: an answer of ${streamMb} MB passes, ${streams} times each way in turns; the process holds client and provider as well. Checking: 20 times, in slices of a few milliseconds between which other work goes on.`,
     ['what', ...spreadColumns],
     [
       ['first byte, direct (ms)', ...spread(first.direct, 2)],
       ['first byte, through the gateway (ms)', ...spread(first.through, 2)],
       [`growth during ${streamMb} MB, direct (MB)`, ...spread(memory.direct, 0)],
       [`growth during ${streamMb} MB, through the gateway (MB)`, ...spread(memory.through, 0)],
-      [`reading, checking and writing a body of ${promptKb} KB (ms)`, ...spread(held.usual, 2)],
-      [`reading, checking and writing a body of ${longMb} MB (ms)`, ...spread(held.long, 0)],
+      [`checking a body of ${promptKb} KB (ms)`, ...spread(held.usual, 2)],
+      [`checking a body of ${longMb} MB (ms)`, ...spread(held.long, 0)],
     ],
   );
 } finally {

@@ -101,6 +101,9 @@ function problems(route: Route): Record<number, string> {
     ...(route.body ? { 413: 'Body too large', 415: 'The body is not JSON' } : {}),
     // Node answers it before there is a route.
     431: 'The request line and the headers are larger than 16 KB together',
+    ...(route.body || route.bodyType
+      ? { 429: 'Too many requests with a body at once; `Retry-After` tells when to send it again' }
+      : {}),
     ...(route.ranges ? { 416: 'No byte is in the Range' } : {}),
     // What needs no one's key reads nothing that can fail.
     ...(route.auth === 'none'

@@ -11,6 +11,7 @@ import { afterAll } from 'vitest';
 import { bootstrap } from '../src/access/keys/bootstrap.ts';
 import { hashKey, newRawKey, shownParts } from '../src/access/keys/raw-key.ts';
 import { newUid } from '../src/access/teams/uid.ts';
+import type { BodyLimits } from '../src/bodies/body-budget.ts';
 import { defaultTiming, type Engine } from '../src/executions/engine.ts';
 import { openNotices } from '../src/executions/notices.ts';
 import { type Assignment, assignNext } from '../src/executions/queue/assign.ts';
@@ -88,6 +89,7 @@ export interface TestServiceOptions {
   readonly secrets?: readonly string[];
   /** Opens a line to the database of this URL; returns the URL through the line. Default: a direct connection. */
   readonly through?: (databaseUrl: string) => Promise<string>;
+  readonly bodyLimits?: BodyLimits;
 }
 
 function captureLog(lines: string[]): Logger {
@@ -144,7 +146,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     freeSpace: unlimitedSpace,
     databaseProblem: () => null,
   };
-  const built = await buildApp(deps, options.timeouts);
+  const built = await buildApp(deps, options.timeouts, options.bodyLimits);
   baseUrl = await built.app.listen({ host: '127.0.0.1', port: 0 });
   const [team] = await db.query<{ id: string }>('SELECT id FROM teams');
   const teamId = team?.id ?? '';

@@ -23,6 +23,7 @@ export const rowPolicies: readonly RowPolicy[] = [
   // The newest that is older than the window of team streams (live/team-events.ts) is needed, older ones are not.
   { table: 'event_stream_marks', isOver: `marked_at < now() - interval '30 days'` },
   // Processes that died without a word.
+  { table: 'upload_leases', isOver: `expires_at < now() - interval '1 hour'` },
   { table: 'service_instances', isOver: `seen_at < now() - interval '1 hour'` },
 ];
 

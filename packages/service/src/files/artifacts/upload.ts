@@ -2,12 +2,16 @@ import { randomUUIDv7 } from 'node:crypto';
 import { maxArtifactBytes } from '@runyard/contract/artifacts';
 import type { BlobStore } from '../../store/blobs/blobs.ts';
 import type { Database } from '../../store/database/database.ts';
+import { oneUpload } from '../../uploads/lease.ts';
 
 /**
  * `not_found` 404; `too_large`, `run_full` 413: more than an artifact may have, or the run's artifacts together; `other_bytes` 409: it
- * has other bytes already. Sending the same bytes again is `stored`.
+ * has other bytes already; `busy` 429: the run uploads as many as it may at once. Sending the same bytes again is `stored`.
  */
-export type UploadOutcome = 'stored' | 'not_found' | 'too_large' | 'run_full' | 'other_bytes';
+export type UploadOutcome = 'stored' | 'busy' | 'not_found' | 'too_large' | 'run_full' | 'other_bytes';
+
+/** Of a run at once: what is on its way is not counted yet, and takes disk. */
+const maxUploads = 4;
 
 /** A run has at most 100 artifacts: they are counted, not kept count of. `$1` is one of them, whose own bytes do not count. */
 const bytesOfOthers = `
@@ -20,15 +24,19 @@ export async function uploadArtifact(
   body: AsyncIterable<Uint8Array>,
 ): Promise<UploadOutcome> {
   const { db, blobs, maxBytesOfRun } = deps;
-  const [known] = await db.query<{ others: string }>(
-    `SELECT (${bytesOfOthers}) AS others FROM artifacts WHERE id = $1 AND artifact_type IN ('FILE', 'SCREENSHOT')`,
+  const [known] = await db.query<{ others: string; run_id: string }>(
+    `SELECT (${bytesOfOthers}) AS others, run_id FROM artifacts WHERE id = $1 AND artifact_type IN ('FILE', 'SCREENSHOT')`,
     [artifactUid],
   );
   if (!known) return 'not_found';
   const room = Math.max(0, maxBytesOfRun - Number(known.others));
   // Each upload has a blob of its own: of two at once one wins, and the other's bytes are not mixed with it.
   const blobKey = `artifacts/${artifactUid}/${randomUUIDv7()}`;
-  const put = await blobs.put(blobKey, body, { maxBytes: Math.min(maxArtifactBytes, room) });
+  const kind = { name: `artifacts/${known.run_id}`, most: maxUploads };
+  const put = await oneUpload(db, kind, body, (held) =>
+    blobs.put(blobKey, held, { maxBytes: Math.min(maxArtifactBytes, room) }),
+  );
+  if (put === 'busy') return 'busy';
   if (put.outcome === 'too_large') return room < maxArtifactBytes ? 'run_full' : 'too_large';
   // Where this ends in an error the blob stays: the row may name it all the same, and if not, the sweep finds it.
   const updated = await db.transaction(async (tx) => {

@@ -2,11 +2,18 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { BlobStore } from '../../store/blobs/blobs.ts';
 import type { Database, Queryable, Statement } from '../../store/database/database.ts';
 import { isUuid } from '../../store/database/uuid.ts';
+import { oneUpload } from '../../uploads/lease.ts';
 import { holdSandbox } from '../workspaces/hold-sandbox.ts';
 import { deleteSnapshots } from './replace.ts';
 
-/** `not_found` 404; `too_large` 413 and `too_short` 400: not as many bytes as announced; `other_bytes` 409. The same bytes again are `stored`. */
-export type PutOutcome = 'stored' | 'not_found' | 'too_large' | 'too_short' | 'other_bytes';
+/**
+ * `not_found` 404; `too_large` 413 and `too_short` 400: not as many bytes as announced; `other_bytes` 409; `busy` 429: the execution uploads files already.
+ * The same bytes again are `stored`.
+ */
+export type PutOutcome = 'stored' | 'busy' | 'not_found' | 'too_large' | 'too_short' | 'other_bytes';
+
+/** Of an execution at once: what is on its way takes disk. An agent sends one file after the other. */
+const maxUploads = 16;
 
 const readFile: Statement = {
   name: 'read_snapshot_file',
@@ -33,7 +40,11 @@ export async function putSnapshotFile(
   if (!file) return 'not_found';
   const size = file.size_bytes;
   const key = `handoffs/${file.snapshot_id}/${randomUUIDv7()}`;
-  const put = await holdSandbox(db, file, () => blobs.put(key, body, { maxBytes: size }));
+  const kind = { name: `handoff/${file.executionId}`, most: maxUploads };
+  const put = await oneUpload(db, kind, body, (held) =>
+    holdSandbox(db, file, () => blobs.put(key, held, { maxBytes: size })),
+  );
+  if (put === 'busy') return 'busy';
   if (put.outcome === 'too_large') return 'too_large';
   const outcome =
     put.sizeBytes < size

@@ -9,7 +9,7 @@ import type { Endpoint } from './endpoints.ts';
 import { passOn, readUpTo } from './pass-on.ts';
 import { providerError } from './provider-error.ts';
 import type { Upstreams } from './upstream.ts';
-import { usedAtLeast } from './usage/at-least.ts';
+import { estimatedTokens, usedAtLeast } from './usage/at-least.ts';
 import { noTokens } from './usage/counts.ts';
 import { openMeter } from './usage/meter.ts';
 
@@ -59,6 +59,8 @@ export async function exchange(
   const gone = new AbortController();
   const leave = (): void => gone.abort();
   client.once('close', leave);
+  // Now: the body is let go when it is sent.
+  const requestTokens = endpoint.kind === 'generate' ? estimatedTokens(sent.body.parts) : 0;
   try {
     const result = await upstreams.send(
       {
@@ -110,7 +112,7 @@ export async function exchange(
       case 'cut':
         return { status: 502, tokens, fault: 'the provider broke off' };
       case 'aborted':
-        return { status: 499, tokens: meter ? usedAtLeast(tokens, sent.body, meter.passedTokens()) : tokens };
+        return { status: 499, tokens: meter ? usedAtLeast(tokens, requestTokens, meter.passedTokens()) : tokens };
     }
   } finally {
     client.off('close', leave);

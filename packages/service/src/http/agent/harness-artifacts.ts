@@ -11,7 +11,7 @@ import { once } from '../../idempotency/once.ts';
 import { isUuid } from '../../store/database/uuid.ts';
 import { refuseSignature } from '../api/blobs.ts';
 import { addRoute } from '../server/add-route.ts';
-import { bytesOf, tooManyBytes, withByteBodies } from '../server/byte-body.ts';
+import { bytesOf, tooManyBytes, uploadBusy, withByteBodies } from '../server/byte-body.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { downloadHeaders, sendBlob } from '../server/download.ts';
 import { invalid, notFound, Refusal, refuse } from '../server/problem.ts';
@@ -67,6 +67,8 @@ export function registerHarnessArtifactRoutes(app: FastifyInstance, deps: Servic
           const most = `The artifacts of a run have at most ${deps.settings.RUNYARD_RUN_ARTIFACTS_MB} MB together.`;
           return tooManyBytes(reply, `${most} Delete some, or raise RUNYARD_RUN_ARTIFACTS_MB.`);
         }
+        case 'busy':
+          return uploadBusy(reply, 'The run uploads as many artifacts as it may at once.');
         case 'too_large':
           return tooManyBytes(reply, tooLarge);
         case 'other_bytes':

@@ -7,8 +7,9 @@ import { finishTask } from '../../harness-support/finish/finish.ts';
 import { waitForInbox } from '../../harness-support/inbox/inbox.ts';
 import { resolveTask } from '../../harness-support/task/resolve-task.ts';
 import { withoutSecrets } from '../../runs/agent-text.ts';
+import { oneUpload } from '../../uploads/lease.ts';
 import { addRoute } from '../server/add-route.ts';
-import { bytesOf, tooManyBytes, withByteBodies } from '../server/byte-body.ts';
+import { bytesOf, tooManyBytes, uploadBusy, withByteBodies } from '../server/byte-body.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { sendBytes } from '../server/download.ts';
 import { notFound, supersededAttempt } from '../server/problem.ts';
@@ -51,7 +52,10 @@ export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps):
   withByteBodies(app, (scope) => {
     addRoute(scope, routes.keepMemory, async ({ session, query, request, reply }) => {
       const of = { turn: query.turn, requestId: query.request_id };
-      if ((await keepMemory(deps, session, of, bytesOf(request))) === 'stored') return {};
+      const kind = { name: `memory/${session.executionId}`, most: 1 };
+      const outcome = await oneUpload(deps.db, kind, bytesOf(request), (body) => keepMemory(deps, session, of, body));
+      if (outcome === 'stored') return {};
+      if (outcome === 'busy') return uploadBusy(reply, 'The execution uploads a memory already.');
       return tooManyBytes(reply, 'A memory has at most 32 MB.');
     });
   });

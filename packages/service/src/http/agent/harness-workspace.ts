@@ -4,8 +4,9 @@ import type { FastifyInstance } from 'fastify';
 import { findWorkspace } from '../../files/workspaces/find.ts';
 import { holdSandbox } from '../../files/workspaces/hold-sandbox.ts';
 import { keepEmptyWorkspace, keepWorkspace } from '../../files/workspaces/keep.ts';
+import { oneUpload } from '../../uploads/lease.ts';
 import { addRoute } from '../server/add-route.ts';
-import { bytesOf, tooManyBytes, withByteBodies } from '../server/byte-body.ts';
+import { bytesOf, tooManyBytes, uploadBusy, withByteBodies } from '../server/byte-body.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { sendBytes } from '../server/download.ts';
 import { notFound } from '../server/problem.ts';
@@ -25,13 +26,15 @@ export function registerHarnessWorkspaceRoutes(app: FastifyInstance, deps: Servi
         await keepEmptyWorkspace(deps, session, query.turn);
         return {};
       }
-      const archive = {
-        body: bytesOf(request),
-        maxBytes: settings.RUNYARD_WORKSPACE_MB * 1024 * 1024,
-        sessionId: query.session_id,
-      };
-      const outcome = await holdSandbox(db, session, () => keepWorkspace(deps, session, query.turn, archive));
+      const maxBytes = settings.RUNYARD_WORKSPACE_MB * 1024 * 1024;
+      const kind = { name: `workspace/${session.executionId}`, most: 1 };
+      const outcome = await oneUpload(db, kind, bytesOf(request), (body) =>
+        holdSandbox(db, session, () =>
+          keepWorkspace(deps, session, query.turn, { body, maxBytes, sessionId: query.session_id }),
+        ),
+      );
       if (outcome === 'stored') return {};
+      if (outcome === 'busy') return uploadBusy(reply, 'The execution uploads a workspace already.');
       return tooManyBytes(reply, `A workspace has at most ${settings.RUNYARD_WORKSPACE_MB} MB (RUNYARD_WORKSPACE_MB).`);
     });
   });

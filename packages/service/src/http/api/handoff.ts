@@ -6,7 +6,7 @@ import { putSnapshotFile } from '../../files/handoffs/put-file.ts';
 import { readLatestSnapshot } from '../../files/handoffs/read.ts';
 import { isVisibleRun } from '../../runs/read/visible.ts';
 import { addRoute } from '../server/add-route.ts';
-import { bytesOf, tooManyBytes, withByteBodies } from '../server/byte-body.ts';
+import { bytesOf, tooManyBytes, uploadBusy, withByteBodies } from '../server/byte-body.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { notFound, refuse } from '../server/problem.ts';
 import { type SignedTarget, signUrl } from '../server/signed-urls.ts';
@@ -52,6 +52,8 @@ export function registerHandoffRoutes(app: FastifyInstance, deps: ServiceDeps): 
           return {};
         case 'not_found':
           return notFound('file');
+        case 'busy':
+          return uploadBusy(reply, 'The execution uploads other files.');
         case 'too_short':
           return refuse('invalid_request', { detail: 'The body has fewer bytes than were announced.' });
         case 'too_large':

@@ -1,5 +1,6 @@
 /** Bodies that are bytes of any type, and are streamed to where they are kept. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { tooBusy } from './json-bodies.ts';
 import { type Refusal, refuse } from './problem.ts';
 
 /** Registers routes in a scope of their own, where no body is parsed: `bytesOf` reads it. */
@@ -20,4 +21,10 @@ export function bytesOf(request: FastifyRequest): AsyncIterable<Uint8Array> {
 export function tooManyBytes(reply: FastifyReply, detail: string): Refusal {
   reply.header('connection', 'close');
   return refuse('invalid_request', { status: 413, detail });
+}
+
+/** 429, without reading the body. */
+export function uploadBusy(reply: FastifyReply, detail: string): Refusal {
+  reply.header('connection', 'close');
+  return tooBusy(detail);
 }

@@ -1,4 +1,4 @@
-import { request } from 'node:http';
+import { type ClientRequest, request } from 'node:http';
 import { apiPrefix, type Route } from '@runyard/contract/route';
 import { routes } from '@runyard/contract/routes';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -52,6 +52,42 @@ describe.each(withBody)('%s', (name, route) => {
       asked.flushHeaders();
     });
     expect(status).toBe(413);
+  });
+});
+
+describe('while another body of the team is in flight and none may wait', () => {
+  const room = { total: 1, perTeam: 1, perExecution: 1 };
+  let full: TestService;
+  let ask: RequestOfRoute;
+  let token: string;
+  let half: ClientRequest;
+
+  beforeAll(async () => {
+    const bodyLimits = { smallBytes: 1e9, small: room, large: room, requestsPerExecution: 1, waiting: 0, waitMs: 1 };
+    full = await startTestService({ bodyLimits });
+    const made = await makeOwnThings(full);
+    ask = made.requestOf;
+    token = made.own.runToken;
+    half = request(`${full.baseUrl}${apiPrefix}/agent/runs`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${full.key}`, 'content-length': 100 },
+      agent: false,
+    });
+    half.on('error', () => undefined);
+    half.write('{');
+  });
+  afterAll(async () => {
+    half.destroy();
+    await full.close();
+  });
+
+  test.each(withBody)('%s answers 429 with Retry-After', async (name, route) => {
+    const { path, options } = ask(name, route);
+    const key = route.auth === 'run_token' ? token : full.key;
+    // Read by nothing that could take it: refused with 400 until the other one has its place.
+    const send = () => full.request(route.method, path, { key, body: options.body && [] });
+    await expect.poll(async () => (await send()).status, { timeout: 10_000 }).toBe(429);
+    expect((await send()).headers.get('retry-after')).toBe('2');
   });
 });
 

@@ -1,0 +1,93 @@
+import { expect, test } from 'vitest';
+import { type BodyLimits, makeBodyBudget, type Place } from './body-budget.ts';
+
+const kb = 1024;
+const limits: BodyLimits = {
+  smallBytes: 10 * kb,
+  small: { total: 100 * kb, perTeam: 100 * kb, perExecution: 100 * kb },
+  large: { total: 1000 * kb, perTeam: 600 * kb, perExecution: 200 * kb },
+  requestsPerExecution: 3,
+  waiting: 2,
+  waitMs: 60_000,
+};
+const staying = new AbortController().signal;
+const own = { teamId: 't', executionId: 'e' };
+
+/** What `enter` gives by now; undefined: it waits. */
+const now = async <T>(entered: Promise<T>): Promise<T | undefined> =>
+  await Promise.race([entered, new Promise<undefined>((resolve) => setImmediate(resolve, undefined))]);
+
+function held(place: Place | 'busy' | 'gone' | undefined): Place {
+  if (typeof place !== 'object') throw new Error(`no place, but ${place}`);
+  return place;
+}
+
+test('bodies of an execution wait for its own room, those of others do not', async () => {
+  const budget = makeBodyBudget(limits);
+  const first = held(await budget.enter(own, 150 * kb, staying));
+  const second = budget.enter(own, 150 * kb, staying);
+  expect(await now(second)).toBeUndefined();
+  held(await now(budget.enter({ teamId: 't', executionId: 'f' }, 150 * kb, staying)));
+  first.release();
+  first.release();
+  held(await second);
+  expect(await now(budget.enter(own, 150 * kb, staying))).toBeUndefined();
+});
+
+test('bodies of a team leave room for others, and all together have a bound', async () => {
+  const budget = makeBodyBudget(limits);
+  const large = held(await budget.enter({ teamId: 't' }, 600 * kb, staying));
+  expect(await now(budget.enter({ teamId: 't' }, 20 * kb, staying))).toBeUndefined();
+  held(await now(budget.enter({ teamId: 'u' }, 400 * kb, staying)));
+  const third = budget.enter({ teamId: 'v' }, 20 * kb, staying);
+  expect(await now(third)).toBeUndefined();
+  large.releaseBytes();
+  held(await third);
+});
+
+test('a body that is larger than its room is held while nothing else is', async () => {
+  const budget = makeBodyBudget(limits);
+  held(await now(budget.enter(own, 5000 * kb, staying))).release();
+  held(await now(budget.enter(own, kb, staying)));
+});
+
+test('small bodies do not wait behind large ones', async () => {
+  const budget = makeBodyBudget(limits);
+  held(await budget.enter(own, 200 * kb, staying));
+  expect(await now(budget.enter(own, 200 * kb, staying))).toBeUndefined();
+  held(await now(budget.enter(own, 10 * kb, staying)));
+});
+
+test('an execution has so many requests in flight, also without their bytes, and so many that wait', async () => {
+  const budget = makeBodyBudget(limits);
+  const places = await Promise.all([1, 2, 3].map(() => budget.enter(own, kb, staying)));
+  for (const place of places) held(place).releaseBytes();
+  const waiting = [budget.enter(own, kb, staying), budget.enter(own, kb, staying)];
+  expect(await now(Promise.race(waiting))).toBeUndefined();
+  expect(await now(budget.enter(own, kb, staying))).toBe('busy');
+  held(places[0]).release();
+  held(places[1]).release();
+  for (const place of await Promise.all(waiting)) held(place);
+});
+
+test('who is gone waits no longer, and who waited too long is told that it is busy', async () => {
+  const budget = makeBodyBudget({ ...limits, waitMs: 10 });
+  held(await budget.enter(own, 200 * kb, staying));
+  const gone = new AbortController();
+  const left = budget.enter(own, 100 * kb, gone.signal);
+  gone.abort();
+  expect(await left).toBe('gone');
+  expect(await budget.enter(own, 100 * kb, gone.signal)).toBe('gone');
+  expect(await budget.enter(own, 100 * kb, staying)).toBe('busy');
+});
+
+test('a large body gets its turn although small requests of others keep coming', async () => {
+  const budget = makeBodyBudget(limits);
+  const first = held(await budget.enter({ teamId: 't' }, 500 * kb, staying));
+  const large = budget.enter({ teamId: 'u' }, 600 * kb, staying);
+  const later = budget.enter({ teamId: 'v' }, 20 * kb, staying);
+  expect(await now(later)).toBeUndefined();
+  first.release();
+  held(await large);
+  held(await later);
+});
