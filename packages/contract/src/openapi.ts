@@ -81,6 +81,7 @@ function parameters(route: Route, components: Components): Json[] {
       ? [header('Idempotency-Key', 'The same key and body within 24 h: the first answer again', IdempotencyKey)]
       : []),
     ...(route.ranges ? [header('Range', 'One range of bytes, such as bytes=0-1023')] : []),
+    ...(route.tagged ? [header('If-None-Match', 'ETag of the answer that the client has')] : []),
     ...Object.entries(route.headers ?? {}).map(([name, description]) => header(name, description)),
   ];
 }
@@ -163,6 +164,7 @@ function operation(name: string, route: Route, components: Components): Json {
       ...(route.ranges
         ? { 206: { description: 'The bytes of the Range; Content-Range says which', ...(content ? { content } : {}) } }
         : {}),
+      ...(route.tagged ? { 304: { description: 'The client has it already' } } : {}),
       ...Object.fromEntries(
         Object.entries(problems(route)).map(([status, description]) => [
           status,

@@ -53,6 +53,8 @@ export interface Route {
   readonly answer: RouteAnswer;
   /** True: a header `Range` asks for a part of the bytes (RFC 9110, 14), which comes with 206; 416 where there is no such part. */
   readonly ranges?: true;
+  /** True: the answer has an `ETag`, and is 304 without a body for who has it (RFC 9110, 13.1.2). The handler sends it. */
+  readonly tagged?: true;
   /** Statuses of problems besides those that every route of its `auth` may give, each with its occasion. */
   readonly errors?: Readonly<Record<number, string>>;
   readonly deprecated?: true;

@@ -28,5 +28,6 @@ export const serviceRoutes = {
     summary: 'This document',
     auth: 'none',
     answer: { status: 200, description: 'OpenAPI 3.1', schema: z.record(z.string(), z.unknown()) },
+    tagged: true,
   },
 } as const satisfies Record<string, Route>;

@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import { listConnectedWorkers } from '../../workers/connected.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
+import { keptAnswer } from '../server/kept-answer.ts';
 
 /** Registers models, connected workers and the OpenAPI document. */
 export function registerServiceInfoRoutes(app: FastifyInstance, deps: ServiceDeps): void {
@@ -13,8 +14,9 @@ export function registerServiceInfoRoutes(app: FastifyInstance, deps: ServiceDep
     workers: await listConnectedWorkers(deps.db, principal.teamId),
   }));
 
+  const sendDocument = keptAnswer(deps.baseUrl, (baseUrl) => JSON.stringify(openApiDocument(baseUrl)));
   addRoute(app, routes.getOpenApi, async ({ reply }) => {
-    reply.header('access-control-allow-origin', '*');
-    return openApiDocument(deps.baseUrl());
+    reply.type('application/json; charset=utf-8').header('access-control-allow-origin', '*');
+    return await sendDocument(reply);
   });
 }

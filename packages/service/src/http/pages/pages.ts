@@ -5,6 +5,7 @@ import { openApiDocument } from '@runyard/contract/openapi';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { isUuid } from '../../store/database/uuid.ts';
 import type { ServiceDeps } from '../server/deps.ts';
+import { keptAnswer } from '../server/kept-answer.ts';
 import { notFound } from '../server/problem.ts';
 import { docsPage } from './docs-page.ts';
 import { errorListPage, errorPage } from './error-page.ts';
@@ -22,15 +23,16 @@ const policy = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-function sendPage(reply: FastifyReply, page: string): FastifyReply {
+function pageHeaders(reply: FastifyReply): FastifyReply {
   return reply
     .type('text/html; charset=utf-8')
     .header('content-security-policy', policy)
     .header('referrer-policy', 'no-referrer')
     .header('x-frame-options', 'DENY')
-    .header('cache-control', 'no-cache')
-    .send(page);
+    .header('cache-control', 'no-cache');
 }
+
+const sendPage = (reply: FastifyReply, page: string): FastifyReply => pageHeaders(reply).send(page);
 
 const assets = [
   { file: 'pages.css', type: 'text/css; charset=utf-8' },
@@ -41,11 +43,13 @@ const assets = [
 export async function registerPages(app: FastifyInstance, deps: ServiceDeps): Promise<void> {
   app.get('/', async (_request, reply) => reply.code(302).header('location', '/docs').send());
 
-  app.get('/docs', async (_request, reply) => {
-    return sendPage(reply, docsPage(openApiDocument(deps.baseUrl()) as unknown as Parameters<typeof docsPage>[0]));
-  });
+  const sendDocs = keptAnswer(deps.baseUrl, (baseUrl) =>
+    docsPage(openApiDocument(baseUrl) as unknown as Parameters<typeof docsPage>[0]),
+  );
+  app.get('/docs', async (_request, reply) => await sendDocs(pageHeaders(reply)));
 
-  app.get('/errors', async (_request, reply) => sendPage(reply, errorListPage()));
+  const sendErrors = keptAnswer(() => '', errorListPage);
+  app.get('/errors', async (_request, reply) => await sendErrors(pageHeaders(reply)));
 
   app.get<{ Params: { slug: string } }>('/errors/:slug', async (request, reply) => {
     const page = errorPage(request.params.slug);

@@ -38,7 +38,11 @@ export interface Call<R extends Route> {
   readonly reply: FastifyReply;
 }
 
-type Answer<R extends Route> = R['answer'] extends { schema: infer S extends z.ZodType } ? z.output<S> : FastifyReply;
+type Answer<R extends Route> = R['tagged'] extends true
+  ? FastifyReply
+  : R['answer'] extends { schema: infer S extends z.ZodType }
+    ? z.output<S>
+    : FastifyReply;
 
 /** What a handler gives: the body of the route's answer, the reply it sent itself, or why not. */
 export type Handler<R extends Route> = (call: Call<R>) => Promise<Answer<R> | Refusal>;
@@ -97,7 +101,7 @@ export function addRoute<const R extends Route>(app: FastifyInstance, route: R, 
       } as Call<R>;
       const result = await handler(call);
       if (result instanceof Refusal) throw result;
-      if (answer.schema) {
+      if (answer.schema && !route.tagged) {
         // Answers hold what one caller may see, and signed URLs that end: no cache between may give them to another, or later.
         reply.header('cache-control', 'no-store');
         return reply.code(answer.status).type('application/json; charset=utf-8').send(JSON.stringify(result));
