@@ -17,6 +17,7 @@ import { GetRunTimelineResponse } from '../timeline.ts';
 const run = z.object({ runId: z.string().meta({ description: 'Id of the run' }) });
 const conversation = z.object({ conversationId: z.string().meta({ description: 'Id of the conversation' }) });
 const noRun = 'No such run, or it belongs to another team';
+const tooManyReads = 'Too many long conversations are being read; `Retry-After` tells when to ask again';
 const noConversation = 'No such conversation, or it belongs to another team';
 const lastEventId = 'Id of the last event that was read: the stream goes on behind it, without loss or repetition';
 const notOfStream = 'Last-Event-ID is not an id of this stream';
@@ -175,7 +176,11 @@ export const runRoutes = {
     auth: 'key',
     params: run,
     answer: { status: 200, description: 'Messages and steps', schema: ConversationResponse },
-    errors: { 404: `${noRun}, or it has no conversation yet`, 422: 'The harness gives only raw output' },
+    errors: {
+      404: `${noRun}, or it has no conversation yet`,
+      422: 'The harness gives only raw output',
+      429: tooManyReads,
+    },
   },
   getRunTranscript: {
     method: 'GET',
@@ -231,7 +236,7 @@ export const runRoutes = {
     auth: 'key',
     params: conversation,
     answer: { status: 200, description: 'Messages and steps', schema: ConversationResponse },
-    errors: { 404: noConversation, 422: 'The harness gives only raw output' },
+    errors: { 404: noConversation, 422: 'The harness gives only raw output', 429: tooManyReads },
   },
   getConversationTranscript: {
     method: 'GET',

@@ -1,5 +1,6 @@
-import type { ContentBlock, ConversationResponse, Step } from '@runyard/contract/conversations';
+import type { ContentBlock, ConversationResponse, MessageRole, Step } from '@runyard/contract/conversations';
 import { lastPart } from '@runyard/contract/shorten';
+import type { ConversationPart } from './parts.ts';
 
 /** About 50,000 tokens: what a model can take in front of a prompt. */
 const maxCharacters = 200_000;
@@ -25,15 +26,49 @@ function blockText(block: ContentBlock): string {
   }
 }
 
-function stepText(step: Step): string {
-  return step.messages
-    .map((message) => ({ role: message.role, text: message.content.map(blockText).join('\n').trim() }))
-    .filter(({ text }) => text !== '')
-    .map(({ role, text }) => `## ${role}\n${text}`)
-    .join('\n\n');
-}
-
-/** A conversation as a text that a harness can read; of a long one its end. */
-export function conversationText(conversation: ConversationResponse): string {
-  return tail(conversation.steps.map(stepText).join('\n\n'), maxCharacters);
+/**
+ * A conversation as a text that a harness can read; of a long one its end. Holds not much more than that. Undefined: nothing was said.
+ */
+export async function conversationText(parts: AsyncIterable<ConversationPart>): Promise<string | undefined> {
+  let text = '';
+  let length = 0;
+  let isEmpty = true;
+  /** Text of the message that comes in pieces. */
+  let pieces = '';
+  let role: MessageRole = 'assistant';
+  const add = (said: string): void => {
+    const trimmed = said.trim();
+    if (trimmed === '') return;
+    const added = `${length === 0 ? '' : '\n\n'}## ${role}\n${trimmed}`;
+    length += added.length;
+    text += added;
+    // Cut now and then, not for each message.
+    if (text.length > 2 * maxCharacters) text = text.slice(-maxCharacters);
+  };
+  for await (const part of parts) {
+    isEmpty = false;
+    switch (part.kind) {
+      case 'message':
+        role = part.message.role;
+        add(part.message.content.map(blockText).join('\n'));
+        break;
+      case 'text_start':
+        role = part.message.role;
+        pieces = '';
+        break;
+      case 'text':
+        pieces += part.text;
+        if (pieces.length > 2 * maxCharacters) pieces = pieces.slice(-maxCharacters);
+        break;
+      case 'text_end':
+        add(pieces);
+        break;
+      case 'step':
+      case 'step_end':
+        break;
+    }
+  }
+  if (isEmpty) return undefined;
+  const end = text.slice(-maxCharacters).toWellFormed();
+  return length <= maxCharacters ? text : `[…] ${end}`;
 }

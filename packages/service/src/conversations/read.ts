@@ -1,19 +1,8 @@
-import type { AgentEvent } from '@runyard/contract/agent-protocol';
-import type { ConversationResponse } from '@runyard/contract/conversations';
 import { isTerminal } from '@runyard/contract/run-states';
 import type { RunState } from '@runyard/contract/states';
-import type { Queryable, Statement } from '../store/database/database.ts';
-import { startReplay } from './replay.ts';
-
-const pageSize = 2000;
-
-const readEvents: Statement = {
-  name: 'read_conversation_events',
-  text: `SELECT seq, execution_id, event FROM conversation_events
-    WHERE run_id = $1 AND seq > $2
-      AND ($3::int IS NULL OR execution_id IN (SELECT id FROM executions WHERE run_id = $1 AND number <= $3))
-    ORDER BY seq LIMIT ${pageSize}`,
-};
+import type { Database, Queryable } from '../store/database/database.ts';
+import { readOrder } from './order.ts';
+import { type ConversationPart, partsOfRun } from './parts.ts';
 
 /** A run whose events belong to a conversation. */
 export interface ConversationRun {
@@ -23,36 +12,21 @@ export interface ConversationRun {
   readonly upTo?: number;
 }
 
-/** Reads the conversation of the given runs, oldest first; null where none of them has said anything. */
-export async function readConversation(
-  db: Queryable,
-  conversationId: string,
-  runs: readonly ConversationRun[],
-): Promise<ConversationResponse | null> {
-  const replay = startReplay(conversationId);
-  for (const run of runs) {
-    let after = 0;
-    let executionId: string | undefined;
-    for (;;) {
-      const rows = await db.query<{ seq: number; execution_id: string; event: AgentEvent }>(readEvents, [
-        run.id,
-        after,
-        run.upTo ?? null,
-      ]);
-      for (const row of rows) {
-        // A sandbox that is gone has left open what a further execution does not go on with.
-        if (executionId !== undefined && executionId !== row.execution_id) replay.endRun();
-        executionId = row.execution_id;
-        replay.apply(row.event);
-      }
-      const last = rows.at(-1);
-      if (!last || rows.length < pageSize) break;
-      after = last.seq;
-    }
-    if (isTerminal(run.state) || run.upTo !== undefined) replay.endRun();
+/** Reads the conversation of the given runs, oldest first, part by part; nothing where none of them has said anything. */
+export async function* readParts(db: Database, runs: readonly ConversationRun[]): AsyncGenerator<ConversationPart> {
+  for (const { id, state, upTo } of runs) {
+    const order = await readOrder(db, id, upTo);
+    const isOver = isTerminal(state) || upTo !== undefined;
+    yield* partsOfRun(db, { runId: id, order, lastExecutionId: await lastSpeaker(db, id), isOver });
   }
-  const conversation = replay.read();
-  return conversation.steps.length > 0 ? conversation : null;
+}
+
+async function lastSpeaker(db: Queryable, runId: string): Promise<string | undefined> {
+  const [row] = await db.query<{ execution_id: string }>(
+    'SELECT execution_id FROM conversation_events WHERE run_id = $1 ORDER BY seq DESC LIMIT 1',
+    [runId],
+  );
+  return row?.execution_id;
 }
 
 /** A conversation's runs in the team, oldest first; empty: the team has no such conversation. */
@@ -65,4 +39,13 @@ export async function readConversationRuns(
     'SELECT id, state, harness FROM runs WHERE conversation_id = $2 AND team_id = $1 ORDER BY created_at, id',
     [teamId, conversationId],
   );
+}
+
+/** Bytes that the runs have said, at least as many as are stored of them. */
+export async function sizeOfConversation(db: Queryable, runs: readonly ConversationRun[]): Promise<number> {
+  const [row] = await db.query<{ bytes: string }>(
+    'SELECT coalesce(sum(event_bytes), 0) AS bytes FROM runs WHERE id = ANY($1::uuid[])',
+    [runs.map(({ id }) => id)],
+  );
+  return Number(row?.bytes ?? 0);
 }

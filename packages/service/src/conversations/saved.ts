@@ -1,7 +1,8 @@
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 import type { Database, Statement } from '../store/database/database.ts';
 import { conversationText } from './as-text.ts';
-import { readConversation, readConversationRuns } from './read.ts';
+import { readConversationRuns, readParts, sizeOfConversation } from './read.ts';
+import { type EnterRead, readCost } from './read-limits.ts';
 
 /** Where a new execution stands in its conversation. */
 interface Place {
@@ -35,9 +36,12 @@ const readLast: Statement = {
 
 /**
  * What a new execution knows of what was said before it, in earlier executions and in earlier runs of the conversation:
- * the harness's own memory where that is whole, else our record as text. Undefined: nothing was said.
+ * the harness's own memory where that is whole, else our record as text. Undefined: nothing was said. `busy`: too many are read already.
  */
-export async function readSavedConversation(db: Database, place: Place): Promise<AgentTask['conversation']> {
+export async function readSavedConversation(
+  { db, enterRead }: { readonly db: Database; readonly enterRead: EnterRead },
+  place: Place,
+): Promise<AgentTask['conversation'] | 'busy'> {
   const { runId, teamId, conversationId, harness, continues } = place;
   const [last] = await db.query<{ id: string; remembers: boolean }>(readLast, [
     runId,
@@ -51,6 +55,12 @@ export async function readSavedConversation(db: Database, place: Place): Promise
   const runs = await readConversationRuns(db, teamId, conversationId);
   const own = runs.findIndex(({ id }) => id === runId);
   const before = runs.slice(0, own + 1).map((run) => (run.id === runId ? { ...run, upTo: continues ?? 0 } : run));
-  const conversation = await readConversation(db, conversationId, before);
-  return conversation ? { kind: 'text', text: conversationText(conversation) } : undefined;
+  const read = await enterRead(readCost(await sizeOfConversation(db, before)));
+  if (typeof read === 'string') return 'busy';
+  try {
+    const text = await conversationText(readParts(db, before));
+    return text === undefined ? undefined : { kind: 'text', text };
+  } finally {
+    read.release();
+  }
 }

@@ -8,6 +8,7 @@ import Fastify, {
 import { openKeyDirectory } from '../access/keys/directory.ts';
 import { type KeyWatch, openKeyWatch } from '../access/keys/watch.ts';
 import { type BodyLimits, makeBodyBudget } from '../bodies/body-budget.ts';
+import { readLimits } from '../conversations/read-limits.ts';
 import { readRepositories } from '../environments/repositories.ts';
 import { authenticateWorkingRunToken } from '../executions/run-tokens/sessions.ts';
 import { registerGitGateway } from '../gateway/git/git.ts';
@@ -145,11 +146,12 @@ export async function buildApp(
   });
   app.setNotFoundHandler((request, reply) => sendRefusal(methods.refusalOf(request), request, reply, deps.baseUrl()));
 
+  const conversationReads = makeBodyBudget(readLimits);
   registerHealthRoutes(app, deps);
   registerRunRoutes(app, deps);
   registerDeleteRunRoute(app, deps);
   await registerLiveRoutes(app, deps, keyWatch);
-  registerConversationRoutes(app, deps);
+  registerConversationRoutes(app, deps, conversationReads);
   registerRedirectRoutes(app, deps);
   registerArtifactRoutes(app, deps);
   registerBlobRoutes(app, deps);
@@ -158,7 +160,7 @@ export async function buildApp(
   registerKeyRoutes(app, deps);
   registerEventSubscriptionRoutes(app, deps);
   registerServiceInfoRoutes(app, deps);
-  registerHarnessSupport(app, deps);
+  registerHarnessSupport(app, deps, conversationReads);
   registerHarnessArtifactRoutes(app, deps);
   registerChildRunRoutes(app, deps);
   registerRunMessageRoutes(app, deps);

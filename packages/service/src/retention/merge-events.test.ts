@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openTestEngine, type TestEngine } from '../../test/engine.ts';
-import { readConversation } from '../conversations/read.ts';
+import { readConversation } from '../../test/read.ts';
 import { findRunPlace, readRunPages } from '../live/run-events.ts';
 import { mergeOldEvents } from './merge-events.ts';
 

@@ -1,7 +1,7 @@
 import type { AgentEvent, AgentEventBody } from '@runyard/contract/agent-protocol';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openTestEngine, type TestEngine } from '../../../test/engine.ts';
-import { readConversation } from '../../conversations/read.ts';
+import { readConversation } from '../../../test/read.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { readTimeline } from '../../executions/timeline/timeline.ts';
 import { applyAgentEvents } from './agent-events.ts';

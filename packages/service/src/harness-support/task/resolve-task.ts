@@ -3,6 +3,7 @@ import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { EnvironmentConfig } from '@runyard/contract/environments';
 import type { RunMode } from '@runyard/contract/run-request';
 import type { Settings } from '@runyard/contract/settings';
+import type { EnterRead } from '../../conversations/read-limits.ts';
 import { readSavedConversation } from '../../conversations/saved.ts';
 import { gatewayPathOf } from '../../environments/git-path.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
@@ -55,7 +56,9 @@ interface TaskRow {
 export type ResolveOutcome =
   | { readonly kind: 'task'; readonly task: AgentTask }
   | { readonly kind: 'model_gone' | 'environment_gone'; readonly message: string }
-  | { readonly kind: 'not_found' };
+  | { readonly kind: 'not_found' }
+  /** Too many long conversations are being read; all that was done is done again by another call. */
+  | { readonly kind: 'busy' };
 
 const earlier = true as const;
 
@@ -65,6 +68,7 @@ export async function resolveTask(
     readonly db: Database;
     readonly models: Pick<Models, 'resolve'>;
     readonly settings: Pick<Settings, 'RUNYARD_WORKSPACE_MB'>;
+    readonly enterRead: EnterRead;
   },
   session: RunSession,
 ): Promise<ResolveOutcome> {
@@ -81,13 +85,14 @@ export async function resolveTask(
     return { kind: 'environment_gone', message };
   }
   const followups = await db.transaction((tx) => joinFollowups(tx, session));
-  const conversation = await readSavedConversation(db, {
+  const conversation = await readSavedConversation(deps, {
     runId: session.runId,
     teamId: session.teamId,
     conversationId: row.conversation_id,
     harness: row.harness,
     continues: row.continues ?? row.debugged,
   });
+  if (conversation === 'busy') return { kind: 'busy' };
   const answer = followups.findLast(({ request }) => request !== null);
   const said = followups.filter((followup) => followup !== answer);
   const parts = [...(row.continues === null ? [row.prompt] : []), ...said.map(({ message }) => message)];

@@ -1,6 +1,7 @@
 /** What the agent inside a sandbox calls, with the token of its execution. */
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
+import type { BodyBudget } from '../../bodies/body-budget.ts';
 import { findMemory, keepMemory } from '../../conversations/memory.ts';
 import { applyAgentEvents } from '../../harness-support/events/agent-events.ts';
 import { finishTask } from '../../harness-support/finish/finish.ts';
@@ -12,17 +13,22 @@ import { addRoute } from '../server/add-route.ts';
 import { bytesOf, tooManyBytes, uploadBusy, withByteBodies } from '../server/byte-body.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { sendBytes } from '../server/download.ts';
-import { notFound, supersededAttempt } from '../server/problem.ts';
+import { tooBusy } from '../server/json-bodies.ts';
+import { notFound, refuse, supersededAttempt } from '../server/problem.ts';
+import { signalOfReply } from '../server/reply-signal.ts';
 import { waitingSignals } from '../server/waiting.ts';
 
 /** Registers resolve-prompt, events, inbox, finish-task, memory and report-shutdown. */
-export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps): void {
+export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps, reads: BodyBudget): void {
   const { engine, models } = deps;
   const signalOf = waitingSignals(app);
 
-  addRoute(app, routes.resolvePrompt, async ({ session }) => {
-    const resolved = await resolveTask({ db: engine.db, models, settings: deps.settings }, session);
+  addRoute(app, routes.resolvePrompt, async ({ session, reply }) => {
+    const over = signalOfReply(reply);
+    const enterRead = (bytes: number) => reads.enter(session, bytes, over);
+    const resolved = await resolveTask({ db: engine.db, models, settings: deps.settings, enterRead }, session);
     if (resolved.kind === 'task') return resolved.task;
+    if (resolved.kind === 'busy') return tooBusy('Too many long conversations are being read.');
     if (resolved.kind === 'not_found') return notFound('run');
     const code = resolved.kind === 'environment_gone' ? 'resource_not_found' : 'integration_not_configured';
     const error = { code, message: resolved.message } as const;

@@ -1,18 +1,33 @@
+import { Readable } from 'node:stream';
 import { routes } from '@runyard/contract/routes';
 import { isTerminal } from '@runyard/contract/run-states';
-import type { FastifyInstance } from 'fastify';
-import { type ConversationRun, readConversation, readConversationRuns } from '../../conversations/read.ts';
+import { isTerminal } from '@runyard/contract/states';
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { Principal } from '../../access/keys/principal.ts';
+import type { BodyBudget } from '../../bodies/body-budget.ts';
+import { conversationJson } from '../../conversations/as-json.ts';
+import {
+  type ConversationRun,
+  readConversation,
+  readConversationRuns,
+  readParts,
+  sizeOfConversation,
+} from '../../conversations/read.ts';
+import { readCost } from '../../conversations/read-limits.ts';
 import { hasTranscript } from '../../conversations/transcript.ts';
 import { findRun } from '../../runs/read/read.ts';
 import { isUuid } from '../../store/database/uuid.ts';
 import { addRoute, redirect } from '../server/add-route.ts';
+import { atPace } from '../server/client-pace.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { notFound, refuse } from '../server/problem.ts';
+import { tooBusy } from '../server/json-bodies.ts';
+import { notFound, type Refusal, refuse } from '../server/problem.ts';
+import { signalOfReply } from '../server/reply-signal.ts';
 import { signUrl } from '../server/signed-urls.ts';
 import { blobTarget } from './blobs.ts';
 
 /** Registers conversation and transcript, of a run and of a conversation. */
-export function registerConversationRoutes(app: FastifyInstance, deps: ServiceDeps): void {
+export function registerConversationRoutes(app: FastifyInstance, deps: ServiceDeps, reads: BodyBudget): void {
   const { db } = deps;
   const conversationRuns = async (teamId: string, id: string) =>
     isUuid(id) ? await readConversationRuns(db, teamId, id) : [];
@@ -30,17 +45,39 @@ export function registerConversationRoutes(app: FastifyInstance, deps: ServiceDe
       : refuse('resource_not_found', { detail: nothing });
   };
 
-  addRoute(app, routes.getRunConversation, async ({ params, principal }) => {
+  const answer = async (
+    { teamId }: Principal,
+    reply: FastifyReply,
+    conversationId: string,
+    runs: readonly ConversationRun[],
+  ): Promise<Readable | Refusal | null> => {
+    const over = signalOfReply(reply);
+    const place = await reads.enter({ teamId }, readCost(await sizeOfConversation(db, runs)), over);
+    // A client that is gone is told the same: nobody reads it.
+    if (typeof place === 'string') return tooBusy('Too many long conversations are being read.');
+    if (over.aborted) place.release();
+    else over.addEventListener('abort', place.release);
+    const json = await conversationJson(conversationId, readParts(db, runs));
+    return (
+      json &&
+      Readable.from(
+        atPace(json, () => reply.raw.destroy()),
+        { objectMode: false, highWaterMark: 64 * 1024 },
+      )
+    );
+  };
+
+  addRoute(app, routes.getRunConversation, async ({ params, principal, reply }) => {
     const run = await findRun(db, principal.teamId, params.runId);
     if (!run) return notFound('run');
-    const conversation = await readConversation(db, run.conversationId, [run]);
+    const conversation = await answer(principal, reply, run.conversationId, [run]);
     return conversation ?? refuseUnread([run], 'The run has no conversation yet.');
   });
 
-  addRoute(app, routes.getConversation, async ({ params, principal }) => {
+  addRoute(app, routes.getConversation, async ({ params, principal, reply }) => {
     const runs = await conversationRuns(principal.teamId, params.conversationId);
     if (runs.length === 0) return notFound('conversation');
-    const conversation = await readConversation(db, params.conversationId, runs);
+    const conversation = await answer(principal, reply, params.conversationId, runs);
     return conversation ?? refuseUnread(runs, 'Nothing was said in the conversation yet.');
   });
 

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { apiPrefix, type Route } from '@runyard/contract/route';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
@@ -6,6 +7,7 @@ import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import type { Fault } from '../../fault.ts';
 import type { RepeatableRequest } from '../../idempotency/once.ts';
 import type { Authorizer } from './authorize.ts';
+import { sendStream } from './download.ts';
 import { maxValuesOfReport, maxValuesOfRequest } from './json-body.ts';
 import { invalid, Refusal } from './problem.ts';
 import { queryDecoder } from './query.ts';
@@ -41,10 +43,10 @@ export interface Call<R extends Route> {
 type Answer<R extends Route> = R['tagged'] extends true
   ? FastifyReply
   : R['answer'] extends { schema: infer S extends z.ZodType }
-    ? z.output<S>
+    ? z.output<S> | Readable
     : FastifyReply;
 
-/** What a handler gives: the body of the route's answer, the reply it sent itself, or why not. */
+/** What a handler gives: the body of the route's answer or a stream of its JSON, the reply it sent itself, or why not. */
 export type Handler<R extends Route> = (call: Call<R>) => Promise<Answer<R> | Refusal>;
 
 /** Path of a route as fastify writes it. */
@@ -104,7 +106,8 @@ export function addRoute<const R extends Route>(app: FastifyInstance, route: R, 
       if (answer.schema && !route.tagged) {
         // Answers hold what one caller may see, and signed URLs that end: no cache between may give them to another, or later.
         reply.header('cache-control', 'no-store');
-        return reply.code(answer.status).type('application/json; charset=utf-8').send(JSON.stringify(result));
+        reply.code(answer.status).type('application/json; charset=utf-8');
+        return result instanceof Readable ? sendStream(reply, result) : reply.send(JSON.stringify(result));
       }
       return result;
     },

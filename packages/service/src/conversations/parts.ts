@@ -1,0 +1,72 @@
+import type { AgentEvent } from '@runyard/contract/agent-protocol';
+import type { Message } from '@runyard/contract/conversations';
+import type { Database } from '../store/database/database.ts';
+import { beginsItem, beginsStep, type ConversationOrder, readInOrder } from './order.ts';
+import { type Replay, startReplay } from './replay.ts';
+
+/** A conversation piece by piece, in its order: steps, in them messages, of which a text comes in pieces of its own. */
+export type ConversationPart =
+  | { readonly kind: 'step'; readonly id: string; readonly startedAt: string }
+  | { readonly kind: 'message'; readonly message: Message }
+  /** The message of a text, without its text: pieces follow, then `text_end`. */
+  | { readonly kind: 'text_start'; readonly message: Omit<Message, 'content'>; readonly messageId: string }
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'text_end' }
+  | { readonly kind: 'step_end'; readonly completedAt?: string; readonly summary?: string };
+
+/** Where the parts of a run are read. */
+export interface PartsOfRun {
+  readonly runId: string;
+  readonly order: ConversationOrder;
+  /** Last execution that said something: what is open in earlier ones was interrupted. */
+  readonly lastExecutionId: string | undefined;
+  /** True: nothing goes on in the last one either. */
+  readonly isOver: boolean;
+}
+
+/** The parts of a run's conversation. Holds one message at a time, and of a text one piece. */
+export async function* partsOfRun(
+  db: Database,
+  { runId, order, lastExecutionId, isOver }: PartsOfRun,
+): AsyncGenerator<ConversationPart> {
+  let item: { readonly replay: Replay; readonly wasCut: boolean } | undefined;
+  let inText = false;
+  let end: Extract<ConversationPart, { kind: 'step_end' }> | undefined;
+
+  function* endItem(): Generator<ConversationPart> {
+    if (inText) yield { kind: 'text_end' };
+    inText = false;
+    if (item === undefined) return;
+    const { replay, wasCut } = item;
+    item = undefined;
+    if (wasCut) replay.endRun();
+    for (const step of replay.read().steps) for (const message of step.messages) yield { kind: 'message', message };
+  }
+
+  for await (const placed of readInOrder(db, runId, order)) {
+    const event = placed.event as AgentEvent;
+    if (placed.mark & beginsItem) yield* endItem();
+    if (placed.mark & beginsStep) {
+      if (end) yield end;
+      end = { kind: 'step_end' };
+      yield { kind: 'step', id: 'step_id' in event ? event.step_id : '', startedAt: event.occurred_at };
+    }
+    if (event.type === 'turn_finished') {
+      const { summary = end?.summary, occurred_at } = event;
+      end = { kind: 'step_end', completedAt: occurred_at, ...(summary === undefined ? {} : { summary }) };
+    } else if (event.type === 'text') {
+      if (!inText) {
+        const { role, occurred_at, message_id } = event;
+        const message = { role, timestamp: occurred_at, message_ids: [message_id] };
+        yield { kind: 'text_start', message, messageId: message_id };
+        inText = true;
+      }
+      yield { kind: 'text', text: event.text };
+    } else {
+      item ??= { replay: startReplay(''), wasCut: isOver || placed.execution_id !== lastExecutionId };
+      item.replay.apply(event);
+    }
+  }
+  yield* endItem();
+  if (end) yield end;
+}

@@ -1,0 +1,18 @@
+/** Test support: a conversation read as its readers get it. */
+import { ConversationResponse } from '@runyard/contract/conversations';
+import { conversationJson } from '../src/conversations/as-json.ts';
+import { type ConversationRun, readParts } from '../src/conversations/read.ts';
+import type { Database } from '../src/store/database/database.ts';
+
+/** The conversation of the runs; null where nothing was said. */
+export async function readConversation(
+  db: Database,
+  conversationId: string,
+  runs: readonly ConversationRun[],
+): Promise<ConversationResponse | null> {
+  const json = await conversationJson(conversationId, readParts(db, runs));
+  if (json === null) return null;
+  const pieces: Buffer[] = [];
+  for await (const piece of json) pieces.push(piece);
+  return ConversationResponse.parse(JSON.parse(Buffer.concat(pieces).toString()));
+}
