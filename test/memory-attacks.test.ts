@@ -1,0 +1,204 @@
+/** What one caller can send and ask for at once neither stops the service nor takes all of the machine's memory. */
+import { readdir, stat } from 'node:fs/promises';
+import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http';
+import path from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { WebSocket } from 'ws';
+import { createTestDatabase, type TestDatabase } from '../packages/service/test/database.ts';
+import { type FakeModels, startFakeModels } from './fakes/models.ts';
+import { type System, startSystem } from './support/system.ts';
+
+const mb = 1024 * 1024;
+const most = { memoryMb: 400, healthMs: 2_000 };
+/** Of the conversation: events of 32 KB. */
+const conversationMb = 96;
+const workspaceMb = 32;
+
+let database: TestDatabase;
+let models: FakeModels;
+let system: System;
+let worker: WebSocket;
+/** Of two runs: one sends halves, the other whole bodies. */
+const tokens: string[] = [];
+let runId = '';
+
+const agent = new Agent({ keepAlive: false, maxSockets: Number.POSITIVE_INFINITY });
+const half: ClientRequest[] = [];
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  models = await startFakeModels();
+  const env = { ...models.env, RUNYARD_WORKSPACE_MB: String(workspaceMb) };
+  system = await startSystem({ workers: [], databaseUrl: database.url, env });
+  const url = system.baseUrl().replace(/^http/, 'ws');
+  worker = new WebSocket(`${url}/api/v1/selfhosted/worker/ws?worker_id=attacked`, {
+    headers: { authorization: `Bearer ${system.key}` },
+  });
+  const assigned = new Promise<void>((resolve) => {
+    worker.on('message', (data) => {
+      const message = JSON.parse(String(data));
+      if (message.type !== 'task_assignment') return;
+      const { task_id, env_vars } = message.data;
+      tokens.push(env_vars.RUNYARD_RUN_TOKEN);
+      worker.send(JSON.stringify({ type: 'task_claimed', data: { task_id, worker_id: 'attacked' } }));
+      if (tokens.length === 2) resolve();
+    });
+  });
+  await new Promise((resolve, reject) => worker.once('open', resolve).once('error', reject));
+  const config = { worker_host: 'attacked', model_id: 'anthropic/claude-opus-5-5' };
+  runId = await system.createRun('Wait.', { config });
+  await system.createRun('Wait.', { config });
+  await assigned;
+  // As an agent would have reported it, in less time.
+  await database.db.query(
+    `INSERT INTO conversation_events (run_id, seq, execution_id, event)
+     SELECT r.id, n, r.current_execution_id, jsonb_build_object('type', 'text', 'seq', n, 'occurred_at', '2026-01-02T03:04:05Z',
+       'step_id', 's' || n / 100, 'message_id', 'm' || n / 10, 'role', 'assistant', 'text', repeat(md5(n::text), 1024))
+     FROM runs r, generate_series(1, ${(conversationMb * 1024) / 32}) n WHERE r.id = $1`,
+    [runId],
+  );
+  await database.db.query('UPDATE runs SET event_bytes = $2 WHERE id = $1', [runId, conversationMb * mb]);
+}, 180_000);
+
+afterAll(async () => {
+  for (const one of half) one.destroy();
+  worker?.terminate();
+  await system?.stop();
+  await models?.close();
+  await database?.drop();
+}, 60_000);
+
+interface Sent {
+  readonly method: string;
+  readonly path: string;
+  readonly key?: string;
+  readonly headers?: Readonly<Record<string, string | number>>;
+}
+
+function open({ method, path: at, key, headers }: Sent): ClientRequest {
+  return request(system.baseUrl() + at, {
+    method,
+    agent,
+    headers: { ...(key === undefined ? {} : { authorization: `Bearer ${key}` }), ...headers },
+  });
+}
+
+/** Status and number of bytes of an answer; 0: the service ended the connection without one. */
+async function answerOf(asked: ClientRequest): Promise<{ status: number; bytes: number }> {
+  return await new Promise((resolve, reject) => {
+    asked.once('error', () => resolve({ status: 0, bytes: 0 }));
+    asked.once('response', (response: IncomingMessage) => {
+      let bytes = 0;
+      response.on('data', (piece: Buffer) => {
+        bytes += piece.byteLength;
+      });
+      response.once('end', () => resolve({ status: response.statusCode ?? 0, bytes }));
+      response.once('error', reject);
+    });
+  });
+}
+
+const spaces = Buffer.alloc(workspaceMb * mb, 0x20);
+
+/** A request with all of its body but the last byte. */
+function halfSent(sent: Sent, size: number, type: string): void {
+  const asked = open({ ...sent, headers: { 'content-type': type, 'content-length': size } });
+  asked.on('error', () => undefined);
+  asked.on('response', (response) => response.resume());
+  asked.write(spaces.subarray(0, size - 1));
+  half.push(asked);
+}
+
+const gateway: Sent = { method: 'POST', path: '/api/v1/gateway/anthropic/v1/messages' };
+
+const manyValues = Buffer.from(`{"model":"claude-opus-5-5","messages":[${'{},'.repeat(5 * mb)}{}]}`);
+
+function millionsOfValues(): Promise<{ status: number; bytes: number }> {
+  const headers = { 'content-type': 'application/json', 'content-length': manyValues.length };
+  const asked = open({ ...gateway, key: tokens[1] ?? '', headers });
+  const answer = answerOf(asked);
+  asked.end(manyValues);
+  return answer;
+}
+
+async function readConversation(): Promise<{ status: number; bytes: number }> {
+  const asked = open({ method: 'GET', path: `/api/v1/agent/runs/${runId}/conversation`, key: system.key });
+  asked.end();
+  return await answerOf(asked);
+}
+
+async function read(at: string): Promise<number> {
+  const asked = open({ method: 'GET', path: at });
+  asked.end();
+  return (await answerOf(asked)).status;
+}
+
+/** The most bytes of uploads that were on their way to the disk at once. */
+function lookAtDisk(): { most(): Promise<number> } {
+  let most = 0;
+  let looking = Promise.resolve();
+  const timer = setInterval(() => {
+    looking = looking.then(async () => {
+      most = Math.max(most, await bytesOnTheirWay());
+    });
+  }, 100);
+  return {
+    most: async () => {
+      clearInterval(timer);
+      await looking;
+      return Math.max(most, await bytesOnTheirWay());
+    },
+  };
+}
+
+/** Bytes of uploads that are on their way to the disk. */
+async function bytesOnTheirWay(): Promise<number> {
+  const folder = path.join(system.dataDir, 'blobs/incoming');
+  const sizes = (await readdir(folder)).map(
+    async (name) => (await stat(path.join(folder, name)).catch(() => null))?.size,
+  );
+  return (await Promise.all(sizes)).reduce<number>((sum, size) => sum + (size ?? 0), 0);
+}
+
+test('large bodies, half-sent ones, uploads, long conversations and the reference, all at once, leave the service below 400 MB and healthy', async () => {
+  const watch: WatchedService = { pid: system.service().pid ?? 0, baseUrl: system.baseUrl() };
+  const watcher = new Worker(new URL('support/watch-service.ts', import.meta.url), { workerData: watch });
+  const looking = lookAtDisk();
+
+  const json = 'application/json';
+  for (let n = 0; n < 30; n += 1) {
+    halfSent({ ...gateway, key: tokens[0] ?? '' }, 15 * mb, json);
+    halfSent({ method: 'POST', path: '/api/v1/harness-support/events', key: tokens[0] ?? '' }, 15 * mb, json);
+  }
+  for (let n = 0; n < 8; n += 1) {
+    const at = '/api/v1/harness-support/workspace?turn=1';
+    halfSent({ method: 'PUT', path: at, key: tokens[0] ?? '' }, workspaceMb * mb, 'application/octet-stream');
+  }
+  const [values, conversations, pages] = await Promise.all([
+    Promise.all(Array.from({ length: 6 }, millionsOfValues)),
+    Promise.all(Array.from({ length: 6 }, readConversation)),
+    Promise.all(Array.from({ length: 50 }, (_, n) => read(n % 2 ? '/docs' : '/api/v1/openapi.json'))),
+  ]);
+  const seen = await new Promise<Watched>((resolve, reject) => {
+    watcher.once('message', resolve).once('error', reject).postMessage('report');
+  });
+  await watcher.terminate();
+  const onTheirWay = await looking.most();
+
+  // The last ones wait longer than a request waits. A client that is still sending may miss that answer.
+  for (const { status } of values) expect([400, 429, 0]).toContain(status);
+  expect(values.map(({ status }) => status)).toContain(400);
+  for (const { status, bytes } of conversations) {
+    expect([200, 429]).toContain(status);
+    if (status === 200) expect(bytes).toBeGreaterThan(conversationMb * mb);
+  }
+  expect(conversations.filter(({ status }) => status === 200).length).toBeGreaterThanOrEqual(3);
+  expect(new Set(pages)).toEqual(new Set([200]));
+  expect(onTheirWay).toBeGreaterThan(0);
+  expect(onTheirWay).toBeLessThanOrEqual(workspaceMb * mb);
+  expect(seen.problems).toEqual([]);
+  expect(seen.answers).toBeGreaterThan(5);
+  expect(seen.memoryMb).toBeLessThan(most.memoryMb);
+  expect(seen.healthMs).toBeLessThan(most.healthMs);
+}, 240_000);

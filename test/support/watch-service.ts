@@ -1,0 +1,52 @@
+/**
+ * Thread that watches a service while a test attacks it, with an event loop of its own: `workerData` is a WatchedService. Each
+ * message to it is answered with a Watched, of the time since it began.
+ */
+import { readFileSync } from 'node:fs';
+import { get } from 'node:http';
+import { parentPort, workerData } from 'node:worker_threads';
+
+export interface WatchedService {
+  readonly pid: number;
+  readonly baseUrl: string;
+}
+
+export interface Watched {
+  /** Most resident memory, MB. */
+  readonly memoryMb: number;
+  /** Longest time that `/healthz` took to answer 200, milliseconds. */
+  readonly healthMs: number;
+  /** How often it answered. */
+  readonly answers: number;
+  /** What it answered instead of 200, or why it did not. */
+  readonly problems: readonly string[];
+}
+
+const { pid, baseUrl }: WatchedService = workerData;
+let memoryMb = 0;
+let healthMs = 0;
+let answers = 0;
+const problems: string[] = [];
+
+setInterval(() => {
+  const [, kb] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+  memoryMb = Math.max(memoryMb, Number(kb) / 1024);
+}, 20);
+
+function ask(): void {
+  const startedAt = performance.now();
+  const next = (problem?: string): void => {
+    healthMs = Math.max(healthMs, performance.now() - startedAt);
+    if (problem === undefined) answers += 1;
+    else problems.push(problem);
+    setTimeout(ask, 50);
+  };
+  get(`${baseUrl}/healthz`, { agent: false }, (response) => {
+    response.resume().once('end', () => next(response.statusCode === 200 ? undefined : String(response.statusCode)));
+  }).once('error', (error) => next(error.message));
+}
+ask();
+
+parentPort?.on('message', () => {
+  parentPort?.postMessage({ memoryMb, healthMs, answers, problems } satisfies Watched);
+});
