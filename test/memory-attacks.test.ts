@@ -8,6 +8,7 @@ import { WebSocket } from 'ws';
 import { createTestDatabase, type TestDatabase } from '../packages/service/test/database.ts';
 import { type FakeModels, startFakeModels } from './fakes/models.ts';
 import { type System, startSystem } from './support/system.ts';
+import type { Watched, WatchedService } from './support/watch-service.ts';
 
 const mb = 1024 * 1024;
 const most = { memoryMb: 400, healthMs: 2_000 };

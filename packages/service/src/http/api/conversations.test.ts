@@ -1,3 +1,4 @@
+import { get } from 'node:http';
 import { ConversationResponse } from '@runyard/contract/conversations';
 import { describe, expect, test } from 'vitest';
 import { openTestService } from '../../../test/service.ts';
@@ -85,6 +86,48 @@ describe('the conversation of a run', () => {
     expect(body.steps.map((step) => step.id)).toEqual(['s1', 's2']);
   });
 });
+
+test('of long conversations a team reads some at once, others wait, and too many are refused with 429', async () => {
+  const { runId, conversationId } = await service.startExecution();
+  const { db } = service.deps;
+  await db.query(
+    `INSERT INTO conversation_events (run_id, seq, execution_id, event)
+     SELECT id, n, current_execution_id, jsonb_build_object('type', 'text', 'seq', n, 'occurred_at', $2::text, 'step_id', 's',
+       'message_id', 'm', 'role', 'assistant', 'text', repeat('x', 100000)) FROM runs, generate_series(1, 300) n WHERE id = $1`,
+    [runId, at],
+  );
+  await db.query('UPDATE runs SET event_bytes = 30000000 WHERE id = $1', [runId]);
+  const paths = [`/agent/runs/${runId}/conversation`, `/agent/conversations/${conversationId}`];
+  const read = (path: string) => {
+    const asked = get(`${service.baseUrl}/api/v1${path}`, {
+      headers: { authorization: `Bearer ${service.key}` },
+      agent: false,
+    });
+    asked.on('error', () => undefined);
+    return asked;
+  };
+  // Three are being read by clients that take nothing, sixteen wait for them.
+  const readers = Array.from({ length: 19 }, (_, n) => read(paths[n % 2] ?? ''));
+  try {
+    for (const path of paths) {
+      const refused = async () => {
+        const probe = new AbortController();
+        const answer = await fetch(`${service.baseUrl}/api/v1${path}`, {
+          headers: { authorization: `Bearer ${service.key}` },
+          signal: AbortSignal.any([probe.signal, AbortSignal.timeout(1_000)]),
+        }).catch(() => null);
+        probe.abort();
+        return [answer?.status, answer?.headers.get('retry-after')];
+      };
+      await expect.poll(refused, { timeout: 15_000 }).toEqual([429, '2']);
+    }
+    for (const reader of readers) reader.destroy();
+    const whole = async () => (await service.request('GET', paths[0] ?? '')).text.length;
+    await expect.poll(whole, { timeout: 15_000 }).toBeGreaterThan(30_000_000);
+  } finally {
+    for (const reader of readers) reader.destroy();
+  }
+}, 60_000);
 
 describe('the transcript of a run', () => {
   const download = async (runId: string) => {
