@@ -24,7 +24,8 @@ export const serviceLayers: readonly (readonly string[])[] = [
   ['files'],
   ['executions'],
   ['conversations', 'environments', 'subscriptions', 'usage'],
-  ['access', 'idempotency', 'models', 'redaction', 'secrets'],
+  ['access', 'idempotency', 'models', 'redaction', 'secrets', 'uploads'],
+  ['bodies', 'names'],
   ['store'],
   ['fault.ts'],
 ];

@@ -27,7 +27,7 @@ import { openVault } from './secrets/vault.ts';
 import { openFolderBlobs } from './store/blobs/folder-blobs.ts';
 import { openDatabase } from './store/database/database.ts';
 import { startEmbeddedPostgres } from './store/embedded/start.ts';
-import { watchFreeSpace } from './store/free-space.ts';
+import { watchFreeSpace } from './store/free-space/free-space.ts';
 import { migrateDatabase } from './store/migrations/migrate.ts';
 import { thisProcess } from './store/process-identity.ts';
 import { makeAddressRules } from './subscriptions/addresses.ts';

@@ -26,7 +26,7 @@ import { makeVault } from '../src/secrets/vault.ts';
 import { openFolderBlobs } from '../src/store/blobs/folder-blobs.ts';
 import { openDatabase } from '../src/store/database/database.ts';
 import { silentLog } from '../src/store/database/log.ts';
-import { unlimitedSpace } from '../src/store/free-space.ts';
+import { unlimitedSpace } from '../src/store/free-space/free-space.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 
 /** An answer, with its body parsed where it is JSON. */

@@ -2,8 +2,8 @@
 import type { AgentEventBody, AgentTask } from '@runyard/contract/agent-protocol';
 import type { AgentRequest, ApprovalPolicy, Decision } from '@runyard/contract/approvals';
 import { shorten } from '@runyard/contract/shorten';
+import { actionId } from '../acp/action-id.ts';
 import { boundedData } from '../acp/tool-output.ts';
-import { actionId } from '../harness/action-id.ts';
 import { newId } from '../new-id.ts';
 import type { FollowUp } from '../service/inbox.ts';
 import { fingerprint } from './fingerprint.ts';

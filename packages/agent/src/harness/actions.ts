@@ -1,5 +1,6 @@
 import type { AgentEventBody } from '@runyard/contract/agent-protocol';
 import { firstPart } from '@runyard/contract/shorten';
+import { actionId } from '../acp/action-id.ts';
 import { maxOutputBytes } from '../acp/limits.ts';
 import {
   asObject,
@@ -12,7 +13,6 @@ import {
   terminalOutput,
 } from '../acp/tool-output.ts';
 import { cutText } from '../commands/output-window.ts';
-import { actionId } from './action-id.ts';
 import { identifyTool, type ToolIdentity } from './categories.ts';
 
 interface Action {

@@ -1,4 +1,4 @@
-import type { ContentBlock, ConversationResponse, MessageRole, Step } from '@runyard/contract/conversations';
+import type { ContentBlock, MessageRole } from '@runyard/contract/conversations';
 import { lastPart } from '@runyard/contract/shorten';
 import type { ConversationPart } from './parts.ts';
 

@@ -13,7 +13,7 @@ import { readRepositories } from '../environments/repositories.ts';
 import { authenticateWorkingRunToken } from '../executions/run-tokens/sessions.ts';
 import { registerGitGateway } from '../gateway/git/git.ts';
 import { registerGateway } from '../gateway/models/gateway.ts';
-import { StoreUnavailable } from '../store/unavailable.ts';
+import { StoreUnavailable } from '../store/database/unavailable.ts';
 import { recordUsage } from '../usage/record-usage.ts';
 import type { WorkerPrincipal } from '../workers/principal.ts';
 import { isWorkerUpgrade } from '../workers/socket.ts';

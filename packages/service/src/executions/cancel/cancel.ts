@@ -1,7 +1,7 @@
 import type { RunState } from '@runyard/contract/states';
-import { type Attempt, lockWorkingAttempt } from '../../runs/attempt.ts';
 import type { Statement } from '../../store/database/database.ts';
 import type { Engine } from '../engine.ts';
+import { type Attempt, lockWorkingAttempt } from '../run-tokens/attempt.ts';
 import { cancelDescendants } from './cancel-descendants.ts';
 import { cancelLocked, type LockedCancelOutcome } from './cancel-locked.ts';
 

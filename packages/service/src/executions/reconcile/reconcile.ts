@@ -3,6 +3,14 @@
  * compare-and-set that the live path uses. Any number of processes may sweep at once.
  */
 
+import type { Statement } from '../../store/database/database.ts';
+import { defineStatement, uuid } from '../../store/database/statement.ts';
+import { finishCascades } from '../cancel/cancel-descendants.ts';
+import type { Engine } from '../engine.ts';
+import { leaveIdle } from '../idle/idle.ts';
+import { outageSeconds } from '../lease/heartbeat.ts';
+import { livePhases } from '../transitions/phases.ts';
+import { expireQueued } from '../transitions/transitions.ts';
 import {
   type Candidate,
   endAbandoned,
@@ -12,15 +20,7 @@ import {
   isOverdue,
   isUnclaimed,
   takeBack,
-} from '../../runs/overdue.ts';
-import type { Statement } from '../../store/database/database.ts';
-import { defineStatement, uuid } from '../../store/database/statement.ts';
-import { finishCascades } from '../cancel/cancel-descendants.ts';
-import type { Engine } from '../engine.ts';
-import { leaveIdle } from '../idle/idle.ts';
-import { outageSeconds } from '../lease/heartbeat.ts';
-import { livePhases } from '../transitions/phases.ts';
-import { expireQueued } from '../transitions/transitions.ts';
+} from './overdue.ts';
 import { endSandbox } from './sandbox-end.ts';
 
 const sweepLimit = 200;

@@ -1,7 +1,7 @@
-import { type Attempt, isAttempt } from '../../runs/attempt.ts';
 import type { Database, Statement } from '../../store/database/database.ts';
 import { hashRunToken } from '../queue/assign.ts';
 import type { Phase } from '../transitions/transition.ts';
+import { type Attempt, isAttempt } from './attempt.ts';
 
 /** What a run token opens: one execution of one run. */
 export interface RunSession extends Attempt {

@@ -2,10 +2,10 @@ import { randomUUIDv7 } from 'node:crypto';
 import { maxArtifactsPerRun } from '@runyard/contract/artifacts';
 import type { ArtifactType } from '@runyard/contract/states';
 import type { Engine } from '../../executions/engine.ts';
+import { withoutSecrets } from '../../executions/run-tokens/agent-text.ts';
+import { lockWorkingAttempt } from '../../executions/run-tokens/attempt.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import type { Fault } from '../../fault.ts';
-import { withoutSecrets } from '../../runs/agent-text.ts';
-import { lockWorkingAttempt } from '../../runs/attempt.ts';
 import type { Queryable } from '../../store/database/database.ts';
 import { checkReportData } from './report-data.ts';
 

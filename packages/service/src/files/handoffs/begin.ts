@@ -1,9 +1,9 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { UploadSnapshot } from '@runyard/contract/handoff';
 import type { Engine } from '../../executions/engine.ts';
+import { withoutSecrets } from '../../executions/run-tokens/agent-text.ts';
+import { lockAttempt } from '../../executions/run-tokens/attempt.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
-import { withoutSecrets } from '../../runs/agent-text.ts';
-import { lockAttempt } from '../../runs/attempt.ts';
 import type { BlobStore } from '../../store/blobs/blobs.ts';
 import type { Database, Statement } from '../../store/database/database.ts';
 import { deleteSnapshots } from './replace.ts';

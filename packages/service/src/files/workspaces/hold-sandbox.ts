@@ -1,4 +1,4 @@
-import { type Attempt, isAttempt } from '../../runs/attempt.ts';
+import { type Attempt, isAttempt } from '../../executions/run-tokens/attempt.ts';
 import type { Queryable, Statement } from '../../store/database/database.ts';
 
 /** From the first time on, however often it is asked for: nobody stays by uploading for ever. */

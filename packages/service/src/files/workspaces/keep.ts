@@ -1,6 +1,6 @@
 /** What a sandbox leaves to the next one of its run. The bytes were made by code that nobody trusts: the service stores them and looks into none. */
 import { randomUUIDv7 } from 'node:crypto';
-import { type Attempt, ofAttempt } from '../../runs/attempt.ts';
+import { type Attempt, ofAttempt } from '../../executions/run-tokens/attempt.ts';
 import type { BlobStore } from '../../store/blobs/blobs.ts';
 import type { Database, Statement } from '../../store/database/database.ts';
 

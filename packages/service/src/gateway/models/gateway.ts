@@ -5,7 +5,7 @@ import { type BodyBudget, makeBodyBudget } from '../../bodies/body-budget.ts';
 import { busyRetrySeconds, holdBody } from '../../bodies/request-bodies.ts';
 import type { Models } from '../../models/models.ts';
 import { type ProviderName, providerKinds } from '../../models/providers.ts';
-import { StoreUnavailable } from '../../store/unavailable.ts';
+import { StoreUnavailable } from '../../store/database/unavailable.ts';
 import { type ModelUsage, type RunTokenHolder, usageOf } from '../../usage/model-usage.ts';
 import { trackInFlight } from '../in-flight.ts';
 import { checkRequest } from './check-request.ts';

@@ -2,11 +2,11 @@ import type { AgentInbox, InboxItem } from '@runyard/contract/agent-protocol';
 import type { Decision } from '@runyard/contract/approvals';
 import type { RunMode } from '@runyard/contract/run-request';
 import type { Engine } from '../../executions/engine.ts';
+import { isAttempt } from '../../executions/run-tokens/attempt.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { livePhases } from '../../executions/transitions/phases.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';
 import { type AttachmentRow, agentAttachment, attachmentsOf } from '../../files/attachments/agent-attachments.ts';
-import { isAttempt } from '../../runs/attempt.ts';
 import type { Statement } from '../../store/database/database.ts';
 
 /** Renews the lease: an agent that asks is alive, however silent its work. Gives what the agent does not have yet. */

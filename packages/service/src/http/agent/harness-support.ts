@@ -2,19 +2,19 @@
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
 import type { BodyBudget } from '../../bodies/body-budget.ts';
-import { findMemory, keepMemory } from '../../conversations/memory.ts';
+import { withoutSecrets } from '../../executions/run-tokens/agent-text.ts';
 import { applyAgentEvents } from '../../harness-support/events/agent-events.ts';
 import { finishTask } from '../../harness-support/finish/finish.ts';
 import { waitForInbox } from '../../harness-support/inbox/inbox.ts';
+import { findMemory, keepMemory } from '../../harness-support/memory/memory.ts';
 import { resolveTask } from '../../harness-support/task/resolve-task.ts';
-import { withoutSecrets } from '../../runs/agent-text.ts';
 import { oneUpload } from '../../uploads/lease.ts';
 import { addRoute } from '../server/add-route.ts';
 import { bytesOf, tooManyBytes, uploadBusy, withByteBodies } from '../server/byte-body.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { sendBytes } from '../server/download.ts';
 import { tooBusy } from '../server/json-bodies.ts';
-import { notFound, refuse, supersededAttempt } from '../server/problem.ts';
+import { notFound, supersededAttempt } from '../server/problem.ts';
 import { signalOfReply } from '../server/reply-signal.ts';
 import { waitingSignals } from '../server/waiting.ts';
 

@@ -1,18 +1,11 @@
 import { Readable } from 'node:stream';
 import { routes } from '@runyard/contract/routes';
 import { isTerminal } from '@runyard/contract/run-states';
-import { isTerminal } from '@runyard/contract/states';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Principal } from '../../access/keys/principal.ts';
 import type { BodyBudget } from '../../bodies/body-budget.ts';
 import { conversationJson } from '../../conversations/as-json.ts';
-import {
-  type ConversationRun,
-  readConversation,
-  readConversationRuns,
-  readParts,
-  sizeOfConversation,
-} from '../../conversations/read.ts';
+import { type ConversationRun, readConversationRuns, readParts, sizeOfConversation } from '../../conversations/read.ts';
 import { readCost } from '../../conversations/read-limits.ts';
 import { hasTranscript } from '../../conversations/transcript.ts';
 import { findRun } from '../../runs/read/read.ts';

@@ -6,7 +6,7 @@ import type { Models } from '../../models/models.ts';
 import type { Vault } from '../../secrets/vault.ts';
 import type { BlobStore } from '../../store/blobs/blobs.ts';
 import type { Database } from '../../store/database/database.ts';
-import type { FreeSpace } from '../../store/free-space.ts';
+import type { FreeSpace } from '../../store/free-space/free-space.ts';
 import type { Signer } from './signer.ts';
 
 /** What the routes need from outside. */

@@ -1,10 +1,10 @@
 /** The one place that turns refusals and exceptions into `application/problem+json`. */
 import { type ErrorCode, errorCatalogue, errorSlug, type Problem } from '@runyard/contract/errors';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { AttemptOver } from '../../executions/run-tokens/attempt.ts';
 import type { Fault } from '../../fault.ts';
-import { AttemptOver } from '../../runs/attempt.ts';
 import { sqlState } from '../../store/database/connections.ts';
-import { StoreUnavailable, type UnavailableReason } from '../../store/unavailable.ts';
+import { StoreUnavailable, type UnavailableReason } from '../../store/database/unavailable.ts';
 import { traceOf } from './trace.ts';
 
 export interface RefusalOptions {

@@ -1,6 +1,6 @@
 import { maxLiveInTree, maxRunsInTree } from '@runyard/contract/child-runs';
-import type { ChildRefusal } from '../../runs/submit/admit-child.ts';
 import type { SubmitOutcome } from '../../runs/submit/submit.ts';
+import type { ChildRefusal } from '../../runs/tree/admit-child.ts';
 import { invalid, notFound, type Refusal, refuse } from './problem.ts';
 import { idempotencyConflict } from './repeatable.ts';
 

@@ -2,10 +2,10 @@
 import type { Decision } from '@runyard/contract/approvals';
 import type { RunMode } from '@runyard/contract/run-request';
 import type { OpenRequest } from '../../executions/debug-window/block.ts';
+import { type Attempt, lockWorkingAttempt } from '../../executions/run-tokens/attempt.ts';
 import type { AttachmentRow } from '../../files/attachments/agent-attachments.ts';
 import type { Queryable, Statement } from '../../store/database/database.ts';
 import { isUuid } from '../../store/database/uuid.ts';
-import { type Attempt, lockWorkingAttempt } from '../attempt.ts';
 
 const takeOne: Statement = {
   name: 'take_followup',

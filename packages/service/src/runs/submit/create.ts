@@ -11,7 +11,7 @@ import type { StoredAttachment } from '../../files/attachments/stored.ts';
 import { type Attempt, once, onceWithin, type RepeatableRequest } from '../../idempotency/once.ts';
 import type { Queryable, Statement } from '../../store/database/database.ts';
 import { enqueueDeliveries } from '../../subscriptions/enqueue.ts';
-import { type ChildLimits, type ChildRefusal, refuseChild } from './admit-child.ts';
+import { type ChildLimits, type ChildRefusal, refuseChild } from '../tree/admit-child.ts';
 import { batched } from './batched.ts';
 
 /** A run that was checked and may be created. */

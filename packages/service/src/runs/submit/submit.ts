@@ -9,7 +9,7 @@ import { findReplay, type RepeatableRequest } from '../../idempotency/once.ts';
 import type { Models } from '../../models/models.ts';
 import type { BlobStore } from '../../store/blobs/blobs.ts';
 import type { Queryable } from '../../store/database/database.ts';
-import type { ChildLimits, ChildRefusal } from './admit-child.ts';
+import type { ChildLimits, ChildRefusal } from '../tree/admit-child.ts';
 import { createRun } from './create.ts';
 import { checkRunRequest } from './request.ts';
 import { readRerun } from './rerun.ts';

@@ -3,8 +3,8 @@
 import { isSettled } from '@runyard/contract/run-states';
 import { queueChannel, runChannel } from '../../executions/channels.ts';
 import type { Engine } from '../../executions/engine.ts';
+import type { Attempt } from '../../executions/run-tokens/attempt.ts';
 import type { Queryable, Statement } from '../../store/database/database.ts';
-import type { Attempt } from '../attempt.ts';
 import { readChildStates } from './read-children.ts';
 
 /** From one call of an agent that goes on waiting to the next; after it the slot counts again. */

@@ -4,13 +4,13 @@ import { maxMessagesOfRun, maxMessagesPerMinute, type RunMessage } from '@runyar
 import { isTerminal } from '@runyard/contract/run-states';
 import type { RunState } from '@runyard/contract/states';
 import type { Engine } from '../../executions/engine.ts';
+import { withoutSecrets } from '../../executions/run-tokens/agent-text.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';
 import type { Queryable, Statement } from '../../store/database/database.ts';
 import { isUuid } from '../../store/database/uuid.ts';
-import { withoutSecrets } from '../agent-text.ts';
 import { acceptFollowup } from '../follow-ups/followups.ts';
-import { type ChildLimits, type ChildRefusal, refuseChild } from '../submit/admit-child.ts';
+import { type ChildLimits, type ChildRefusal, refuseChild } from './admit-child.ts';
 import { messageEnvelope } from './envelope.ts';
 
 /**

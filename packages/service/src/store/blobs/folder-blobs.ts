@@ -7,8 +7,8 @@ import { constants } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable } from 'node:stream';
+import { asUnavailable } from '../database/unavailable.ts';
 import { stateOf, thisProcess } from '../process-identity.ts';
-import { asUnavailable } from '../unavailable.ts';
 import { type BlobStore, type ByteRange, checkBlobKey, type ListedBlob, type PutOutcome } from './blobs.ts';
 import { syncFolder } from './sync-folder.ts';
 

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { backoffMs } from '@runyard/contract/backoff';
 import type pg from 'pg';
-import { asUnavailable } from '../unavailable.ts';
 import { acquire, type DatabaseConfig, makePool, ownConnection, spoilsConnection, sqlState } from './connections.ts';
 import { makeListener } from './listener.ts';
 import type { TypedStatement } from './statement.ts';
+import { asUnavailable } from './unavailable.ts';
 
 /** A statement with a name of its own: the server parses and plans it once for each connection. At most 63 characters. */
 export interface Statement {

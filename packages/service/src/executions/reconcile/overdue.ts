@@ -2,14 +2,15 @@
  * What time ran out for. A sweep finds candidates without a lock; here each is decided under the lock of its run's row, which comes
  * before that of its execution as everywhere, and with the times as they are then: a deadline may have been put off meanwhile.
  */
-import { queueChannel } from '../executions/channels.ts';
-import { expireDebugTurn } from '../executions/debug-window/setup-window.ts';
-import type { Engine } from '../executions/engine.ts';
-import { outageSeconds } from '../executions/lease/heartbeat.ts';
-import { appendTimelineEvent } from '../executions/timeline/append.ts';
-import type { Phase } from '../executions/transitions/transition.ts';
-import { expireRun, expireSetup, requeue } from '../executions/transitions/transitions.ts';
-import type { Queryable, Statement } from '../store/database/database.ts';
+
+import type { Queryable, Statement } from '../../store/database/database.ts';
+import { queueChannel } from '../channels.ts';
+import { expireDebugTurn } from '../debug-window/setup-window.ts';
+import type { Engine } from '../engine.ts';
+import { outageSeconds } from '../lease/heartbeat.ts';
+import { appendTimelineEvent } from '../timeline/append.ts';
+import type { Phase } from '../transitions/transition.ts';
+import { expireRun, expireSetup, requeue } from '../transitions/transitions.ts';
 
 /** An execution that a sweep found. */
 export interface Candidate {

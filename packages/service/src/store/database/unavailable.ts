@@ -1,5 +1,5 @@
 /** Failures of database and disk that pass: the same request may succeed later. */
-import { sqlState } from './database/connections.ts';
+import { sqlState } from './connections.ts';
 
 /** `database`: its connection was lost or could not be made. `disk`: there is no room to write. */
 export type UnavailableReason = 'database' | 'disk';

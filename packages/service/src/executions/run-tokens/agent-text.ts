@@ -1,9 +1,9 @@
 /** What an agent sends, as it may be stored: the one way from its requests into the tables. */
 
-import type { Engine } from '../executions/engine.ts';
-import type { RunSession } from '../executions/run-tokens/sessions.ts';
-import { createRedactor, type Redactor } from '../redaction/redaction.ts';
-import { storable } from '../redaction/storable.ts';
+import { createRedactor, type Redactor } from '../../redaction/redaction.ts';
+import { storable } from '../../redaction/storable.ts';
+import type { Engine } from '../engine.ts';
+import type { RunSession } from './sessions.ts';
 
 const redactors = new WeakMap<RunSession, Redactor>();
 

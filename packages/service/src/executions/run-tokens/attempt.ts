@@ -3,10 +3,10 @@
  * to another worker, with another run token, or be told to stop. So each transaction checks the token again, under the lock of the run's row.
  */
 
-import { handedOutPhases } from '../executions/transitions/phases.ts';
-import type { Phase } from '../executions/transitions/transition.ts';
-import type { BlobStore } from '../store/blobs/blobs.ts';
-import type { Database, Queryable, Statement } from '../store/database/database.ts';
+import type { BlobStore } from '../../store/blobs/blobs.ts';
+import type { Database, Queryable, Statement } from '../../store/database/database.ts';
+import { handedOutPhases } from '../transitions/phases.ts';
+import type { Phase } from '../transitions/transition.ts';
 
 /** One handing out of an execution to a worker: what a run token names. */
 export interface Attempt {

@@ -1,9 +1,9 @@
 /** What a harness keeps of the conversation for itself, so that a later execution goes on where it was. */
 import { randomUUIDv7 } from 'node:crypto';
-import { type Attempt, ofAttempt } from '../runs/attempt.ts';
-import type { BlobStore } from '../store/blobs/blobs.ts';
-import type { Database, Statement } from '../store/database/database.ts';
-import { isUuid } from '../store/database/uuid.ts';
+import { type Attempt, ofAttempt } from '../../executions/run-tokens/attempt.ts';
+import type { BlobStore } from '../../store/blobs/blobs.ts';
+import type { Database, Statement } from '../../store/database/database.ts';
+import { isUuid } from '../../store/database/uuid.ts';
 
 const maxMemoryBytes = 32 * 1024 * 1024;
 

@@ -1,9 +1,9 @@
 /** Whether a run may be created below others: decided under the locks of their rows, which a cancel takes too. */
 import { maxLiveInTree } from '@runyard/contract/child-runs';
 import type { RunState } from '@runyard/contract/states';
+import type { Attempt } from '../../executions/run-tokens/attempt.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';
 import type { Queryable, Statement } from '../../store/database/database.ts';
-import type { Attempt } from '../attempt.ts';
 
 /**
  * `parent_gone` 400: it was deleted; `parent_cancelled` 409: it, or a run above it, was cancelled. Of an agent's request,
