@@ -134,7 +134,7 @@ export async function startFakeHarnessSupport(
   }
 
   async function apply(request: FakeRequest): Promise<FakeAnswer> {
-    const detail = whyRefused(request);
+    const detail = await whyRefused(request);
     if (detail !== undefined) return { status: 400, value: { title: 'Invalid request', status: 400, detail } };
     const { method, path, query, body } = request;
     const file = fake.files.get(path);

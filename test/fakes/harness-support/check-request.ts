@@ -17,13 +17,13 @@ const agentRoutes = Object.values<Route>(routes)
   .filter(({ path }) => path.startsWith('/harness-support/'))
   .map((route) => ({ route, pattern: new RegExp(`^${apiPrefix}${route.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`) }));
 
-/** Returns why the service would refuse the request with 400; undefined: it would not, or it has no such route. */
-export function whyRefused({ method, path, query, body }: FakeRequest): string | undefined {
+/** Resolves to the reason why the service would refuse the request with 400; undefined: it would not, or it has no such route. */
+export async function whyRefused({ method, path, query, body }: FakeRequest): Promise<string | undefined> {
   const { route } = agentRoutes.find(({ route, pattern }) => route.method === method && pattern.test(path)) ?? {};
   try {
     if (route?.query) route.query.parse(queryDecoder(route.query)(valuesOf(query)));
     if (!route?.body) return undefined;
-    const value = route.body.parse(parseJsonBody(body, maxValuesOfReport));
+    const value = route.body.parse(await parseJsonBody(body, maxValuesOfReport));
     if (route !== routes.reportArtifact) return undefined;
     const { artifact_type, data } = routes.reportArtifact.body.parse(value);
     const checked = checkReportData(artifact_type, data);
