@@ -59,7 +59,7 @@ describe.skipIf(!works).each(['bubblewrap', 'none'])('a process of a %s sandbox 
     expect(await running(mark), 'the old agent is there').toBeGreaterThan(0);
     expect(count('worker_hello'), 'only the first worker has said hello').toBe(1);
     await frozen.thaw();
-    expect(await hello).toMatchObject({ replaces: [instance_id], executions: [] });
+    expect(await hello).toMatchObject({ replaced_tokens: [`token of ${instance_id}`], executions: [] });
     expect(await running(mark)).toBe(0);
   });
 

@@ -120,7 +120,7 @@ test.each([
        INSERT INTO runs SELECT copy.* FROM runs r, made, jsonb_populate_record(r, jsonb_build_object(
          'id', made.id, 'current_execution_id', made.execution, 'conversation_id', gen_random_uuid())) copy WHERE r.id = $1)
      INSERT INTO executions SELECT copy.* FROM executions e, made, jsonb_populate_record(e, jsonb_build_object(
-       'id', made.execution, 'run_id', made.id)) copy WHERE e.run_id = $1`,
+       'id', made.execution, 'run_id', made.id, 'session_id', gen_random_uuid())) copy WHERE e.run_id = $1`,
     first,
   );
   await change(prepare);
