@@ -11,7 +11,8 @@ import { type System, startSystem } from './support/system.ts';
 import type { Watched, WatchedService } from './support/watch-service.ts';
 
 const mb = 1024 * 1024;
-const most = { memoryMb: 400, healthMs: 2_000 };
+/** A service that parses such a body in one piece is silent for 20 s and more; a busy machine delays every answer. */
+const most = { memoryMb: 400, healthMs: 8_000 };
 /** Of the conversation: events of 32 KB. */
 const conversationMb = 96;
 const workspaceMb = 32;
