@@ -14,7 +14,7 @@ import { claim, requeue } from '../src/executions/transitions/transitions.ts';
 import { applyAgentEvents } from '../src/harness-support/events/agent-events.ts';
 import { finishTask } from '../src/harness-support/finish/finish.ts';
 import { waitForInbox } from '../src/harness-support/inbox/inbox.ts';
-import { acceptFollowup } from '../src/runs/follow-ups/followups.ts';
+import { acceptFollowup } from '../src/runs/follow-ups/accept.ts';
 import { joinFollowups } from '../src/runs/follow-ups/take-followups.ts';
 import { markAwaiting } from '../src/runs/tree/await-children.ts';
 import { dropWorkerConnection, findAssigned } from '../src/workers/connections.ts';

@@ -6,7 +6,7 @@ import { openTestEngine, type TestEngine } from '../../../test/engine.ts';
 import { applyAgentEvents } from '../../harness-support/events/agent-events.ts';
 import { finishRun } from '../../harness-support/finish/finish.ts';
 import { deleteRun } from '../../runs/delete/delete.ts';
-import { acceptFollowup } from '../../runs/follow-ups/followups.ts';
+import { acceptFollowup } from '../../runs/follow-ups/accept.ts';
 import type { Assignment } from '../queue/assign.ts';
 import { reconcile } from '../reconcile/reconcile.ts';
 import { endSandbox } from '../reconcile/sandbox-end.ts';

@@ -6,7 +6,7 @@ import {
   storeAttachments,
 } from '../../files/attachments/request-attachments.ts';
 import { findReplay, once } from '../../idempotency/once.ts';
-import { acceptFollowup } from '../../runs/follow-ups/followups.ts';
+import { acceptFollowup } from '../../runs/follow-ups/accept.ts';
 import { isVisibleRun } from '../../runs/read/visible.ts';
 import type { Call } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';

@@ -1,44 +1,55 @@
-/** Follow-ups that an agent begins with. Each is taken once, under the lock of its run's row. */
+/** The follow-ups that an agent begins with. Each is taken once, under the lock of its run's row. */
 import type { Decision } from '@runyard/contract/approvals';
 import type { RunMode } from '@runyard/contract/run-request';
 import type { OpenRequest } from '../../executions/debug-window/block.ts';
 import { type Attempt, lockWorkingAttempt } from '../../executions/run-tokens/attempt.ts';
 import type { AttachmentRow } from '../../files/attachments/agent-attachments.ts';
-import type { Queryable, Statement } from '../../store/database/database.ts';
+import type { Queryable } from '../../store/database/database.ts';
+import { boolean, defineStatement, integer, json, nullable, text, uuid } from '../../store/database/statement.ts';
 import { isUuid } from '../../store/database/uuid.ts';
 
-const takeOne: Statement = {
+interface Target {
+  readonly runId: string;
+  readonly executionId: string;
+}
+
+const takeOne = defineStatement({
   name: 'take_followup',
   text: `
     UPDATE followups SET execution_id = $3, taken_at = clock_timestamp()
     WHERE id = $2 AND run_id = $1 AND execution_id IS NULL`,
-};
+  row: {},
+});
 
-/** The agent plays this one next. The caller holds the run's row. */
-export async function takeFollowup(
-  tx: Queryable,
-  session: { readonly runId: string; readonly executionId: string },
-  followupId: string,
-): Promise<void> {
-  if (isUuid(followupId)) await tx.query(takeOne, [session.runId, followupId, session.executionId]);
+/** Marks the follow-up as taken by the execution, whose agent begins a turn with it. The caller holds the run's row. */
+export async function takeFollowup(tx: Queryable, { runId, executionId }: Target, followupId: string): Promise<void> {
+  if (isUuid(followupId)) await tx.query(takeOne, [runId, followupId, executionId]);
 }
 
-/** Only before the agent's first turn: what comes later is a turn of its own. */
-const takeWaiting: Statement = {
+/** Only before the agent's first turn: a later follow-up is a turn of its own. */
+const takeWaiting = defineStatement({
   name: 'take_waiting_followups',
   text: `
     UPDATE followups SET execution_id = $2, taken_at = clock_timestamp()
     WHERE run_id = $1 AND execution_id IS NULL
       AND EXISTS (SELECT FROM executions e WHERE e.id = $2 AND e.phase IN ('assigned', 'claimed'))`,
-};
+  row: {},
+});
 
-/** What the sandbox of a failed setup asked went with it: nothing is decided about the run's own work. */
-const readTaken: Statement = {
+/** A question of the sandbox of a failed setup ended with that sandbox, so its answer is a message like others. */
+const readTaken = defineStatement({
   name: 'read_taken_followups',
   text: `
     SELECT id, message, mode, decision, CASE WHEN NOT is_debug THEN request END AS request
     FROM followups WHERE run_id = $1 AND execution_id = $2 ORDER BY position`,
-};
+  row: {
+    id: uuid,
+    message: text(),
+    mode: nullable(text<RunMode>()),
+    decision: nullable(text<Decision>()),
+    request: nullable(json<OpenRequest>()),
+  },
+});
 
 /** A follow-up that belongs to the first prompt of an execution. */
 export interface JoinedFollowup {
@@ -46,11 +57,14 @@ export interface JoinedFollowup {
   readonly message: string;
   readonly mode: RunMode | null;
   readonly decision: Decision | null;
-  /** What it answers, asked in an earlier execution; null: it is just said. */
+  /** Question of an earlier execution that it answers; null: it answers none. */
   readonly request: OpenRequest | null;
 }
 
-/** All that waits when the agent asks for its task joins its first prompt; asked again, the same and what came since. Throws `AttemptOver`. */
+/**
+ * Takes all waiting follow-ups for the first prompt of the attempt's execution. Called again, returns the same and those
+ * that came since. Throws `AttemptOver`.
+ */
 export async function joinFollowups(tx: Queryable, attempt: Attempt): Promise<JoinedFollowup[]> {
   const target = [attempt.runId, attempt.executionId];
   await lockWorkingAttempt(tx, attempt);
@@ -58,18 +72,19 @@ export async function joinFollowups(tx: Queryable, attempt: Attempt): Promise<Jo
   return await tx.query(readTaken, target);
 }
 
-const readFiles: Statement = {
+const readFiles = defineStatement({
   name: 'read_files_of_taken_followups',
   text: `
     SELECT a.id, a.file_name, a.mime_type, a.size_bytes, f.execution_id <> $2 AS is_earlier
     FROM followups f JOIN attachments a ON a.followup_id = f.id
     WHERE f.run_id = $1 AND f.execution_id IS NOT NULL ORDER BY f.position, a.position`,
-};
+  row: { id: uuid, file_name: text(), mime_type: text(), size_bytes: integer, is_earlier: boolean },
+});
 
-/** Files of the follow-ups that were taken, by this execution or by an earlier one. */
+/** Reads the files of the follow-ups that were taken, by this execution or by an earlier one. */
 export async function readTakenFiles(
   db: Queryable,
-  session: { readonly runId: string; readonly executionId: string },
+  { runId, executionId }: Target,
 ): Promise<(AttachmentRow & { readonly is_earlier: boolean })[]> {
-  return await db.query(readFiles, [session.runId, session.executionId]);
+  return await db.query(readFiles, [runId, executionId]);
 }

@@ -9,7 +9,7 @@ import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';
 import type { Queryable, Statement } from '../../store/database/database.ts';
 import { isUuid } from '../../store/database/uuid.ts';
-import { acceptFollowup } from '../follow-ups/followups.ts';
+import { acceptFollowup } from '../follow-ups/accept.ts';
 import { type ChildLimits, type ChildRefusal, refuseChild } from './admit-child.ts';
 import { messageEnvelope } from './envelope.ts';
 

@@ -1,0 +1,118 @@
+import { maxWaitingFollowups } from '@runyard/contract/run-request';
+import type { RunState } from '@runyard/contract/states';
+import { describe, expect, test } from 'vitest';
+import type { OpenRequest } from '../../executions/debug-window/block.ts';
+import type { Phase } from '../../executions/transitions/transition.ts';
+import { decideFollowup, type FollowupContent, type FollowupSituation } from './decide.ts';
+
+const phases = ['queued', 'assigned', 'claimed', 'running', 'idle', 'stopping', 'ended'] as const satisfies Phase[];
+
+/** What a follow-up does, by the run's state and the phase of its execution. `idle` is a live sandbox whose agent waits. */
+const table: Record<RunState, readonly string[]> = {
+  //            queued      assigned    claimed     running     idle        stopping    ended
+  QUEUED: /*    */ ['join', 'join', 'join', 'join', 'join', 'join', 'join'],
+  PENDING: /*   */ ['join', 'join', 'join', 'join', 'join', 'join', 'join'],
+  CLAIMED: /*   */ ['join', 'join', 'join', 'join', 'join', 'join', 'join'],
+  INPROGRESS: /**/ ['join', 'join', 'join', 'join', 'join', 'join', 'join'],
+  SUCCEEDED: /* */ ['continue', 'continue', 'continue', 'continue', 'resume', 'continue', 'continue'],
+  BLOCKED: /*   */ ['continue', 'continue', 'continue', 'continue', 'answer', 'continue', 'continue'],
+  FAILED: /*    */ ['continue', 'continue', 'continue', 'debug', 'debug', 'continue', 'continue'],
+  ERROR: /*     */ ['continue', 'continue', 'continue', 'continue', 'continue', 'continue', 'continue'],
+  CANCELLED: /* */ ['continue', 'continue', 'continue', 'continue', 'continue', 'continue', 'continue'],
+};
+const rows = (Object.keys(table) as RunState[]).flatMap((state) =>
+  phases.map((phase, column) => ({ state, phase, way: table[state][column] ?? '' })),
+);
+
+const question: OpenRequest = {
+  request_id: 'q1',
+  kind: 'question',
+  title: 'Which one?',
+  asked_at: '2026-01-02T03:04:05.000Z',
+};
+
+/** A run that has played a turn, and that asks something where its state and phase let it. */
+const situation = (state: RunState, phase: Phase, more: Partial<FollowupSituation> = {}): FollowupSituation => ({
+  state,
+  phase,
+  openRequest: state === 'BLOCKED' ? question : null,
+  debugRequest: state === 'FAILED' ? question : null,
+  hasConversation: true,
+  hasStarted: true,
+  waiting: 0,
+  ...more,
+});
+const asks = (state: RunState, phase: Phase) => state === 'BLOCKED' || (state === 'FAILED' && phase === 'idle');
+const words: FollowupContent = { hasMessage: true, hasFiles: false };
+const nothing: FollowupContent = { hasMessage: false, hasFiles: false };
+
+test.each(rows)('$state with an execution that is $phase: $way', ({ state, phase, way }) => {
+  const expected = { kind: way, question: asks(state, phase) ? question : null };
+  expect(decideFollowup(situation(state, phase), words)).toMatchObject(expected);
+});
+
+describe('an answer', () => {
+  test.each(rows)('to a run that is $state and $phase counts only for its open question', ({ state, phase, way }) => {
+    const decide = (content: Partial<FollowupContent>) =>
+      decideFollowup(situation(state, phase), { ...words, ...content });
+    const wrongId = { kind: 'refuse', path: 'request_id' };
+    expect(decide({ request_id: 'q0' })).toMatchObject(wrongId);
+    if (asks(state, phase)) {
+      expect(decide({ request_id: 'q1', decision: 'deny' })).toMatchObject({ kind: way, question });
+      expect(decide({ decision: 'deny', hasMessage: false })).toMatchObject({ kind: way, question });
+    } else {
+      expect(decide({ request_id: 'q1' })).toMatchObject(wrongId);
+      expect(decide({ decision: 'deny' })).toMatchObject({ kind: 'refuse', path: 'decision' });
+    }
+  });
+
+  test('is refused with the state of the run, or with the id of the open question', () => {
+    const reasonOf = (state: RunState) =>
+      decideFollowup(situation(state, 'ended', { openRequest: null }), { ...words, decision: 'deny' });
+    expect(reasonOf('SUCCEEDED')).toMatchObject({ reason: 'the run is SUCCEEDED, not BLOCKED: it asks nothing' });
+    expect(reasonOf('FAILED')).toMatchObject({ reason: 'the run is FAILED: it asks nothing' });
+    expect(decideFollowup(situation('BLOCKED', 'idle'), { ...words, request_id: 'q0' })).toMatchObject({
+      reason: 'is not open any more; the run asks q1 now',
+    });
+  });
+});
+
+describe('a follow-up that says nothing', () => {
+  test.each(rows)('to a run that is $state and $phase is taken only to continue a conversation', (row) => {
+    const { state, phase, way } = row;
+    const kind = way === 'continue' ? 'continue' : 'refuse_empty';
+    expect(decideFollowup(situation(state, phase), nothing).kind).toBe(kind);
+    expect(decideFollowup(situation(state, phase, { hasConversation: false }), nothing).kind).toBe('refuse_empty');
+  });
+
+  test('is taken when it brings files', () => {
+    expect(decideFollowup(situation('INPROGRESS', 'running'), { ...nothing, hasFiles: true }).kind).toBe('join');
+  });
+});
+
+test.each(rows)('$state, $phase: a full queue refuses all but a new execution', ({ state, phase, way }) => {
+  const full = situation(state, phase, { waiting: maxWaitingFollowups });
+  expect(decideFollowup(full, words).kind).toBe(way === 'continue' ? 'continue' : 'refuse_full');
+  const almostFull = situation(state, phase, { waiting: maxWaitingFollowups - 1 });
+  expect(decideFollowup(almostFull, words).kind).toBe(way);
+});
+
+test.each([
+  [true, true, false],
+  [true, false, true],
+  [false, true, true],
+  [false, false, true],
+])(
+  'a new execution after a conversation (%s) and a start (%s) begins with the prompt of the run: %s',
+  (hasConversation, hasStarted, withPrompt) => {
+    const decision = decideFollowup(situation('ERROR', 'ended', { hasConversation, hasStarted }), words);
+    expect(decision).toEqual({ kind: 'continue', withPrompt, question: null });
+  },
+);
+
+test.each([
+  ['idle', true],
+  ['running', false],
+] as const)('in the sandbox of a failed setup an agent that is %s is woken: %s', (phase, wakes) => {
+  expect(decideFollowup(situation('FAILED', phase), words)).toMatchObject({ kind: 'debug', wakes });
+});

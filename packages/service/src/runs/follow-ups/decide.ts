@@ -1,0 +1,111 @@
+/** Decides what a follow-up does, from what is known of its run. Reads and writes nothing: `accept.ts` does both. */
+import { maxWaitingFollowups, type RunFollowupRequest } from '@runyard/contract/run-request';
+import type { RunState } from '@runyard/contract/states';
+import type { OpenRequest } from '../../executions/debug-window/block.ts';
+import type { Phase } from '../../executions/transitions/transition.ts';
+
+/** A run at the moment of a follow-up, read under the locks of its row and of its current execution. */
+export interface FollowupSituation {
+  readonly state: RunState;
+  /** Of the run's current execution. */
+  readonly phase: Phase;
+  /** Question of a BLOCKED run; null in every other state. */
+  readonly openRequest: OpenRequest | null;
+  /** Question that the agent asked in the sandbox of a failed setup. It is open while that sandbox is idle. */
+  readonly debugRequest: OpenRequest | null;
+  /** True: the run has a saved conversation with at least one turn. */
+  readonly hasConversation: boolean;
+  /** True: an execution of the run has handed the prompt to its harness. */
+  readonly hasStarted: boolean;
+  /** Follow-ups that no agent has taken yet. */
+  readonly waiting: number;
+}
+
+/** The parts of a follow-up that the decision depends on. */
+export interface FollowupContent extends Pick<RunFollowupRequest, 'decision' | 'request_id'> {
+  readonly hasMessage: boolean;
+  readonly hasFiles: boolean;
+}
+
+/** How a follow-up reaches an agent. */
+type FollowupWay =
+  /** The agent takes it with its first prompt or as a later turn. */
+  | { readonly kind: 'join' }
+  /** The idle agent of a SUCCEEDED run goes on with it. */
+  | { readonly kind: 'resume' }
+  /** The idle agent of a BLOCKED run goes on with this answer. */
+  | { readonly kind: 'answer' }
+  /** The agent in the sandbox of a failed setup gets it; the run stays FAILED. `wakes`: that agent is idle. */
+  | { readonly kind: 'debug'; readonly wakes: boolean }
+  /** A new execution begins with it, and with the run's own prompt where `withPrompt` is true. */
+  | { readonly kind: 'continue'; readonly withPrompt: boolean };
+
+/** An accepted follow-up has the question that it answers; null: nothing was asked. */
+export type FollowupDecision =
+  | (FollowupWay & { readonly question: OpenRequest | null })
+  /** 400: the run does not ask what the follow-up answers. */
+  | { readonly kind: 'refuse'; readonly path: 'decision' | 'request_id'; readonly reason: string }
+  /** 400: it says nothing, and there is no conversation to continue. */
+  | { readonly kind: 'refuse_empty' }
+  /** 400: as many follow-ups wait for the agent as may. */
+  | { readonly kind: 'refuse_full' };
+
+/** Decides what the follow-up does. */
+export function decideFollowup(situation: FollowupSituation, content: FollowupContent): FollowupDecision {
+  const question = openQuestionOf(situation);
+  const refusal = refuseAnswer(situation.state, question, content);
+  if (refusal) return refusal;
+  const way = wayOf(situation);
+  const canBeEmpty = way.kind === 'continue' && situation.hasConversation;
+  const isEmpty = !content.hasMessage && !content.hasFiles && content.decision === undefined;
+  if (isEmpty && !canBeEmpty) return { kind: 'refuse_empty' };
+  // A new execution takes all follow-ups that wait, so one more does no harm there.
+  if (way.kind !== 'continue' && situation.waiting >= maxWaitingFollowups) return { kind: 'refuse_full' };
+  return { ...way, question };
+}
+
+/** Returns what the agent of the run asks now; null: nothing. */
+function openQuestionOf({ state, phase, openRequest, debugRequest }: FollowupSituation): OpenRequest | null {
+  if (state === 'FAILED' && phase === 'idle') return debugRequest;
+  return openRequest;
+}
+
+/** Returns why the follow-up cannot answer the question; undefined: it can, or it answers none. */
+function refuseAnswer(
+  state: RunState,
+  question: OpenRequest | null,
+  { decision, request_id }: FollowupContent,
+): FollowupDecision | undefined {
+  if (question === null) {
+    const reason = `the run is ${state}${state === 'FAILED' ? '' : ', not BLOCKED'}: it asks nothing`;
+    if (decision !== undefined) return { kind: 'refuse', path: 'decision', reason };
+    return request_id === undefined ? undefined : { kind: 'refuse', path: 'request_id', reason };
+  }
+  if (request_id === undefined || request_id === question.request_id) return undefined;
+  const reason = `is not open any more; the run asks ${question.request_id} now`;
+  return { kind: 'refuse', path: 'request_id', reason };
+}
+
+/** The states of the contract's table, with the sandbox that each may have. */
+function wayOf({ state, phase, hasConversation, hasStarted }: FollowupSituation): FollowupWay {
+  const isIdle = phase === 'idle';
+  // A conversation without a start took place in the sandbox of a failed setup, before the run's prompt.
+  const newExecution: FollowupWay = { kind: 'continue', withPrompt: !(hasConversation && hasStarted) };
+  switch (state) {
+    case 'QUEUED':
+    case 'PENDING':
+    case 'CLAIMED':
+    case 'INPROGRESS':
+      return { kind: 'join' };
+    case 'SUCCEEDED':
+      return isIdle ? { kind: 'resume' } : newExecution;
+    case 'BLOCKED':
+      return isIdle ? { kind: 'answer' } : newExecution;
+    case 'FAILED':
+      // A FAILED run whose execution is idle or running has the sandbox of a failed setup.
+      return isIdle || phase === 'running' ? { kind: 'debug', wakes: isIdle } : newExecution;
+    case 'ERROR':
+    case 'CANCELLED':
+      return newExecution;
+  }
+}
