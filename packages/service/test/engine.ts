@@ -8,7 +8,8 @@ import { type Assignment, assignNext } from '../src/executions/queue/assign.ts';
 import type { RunLimits } from '../src/executions/run-limits.ts';
 import { authenticateRunToken, type RunSession } from '../src/executions/run-tokens/sessions.ts';
 import { claim } from '../src/executions/transitions/transitions.ts';
-import { type CreateOptions, createRun, type NewRun } from '../src/runs/submit/create.ts';
+import { type CreateOptions, createRun } from '../src/runs/submit/create.ts';
+import type { NewRun } from '../src/runs/submit/new-run.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 
 export interface TestEngine {

@@ -7,7 +7,7 @@ import { Readable } from 'node:stream';
 import pino from 'pino';
 import { afterAll, beforeEach } from 'vitest';
 import { type SweepDeps, type SweepOutcome, sweepWhenDue } from '../src/retention/sweep.ts';
-import type { NewRun } from '../src/runs/submit/create.ts';
+import type { NewRun } from '../src/runs/submit/new-run.ts';
 import type { BlobStore } from '../src/store/blobs/blobs.ts';
 import { openFolderBlobs } from '../src/store/blobs/folder-blobs.ts';
 import type { Database } from '../src/store/database/database.ts';

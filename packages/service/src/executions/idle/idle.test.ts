@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { insertTeam, openTestEngine, type TestEngine } from '../../../test/engine.ts';
-import type { NewRun } from '../../runs/submit/create.ts';
+import type { NewRun } from '../../runs/submit/new-run.ts';
 import { evictIdle } from './idle.ts';
 
 let t: TestEngine;

@@ -6,7 +6,7 @@ import { isAttempt } from '../../executions/run-tokens/attempt.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { livePhases } from '../../executions/transitions/phases.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';
-import { type AttachmentRow, agentAttachment, attachmentsOf } from '../../files/attachments/agent-attachments.ts';
+import { type AttachmentRow, agentAttachment, attachmentsOf } from '../../files/attachments/agent-view.ts';
 import type { Statement } from '../../store/database/database.ts';
 
 /** Renews the lease: an agent that asks is alive, however silent its work. Gives what the agent does not have yet. */

@@ -7,7 +7,7 @@ import type { EnterRead } from '../../conversations/read-limits.ts';
 import { readSavedConversation } from '../../conversations/saved.ts';
 import { gatewayPathOf } from '../../environments/git-path.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
-import { type AttachmentRow, agentAttachment, attachmentsOf } from '../../files/attachments/agent-attachments.ts';
+import { type AttachmentRow, agentAttachment, attachmentsOf } from '../../files/attachments/agent-view.ts';
 import { workspaceToRestore } from '../../files/workspaces/find.ts';
 import type { Models } from '../../models/models.ts';
 import { type JoinedFollowup, joinFollowups, readTakenFiles } from '../../runs/follow-ups/take-followups.ts';

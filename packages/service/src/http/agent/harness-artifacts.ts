@@ -6,7 +6,7 @@ import type { FastifyInstance } from 'fastify';
 import type { z } from 'zod';
 import { reportArtifact } from '../../files/artifacts/report.ts';
 import { uploadArtifact } from '../../files/artifacts/upload.ts';
-import { findAttachment } from '../../files/attachments/attachments.ts';
+import { findAttachment } from '../../files/attachments/read.ts';
 import { once } from '../../idempotency/once.ts';
 import { isUuid } from '../../store/database/uuid.ts';
 import { refuseSignature } from '../api/blobs.ts';

@@ -1,10 +1,7 @@
 import type { routes } from '@runyard/contract/routes';
 import { maxWaitingFollowups } from '@runyard/contract/run-request';
-import {
-  decodeAttachments,
-  discardAttachments,
-  storeAttachments,
-} from '../../files/attachments/request-attachments.ts';
+import { decodeAttachments } from '../../files/attachments/decode.ts';
+import { discardAttachments, storeAttachments } from '../../files/attachments/store.ts';
 import { findReplay, once } from '../../idempotency/once.ts';
 import { acceptFollowup } from '../../runs/follow-ups/accept.ts';
 import { isVisibleRun } from '../../runs/read/visible.ts';

@@ -3,7 +3,7 @@ import type { Decision } from '@runyard/contract/approvals';
 import type { RunMode } from '@runyard/contract/run-request';
 import type { OpenRequest } from '../../executions/debug-window/block.ts';
 import { type Attempt, lockWorkingAttempt } from '../../executions/run-tokens/attempt.ts';
-import type { AttachmentRow } from '../../files/attachments/agent-attachments.ts';
+import type { AttachmentRow } from '../../files/attachments/agent-view.ts';
 import type { Queryable } from '../../store/database/database.ts';
 import { boolean, defineStatement, integer, json, nullable, text, uuid } from '../../store/database/statement.ts';
 import { isUuid } from '../../store/database/uuid.ts';

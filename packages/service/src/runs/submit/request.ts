@@ -1,81 +1,58 @@
-/** Turns a checked request body into a run that may be created, or says what is wrong with it. */
+/** Checks a request body and turns it into a run that may be created. */
 
 import { randomUUIDv7 } from 'node:crypto';
 import type { AmbientAgentConfig } from '@runyard/contract/config';
-import { maxMetadataKeys, maxRunDepth, type RunAgentRequest } from '@runyard/contract/run-request';
+import type { RunAgentRequest } from '@runyard/contract/run-request';
 import type { RunSourceType } from '@runyard/contract/states';
 import { workerName } from '@runyard/contract/workers';
 import type { RunActor } from '../../access/actor.ts';
 import type { Principal } from '../../access/keys/principal.ts';
 import { findEnvironmentOwner } from '../../environments/environments.ts';
 import type { Fault } from '../../fault.ts';
-import { type DecodedAttachment, decodeAttachments } from '../../files/attachments/request-attachments.ts';
+import { type DecodedAttachment, decodeAttachments } from '../../files/attachments/decode.ts';
 import type { Models } from '../../models/models.ts';
 import type { Queryable } from '../../store/database/database.ts';
+import { defineStatement } from '../../store/database/statement.ts';
 import { isUuid } from '../../store/database/uuid.ts';
-import type { NewRun } from './create.ts';
+import { readLineage } from './lineage.ts';
+import type { NewRun } from './new-run.ts';
 import { checkHarness } from './request-harness.ts';
 import { titleOf } from './request-title.ts';
 
-/** A request that was checked: the run to create, and the files that came with it. */
+/** A checked request: the run to create, and its decoded files. */
 export interface DecodedRunRequest {
   readonly kind: 'ok';
   readonly run: NewRun;
   readonly files: readonly DecodedAttachment[];
 }
 
-/** `invalid` 400, `forbidden` 403 `not_authorized`, `not_available` 403 `feature_not_available`. */
+/** Outcome of the check, each with the HTTP status that it becomes. */
 export type RequestOutcome =
   | DecodedRunRequest
+  /** 400 */
   | { readonly kind: 'invalid'; readonly faults: readonly Fault[] }
+  /** 403 `not_authorized` */
   | { readonly kind: 'forbidden'; readonly detail: string }
+  /** 403 `feature_not_available` */
   | { readonly kind: 'not_available'; readonly detail: string };
 
-/** Names by which published clients ask for the hosted pool. */
+/** Values of `worker_host` with which published clients ask for the hosted pool. */
 const hostedPool = ['', 'warp', 'runyard'];
 
-/** The self-hosted worker that a configuration names; undefined: the hosted pool. */
+/** Returns the self-hosted worker that a configuration names; undefined: the hosted pool. */
 export const workerHostOf = ({ worker_host }: Pick<AmbientAgentConfig, 'worker_host'>): string | undefined =>
   hostedPool.includes(worker_host ?? '') ? undefined : worker_host;
 
 const maxConfigLength = 1024 * 1024;
-/** An index holds it: PostgreSQL refuses rows over 2,704 bytes there. */
+/** The skill is in an index, where PostgreSQL refuses rows over 2,704 bytes. */
 const maxSkillLength = 500;
 const maxNameLength = 500;
 
-interface Lineage {
-  readonly parentRunId?: string;
-  readonly ancestorIds: readonly string[];
-  readonly metadata: Readonly<Record<string, string>>;
-}
-
-async function readLineage(db: Queryable, teamId: string, request: RunAgentRequest, faults: Fault[]): Promise<Lineage> {
-  const metadata = request.metadata ?? {};
-  const parentRunId = request.parent_run_id;
-  if (parentRunId === undefined) return { ancestorIds: [], metadata };
-  const [parent] = isUuid(parentRunId)
-    ? await db.query<{ id: string; ancestor_ids: string[]; metadata: Record<string, string> }>(
-        'SELECT id, ancestor_ids, metadata FROM runs WHERE id = $1 AND team_id = $2',
-        [parentRunId, teamId],
-      )
-    : [];
-  if (!parent) {
-    faults.push({ path: 'parent_run_id', message: 'there is no such run' });
-    return { ancestorIds: [], metadata };
-  }
-  const ancestorIds = [parent.id, ...parent.ancestor_ids];
-  if (ancestorIds.length > maxRunDepth) {
-    faults.push({ path: 'parent_run_id', message: `runs nest at most ${maxRunDepth} deep` });
-  }
-  const inherited = { ...parent.metadata, ...metadata };
-  if (Object.keys(inherited).length > maxMetadataKeys) {
-    faults.push({
-      path: 'metadata',
-      message: `has more than ${maxMetadataKeys} keys together with those of the parent`,
-    });
-  }
-  return { parentRunId: parent.id, ancestorIds, metadata: inherited };
-}
+const readConversation = defineStatement({
+  name: 'has_conversation_of_team',
+  text: 'SELECT FROM runs WHERE conversation_id = $1 AND team_id = $2 LIMIT 1',
+  row: {},
+});
 
 async function checkConversation(
   db: Queryable,
@@ -85,9 +62,7 @@ async function checkConversation(
 ): Promise<void> {
   const id = request.conversation_id;
   if (id === undefined) return;
-  const found = isUuid(id)
-    ? await db.query('SELECT 1 FROM runs WHERE conversation_id = $1 AND team_id = $2 LIMIT 1', [id, teamId])
-    : [];
+  const found = isUuid(id) ? await db.query(readConversation, [id, teamId]) : [];
   if (found.length === 0) faults.push({ path: 'conversation_id', message: 'there is no such conversation' });
 }
 
@@ -124,15 +99,18 @@ function checkConfig(config: AmbientAgentConfig, skillSpec: string | undefined, 
 }
 
 function faultOfMissingPrompt({ skill, config }: RunAgentRequest): Fault {
-  // The schema lets only a rerun come here without all of it.
+  // Only a rerun has none of these: the schema requires one of them in other requests.
   if (skill === undefined && config?.skill_spec === undefined && config?.skills === undefined) {
-    return { path: 'prompt', message: 'is required: the run had none of its own, it went on with a conversation' };
+    return {
+      path: 'prompt',
+      message: 'is required: the run that is repeated has no prompt of its own, because it continued a conversation',
+    };
   }
   const path = skill ? 'skill' : config?.skill_spec ? 'config.skill_spec' : 'config.skills';
   return { path, message: 'skills cannot be resolved by this service yet; send a prompt' };
 }
 
-/** Checks everything that the schema alone cannot: what the request names must exist and be the caller's. */
+/** Checks what the schema cannot: everything that the request names must exist and belong to the caller's team. */
 export async function checkRunRequest(
   deps: { readonly db: Queryable; readonly models: Models },
   principal: Pick<Principal, 'teamId'> & { readonly creator: RunActor },
@@ -143,7 +121,7 @@ export async function checkRunRequest(
   const { teamId } = principal;
   const faults: Fault[] = [];
   const config = request.config ?? {};
-  // Of several the first is told as the run's skill, beside all: older clients know one.
+  // The first of several skills is the run's skill for clients that know only one.
   const skillSpec = request.skill ?? config.skill_spec ?? config.skills?.[0];
   if (request.on_behalf_of !== undefined) {
     return { kind: 'not_available', detail: 'on_behalf_of is not available on this service; leave it out.' };

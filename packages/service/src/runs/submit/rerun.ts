@@ -1,26 +1,32 @@
 import type { AmbientAgentConfig } from '@runyard/contract/config';
-import type { RerunRequest, RunAgentRequest } from '@runyard/contract/run-request';
-import type { StoredAttachment } from '../../files/attachments/stored.ts';
+import type { RerunRequest, RunAgentRequest, RunMode } from '@runyard/contract/run-request';
+import { readAttachmentsOfRequest } from '../../files/attachments/read.ts';
+import type { StoredAttachment } from '../../files/attachments/store.ts';
 import type { Queryable } from '../../store/database/database.ts';
+import { defineStatement, json, nullable, text } from '../../store/database/statement.ts';
 import { isUuid } from '../../store/database/uuid.ts';
 
-/** A request for the same run again, and the files that came with the first. */
+/** A request for the same run again, and the files of the first request. */
 export interface Rerun {
   readonly request: RunAgentRequest;
   readonly attachments: readonly StoredAttachment[];
 }
 
-interface RerunRow {
-  readonly prompt: string;
-  readonly config: AmbientAgentConfig;
-  readonly title: string;
-  readonly metadata: Record<string, string>;
-  readonly mode: RunAgentRequest['mode'] | null;
-}
+const readRequest = defineStatement({
+  name: 'read_request_to_rerun',
+  text: 'SELECT prompt, config, title, metadata, mode FROM runs WHERE id = $1 AND team_id = $2',
+  row: {
+    prompt: text(),
+    config: json<AmbientAgentConfig>(),
+    title: text(),
+    metadata: json<Record<string, string>>(),
+    mode: nullable(text<RunMode>()),
+  },
+});
 
 /**
- * What a run of the team was created with, members of `instead` in place of its own; null: there is no such run. It
- * stands alone: neither the conversation nor the parent of the first is its own.
+ * Reads the request that a run of the team was created with, and replaces the members that `instead` has; null: there is
+ * no such run. The new run has neither the conversation nor the parent of the first.
  */
 export async function readRerun(
   db: Queryable,
@@ -29,17 +35,10 @@ export async function readRerun(
   instead: RerunRequest,
 ): Promise<Rerun | null> {
   if (!isUuid(runId)) return null;
-  const [run] = await db.query<RerunRow>(
-    'SELECT prompt, config, title, metadata, mode FROM runs WHERE id = $1 AND team_id = $2',
-    [runId, teamId],
-  );
+  const [run] = await db.query(readRequest, [runId, teamId]);
   if (!run) return null;
-  const attachments = await db.query<StoredAttachment>(
-    `SELECT id, file_name AS "fileName", mime_type AS "mimeType", size_bytes AS "sizeBytes", sha256, blob_key AS "blobKey"
-     FROM attachments WHERE run_id = $1 AND followup_id IS NULL ORDER BY position`,
-    [runId],
-  );
-  // Another prompt has another first line, which is the title where none is given.
+  const attachments = await readAttachmentsOfRequest(db, runId);
+  // A new prompt without a title gives the run a new title.
   const title = instead.title ?? (instead.prompt === undefined ? run.title : undefined);
   const request: RunAgentRequest = {
     prompt: instead.prompt ?? run.prompt,

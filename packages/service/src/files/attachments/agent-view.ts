@@ -1,6 +1,7 @@
-/** Attachments as the agent is told of them. */
+/** Attachments in the form that the agent receives. */
 import type { AgentAttachment } from '@runyard/contract/agent-protocol';
 
+/** Columns of `attachments` that the agent's form is made of. */
 export interface AttachmentRow {
   readonly id: string;
   readonly file_name: string;
@@ -8,11 +9,12 @@ export interface AttachmentRow {
   readonly size_bytes: number;
 }
 
-/** SQL for the `AttachmentRow`s, as a JSON array, of those rows `a` of `attachments` for which `condition` holds; in the order in which they came. */
+/** Returns SQL for a JSON array of `AttachmentRow`s, in the order of their request: the rows `a` of `attachments` that meet the condition. */
 export const attachmentsOf = (condition: string): string => `
   coalesce((SELECT jsonb_agg(jsonb_build_object('id', a.id, 'file_name', a.file_name, 'mime_type', a.mime_type, 'size_bytes', a.size_bytes) ORDER BY a.position)
     FROM attachments a WHERE ${condition}), '[]')`;
 
+/** Returns the attachment as the agent receives it, with the path where it downloads the bytes. */
 export const agentAttachment = ({ id, file_name, mime_type, size_bytes }: AttachmentRow): AgentAttachment => ({
   file_name,
   mime_type,

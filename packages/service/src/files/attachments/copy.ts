@@ -1,0 +1,29 @@
+import { maxAttachmentBytes } from '@runyard/contract/run-request';
+import type { BlobStore } from '../../store/blobs/blobs.ts';
+import { discardAttachments, newAttachmentBlob, type StoredAttachment } from './store.ts';
+
+/**
+ * Copies stored files to blobs of their own, so that either run can be deleted without the other. Null: the bytes of a
+ * file are lost, and nothing was copied.
+ */
+export async function copyAttachments(
+  blobs: BlobStore,
+  files: readonly StoredAttachment[],
+): Promise<StoredAttachment[] | null> {
+  const copies: StoredAttachment[] = [];
+  let isComplete = false;
+  try {
+    for (const file of files) {
+      const found = await blobs.get(file.blobKey);
+      if (!found) return null;
+      const copy = { ...file, ...newAttachmentBlob() };
+      copies.push(copy);
+      const put = await blobs.put(copy.blobKey, found.stream, { maxBytes: maxAttachmentBytes });
+      if (put.outcome !== 'stored' || !put.sha256.equals(file.sha256)) return null;
+    }
+    isComplete = true;
+    return copies;
+  } finally {
+    if (!isComplete) await discardAttachments(blobs, copies);
+  }
+}

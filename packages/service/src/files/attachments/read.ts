@@ -1,0 +1,35 @@
+import type { Queryable } from '../../store/database/database.ts';
+import { bytes, defineStatement, integer, text, uuid } from '../../store/database/statement.ts';
+import { isUuid } from '../../store/database/uuid.ts';
+import type { StoredAttachment } from './store.ts';
+
+const columns = `id, file_name AS "fileName", mime_type AS "mimeType", size_bytes AS "sizeBytes", sha256, blob_key AS "blobKey"`;
+const row = { id: uuid, fileName: text(), mimeType: text(), sizeBytes: integer, sha256: bytes, blobKey: text() };
+
+const readOne = defineStatement({
+  name: 'read_attachment',
+  text: `SELECT ${columns} FROM attachments WHERE id = $1 AND run_id = $2`,
+  row,
+});
+
+/** Reads an attachment of the run's request or of one of its follow-ups; null: there is none with this id, which may be any text. */
+export async function findAttachment(
+  db: Queryable,
+  runId: string,
+  attachmentId: string,
+): Promise<StoredAttachment | null> {
+  if (!isUuid(attachmentId)) return null;
+  const [attachment] = await db.query(readOne, [attachmentId, runId]);
+  return attachment ?? null;
+}
+
+const readOfRequest = defineStatement({
+  name: 'read_attachments_of_request',
+  text: `SELECT ${columns} FROM attachments WHERE run_id = $1 AND followup_id IS NULL ORDER BY position`,
+  row,
+});
+
+/** Reads the attachments of the run's request, in the order of the request, without those of its follow-ups. */
+export async function readAttachmentsOfRequest(db: Queryable, runId: string): Promise<StoredAttachment[]> {
+  return await db.query(readOfRequest, [runId]);
+}

@@ -1,0 +1,75 @@
+import { randomUUIDv7 } from 'node:crypto';
+import { queueChannel } from '../../executions/channels.ts';
+import type { Engine } from '../../executions/engine.ts';
+import { poolsOfNewRuns, queueFirstExecutions } from '../../executions/queue/first-execution.ts';
+import { creationSeq, insertCreationEvents } from '../../executions/timeline/creation.ts';
+import type { Queryable } from '../../store/database/database.ts';
+import { defineStatement } from '../../store/database/statement.ts';
+import { enqueueDeliveries } from '../../subscriptions/enqueue.ts';
+import { batched } from './batched.ts';
+import type { NewRun } from './new-run.ts';
+
+/** One statement for all runs of a batch: the runs, their first executions and events, deliveries to subscribers, the wake-up of the queue. */
+const insertBatch = defineStatement({
+  name: 'insert_runs',
+  text: `
+    WITH input AS (
+      SELECT * FROM jsonb_to_recordset($1::jsonb) AS i(
+        id uuid, execution_id uuid, team_id uuid, title text, prompt text, config jsonb, name text, model_id text, harness text,
+        environment_id text, skill_spec text, worker_host text, source text, creator_kind text, creator_uid text,
+        executor_kind text, executor_uid text, mode text, parent_run_id uuid, ancestor_ids jsonb, schedule_id uuid,
+        metadata jsonb, conversation_id uuid)
+    ), run AS (
+      INSERT INTO runs (id, team_id, state, title, prompt, config, name, model_id, harness, environment_id, skill_spec, worker_host,
+        source, creator_kind, creator_uid, executor_kind, executor_uid, mode, parent_run_id, ancestor_ids, schedule_id, metadata,
+        conversation_id, current_execution_id)
+      SELECT id, team_id, 'QUEUED', title, prompt, config, name, model_id, harness, environment_id, skill_spec, worker_host,
+        source, creator_kind, creator_uid, executor_kind, executor_uid, mode, parent_run_id,
+        ARRAY(SELECT jsonb_array_elements_text(ancestor_ids)::uuid), schedule_id, metadata, conversation_id, execution_id
+      FROM input
+    ), execution AS (${queueFirstExecutions('input')}
+    ), event AS (${insertCreationEvents('input')}
+    ), delivery AS (${enqueueDeliveries('run.created', 'QUEUED', `(SELECT *, ${creationSeq} AS event_seq FROM input)`)})
+    SELECT pg_notify('${queueChannel}', pool) FROM (${poolsOfNewRuns('input')}) pools`,
+  row: {},
+});
+
+const toRow = (run: NewRun) => ({
+  id: run.id,
+  execution_id: randomUUIDv7(),
+  team_id: run.teamId,
+  title: run.title,
+  prompt: run.prompt,
+  config: run.config,
+  name: run.name,
+  model_id: run.modelId,
+  harness: run.harness,
+  environment_id: run.environmentId,
+  skill_spec: run.skillSpec,
+  worker_host: run.workerHost,
+  source: run.source,
+  creator_kind: run.creator.kind,
+  creator_uid: run.creator.uid,
+  executor_kind: run.executor.kind,
+  executor_uid: run.executor.uid,
+  mode: run.mode,
+  parent_run_id: run.parentRunId,
+  ancestor_ids: run.ancestorIds,
+  schedule_id: run.scheduleId,
+  metadata: run.metadata,
+  conversation_id: run.conversationId ?? randomUUIDv7(),
+});
+
+/** Writes the runs, each with its first execution queued, in one statement. */
+export async function insertRuns(db: Queryable, runs: readonly NewRun[]): Promise<void> {
+  await db.query(insertBatch, [JSON.stringify(runs.map(toRow))]);
+}
+
+/**
+ * Writes a run in a batch with those that arrive while another batch is written. NOTIFY takes a lock over the whole
+ * database at commit, so many small transactions would wait for one another (see bench/creates.ts).
+ */
+export const insertInBatch: (engine: Engine, run: NewRun) => Promise<void> = batched<Engine, NewRun>(
+  100,
+  (engine, runs) => insertRuns(engine.db, runs),
+);

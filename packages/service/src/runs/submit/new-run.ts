@@ -1,0 +1,36 @@
+import type { AmbientAgentConfig } from '@runyard/contract/config';
+import type { RunSourceType } from '@runyard/contract/states';
+import type { RunActor } from '../../access/actor.ts';
+import type { StoredAttachment } from '../../files/attachments/store.ts';
+import type { ChildLimits } from '../tree/admit-child.ts';
+
+/** A run that was checked and may be created. */
+export interface NewRun {
+  /** UUIDv7 */
+  readonly id: string;
+  readonly teamId: string;
+  readonly title: string;
+  readonly prompt: string;
+  readonly config: AmbientAgentConfig;
+  readonly name?: string;
+  readonly modelId: string;
+  readonly harness: string;
+  readonly environmentId?: string;
+  readonly skillSpec?: string;
+  /** Self-hosted worker that must run it; absent: the hosted pool. */
+  readonly workerHost?: string;
+  readonly source: RunSourceType;
+  readonly creator: RunActor;
+  readonly executor: RunActor;
+  readonly mode?: string;
+  readonly parentRunId?: string;
+  /** Parent first, root last. */
+  readonly ancestorIds: readonly string[];
+  /** Limits of a child run that an agent starts. */
+  readonly childLimits?: ChildLimits;
+  readonly scheduleId?: string;
+  readonly metadata: Readonly<Record<string, string>>;
+  /** Conversation to continue; absent: a new one. */
+  readonly conversationId?: string;
+  readonly attachments: readonly StoredAttachment[];
+}
