@@ -1,15 +1,17 @@
-import type { Queryable, Statement } from '../../store/database/database.ts';
+import type { Queryable } from '../../store/database/database.ts';
+import { defineStatement, uuid } from '../../store/database/statement.ts';
 import { canonicalUrl } from './canonical-url.ts';
 
-const findNewest: Statement = {
+const findNewest = defineStatement({
   name: 'find_run_by_external_reference',
   text: `
     SELECT r.id FROM artifacts a JOIN runs r ON r.id = a.run_id
     WHERE a.team_id = $1 AND a.canonical_url = $2 AND a.artifact_type = 'EXTERNAL_REFERENCE'
     ORDER BY r.created_at DESC, r.id DESC LIMIT 1`,
-};
+  row: { id: uuid },
+});
 
-/** The newest run of the team that reported the locator; null: none did, or it can be none. */
+/** Returns the newest run of the team that reported the locator; null: none did, or the text is no locator. */
 export async function findRunByExternalReference(
   db: Queryable,
   teamId: string,
@@ -17,6 +19,6 @@ export async function findRunByExternalReference(
 ): Promise<string | null> {
   const canonical = canonicalUrl(locator);
   if (canonical === null) return null;
-  const [run] = await db.query<{ id: string }>(findNewest, [teamId, canonical]);
+  const [run] = await db.query(findNewest, [teamId, canonical]);
   return run?.id ?? null;
 }

@@ -1,9 +1,19 @@
 import type { ArtifactItem } from '@runyard/contract/artifacts';
 import type { ArtifactType } from '@runyard/contract/states';
-import type { Queryable, Statement } from '../../store/database/database.ts';
+import type { Queryable } from '../../store/database/database.ts';
+import {
+  boolean,
+  defineStatement,
+  integer,
+  json,
+  nullable,
+  text,
+  timestamp,
+  uuid,
+} from '../../store/database/statement.ts';
 import { isUuid } from '../../store/database/uuid.ts';
 
-/** An artifact that readers may know of. */
+/** An artifact that readers can see: a link, or a file whose bytes have arrived. */
 export interface StoredArtifact {
   readonly id: string;
   readonly teamId: string;
@@ -18,41 +28,55 @@ export interface StoredArtifact {
 const columns = `id, team_id AS "teamId", run_id AS "runId", artifact_type AS type, is_public AS "isPublic", blob_key AS "blobKey",
   size_bytes AS "sizeBytes", created_at AS "createdAt"`;
 
-const readOne: Statement = {
+const row = {
+  id: uuid,
+  teamId: uuid,
+  runId: uuid,
+  type: text<ArtifactType>(),
+  isPublic: boolean,
+  blobKey: nullable(text()),
+  sizeBytes: nullable(integer),
+  createdAt: timestamp,
+  data: json<Record<string, unknown>>(),
+};
+
+const readOne = defineStatement({
   name: 'read_artifact',
   text: `SELECT ${columns}, data FROM artifacts WHERE id = $1 AND is_ready`,
-};
+  row,
+});
 
-/** A plan's text is read on its own. */
-const readOfRuns: Statement = {
+/** Leaves out the text of plans, which may have 2 MB. */
+const readOfRuns = defineStatement({
   name: 'read_artifacts_of_runs',
   text: `SELECT ${columns}, data - 'content' AS data FROM artifacts WHERE run_id = ANY($1::uuid[]) AND is_ready ORDER BY created_at, id`,
-};
+  row,
+});
 
-/** Null: no such artifact, or its bytes have not arrived. Whether the caller may see it is the caller's to check. */
+/** Reads an artifact of any team; null: there is none, or its bytes have not arrived. The caller checks who may see it. */
 export async function findArtifact(db: Queryable, artifactUid: string): Promise<StoredArtifact | null> {
   if (!isUuid(artifactUid)) return null;
-  const [row] = await db.query<StoredArtifact>(readOne, [artifactUid]);
-  return row ?? null;
+  const [artifact] = await db.query(readOne, [artifactUid]);
+  return artifact ?? null;
 }
 
-/** Artifacts of each run, oldest first, in one query. */
+/** Reads the artifacts of the runs, oldest first, by run, in one query. */
 export async function readArtifactItems(
   db: Queryable,
   runIds: readonly string[],
 ): Promise<Map<string, ArtifactItem[]>> {
   const items = new Map<string, ArtifactItem[]>();
-  for (const row of await db.query<StoredArtifact & { runId: string }>(readOfRuns, [runIds])) {
-    const ofRun = items.get(row.runId) ?? [];
-    ofRun.push(toItem(row));
-    items.set(row.runId, ofRun);
+  for (const artifact of await db.query(readOfRuns, [runIds])) {
+    const ofRun = items.get(artifact.runId) ?? [];
+    ofRun.push(toItem(artifact));
+    items.set(artifact.runId, ofRun);
   }
   return items;
 }
 
-function toItem(row: StoredArtifact): ArtifactItem {
-  const own = row.type === 'PLAN' || row.type === 'FILE' || row.type === 'SCREENSHOT' ? { artifact_uid: row.id } : {};
-  const size = row.type === 'FILE' && row.sizeBytes !== null ? { size_bytes: row.sizeBytes } : {};
-  // The members were checked by type as they were reported.
-  return { artifact_type: row.type, created_at: row.createdAt, data: { ...row.data, ...own, ...size } } as ArtifactItem;
+function toItem({ id, type, data, createdAt, sizeBytes }: StoredArtifact): ArtifactItem {
+  const uid = type === 'PLAN' || type === 'FILE' || type === 'SCREENSHOT' ? { artifact_uid: id } : {};
+  const size = type === 'FILE' && sizeBytes !== null ? { size_bytes: sizeBytes } : {};
+  // The report was checked by its type.
+  return { artifact_type: type, created_at: createdAt, data: { ...data, ...uid, ...size } } as ArtifactItem;
 }

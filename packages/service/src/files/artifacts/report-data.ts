@@ -1,4 +1,4 @@
-/** What a run may report, by type: `data` of `POST /harness-support/report-artifact`. */
+/** Checks `data` of `POST /harness-support/report-artifact`, by the type of the artifact. */
 import { randomUUIDv7 } from 'node:crypto';
 import { posix } from 'node:path';
 import type { ArtifactType } from '@runyard/contract/states';
@@ -7,7 +7,7 @@ import type { Fault } from '../../fault.ts';
 import { canonicalUrl } from './canonical-url.ts';
 
 const maxPlanLength = 2 * 1024 * 1024;
-/** A run shows all that it refers to in each answer that holds it. */
+/** Every answer with the run contains the metadata of its references. */
 const maxMetadataLength = 4096;
 
 const Short = z.string().max(1000);
@@ -52,16 +52,18 @@ const schemas = {
   }),
 } satisfies Record<ArtifactType, z.ZodType>;
 
-/** Readers join it to a folder of theirs: it starts from no root and does not lead out. Empty: it names nothing. */
+/** Returns the path without a root and without `..`, because readers join it to a folder of theirs; may be empty. */
 const relativePath = (text: string): string => posix.join('/', text).replace(/^\/+|\/+$/g, '');
 
-/** A report that fits its type. `isFileLike`: exists for readers once its bytes have arrived. */
+/** A report that is valid for its type. */
 export interface CheckedReport {
   readonly data: Record<string, unknown>;
+  /** True: the artifact exists for readers when its bytes have arrived. */
   readonly isFileLike: boolean;
   readonly canonicalUrl: string | null;
 }
 
+/** Checks the data by the type, and completes what the type derives: uid of a plan, path of a file, canonical URL. */
 export function checkReportData(
   type: ArtifactType,
   data: Record<string, unknown>,

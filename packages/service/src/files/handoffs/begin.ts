@@ -5,22 +5,28 @@ import { withoutSecrets } from '../../executions/run-tokens/agent-text.ts';
 import { lockAttempt } from '../../executions/run-tokens/attempt.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import type { BlobStore } from '../../store/blobs/blobs.ts';
-import type { Database, Statement } from '../../store/database/database.ts';
-import { deleteSnapshots } from './replace.ts';
+import type { Database } from '../../store/database/database.ts';
+import { defineStatement } from '../../store/database/statement.ts';
+import { deleteReplacedHandoffs } from './delete-replaced.ts';
 
-const insert: Statement = {
-  name: 'insert_snapshot',
+/** A handoff without files is ready at once. */
+const insertRows = defineStatement({
+  name: 'insert_handoff',
   text: `
-    WITH snapshot AS (
+    WITH handoff AS (
       INSERT INTO snapshots (id, run_id, execution_id, turn, is_ready) VALUES ($1, $2, $3, $4, $5 = '[]'::jsonb) RETURNING id
     )
     INSERT INTO snapshot_files (id, snapshot_id, position, filename, mime_type, size_bytes)
-    SELECT f.id, snapshot.id, f.position, f.filename, f.mime_type, f.size_bytes
-    FROM snapshot, jsonb_to_recordset($5::jsonb) AS f(id uuid, position integer, filename text, mime_type text, size_bytes bigint)`,
-};
+    SELECT f.id, handoff.id, f.position, f.filename, f.mime_type, f.size_bytes
+    FROM handoff, jsonb_to_recordset($5::jsonb) AS f(id uuid, position integer, filename text, mime_type text, size_bytes bigint)`,
+  row: {},
+});
 
-/** Writes the rows of a snapshot whose bytes are to come; gives the ids of its files, in order. One that was begun before is given up. Throws `AttemptOver`. */
-export async function beginSnapshot(
+/**
+ * Writes the rows of a handoff whose bytes follow, and deletes an unfinished one of the execution. Returns the ids of the
+ * files, in their order. Throws `AttemptOver`.
+ */
+export async function beginHandoff(
   deps: { readonly db: Database; readonly blobs: BlobStore; readonly engine: Pick<Engine, 'secrets'> },
   session: RunSession,
   { turn, files }: UploadSnapshot,
@@ -33,9 +39,9 @@ export async function beginSnapshot(
   }));
   const unused = await deps.db.transaction(async (tx) => {
     await lockAttempt(tx, session);
-    const replaced = files.length === 0 ? 'all' : 'not_ready';
-    const keys = await deleteSnapshots(tx, session.executionId, { except: id, which: replaced });
-    await tx.query(insert, [id, session.runId, session.executionId, turn, JSON.stringify(rows)]);
+    const which = files.length === 0 ? 'all' : 'not_ready';
+    const keys = await deleteReplacedHandoffs(tx, session.executionId, { except: id, which });
+    await tx.query(insertRows, [id, session.runId, session.executionId, turn, JSON.stringify(rows)]);
     return keys;
   });
   for (const key of unused) await deps.blobs.delete(key);

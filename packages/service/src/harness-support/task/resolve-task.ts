@@ -8,7 +8,7 @@ import { readSavedConversation } from '../../conversations/saved.ts';
 import { gatewayPathOf } from '../../environments/git-path.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { type AttachmentRow, agentAttachment, attachmentsOf } from '../../files/attachments/agent-view.ts';
-import { workspaceToRestore } from '../../files/workspaces/find.ts';
+import { workspaceToRestore } from '../../files/workspaces/read.ts';
 import type { Models } from '../../models/models.ts';
 import { type JoinedFollowup, joinFollowups, readTakenFiles } from '../../runs/follow-ups/take-followups.ts';
 import { childRunsOf } from '../../runs/tree/permission.ts';

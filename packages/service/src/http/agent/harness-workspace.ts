@@ -1,9 +1,9 @@
 /** How a sandbox hands its workspace to the next one of its run. */
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
-import { findWorkspace } from '../../files/workspaces/find.ts';
-import { holdSandbox } from '../../files/workspaces/hold-sandbox.ts';
+import { holdSandbox } from '../../executions/lease/hold-for-upload.ts';
 import { keepEmptyWorkspace, keepWorkspace } from '../../files/workspaces/keep.ts';
+import { findWorkspace } from '../../files/workspaces/read.ts';
 import { oneUpload } from '../../uploads/lease.ts';
 import { addRoute } from '../server/add-route.ts';
 import { bytesOf, tooManyBytes, uploadBusy, withByteBodies } from '../server/byte-body.ts';

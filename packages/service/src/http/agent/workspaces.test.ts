@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { openTestService } from '../../../test/service.ts';
+import { holdSandbox } from '../../executions/lease/hold-for-upload.ts';
 import { assignNext, hashRunToken } from '../../executions/queue/assign.ts';
-import { holdSandbox } from '../../files/workspaces/hold-sandbox.ts';
 import { deleteOldDetail, start as fromStart } from '../../retention/runs.ts';
 
 const service = await openTestService({ env: { RUNYARD_WORKSPACE_MB: '1' } });

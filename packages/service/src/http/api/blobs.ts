@@ -4,7 +4,7 @@ import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
 import { findTranscriptRuns, hasTranscript, streamTranscript } from '../../conversations/transcript.ts';
 import { findArtifact } from '../../files/artifacts/read.ts';
-import { findSnapshotFile } from '../../files/handoffs/read.ts';
+import { findHandoffFile } from '../../files/handoffs/read.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { downloadHeaders, sendBlob, sendStream } from '../server/download.ts';
@@ -49,7 +49,7 @@ export function registerBlobRoutes(app: FastifyInstance, deps: ServiceDeps): voi
       return sent ? reply : notFound('artifact');
     }
     if (kind === 'handoff') {
-      const file = await findSnapshotFile(db, id);
+      const file = await findHandoffFile(db, id);
       if (!file) return notFound('file');
       downloadHeaders(reply, file.filename, file.mimeType ?? 'application/octet-stream');
       const sent = await sendBlob(reply, blobs, { key: file.blobKey, sizeBytes: file.sizeBytes });

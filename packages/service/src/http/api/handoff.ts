@@ -1,9 +1,9 @@
 /** What a run leaves for whoever goes on with its work elsewhere. */
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
-import { beginSnapshot } from '../../files/handoffs/begin.ts';
-import { putSnapshotFile } from '../../files/handoffs/put-file.ts';
-import { readLatestSnapshot } from '../../files/handoffs/read.ts';
+import { beginHandoff } from '../../files/handoffs/begin.ts';
+import { putHandoffFile } from '../../files/handoffs/put-file.ts';
+import { readLatestHandoff } from '../../files/handoffs/read.ts';
 import { isVisibleRun } from '../../runs/read/visible.ts';
 import { addRoute } from '../server/add-route.ts';
 import { bytesOf, tooManyBytes, uploadBusy, withByteBodies } from '../server/byte-body.ts';
@@ -23,7 +23,7 @@ export function registerHandoffRoutes(app: FastifyInstance, deps: ServiceDeps): 
 
   addRoute(app, routes.listHandoffAttachments, async ({ params, principal }) => {
     if (!(await isVisibleRun(db, principal.teamId, params.runId))) return notFound('run');
-    const files = await readLatestSnapshot(db, params.runId);
+    const files = await readLatestHandoff(db, params.runId);
     return {
       attachments: files.map(({ id, filename, mimeType }) => ({
         attachment_id: id,
@@ -35,7 +35,7 @@ export function registerHandoffRoutes(app: FastifyInstance, deps: ServiceDeps): 
   });
 
   addRoute(app, routes.uploadSnapshot, async ({ session, body }) => {
-    const ids = await beginSnapshot(deps, session, body);
+    const ids = await beginHandoff(deps, session, body);
     const files = ids.map((id, index) => ({
       filename: body.files[index]?.filename ?? '',
       upload_url: signUrl(signing, deps.baseUrl(), uploadTarget(id)).url,
@@ -47,7 +47,7 @@ export function registerHandoffRoutes(app: FastifyInstance, deps: ServiceDeps): 
     addRoute(scope, routes.putSnapshotFile, async ({ params, query, request, reply }) => {
       const refused = refuseSignature(deps, uploadTarget(params.fileId), query);
       if (refused) return refused;
-      switch (await putSnapshotFile(deps, params.fileId, bytesOf(request))) {
+      switch (await putHandoffFile(deps, params.fileId, bytesOf(request))) {
         case 'stored':
           return {};
         case 'not_found':

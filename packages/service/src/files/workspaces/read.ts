@@ -1,9 +1,10 @@
 import type { AgentTask } from '@runyard/contract/agent-protocol';
-import type { Queryable, Statement } from '../../store/database/database.ts';
+import type { Queryable } from '../../store/database/database.ts';
+import { defineStatement, integer, nullable, text, uuid } from '../../store/database/statement.ts';
 import { isUuid } from '../../store/database/uuid.ts';
 
-/** A session is of use only where it knows all that was said: no turn was begun since. */
-const readLatest: Statement = {
+/** The session of a harness is given only where no turn began after it: it would not know that turn. */
+const readLatest = defineStatement({
   name: 'read_latest_workspace',
   text: `
     SELECT e.id, e.number, e.workspace_turn AS turn, e.workspace_blob AS blob, e.workspace_bytes AS size_bytes,
@@ -13,26 +14,28 @@ const readLatest: Statement = {
         WHERE v.run_id = $1 AND v.event->>'type' = 'turn_started' AND p.number BETWEEN e.number AND $2
       ) THEN e.workspace_session END AS session
     FROM executions e WHERE e.run_id = $1 AND e.number <= $2 AND e.workspace_turn IS NOT NULL ORDER BY e.number DESC LIMIT 1`,
-};
+  row: {
+    id: uuid,
+    number: integer,
+    turn: integer,
+    blob: nullable(text()),
+    size_bytes: nullable(integer),
+    sha256: nullable(text()),
+    session: nullable(text()),
+  },
+});
 
-interface LatestRow {
-  id: string;
-  number: number;
-  turn: number;
-  blob: string | null;
-  size_bytes: number | null;
-  sha256: string | null;
-  session: string | null;
-}
-
-/** What an execution that goes on after the one numbered `continues` begins with; undefined: it begins anew. */
+/**
+ * Returns what an execution restores that continues the one numbered `continues` of its run; undefined: the execution
+ * begins with the run's prompt in a new workspace.
+ */
 export async function workspaceToRestore(
   db: Queryable,
   runId: string,
   continues: number | null,
 ): Promise<AgentTask['workspace']> {
   if (continues === null) return undefined;
-  const [row] = await db.query<LatestRow>(readLatest, [runId, continues]);
+  const [row] = await db.query(readLatest, [runId, continues]);
   if (!row) return { kind: 'missing' };
   if (row.blob === null) return { kind: 'empty' };
   return {
@@ -46,14 +49,15 @@ export async function workspaceToRestore(
   };
 }
 
-const readBlob: Statement = {
+const readBlob = defineStatement({
   name: 'read_workspace_blob',
   text: 'SELECT workspace_blob AS blob FROM executions WHERE id = $1 AND run_id = $2',
-};
+  row: { blob: nullable(text()) },
+});
 
-/** Blob of what an execution of the run left; null: there is none. */
+/** Returns the key of the archive that an execution of the run left; null: there is none. */
 export async function findWorkspace(db: Queryable, runId: string, executionId: string): Promise<string | null> {
   if (!isUuid(executionId)) return null;
-  const [row] = await db.query<{ blob: string | null }>(readBlob, [executionId, runId]);
+  const [row] = await db.query(readBlob, [executionId, runId]);
   return row?.blob ?? null;
 }
