@@ -6,6 +6,7 @@ import { expect } from 'vitest';
 import { cancelRun } from '../src/executions/cancel/cancel.ts';
 import { evictIdle } from '../src/executions/idle/idle.ts';
 import { type Assignment, hashRunToken } from '../src/executions/queue/assign.ts';
+import { markAwaiting } from '../src/executions/queue/awaiting.ts';
 import { reconcile } from '../src/executions/reconcile/reconcile.ts';
 import { endSandbox } from '../src/executions/reconcile/sandbox-end.ts';
 import { AttemptOver } from '../src/executions/run-tokens/attempt.ts';
@@ -16,7 +17,6 @@ import { finishTask } from '../src/harness-support/finish/finish.ts';
 import { waitForInbox } from '../src/harness-support/inbox/inbox.ts';
 import { acceptFollowup } from '../src/runs/follow-ups/accept.ts';
 import { joinFollowups } from '../src/runs/follow-ups/take-followups.ts';
-import { markAwaiting } from '../src/runs/tree/await-children.ts';
 import { dropWorkerConnection, findAssigned } from '../src/workers/connections.ts';
 import type { TestEngine } from './engine.ts';
 

@@ -7,7 +7,7 @@ import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { childRequest } from '../../runs/submit/child-request.ts';
 import { submitRun } from '../../runs/submit/submit.ts';
 import { awaitChildren } from '../../runs/tree/await-children.ts';
-import { readPermission } from '../../runs/tree/permission.ts';
+import { readChildRunsPermission } from '../../runs/tree/permission.ts';
 import { readChildren } from '../../runs/tree/read-children.ts';
 import { addRoute, type Call } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
@@ -32,7 +32,7 @@ export function registerChildRunRoutes(app: FastifyInstance, deps: ServiceDeps):
   addRoute(app, routes.startChildRun, (call) => startChild(deps, call));
 
   addRoute(app, routes.listChildRuns, async ({ session, query, request }) => {
-    if (!(await readPermission(db, session))) return notAllowed();
+    if (!(await readChildRunsPermission(db, session))) return notAllowed();
     const { run_ids: runIds, wait_ms: waitMs, until } = query;
     const awaited = await awaitChildren(engine, session, { runIds, until, waitMs, signal: signalOf(request) });
     if (awaited === 'not_found') return notFound('run');
@@ -43,7 +43,7 @@ export function registerChildRunRoutes(app: FastifyInstance, deps: ServiceDeps):
     (await readChildren(db, session.runId, [runId]))[0] ?? notFound('run');
 
   addRoute(app, routes.getChildRun, async ({ session, params, query, request }) => {
-    if (!(await readPermission(db, session))) return notAllowed();
+    if (!(await readChildRunsPermission(db, session))) return notAllowed();
     const wait = {
       runIds: [params.childRunId],
       until: 'all',
@@ -55,7 +55,7 @@ export function registerChildRunRoutes(app: FastifyInstance, deps: ServiceDeps):
   });
 
   addRoute(app, routes.cancelChildRun, async ({ session, params, request }) => {
-    if (!(await readPermission(db, session))) return notAllowed();
+    if (!(await readChildRunsPermission(db, session))) return notAllowed();
     const runIds = [params.childRunId];
     const signal = signalOf(request);
     if ((await awaitChildren(engine, session, { runIds, until: 'all', waitMs: 0, signal })) === 'not_found')
@@ -87,7 +87,7 @@ async function startChild(
   call: Call<typeof routes.startChildRun>,
 ): Promise<ChildRunResponse | Refusal> {
   const { session } = call;
-  const permission = await readPermission(deps.db, session);
+  const permission = await readChildRunsPermission(deps.db, session);
   if (!permission) return notAllowed();
   const child = await childRequest(deps.engine, session, call.body);
   if (child.kind === 'gone') return notFound('run');

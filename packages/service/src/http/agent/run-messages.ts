@@ -4,7 +4,7 @@ import { maxWaitingFollowups } from '@runyard/contract/run-request';
 import type { FastifyInstance } from 'fastify';
 import { once } from '../../idempotency/once.ts';
 import { type MessageOutcome, sendMessage } from '../../runs/tree/messages.ts';
-import { readPermission } from '../../runs/tree/permission.ts';
+import { readChildRunsPermission } from '../../runs/tree/permission.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { invalid, type Refusal, refuse } from '../server/problem.ts';
@@ -44,7 +44,7 @@ export function registerRunMessageRoutes(app: FastifyInstance, deps: ServiceDeps
   const { db, engine } = deps;
   addRoute(app, routes.sendRunMessage, async (call) => {
     const { session, body } = call;
-    const maxLive = (await readPermission(db, session))?.max_live ?? 0;
+    const maxLive = (await readChildRunsPermission(db, session))?.max_live ?? 0;
     const outcome = await once<{ delivery: 'joined' | 'resumed' | 'continued' }, Unsent>(db, call.once, async (tx) => {
       const sent = await sendMessage(engine, tx, session, body, { maxLive });
       if (sent.kind !== 'sent') return { kind: 'failed', failure: sent };

@@ -5,8 +5,9 @@ interface Waiting<Item> {
 }
 
 /**
- * Natural batching: the first item goes at once; items that arrive while `write` is under way go together in the next
- * call, at most `limit` of them. When a batch fails, its items are written one by one, so that only the bad one fails.
+ * Returns a function that writes items in batches without a delay: it writes the first item at once, and the items that
+ * arrive during a write together in the next one, at most `limit`. When a batch fails, it writes the items one by one, so
+ * that only the bad one fails.
  */
 export function batched<Owner extends object, Item>(
   limit: number,

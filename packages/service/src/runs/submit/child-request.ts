@@ -6,21 +6,27 @@ import type { RunActor } from '../../access/actor.ts';
 import type { Engine } from '../../executions/engine.ts';
 import { withoutSecrets } from '../../executions/run-tokens/agent-text.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
-import type { Statement } from '../../store/database/database.ts';
+import { defineStatement, json, text } from '../../store/database/statement.ts';
 import { narrowedChildRuns, overridesOf } from '../tree/permission.ts';
 import { workerHostOf } from './request.ts';
 
-const readParent: Statement = {
+const readParent = defineStatement({
   name: 'read_parent_of_request',
   text: `SELECT config, model_id, executor_kind AS kind, executor_uid AS uid FROM runs WHERE id = $1`,
-};
+  row: {
+    config: json<AmbientAgentConfig>(),
+    model_id: text(),
+    kind: text<RunActor['kind']>(),
+    uid: text(),
+  },
+});
 
 interface ParentRow extends RunActor {
   config: AmbientAgentConfig;
   model_id: string;
 }
 
-/** A member that the child has of its own although its parent's configuration does not permit it; undefined: there is none. */
+/** Returns a member that the child sets although its parent's configuration does not permit it; undefined: there is none. */
 function forbiddenOverride(parent: AmbientAgentConfig, child: ChildRunRequest): ChildOverride | 'mode' | undefined {
   const own = child.config ?? {};
   const allowed = overridesOf(parent);
@@ -37,7 +43,7 @@ function forbiddenOverride(parent: AmbientAgentConfig, child: ChildRunRequest): 
   return child.mode === 'orchestrate' ? 'mode' : undefined;
 }
 
-/** The child's own configuration, and of its parent's what says where and by what it runs. */
+/** Returns the child's configuration, completed with what its parent says about environment, worker, harness and model. */
 function inherited(parent: ParentRow, { config: own = {}, mode }: ChildRunRequest): AmbientAgentConfig {
   const { environment_id, harness, worker_host } = parent.config;
   const model_id = own.harness?.model_id === undefined ? parent.model_id : undefined;
@@ -56,26 +62,26 @@ function inherited(parent: ParentRow, { config: own = {}, mode }: ChildRunReques
 
 const byStrictness: readonly ApprovalPolicy[] = ['auto-approve', 'ask', 'auto-deny'];
 
-/** A run must not get round its own policy by starting another one. */
+/** Returns the stricter policy, so that a run cannot avoid its own policy with a child. */
 function stricter(a: ApprovalPolicy | undefined, b: ApprovalPolicy | undefined): ApprovalPolicy | undefined {
   const rank = (policy: ApprovalPolicy | undefined) => (policy === undefined ? -1 : byStrictness.indexOf(policy));
   return rank(a) > rank(b) ? a : b;
 }
 
-/** `gone`: the parent was deleted; `forbidden` 403. */
+/** Outcome of a child's request. `gone` 400: the parent was deleted; `forbidden` 403. */
 export type ChildRequestOutcome =
   | { readonly kind: 'ok'; readonly request: RunAgentRequest; readonly creator: RunActor }
   | { readonly kind: 'forbidden'; readonly detail: string }
   | { readonly kind: 'gone' };
 
-/** A run that is to work for that of the session: the request for it, without the secrets of its parent, and in whose name it is made. */
+/** Returns the request for a child of the session's run, without the parent's secrets, and the actor that creates it. */
 export async function childRequest(
   { db, secrets }: Pick<Engine, 'db' | 'secrets'>,
   session: RunSession,
   asked: ChildRunRequest,
 ): Promise<ChildRequestOutcome> {
   const child = withoutSecrets({ secrets }, session, asked);
-  const [parent] = await db.query<ParentRow>(readParent, [session.runId]);
+  const [parent] = await db.query(readParent, [session.runId]);
   if (!parent) return { kind: 'gone' };
   const forbidden = forbiddenOverride(parent.config, child);
   if (forbidden) {

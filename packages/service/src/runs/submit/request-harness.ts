@@ -1,10 +1,10 @@
 import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { Fault } from '../../fault.ts';
 
-/** Known harnesses that an installation has to bring along. */
+/** Known harnesses that an installation must provide. */
 const presets = ['claude', 'codex', 'gemini', 'opencode'];
 
-/** The harness of a run: `oz` (the built-in one) unless the configuration says another. */
+/** Returns the harness of a run: `oz` (the built-in one) unless the configuration names another. */
 export function checkHarness(
   config: AmbientAgentConfig,
 ): { ok: true; harness: 'oz' | 'acp' } | { ok: false; fault: Fault } {

@@ -3,7 +3,7 @@ import { firstPart } from '@runyard/contract/shorten';
 /** Characters (UTF-16 units) of a title that is taken from a prompt. */
 const maxTitleLength = 80;
 
-/** The first line of the prompt that has text, cut at 80 characters and never inside of one. */
+/** Returns the first line of the prompt that has text, cut at 80 characters and never inside of a surrogate pair. */
 export function titleOf(prompt: string): string {
   // A prompt may be one line of a megabyte: look no further than needed.
   const line =

@@ -13,7 +13,7 @@ const submission = (more: Partial<RunSubmission> = {}): RunSubmission => ({
   ...more,
 });
 
-/** Counts what there is of the runs with this id: rows of the run, its executions, events, files and subscribers' news. */
+/** Counts the rows of the run, its executions, events and files. */
 async function countRows(runId: string): Promise<{ runs: number; executions: number; events: number; files: number }> {
   const [row] = await db.query<{ runs: number; executions: number; events: number; files: number }>(
     `SELECT (SELECT count(*) FROM runs WHERE id = $1) AS runs, (SELECT count(*) FROM executions WHERE run_id = $1) AS executions,
@@ -35,18 +35,18 @@ const whole = { runs: 1, executions: 1, events: 1, files: 1 };
 const nothing = { runs: 0, executions: 0, events: 0, files: 0 };
 
 describe("in the caller's transaction", () => {
-  test('runs and what else it wrote commit together', async () => {
+  test('commits the runs together with its other rows', async () => {
     const ids = await db.transaction(async (tx) => {
       const request = { prompt: 'Do it.', attachments: files };
       const two = [await submitted(submission({ tx, request })), await submitted(submission({ tx, request }))];
-      // Nobody sees them before the commit.
+      // Other transactions see no row before the commit.
       expect(await Promise.all(two.map(countRows))).toEqual([nothing, nothing]);
       return two;
     });
     expect(await Promise.all(ids.map(countRows))).toEqual([whole, whole]);
   });
 
-  test('nothing is left of a run when it rolls back', async () => {
+  test('leaves nothing of a run when it rolls back', async () => {
     let runId = '';
     const rolledBack = db.transaction(async (tx) => {
       runId = await submitted(submission({ tx, request: { prompt: 'Do it.', attachments: files } }));
@@ -56,7 +56,7 @@ describe("in the caller's transaction", () => {
     expect(await countRows(runId)).toEqual(nothing);
   });
 
-  test('a submission that is refused leaves the transaction usable', async () => {
+  test('stays usable after a refused submission', async () => {
     const runId = await db.transaction(async (tx) => {
       const refused = await submitRun(service.deps, submission({ tx, request: { prompt: ' ' } }));
       expect(refused).toMatchObject({ kind: 'invalid', faults: [{ path: 'prompt' }] });
@@ -65,7 +65,7 @@ describe("in the caller's transaction", () => {
     expect((await countRows(runId)).runs).toBe(1);
   });
 
-  test('a request that may be repeated creates one run, with the same answer', async () => {
+  test('creates one run for a request that is repeated, with the same answer', async () => {
     const once = { teamId: service.teamId, principal: 'schedule', key: randomUUIDv7(), requestHash: Buffer.alloc(32) };
     const submitOnce = () => db.transaction((tx) => submitted(submission({ tx, once })));
     const [first, second] = await Promise.all([submitOnce(), submitOnce()]);
@@ -76,13 +76,13 @@ describe("in the caller's transaction", () => {
   });
 });
 
-test('the run has the source and the actor of its submission', async () => {
+test('gives the run the source and the actor of its submission', async () => {
   const runId = await submitted(submission());
   const run = await service.request<{ source: string; creator: { uid: string } }>('GET', `/agent/runs/${runId}`);
   expect(run.body).toMatchObject({ source: 'SCHEDULED_AGENT', creator: { uid: 'tester' } });
 });
 
-test('a rerun of a run that the team does not have is no_such_run', async () => {
+test('refuses to repeat a run that the team does not have', async () => {
   const request = { rerunOf: randomUUIDv7(), instead: {} };
   expect(await submitRun(service.deps, submission({ request }))).toEqual({ kind: 'no_such_run' });
 });

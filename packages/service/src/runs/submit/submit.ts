@@ -20,15 +20,15 @@ export interface SubmitDeps {
   readonly models: Models;
 }
 
-/** A request for what a run of the team was created with, files included, with some members replaced. */
+/** A request to repeat a run of the team, its files included, with some members replaced. */
 export interface RerunOf {
   readonly rerunOf: string;
   readonly instead: RerunRequest;
 }
 
-/** A run that a person, an agent or an event asks for. */
+/** A request for a run, by a person, an agent or an event. */
 export interface RunSubmission {
-  /** In whose name, and for which team, the run is created. */
+  /** Creator of the run, and its team. */
   readonly actor: { readonly teamId: string; readonly creator: RunActor };
   readonly request: RunAgentRequest | RerunOf;
   readonly source: RunSourceType;
@@ -37,8 +37,8 @@ export interface RunSubmission {
   /** Identity of the request that its sender may repeat: the run is created once for it. */
   readonly once?: RepeatableRequest | undefined;
   /**
-   * Transaction to create the run in, so that it commits together with what else the caller writes. Files of the run are
-   * in the blob store before that; a rollback leaves them to the sweep of unreferenced blobs.
+   * Transaction to create the run in, so that the run commits together with the caller's other rows. The files of the run
+   * are in the blob store before the commit; after a rollback the sweep of unreferenced blobs deletes them.
    */
   readonly tx?: Queryable;
 }
@@ -64,14 +64,14 @@ export type SubmitOutcome =
 
 /**
  * Creates a run for a request: checks it, stores its files, and writes run, first execution and attachments in one
- * transaction. Every way into the engine calls this: the API, reruns, child runs, schedules, deliveries.
+ * transaction. All callers that create runs use it: the API, reruns, child runs, schedules, deliveries.
  */
 export async function submitRun(deps: SubmitDeps, submission: RunSubmission): Promise<SubmitOutcome> {
   const { engine, blobs, models } = deps;
   const { actor, source, child, once, tx } = submission;
   const db = tx ?? engine.db;
   if (once) {
-    // Answered before: nothing is checked or stored again, even where the environment was deleted in between.
+    // A repeated request gets the first answer, even if its environment was deleted in between.
     const earlier = await findReplay<RunAgentResponse>(db, once);
     if (earlier.kind === 'replayed') return { kind: 'submitted', response: earlier.response };
     if (earlier.kind === 'conflict') return { kind: 'idempotency_conflict' };
@@ -87,7 +87,7 @@ export async function submitRun(deps: SubmitDeps, submission: RunSubmission): Pr
   const run = { ...checked.run, attachments, ...(child ? { childLimits: child } : {}) };
   const outcome = await createRun(engine, run, { once, tx });
   if (outcome.kind === 'created') return { kind: 'submitted', response: outcome.response };
-  // Only here: after an error the run may be there all the same, and its files must be too.
+  // Not after an error: then the run may have been committed, and needs its files.
   await discardAttachments(blobs, attachments);
   switch (outcome.kind) {
     case 'replayed':
@@ -105,7 +105,7 @@ interface WantedRun {
   readonly copyOf?: readonly StoredAttachment[];
 }
 
-/** Null: there is no run to repeat. */
+/** Returns the request to submit; null: there is no run to repeat. */
 async function resolveRequest(
   db: Queryable,
   teamId: string,

@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-test('a tree has a number of runs in total, of which those that have ended count', async () => {
+test('refuses a child when the tree has as many runs as it may, ended ones included', async () => {
   const root = await t.newRun();
   const assignment = await t.assign(await t.newConnection());
   if (!assignment) throw new Error('nothing was assigned');
@@ -27,7 +27,7 @@ test('a tree has a number of runs in total, of which those that have ended count
   await t.engine.db.query("UPDATE runs SET state = 'SUCCEEDED' WHERE id = $1", [below]);
   expect(await refusal(3)).toBe(null);
   expect(await refusal(2)).toBe('tree_used_up');
-  expect(await refusal(), 'where none is started').toBe(null);
+  expect(await refusal(), 'a request that starts no run has no limit').toBe(null);
   await t.engine.db.query('DELETE FROM runs WHERE id = $1', [below]);
   expect(await refusal(2)).toBe(null);
 });

@@ -1,70 +1,74 @@
-/** Whether a run may be created below others: decided under the locks of their rows, which a cancel takes too. */
+/** Decides whether a run may be created below others, under the locks of their rows. A cancel takes the same locks. */
 import { maxLiveInTree } from '@runyard/contract/child-runs';
 import type { RunState } from '@runyard/contract/states';
 import type { Attempt } from '../../executions/run-tokens/attempt.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';
-import type { Queryable, Statement } from '../../store/database/database.ts';
+import type { Queryable } from '../../store/database/database.ts';
+import { boolean, bytes, defineStatement, integer, nullable, text, uuid } from '../../store/database/statement.ts';
 
-/**
- * `parent_gone` 400: it was deleted; `parent_cancelled` 409: it, or a run above it, was cancelled. Of an agent's request,
- * all 409: `not_at_work`: its turn is over or was cancelled; `too_many_children`, `tree_full`: some must end first;
- * `tree_used_up`: no more are started in this tree.
- */
+/** Why no run may be created below the parent. An agent's request gets the last four, all with 409. */
 export type ChildRefusal =
+  /** 400: the parent was deleted. */
   | 'parent_gone'
+  /** 409: the parent, or a run above it, was cancelled. */
   | 'parent_cancelled'
+  /** The agent's turn has ended or was cancelled. */
   | 'not_at_work'
+  /** The parent has as many live children as it may. */
   | 'too_many_children'
+  /** The tree has as many live runs as it may. */
   | 'tree_full'
+  /** The tree has as many runs as it may, ended ones included. */
   | 'tree_used_up';
 
-/** What holds for a child that an agent starts. */
+/** Limits of a child run that an agent starts. */
 export interface ChildLimits {
-  /** Who asks: an agent that is at work. */
+  /** Attempt of the agent that asks. */
   readonly attempt: Attempt;
-  /** Live children of the parent. */
+  /** Live children that the parent may have. */
   readonly maxLive: number;
-  /** Runs of the tree, ended ones included; absent: no new one is started. */
+  /** Runs that the tree may have, ended ones included; absent: the request starts no new run. */
   readonly maxInTree?: number;
 }
 
-/** In one order everywhere, so that two creates in one tree cannot wait for one another. */
-const lockAncestors: Statement = {
+/** Locks in the order of ids, as everywhere, so that two creates in one tree cannot deadlock. */
+const lockAncestors = defineStatement({
   name: 'lock_ancestors',
   text: 'SELECT id FROM runs WHERE id = ANY($1::uuid[]) ORDER BY id FOR NO KEY UPDATE',
-};
+  row: { id: uuid },
+});
 
-/** After the locks, in a statement of its own. A cancel above that was made before someone wanted the parent's launch does not concern it. */
-const readParent: Statement = {
+/** Runs after the locks, to see what committed before them. A cancel above the parent counts only when it is newer than the parent's execution. */
+const readParent = defineStatement({
   name: 'read_parent_of_child',
   text: `
     SELECT p.state, e.id AS execution_id, e.phase, e.token_hash,
       EXISTS (SELECT FROM runs a WHERE a.id = ANY($2::uuid[]) AND a.cascade_at >= e.wanted_at) AS is_doomed
     FROM runs p JOIN executions e ON e.id = p.current_execution_id WHERE p.id = $1`,
-};
+  row: {
+    state: text<RunState>(),
+    execution_id: uuid,
+    phase: text<Phase>(),
+    /** Null while it waits in the queue. */
+    token_hash: nullable(bytes),
+    is_doomed: boolean,
+  },
+});
 
-interface ParentRow {
-  state: RunState;
-  execution_id: string;
-  phase: Phase;
-  /** Null: it waits in the queue. */
-  token_hash: Buffer | null;
-  is_doomed: boolean;
-}
-
-const countLive: Statement = {
+const countRelatives = defineStatement({
   name: 'count_relatives',
   text: `
     SELECT count(*) AS in_all, count(*) FILTER (WHERE is_live) AS in_tree, count(*) FILTER (WHERE is_live AND c.parent_run_id = $1) AS children
     FROM runs p JOIN run_facets f ON f.team_id = p.team_id AND f.facet = 'ancestor:' || $2::uuid JOIN runs c ON c.id = f.run_id,
       LATERAL (SELECT c.state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED') AS is_live) l
     WHERE p.id = $1`,
-};
+  row: { in_all: integer, in_tree: integer, children: integer },
+});
 
-/** Phases in which an agent plays a turn. The first calls of an agent may come before the news that it was claimed. */
+/** Phases of an execution with a turn in progress. The first calls of an agent may arrive before its worker's claim. */
 const atWork: readonly Phase[] = ['assigned', 'claimed', 'running'];
 
-/** Null: the child may be created, or continued, in this transaction; no cancel above can overlook it. */
+/** Returns why the child may not be created or continued in this transaction; null: it may, and a cancel above will reach it. */
 export async function refuseChild(
   tx: Queryable,
   child: { readonly parentRunId: string; readonly ancestorIds: readonly string[] },
@@ -72,7 +76,7 @@ export async function refuseChild(
 ): Promise<ChildRefusal | null> {
   const { parentRunId, ancestorIds } = child;
   await tx.query(lockAncestors, [ancestorIds]);
-  const [parent] = await tx.query<ParentRow>(readParent, [parentRunId, ancestorIds]);
+  const [parent] = await tx.query(readParent, [parentRunId, ancestorIds]);
   if (!parent) return 'parent_gone';
   if (parent.state === 'CANCELLED' || parent.is_doomed) return limits ? 'not_at_work' : 'parent_cancelled';
   if (!limits) return null;
@@ -80,8 +84,8 @@ export async function refuseChild(
   const isAsking = parent.execution_id === executionId && parent.token_hash?.equals(tokenHash);
   if (!isAsking || !atWork.includes(parent.phase)) return 'not_at_work';
   const root = ancestorIds.at(-1) ?? parentRunId;
-  const [live] = await tx.query<{ in_all: number; in_tree: number; children: number }>(countLive, [parentRunId, root]);
-  if (Number(live?.in_all) >= (limits.maxInTree ?? Number.POSITIVE_INFINITY)) return 'tree_used_up';
-  if (Number(live?.children) >= limits.maxLive) return 'too_many_children';
-  return Number(live?.in_tree) >= maxLiveInTree ? 'tree_full' : null;
+  const [counts] = await tx.query(countRelatives, [parentRunId, root]);
+  if (Number(counts?.in_all) >= (limits.maxInTree ?? Number.POSITIVE_INFINITY)) return 'tree_used_up';
+  if (Number(counts?.children) >= limits.maxLive) return 'too_many_children';
+  return Number(counts?.in_tree) >= maxLiveInTree ? 'tree_full' : null;
 }

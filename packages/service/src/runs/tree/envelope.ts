@@ -1,8 +1,8 @@
 import { firstPart } from '@runyard/contract/shorten';
 
 /**
- * A message as the agent reads it that it is for: who sent it, and that it is another agent's. The mark, which the
- * sender does not know, tells where it ends.
+ * Returns the message with its envelope, as its recipient reads it: the sender, and that the sender is another agent. The
+ * sender does not know the mark, so its text cannot pretend to end.
  */
 export function messageEnvelope(
   from: { readonly runId: string; readonly title: string; readonly relation: string },

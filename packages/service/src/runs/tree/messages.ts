@@ -1,4 +1,4 @@
-/** What the agent of one run writes to another run of its tree. */
+/** Sends messages from the agent of one run to another run of its tree. */
 import { randomBytes } from 'node:crypto';
 import { maxMessagesOfRun, maxMessagesPerMinute, type RunMessage } from '@runyard/contract/child-runs';
 import { isTerminal } from '@runyard/contract/run-states';
@@ -7,15 +7,17 @@ import type { Engine } from '../../executions/engine.ts';
 import { withoutSecrets } from '../../executions/run-tokens/agent-text.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';
-import type { Queryable, Statement } from '../../store/database/database.ts';
+import type { Queryable } from '../../store/database/database.ts';
+import { boolean, defineStatement, integer, text, uuid, uuids } from '../../store/database/statement.ts';
 import { isUuid } from '../../store/database/uuid.ts';
 import { acceptFollowup } from '../follow-ups/accept.ts';
 import { type ChildLimits, type ChildRefusal, refuseChild } from './admit-child.ts';
 import { messageEnvelope } from './envelope.ts';
 
 /**
- * `itself` 400; `not_found` 404: no such run in the tree; `ended`, `asks_a_person` 409; `too_often` 429: it sent many in a minute, or as many wait for the other as may; `too_many` 409; the others 409, as
- * for a child.
+ * Outcome of a message. `itself` 400: it is for its own sender; `not_found` 404: the tree has no such run; `too_often` 429:
+ * the sender sent as many in a minute as it may, or as many wait for the recipient; `too_many` 409: the sender sent as many
+ * as it may; `ended` and `asks_a_person` 409: the recipient takes no messages of this sender; `refused` 409, as for a child.
  */
 export type MessageOutcome =
   | { readonly kind: 'sent'; readonly delivery: 'joined' | 'resumed' | 'continued' }
@@ -23,39 +25,43 @@ export type MessageOutcome =
   | { readonly kind: 'ended' | 'asks_a_person'; readonly state: RunState }
   | { readonly kind: 'refused'; readonly reason: ChildRefusal };
 
-/** Ids of the tree never change. */
-const readPlaces: Statement = {
+/** Needs no lock: the place of a run in its tree never changes. */
+const readPlaces = defineStatement({
   name: 'read_places_in_tree',
   text: 'SELECT id, title, ancestor_ids FROM runs WHERE id = ANY($1::uuid[]) AND team_id = $2',
-};
+  row: { id: uuid, title: text(), ancestor_ids: uuids },
+});
 
 interface Place {
-  id: string;
-  title: string;
+  readonly id: string;
+  readonly title: string;
   /** Parent first, root last. */
-  ancestor_ids: string[];
+  readonly ancestor_ids: readonly string[];
 }
 
-/** All that this transaction looks at, in the order that everyone keeps. */
-const lockTree: Statement = {
+/** Locks all runs that the transaction reads, in the order of ids, as everywhere. */
+const lockTree = defineStatement({
   name: 'lock_runs_of_message',
   text: 'SELECT id FROM runs WHERE id = ANY($1::uuid[]) ORDER BY id FOR UPDATE',
-};
+  row: { id: uuid },
+});
 
-/** After the lock. The execution is locked too: its wait may end at this moment. */
-const readTarget: Statement = {
+/** Runs after the lock of the run, and locks the execution as well: its wait may end at this moment. */
+const readTarget = defineStatement({
   name: 'read_target_of_message',
   text: `
-    SELECT r.state, e.phase, r.state = 'FAILED' AND e.phase = 'idle' AND e.debug_request IS NOT NULL AS asks FROM runs r JOIN executions e ON e.id = r.current_execution_id
-    WHERE r.id = $1 FOR UPDATE OF e`,
-};
+    SELECT r.state, e.phase, r.state = 'FAILED' AND e.phase = 'idle' AND e.debug_request IS NOT NULL AS asks
+    FROM runs r JOIN executions e ON e.id = r.current_execution_id WHERE r.id = $1 FOR UPDATE OF e`,
+  row: { state: text<RunState>(), phase: text<Phase>(), asks: boolean },
+});
 
-const countSent: Statement = {
+const countSent = defineStatement({
   name: 'count_sent_messages',
   text: `
     SELECT count(*) AS sent, count(*) FILTER (WHERE created_at > clock_timestamp() - interval '1 minute') AS recent FROM followups
     WHERE created_by_kind = 'run' AND created_by_uid = $1`,
-};
+  row: { sent: integer, recent: integer },
+});
 
 const rootOf = (place: Place): string => place.ancestor_ids.at(-1) ?? place.id;
 
@@ -65,7 +71,7 @@ function relationOf(from: Place, to: Place): string {
   return 'another run of the same tree';
 }
 
-/** Writes the message, without the secrets of its writer, as a follow-up of the run, in the transaction `tx`. */
+/** Writes the message, without the secrets of its sender, as a follow-up of the recipient, in the transaction `tx`. */
 export async function sendMessage(
   engine: Pick<Engine, 'secrets'>,
   tx: Queryable,
@@ -76,7 +82,7 @@ export async function sendMessage(
   const runId = message.run_id.toLowerCase();
   if (runId === session.runId) return { kind: 'itself' };
   if (!isUuid(runId)) return { kind: 'not_found' };
-  const places = await tx.query<Place>(readPlaces, [[session.runId, runId], session.teamId]);
+  const places = await tx.query(readPlaces, [[session.runId, runId], session.teamId]);
   const from = places.find(({ id }) => id === session.runId);
   const to = places.find(({ id }) => id === runId);
   if (!from || !to || rootOf(from) !== rootOf(to)) return { kind: 'not_found' };
@@ -86,14 +92,14 @@ export async function sendMessage(
   const sender = { parentRunId: from.id, ancestorIds: [from.id, ...from.ancestor_ids] };
   const reason = await refuseChild(tx, sender, childLimits);
   if (reason && reason !== 'tree_full') return { kind: 'refused', reason };
-  const [target] = await tx.query<{ state: RunState; phase: Phase; asks: boolean }>(readTarget, [to.id]);
+  const [target] = await tx.query(readTarget, [to.id]);
   if (!target) return { kind: 'not_found' };
-  const [before] = await tx.query<{ sent: number; recent: number }>(countSent, [from.id]);
+  const [before] = await tx.query(countSent, [from.id]);
   if (Number(before?.sent) >= maxMessagesOfRun) return { kind: 'too_many' };
   if (Number(before?.recent) >= maxMessagesPerMinute) return { kind: 'too_often' };
 
   const isChild = to.ancestor_ids[0] === from.id;
-  // What a run asks is for people to answer, or for those above it.
+  // Only people and runs above it answer the question of a run.
   if ((target.state === 'BLOCKED' || target.asks) && !to.ancestor_ids.includes(from.id))
     return { kind: 'asks_a_person', state: target.state };
   if (isTerminal(target.state) && target.phase !== 'idle') {

@@ -3,13 +3,14 @@ import type { ChildRun } from '@runyard/contract/child-runs';
 import { firstPart } from '@runyard/contract/shorten';
 import type { RunState } from '@runyard/contract/states';
 import { readArtifactItems } from '../../files/artifacts/read.ts';
-import type { Queryable, Statement } from '../../store/database/database.ts';
+import type { Queryable } from '../../store/database/database.ts';
+import { defineStatement, nullable, text, timestamp, uuid } from '../../store/database/statement.ts';
 import { isUuid } from '../../store/database/uuid.ts';
 
-/** Characters of an agent's last words that others are given. */
+/** Characters of a child's summary or status message that its parent is given. */
 const maxSummaryLength = 16 * 1024;
 
-const readRows: Statement = {
+const readRows = defineStatement({
   name: 'read_child_runs',
   text: `
     SELECT c.id, c.title, c.state, c.created_at, c.status_message,
@@ -18,40 +19,40 @@ const readRows: Statement = {
       END AS summary
     FROM runs c WHERE c.parent_run_id = $1 AND ($2::uuid[] IS NULL OR c.id = ANY($2::uuid[]))
     ORDER BY c.created_at, c.id LIMIT 500`,
-};
+  row: {
+    id: uuid,
+    title: text(),
+    state: text<RunState>(),
+    created_at: timestamp,
+    status_message: nullable(text()),
+    summary: nullable(text()),
+  },
+});
 
-const readStates: Statement = {
+const readStates = defineStatement({
   name: 'read_states_of_child_runs',
   text: 'SELECT id, state FROM runs WHERE parent_run_id = $1 AND ($2::uuid[] IS NULL OR id = ANY($2::uuid[])) ORDER BY created_at, id LIMIT 500',
-};
+  row: { id: uuid, state: text<RunState>() },
+});
 
-interface ChildRow {
-  id: string;
-  title: string;
-  state: RunState;
-  created_at: string;
-  status_message: string | null;
-  summary: string | null;
-}
-
-/** States of the runs that `parentRunId` started, of these or of all; null: one of these is none of them. */
+/** Reads the states of the children of the run: of those in `runIds`, else of all. Null: one of the ids is no child. */
 export async function readChildStates(
   db: Queryable,
   parentRunId: string,
   runIds: readonly string[] | undefined,
 ): Promise<{ readonly id: string; readonly state: RunState }[] | null> {
   if (runIds?.some((id) => !isUuid(id))) return null;
-  const rows = await db.query<{ id: string; state: RunState }>(readStates, [parentRunId, runIds ?? null]);
+  const rows = await db.query(readStates, [parentRunId, runIds ?? null]);
   return runIds && rows.length !== new Set(runIds.map((id) => id.toLowerCase())).size ? null : rows;
 }
 
-/** Runs that `parentRunId` started, oldest first. */
+/** Reads the children of the run, oldest first: those in `runIds`, else all. */
 export async function readChildren(
   db: Queryable,
   parentRunId: string,
   runIds: readonly string[] | undefined,
 ): Promise<ChildRun[]> {
-  const rows = await db.query<ChildRow>(readRows, [parentRunId, runIds ?? null]);
+  const rows = await db.query(readRows, [parentRunId, runIds ?? null]);
   const artifacts = await readArtifactItems(
     db,
     rows.map(({ id }) => id),
@@ -63,11 +64,12 @@ export async function readChildren(
     created_at: row.created_at,
     ...(row.status_message ? { message: firstPart(row.status_message, maxSummaryLength) } : {}),
     ...(row.summary ? { summary: firstPart(row.summary, maxSummaryLength) } : {}),
-    artifacts: (artifacts.get(row.id) ?? []).map(shortly),
+    artifacts: (artifacts.get(row.id) ?? []).map(artifactSummary),
   }));
 }
 
-function shortly({ artifact_type, data }: ArtifactItem): ChildRun['artifacts'][number] {
+/** Returns the artifact with what an agent needs to name it. */
+function artifactSummary({ artifact_type, data }: ArtifactItem): ChildRun['artifacts'][number] {
   const members = data as Record<string, unknown>;
   const text = (name: string) => (typeof members[name] === 'string' ? firstPart(members[name], 500) : undefined);
   const [uid, title, url] = [text('artifact_uid'), text('title') ?? text('filename'), text('url')];
