@@ -2,7 +2,13 @@
 import type { Queryable } from '../../store/database/database.ts';
 import { defineStatement, nullable, text } from '../../store/database/statement.ts';
 import { queueChannel, runChannel } from '../channels.ts';
-import type { Attempt } from '../run-tokens/attempt.ts';
+
+/** Names an attempt of an execution. */
+interface AttemptKey {
+  readonly executionId: string;
+  /** SHA-256 of the run token. */
+  readonly tokenHash: Buffer;
+}
 
 /** Notifies the dispatcher on the first mark only, because only then a slot became free. */
 const mark = defineStatement({
@@ -18,7 +24,7 @@ const mark = defineStatement({
 /** Marks the attempt's execution as waiting for other runs, for `forMs` from now at most. */
 export async function markAwaiting(
   db: Queryable,
-  { executionId, tokenHash }: Pick<Attempt, 'executionId' | 'tokenHash'>,
+  { executionId, tokenHash }: AttemptKey,
   forMs: number,
 ): Promise<void> {
   await db.query(mark, [executionId, forMs, tokenHash]);
@@ -33,9 +39,6 @@ const unmark = defineStatement({
 });
 
 /** Removes the mark: the agent works again, and its execution holds a slot. */
-export async function unmarkAwaiting(
-  db: Queryable,
-  { executionId, tokenHash }: Pick<Attempt, 'executionId' | 'tokenHash'>,
-): Promise<void> {
+export async function unmarkAwaiting(db: Queryable, { executionId, tokenHash }: AttemptKey): Promise<void> {
   await db.query(unmark, [executionId, tokenHash]);
 }
