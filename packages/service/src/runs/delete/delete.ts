@@ -1,27 +1,31 @@
-import { terminalStates } from '@runyard/contract/run-states';
+import { isTerminal, terminalStates } from '@runyard/contract/run-states';
 import type { RunState } from '@runyard/contract/states';
-import { isRunTypeCancellable, type RunKind } from '../../executions/cancel/cancel.ts';
+import { isRunTypeCancellable } from '../../executions/cancel/cancel.ts';
 import type { Engine } from '../../executions/engine.ts';
 import { endWait } from '../../executions/idle/idle.ts';
 import type { Queryable } from '../../store/database/database.ts';
+import { defineStatement, nullable, text } from '../../store/database/statement.ts';
 import { isUuid } from '../../store/database/uuid.ts';
 
-/** `not_found` 404; `not_ended` 409: cancel it first, where that can be; `sandbox_running` 409: its sandbox, or a run below it, is still being closed. */
+/** Outcome of a delete. */
 export type DeleteRunOutcome =
   | { readonly kind: 'deleted'; readonly blobKeys: readonly string[] }
+  /** 404 */
   | { readonly kind: 'not_found' }
+  /** 409: cancel the run first, where that is possible. */
   | { readonly kind: 'not_ended'; readonly state: RunState; readonly canBeCancelled: boolean }
+  /** 409: its sandbox is still being closed, or its cancel has not reached all runs below it. */
   | { readonly kind: 'sandbox_running' };
 
-/** What must hold of a row `r` of `runs` before it may go: nothing writes to the run any more, no sandbox is left of it, and its cancel has reached all runs below it. */
+/** SQL: the run `r` may be deleted. It has ended, no sandbox of it is left, and its cancel has reached all runs below it. */
 export const isDeletable = `r.state IN (${terminalStates.map((state) => `'${state}'`).join(', ')})
   AND r.cascade_at IS NULL
   AND NOT EXISTS (SELECT FROM executions e WHERE e.run_id = r.id AND e.phase <> 'ended')`;
 
 /**
- * Deletes an ended run of the team with everything that is its own; runs that it started stay. A sandbox that waits for a
- * follow-up is told to leave, and is waited for, at most `patienceMs`. The blobs are the caller's to delete after it;
- * those that a crash leaves behind have no row and are swept.
+ * Deletes an ended run of the team with everything that belongs to it. Child runs stay. Ends a sandbox that waits for a
+ * follow-up, and waits for its end, at most `patienceMs`. The caller deletes the blobs afterwards; blobs that are left
+ * after a crash have no row, and the sweep deletes them.
  */
 export async function deleteRun(
   engine: Engine,
@@ -35,7 +39,7 @@ export async function deleteRun(
   const stopListening = engine.notices.onRun(runId, () => woken.resolve());
   try {
     for (;;) {
-      // Made before the attempt: a notice between it and the wait is not lost.
+      // Made before the attempt, so that a notice between the attempt and the wait is not lost.
       woken = Promise.withResolvers<void>();
       const outcome = await tryToDelete(engine, teamId, runId);
       const left = deadline - performance.now();
@@ -49,35 +53,59 @@ export async function deleteRun(
   }
 }
 
+const lockRun = defineStatement({
+  name: 'lock_run_to_delete',
+  text: 'SELECT state, worker_host, execution_location, source FROM runs WHERE id = $1 AND team_id = $2 FOR UPDATE',
+  row: {
+    state: text<RunState>(),
+    worker_host: nullable(text()),
+    execution_location: text(),
+    source: text(),
+  },
+});
+
+/** Runs after the lock, to see what other transactions committed before it. */
+const readDeletable = defineStatement({
+  name: 'is_deletable_run',
+  text: `SELECT FROM runs r WHERE r.id = $1 AND ${isDeletable}`,
+  row: {},
+});
+
 async function tryToDelete(engine: Engine, teamId: string, runId: string): Promise<DeleteRunOutcome> {
   return await engine.db.transaction(async (tx) => {
-    const [run] = await tx.query<{ state: RunState } & RunKind>(
-      'SELECT state, worker_host, execution_location, source FROM runs WHERE id = $1 AND team_id = $2 FOR UPDATE',
-      [runId, teamId],
-    );
+    const [run] = await tx.query(lockRun, [runId, teamId]);
     if (!run) return { kind: 'not_found' };
-    if (!(terminalStates as readonly RunState[]).includes(run.state))
+    if (!isTerminal(run.state))
       return { kind: 'not_ended', state: run.state, canBeCancelled: isRunTypeCancellable(run) };
-    // A statement of its own: it must see what others committed before the lock was given.
-    const deletable = await tx.query(`SELECT FROM runs r WHERE r.id = $1 AND ${isDeletable}`, [runId]);
+    const deletable = await tx.query(readDeletable, [runId]);
     if (deletable.length === 1) return { kind: 'deleted', blobKeys: await deleteLockedRuns(tx, [runId]) };
     await endWait(tx, runId, engine.timing.leaveSeconds);
     return { kind: 'sandbox_running' };
   });
 }
 
-/** Deletes runs whose rows the transaction has locked and checked, and gives the keys of their blobs. */
+const readBlobKeys = defineStatement({
+  name: 'read_blob_keys_of_runs',
+  text: `
+    SELECT blob_key AS key FROM attachments WHERE run_id = ANY($1::uuid[])
+    UNION SELECT blob_key FROM artifacts WHERE run_id = ANY($1::uuid[]) AND blob_key IS NOT NULL
+    UNION SELECT transcript_blob FROM executions WHERE run_id = ANY($1::uuid[]) AND transcript_blob IS NOT NULL
+    UNION SELECT f.blob_key FROM snapshots s JOIN snapshot_files f ON f.snapshot_id = s.id
+      WHERE s.run_id = ANY($1::uuid[]) AND f.blob_key IS NOT NULL
+    UNION SELECT workspace_blob FROM executions WHERE run_id = ANY($1::uuid[]) AND workspace_blob IS NOT NULL
+    UNION SELECT memory_blob FROM executions WHERE run_id = ANY($1::uuid[]) AND memory_blob IS NOT NULL`,
+  row: { key: text() },
+});
+
+const deleteRows = defineStatement({
+  name: 'delete_runs',
+  text: 'DELETE FROM runs WHERE id = ANY($1::uuid[])',
+  row: {},
+});
+
+/** Deletes runs whose rows the transaction has locked and checked. Returns the keys of their blobs. */
 export async function deleteLockedRuns(tx: Queryable, runIds: readonly string[]): Promise<string[]> {
-  const blobs = await tx.query<{ key: string }>(
-    `SELECT blob_key AS key FROM attachments WHERE run_id = ANY($1::uuid[])
-     UNION SELECT blob_key FROM artifacts WHERE run_id = ANY($1::uuid[]) AND blob_key IS NOT NULL
-     UNION SELECT transcript_blob FROM executions WHERE run_id = ANY($1::uuid[]) AND transcript_blob IS NOT NULL
-     UNION SELECT f.blob_key FROM snapshots s JOIN snapshot_files f ON f.snapshot_id = s.id
-       WHERE s.run_id = ANY($1::uuid[]) AND f.blob_key IS NOT NULL
-     UNION SELECT workspace_blob FROM executions WHERE run_id = ANY($1::uuid[]) AND workspace_blob IS NOT NULL
-     UNION SELECT memory_blob FROM executions WHERE run_id = ANY($1::uuid[]) AND memory_blob IS NOT NULL`,
-    [runIds],
-  );
-  await tx.query('DELETE FROM runs WHERE id = ANY($1::uuid[])', [runIds]);
+  const blobs = await tx.query(readBlobKeys, [runIds]);
+  await tx.query(deleteRows, [runIds]);
   return blobs.map(({ key }) => key);
 }

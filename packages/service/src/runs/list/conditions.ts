@@ -1,15 +1,15 @@
-/** Collects the SQL of a list, and its parameters. */
+/** Collects the conditions of a list as SQL, with their parameters. */
 export interface Conditions {
   /** Joins of `FROM runs r`. */
   readonly joins: string[];
   /** All must hold. */
   readonly texts: string[];
   readonly values: unknown[];
-  /** Adds a value and gives its placeholder. */
+  /** Adds a value and returns its placeholder. */
   bind(value: unknown): string;
 }
 
-/** `$1` is the team. */
+/** Starts with the condition on the team, which is `$1`. */
 export function startConditions(teamId: string): Conditions {
   const values: unknown[] = [teamId];
   return {

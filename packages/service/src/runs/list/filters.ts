@@ -3,21 +3,29 @@ import { isUuid } from '../../store/database/uuid.ts';
 import type { CursorPosition } from '../../store/paging/cursor.ts';
 import type { Conditions } from './conditions.ts';
 
-/** What a query asks of `run_facets`, as the triggers of that table write it. */
+/** Returns the facets that the query filters by, in the form that the triggers of `run_facets` write. */
 export function facetsOf(query: ListRunsQuery): string[] {
   const pairs = Object.entries(query.metadata ?? {});
   if (query.automation_id !== undefined) pairs.push(['automation_id', query.automation_id]);
   if (query.factory_uid !== undefined) pairs.push(['factory_uid', query.factory_uid]);
-  // No key of a run has an equals sign; one of a query must not reach into the value.
+  // No key of a run has an equals sign. In the key of a query it is encoded, so that it cannot begin the value.
   const facets = pairs.map(([key, value]) => `metadata:${key.replaceAll('=', '%3D')}=${value}`);
   if (query.ancestor_run_id !== undefined) facets.push(`ancestor:${query.ancestor_run_id.toLowerCase()}`);
   if (query.artifact_type !== undefined) facets.push(`artifact:${query.artifact_type}`);
   return [...new Set(facets)];
 }
 
-/** Not filters, or bounds of every list. */
-const noLists: readonly string[] = ['limit', 'cursor', 'sort_by', 'sort_order', 'q', 'updated_after', 'created_after'];
-/** Those that `facetsOf` reads. */
+/** Members of a query that are no filters, or that bound every list. */
+const noFilters: readonly string[] = [
+  'limit',
+  'cursor',
+  'sort_by',
+  'sort_order',
+  'q',
+  'updated_after',
+  'created_after',
+];
+/** Filters that `facetsOf` reads. */
 const facetFilters: readonly string[] = [
   'metadata',
   'automation_id',
@@ -26,24 +34,28 @@ const facetFilters: readonly string[] = [
   'artifact_type',
 ];
 
-/** What each is a list in the order of the page: of runs that have a facet, and of those that match a filter on columns. */
-export function listsOf(query: ListRunsQuery): {
+/** Filters of a query, each of which alone is a list of runs in an index. */
+export interface GivenFilters {
   readonly facets: readonly string[];
+  /** Filters on a column of the run. */
   readonly columns: readonly (keyof ListRunsQuery)[];
-} {
+}
+
+/** Returns the filters that the query has. */
+export function filtersOf(query: ListRunsQuery): GivenFilters {
   const given = Object.entries(query).filter(([, value]) => value !== undefined);
   const columns = given
     .map(([name]) => name as keyof ListRunsQuery)
-    .filter((name) => !noLists.includes(name) && !facetFilters.includes(name))
-    // `skill` is another name of `skill_spec`.
+    .filter((name) => !noFilters.includes(name) && !facetFilters.includes(name))
+    // `skill` is an alias of `skill_spec`.
     .filter((name) => !(name === 'skill' && query.skill_spec !== undefined));
   return { facets: facetsOf(query), columns };
 }
 
-/** The alias of the first facet's row; the others join on its hour too, so that any of them may lead the plan. */
+/** Alias of the first facet's row. The others are joined on its hour as well, so that the planner may begin with any of them. */
 const firstFacet = 'f0';
 
-/** `f0.updated_hour` where facets were joined; the list's order may begin with it. */
+/** Joins the rows of the facets. Returns the column with the hour of the last change, which the order may begin with; null: no facet. */
 export function joinFacets(conditions: Conditions, facets: readonly string[]): string | null {
   for (const [index, facet] of facets.entries()) {
     const alias = `f${index}`;
@@ -55,9 +67,9 @@ export function joinFacets(conditions: Conditions, facets: readonly string[]): s
   return facets.length > 0 ? `${firstFacet}.updated_hour` : null;
 }
 
-/** Adds the filters on columns of the run. All must match. */
+/** Adds the conditions of all filters on columns of the run, but `state`, which `partsOf` adds. */
 export function addColumnFilters({ texts, bind }: Conditions, query: ListRunsQuery): void {
-  // By bytes, as the indexes have it.
+  // The indexes compare by bytes.
   const equal = (column: string, value: string | undefined) => {
     if (value !== undefined) texts.push(`r.${column} COLLATE "C" = ${bind(value)}`);
   };
@@ -78,13 +90,13 @@ export function addColumnFilters({ texts, bind }: Conditions, query: ListRunsQue
   texts.push(...changedAfter({ bind }, query).map((time) => `r.updated_at > ${time}`));
 }
 
-/** Times after which every run of the list changed: they bound what is read in the order of changes. No run changes before it is created. */
+/** Returns times that the last change of every run in the list is after. A run never changes before its creation. */
 export function changedAfter({ bind }: Pick<Conditions, 'bind'>, query: ListRunsQuery): string[] {
   const times = [query.updated_after, query.created_after].filter((time) => time !== undefined);
   return times.map((time) => `${bind(time)}::timestamptz`);
 }
 
-/** The hours of `run_facets f` in which the runs of the page may have changed last: `AND …`, or nothing. */
+/** Returns conditions (`AND …`, or nothing) on the hours of `run_facets f` in which runs of the page may have changed last. */
 export function hourBounds(
   { bind }: Pick<Conditions, 'bind'>,
   query: ListRunsQuery,

@@ -2,12 +2,13 @@ import { ListRunsQuery } from '@runyard/contract/run-list';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
 import { insertTeam } from '../../../test/engine.ts';
-import { mergeQuery } from './merge.ts';
-import { type PageQuery, sortingQuery } from './query.ts';
+import { intersectQuery } from './intersect-lists.ts';
+import type { PageQuery } from './page-query.ts';
+import { sortMatchesQuery } from './sort-matches.ts';
 
 let database: TestDatabase;
 let teamId: string;
-/** Some 20 minutes apart; each value of a filter meets each of the others. */
+/** 200 runs, 20 minutes apart. Each value of a filter occurs together with each value of the others. */
 beforeAll(async () => {
   database = await createTestDatabase();
   teamId = await insertTeam(database);
@@ -44,15 +45,15 @@ const queries = {
 };
 
 describe.each(['desc', 'asc'] as const)('%s', (sort_order) => {
-  test.each(Object.entries(queries))('merged lists give the pages that sorting gives: %s', async (_, filters) => {
+  test.each(Object.entries(queries))('finds the same pages as sorting all matches: %s', async (_, filters) => {
     const query = ListRunsQuery.parse({ ...filters, sort_order });
     let position = null;
     for (let page = 0; page < 3; page += 1) {
       const request = { teamId, query, position, count: 7 };
-      const merged = await idsOf(mergeQuery(request) as PageQuery);
-      expect(merged).toEqual(await idsOf(sortingQuery(request)));
-      expect(merged.length).toBeGreaterThan(0);
-      position = merged.at(-1) ?? null;
+      const intersected = await idsOf(intersectQuery(request));
+      expect(intersected).toEqual(await idsOf(sortMatchesQuery(request)));
+      expect(intersected.length).toBeGreaterThan(0);
+      position = intersected.at(-1) ?? null;
     }
   });
 });

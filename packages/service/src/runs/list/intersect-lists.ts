@@ -1,26 +1,26 @@
-/**
- * Two filters or more that are each frequent and seldom found together: their indexes are all in the order of the page, so
- * they are merged, without a look at the runs that only one of them has.
- */
 import type { ListRunsQuery } from '@runyard/contract/run-list';
 import { type Conditions, startConditions } from './conditions.ts';
-import { addColumnFilters, changedAfter, facetsOf, hourBounds, joinFacets, listsOf } from './filters.ts';
+import { addColumnFilters, changedAfter, facetsOf, filtersOf, hourBounds, joinFacets } from './filters.ts';
 import { afterPosition, orderOf } from './order.ts';
-import { onlyFilter, type PageQuery, type PageRequest, partsOf } from './query.ts';
+import { onlyFilter, type PageQuery, type PageRequest } from './page-query.ts';
+import { partsOf } from './parts.ts';
 
-/** Whether filters and sort give two such lists. */
-export const canMerge = (query: ListRunsQuery): boolean =>
+/** Returns true where at least two filters have lists in the same order, by last change. */
+export const canIntersect = (query: ListRunsQuery): boolean =>
   query.sort_by === 'updated_at' && (columnsOf(query).length > 1 || facetsOf(query).length > 1);
 
+/** Returns the filters on columns whose lists are in the order of last changes without a merge of parts. */
 const columnsOf = (query: ListRunsQuery): (keyof ListRunsQuery)[] =>
-  listsOf(query).columns.filter(
+  filtersOf(query).columns.filter(
     (name) => name !== 'created_before' && !(name === 'state' && new Set(query.state).size > 1),
   );
 
-/** Null where they do not. */
-export function mergeQuery(request: PageRequest): PageQuery | null {
+/**
+ * Strategy for filters that each match many runs, and together few: intersects the filters' lists from their indexes
+ * alone, with merge joins. It reads no run that only one of the lists has. Requires `canIntersect`.
+ */
+export function intersectQuery(request: PageRequest): PageQuery {
   const { teamId, query, position, count } = request;
-  if (!canMerge(query)) return null;
   const conditions = startConditions(teamId);
   const order = orderOf(query);
   const byColumns = columnsOf(query).length > 1;
@@ -30,7 +30,7 @@ export function mergeQuery(request: PageRequest): PageQuery | null {
   if (query.state !== undefined) conditions.texts.push(`r.state = ANY(${conditions.bind(query.state)}::text[])`);
   if (position) conditions.texts.push(...afterPosition(conditions, query, position, null));
   const { direction } = order;
-  // OFFSET 0 keeps PostgreSQL from taking the lists of one table for one list, whose runs it would read.
+  // OFFSET 0 prevents PostgreSQL from combining lists of the same table into one scan, which would read the runs.
   const [first, ...others] = lists.map(
     (list, index) => `(${list} ORDER BY at ${direction}, id ${direction} OFFSET 0) l${index}`,
   );
@@ -44,7 +44,7 @@ export function mergeQuery(request: PageRequest): PageQuery | null {
   return { text, values: conditions.values };
 }
 
-/** Of runs by their last change. */
+/** Returns SQL of each list of runs by their last change. */
 function columnLists(conditions: Conditions, { query, position }: PageRequest): string[] {
   return columnsOf(query).map((name) => {
     const own = { ...conditions, joins: [], texts: ['r.team_id = $1'] };
@@ -56,7 +56,7 @@ function columnLists(conditions: Conditions, { query, position }: PageRequest): 
   });
 }
 
-/** Of facets by the hour of the last change. */
+/** Returns SQL of each list of facets by the hour of their run's last change. */
 function facetLists({ bind }: Conditions, { query, position }: PageRequest): string[] {
   const bounds = hourBounds({ bind }, query, position);
   return facetsOf(query).map(

@@ -16,7 +16,7 @@ afterAll(() => database.drop());
 
 const signer = { sign: () => 'signature', verify: () => true };
 
-/** Few values, so that there are ties in each of them; hours apart and microseconds apart. */
+/** Few values, so that each occurs more than once: hours apart and microseconds apart. */
 const moment = fc
   .record({ hour: fc.nat(3), micros: fc.nat(2) })
   .map(({ hour, micros }) => `2026-03-01T0${hour}:59:59.99999${micros}Z`);
@@ -39,7 +39,7 @@ const change = fc.oneof(
 );
 type Change = typeof change extends fc.Arbitrary<infer T> ? T : never;
 
-/** Each with which of the runs it lists. */
+/** Each filter, with a function that tells which runs it lists. */
 const filters: [Record<string, unknown>, (run: SomeRun) => boolean][] = [
   [{}, () => true],
   [{ state: ['FAILED'] }, (run) => run.state === 'FAILED'],
@@ -99,7 +99,7 @@ async function perform(teamId: string, change: Change, known: readonly string[],
 const sortValue = (run: RunItem, sortBy: ListRunsQuery['sort_by']): string =>
   sortBy === 'agent' ? (run.agent_skill?.name ?? '') : run[sortBy];
 
-test('a run that does not change while pages are read is in exactly one of them, in its place, whatever else changes', async () => {
+test('lists a run that does not change in exactly one page and in its place, while other runs change', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(someRun, { minLength: 1, maxLength: 14 }),
@@ -129,7 +129,7 @@ test('a run that does not change while pages are read is in exactly one of them,
         const constant = seen.filter((run) => !touched.has(run.run_id));
         const expected = initial.filter((id, index) => !touched.has(id) && isListed(firstCreated(runs[index])));
         expect(constant.map((run) => run.run_id).sort()).toEqual([...expected].sort());
-        // Times change under a reader only in the order of changes: by the other sorts nothing comes twice.
+        // Only in the order of changes may a changed run be in two pages.
         if (sortBy !== 'updated_at') expect(new Set(seen.map((run) => run.run_id)).size).toBe(seen.length);
         expect(constant.map((run) => run.run_id)).toEqual(sorted(constant, sortBy, sortOrder));
       },
@@ -138,14 +138,14 @@ test('a run that does not change while pages are read is in exactly one of them,
   );
 }, 120_000);
 
-/** As `insert` stores it: created before it changes. */
+/** Returns the run as `insert` stores it: created before its change. */
 function firstCreated(run: SomeRun | undefined): SomeRun {
   if (!run) throw new Error('there is no such run');
   const [createdAt = '', updatedAt = ''] = [run.createdAt, run.updatedAt].sort();
   return { ...run, createdAt, updatedAt };
 }
 
-/** Ids by value, then id; runs without a skill last. By bytes, as PostgreSQL's "C". */
+/** Returns ids ordered by value, then by id; runs without a skill last. Compares bytes, as the collation "C" of PostgreSQL. */
 function sorted(runs: readonly RunItem[], sortBy: ListRunsQuery['sort_by'], order: 'asc' | 'desc'): string[] {
   const sign = order === 'asc' ? 1 : -1;
   const isEmpty = (run: RunItem) => sortBy === 'agent' && sortValue(run, sortBy) === '';

@@ -2,9 +2,9 @@ import type { ListRunsQuery } from '@runyard/contract/run-list';
 import type { CursorPosition } from '../../store/paging/cursor.ts';
 import type { Conditions } from './conditions.ts';
 
-/** What a list is sorted by; the id decides between equals. Text by bytes, the same on every server. */
+/** Sort key of a list; the id decides between equal values. Text is compared by bytes, which is the same on every server. */
 interface SortKey {
-  /** Of the run `r`. */
+  /** Column of the run `r`. */
   readonly column: string;
   readonly type: 'timestamptz' | 'text';
 }
@@ -16,18 +16,20 @@ const sortKeys: Record<ListRunsQuery['sort_by'], SortKey> = {
   agent: { column: 'r.skill_spec COLLATE "C"', type: 'text' },
 };
 
-/** SQL type of what the list is sorted by. */
+/** Returns the SQL type of the sort key. */
 export const sortTypeOf = (query: ListRunsQuery): SortKey['type'] => sortKeys[query.sort_by].type;
 
+/** Order of a list, as SQL. */
 export interface ListOrder {
   readonly column: string;
-  /** How the column's values are compared. */
+  /** Collation of the column, with a space before it; empty for times. */
   readonly collation: string;
   readonly direction: 'ASC' | 'DESC';
-  /** Runs without a value come last in both directions: they are a list of their own behind the others. */
+  /** True: some runs have no value. They come last in both directions, as a part of their own. */
   readonly hasEmptyPart: boolean;
 }
 
+/** Returns the order that the query asks for. */
 export function orderOf(query: ListRunsQuery): ListOrder {
   return {
     column: sortKeys[query.sort_by].column,
@@ -37,9 +39,13 @@ export function orderOf(query: ListRunsQuery): ListOrder {
   };
 }
 
+/** Returns SQL that orders a relation with `id` and `sort_value`. `of`: its alias with a dot, or empty. */
+export const orderBy = ({ collation, direction }: ListOrder, of: string): string =>
+  `ORDER BY ${of}sort_value${collation} ${direction} NULLS LAST, ${of}id ${direction}`;
+
 /**
- * Conditions that a run comes after the position. `hour` is the column with the hour of its last change, where the plan
- * goes by it.
+ * Returns the conditions that a run comes after the position. `hour` is the column with the hour of the last change, where
+ * the list is read by it.
  */
 export function afterPosition(
   { bind }: Conditions,

@@ -2,13 +2,14 @@ import { ListRunsQuery } from '@runyard/contract/run-list';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
 import { insertTeam } from '../../../test/engine.ts';
-import { walkAlong } from './walks.ts';
+import { probeList } from './probe-list.ts';
+import type { FilterList } from './strategies.ts';
 
 let database: TestDatabase;
 let teamId: string;
-/** Titles, the latest change first. */
+/** Titles of the runs, the latest change first. */
 let titles: string[];
-/** Three hours of four runs each; by their ids they would come in another order. */
+/** Three hours with four runs each. Their random ids are in another order than their changes. */
 beforeAll(async () => {
   database = await createTestDatabase();
   teamId = await insertTeam(database);
@@ -25,14 +26,11 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-async function walked(
-  order: 'asc' | 'desc',
-  walk: Parameters<typeof walkAlong>[2]['walk'],
-  length: number,
-  count: number,
-) {
+/** Titles of the page, in order; null: the probe does not find the page. */
+async function probe(order: 'asc' | 'desc', list: FilterList, length: number, count: number) {
   const query = ListRunsQuery.parse({ metadata: { a: 'b' }, source: 'API', sort_order: order });
-  const page = await walkAlong(database.db, { teamId, query, position: null, count }, { walk, length }, null);
+  const request = { teamId, query, position: null, count };
+  const page = await probeList(database.db, request, { kind: 'probe_list', list, length }, null);
   if (!page) return null;
   const rows = await database.db.query<{ title: string }>(
     `SELECT r.title FROM (${page.text}) page JOIN runs r ON r.id = page.id ORDER BY page.sort_value ${order}`,
@@ -44,21 +42,21 @@ async function walked(
 describe.each(['desc', 'asc'] as const)('%s', (order) => {
   const expected = () => (order === 'desc' ? titles : titles.toReversed());
 
-  test('a walk along a facet, which goes by hours, gives the runs of those hours only that it went through', async () => {
+  test('gives only runs of the hours that it has read completely, in the list of a facet, which is ordered by hours', async () => {
     const facet = { facet: 'metadata:a=b' };
-    expect(await walked(order, facet, 6, 4)).toEqual(expected().slice(0, 4));
-    expect(await walked(order, facet, 6, 5)).toBeNull();
-    expect(await walked(order, facet, 11, 8)).toEqual(expected().slice(0, 8));
-    expect(await walked(order, facet, 11, 9)).toBeNull();
+    expect(await probe(order, facet, 6, 4)).toEqual(expected().slice(0, 4));
+    expect(await probe(order, facet, 6, 5)).toBeNull();
+    expect(await probe(order, facet, 11, 8)).toEqual(expected().slice(0, 8));
+    expect(await probe(order, facet, 11, 9)).toBeNull();
   });
 
-  test('a walk along a column gives all that it went through', async () => {
-    expect(await walked(order, { filter: 'source' }, 6, 6)).toEqual(expected().slice(0, 6));
-    expect(await walked(order, { filter: 'source' }, 6, 7)).toBeNull();
+  test('gives all runs that it has read, in the list of a column', async () => {
+    expect(await probe(order, { filter: 'source' }, 6, 6)).toEqual(expected().slice(0, 6));
+    expect(await probe(order, { filter: 'source' }, 6, 7)).toBeNull();
   });
 
-  test('a walk to the end of its list gives what there is', async () => {
-    expect(await walked(order, { facet: 'metadata:a=b' }, 13, 20)).toEqual(expected());
-    expect(await walked(order, { filter: 'source' }, 13, 20)).toEqual(expected());
+  test('gives all matches when it reads the list to its end', async () => {
+    expect(await probe(order, { facet: 'metadata:a=b' }, 13, 20)).toEqual(expected());
+    expect(await probe(order, { filter: 'source' }, 13, 20)).toEqual(expected());
   });
 });

@@ -1,14 +1,18 @@
-/**
- * The page of a search. The index of `run_search` keeps the words of a team's runs of one week together; so the weeks are
- * looked through one after the other, in the order of the list, until the page is full.
- */
 import { startConditions } from './conditions.ts';
 import { addColumnFilters, changedAfter, facetsOf, joinFacets } from './filters.ts';
-import { orderOf } from './order.ts';
-import { orderBy, type PageQuery, type PageRequest, partsOf } from './query.ts';
-import { queryOfWeek, type SearchTemplate } from './search.ts';
+import { orderBy, orderOf } from './order.ts';
+import type { PageQuery, PageRequest } from './page-query.ts';
+import { partsOf } from './parts.ts';
+import { queryOfWeek, type SearchTemplate } from './search-words.ts';
 
-export function weeksQuery({ teamId, query, position, count }: PageRequest, template: SearchTemplate): PageQuery {
+/**
+ * Strategy for a search that no probe answers: looks for the words week by week, in the order of the list, until the page
+ * is full. The index of `run_search` has the words of a team's runs of one week side by side.
+ */
+export function searchByWeekQuery(
+  { teamId, query, position, count }: PageRequest,
+  template: SearchTemplate,
+): PageQuery {
   const conditions = startConditions(teamId);
   const { bind, texts } = conditions;
   const order = orderOf(query);
@@ -27,7 +31,7 @@ export function weeksQuery({ teamId, query, position, count }: PageRequest, temp
 
   const limit = bind(count);
   const direction = order.direction;
-  // OFFSET 0 leaves the planner no other way than the one that is written: it does not know how many runs a week's words are in.
+  // OFFSET 0 makes the planner keep the written order of joins: it cannot know in how many runs of a week the words are.
   const text = `SELECT r.id, r.sort_value FROM (
       SELECT week, ${queryOfWeek(bind(template), 'week')} AS query
       FROM generate_series(search_week(greatest(${from.join(', ')})), search_week(least(${to.join(', ')}))) week

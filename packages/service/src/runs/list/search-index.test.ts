@@ -19,7 +19,7 @@ const indexed = () =>
   );
 const waiting = async () => (await service.engine.db.query('SELECT unnest(run_ids) FROM run_search_waiting')).length;
 
-/** The runs with these parts, marked by the week of their last change. */
+/** Returns the runs with these parts, in the week of their last change. */
 const withParts = (parts: string) =>
   service.engine.db.query(
     `SELECT s.run_id FROM run_search s JOIN runs r ON r.id = s.run_id
@@ -27,7 +27,7 @@ const withParts = (parts: string) =>
     [parts],
   );
 
-test('each new run is taken once, by however many processes at once', async () => {
+test('takes each new run once, with several processes at once', async () => {
   const { db } = service.engine;
   for (let i = 0; i < 30; i += 1) await service.newRun();
   const taken = await Promise.all(Array.from({ length: 4 }, () => indexRunWords(db, 10)));
@@ -37,7 +37,7 @@ test('each new run is taken once, by however many processes at once', async () =
   expect(await waiting()).toBe(0);
 });
 
-test('a run that was deleted before its turn is forgotten', async () => {
+test('forgets a run that was deleted before its turn', async () => {
   const { db } = service.engine;
   await service.newRun();
   await db.query('DELETE FROM runs');
@@ -45,7 +45,7 @@ test('a run that was deleted before its turn is forgotten', async () => {
   expect([await waiting(), await indexed()]).toEqual([0, []]);
 });
 
-test('a run that is just changing stays in the queue, and is in the hour of its change after the next turn', async () => {
+test('keeps a run queued that is changing, and has it in the hour of its change after the next turn', async () => {
   const { db } = service.engine;
   const id = await service.newRun();
   await db.transaction(async (tx) => {
@@ -58,7 +58,7 @@ test('a run that is just changing stays in the queue, and is in the hour of its 
   expect(await indexed()).toEqual([{ run_id: id, isInHour: true }]);
 });
 
-test('the hour follows every later change, of words, metadata and artifacts', async () => {
+test('moves words, metadata and artifacts to the hour of every later change', async () => {
   const { db } = service.engine;
   const parent = await service.newRun();
   const id = await service.newRun({ metadata: { a: 'b' }, parentRunId: parent, ancestorIds: [parent] });
@@ -78,7 +78,7 @@ test('the hour follows every later change, of words, metadata and artifacts', as
   expect((await indexed()).map(({ isInHour }) => isInHour)).toEqual([true, true]);
 });
 
-test('a run that changes in another week is found there, by all its parts, and no longer in the week before', async () => {
+test('moves all parts of a run to the week of its last change', async () => {
   const { db } = service.engine;
   const id = await service.newRun({ title: 'Flaky build', prompt: 'Look at it' });
   const marks = () => db.query('SELECT DISTINCT left(part, 6) FROM run_search, unnest(tsvector_to_array(parts)) part');
@@ -91,7 +91,7 @@ test('a run that changes in another week is found there, by all its parts, and n
   }
 });
 
-test('a prompt that changes is found by its new words at once, also when its old ones are taken apart later', async () => {
+test('finds a changed prompt by its new words at once, also when its old words are indexed later', async () => {
   const { db } = service.engine;
   const found = () => withParts("'@=second' & !'@=first'");
   const id = await service.newRun({ prompt: 'first' });
@@ -104,7 +104,7 @@ test('a prompt that changes is found by its new words at once, also when its old
   expect(await found()).toHaveLength(2);
 });
 
-test('of runs that were created together, and of which one is just changing, only that one waits for another turn', async () => {
+test('keeps only the changing run queued of several that were created together', async () => {
   const { db } = service.engine;
   const ids = await Promise.all(Array.from({ length: 20 }, () => service.newRun()));
   await db.transaction(async (tx) => {

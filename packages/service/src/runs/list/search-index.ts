@@ -1,15 +1,16 @@
-import type { Database, Statement } from '../../store/database/database.ts';
+import type { Database } from '../../store/database/database.ts';
+import { defineStatement, integer, uuids } from '../../store/database/statement.ts';
 
-/** What a process does in one turn: also with long prompts less than a second of one connection; under load more runs are created. */
+/** Runs that a process indexes in one turn: less than a second of one connection, also with long prompts. Under load more are created. */
 export const runsPerTurn = 250;
-/** What a search does itself before it looks. */
+/** Runs that a search indexes before it looks for words. */
 const runsBeforeSearch = 100;
 
 /**
- * Long, but it locks no run against changes. The newest first: they are what is looked for soonest. Words that are there
- * were written when the run's text changed, and are newer than those that this statement sees.
+ * Takes a long time, but locks no run against changes. Takes the newest runs first, because people look for them soonest.
+ * Keeps words that are there: a change of the run's text wrote them, and they are newer than what this statement sees.
  */
-const takeWords: Statement = {
+const takeWords = defineStatement({
   name: 'index_run_words',
   text: `
     WITH waiting AS MATERIALIZED (
@@ -26,14 +27,15 @@ const takeWords: Statement = {
       ON CONFLICT (run_id) DO NOTHING
     )
     SELECT id, run_ids FROM taken`,
-};
+  row: { id: integer, run_ids: uuids },
+});
 
 /**
- * The hour again, of runs that changed meanwhile: their triggers did not see the row of a transaction that goes on. With
- * the runs locked, a later change waits and then sees it. A run that is just changing waits for another turn: to wait for
- * its lock could be a deadlock.
+ * Corrects the hour of runs that changed during `takeWords`: their triggers could not see its uncommitted rows. The locks
+ * make later changes wait until they see the rows. A run that another transaction is changing stays queued for the next
+ * turn, because waiting for its lock could be a deadlock.
  */
-const settle: Statement = {
+const settle = defineStatement({
   name: 'settle_run_words',
   text: `
     WITH taken AS (
@@ -51,26 +53,28 @@ const settle: Statement = {
     SELECT array_agg(run_id) FROM taken
     WHERE run_id NOT IN (SELECT id FROM locked) AND EXISTS (SELECT FROM runs WHERE id = taken.run_id)
     HAVING count(*) > 0`,
-};
+  row: {},
+});
 
 /**
- * Makes some `max` runs, the newest first, findable by their words (up to 99 more, where they were created together);
- * gives how many. Any number of processes may do it at once.
+ * Indexes the words of about `max` runs, the newest first (up to 99 more, where they were created together). Returns their
+ * number. Any number of processes may call it at once.
  */
 export async function indexRunWords(db: Database, max: number): Promise<number> {
   return await db.transaction(async (tx) => {
-    const taken = await tx.query<{ id: string; run_ids: string[] }>(takeWords, [max]);
+    const taken = await tx.query(takeWords, [max]);
     if (taken.length > 0) await tx.query(settle, [taken.map((row) => row.id)]);
     return taken.reduce((count, row) => count + row.run_ids.length, 0);
   });
 }
 
-const readWaiting: Statement = {
+const readWaiting = defineStatement({
   name: 'read_search_waiting',
   text: 'SELECT FROM run_search_waiting LIMIT 1',
-};
+  row: {},
+});
 
-/** So that a run is found as soon as its creation was answered, unless many are created at once. */
+/** Indexes new runs before a search, so that it finds a run as soon as its create was answered, unless many are created at once. */
 export async function indexBeforeSearch(db: Database): Promise<void> {
   const waiting = await db.query(readWaiting);
   if (waiting.length > 0) await indexRunWords(db, runsBeforeSearch);

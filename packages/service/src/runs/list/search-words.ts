@@ -1,41 +1,45 @@
-/** What `q` means: words that must all be found in a run's title, skill or the beginning of its prompt. */
+/** Parses `q`: words that must all be in a run's title, its skill or the beginning of its prompt. */
 import type { Conditions } from './conditions.ts';
 
-/** Words beyond these are not looked for. */
+/** Further words of `q` are ignored. */
 const maxWords = 10;
-/** Letters of a word beyond these are not compared; as in `search_parts`. */
+/** Further letters of a word are ignored, as in `search_parts`. */
 const maxLetters = 40;
 
-/**
- * `exact`: each word begins a word of title, skill or prompt, in any case, or stands anywhere in title or skill.
- * `similar`: each is a word of title or skill but for one letter that is wrong, missing, too many or exchanged with the
- * next one, or from six letters on the beginning of such a word; so that a slip of the pen finds something.
- */
-export type SearchTier = 'exact' | 'similar';
+/** How words are compared with those of a run. */
+export type SearchTier =
+  /** Each word begins a word of title, skill or prompt, in any case, or is anywhere in title or skill. */
+  | 'exact'
+  /**
+   * Each word is a word of title or skill with one mistake: a wrong, missing or additional letter, or two neighbours
+   * exchanged. A word of six letters and more may also be the beginning of such a word.
+   */
+  | 'similar';
 
-/** Null where nothing is searched for. Punctuation parts words, as in `search_words`; without a letter or digit nothing is found. */
+/** Returns the words of `q`, separated by punctuation as in `search_words`; empty: `q` has no letter or digit, and finds nothing. Null: no `q`. */
 export function wordsOf(q: string | undefined): string[] | null {
   if (!q?.trim()) return null;
   return [...new Set(q.toLowerCase().match(/[\p{L}\p{M}\p{N}]+/gu) ?? [])].slice(0, maxWords);
 }
 
-/** A `tsquery` over `run_search.parts`, with `@` in place of the mark of a team's week. */
+/** A `tsquery` over `run_search.parts`, with `@` in place of the mark of team and week. */
 export type SearchTemplate = string;
 
+/** Returns the template that all words must match. */
 export function templateOf(words: readonly string[], tier: SearchTier): SearchTemplate {
   const waysOf = tier === 'exact' ? exactWays : similarWays;
   return words.map((word) => `(${waysOf([...word].slice(0, maxLetters)).join(' | ')})`).join(' & ');
 }
 
-/** In which ways a run may have the word. Words hold letters and digits only: nothing to escape. */
+/** Returns the lexemes by which a run may have the word. Words have letters and digits only, so nothing is escaped. */
 function exactWays(letters: readonly string[]): string[] {
   const word = letters.join('');
-  // One letter begins too many words to be a beginning, and two are in too many titles.
+  // Too many words begin with one given letter, and too many titles contain two given letters.
   if (letters.length === 1) return [`'@=${word}'`];
   return letters.length === 2 ? [`'@=${word}':*`] : [`'@=${word}':*`, `'@~${word}':*`];
 }
 
-/** Two words that differ by one slip have something in common once a letter is left out of one of them, or of both. */
+/** Two words that differ by one mistake share a lexeme when one letter is left out of one of them, or of both. */
 function similarWays(letters: readonly string[]): string[] {
   const word = letters.join('');
   if (letters.length < 4 || /\p{Nd}/u.test(word)) return exactWays(letters);
@@ -43,10 +47,10 @@ function similarWays(letters: readonly string[]): string[] {
   return [...new Set([word, ...shortened])].map((part) => `'@?${part}'${letters.length < 6 ? '' : ':*'}`);
 }
 
-/** The `tsquery` of the template for a week, which is an SQL expression. */
+/** Returns the `tsquery` of the template (an SQL expression) for a week (an SQL expression). */
 export const queryOfWeek = (template: string, week: string): string =>
   `replace(${template}, '@', search_mark($1, ${week}))::tsquery`;
 
-/** Condition on `run_search s`. */
+/** Returns the condition that `run_search s` matches the template. */
 export const matchOf = ({ bind }: Conditions, template: SearchTemplate): string =>
   `s.parts @@ ${queryOfWeek(bind(template), 'search_week(s.updated_hour)')}`;

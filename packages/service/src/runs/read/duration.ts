@@ -1,4 +1,4 @@
-/** ISO 8601 duration of seconds, to the millisecond: 63.52 is `PT1M3.52S`. */
+/** Returns the seconds as an ISO 8601 duration, to the millisecond: 63.52 is `PT1M3.52S`. */
 export function isoDuration(seconds: number): string {
   const milliseconds = Math.max(0, Math.round(seconds * 1000));
   const hours = Math.floor(milliseconds / 3_600_000);

@@ -1,40 +1,43 @@
 /**
- * Where the links of sessions and conversations lead on to. A session is an execution, under an id of its own that only
- * readers use: it is live while its sandbox is.
+ * Finds the targets of the links to sessions and conversations. A session is an execution, under an id that only readers
+ * use. It is live as long as its sandbox.
  */
 import { livePhases } from '../../executions/transitions/phases.ts';
-import type { Queryable, Statement } from '../../store/database/database.ts';
+import type { Queryable } from '../../store/database/database.ts';
+import { defineStatement, nullable, uuid } from '../../store/database/statement.ts';
 
-const readSessionRedirect: Statement = {
+const readSessionRedirect = defineStatement({
   name: 'read_session_redirect',
   text: `
     SELECT CASE WHEN e.phase IN ('stopping', 'ended') AND EXISTS (SELECT FROM conversation_events c WHERE c.run_id = r.id)
       THEN r.conversation_id END AS "conversationId"
     FROM executions e JOIN runs r ON r.id = e.run_id WHERE e.session_id = $1`,
-};
+  row: { conversationId: nullable(uuid) },
+});
 
-/** The conversation of a session that has ended; `{}`: it is live, not begun, or nothing was said. Null: no such session. */
+/** Returns the conversation of a session that has ended; `{}`: the session is live, or has no conversation. Null: no such session. */
 export async function findSessionRedirect(
   db: Queryable,
   sessionId: string,
 ): Promise<{ readonly conversationId?: string } | null> {
-  const [row] = await db.query<{ conversationId: string | null }>(readSessionRedirect, [sessionId]);
+  const [row] = await db.query(readSessionRedirect, [sessionId]);
   return row ? (row.conversationId === null ? {} : { conversationId: row.conversationId }) : null;
 }
 
-const readConversationRedirect: Statement = {
+const readConversationRedirect = defineStatement({
   name: 'read_conversation_redirect',
   text: `
     SELECT e.session_id AS "sessionId" FROM runs r
     LEFT JOIN executions e ON e.id = r.current_execution_id AND e.phase IN ${livePhases}
     WHERE r.conversation_id = $1 ORDER BY e.id DESC NULLS LAST LIMIT 1`,
-};
+  row: { sessionId: nullable(uuid) },
+});
 
-/** The latest live session of a conversation; `{}`: none is. Null: no such conversation. */
+/** Returns the latest live session of a conversation; `{}`: none is live. Null: no such conversation. */
 export async function findConversationRedirect(
   db: Queryable,
   conversationId: string,
 ): Promise<{ readonly sessionId?: string } | null> {
-  const [row] = await db.query<{ sessionId: string | null }>(readConversationRedirect, [conversationId]);
+  const [row] = await db.query(readConversationRedirect, [conversationId]);
   return row ? (row.sessionId === null ? {} : { sessionId: row.sessionId }) : null;
 }

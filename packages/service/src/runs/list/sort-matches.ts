@@ -1,0 +1,19 @@
+import { startConditions } from './conditions.ts';
+import { addColumnFilters, facetsOf, joinFacets } from './filters.ts';
+import { orderBy, orderOf } from './order.ts';
+import type { PageQuery, PageRequest } from './page-query.ts';
+import { partsOf } from './parts.ts';
+
+/** Last strategy: reads all runs that match the filters, and sorts them. The rows that it reads grow with the matches. */
+export function sortMatchesQuery({ teamId, query, position, count }: PageRequest): PageQuery {
+  const conditions = startConditions(teamId);
+  const order = orderOf(query);
+  joinFacets(conditions, facetsOf(query));
+  addColumnFilters(conditions, query);
+  const parts = partsOf(conditions, query, order, position, null).map((part) => part.join(' AND ') || 'true');
+  const text = `WITH found AS MATERIALIZED (
+      SELECT r.id, ${order.column} AS sort_value FROM runs r ${conditions.joins.join(' ')}
+      WHERE ${conditions.texts.join(' AND ')} AND (${parts.join(' OR ')})
+    ) SELECT id, sort_value FROM found ${orderBy(order, '')} LIMIT ${conditions.bind(count)}`;
+  return { text, values: conditions.values };
+}

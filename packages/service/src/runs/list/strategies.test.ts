@@ -1,0 +1,51 @@
+import { ListRunsQuery } from '@runyard/contract/run-list';
+import { expect, test } from 'vitest';
+import { type Strategy, strategiesFor } from './strategies.ts';
+
+/** A strategy in one word, a probe with its list and length. */
+function nameOf(strategy: Strategy): string {
+  if (strategy.kind !== 'probe_list') return strategy.kind;
+  const list = 'facet' in strategy.list ? strategy.list.facet : (strategy.list.filter ?? 'all');
+  return `probe ${list} ${strategy.length}`;
+}
+
+/** The table of docs/decisions/run-list.md. */
+const table: [string, Record<string, unknown>, string[]][] = [
+  ['no filter', {}, ['read_in_order']],
+  ['no filter, another sort', { sort_by: 'title' }, ['read_in_order']],
+  ['one filter on a column', { state: ['FAILED'] }, ['read_in_order']],
+  ['one filter, by several states', { state: ['FAILED', 'ERROR'] }, ['read_in_order']],
+  ['one facet', { metadata: { a: 'b' } }, ['read_in_order']],
+  ['bounds on times only', { updated_after: '2026-03-01T00:00:00Z' }, ['read_in_order']],
+  ['one filter, another sort', { name: 'n', sort_by: 'created_at' }, ['probe all 4000', 'sort_matches']],
+  [
+    'bounds on times, another sort',
+    { created_after: '2026-03-01T00:00:00Z', sort_by: 'agent' },
+    ['probe all 4000', 'sort_matches'],
+  ],
+  ['two filters on columns', { name: 'n', source: 'API' }, ['probe name 300', 'probe source 300', 'intersect_lists']],
+  [
+    'two facets',
+    { metadata: { a: 'b', c: 'd' } },
+    ['probe metadata:a=b 300', 'probe metadata:c=d 300', 'intersect_lists'],
+  ],
+  [
+    'a facet and a filter on a column',
+    { metadata: { a: 'b' }, name: 'n' },
+    ['probe metadata:a=b 300', 'probe name 300', 'probe metadata:a=b 2000', 'probe name 2000', 'sort_matches'],
+  ],
+  [
+    'several states and another filter on a column',
+    { state: ['FAILED', 'ERROR'], name: 'n' },
+    ['probe name 300', 'probe state 300', 'probe name 2000', 'probe state 2000', 'sort_matches'],
+  ],
+  ['words', { q: 'flaky' }, ['search_by_week']],
+  ['words and a filter', { q: 'flaky', name: 'n' }, ['probe name 1500', 'search_by_week']],
+  ['words, another sort', { q: 'flaky', sort_by: 'title' }, ['probe all 1500', 'search_by_week']],
+];
+
+test.each(table)('for %s tries the strategies of the table', (_, given, expected) => {
+  const strategies = strategiesFor(ListRunsQuery.parse(given), 'q' in given).map(nameOf);
+  expect([...strategies].sort()).toEqual([...expected].sort());
+  expect(strategies.at(-1)).toBe(expected.at(-1));
+});
