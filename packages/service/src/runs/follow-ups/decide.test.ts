@@ -46,27 +46,30 @@ const asks = (state: RunState, phase: Phase) => state === 'BLOCKED' || (state ==
 const words: FollowupContent = { hasMessage: true, hasFiles: false };
 const nothing: FollowupContent = { hasMessage: false, hasFiles: false };
 
-test.each(rows)('$state with an execution that is $phase: $way', ({ state, phase, way }) => {
+test.each(rows)('decides $way when the run is $state and its execution $phase', ({ state, phase, way }) => {
   const expected = { kind: way, question: asks(state, phase) ? question : null };
   expect(decideFollowup(situation(state, phase), words)).toMatchObject(expected);
 });
 
-describe('an answer', () => {
-  test.each(rows)('to a run that is $state and $phase counts only for its open question', ({ state, phase, way }) => {
-    const decide = (content: Partial<FollowupContent>) =>
-      decideFollowup(situation(state, phase), { ...words, ...content });
-    const wrongId = { kind: 'refuse', path: 'request_id' };
-    expect(decide({ request_id: 'q0' })).toMatchObject(wrongId);
-    if (asks(state, phase)) {
-      expect(decide({ request_id: 'q1', decision: 'deny' })).toMatchObject({ kind: way, question });
-      expect(decide({ decision: 'deny', hasMessage: false })).toMatchObject({ kind: way, question });
-    } else {
-      expect(decide({ request_id: 'q1' })).toMatchObject(wrongId);
-      expect(decide({ decision: 'deny' })).toMatchObject({ kind: 'refuse', path: 'decision' });
-    }
-  });
+describe('for an answer', () => {
+  test.each(rows)(
+    'takes only the id of the open question when the run is $state and its execution $phase',
+    ({ state, phase, way }) => {
+      const decide = (content: Partial<FollowupContent>) =>
+        decideFollowup(situation(state, phase), { ...words, ...content });
+      const wrongId = { kind: 'refuse', path: 'request_id' };
+      expect(decide({ request_id: 'q0' })).toMatchObject(wrongId);
+      if (asks(state, phase)) {
+        expect(decide({ request_id: 'q1', decision: 'deny' })).toMatchObject({ kind: way, question });
+        expect(decide({ decision: 'deny', hasMessage: false })).toMatchObject({ kind: way, question });
+      } else {
+        expect(decide({ request_id: 'q1' })).toMatchObject(wrongId);
+        expect(decide({ decision: 'deny' })).toMatchObject({ kind: 'refuse', path: 'decision' });
+      }
+    },
+  );
 
-  test('is refused with the state of the run, or with the id of the open question', () => {
+  test('refuses with the state of the run, or with the id of the open question', () => {
     const reasonOf = (state: RunState) =>
       decideFollowup(situation(state, 'ended', { openRequest: null }), { ...words, decision: 'deny' });
     expect(reasonOf('SUCCEEDED')).toMatchObject({ reason: 'the run is SUCCEEDED, not BLOCKED: it asks nothing' });
@@ -77,25 +80,28 @@ describe('an answer', () => {
   });
 });
 
-describe('a follow-up that says nothing', () => {
-  test.each(rows)('to a run that is $state and $phase is taken only to continue a conversation', (row) => {
+describe('for a follow-up that says nothing', () => {
+  test.each(rows)('takes it only to continue a conversation when the run is $state and its execution $phase', (row) => {
     const { state, phase, way } = row;
     const kind = way === 'continue' ? 'continue' : 'refuse_empty';
     expect(decideFollowup(situation(state, phase), nothing).kind).toBe(kind);
     expect(decideFollowup(situation(state, phase, { hasConversation: false }), nothing).kind).toBe('refuse_empty');
   });
 
-  test('is taken when it brings files', () => {
+  test('takes it when it brings files', () => {
     expect(decideFollowup(situation('INPROGRESS', 'running'), { ...nothing, hasFiles: true }).kind).toBe('join');
   });
 });
 
-test.each(rows)('$state, $phase: a full queue refuses all but a new execution', ({ state, phase, way }) => {
-  const full = situation(state, phase, { waiting: maxWaitingFollowups });
-  expect(decideFollowup(full, words).kind).toBe(way === 'continue' ? 'continue' : 'refuse_full');
-  const almostFull = situation(state, phase, { waiting: maxWaitingFollowups - 1 });
-  expect(decideFollowup(almostFull, words).kind).toBe(way);
-});
+test.each(rows)(
+  'lets only a new execution take it past a full queue when the run is $state and its execution $phase',
+  ({ state, phase, way }) => {
+    const full = situation(state, phase, { waiting: maxWaitingFollowups });
+    expect(decideFollowup(full, words).kind).toBe(way === 'continue' ? 'continue' : 'refuse_full');
+    const almostFull = situation(state, phase, { waiting: maxWaitingFollowups - 1 });
+    expect(decideFollowup(almostFull, words).kind).toBe(way);
+  },
+);
 
 test.each([
   [true, true, false],
@@ -103,7 +109,7 @@ test.each([
   [false, true, true],
   [false, false, true],
 ])(
-  'a new execution after a conversation (%s) and a start (%s) begins with the prompt of the run: %s',
+  'begins a new execution after a conversation (%s) and a start (%s) with the prompt of the run: %s',
   (hasConversation, hasStarted, withPrompt) => {
     const decision = decideFollowup(situation('ERROR', 'ended', { hasConversation, hasStarted }), words);
     expect(decision).toEqual({ kind: 'continue', withPrompt, question: null });
@@ -113,6 +119,6 @@ test.each([
 test.each([
   ['idle', true],
   ['running', false],
-] as const)('in the sandbox of a failed setup an agent that is %s is woken: %s', (phase, wakes) => {
+] as const)('wakes an agent that is %s in the sandbox of a failed setup: %s', (phase, wakes) => {
   expect(decideFollowup(situation('FAILED', phase), words)).toMatchObject({ kind: 'debug', wakes });
 });
