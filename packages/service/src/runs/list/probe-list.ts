@@ -26,11 +26,11 @@ export async function probeList(
   const others = facetsOf(query).filter((facet) => !('facet' in list && facet === list.facet));
   const checks = others.map(
     (facet, index) => `CROSS JOIN LATERAL (
-      SELECT FROM run_facets f WHERE f.run_id = w.id AND f.facet = ${conditions.bind(facet)} OFFSET 0) f${index}`,
+      SELECT FROM run_facets f WHERE f.run_id = p.id AND f.facet = ${conditions.bind(facet)} OFFSET 0) f${index}`,
   );
   if (search !== null) {
     checks.push(`CROSS JOIN LATERAL (
-      SELECT FROM run_search s WHERE s.run_id = w.id AND ${matchOf(conditions, search)} OFFSET 0) s`);
+      SELECT FROM run_search s WHERE s.run_id = p.id AND ${matchOf(conditions, search)} OFFSET 0) s`);
   }
   addColumnFilters(conditions, query);
   if (query.state !== undefined) conditions.texts.push(`r.state = ANY(${conditions.bind(query.state)}::text[])`);
@@ -39,13 +39,13 @@ export async function probeList(
   // A facet's list is in the order of hours: the last hour may have further runs after the end of the probe.
   const within =
     'facet' in list
-      ? `WHERE (SELECT count(*) FROM probed) < ${size} OR w.hour <> (SELECT ${query.sort_order === 'asc' ? 'max' : 'min'}(hour) FROM probed)`
+      ? `WHERE (SELECT count(*) FROM probed) < ${size} OR p.hour <> (SELECT ${query.sort_order === 'asc' ? 'max' : 'min'}(hour) FROM probed)`
       : '';
   const [row] = await db.query<{ probed: number; ids: string[] | null; times: (string | null)[] | null }>(
     `WITH probed AS MATERIALIZED (${readList(size)}), page AS (
-       SELECT r.id, r.sort_value FROM probed w ${checks.join(' ')}
+       SELECT r.id, r.sort_value FROM probed p ${checks.join(' ')}
        CROSS JOIN LATERAL (
-         SELECT r.id, ${order.column} AS sort_value FROM runs r WHERE r.id = w.id AND ${conditions.texts.join(' AND ')} OFFSET 0) r
+         SELECT r.id, ${order.column} AS sort_value FROM runs r WHERE r.id = p.id AND ${conditions.texts.join(' AND ')} OFFSET 0) r
        ${within} ${orderBy(order, 'r.')} LIMIT ${conditions.bind(count)}
      )
      SELECT (SELECT count(*)::int FROM probed) AS probed, array_agg(id::text) AS ids, array_agg(sort_value::text) AS times FROM page`,
