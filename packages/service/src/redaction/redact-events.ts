@@ -1,12 +1,11 @@
 import type { AgentEvent } from '@runyard/contract/agent-protocol';
-import { isLineStream, redactLine, releaseLine } from './redact-transcript.ts';
-import type { Redactor } from './redaction.ts';
+import type { HeldTexts } from './held-texts.ts';
+import { redactLine, releaseLine } from './redact-line.ts';
+import type { Redactor } from './redactor.ts';
 import { storable } from './storable.ts';
+import { isLineStream } from './transcript-line.ts';
 
-/** Text held back per stream, as `executions.redaction_tails` keeps it between batches. */
-export type Tails = Record<string, string>;
-
-/** More streams at once than any agent has: the pieces held back of the others are let go as they are. */
+/** More streams than any agent has open at once. The held texts of further streams are released. */
 const maxHeldStreams = 200;
 
 function streamOf(event: AgentEvent): string | null {
@@ -15,25 +14,26 @@ function streamOf(event: AgentEvent): string | null {
   return null;
 }
 
-/** The stream that an event ends: what it held back is let go before it. */
-function endedStreams(event: AgentEvent, tails: Tails): string[] {
+/** Returns the streams that an event ends. Their held texts are released before the event. */
+function endedStreams(event: AgentEvent, held: HeldTexts): string[] {
   if (event.type === 'action_result')
-    return Object.keys(tails).filter((stream) => stream === `output ${event.action_id}`);
-  if (event.type === 'turn_finished') return Object.keys(tails);
+    return Object.keys(held).filter((stream) => stream === `output ${event.action_id}`);
+  if (event.type === 'turn_finished') return Object.keys(held);
   return [];
 }
 
 /**
- * The one place where an agent's text enters the store: secrets out, over the borders of pieces and lines too, and NUL replaced.
- * A stream's held text is put at the end of its last stored piece when the stream ends. Changes `tails`.
+ * Redacts the events of an agent; all of an agent's events pass here on their way into the store. Removes secrets, also where
+ * they span pieces or lines, and replaces NUL. Returns more events than it was given where held texts are released: each
+ * becomes a piece of its own. Changes `held`.
  */
-export function redactEvents(events: readonly AgentEvent[], redactor: Redactor, tails: Tails): AgentEvent[] {
+export function redactEvents(events: readonly AgentEvent[], redactor: Redactor, held: HeldTexts): AgentEvent[] {
   const stored: AgentEvent[] = [];
   for (const event of events) {
-    for (const stream of endedStreams(event, tails)) stored.push(...flush(event, stream, tails));
-    for (const stream of Object.keys(tails).slice(maxHeldStreams)) stored.push(...flush(event, stream, tails));
+    for (const stream of endedStreams(event, held)) stored.push(...release(event, stream, held));
+    for (const stream of Object.keys(held).slice(maxHeldStreams)) stored.push(...release(event, stream, held));
     if (event.type === 'transcript') {
-      const lines = redactLine(storable(event.line) as string, redactor, tails);
+      const lines = redactLine(storable(event.line) as string, redactor, held);
       stored.push(...lines.map((line) => ({ ...event, line })));
       continue;
     }
@@ -42,27 +42,26 @@ export function redactEvents(events: readonly AgentEvent[], redactor: Redactor, 
       stored.push(storable(redactor.value(event)) as AgentEvent);
       continue;
     }
-    const piece = redactor.piece(tails[stream] ?? '', storable(event.text) as string);
-    if (piece.held) tails[stream] = piece.held;
-    else delete tails[stream];
+    const piece = redactor.piece(held[stream] ?? '', storable(event.text) as string);
+    if (piece.held) held[stream] = piece.held;
+    else delete held[stream];
     stored.push({ ...event, text: piece.text });
   }
   return stored;
 }
 
-/** The held text as a piece of its own; a secret's beginning that never went on is no secret. */
-function flush(ending: AgentEvent, stream: string, tails: Tails): AgentEvent[] {
+/** Returns the held text of a stream as an event with the number and time of `next`. It is no secret: the secret did not continue. */
+function release(next: AgentEvent, stream: string, held: HeldTexts): AgentEvent[] {
+  const at = { seq: next.seq, occurred_at: next.occurred_at };
   if (isLineStream(stream)) {
-    const line = releaseLine(stream, tails);
-    return line === undefined ? [] : [{ seq: ending.seq, occurred_at: ending.occurred_at, type: 'transcript', line }];
+    const line = releaseLine(stream, held);
+    return line === undefined ? [] : [{ ...at, type: 'transcript', line }];
   }
-  const text = tails[stream];
-  delete tails[stream];
+  const text = held[stream];
+  delete held[stream];
   if (!text) return [];
-  const base = { seq: ending.seq, occurred_at: ending.occurred_at, text };
   const id = stream.slice(stream.indexOf(' ') + 1);
-  if (stream.startsWith('output ')) return [{ ...base, type: 'action_output', action_id: id }];
-  return [
-    { ...base, type: 'text', message_id: id, role: 'assistant', step_id: 'step_id' in ending ? ending.step_id : '' },
-  ];
+  if (stream.startsWith('output ')) return [{ ...at, text, type: 'action_output', action_id: id }];
+  const step_id = 'step_id' in next ? next.step_id : '';
+  return [{ ...at, text, type: 'text', message_id: id, role: 'assistant', step_id }];
 }

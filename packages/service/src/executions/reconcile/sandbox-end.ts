@@ -1,6 +1,6 @@
 import { isTerminal } from '@runyard/contract/run-states';
 import type { RunState } from '@runyard/contract/states';
-import { createRedactor } from '../../redaction/redaction.ts';
+import { createRedactor } from '../../redaction/redactor.ts';
 import type { Queryable, Statement } from '../../store/database/database.ts';
 import { followCancel } from '../cancel/cancel-descendants.ts';
 import { queueChannel } from '../channels.ts';

@@ -1,9 +1,9 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { UploadSnapshot } from '@runyard/contract/handoff';
 import type { Engine } from '../../executions/engine.ts';
-import { withoutSecrets } from '../../executions/run-tokens/agent-text.ts';
 import { lockAttempt } from '../../executions/run-tokens/attempt.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
+import { withoutSecrets } from '../../redaction/agent-text.ts';
 import type { BlobStore } from '../../store/blobs/blobs.ts';
 import type { Database } from '../../store/database/database.ts';
 import { defineStatement } from '../../store/database/statement.ts';

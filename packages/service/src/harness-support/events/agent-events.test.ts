@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openTestEngine, type TestEngine } from '../../../test/engine.ts';
 import { cancelRun } from '../../executions/cancel/cancel.ts';
 import { authenticateRunToken, type RunSession } from '../../executions/run-tokens/sessions.ts';
-import { redacted } from '../../redaction/redaction.ts';
+import { redacted } from '../../redaction/redactor.ts';
 import { applyAgentEvents } from './agent-events.ts';
 
 let t: TestEngine;

@@ -3,12 +3,13 @@ import type { TimelineEventType } from '@runyard/contract/timeline';
 import { runChannel } from '../../executions/channels.ts';
 import { blockRun } from '../../executions/debug-window/block.ts';
 import type { Engine } from '../../executions/engine.ts';
-import { redactorOf } from '../../executions/run-tokens/agent-text.ts';
 import { isAttempt } from '../../executions/run-tokens/attempt.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';
 import { claim, start } from '../../executions/transitions/transitions.ts';
-import { redactEvents, type Tails } from '../../redaction/redact-events.ts';
+import { redactorOf } from '../../redaction/agent-text.ts';
+import type { HeldTexts } from '../../redaction/held-texts.ts';
+import { redactEvents } from '../../redaction/redact-events.ts';
 import { takeFollowup } from '../../runs/follow-ups/take-followups.ts';
 import type { Queryable, Statement } from '../../store/database/database.ts';
 import { type EventBudget, eventBudget, type RunCounters } from './event-budget.ts';
@@ -68,7 +69,7 @@ const insertEvents: Statement = {
 interface ExecutionRow {
   phase: Phase;
   last_agent_seq: number;
-  redaction_tails: Tails;
+  redaction_tails: HeldTexts;
 }
 
 interface LockedRun extends RunCounters {

@@ -5,12 +5,12 @@ import type { RunState } from '@runyard/contract/states';
 import { headOf } from '../../conversations/output.ts';
 import { endDebugTurn, retentionSeconds } from '../../executions/debug-window/setup-window.ts';
 import type { Engine } from '../../executions/engine.ts';
-import { withoutSecrets } from '../../executions/run-tokens/agent-text.ts';
 import { lockAttempt } from '../../executions/run-tokens/attempt.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { retryOrError } from '../../executions/transitions/retry.ts';
 import type { Phase, Status } from '../../executions/transitions/transition.ts';
 import { err, fail, failSetup, succeed } from '../../executions/transitions/transitions.ts';
+import { withoutSecrets } from '../../redaction/agent-text.ts';
 import type { Queryable, Statement } from '../../store/database/database.ts';
 
 /** `waiting`: follow-ups wait, the run goes on; `moved_on`: the run was cancelled, timed out or given to another execution before. */

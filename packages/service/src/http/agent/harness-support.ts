@@ -2,12 +2,12 @@
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
 import type { BodyBudget } from '../../bodies/body-budget.ts';
-import { withoutSecrets } from '../../executions/run-tokens/agent-text.ts';
 import { applyAgentEvents } from '../../harness-support/events/agent-events.ts';
 import { finishTask } from '../../harness-support/finish/finish.ts';
 import { waitForInbox } from '../../harness-support/inbox/inbox.ts';
 import { findMemory, keepMemory } from '../../harness-support/memory/memory.ts';
 import { resolveTask } from '../../harness-support/task/resolve-task.ts';
+import { withoutSecrets } from '../../redaction/agent-text.ts';
 import { oneUpload } from '../../uploads/lease.ts';
 import { addRoute } from '../server/add-route.ts';
 import { bytesOf, tooManyBytes, uploadBusy, withByteBodies } from '../server/byte-body.ts';

@@ -4,8 +4,9 @@ import type { AmbientAgentConfig, ChildOverride } from '@runyard/contract/config
 import type { RunAgentRequest } from '@runyard/contract/run-request';
 import type { RunActor } from '../../access/actor.ts';
 import type { Engine } from '../../executions/engine.ts';
-import { withoutSecrets } from '../../executions/run-tokens/agent-text.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
+import { withoutSecrets } from '../../redaction/agent-text.ts';
+import type { Statement } from '../../store/database/database.ts';
 import { defineStatement, json, text } from '../../store/database/statement.ts';
 import { narrowedChildRuns, overridesOf } from '../tree/permission.ts';
 import { workerHostOf } from './request.ts';

@@ -4,10 +4,10 @@ import { maxMessagesOfRun, maxMessagesPerMinute, type RunMessage } from '@runyar
 import { isTerminal } from '@runyard/contract/run-states';
 import type { RunState } from '@runyard/contract/states';
 import type { Engine } from '../../executions/engine.ts';
-import { withoutSecrets } from '../../executions/run-tokens/agent-text.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';
-import type { Queryable } from '../../store/database/database.ts';
+import { withoutSecrets } from '../../redaction/agent-text.ts';
+import type { Queryable, Statement } from '../../store/database/database.ts';
 import { boolean, defineStatement, integer, text, uuid, uuids } from '../../store/database/statement.ts';
 import { isUuid } from '../../store/database/uuid.ts';
 import { acceptFollowup } from '../follow-ups/accept.ts';

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
-import { createRedactor, redacted } from './redaction.ts';
+import { expect, it } from 'vitest';
+import { createRedactor, redacted } from './redactor.ts';
 
 const secret = 'ryr_abcabcabd-secret';
 
-test('a secret is taken out of text wherever a stream is cut', () => {
+it('removes a secret from text wherever a stream is cut', () => {
   const cuts = fc.array(fc.nat({ max: 60 }), { maxLength: 6 });
   fc.assert(
     fc.property(fc.string({ maxLength: 20 }), fc.string({ maxLength: 20 }), cuts, (before, after, at) => {
@@ -25,14 +25,14 @@ test('a secret is taken out of text wherever a stream is cut', () => {
   );
 });
 
-test('text that only begins like a secret is not lost', () => {
+it('returns held text with the next piece where no secret followed', () => {
   const redactor = createRedactor([secret]);
   const first = redactor.piece('', 'look: ryr_abcabc');
   expect(first).toEqual({ text: 'look: ', held: 'ryr_abcabc' });
   expect(redactor.piece(first.held, ' is no token')).toEqual({ text: 'ryr_abcabc is no token', held: '' });
 });
 
-test('keys and values inside JSON are redacted, and secrets in their JSON-escaped form', () => {
+it('redacts member names, values and JSON-escaped secrets inside JSON', () => {
   const quoted = 'pass"word\nwith lines';
   const redactor = createRedactor([secret, quoted]);
   expect(redactor.value({ [secret]: [`a ${secret}`, 1, null] })).toEqual({ [redacted]: [`a ${redacted}`, 1, null] });

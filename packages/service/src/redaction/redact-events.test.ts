@@ -1,19 +1,20 @@
 import type { AgentEvent } from '@runyard/contract/agent-protocol';
-import { expect, test } from 'vitest';
-import { redactEvents, type Tails } from './redact-events.ts';
-import { createRedactor, redacted } from './redaction.ts';
+import { expect, it } from 'vitest';
+import type { HeldTexts } from './held-texts.ts';
+import { redactEvents } from './redact-events.ts';
+import { createRedactor, redacted } from './redactor.ts';
 
 const secret = 'ryr_abcabcabd-"secret"';
 const redactor = createRedactor([secret]);
 const at = '2026-01-02T03:04:05.000Z';
 const end: AgentEvent = { seq: 1, occurred_at: at, type: 'turn_finished', step_id: 's' };
 
-/** The transcript of these lines and the end of a turn; each line is a batch, as when the agent sends them one by one. */
+/** Returns the stored transcript of these lines and the end of a turn. Each line is a batch of its own. */
 function transcriptOf(lines: readonly string[], by = redactor): string[] {
-  const tails: Tails = {};
+  const held: HeldTexts = {};
   const events = [...lines.map((line): AgentEvent => ({ seq: 1, occurred_at: at, type: 'transcript', line })), end];
   return events
-    .flatMap((event) => redactEvents([event], by, tails))
+    .flatMap((event) => redactEvents([event], by, held))
     .flatMap((event) => (event.type === 'transcript' ? [event.line] : []));
 }
 
@@ -41,40 +42,46 @@ const shapes: Record<string, Shape> = {
     text: (line) => updateOf(line).content.text,
   },
   'the output of a command': { line: output, text: (line) => updateOf(line)._meta.terminal_output.data },
-  'the same as codex tells it': {
+  'the output of a command as codex sends it': {
     line: (data) =>
       update({ sessionUpdate: 'tool_call_update', toolCallId: 't1', _meta: { terminal_output_delta: { data } } }),
     text: (line) => updateOf(line)._meta.terminal_output_delta.data,
   },
-  'lines that are no messages': { line: (raw) => JSON.stringify({ raw }), text: (line) => JSON.parse(line).raw },
-  'lines that are no JSON': { line: (text) => text, text: (line) => line },
+  'lines that are not messages': { line: (raw) => JSON.stringify({ raw }), text: (line) => JSON.parse(line).raw },
+  'lines that are not JSON': { line: (text) => text, text: (line) => line },
 };
 
-test.each(Object.entries(shapes))('a secret is taken out wherever two lines cut it: %s', (_, { line, text }) => {
+it.each(Object.entries(shapes))('removes a secret wherever two lines cut it: %s', (_, { line, text }) => {
   for (let cut = 0; cut <= secret.length; cut += 1) {
     const stored = transcriptOf([line(`It is ${secret.slice(0, cut)}`), line(`${secret.slice(cut)}. So.`)]);
     expect(stored.map(text).join(''), `cut at ${cut}`).toBe(`It is ${redacted}. So.`);
   }
 });
 
-test.each(Object.entries(shapes))('and where each character has a line of its own: %s', (_, { line, text }) => {
-  const stored = transcriptOf([...`It is ${secret}. So.`].map(line));
-  expect(stored.map(text).join('')).toBe(`It is ${redacted}. So.`);
-});
+it.each(Object.entries(shapes))(
+  'removes a secret of which each character is in a line of its own: %s',
+  (_, { line, text }) => {
+    const stored = transcriptOf([...`It is ${secret}. So.`].map(line));
+    expect(stored.map(text).join('')).toBe(`It is ${redacted}. So.`);
+  },
+);
 
-test.each(Object.entries(shapes))('what only begins like one is not lost at the end: %s', (_, { line, text }) => {
-  const stored = transcriptOf([line('It is ryr_'), line('abc')]);
-  expect(stored.map(text).join('')).toBe('It is ryr_abc');
-});
+it.each(Object.entries(shapes))(
+  'stores held text at the end of a turn where no secret followed: %s',
+  (_, { line, text }) => {
+    const stored = transcriptOf([line('It is ryr_'), line('abc')]);
+    expect(stored.map(text).join('')).toBe('It is ryr_abc');
+  },
+);
 
-test('a secret of several lines is taken out of lines that are no messages', () => {
+it('removes a secret of several lines from lines that are not messages', () => {
   const key = '-----BEGIN-----\nabcdef\nghijkl\n-----END-----';
   const lines = `Key: ${key}!`.split('\n').map((raw) => JSON.stringify({ raw }));
   const stored = transcriptOf(lines, createRedactor([key]));
   expect(stored.map((line) => JSON.parse(line).raw).join('')).toBe(`Key: ${redacted}!`);
 });
 
-test('lines that hold no secret stay as they are, to the byte', () => {
+it('leaves lines without a secret as they are, to the byte', () => {
   const lines = [
     '{"jsonrpc": "2.0", "id": 1e2, "result": {"a": 1.0}}',
     chunk('Hello ', { extra: [1.5] }),
@@ -87,7 +94,7 @@ test('lines that hold no secret stay as they are, to the byte', () => {
   expect(transcriptOf(lines)).toEqual(lines);
 });
 
-test('what a message held back is put before what ends the message, with its ids', () => {
+it('stores the held text of a message before the line that ends the message, with its ids', () => {
   const call = update({ sessionUpdate: 'tool_call', toolCallId: 't1', title: 'x' });
   const other = update({ sessionUpdate: 'usage_update', used: 1 });
   const stored = transcriptOf([chunk('We wai r', { messageId: 'm1' }), other, call, chunk('y', { messageId: 'm2' })]);
@@ -101,7 +108,7 @@ test('what a message held back is put before what ends the message, with its ids
   expect(stored.slice(4)).toEqual([chunk('y', { messageId: 'm2' })]);
 });
 
-test('the end of a command ends its output, and the output of others goes on', () => {
+it('releases the held output of a command at its end, and not that of other commands', () => {
   const of = (toolCallId: string, data: string, more: object = {}) =>
     update({ sessionUpdate: 'tool_call_update', toolCallId, _meta: { terminal_output: { data } }, ...more });
   const stored = transcriptOf([
@@ -118,8 +125,8 @@ test('the end of a command ends its output, and the output of others goes on', (
   ]);
 });
 
-test('what is held back stays small, however many streams an agent opens', () => {
-  const tails: Tails = {};
+it('holds back the text of at most about 200 streams at a time', () => {
+  const held: HeldTexts = {};
   const events = Array.from(
     { length: 1_000 },
     (_, index): AgentEvent => ({
@@ -127,9 +134,9 @@ test('what is held back stays small, however many streams an agent opens', () =>
       ...{ message_id: `m${index}`, text: 'It is ryr_' },
     }),
   );
-  const stored = events.flatMap((event) => redactEvents([event], redactor, tails));
-  expect(Object.keys(tails).length).toBeLessThanOrEqual(201);
-  stored.push(...redactEvents([end], redactor, tails));
+  const stored = events.flatMap((event) => redactEvents([event], redactor, held));
+  expect(Object.keys(held).length).toBeLessThanOrEqual(201);
+  stored.push(...redactEvents([end], redactor, held));
   const said = stored.flatMap((event) => (event.type === 'text' && event.message_id === 'm7' ? [event.text] : []));
   expect(said.join('')).toBe('It is ryr_');
 });

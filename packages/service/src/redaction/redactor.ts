@@ -1,34 +1,34 @@
-/** Takes known secrets out of text that arrives in pieces, also where a secret spans two pieces. */
+/** Removes known secrets from text that arrives in pieces, also where a secret spans two pieces. */
 
-/** What stands in place of a secret. */
+/** Replaces a secret in stored text. */
 export const redacted = '«redacted»';
 
-/** A shorter "secret" would take common words out of every text. */
+/** A shorter "secret" would remove common words from every text. */
 const minSecretLength = 8;
 
 /** Run tokens and API keys, also those of which the service knows only the hash: 32 random bytes in base64url. */
 const ownCredentials = /ry[rk]_[A-Za-z0-9_-]{43}/g;
 
-/** Text before the last secret-like ending can be let go; the rest may be the beginning of a secret. */
+/** A piece of a stream after redaction. */
 export interface RedactedPiece {
   /** Safe to store. */
   readonly text: string;
-  /** To put before the next piece of the same stream. */
+  /** The end of the piece, which may be the beginning of a secret: to put before the next piece of the same stream. */
   readonly held: string;
 }
 
 export interface Redactor {
-  /** Whole text: nothing follows. */
+  /** Redacts a whole text, which no further piece follows. */
   whole(text: string): string;
-  /** The next piece of a stream, with what the piece before held back. */
+  /** Redacts the next piece of a stream, after the text that the piece before held back. */
   piece(held: string, text: string): RedactedPiece;
-  /** Every string inside a JSON value, keys included. */
+  /** Redacts every string inside a JSON value, member names included. */
   value(value: unknown): unknown;
 }
 
 /**
- * A redactor of these values: as they are, as they stand inside a JSON string, and as they are when their lines are joined. Beside them of
- * all run tokens and API keys, but where one is cut in two pieces and is not among the values.
+ * Creates a redactor of these secrets. It finds each secret as it is, as it is written inside a JSON string, and with its
+ * lines joined. It also finds every run token and API key that is in one piece.
  */
 export function createRedactor(secrets: readonly string[]): Redactor {
   const known = [
@@ -45,6 +45,7 @@ export function createRedactor(secrets: readonly string[]): Redactor {
     return clean;
   };
 
+  /** Returns the length of the longest ending that is the beginning of a secret. */
   const heldLength = (text: string): number => {
     let longest = 0;
     for (const secret of known) {

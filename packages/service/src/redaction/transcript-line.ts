@@ -1,0 +1,100 @@
+/**
+ * Reads raw transcript lines: which text of a line continues the text of other lines. Models and commands send their text in
+ * small pieces, each in a JSON line of its own.
+ */
+
+type JsonObject = Record<string, unknown>;
+
+/** A text of a line that continues in other lines. */
+interface Piece {
+  /** The stream that the piece belongs to: the key of its held text, from which `lineOf` can make a line. */
+  readonly stream: string;
+  readonly text: string;
+  /** Returns the line with another text in the place of this one. */
+  with(text: string): string;
+}
+
+export interface TranscriptLine {
+  /** Absent: no text of the line continues in other lines. */
+  readonly piece?: Piece;
+  /** The `update` of an ACP `session/update` message; absent: the line is not such a message. */
+  readonly update?: JsonObject;
+  readonly session?: unknown;
+}
+
+/** Bounds a stream's key: it contains ids from a harness, and is stored as long as text of the stream is held back. */
+const maxStreamChars = 1_000;
+
+const asObject = (value: unknown): JsonObject | undefined =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined;
+
+const streamPrefix = 'line ';
+const streamOf = (shape: JsonObject): string => `${streamPrefix}${JSON.stringify(shape)}`;
+
+/** Returns the ids that all pieces of a stream have in common. */
+export const shapeOf = (stream: string): JsonObject => JSON.parse(stream.slice(streamPrefix.length)) as JsonObject;
+
+/** Returns true for a stream of transcript lines. */
+export const isLineStream = (stream: string): boolean => stream.startsWith(streamPrefix);
+
+/** Returns true for chunks of an agent's messages and thoughts. The conversation joins them, too. */
+export const isChunk = (kind: unknown): boolean => typeof kind === 'string' && kind.endsWith('_chunk');
+
+/** Reads a line: JSON-RPC from a harness, a line that the agent wrapped as `{raw}`, or any other text. */
+export function readLine(line: string): TranscriptLine {
+  let message: unknown;
+  try {
+    message = JSON.parse(line);
+  } catch {
+    return { piece: { stream: streamOf({ plain: true }), text: line, with: (text) => text } };
+  }
+  const members = asObject(message);
+  const pieceAt = (place: JsonObject, key: string, shape: JsonObject): Piece | undefined => {
+    const text = place[key];
+    const stream = streamOf(shape);
+    if (typeof text !== 'string' || stream.length > maxStreamChars) return undefined;
+    return {
+      stream,
+      text,
+      with: (changed) => {
+        place[key] = changed;
+        return JSON.stringify(message);
+      },
+    };
+  };
+  if (members && typeof members.raw === 'string') {
+    const piece = pieceAt(members, 'raw', { raw: true });
+    return piece ? { piece } : {};
+  }
+  const params = asObject(members?.params);
+  const update = asObject(params?.update);
+  if (!update) return {};
+  const { sessionUpdate, toolCallId, messageId } = update;
+  const session = params?.sessionId;
+  const withoutPiece = { update, session };
+  if (isChunk(sessionUpdate)) {
+    const content = asObject(update.content);
+    const piece = content && pieceAt(content, 'text', { session, sessionUpdate, messageId });
+    return piece ? { ...withoutPiece, piece } : withoutPiece;
+  }
+  const meta = asObject(update._meta);
+  for (const output of ['terminal_output_delta', 'terminal_output']) {
+    const place = asObject(meta?.[output]);
+    const piece = place && pieceAt(place, 'data', { session, toolCallId, output });
+    if (piece) return { ...withoutPiece, piece };
+  }
+  return withoutPiece;
+}
+
+/** Makes a line of its own from the held text of a stream that has ended. */
+export function lineOf(stream: string, text: string): string {
+  const shape = shapeOf(stream);
+  if (shape.plain === true) return text;
+  if (shape.raw === true) return JSON.stringify({ raw: text });
+  const { session, sessionUpdate, messageId, toolCallId, output } = shape;
+  const update =
+    output === undefined
+      ? { sessionUpdate, messageId, content: { type: 'text', text } }
+      : { sessionUpdate: 'tool_call_update', toolCallId, _meta: { [String(output)]: { data: text } } };
+  return JSON.stringify({ jsonrpc: '2.0', method: 'session/update', params: { sessionId: session, update } });
+}
