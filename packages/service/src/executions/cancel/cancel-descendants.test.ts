@@ -3,7 +3,7 @@ import type { AgentEventBody, FinishTask } from '@runyard/contract/agent-protoco
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { openTestEngine, type TestEngine } from '../../../test/engine.ts';
-import { applyAgentEvents } from '../../harness-support/events/agent-events.ts';
+import { applyAgentEvents } from '../../harness-support/events/apply-agent-events.ts';
 import { finishRun } from '../../harness-support/finish/finish.ts';
 import { deleteRun } from '../../runs/delete/delete.ts';
 import { acceptFollowup } from '../../runs/follow-ups/accept.ts';

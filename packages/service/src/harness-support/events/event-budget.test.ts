@@ -1,10 +1,10 @@
 import type { AgentEvent, AgentEventBody } from '@runyard/contract/agent-protocol';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { openTestEngine, type TestEngine } from '../../../test/engine.ts';
 import { readConversation } from '../../../test/read.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { readTimeline } from '../../executions/timeline/timeline.ts';
-import { applyAgentEvents } from './agent-events.ts';
+import { applyAgentEvents } from './apply-agent-events.ts';
 import { reserveBytes } from './event-budget.ts';
 
 const eventBytes = 20_000;
@@ -48,7 +48,7 @@ const output = (words: string): AgentEventBody => ({ type: 'action_output', acti
 const line = (words: string): AgentEventBody => ({ type: 'transcript', line: JSON.stringify({ words }) });
 
 const run = async () => (await t.engine.db.query<Record<string, number>>('SELECT * FROM runs'))[0] ?? {};
-/** What the rows really hold. */
+/** Returns the bytes of the stored events. */
 async function storedBytes(): Promise<number> {
   const [row] = await t.engine.db.query<{ bytes: string }>(
     "SELECT coalesce(sum(octet_length(event::text)), 0) AS bytes FROM conversation_events WHERE event->>'name' IS DISTINCT FROM 'output_limit_reached'",
@@ -60,11 +60,11 @@ const limitEvents = async () =>
 const conversation = () =>
   readConversation(t.engine.db, 'c', [{ id: session.runId, state: 'INPROGRESS' }]).then((read) => read?.steps ?? []);
 
-test('text and output are stored up to the limit; what is above is counted, and told once', async () => {
+it('stores text and output up to the limit, counts the rest, and reports the limit once', async () => {
   await send(begin, action);
   for (let batch = 0; batch < 60; batch += 1) await send(text('x'.repeat(500)), output('y'.repeat(500)));
   expect(await storedBytes()).toBeLessThanOrEqual(eventBytes);
-  expect(await storedBytes(), 'and nearly up to it').toBeGreaterThan(eventBytes * 0.7);
+  expect(await storedBytes(), 'nearly up to the limit').toBeGreaterThan(eventBytes * 0.7);
   expect(await limitEvents()).toMatchObject([
     {
       execution_id: 1,
@@ -78,18 +78,18 @@ test('text and output are stored up to the limit; what is above is counted, and 
   const shown = JSON.stringify(await conversation());
   expect(shown.split('"output_limit_reached"')).toHaveLength(2);
   const { rows } = await t.engine.db.pool.query('SELECT count(*)::int AS kept FROM conversation_events');
-  // All but the two before the texts and the one that tells of the limit.
+  // All but the two before the texts and the one that reports the limit.
   expect(Number((await run()).dropped_events)).toBe(120 - (rows[0].kept - 3));
 });
 
-test('many small events are bounded as well as few large ones', async () => {
+it('bounds many small events as well as a few large ones', async () => {
   await send(begin);
   await send(...Array.from({ length: 900 }, () => text('.')));
   const { rows } = await t.engine.db.pool.query('SELECT count(*)::int AS kept FROM conversation_events');
-  expect(rows[0].kept, 'each counts what its row takes, too').toBeLessThan(eventBytes / 220);
+  expect(rows[0].kept, 'each counts with the size of its row').toBeLessThan(eventBytes / 220);
 });
 
-test('turns, questions, decisions and the ends of actions are still taken, and the run goes on', async () => {
+it('stores turns, questions, decisions and the ends of actions above the limit', async () => {
   await send(begin, action, text('x'.repeat(eventBytes)), text('more'), output('more'));
   await send({ type: 'action_result', action_id: 'a', state: 'completed', output: 'z'.repeat(5_000), exit_code: 0 });
   await send({ type: 'turn_finished', step_id: 's', summary: 'x'.repeat(100_000) });
@@ -104,10 +104,10 @@ test('turns, questions, decisions and the ends of actions are still taken, and t
   expect(shown).toContain('"title":"Which?"');
   expect(shown).not.toContain('more');
   expect(shown).not.toContain('dropped');
-  expect(await storedBytes(), 'the long ones are cut').toBeLessThan(60_000);
+  expect(await storedBytes(), 'long texts are cut').toBeLessThan(60_000);
 });
 
-test('what is still taken has an end, too: the run is moved, the row is not written', async () => {
+it('blocks the run without storing the event when the reserve is used up', async () => {
   await send(begin, text('x'.repeat(eventBytes)), text('x'));
   await t.engine.db.query('UPDATE runs SET event_bytes = $1', [eventBytes + reserveBytes]);
   const request = { request_id: 'q', kind: 'question' as const, title: 'Which?' };
@@ -116,7 +116,7 @@ test('what is still taken has an end, too: the run is moved, the row is not writ
   expect(await run()).toMatchObject({ state: 'BLOCKED', dropped_events: 4 });
 });
 
-test('the transcript has a limit of its own, and says so in its last line', async () => {
+it('bounds the transcript on its own and reports the limit in its last line', async () => {
   await send(begin);
   for (let batch = 0; batch < 20; batch += 1) await send(line('x'.repeat(300)), line('x'.repeat(300)));
   const chunks = await t.engine.db.query<{ lines: string }>('SELECT lines FROM transcript_chunks ORDER BY agent_seq');
@@ -134,7 +134,7 @@ test('the transcript has a limit of its own, and says so in its last line', asyn
   expect(JSON.stringify(await conversation())).toContain('The conversation goes on.');
 });
 
-test('a batch that comes twice is counted once', async () => {
+it('counts a batch that arrives twice once', async () => {
   await send(begin, text('x'), line('x'));
   const before = await run();
   const again = { ...text('x'), seq: 3, occurred_at: at } as AgentEvent;
@@ -142,7 +142,7 @@ test('a batch that comes twice is counted once', async () => {
   expect(await run()).toMatchObject({ event_bytes: before.event_bytes, transcript_bytes: before.transcript_bytes });
 });
 
-test('of batches that come at the same time none is counted on the room of another', async () => {
+it('keeps the limit with batches that arrive at the same time', async () => {
   await send(begin);
   const batches = Array.from({ length: 8 }, (_, index) =>
     Array.from(

@@ -1,10 +1,10 @@
-/** What a run may store of what its agents tell: who holds a run token could fill the disk otherwise. */
+/** Bounds what a run may store of its agents' events: the holder of a run token could fill the disk otherwise. */
 import type { AgentEvent } from '@runyard/contract/agent-protocol';
 import type { Settings } from '@runyard/contract/settings';
 import { headOf } from '../../conversations/output.ts';
 import type { RunLimits } from '../../executions/run-limits.ts';
 
-/** As the settings have them. */
+/** Returns the limits that the settings name, in bytes. */
 export const limitsOf = (
   settings: Pick<Settings, 'RUNYARD_RUN_EVENTS_MB' | 'RUNYARD_RUN_TRANSCRIPT_MB'>,
 ): RunLimits => ({
@@ -12,7 +12,7 @@ export const limitsOf = (
   transcriptBytes: settings.RUNYARD_RUN_TRANSCRIPT_MB * 1024 * 1024,
 });
 
-/** Columns of `runs`. */
+/** What a run has stored and dropped so far: columns of `runs`. */
 export interface RunCounters {
   readonly event_bytes: number;
   readonly transcript_bytes: number;
@@ -20,16 +20,16 @@ export interface RunCounters {
   readonly dropped_lines: number;
 }
 
-/** What a row takes beside its JSON, with its index entry: many small events count for what they are, too. */
+/** A row needs about so much beside its JSON, index entry included. Without it many small events would hardly count. */
 const rowBytes = 100;
 
-/** Above the limit, for what must not be missing: where turns begin and end, what is asked and decided, how actions end. */
+/** Room above the limit for essential events: starts and ends of turns, requests, decisions, ends of actions. */
 export const reserveBytes = 8 * 1024 * 1024;
 
-/** Of each text in an event that is stored from the reserve. */
+/** Bytes of each text in an event that is stored from the reserve. */
 const maxReservedText = 16 * 1024;
 
-/** The event as it is stored from the reserve; undefined: it is one of those that are dropped. */
+/** Returns the event as it is stored from the reserve; undefined where the event is not essential. */
 function essentialOf(event: AgentEvent): AgentEvent | undefined {
   switch (event.type) {
     case 'turn_started':
@@ -41,8 +41,8 @@ function essentialOf(event: AgentEvent): AgentEvent | undefined {
       return end;
     }
     case 'blocked': {
-      const { action, ...asked } = event.request;
-      return { ...event, request: { ...asked, ...(action ? { action: { ...action, input: {} } } : {}) } };
+      const { action, ...request } = event.request;
+      return { ...event, request: { ...request, ...(action ? { action: { ...action, input: {} } } : {}) } };
     }
     case 'decided':
       return event.message === undefined ? event : { ...event, message: headOf(event.message, maxReservedText) };
@@ -51,54 +51,62 @@ function essentialOf(event: AgentEvent): AgentEvent | undefined {
   }
 }
 
-/** The room that one batch of events finds. */
-export interface EventBudget {
-  /** The row as JSON; undefined: there is no room for it. `toRow` gives the row of an event. */
-  take(event: AgentEvent, toRow: (event: AgentEvent) => object): string | undefined;
-  /** False: there is no room for the line. */
-  takeLine(line: string): boolean;
-  /** True from the first event, or line, of the run that found no room. */
-  readonly isFull: { readonly events: boolean; readonly transcript: boolean };
-  /** What this batch adds to the run's counters. */
-  readonly added: { eventBytes: number; transcriptBytes: number; droppedEvents: number; droppedLines: number };
+/** What a batch adds to the counters of its run. */
+export interface AddedCounts {
+  readonly eventBytes: number;
+  readonly transcriptBytes: number;
+  readonly droppedEvents: number;
+  readonly droppedLines: number;
 }
 
-/** Starts from the run's counters, which the caller has locked. After the first event without room none but the essential are taken: no holes. */
-export function eventBudget(limits: RunLimits, counters: RunCounters): EventBudget {
-  const added = { eventBytes: 0, transcriptBytes: 0, droppedEvents: 0, droppedLines: 0 };
-  const isFull = { events: Number(counters.dropped_events) > 0, transcript: Number(counters.dropped_lines) > 0 };
+/** The room that one batch of events has. */
+export interface EventBudget {
+  /** Takes room for the row that `toRow` makes of the event, and returns its JSON; undefined where there is no room. */
+  take(event: AgentEvent, toRow: (event: AgentEvent) => object): string | undefined;
+  /** Takes room for a transcript line; false where there is none. */
+  takeLine(line: string): boolean;
+  /** True as soon as one line of the run found no room. */
+  isTranscriptFull(): boolean;
+  /** Returns what the batch adds to the run's counters so far. */
+  added(): AddedCounts;
+}
 
-  /** The row, where the run's events stay within `limit` with it. */
+/** Opens the budget of a batch; the caller has locked the run's row. After the first event without room, only essential events are taken. */
+export function openEventBudget(limits: RunLimits, counters: RunCounters): EventBudget {
+  const added = { eventBytes: 0, transcriptBytes: 0, droppedEvents: 0, droppedLines: 0 };
+  let isConversationFull = counters.dropped_events > 0;
+  let isTranscriptFull = counters.dropped_lines > 0;
+
+  /** Returns the row's JSON where the run's events stay within `limit` with it. */
   function within(limit: number, row: object): string | undefined {
     const json = JSON.stringify(row);
     const bytes = Buffer.byteLength(json) + rowBytes;
-    if (Number(counters.event_bytes) + added.eventBytes + bytes > limit) return undefined;
+    if (counters.event_bytes + added.eventBytes + bytes > limit) return undefined;
     added.eventBytes += bytes;
     return json;
   }
 
   return {
-    added,
-    isFull,
+    added: () => ({ ...added }),
+    isTranscriptFull: () => isTranscriptFull,
     take(event, toRow) {
-      const whole = isFull.events ? undefined : within(limits.eventBytes, toRow(event));
+      const whole = isConversationFull ? undefined : within(limits.eventBytes, toRow(event));
       if (whole !== undefined) return whole;
-      isFull.events = true;
+      isConversationFull = true;
       const essential = essentialOf(event);
       const kept = essential && within(limits.eventBytes + reserveBytes, toRow(essential));
-      const lost = kept === undefined || (event.type === 'action_result' && event.output !== undefined);
-      if (lost) added.droppedEvents += 1;
+      const isCut = kept === undefined || (event.type === 'action_result' && event.output !== undefined);
+      if (isCut) added.droppedEvents += 1;
       return kept;
     },
     takeLine(line) {
-      // A batch's lines are one row: the first of them counts for it.
+      // The lines of a batch are one row: the first of them counts for it.
       const bytes = Buffer.byteLength(line) + 1 + (added.transcriptBytes === 0 ? rowBytes : 0);
-      const used = Number(counters.transcript_bytes) + added.transcriptBytes;
-      if (!isFull.transcript && used + bytes <= limits.transcriptBytes) {
+      if (!isTranscriptFull && counters.transcript_bytes + added.transcriptBytes + bytes <= limits.transcriptBytes) {
         added.transcriptBytes += bytes;
         return true;
       }
-      isFull.transcript = true;
+      isTranscriptFull = true;
       added.droppedLines += 1;
       return false;
     },

@@ -1,10 +1,10 @@
 import type { AgentEvent } from '@runyard/contract/agent-protocol';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { openTestEngine, type TestEngine } from '../../../test/engine.ts';
 import { cancelRun } from '../../executions/cancel/cancel.ts';
 import { authenticateRunToken, type RunSession } from '../../executions/run-tokens/sessions.ts';
 import { redacted } from '../../redaction/redactor.ts';
-import { applyAgentEvents } from './agent-events.ts';
+import { applyAgentEvents } from './apply-agent-events.ts';
 
 let t: TestEngine;
 let session: RunSession;
@@ -37,7 +37,7 @@ async function stored(): Promise<AgentEvent[]> {
 
 const words = async () => (await stored()).map((event) => ('text' in event ? event.text : event.type)).join('|');
 
-test('events sent twice are applied once', async () => {
+it('applies events that are sent twice once', async () => {
   expect(await applyAgentEvents(t.engine, session, [text(1, 'a'), text(2, 'b')])).toEqual({ acknowledged: 2 });
   expect(await applyAgentEvents(t.engine, session, [text(1, 'a'), text(2, 'b'), text(3, 'c')])).toEqual({
     acknowledged: 3,
@@ -45,19 +45,19 @@ test('events sent twice are applied once', async () => {
   expect(await words()).toBe('a|b|c');
 });
 
-test('the same batch arriving on two connections at once is applied once', async () => {
+it('applies a batch once that arrives on several connections at the same time', async () => {
   const batch = [text(1, 'a'), text(2, 'b')];
   const outcomes = await Promise.all([1, 2, 3, 4].map(() => applyAgentEvents(t.engine, session, batch)));
   expect(outcomes).toEqual(outcomes.map(() => ({ acknowledged: 2 })));
   expect(await words()).toBe('a|b');
 });
 
-test('a gap is not crossed: the acknowledgement stays before it', async () => {
+it('acknowledges and applies only the events before a gap', async () => {
   expect(await applyAgentEvents(t.engine, session, [text(1, 'a'), text(3, 'c')])).toEqual({ acknowledged: 1 });
   expect(await words()).toBe('a');
 });
 
-test('agent_started makes the run INPROGRESS and starts its deadline', async () => {
+it('makes the run INPROGRESS and starts its deadline on agent_started', async () => {
   await applyAgentEvents(t.engine, session, [
     { seq: 1, occurred_at: at, type: 'agent_started', harness: 'oz', model_id: 'runbook' },
   ]);
@@ -68,7 +68,7 @@ test('agent_started makes the run INPROGRESS and starts its deadline', async () 
   expect(rows).toEqual([{ state: 'INPROGRESS', phase: 'running', far: true }]);
 });
 
-test('the run token never reaches the store, also where it is cut in two', async () => {
+it('never stores the run token, also where two batches cut it', async () => {
   const half = Math.floor(session.token.length / 2);
   await applyAgentEvents(t.engine, session, [text(1, `it is ${session.token.slice(0, half)}`)]);
   await applyAgentEvents(t.engine, session, [
@@ -91,7 +91,7 @@ test('the run token never reaches the store, also where it is cut in two', async
   expect(await words()).toBe(`it is |${redacted}!|action_result`);
 });
 
-test('a NUL is stored as U+FFFD instead of breaking the run', async () => {
+it('stores a NUL as U+FFFD', async () => {
   await applyAgentEvents(t.engine, session, [
     text(1, 'a\u0000b'),
     { seq: 2, occurred_at: 'no time', type: 'notice', step_id: 's', name: 'n\u0000', data: { 'k\u0000': ['v\u0000'] } },
@@ -99,8 +99,8 @@ test('a NUL is stored as U+FFFD instead of breaking the run', async () => {
   expect(await stored()).toMatchObject([{ text: 'a\ufffdb' }, { name: 'n\ufffd', data: { 'k\ufffd': ['v\ufffd'] } }]);
 });
 
-test.each(['+200000-01-01T00:00:00Z', '-000001-01-01T00:00:00Z', '0000-01-01T00:00:00Z', 'no time'])(
-  'of an event at %s the time is when it came',
+it.each(['+200000-01-01T00:00:00Z', '-000001-01-01T00:00:00Z', '0000-01-01T00:00:00Z', 'no time'])(
+  'stores the present time for an event at %s',
   async (occurred_at) => {
     const step: AgentEvent = {
       seq: 1,
@@ -120,17 +120,17 @@ test.each(['+200000-01-01T00:00:00Z', '-000001-01-01T00:00:00Z', '0000-01-01T00:
   },
 );
 
-test.each(['', 'no time', '2026-11-21', '2026-11-21T10:00:00+02:00', '2026-02-30T25:00:00Z'])(
-  'an event at %j is stored with a time in UTC, as answers have it',
+it.each(['', 'no time', '2026-11-21', '2026-11-21T10:00:00+02:00', '2026-02-30T25:00:00Z'])(
+  'stores a time in UTC, as answers have it, for an event at %j',
   async (occurred_at) => {
     await applyAgentEvents(t.engine, session, [{ ...text(1, 'a'), occurred_at }]);
-    const [{ occurred_at: told } = {}] = (await stored()) as { occurred_at?: string }[];
-    expect(told).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/);
-    expect(new Date(told ?? '')).not.toEqual(new Date(Number.NaN));
+    const [{ occurred_at: storedAt } = {}] = (await stored()) as { occurred_at?: string }[];
+    expect(storedAt).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/);
+    expect(new Date(storedAt ?? '')).not.toEqual(new Date(Number.NaN));
   },
 );
 
-test('after a cancel the last words are taken, and a start changes nothing', async () => {
+it('stores events after a cancel, and does not start the run again', async () => {
   expect(await cancelRun(t.engine, session.runId)).toBe('cancelled');
   const started: AgentEvent = { seq: 2, occurred_at: at, type: 'agent_started', harness: 'oz', model_id: 'runbook' };
   expect(await applyAgentEvents(t.engine, session, [text(1, 'bye'), started])).toEqual({ acknowledged: 2 });
@@ -139,7 +139,7 @@ test('after a cancel the last words are taken, and a start changes nothing', asy
   expect(rows).toEqual([{ state: 'CANCELLED' }]);
 });
 
-test('an ended execution is superseded: its token opens nothing and its events are refused', async () => {
+it('refuses the events and the token of an ended execution', async () => {
   await t.engine.db.pool.query("UPDATE executions SET phase = 'ended' WHERE id = $1", [session.executionId]);
   expect(await applyAgentEvents(t.engine, session, [text(1, 'late')])).toBe('superseded');
   expect(await authenticateRunToken(t.engine.db, session.token)).toBeNull();

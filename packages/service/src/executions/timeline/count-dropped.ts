@@ -1,0 +1,15 @@
+import type { Queryable, Statement } from '../../store/database/database.ts';
+
+const addDropped: Statement = {
+  name: 'count_dropped_output',
+  text: 'UPDATE runs SET dropped_events = dropped_events + $2, dropped_lines = dropped_lines + $3 WHERE id = $1',
+};
+
+/** Counts events and transcript lines that the run's limits left no room for. The caller has locked the run's row. */
+export async function countDropped(
+  tx: Queryable,
+  runId: string,
+  { droppedEvents, droppedLines }: { readonly droppedEvents: number; readonly droppedLines: number },
+): Promise<void> {
+  if (droppedEvents + droppedLines > 0) await tx.query(addDropped, [runId, droppedEvents, droppedLines]);
+}
