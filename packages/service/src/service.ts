@@ -5,7 +5,6 @@ import path from 'node:path';
 import type { Settings } from '@runyard/contract/settings';
 import type { Logger } from 'pino';
 import { bootstrap } from './access/keys/bootstrap.ts';
-import { composeTranscripts } from './conversations/compose-transcript.ts';
 import { defaultTiming, type Engine } from './executions/engine.ts';
 import {
   beatServiceInstance,
@@ -16,6 +15,7 @@ import {
 } from './executions/lease/heartbeat.ts';
 import { openNotices } from './executions/notices.ts';
 import { expireWaiting, reconcile } from './executions/reconcile/reconcile.ts';
+import { composeTranscripts } from './executions/transcript/compose-transcripts.ts';
 import { limitsOf } from './harness-support/events/event-budget.ts';
 import { buildApp } from './http/app.ts';
 import { loadSigner } from './http/server/signer.ts';

@@ -13,7 +13,7 @@ import { AttemptOver } from '../src/executions/run-tokens/attempt.ts';
 import { authenticateRunToken } from '../src/executions/run-tokens/sessions.ts';
 import { claim, requeue } from '../src/executions/transitions/transitions.ts';
 import { applyAgentEvents } from '../src/harness-support/events/apply-agent-events.ts';
-import { finishTask } from '../src/harness-support/finish/finish.ts';
+import { finishTask } from '../src/harness-support/finish/finish-task.ts';
 import { waitForInbox } from '../src/harness-support/inbox/inbox.ts';
 import { acceptFollowup } from '../src/runs/follow-ups/accept.ts';
 import { joinFollowups } from '../src/runs/follow-ups/take-followups.ts';

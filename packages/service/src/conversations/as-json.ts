@@ -2,13 +2,13 @@ import type { ConversationPart } from './parts.ts';
 
 const pieceLength = 64 * 1024;
 
-/** The JSON of a text without its quotes: pieces of a text become one string. */
+/** Returns the JSON of a text without its quotes, so that the pieces of a text become one string. */
 const inString = (text: string): string => JSON.stringify(text).slice(1, -1);
 
-/** The members of an object, without its braces. */
+/** Returns the JSON of an object without its braces. */
 const members = (object: object): string => JSON.stringify(object).slice(1, -1);
 
-/** A ConversationResponse as JSON, in pieces of about 64 KB; null where the conversation has no parts. */
+/** Writes a `ConversationResponse` as JSON, in pieces of about 64 KB; null where the conversation has no parts. */
 export async function conversationJson(
   conversationId: string,
   parts: AsyncGenerator<ConversationPart>,

@@ -2,9 +2,9 @@ import type { ContentBlock, MessageRole } from '@runyard/contract/conversations'
 import { lastPart } from '@runyard/contract/shorten';
 import type { ConversationPart } from './parts.ts';
 
-/** About 50,000 tokens: what a model can take in front of a prompt. */
+/** About 50,000 tokens, which leaves a model room for the prompt and its work. */
 const maxCharacters = 200_000;
-/** Of one output: the end says how it went. */
+/** Of one output its end is kept, which says how the action ended. */
 const maxOutputCharacters = 4_000;
 
 const tail = (text: string, max: number): string => (text.length <= max ? text : `[…] ${lastPart(text, max)}`);
@@ -27,13 +27,14 @@ function blockText(block: ContentBlock): string {
 }
 
 /**
- * A conversation as a text that a harness can read; of a long one its end. Holds not much more than that. Undefined: nothing was said.
+ * Returns a conversation as a text for a model; of a long conversation its end. Undefined: the conversation has no parts. Holds at most
+ * about twice the returned text in memory.
  */
 export async function conversationText(parts: AsyncIterable<ConversationPart>): Promise<string | undefined> {
   let text = '';
   let length = 0;
   let isEmpty = true;
-  /** Text of the message that comes in pieces. */
+  /** The text of the present message so far. */
   let pieces = '';
   let role: MessageRole = 'assistant';
   const add = (said: string): void => {
@@ -42,7 +43,7 @@ export async function conversationText(parts: AsyncIterable<ConversationPart>): 
     const added = `${length === 0 ? '' : '\n\n'}## ${role}\n${trimmed}`;
     length += added.length;
     text += added;
-    // Cut now and then, not for each message.
+    // A cut copies the text, so it is made only when the text has doubled, not for each message.
     if (text.length > 2 * maxCharacters) text = text.slice(-maxCharacters);
   };
   for await (const part of parts) {

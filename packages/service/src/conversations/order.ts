@@ -1,10 +1,12 @@
-/** The order in which the events of a run make up its conversation, as PostgreSQL sorts them: on its disk where they are many. */
-import type { Database, Statement } from '../store/database/database.ts';
+/** Reads the events of a run in the order in which they make up its conversation. PostgreSQL sorts them, on its disk where they are many. */
+import type { AgentEvent } from '@runyard/contract/agent-protocol';
+import type { Database } from '../store/database/database.ts';
+import { defineStatement, json, nullable, uuid } from '../store/database/statement.ts';
 
 /**
- * Message by message: the pieces of a text, the output and the end of an action, the decision on a request follow the event that began
- * them. `step_seq` and `item_seq`: the events with which step and message began. Output of an action that was not begun, or has
- * ended, belongs to nothing.
+ * Orders the events message by message: the pieces of a text, the output and result of an action and the decision on a request follow
+ * the event that began the message. `step_seq` and `item_seq` are the numbers of the events that began the step and the message. Output
+ * of an action that did not begin, or has ended, is left out.
  */
 const declareOrder = `
   DECLARE conversation_order NO SCROLL CURSOR FOR
@@ -36,17 +38,18 @@ const declareOrder = `
 
 const fetchOrder = 'FETCH 20000 FROM conversation_order';
 
-/** What an event begins. */
+/** Marks an event that begins a message. */
 export const beginsItem = 1;
+/** Marks an event that begins a step. */
 export const beginsStep = 2;
 
-/** Numbers of events, and for each what it begins: some bytes an event. */
+/** The numbers of events, and a mark for each: about 10 bytes an event. */
 export interface ConversationOrder {
   readonly seqs: readonly Float64Array[];
   readonly marks: readonly Uint8Array[];
 }
 
-/** Reads the order of a run's events; `upTo`: only those of its executions up to this number. */
+/** Reads the order of a run's events; with `upTo` only of those of its executions up to this number. */
 export async function readOrder(db: Database, runId: string, upTo: number | undefined): Promise<ConversationOrder> {
   return await db.transaction(async (tx) => {
     await tx.query(declareOrder, [runId, upTo ?? null]);
@@ -70,8 +73,8 @@ export async function readOrder(db: Database, runId: string, upTo: number | unde
   });
 }
 
-/** As many of the events as are a megabyte together, one at least, in the order of their numbers in `$2`. */
-const readPage: Statement = {
+/** Reads the events with the numbers `$2`, in that order, up to a megabyte together; at least one. */
+const readPage = defineStatement({
   name: 'read_conversation_page',
   text: `
     SELECT execution_id, event FROM (
@@ -79,36 +82,42 @@ const readPage: Statement = {
         sum(octet_length(v.event::text)) OVER (ORDER BY o.place) AS upto
       FROM unnest($2::bigint[]) WITH ORDINALITY AS o(seq, place) LEFT JOIN conversation_events v ON v.run_id = $1 AND v.seq = o.seq
     ) sized WHERE place = 1 OR upto <= 1024 * 1024 ORDER BY place`,
-};
+  /** NULL: the event does not exist any more. */
+  row: { execution_id: nullable(uuid), event: nullable(json<AgentEvent>()) },
+});
 
+/** An event in its place in the conversation. */
 interface PlacedEvent {
-  readonly execution_id: string;
-  readonly event: unknown;
+  readonly executionId: string;
+  readonly event: AgentEvent;
+  /** `beginsItem`, `beginsStep`, their sum, or 0. */
+  readonly mark: number;
 }
 
+/** Events that are requested with the first page. */
 const firstCount = 100;
 const maxCount = 2000;
 
 /**
- * The events in this order, some of them in memory at a time. Throws where one is not there any more: the run was deleted, or its events
- * were merged, and what was read so far is a part of something else.
+ * Reads the events in this order and holds one page of them in memory. Throws where an event does not exist any more: the run was
+ * deleted, or its events were merged, and what was read so far does not fit what follows.
  */
 export async function* readInOrder(
   db: Database,
   runId: string,
   { seqs, marks }: ConversationOrder,
-): AsyncGenerator<PlacedEvent & { readonly mark: number }> {
+): AsyncGenerator<PlacedEvent> {
   let count = firstCount;
   for (const [index, chunk] of seqs.entries()) {
     for (let at = 0; at < chunk.length; ) {
       const asked = chunk.subarray(at, at + count);
-      const rows = await db.query<PlacedEvent>(readPage, [runId, [...asked]]);
-      for (const row of rows) {
-        if (row.event === null) throw new Error('the conversation changed while it was read');
-        yield { ...row, mark: marks[index]?.[at] ?? 0 };
+      const rows = await db.query(readPage, [runId, [...asked]]);
+      for (const { execution_id: executionId, event } of rows) {
+        if (executionId === null || event === null) throw new Error('the conversation changed while it was read');
+        yield { executionId, event, mark: marks[index]?.[at] ?? 0 };
         at += 1;
       }
-      // Events that are not sent are measured all the same: large ones are asked for in small numbers.
+      // The database measures also the events that it does not return. So few are requested at a time where events are large.
       count = rows.length < asked.length ? Math.max(1, rows.length) : Math.min(maxCount, count * 2);
     }
   }

@@ -1,9 +1,9 @@
 import { maxOutputBytes } from '@runyard/contract/conversations';
 
-/** Output of an action that grows; keeps at most the first and last half of `maxOutputBytes`. */
+/** The output of an action that arrives in pieces. Of a long output only a beginning and an end are kept. */
 export interface GrowingOutput {
   append(text: string): void;
-  /** Bytes that the action put out where the agent cut them already. */
+  /** Sets the bytes that the action wrote, where the agent has shortened its output already. */
   setTotal(bytes: number): void;
   read(): string;
 }
@@ -11,17 +11,17 @@ export interface GrowingOutput {
 const half = maxOutputBytes / 2;
 const bytesOf = (text: string): number => Buffer.byteLength(text);
 
-/** The longest beginning of at most `max` bytes that ends between two characters. */
+/** Returns the longest beginning of at most `max` bytes that ends between two characters. */
 export function headOf(text: string, max: number): string {
   const bytes = Buffer.from(text);
   if (bytes.length <= max) return text;
   let end = max;
-  // A continuation byte at the cut: go back to before the first byte of its character.
+  // Move a cut inside a character to the character's first byte.
   while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1;
   return bytes.subarray(0, end).toString();
 }
 
-/** The longest end of at most `max` bytes that begins between two characters. */
+/** Returns the longest end of at most `max` bytes that begins between two characters. */
 function tailOf(text: string, max: number): string {
   const bytes = Buffer.from(text);
   if (bytes.length <= max) return text;
@@ -32,11 +32,12 @@ function tailOf(text: string, max: number): string {
 
 const leftOut = (bytes: number) => `\n… ${bytes} bytes left out …\n`;
 
+/** Creates an empty output, of which at most `maxOutputBytes` are kept: the first half and the last half. */
 export function growingOutput(): GrowingOutput {
   let head = '';
   let tail = '';
   let seen = 0;
-  let told = 0;
+  let reported = 0;
   return {
     append: (text) => {
       seen += bytesOf(text);
@@ -44,25 +45,26 @@ export function growingOutput(): GrowingOutput {
       const first = tail === '' ? headOf(text, Math.max(room, 0)) : '';
       head += first;
       tail += text.slice(first.length);
-      // Cut now and then, not at each piece: the tail is rewritten by it.
+      // A cut copies the tail, so it is made only when the tail has doubled, not at each piece.
       if (tail.length > maxOutputBytes) tail = tailOf(tail, half);
     },
     setTotal: (bytes) => {
-      told = Math.max(told, bytes);
+      reported = Math.max(reported, bytes);
     },
     read: () => {
       const end = tailOf(tail, half);
-      const missing = Math.max(seen, told) - bytesOf(head) - bytesOf(end);
+      const missing = Math.max(seen, reported) - bytesOf(head) - bytesOf(end);
       if (missing <= 0) return head + end;
-      // The agent's own note of what it cut stands where it put it.
+      // Where only the agent left bytes out, its output says so itself.
       return seen > bytesOf(head) + bytesOf(end) ? head + leftOut(missing) + end : head + end;
     },
   };
 }
 
-/** A result as the conversation holds it: as it is, or head, tail and size where it is too large. */
+/** Returns an input or a result as the conversation has it: unchanged, or its head, tail and size where it is over `maxOutputBytes`. */
 export function summarised(output: unknown): unknown {
   const text = typeof output === 'string' ? output : JSON.stringify(output);
+  // A UTF-16 code unit takes at most 3 bytes.
   if (text === undefined || text.length * 3 <= maxOutputBytes || bytesOf(text) <= maxOutputBytes) return output;
   const head = headOf(text, half);
   const tail = tailOf(text, half);

@@ -1,35 +1,34 @@
-import type { AgentEvent } from '@runyard/contract/agent-protocol';
 import type { Message } from '@runyard/contract/conversations';
 import type { Database } from '../store/database/database.ts';
 import { beginsItem, beginsStep, type ConversationOrder, readInOrder } from './order.ts';
 import { type Replay, startReplay } from './replay.ts';
 
-/** A conversation piece by piece, in its order: steps, in them messages, of which a text comes in pieces of its own. */
+/** A part of a conversation. Parts come in order: steps, in them messages, and the pieces of a message's text. */
 export type ConversationPart =
   | { readonly kind: 'step'; readonly id: string; readonly startedAt: string }
   | { readonly kind: 'message'; readonly message: Message }
-  /** The message of a text, without its text: pieces follow, then `text_end`. */
+  /** A message without its text: the pieces of the text follow, then `text_end`. */
   | { readonly kind: 'text_start'; readonly message: Omit<Message, 'content'>; readonly messageId: string }
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'text_end' }
   | { readonly kind: 'step_end'; readonly completedAt?: string; readonly summary?: string };
 
-/** Where the parts of a run are read. */
+/** A run whose conversation is read. */
 export interface PartsOfRun {
   readonly runId: string;
   readonly order: ConversationOrder;
-  /** Last execution that said something: what is open in earlier ones was interrupted. */
+  /** The execution of the last event: open actions of earlier executions were interrupted. */
   readonly lastExecutionId: string | undefined;
-  /** True: nothing goes on in the last one either. */
+  /** True: open actions of the last execution were interrupted, too. */
   readonly isOver: boolean;
 }
 
-/** The parts of a run's conversation. Holds one message at a time, and of a text one piece. */
+/** Reads the parts of a run's conversation. Holds one message in memory, and of a text one piece. */
 export async function* partsOfRun(
   db: Database,
   { runId, order, lastExecutionId, isOver }: PartsOfRun,
 ): AsyncGenerator<ConversationPart> {
-  let item: { readonly replay: Replay; readonly wasCut: boolean } | undefined;
+  let item: { readonly replay: Replay; readonly wasInterrupted: boolean } | undefined;
   let inText = false;
   let end: Extract<ConversationPart, { kind: 'step_end' }> | undefined;
 
@@ -37,14 +36,14 @@ export async function* partsOfRun(
     if (inText) yield { kind: 'text_end' };
     inText = false;
     if (item === undefined) return;
-    const { replay, wasCut } = item;
+    const { replay, wasInterrupted } = item;
     item = undefined;
-    if (wasCut) replay.endRun();
+    if (wasInterrupted) replay.endRun();
     for (const step of replay.read().steps) for (const message of step.messages) yield { kind: 'message', message };
   }
 
   for await (const placed of readInOrder(db, runId, order)) {
-    const event = placed.event as AgentEvent;
+    const { event } = placed;
     if (placed.mark & beginsItem) yield* endItem();
     if (placed.mark & beginsStep) {
       if (end) yield end;
@@ -63,7 +62,7 @@ export async function* partsOfRun(
       }
       yield { kind: 'text', text: event.text };
     } else {
-      item ??= { replay: startReplay(''), wasCut: isOver || placed.execution_id !== lastExecutionId };
+      item ??= { replay: startReplay(''), wasInterrupted: isOver || placed.executionId !== lastExecutionId };
       item.replay.apply(event);
     }
   }

@@ -1,14 +1,14 @@
 import type { BodyLimits, Place } from '../bodies/body-budget.ts';
 
-/** Waits for room to read a conversation that costs so many bytes. */
+/** Waits for room to read a conversation that takes `bytes` of memory. */
 export type EnterRead = (bytes: number) => Promise<Place | 'busy' | 'gone'>;
 
 const mb = 1024 * 1024;
 
-/** What reading a long conversation may take: the order of its events (10 bytes each), a page of them, and what waits for the client. */
+/** Memory for a long conversation: the order of its events (10 bytes each), a page of events, and what waits for the client. */
 const longBytes = 16 * mb;
 
-/** Conversations that may be read at once, by what they take. Short ones do not wait behind long ones. */
+/** Bounds the memory of all conversations that are read at once. Short conversations do not wait behind long ones. */
 export const readLimits: BodyLimits = {
   smallBytes: mb,
   small: { total: 32 * mb, perTeam: 24 * mb, perExecution: 8 * mb },
@@ -18,5 +18,5 @@ export const readLimits: BodyLimits = {
   waitMs: 20_000,
 };
 
-/** What reading a conversation of so many bytes takes at most. */
+/** Returns the most memory that reading a conversation of `bytes` takes. */
 export const readCost = (bytes: number): number => (bytes <= mb ? bytes : longBytes);

@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { AgentEvent, AgentEventBody } from '@runyard/contract/agent-protocol';
 import type { ConversationResponse, Step } from '@runyard/contract/conversations';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../test/database.ts';
 import { readConversation } from '../../test/read.ts';
 import { conversationText } from './as-text.ts';
@@ -11,14 +11,14 @@ import { startReplay } from './replay.ts';
 let database: TestDatabase;
 beforeAll(async () => {
   database = await createTestDatabase();
-  // Only what readers look at: there are no runs.
+  // The readers need only the events. So the test stores no runs.
   await database.db.query('ALTER TABLE conversation_events DROP CONSTRAINT IF EXISTS conversation_events_run_id_fkey');
 });
 afterAll(() => database.drop());
 
 type Body = AgentEventBody & { readonly execution?: number };
 
-/** Stores the events of a run, of executions that are numbered from 0. */
+/** Stores the events of a run with two executions, which `execution` numbers from 0. */
 async function store(
   bodies: readonly Body[],
 ): Promise<{ runId: string; events: (AgentEvent & { execution: number })[] }> {
@@ -36,7 +36,7 @@ async function store(
   return { runId, events };
 }
 
-/** What the replay of all events in one piece gives. */
+/** Replays all events at once. */
 function replayed(events: readonly (AgentEvent & { execution: number })[], isOver: boolean): ConversationResponse {
   const replay = startReplay('c');
   let last = 0;
@@ -71,7 +71,7 @@ const stories: Record<string, Body[]> = {
     { type: 'turn_finished', step_id: 's', summary: 'Done' },
     text('m', 'late'),
   ],
-  'an action id that is used again, and output of none': [
+  'an action id that is used again, and output without an action': [
     output('a', 'stray'),
     action('a'),
     result('a'),
@@ -82,7 +82,7 @@ const stories: Record<string, Body[]> = {
     output('a', 'second'),
     result('a'),
   ],
-  'actions that are left open by an execution, and by the last one': [
+  'actions that an earlier and the last execution leave open': [
     action('a'),
     text('m', 'first'),
     { ...text('m', 'of another message'), execution: 1 },
@@ -98,7 +98,7 @@ const stories: Record<string, Body[]> = {
     { type: 'turn_finished', step_id: 's' },
     text('o', 'after the end', 's'),
   ],
-  'questions that are answered, by another execution too, and one that was never asked': [
+  'requests that another execution decides, and a decision without a request': [
     { type: 'blocked', step_id: 's', request: { request_id: 'q', kind: 'question', title: 'Which?' } },
     text('m', 'waits'),
     {
@@ -114,8 +114,8 @@ const stories: Record<string, Body[]> = {
 };
 
 describe.each(Object.entries(stories))('%s', (_name, bodies) => {
-  test.each(['INPROGRESS', 'SUCCEEDED'] as const)(
-    'are read in parts as in one piece, in a run that is %s',
+  it.each(['INPROGRESS', 'SUCCEEDED'] as const)(
+    'reads the same in parts as at once, in a run that is %s',
     async (state) => {
       const { runId, events } = await store(bodies);
       expect(await readConversation(database.db, 'c', [{ id: runId, state }])).toEqual(
@@ -125,7 +125,7 @@ describe.each(Object.entries(stories))('%s', (_name, bodies) => {
   );
 });
 
-test('a long conversation is the same in parts, over the borders of its pages', async () => {
+it('reads a conversation of several pages the same in parts as at once', async () => {
   const bodies: Body[] = Array.from({ length: 2500 }, (_, n) => {
     if (n % 7 === 0) return action(`a${n}`, `s${n % 3}`);
     if (n % 7 === 3) return result(`a${n - 3}`);
@@ -137,13 +137,13 @@ test('a long conversation is the same in parts, over the borders of its pages', 
   expect(read).toEqual(replayed(events, true));
 });
 
-test('nothing was said: there is no conversation', async () => {
+it('returns no conversation where no agent said anything', async () => {
   const { runId } = await store([output('a', 'stray'), { type: 'agent_started', harness: 'oz', model_id: 'runbook' }]);
   expect(await readConversation(database.db, 'c', [{ id: runId, state: 'SUCCEEDED' }])).toBeNull();
   expect(await conversationText(readParts(database.db, [{ id: runId, state: 'SUCCEEDED' }]))).toBeUndefined();
 });
 
-test('as a text for a harness it is what was said, of a long one the end', async () => {
+it('writes a conversation as text for a model, of a long one its end', async () => {
   const short = await store([
     { type: 'turn_started', step_id: 's', prompt: 'Go' },
     text('m', 'Work'),
@@ -158,15 +158,15 @@ test('as a text for a harness it is what was said, of a long one the end', async
   );
   const pieces = Array.from({ length: 300 }, (_, n) => text(n < 150 ? 'm' : `m${n}`, `${n} `.padEnd(3000, 'é')));
   const long = await store(pieces);
-  const told = (await of(long.runId)) ?? '';
+  const written = (await of(long.runId)) ?? '';
   const all = replayed(long.events, true)
     .steps.flatMap((step: Step) => step.messages)
     .map(({ content: [block] }) => `## assistant\n${block?.type === 'text' ? block.text.trim() : ''}`)
     .join('\n\n');
-  expect(told).toBe(`[…] ${all.slice(-200_000)}`);
+  expect(written).toBe(`[…] ${all.slice(-200_000)}`);
 });
 
-test('a conversation of which events vanish while it is read is not taken for a whole one', async () => {
+it('fails where events vanish while a conversation is read', async () => {
   const { runId } = await store(Array.from({ length: 500 }, (_, n) => text(`m${n}`, 'x')));
   const parts = readParts(database.db, [{ id: runId, state: 'SUCCEEDED' }]);
   await parts.next();

@@ -1,6 +1,7 @@
 import { isTerminal } from '@runyard/contract/run-states';
 import type { RunState } from '@runyard/contract/states';
 import type { Database, Queryable } from '../store/database/database.ts';
+import { defineStatement, nullable, numeric, text, uuid } from '../store/database/statement.ts';
 import { readOrder } from './order.ts';
 import { type ConversationPart, partsOfRun } from './parts.ts';
 
@@ -8,11 +9,11 @@ import { type ConversationPart, partsOfRun } from './parts.ts';
 export interface ConversationRun {
   readonly id: string;
   readonly state: RunState;
-  /** Only what its executions up to this number said; absent: all. */
+  /** Only the events of its executions up to this number belong to it; absent: all. */
   readonly upTo?: number;
 }
 
-/** Reads the conversation of the given runs, oldest first, part by part; nothing where none of them has said anything. */
+/** Reads the conversation of the given runs, oldest first, part by part. Yields nothing where no agent said anything. */
 export async function* readParts(db: Database, runs: readonly ConversationRun[]): AsyncGenerator<ConversationPart> {
   for (const { id, state, upTo } of runs) {
     const order = await readOrder(db, id, upTo);
@@ -21,31 +22,41 @@ export async function* readParts(db: Database, runs: readonly ConversationRun[])
   }
 }
 
+const readLastSpeaker = defineStatement({
+  name: 'read_last_execution_of_conversation',
+  text: 'SELECT execution_id FROM conversation_events WHERE run_id = $1 ORDER BY seq DESC LIMIT 1',
+  row: { execution_id: uuid },
+});
+
+/** Returns the execution that the run's last event is from. */
 async function lastSpeaker(db: Queryable, runId: string): Promise<string | undefined> {
-  const [row] = await db.query<{ execution_id: string }>(
-    'SELECT execution_id FROM conversation_events WHERE run_id = $1 ORDER BY seq DESC LIMIT 1',
-    [runId],
-  );
+  const [row] = await db.query(readLastSpeaker, [runId]);
   return row?.execution_id;
 }
 
-/** A conversation's runs in the team, oldest first; empty: the team has no such conversation. */
+const readRuns = defineStatement({
+  name: 'read_runs_of_conversation',
+  text: 'SELECT id, state, harness FROM runs WHERE conversation_id = $2 AND team_id = $1 ORDER BY created_at, id',
+  row: { id: uuid, state: text<RunState>(), harness: text() },
+});
+
+/** Returns a conversation's runs in the team, oldest first; [] where the team has no such conversation. */
 export async function readConversationRuns(
   db: Queryable,
   teamId: string,
   conversationId: string,
 ): Promise<(ConversationRun & { readonly harness: string })[]> {
-  return await db.query<ConversationRun & { readonly harness: string }>(
-    'SELECT id, state, harness FROM runs WHERE conversation_id = $2 AND team_id = $1 ORDER BY created_at, id',
-    [teamId, conversationId],
-  );
+  return await db.query(readRuns, [teamId, conversationId]);
 }
 
-/** Bytes that the runs have said, at least as many as are stored of them. */
+const sumBytes = defineStatement({
+  name: 'sum_conversation_bytes',
+  text: 'SELECT sum(event_bytes) AS bytes FROM runs WHERE id = ANY($1::uuid[])',
+  row: { bytes: nullable(numeric) },
+});
+
+/** Returns the bytes of the runs' events. Rows that were merged since may take less. */
 export async function sizeOfConversation(db: Queryable, runs: readonly ConversationRun[]): Promise<number> {
-  const [row] = await db.query<{ bytes: string }>(
-    'SELECT coalesce(sum(event_bytes), 0) AS bytes FROM runs WHERE id = ANY($1::uuid[])',
-    [runs.map(({ id }) => id)],
-  );
+  const [row] = await db.query(sumBytes, [runs.map(({ id }) => id)]);
   return Number(row?.bytes ?? 0);
 }

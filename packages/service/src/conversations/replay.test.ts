@@ -1,6 +1,6 @@
 import type { AgentEvent, AgentEventBody } from '@runyard/contract/agent-protocol';
 import { ConversationResponse, maxOutputBytes } from '@runyard/contract/conversations';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { startReplay } from './replay.ts';
 
 const events = (...bodies: AgentEventBody[]): AgentEvent[] =>
@@ -13,10 +13,10 @@ const action = { type: 'action', step_id: 's', action_id: 'a', category: 'comman
 const output = (text: string) => ({ type: 'action_output', action_id: 'a', text }) as const;
 
 const replay = (bodies: AgentEventBody[], hasEnded = false) => {
-  const growing = startReplay('c');
-  for (const event of events(...bodies)) growing.apply(event);
-  if (hasEnded) growing.endRun();
-  return ConversationResponse.parse(structuredClone(growing.read()));
+  const replayed = startReplay('c');
+  for (const event of events(...bodies)) replayed.apply(event);
+  if (hasEnded) replayed.endRun();
+  return ConversationResponse.parse(structuredClone(replayed.read()));
 };
 const resultOf = (conversation: ConversationResponse) => {
   const blocks = conversation.steps.flatMap((step) => step.messages.flatMap((message) => message.content));
@@ -26,7 +26,7 @@ const resultOf = (conversation: ConversationResponse) => {
 };
 
 describe('a replay', () => {
-  test('makes one step for each prompt', () => {
+  it('makes one step for each prompt', () => {
     const conversation = replay([
       turn,
       { type: 'turn_finished', step_id: 's' },
@@ -40,7 +40,7 @@ describe('a replay', () => {
     expect(conversation.steps[1]?.completed_at).toBeUndefined();
   });
 
-  test('joins the pieces of a message and keeps two that interleave apart', () => {
+  it('joins the pieces of a message and keeps two that interleave apart', () => {
     const text = (message_id: string, piece: string) =>
       ({ type: 'text', step_id: 's', message_id, role: 'assistant', text: piece }) as const;
     const conversation = replay([turn, text('m', 'a'), text('n', 'x'), text('m', 'b'), text('n', 'y')]);
@@ -50,19 +50,19 @@ describe('a replay', () => {
     ]);
   });
 
-  test('shows a notice as an event', () => {
+  it('shows a notice as an event', () => {
     const conversation = replay([turn, { type: 'notice', step_id: 's', name: 'plan', data: { steps: 2 } }]);
     expect(conversation.steps[0]?.messages[1]?.content).toEqual([{ type: 'event', name: 'plan', data: { steps: 2 } }]);
   });
 
-  test('shows an action that goes on as running, with its output so far', () => {
+  it('shows an open action as running, with its output so far', () => {
     expect(resultOf(replay([turn, action, output('one'), output('two')]))).toMatchObject({
       state: 'running',
       output: 'onetwo',
     });
   });
 
-  test('takes the result in place of the output where the result has one', () => {
+  it('shows the output of the result instead of the pieces where the result has one', () => {
     const result = { type: 'action_result', action_id: 'a', state: 'completed' } as const;
     expect(resultOf(replay([turn, action, output('shown'), result]))).toMatchObject({
       state: 'completed',
@@ -71,12 +71,12 @@ describe('a replay', () => {
     expect(resultOf(replay([turn, action, output('shown'), { ...result, output: { n: 1 } }])).output).toEqual({ n: 1 });
   });
 
-  test('shows an action that the end of the run cut short as failed', () => {
+  it('shows an action that the end of the run interrupted as failed', () => {
     const result = resultOf(replay([turn, action, output('half')], true));
     expect(result).toMatchObject({ state: 'failed', output: expect.stringMatching(/^half\ninterrupted/) });
   });
 
-  test('ignores the end of an action that never began, and one that begins twice', () => {
+  it('ignores the end of an action that never began, and one that begins twice', () => {
     const conversation = replay([
       turn,
       { type: 'action_result', action_id: 'zzz', state: 'completed' },
@@ -86,7 +86,7 @@ describe('a replay', () => {
     expect(conversation.steps[0]?.messages).toHaveLength(3);
   });
 
-  test('shows what was last told of an action that is told again, in one place', () => {
+  it('shows an action that is reported again once, with its last name and input', () => {
     const again = { ...action, category: 'files', name: 'read', input: { path: 'a.txt' } } as const;
     const conversation = replay([turn, action, output('one'), again, output('two')]);
     expect(conversation.steps[0]?.messages).toHaveLength(3);
@@ -96,11 +96,11 @@ describe('a replay', () => {
     expect(resultOf(conversation)).toMatchObject({ category: 'files', name: 'read', output: 'onetwo' });
   });
 
-  test('makes a step of its own for events of a step that never began', () => {
+  it('makes a step for events of a step that never began', () => {
     expect(replay([action]).steps.map((step) => step.id)).toEqual(['s']);
   });
 
-  test('summarises an output over 64 KB as head, tail and size, between characters', () => {
+  it('summarises an output over 64 KB as head, tail and size, between characters', () => {
     const bodies: AgentEventBody[] = [turn, action];
     for (let i = 0; i < 40_000; i += 1) bodies.push(output('aé€😀'));
     const text = String(resultOf(replay(bodies)).output);
@@ -113,7 +113,7 @@ describe('a replay', () => {
     expect(leftOut + kept).toBe(40_000 * 10);
   });
 
-  test('summarises results and inputs that are no text', () => {
+  it('summarises results and inputs that are not text', () => {
     const big = { lines: Array.from({ length: 20_000 }, (_, i) => `line ${i}`) };
     const result = resultOf(
       replay([turn, action, { type: 'action_result', action_id: 'a', state: 'completed', output: big }]),

@@ -9,12 +9,12 @@ import type {
 } from '@runyard/contract/conversations';
 import { type GrowingOutput, growingOutput, summarised } from './output.ts';
 
-/** Builds a conversation from the agent's events, one after the other. */
+/** Builds a conversation from the events of agents, one after the other. */
 export interface Replay {
   apply(event: AgentEvent): void;
-  /** All events of one run were applied, and it has ended: what is still running in it was interrupted. */
+  /** Ends the run or execution whose events were applied: its open actions were interrupted. */
   endRun(): void;
-  /** The conversation so far. */
+  /** Returns the conversation so far. */
   read(): ConversationResponse;
 }
 
@@ -24,16 +24,16 @@ interface OpenAction {
   readonly output: GrowingOutput;
 }
 
-/** What an action shows that the end of its run cut short. */
+/** The output of an action that the end of its run interrupted. */
 const interrupted = 'interrupted: the run ended before this action did';
 
-/** A replay of the conversation with the given id. */
+/** Starts a replay of the conversation with the given id. */
 export function startReplay(conversationId: string): Replay {
   const steps: Step[] = [];
   const stepsById = new Map<string, Step>();
   const messagesById = new Map<string, { message: Message; text: Extract<ContentBlock, { type: 'text' }> }>();
   const open = new Map<string, OpenAction>();
-  /** Data of the event block of each request, which its decision joins. */
+  /** The data of each request's event block, to which its decision is added. */
   const requests = new Map<string, Record<string, unknown>>();
 
   const stepOf = (id: string, startedAt: string): Step => {
@@ -51,21 +51,21 @@ export function startReplay(conversationId: string): Replay {
   };
 
   const begin = (event: Extract<AgentEvent, { type: 'action' }>) => {
-    const of = { category: event.category satisfies ActionCategory, name: event.name };
+    const shown = { category: event.category satisfies ActionCategory, name: event.name };
     const input = summarised(event.input);
     const known = open.get(event.action_id);
     if (known) {
-      // Told again when more of it is known: harnesses announce a call before they have all of its input.
-      Object.assign(known.action, of, { input });
-      Object.assign(known.result, of);
+      // Harnesses report a call again when they know more of its input.
+      Object.assign(known.action, shown, { input });
+      Object.assign(known.result, shown);
       return;
     }
     const step = stepOf(event.step_id, event.occurred_at);
-    const action: OpenAction['action'] = { type: 'action', id: event.action_id, ...of, input };
+    const action: OpenAction['action'] = { type: 'action', id: event.action_id, ...shown, input };
     const result: OpenAction['result'] = {
       type: 'action_result',
       action_id: event.action_id,
-      ...of,
+      ...shown,
       state: 'running',
       output: '',
     };
@@ -89,7 +89,7 @@ export function startReplay(conversationId: string): Replay {
     if (event.state !== 'running') open.delete(event.action_id);
   };
 
-  const say = (event: Extract<AgentEvent, { type: 'text' }>) => {
+  const addText = (event: Extract<AgentEvent, { type: 'text' }>) => {
     const known = messagesById.get(event.message_id);
     if (known) {
       known.text.text += event.text;
@@ -106,7 +106,7 @@ export function startReplay(conversationId: string): Replay {
     stepOf(event.step_id, event.occurred_at).messages.push(message);
   };
 
-  const note = (event: { step_id: string; occurred_at: string }, name: string, data: unknown) => {
+  const addEvent = (event: { step_id: string; occurred_at: string }, name: string, data: unknown) => {
     stepOf(event.step_id, event.occurred_at).messages.push({
       role: 'assistant',
       content: [{ type: 'event', name, data }],
@@ -119,7 +119,7 @@ export function startReplay(conversationId: string): Replay {
     const known = requests.get(request_id);
     const data = known ?? { request: { request_id, title, ...(action_id ? { action_id } : {}) } };
     Object.assign(data, { decision, by }, follow_up_id ? { follow_up_id } : {}, message ? { message } : {});
-    if (!known) note(event, kind, data);
+    if (!known) addEvent(event, kind, data);
   };
 
   return {
@@ -141,7 +141,7 @@ export function startReplay(conversationId: string): Replay {
           break;
         }
         case 'text':
-          say(event);
+          addText(event);
           break;
         case 'action':
           begin(event);
@@ -153,25 +153,25 @@ export function startReplay(conversationId: string): Replay {
           finish(event);
           break;
         case 'notice':
-          note(event, event.name, summarised(event.data));
+          addEvent(event, event.name, summarised(event.data));
           break;
         case 'blocked': {
           const { request_id, kind, title, options, action } = event.request;
-          const asked = {
+          const requested = {
             request_id,
             title,
             ...(options ? { options } : {}),
             ...(action?.id ? { action_id: action.id } : {}),
           };
-          const data = { request: asked };
+          const data = { request: requested };
           requests.set(request_id, data);
-          note(event, kind, data);
+          addEvent(event, kind, data);
           break;
         }
         case 'decided':
           decide(event);
           break;
-        // Setup is the timeline's, the transcript is read on its own.
+        // Setup steps are in the timeline; the transcript has routes of its own.
         case 'agent_started':
         case 'follow_up_taken':
         case 'setup_step_started':
@@ -182,8 +182,8 @@ export function startReplay(conversationId: string): Replay {
     },
     endRun: () => {
       for (const action of open.values()) {
-        const shown = action.output.read();
-        settle(action, 'failed', shown === '' ? interrupted : `${shown}\n${interrupted}`);
+        const output = action.output.read();
+        settle(action, 'failed', output === '' ? interrupted : `${output}\n${interrupted}`);
       }
       open.clear();
       messagesById.clear();

@@ -1,78 +1,78 @@
 import type { BlobStore } from '../store/blobs/blobs.ts';
-import type { Queryable, Statement } from '../store/database/database.ts';
+import type { Queryable } from '../store/database/database.ts';
+import { defineStatement, nullable, text, uuid } from '../store/database/statement.ts';
 import { isUuid } from '../store/database/uuid.ts';
+import { readTranscriptChunks } from './transcript-chunks.ts';
 
-const pageSize = 200;
+/** Selects executions that have a transcript, as rows or as a blob. */
+const isStored = '(transcript_bytes > 0 OR transcript_blob IS NOT NULL)';
 
-const readExecutions: Statement = {
+const readExecutions = defineStatement({
   name: 'read_transcript_executions',
-  text: 'SELECT id FROM executions WHERE run_id = $1 AND (transcript_bytes > 0 OR transcript_blob IS NOT NULL) ORDER BY number',
-};
+  text: `SELECT id FROM executions WHERE run_id = $1 AND ${isStored} ORDER BY number`,
+  row: { id: uuid },
+});
 
-const readChunks: Statement = {
-  name: 'read_transcript_chunks',
-  text: `SELECT agent_seq, lines FROM transcript_chunks WHERE execution_id = $1 AND agent_seq > $2 ORDER BY agent_seq LIMIT ${pageSize}`,
-};
+const findOne = defineStatement({
+  name: 'find_execution_with_transcript',
+  text: `SELECT id FROM executions WHERE run_id = ANY($1::uuid[]) AND ${isStored} LIMIT 1`,
+  row: { id: uuid },
+});
 
-const readBlob: Statement = {
+const readBlob = defineStatement({
   name: 'read_transcript_blob',
   text: 'SELECT transcript_blob FROM executions WHERE id = $1',
-};
+  row: { transcript_blob: nullable(text()) },
+});
 
-const findRuns: Record<'run' | 'conversation', Statement> = {
-  run: { name: 'find_transcript_run', text: 'SELECT id FROM runs WHERE id = $1' },
-  conversation: {
+const findRuns = {
+  run: defineStatement({
+    name: 'find_transcript_run',
+    text: 'SELECT id FROM runs WHERE id = $1',
+    row: { id: uuid },
+  }),
+  conversation: defineStatement({
     name: 'find_transcript_runs_of_conversation',
     text: 'SELECT id FROM runs WHERE conversation_id = $1 ORDER BY created_at, id',
-  },
+    row: { id: uuid },
+  }),
 };
 
-/** Ids of the runs whose transcripts make up that of a run or of a conversation, in order; none where there is no such thing. */
+/** Returns the ids of the runs whose transcripts make up that of a run or of a conversation, in order; [] where there is no such run or conversation. */
 export async function findTranscriptRuns(db: Queryable, of: 'run' | 'conversation', id: string): Promise<string[]> {
   if (!isUuid(id)) return [];
-  const rows = await db.query<{ id: string }>(findRuns[of], [id]);
+  const rows = await db.query(findRuns[of], [id]);
   return rows.map((row) => row.id);
 }
 
-/** True where there is anything to download. */
+/** Returns true where one of the runs has a transcript. */
 export async function hasTranscript(db: Queryable, runIds: readonly string[]): Promise<boolean> {
-  const rows = await db.query(
-    'SELECT 1 FROM executions WHERE run_id = ANY($1::uuid[]) AND (transcript_bytes > 0 OR transcript_blob IS NOT NULL) LIMIT 1',
-    [runIds],
-  );
-  return rows.length > 0;
+  return (await db.query(findOne, [runIds])).length > 0;
 }
 
-/**
- * The raw transcript of the runs, in order. Chunks become a blob when their execution has ended, which may happen while
- * they are read: the blob is then read on from the byte that was reached.
- */
+/** Reads the raw transcript of the runs, in order. */
 export async function* streamTranscript(
   db: Queryable,
   blobs: BlobStore,
   runIds: readonly string[],
 ): AsyncGenerator<Buffer> {
   for (const runId of runIds) {
-    for (const { id } of await db.query<{ id: string }>(readExecutions, [runId])) yield* streamExecution(db, blobs, id);
+    for (const { id } of await db.query(readExecutions, [runId])) yield* streamExecution(db, blobs, id);
   }
 }
 
+/**
+ * Reads the rows, then the blob. When the execution ends, its rows become a blob, also while they are read: the blob is then read
+ * from the byte that the rows had reached.
+ */
 async function* streamExecution(db: Queryable, blobs: BlobStore, executionId: string): AsyncGenerator<Buffer> {
   let sentBytes = 0;
-  let after = 0;
-  for (;;) {
-    const chunks = await db.query<{ agent_seq: number; lines: string }>(readChunks, [executionId, after]);
-    for (const chunk of chunks) {
-      const bytes = Buffer.from(chunk.lines);
-      sentBytes += bytes.length;
-      after = chunk.agent_seq;
-      yield bytes;
-    }
-    if (chunks.length === pageSize) continue;
-    const [row] = await db.query<{ transcript_blob: string | null }>(readBlob, [executionId]);
-    if (!row?.transcript_blob) return;
-    const blob = await blobs.get(row.transcript_blob, { start: sentBytes, end: Number.MAX_SAFE_INTEGER });
-    if (blob) for await (const piece of blob.stream) yield piece as Buffer;
-    return;
+  for await (const lines of readTranscriptChunks(db, executionId)) {
+    sentBytes += lines.length;
+    yield lines;
   }
+  const [row] = await db.query(readBlob, [executionId]);
+  if (!row?.transcript_blob) return;
+  const blob = await blobs.get(row.transcript_blob, { start: sentBytes, end: Number.MAX_SAFE_INTEGER });
+  if (blob) for await (const piece of blob.stream) yield piece as Buffer;
 }

@@ -5,7 +5,7 @@ import { openTestSubscriptions } from '../../test/subscriptions.ts';
 import { cancelRun } from '../executions/cancel/cancel.ts';
 import { blockRun } from '../executions/debug-window/block.ts';
 import { claim, resume, start } from '../executions/transitions/transitions.ts';
-import { finishRun } from '../harness-support/finish/finish.ts';
+import { finishRun } from '../harness-support/finish/finish-run.ts';
 import { acceptFollowup } from '../runs/follow-ups/accept.ts';
 import type { Queryable } from '../store/database/database.ts';
 

@@ -2,16 +2,16 @@ import type { ModelTarget } from '../models/models.ts';
 import { type Cost, costOf, type TokenCounts, totalOf } from '../models/price.ts';
 import type { ProviderName } from '../models/providers.ts';
 
-/** What a run token stands for. */
+/** The execution that a run token belongs to, and its run. */
 export interface RunTokenHolder {
   readonly runId: string;
   readonly executionId: string;
   readonly teamId: string;
-  /** The contract's id of the run's model; `runbook` has no provider. */
+  /** Id of the run's model, as the contract names it; `runbook` has no provider. */
   readonly modelId: string;
 }
 
-/** One request of a run to a model, told once, when it is over. */
+/** One request of a run to a model, reported once, at its end. */
 export interface ModelUsage {
   readonly runId: string;
   readonly executionId: string;
@@ -19,20 +19,20 @@ export interface ModelUsage {
   readonly provider: ProviderName;
   /** UUID of this request. */
   readonly requestId: string;
-  /** The four kinds exclude each other: `inputTokens` is what was neither read from nor written to a cache. */
+  /** Tokens that were neither read from nor written to a cache: no token counts in two of the four kinds. */
   readonly inputTokens: number;
   readonly outputTokens: number;
   readonly cacheReadTokens: number;
   readonly cacheWriteTokens: number;
-  /** US dollars; null: the price is not known. A request that was cut costs at least this. */
+  /** US dollars; null: the price is not known. A request that was interrupted costs at least this. */
   readonly costUsd: number | null;
   readonly breakdown: Cost | null;
-  /** HTTP status that the sandbox saw; 502 where the provider broke off in mid-stream, 499 where the client did. */
+  /** HTTP status that the sandbox received; 502 where the provider ended a stream early, 499 where the client did. */
   readonly status: number;
   readonly durationMs: number;
 }
 
-/** The account of a request to `target` that used `tokens`. */
+/** Returns the usage of a request to `target` that used `tokens`. */
 export function usageOf(
   holder: RunTokenHolder,
   target: ModelTarget,

@@ -1,8 +1,8 @@
 import type { Queryable, Statement } from '../store/database/database.ts';
 import type { ModelUsage } from './model-usage.ts';
 
-const insert: Statement = {
-  name: 'gateway_record_usage',
+const insertRequest: Statement = {
+  name: 'insert_model_request',
   text: `INSERT INTO model_requests
     (id, run_id, execution_id, model_id, provider, status, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens,
      input_cost_usd, output_cost_usd, cache_read_cost_usd, cache_write_cost_usd, duration_ms)
@@ -10,10 +10,10 @@ const insert: Statement = {
     ON CONFLICT (id) DO NOTHING`,
 };
 
-/** Stores one request to a model; the second time the same `requestId` changes nothing. Costs are NULL where the price is not known. */
+/** Stores one request to a model, once for each `requestId`. Its costs are NULL where the price is not known. */
 export async function recordUsage(database: Queryable, usage: ModelUsage): Promise<void> {
   const cost = usage.breakdown;
-  await database.query(insert, [
+  await database.query(insertRequest, [
     usage.requestId,
     usage.runId,
     usage.executionId,

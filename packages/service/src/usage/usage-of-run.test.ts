@@ -8,7 +8,7 @@ import { usageOfRuns } from './usage-of-run.ts';
 let database: TestDatabase;
 beforeAll(async () => {
   database = await createTestDatabase();
-  // Sums need no runs: their many columns are the business of others.
+  // The sums need no rows of runs.
   await database.db.query('ALTER TABLE model_requests DROP CONSTRAINT model_requests_run_id_fkey');
 });
 afterAll(() => database.drop());
@@ -51,7 +51,7 @@ it('sums up tokens and costs of each run, in credits and in dollars', async () =
   expect(sums.has(idle)).toBe(false);
 });
 
-it('stores one request once', async () => {
+it('stores a request that is recorded twice once', async () => {
   const run = randomUUID();
   const once = usage(run);
   await recordUsage(database.db, once);
@@ -66,7 +66,7 @@ it('leaves the cost out where the price of one request is not known', async () =
   expect((await usageOfRuns(database.db, [run])).get(run)).toEqual({ total_tokens: 354 });
 });
 
-it('takes a request that used nothing for free, whatever its model', async () => {
+it('counts a request without tokens as free where the price of its model is not known', async () => {
   const run = randomUUID();
   const nothing = {
     inputTokens: 0,
@@ -81,6 +81,6 @@ it('takes a request that used nothing for free, whatever its model', async () =>
   expect((await usageOfRuns(database.db, [run])).get(run)?.inference_cost_usd).toBe(0.001043);
 });
 
-it('asks nothing for no runs', async () => {
+it('returns an empty map for no runs', async () => {
   expect(await usageOfRuns(database.db, [])).toEqual(new Map());
 });

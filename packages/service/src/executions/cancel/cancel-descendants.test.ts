@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { openTestEngine, type TestEngine } from '../../../test/engine.ts';
 import { applyAgentEvents } from '../../harness-support/events/apply-agent-events.ts';
-import { finishRun } from '../../harness-support/finish/finish.ts';
+import { finishRun } from '../../harness-support/finish/finish-run.ts';
 import { deleteRun } from '../../runs/delete/delete.ts';
 import { acceptFollowup } from '../../runs/follow-ups/accept.ts';
 import type { Assignment } from '../queue/assign.ts';

@@ -1,4 +1,4 @@
-import { insertTranscriptChunk } from '../../conversations/insert-transcript.ts';
+import { insertTranscriptChunk } from '../../conversations/transcript-chunks.ts';
 import type { Queryable, Statement } from '../../store/database/database.ts';
 
 const insertChunk: Statement = {

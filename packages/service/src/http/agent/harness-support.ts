@@ -3,7 +3,7 @@ import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
 import type { BodyBudget } from '../../bodies/body-budget.ts';
 import { applyAgentEvents } from '../../harness-support/events/apply-agent-events.ts';
-import { finishTask } from '../../harness-support/finish/finish.ts';
+import { finishTask } from '../../harness-support/finish/finish-task.ts';
 import { waitForInbox } from '../../harness-support/inbox/inbox.ts';
 import { findMemory, keepMemory } from '../../harness-support/memory/memory.ts';
 import { resolveTask } from '../../harness-support/task/resolve-task.ts';

@@ -2,7 +2,7 @@ import { type ClientRequest, get, type IncomingMessage } from 'node:http';
 import { ConversationResponse } from '@runyard/contract/conversations';
 import { describe, expect, test } from 'vitest';
 import { openTestService } from '../../../test/service.ts';
-import { composeTranscripts } from '../../conversations/compose-transcript.ts';
+import { composeTranscripts } from '../../executions/transcript/compose-transcripts.ts';
 
 const service = await openTestService();
 

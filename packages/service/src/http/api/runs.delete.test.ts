@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { openTestService } from '../../../test/service.ts';
-import { composeTranscripts } from '../../conversations/compose-transcript.ts';
 import { endSandbox } from '../../executions/reconcile/sandbox-end.ts';
+import { composeTranscripts } from '../../executions/transcript/compose-transcripts.ts';
 
 const service = await openTestService();
 

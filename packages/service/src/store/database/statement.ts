@@ -42,7 +42,7 @@ export interface TypedStatement<Row extends object> extends Statement {
 }
 
 /** The type of a row that the statement returns. */
-export type RowOf<S extends TypedStatement<never>> = S extends TypedStatement<infer Row> ? Row : never;
+export type RowOf<S extends TypedStatement<object>> = S extends TypedStatement<infer Row> ? Row : never;
 
 type RowTypes<Columns> = { -readonly [Name in keyof Columns]: Columns[Name] extends Column<infer T> ? T : never };
 

@@ -1,11 +1,12 @@
 import type { AgentTask } from '@runyard/contract/agent-protocol';
-import type { Database, Statement } from '../store/database/database.ts';
+import type { Database } from '../store/database/database.ts';
+import { boolean, defineStatement, nullable, uuid } from '../store/database/statement.ts';
 import { conversationText } from './as-text.ts';
 import { readConversationRuns, readParts, sizeOfConversation } from './read.ts';
 import { type EnterRead, readCost } from './read-limits.ts';
 
-/** Where a new execution stands in its conversation. */
-interface Place {
+/** The place of a new execution in its conversation. */
+interface ExecutionPlace {
   readonly runId: string;
   readonly teamId: string;
   readonly conversationId: string;
@@ -15,10 +16,10 @@ interface Place {
 }
 
 /**
- * The last execution before it that played a turn, and whether its harness's memory is of its last turn: of the end, or of a
- * request after which nothing happened, because an agent goes on when the decision is on record.
+ * Finds the last earlier execution in which a turn began, and whether its harness's memory is complete: saved at the end of its last
+ * turn, or before a request that is not decided. After a decision the agent does further work, which the memory does not contain.
  */
-const readLast: Statement = {
+const readLast = defineStatement({
   name: 'read_last_memory',
   text: `
     SELECT e.id, r.harness = $5 AND e.memory_blob IS NOT NULL AND e.memory_turn = turns.n AND NOT EXISTS (
@@ -32,24 +33,20 @@ const readLast: Statement = {
     WHERE r.conversation_id = $3 AND r.team_id = $2
       AND CASE WHEN r.id = $1 THEN e.number <= $4 ELSE (r.created_at, r.id) < (SELECT created_at, id FROM runs WHERE id = $1) END
     ORDER BY r.created_at DESC, r.id DESC, e.number DESC LIMIT 1`,
-};
+  row: { id: uuid, remembers: nullable(boolean) },
+});
 
 /**
- * What a new execution knows of what was said before it, in earlier executions and in earlier runs of the conversation:
- * the harness's own memory where that is whole, else our record as text. Undefined: nothing was said. `busy`: too many are read already.
+ * Reads what earlier executions and earlier runs of the conversation leave to a new execution: the harness's own memory where it is
+ * complete, else the stored conversation as text. Undefined: there is no earlier conversation. `busy`: too many conversations are
+ * being read.
  */
-export async function readSavedConversation(
+export async function readEarlierConversation(
   { db, enterRead }: { readonly db: Database; readonly enterRead: EnterRead },
-  place: Place,
+  place: ExecutionPlace,
 ): Promise<AgentTask['conversation'] | 'busy'> {
   const { runId, teamId, conversationId, harness, continues } = place;
-  const [last] = await db.query<{ id: string; remembers: boolean }>(readLast, [
-    runId,
-    teamId,
-    conversationId,
-    continues ?? 0,
-    harness,
-  ]);
+  const [last] = await db.query(readLast, [runId, teamId, conversationId, continues ?? 0, harness]);
   if (!last) return undefined;
   if (last.remembers) return { kind: 'memory', path: `/api/v1/harness-support/memory/${last.id}` };
   const runs = await readConversationRuns(db, teamId, conversationId);

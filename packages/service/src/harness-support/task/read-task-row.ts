@@ -1,0 +1,53 @@
+import type { AmbientAgentConfig } from '@runyard/contract/config';
+import type { EnvironmentConfig } from '@runyard/contract/environments';
+import type { RunMode } from '@runyard/contract/run-request';
+import { type AttachmentRow, attachmentsOf } from '../../files/attachments/agent-attachments.ts';
+import type { Queryable } from '../../store/database/database.ts';
+import { defineStatement, integer, json, nullable, type RowOf, text, uuid } from '../../store/database/statement.ts';
+
+const readTask = defineStatement({
+  name: 'read_agent_task',
+  text: `
+    SELECT r.title, r.prompt, r.mode, r.config, (SELECT continues FROM executions WHERE id = $2) AS continues,
+      (SELECT max(e.number) FROM executions e JOIN followups f ON f.execution_id = e.id AND f.is_debug
+       WHERE e.run_id = $1 AND e.id <> $2 AND NOT EXISTS (SELECT FROM executions s WHERE s.run_id = $1 AND s.started_at IS NOT NULL)) AS debugged,
+      r.harness, r.conversation_id, r.model_id, r.environment_id, p.id AS parent_id, p.title AS parent_title,
+      env.uid AS environment_uid, env.config AS environment_config,
+      ${attachmentsOf('a.run_id = r.id AND a.followup_id IS NULL')} AS attachments
+    FROM runs r LEFT JOIN environments env ON env.uid = r.environment_id AND env.team_id = r.team_id
+      LEFT JOIN runs p ON p.id = r.parent_run_id
+    WHERE r.id = $1`,
+  row: {
+    title: text(),
+    prompt: text(),
+    mode: nullable(text<RunMode>()),
+    /** Number of the execution whose conversation this one continues; NULL: no agent has begun the run's prompt. */
+    continues: nullable(integer),
+    /** Where no setup of the run succeeded: the last execution that took a follow-up to its failed setup; NULL: none did. */
+    debugged: nullable(integer),
+    config: json<AmbientAgentConfig>(),
+    harness: text(),
+    conversation_id: uuid,
+    model_id: text(),
+    parent_id: nullable(uuid),
+    parent_title: nullable(text()),
+    /** As the request named it. */
+    environment_id: nullable(text()),
+    /** NULL: the run has no environment, or it was deleted. */
+    environment_uid: nullable(text()),
+    environment_config: nullable(json<EnvironmentConfig>()),
+    /** Attachments of the request. */
+    attachments: json<readonly AttachmentRow[]>(),
+  },
+});
+
+export type TaskRow = RowOf<typeof readTask>;
+
+/** Reads what an execution's agent needs of its run, its parent run and its environment. */
+export async function readTaskRow(
+  db: Queryable,
+  { runId, executionId }: { readonly runId: string; readonly executionId: string },
+): Promise<TaskRow | undefined> {
+  const [row] = await db.query(readTask, [runId, executionId]);
+  return row;
+}
