@@ -36,6 +36,7 @@ const declareOrder = `
   SELECT seq, item_seq, min(item_seq) OVER (PARTITION BY step) AS step_seq FROM placed
   ORDER BY step_seq, type = 'turn_finished', item_seq, seq`;
 
+/** Has no declared columns: PostgreSQL describes a FETCH only while its cursor is open. */
 const fetchOrder = 'FETCH 20000 FROM conversation_order';
 
 /** Marks an event that begins a message. */

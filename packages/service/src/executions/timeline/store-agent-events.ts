@@ -19,7 +19,7 @@ const insertEvents: Statement = {
       INSERT INTO run_events (run_id, seq, event_type, occurred_at, execution_number, payload)
       SELECT run_id, seq, event_type, occurred_at, (SELECT number FROM executions WHERE id = $2), event
       FROM numbered WHERE event_type IS NOT NULL
-    ), conversation AS (${insertConversationEvents('numbered', '$2', 'event_type IS NULL')}
+    ), conversation AS (${insertConversationEvents({ relation: 'numbered', where: 'event_type IS NULL', executionId: '$2' })}
     )
     SELECT pg_notify('${runChannel}', id::text) FROM counted`,
 };
