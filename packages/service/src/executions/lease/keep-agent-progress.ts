@@ -1,12 +1,14 @@
-import type { Queryable, Statement } from '../../store/database/database.ts';
+import type { Queryable } from '../../store/database/database.ts';
+import { defineStatement } from '../../store/database/statement.ts';
 
-const keepProgress: Statement = {
+const keepProgress = defineStatement({
   name: 'keep_agent_progress',
   text: `
     UPDATE executions SET last_agent_seq = $2, redaction_tails = $3::jsonb, transcript_bytes = transcript_bytes + $4,
       agent_seen_at = clock_timestamp(), lease_until = greatest(lease_until, clock_timestamp() + make_interval(secs => $5::float8))
     WHERE id = $1`,
-};
+  row: {},
+});
 
 /** How far the events of an execution's agent are applied. */
 interface AgentProgress {

@@ -1,9 +1,11 @@
-import type { Queryable, Statement } from '../../store/database/database.ts';
+import type { Queryable } from '../../store/database/database.ts';
+import { defineStatement } from '../../store/database/statement.ts';
 
-const addDropped: Statement = {
+const addDropped = defineStatement({
   name: 'count_dropped_output',
   text: 'UPDATE runs SET dropped_events = dropped_events + $2, dropped_lines = dropped_lines + $3 WHERE id = $1',
-};
+  row: {},
+});
 
 /** Counts events and transcript lines that the run's limits left no room for. The caller has locked the run's row. */
 export async function countDropped(

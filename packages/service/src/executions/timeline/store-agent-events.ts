@@ -1,9 +1,10 @@
 import { insertConversationEvents } from '../../conversations/insert-events.ts';
-import type { Queryable, Statement } from '../../store/database/database.ts';
+import type { Queryable } from '../../store/database/database.ts';
+import { defineStatement } from '../../store/database/statement.ts';
 import { runChannel } from '../channels.ts';
 
 /** Numbers the rows after the run's last event, counts their bytes and writes them to the timeline and the conversation. */
-const insertEvents: Statement = {
+const insertEvents = defineStatement({
   name: 'insert_agent_events',
   text: `
     WITH input AS (
@@ -22,7 +23,8 @@ const insertEvents: Statement = {
     ), conversation AS (${insertConversationEvents({ relation: 'numbered', where: 'event_type IS NULL', executionId: '$2' })}
     )
     SELECT pg_notify('${runChannel}', id::text) FROM counted`,
-};
+  row: {},
+});
 
 /**
  * Stores events of an agent in their order and notifies those who follow the run. Each row is the JSON of `{position, event_type?,

@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { deleteTranscriptChunks, readTranscriptChunks } from '../../conversations/transcript-chunks.ts';
 import type { BlobStore } from '../../store/blobs/blobs.ts';
-import type { Database, Statement } from '../../store/database/database.ts';
+import type { Database } from '../../store/database/database.ts';
 import { defineStatement, integer, uuid } from '../../store/database/statement.ts';
 
 const findComposable = defineStatement({
@@ -13,12 +13,13 @@ const findComposable = defineStatement({
 });
 
 /** Records the blob and deletes the rows, all or nothing, and only where no other process has recorded a blob. */
-const keepBlob: Statement = {
+const keepBlob = defineStatement({
   name: 'keep_transcript_blob',
   text: `
     WITH kept AS (UPDATE executions SET transcript_blob = $2 WHERE id = $1 AND phase = 'ended' AND transcript_blob IS NULL RETURNING id)
     ${deleteTranscriptChunks('kept')} RETURNING 1 AS deleted`,
-};
+  row: { deleted: integer },
+});
 
 /**
  * Moves the transcripts of some ended executions from rows into blobs; the agent of an ended execution writes no more. Each attempt
