@@ -6,7 +6,6 @@ import { renewLeaseByAgent } from '../../executions/lease/renew-by-agent.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';
 import { type AttachmentRow, agentAttachment, attachmentsOf } from '../../files/attachments/agent-view.ts';
-import type { Statement } from '../../store/database/database.ts';
 import { defineStatement, integer, json, nullable, type RowOf, text } from '../../store/database/statement.ts';
 
 /** A follow-up that no execution has taken. */

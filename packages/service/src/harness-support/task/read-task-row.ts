@@ -1,7 +1,7 @@
 import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { EnvironmentConfig } from '@runyard/contract/environments';
 import type { RunMode } from '@runyard/contract/run-request';
-import { type AttachmentRow, attachmentsOf } from '../../files/attachments/agent-attachments.ts';
+import { type AttachmentRow, attachmentsOf } from '../../files/attachments/agent-view.ts';
 import type { Queryable } from '../../store/database/database.ts';
 import { defineStatement, integer, json, nullable, type RowOf, text, uuid } from '../../store/database/statement.ts';
 

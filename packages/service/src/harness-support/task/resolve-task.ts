@@ -4,7 +4,7 @@ import { readEarlierConversation } from '../../conversations/earlier-conversatio
 import type { EnterRead } from '../../conversations/read-limits.ts';
 import { gatewayPathOf } from '../../environments/git-path.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
-import { type AttachmentRow, agentAttachment, attachmentsOf } from '../../files/attachments/agent-view.ts';
+import { agentAttachment } from '../../files/attachments/agent-view.ts';
 import { workspaceToRestore } from '../../files/workspaces/read.ts';
 import type { Models } from '../../models/models.ts';
 import { type JoinedFollowup, joinFollowups, readTakenFiles } from '../../runs/follow-ups/take-followups.ts';

@@ -6,7 +6,6 @@ import type { RunActor } from '../../access/actor.ts';
 import type { Engine } from '../../executions/engine.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { withoutSecrets } from '../../redaction/agent-text.ts';
-import type { Statement } from '../../store/database/database.ts';
 import { defineStatement, json, text } from '../../store/database/statement.ts';
 import { narrowedChildRuns, overridesOf } from '../tree/permission.ts';
 import { workerHostOf } from './request.ts';

@@ -7,7 +7,7 @@ import type { Engine } from '../../executions/engine.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';
 import { withoutSecrets } from '../../redaction/agent-text.ts';
-import type { Queryable, Statement } from '../../store/database/database.ts';
+import type { Queryable } from '../../store/database/database.ts';
 import { boolean, defineStatement, integer, text, uuid, uuids } from '../../store/database/statement.ts';
 import { isUuid } from '../../store/database/uuid.ts';
 import { acceptFollowup } from '../follow-ups/accept.ts';
