@@ -10,6 +10,7 @@ import { startPostgresServer } from './postgres-server.ts';
 import { runCommand } from './processes.ts';
 import { reportVariable, type VitestReport } from './reporter.ts';
 import { installSystemPackages, newestPostgres } from './system-packages.ts';
+import { findWriterFaults } from './table-writers.ts';
 import { findTestFiles } from './test-files.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
@@ -128,6 +129,7 @@ if (filter === '') {
   await check('lint and format (biome)', [tool('biome'), 'ci', ...(process.stdout.isTTY ? [] : ['--colors=off']), '.']);
   await check('dead code (knip)', [tool('knip'), '--no-progress']);
   checkHere('import rules', () => findImportFaults(root));
+  checkHere('one writer per table', () => findWriterFaults(root));
 }
 const answers = mkdtempSync(path.join(tmpdir(), 'runyard-answers-'));
 try {

@@ -1,0 +1,77 @@
+/** Which room of the service writes which table. */
+
+/** The rooms that write one table. */
+export interface TableRule {
+  /** Inserts, updates and deletes rows. */
+  readonly owner: string;
+  /** Columns that only the named rooms update, the owner only where it is named too. */
+  readonly columns?: Readonly<Record<string, readonly string[]>>;
+}
+
+/** A state change sets these columns of `runs`, in the statement that also changes the execution. */
+const stateColumns = [
+  'state',
+  'current_execution_id',
+  'assignment_id',
+  'status_message',
+  'error_code',
+  'retryable',
+  'open_request',
+  'started_at',
+  'ended_at',
+  'cascade_at',
+  'event_seq',
+];
+/** `runs` resets the counters when it deletes the details of an old run. */
+const counterColumns = ['event_bytes', 'transcript_bytes', 'dropped_events', 'dropped_lines', 'updated_at'];
+
+const rooms = (columns: readonly string[], ...names: string[]) =>
+  Object.fromEntries(columns.map((column) => [column, names]));
+
+/** Every table of the service. A test compares the names with the migrated database. */
+export const tableRules: Readonly<Record<string, TableRule>> = {
+  api_keys: { owner: 'access' },
+  artifacts: { owner: 'files' },
+  attachments: { owner: 'files' },
+  conversation_events: { owner: 'conversations' },
+  environments: { owner: 'environments' },
+  event_deliveries: { owner: 'subscriptions' },
+  event_delivery_attempts: { owner: 'subscriptions' },
+  event_merges: { owner: 'retention' },
+  event_stream_epoch: { owner: 'live' },
+  event_stream_marks: { owner: 'live' },
+  event_subscriptions: { owner: 'subscriptions' },
+  executions: { owner: 'executions' },
+  // A retry or a continuation gives back follow-ups that its execution took and did not answer, in the same statement.
+  followups: { owner: 'runs', columns: rooms(['execution_id', 'taken_at'], 'runs', 'executions') },
+  idempotency_keys: { owner: 'idempotency' },
+  model_requests: { owner: 'usage' },
+  run_events: { owner: 'executions' },
+  // Triggers on `runs` and `artifacts` write it.
+  run_facets: { owner: 'runs' },
+  run_search: { owner: 'runs' },
+  run_search_waiting: { owner: 'runs' },
+  runs: {
+    owner: 'runs',
+    columns: { ...rooms(stateColumns, 'executions'), ...rooms(counterColumns, 'executions', 'runs') },
+  },
+  server_secrets: { owner: 'http' },
+  service_instances: { owner: 'executions' },
+  snapshot_files: { owner: 'files' },
+  snapshots: { owner: 'files' },
+  sweeps: { owner: 'retention' },
+  team_members: { owner: 'access' },
+  // The queue counts and orders its assignments on the team's row, which is the lock of a team's limit.
+  teams: { owner: 'access', columns: rooms(['served_at', 'served_count'], 'executions') },
+  transcript_chunks: { owner: 'conversations' },
+  upload_leases: { owner: 'uploads' },
+  users: { owner: 'access' },
+  worker_connections: { owner: 'workers' },
+  worker_instances: { owner: 'workers' },
+};
+
+/** Files whose statements name their table at run time, so that the check cannot read it. */
+export const filesNamingTablesAtRunTime = [
+  // Deletes rows by the rules that the owners of the tables register.
+  'packages/service/src/retention/rows.ts',
+];

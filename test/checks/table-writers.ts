@@ -1,0 +1,94 @@
+/**
+ * Finds statements that write a table of another room. A room that needs such a write calls a function of the owner, or
+ * puts an SQL fragment that the owner exports into its statement.
+ */
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { readSourceFiles } from './import-graph.ts';
+import { filesNamingTablesAtRunTime, tableRules } from './table-owners.ts';
+
+const servicePrefix = 'packages/service/src/';
+/** Migrations, export and import work on all tables. */
+const storePrefix = `${servicePrefix}store/`;
+
+/** `FOR UPDATE`, `FOR NO KEY UPDATE`, `DO UPDATE` and `BEFORE UPDATE` write nothing by themselves. */
+const writePattern =
+  /\b(INSERT INTO|DELETE FROM|TRUNCATE(?: TABLE)?|MERGE INTO|(?<!\b(?:FOR|KEY|DO|BEFORE|AFTER|OR)\s+)UPDATE)\s+(?:ONLY\s+)?([a-z_]+|\$\{)/g;
+
+/** A statement that writes a table. */
+interface Write {
+  readonly table: string;
+  /** Columns that an UPDATE sets; empty for other statements. Parts that the code inserts are not read. */
+  readonly columns: readonly string[];
+}
+
+/** Source without comment lines, which may speak of statements. */
+const withoutComments = (source: string): string => source.replace(/^[ \t]*(?:\/\/|\/?\*).*$/gm, '');
+
+/** Where the list of assignments of an UPDATE ends, outside of all brackets. */
+const endsAssignments = /^(?:FROM|WHERE|RETURNING|`|;)$/;
+
+/** Reads the columns of `a = …, (b, c) = …`: the text after SET. */
+function readColumns(text: string): string[] {
+  const columns: string[] = [];
+  let depth = 0;
+  let isStart = true;
+  for (const { 0: word, index } of text.matchAll(/\$\{|'[^']*'|\w+|\S/g)) {
+    if (depth === 0 && endsAssignments.test(word)) break;
+    if (depth === 0 && isStart) columns.push(...columnsBefore(text.slice(index)));
+    if (word === '${' || word === '(' || word === '{') depth += 1;
+    else if (word === ')' || word === '}') depth -= 1;
+    if (depth < 0) break;
+    // Code that the source inserts at the start may end in a comma of its own.
+    if (depth === 0) isStart = word === ',' || (isStart && word === '}');
+  }
+  return columns;
+}
+
+/** Returns the columns of the assignment that the text begins with: `a = ` or `(a, b) = `. */
+function columnsBefore(text: string): string[] {
+  const names = /^(\w+|\([\w\s,]+\))\s*=/.exec(text)?.[1];
+  return names?.match(/\w+/g) ?? [];
+}
+
+/** Reads every statement of a source file that writes a table. */
+function readWrites(source: string): Write[] {
+  const text = withoutComments(source);
+  return [...text.matchAll(writePattern)].flatMap((match): Write[] => {
+    const [whole, verb, table = ''] = match;
+    if (verb !== 'UPDATE' || table === '${') return [{ table, columns: [] }];
+    const rest = text.slice(match.index + whole.length);
+    const set = /^(?:\s+(?:AS\s+)?(?!SET\b)\w+)?\s+SET\s/.exec(rest);
+    // Without SET it is a word of a sentence.
+    return set ? [{ table, columns: readColumns(rest.slice(set[0].length)) }] : [];
+  });
+}
+
+function faultsOf(file: string, { table, columns }: Write): string[] {
+  const room = file.slice(servicePrefix.length).split('/')[0] ?? '';
+  if (table === '${') {
+    return filesNamingTablesAtRunTime.includes(file)
+      ? []
+      : [`${file}: a statement names its table at run time, so this check cannot tell which room writes it`];
+  }
+  const rule = tableRules[table];
+  if (!rule) return [`${file}: the table ${table} has no owner in test/checks/table-owners.ts`];
+  const restricted = columns.filter((column) => rule.columns?.[column]);
+  const foreign = restricted.filter((column) => !rule.columns?.[column]?.includes(room));
+  const isAllowed = columns.length > 0 && restricted.length === columns.length;
+  return [
+    ...(room === rule.owner || isAllowed ? [] : [`${file} writes the table ${table}, which only ${rule.owner} writes`]),
+    ...foreign.map(
+      (column) => `${file} sets ${table}.${column}, which only ${rule.columns?.[column]?.join(', ')} sets`,
+    ),
+  ];
+}
+
+/** Every statement that writes a table of another room, as sentences. */
+export function findWriterFaults(root: string): string[] {
+  const files = readSourceFiles(root).filter((file) => file.startsWith(servicePrefix) && !file.startsWith(storePrefix));
+  const faults = files.flatMap((file) =>
+    readWrites(readFileSync(path.join(root, file), 'utf8')).flatMap((write) => faultsOf(file, write)),
+  );
+  return [...new Set(faults)];
+}
