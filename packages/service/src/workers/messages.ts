@@ -2,10 +2,12 @@
  * What a message of a worker does. Each takes effect in one transaction, which first checks under the run's lock that the
  * connection may act on the execution. Every effect is a compare-and-set: a late or repeated message changes nothing.
  */
+
 import type { WorkerHello, WorkerMessage } from '@runyard/contract/worker-protocol';
 import type { Engine } from '../executions/engine.ts';
 import { endSandboxWithin } from '../executions/reconcile/sandbox-end.ts';
 import { appendTimelineEvent } from '../executions/timeline/append.ts';
+import { placePhases } from '../executions/transitions/phases.ts';
 import type { Phase } from '../executions/transitions/transition.ts';
 import { claim, requeue } from '../executions/transitions/transitions.ts';
 import type { Queryable, Statement } from '../store/database/database.ts';
@@ -15,7 +17,7 @@ import { lockServed } from './rights.ts';
 
 const keepSandbox: Statement = {
   name: 'keep_sandbox',
-  text: "UPDATE executions SET sandbox = $2::jsonb WHERE id = $1 AND phase IN ('assigned', 'claimed', 'running') AND sandbox IS NULL RETURNING id",
+  text: `UPDATE executions SET sandbox = $2::jsonb WHERE id = $1 AND phase IN ${placePhases} AND sandbox IS NULL RETURNING id`,
 };
 
 type ExecutionMessage = Exclude<WorkerMessage, WorkerHello>;

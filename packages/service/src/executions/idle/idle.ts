@@ -4,6 +4,7 @@ import type { RunSourceType } from '@runyard/contract/states';
 import type { Queryable, Statement } from '../../store/database/database.ts';
 import { runChannel } from '../channels.ts';
 import type { Engine } from '../engine.ts';
+import { handedOutPhases, restingPhases, stayingPhases } from '../transitions/phases.ts';
 
 /** The agent hears `leave` and has `stop_seconds` to go. The state of the run stays as it is. */
 const leaving = (stopSeconds: string) => `
@@ -61,7 +62,7 @@ const evict: Statement = {
       SELECT e.id, e.team_id, e.phase, e.finished_at, r.state = 'BLOCKED' OR e.debug_request IS NOT NULL AS asks,
         r.creator_kind = 'user' AND r.source NOT IN (${automated.map((source) => `'${source}'`).join(', ')}) AS is_of_person
       FROM executions e JOIN runs r ON r.id = e.run_id
-      WHERE e.connection_id = $1 AND e.phase IN ('assigned', 'claimed', 'running', 'idle')
+      WHERE e.connection_id = $1 AND e.phase IN ${stayingPhases}
     ), waiting AS (
       SELECT id, asks, is_of_person, finished_at, phase,
         count(*) OVER (PARTITION BY team_id)
@@ -90,9 +91,9 @@ type Resting = 'idle' | 'awaiting' | 'stopping';
 const findResting: Statement = {
   name: 'find_resting_of_connections',
   text: `
-    SELECT id, CASE WHEN phase IN ('idle', 'stopping') THEN phase ELSE 'awaiting' END AS phase FROM executions
-    WHERE connection_id = ANY($1::uuid[]) AND phase NOT IN ('queued', 'ended')
-      AND (phase IN ('idle', 'stopping') OR awaiting_until > clock_timestamp())`,
+    SELECT id, CASE WHEN phase IN ${restingPhases} THEN phase ELSE 'awaiting' END AS phase FROM executions
+    WHERE connection_id = ANY($1::uuid[]) AND phase IN ${handedOutPhases}
+      AND (phase IN ${restingPhases} OR awaiting_until > clock_timestamp())`,
 };
 
 /** Executions behind these connections whose agents wait for a follow-up (`idle`) or for other runs (`awaiting`), or are about to leave (`stopping`). */

@@ -1,7 +1,9 @@
 /** Frees the slot of an execution while its agent only waits for other runs: else those runs might never get a slot. */
+
 import type { Queryable } from '../../store/database/database.ts';
 import { defineStatement, nullable, text } from '../../store/database/statement.ts';
 import { queueChannel, runChannel } from '../channels.ts';
+import { workingPhases } from '../transitions/phases.ts';
 
 /** Names an attempt of an execution. */
 interface AttemptKey {
@@ -15,7 +17,7 @@ const mark = defineStatement({
   name: 'mark_awaiting',
   text: `
     UPDATE executions e SET awaiting_until = clock_timestamp() + make_interval(secs => $2::float8 / 1000) FROM executions before
-    WHERE e.id = $1 AND e.token_hash = $3 AND before.id = e.id AND e.phase IN ('claimed', 'running')
+    WHERE e.id = $1 AND e.token_hash = $3 AND before.id = e.id AND e.phase IN ${workingPhases}
     RETURNING CASE WHEN before.awaiting_until > clock_timestamp() THEN NULL
       ELSE pg_notify('${runChannel}', e.run_id::text)::text || pg_notify('${queueChannel}', e.pool)::text END AS notified`,
   row: { notified: nullable(text()) },

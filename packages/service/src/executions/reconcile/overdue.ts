@@ -9,6 +9,7 @@ import { expireDebugTurn } from '../debug-window/setup-window.ts';
 import type { Engine } from '../engine.ts';
 import { outageSeconds } from '../lease/heartbeat.ts';
 import { appendTimelineEvent } from '../timeline/append.ts';
+import { workingPhases } from '../transitions/phases.ts';
 import type { Phase } from '../transitions/transition.ts';
 import { expireRun, expireSetup, requeue } from '../transitions/transitions.ts';
 
@@ -50,7 +51,7 @@ export async function takeBack(
 
 /** SQL: the deadline of the execution `e` has passed. */
 export const isOverdue = (e: string): string =>
-  `${e}.phase IN ('claimed', 'running') AND ${e}.deadline_at < clock_timestamp()`;
+  `${e}.phase IN ${workingPhases} AND ${e}.deadline_at < clock_timestamp()`;
 
 const readOverdue: Statement = {
   name: 'read_overdue',

@@ -6,6 +6,7 @@ import { followCancel } from '../cancel/cancel-descendants.ts';
 import { queueChannel } from '../channels.ts';
 import type { Engine } from '../engine.ts';
 import { appendTimelineEvent } from '../timeline/append.ts';
+import { settledPhases } from '../transitions/phases.ts';
 import { retryOrError } from '../transitions/retry.ts';
 import type { Phase, Status } from '../transitions/transition.ts';
 import { errEnded } from '../transitions/transitions.ts';
@@ -43,7 +44,7 @@ const endStopping: Statement = {
   name: 'end_stopping_execution',
   text: `
     UPDATE executions SET phase = 'ended', ended_at = clock_timestamp(), idle_until = NULL, deadline_at = NULL, exit = $2::jsonb
-    WHERE id = $1 AND phase IN ('running', 'idle', 'stopping') RETURNING pg_notify('${queueChannel}', pool)`,
+    WHERE id = $1 AND phase IN ${settledPhases} RETURNING pg_notify('${queueChannel}', pool)`,
 };
 
 const keepExit: Statement = { name: 'keep_exit', text: 'UPDATE executions SET exit = $2::jsonb WHERE id = $1' };

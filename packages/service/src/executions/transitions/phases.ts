@@ -1,10 +1,37 @@
-/** Groups of an execution's phases, each as the list of an `IN` in SQL. */
+/** Groups of phases of an execution, each as the list of an `IN` in SQL. No other file writes such a list. */
+import type { Phase } from './transition.ts';
 
-/** Its agent is at work, or waits in its sandbox, and nobody has told it to go. */
-export const livePhases = "('claimed', 'running', 'idle')";
+const listOf = (...phases: Phase[]): string => `(${phases.map((phase) => `'${phase}'`).join(', ')})`;
 
-/** A worker has its sandbox, or is making it. */
-export const heldPhases = "('claimed', 'running', 'idle', 'stopping')";
+/** Was handed to a worker, whose agent has done nothing of the first turn yet. */
+export const beforeStartPhases = listOf('assigned', 'claimed');
 
-/** It was handed to a worker and has not ended: its run token opens what is its own. */
-export const handedOutPhases = "('assigned', 'claimed', 'running', 'idle', 'stopping')";
+/** Is set up or runs a turn: a deadline counts. */
+export const workingPhases = listOf('claimed', 'running');
+
+/** Takes a place at its worker and in its team's limit. The index `executions_busy` has the same list. */
+export const placePhases = listOf('assigned', 'claimed', 'running');
+
+/** The agent works or waits in its sandbox, and has not been asked to leave. */
+export const livePhases = listOf('claimed', 'running', 'idle');
+
+/** The same, and the assignments that no worker has claimed yet: what a worker's connection holds for good. */
+export const stayingPhases = listOf('assigned', 'claimed', 'running', 'idle');
+
+/** A worker has the sandbox, or makes it. */
+export const heldPhases = listOf('claimed', 'running', 'idle', 'stopping');
+
+/** Was handed to a worker and has not ended: the run token is valid. */
+export const handedOutPhases = listOf('assigned', 'claimed', 'running', 'idle', 'stopping');
+
+/** In the sandbox of a failed setup: the agent waits there, or runs a turn. */
+export const debugPhases = listOf('running', 'idle');
+
+/** The end of the sandbox says nothing about the run, which has its state already. */
+export const settledPhases = listOf('running', 'idle', 'stopping');
+
+/** Takes no place: the agent waits for a follow-up, or was asked to leave. */
+export const restingPhases = listOf('idle', 'stopping');
+
+/** The agent takes no further follow-up. */
+export const leavingPhases = listOf('stopping', 'ended');

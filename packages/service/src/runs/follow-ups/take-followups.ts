@@ -3,6 +3,7 @@ import type { Decision } from '@runyard/contract/approvals';
 import type { RunMode } from '@runyard/contract/run-request';
 import type { OpenRequest } from '../../executions/debug-window/block.ts';
 import { type Attempt, lockWorkingAttempt } from '../../executions/run-tokens/attempt.ts';
+import { beforeStartPhases } from '../../executions/transitions/phases.ts';
 import type { AttachmentRow } from '../../files/attachments/agent-view.ts';
 import type { Queryable } from '../../store/database/database.ts';
 import { boolean, defineStatement, integer, json, nullable, text, uuid } from '../../store/database/statement.ts';
@@ -32,7 +33,7 @@ const takeWaiting = defineStatement({
   text: `
     UPDATE followups SET execution_id = $2, taken_at = clock_timestamp()
     WHERE run_id = $1 AND execution_id IS NULL
-      AND EXISTS (SELECT FROM executions e WHERE e.id = $2 AND e.phase IN ('assigned', 'claimed'))`,
+      AND EXISTS (SELECT FROM executions e WHERE e.id = $2 AND e.phase IN ${beforeStartPhases})`,
   row: {},
 });
 

@@ -2,14 +2,14 @@
  * Finds the targets of the links to sessions and conversations. A session is an execution, under an id that only readers
  * use. It is live as long as its sandbox.
  */
-import { livePhases } from '../../executions/transitions/phases.ts';
+import { leavingPhases, livePhases } from '../../executions/transitions/phases.ts';
 import type { Queryable } from '../../store/database/database.ts';
 import { defineStatement, nullable, uuid } from '../../store/database/statement.ts';
 
 const readSessionRedirect = defineStatement({
   name: 'read_session_redirect',
   text: `
-    SELECT CASE WHEN e.phase IN ('stopping', 'ended') AND EXISTS (SELECT FROM conversation_events c WHERE c.run_id = r.id)
+    SELECT CASE WHEN e.phase IN ${leavingPhases} AND EXISTS (SELECT FROM conversation_events c WHERE c.run_id = r.id)
       THEN r.conversation_id END AS "conversationId"
     FROM executions e JOIN runs r ON r.id = e.run_id WHERE e.session_id = $1`,
   row: { conversationId: nullable(uuid) },

@@ -3,6 +3,7 @@ import type { ErrorCode } from '@runyard/contract/errors';
 import type { RunExecutionLocation, RunSourceType, RunState } from '@runyard/contract/states';
 import type { RunActor } from '../../access/actor.ts';
 import type { OpenRequest } from '../../executions/debug-window/block.ts';
+import { debugPhases } from '../../executions/transitions/phases.ts';
 import { boolean, float, integer, json, nullable, text, timestamp, uuid } from '../../store/database/statement.ts';
 
 /** A run and its current execution, as far as the run's item shows them. */
@@ -81,7 +82,7 @@ export const fromRuns = `
   LEFT JOIN LATERAL (
     SELECT max(x.phase) FILTER (WHERE x.id = r.current_execution_id) AS phase,
       (array_agg(x.session_id) FILTER (WHERE x.id = r.current_execution_id))[1] AS session_id,
-      max(coalesce(x.idle_until, x.deadline_at)) FILTER (WHERE x.id = r.current_execution_id AND x.phase IN ('idle', 'running') AND r.state = 'FAILED') AS debug_until,
+      max(coalesce(x.idle_until, x.deadline_at)) FILTER (WHERE x.id = r.current_execution_id AND x.phase IN ${debugPhases} AND r.state = 'FAILED') AS debug_until,
       (array_agg(x.debug_request) FILTER (WHERE x.id = r.current_execution_id AND x.phase = 'idle' AND r.state = 'FAILED'))[1] AS debug_request,
       sum(extract(epoch FROM coalesce(x.finished_at, x.ended_at, now()) - x.claimed_at) - x.idle_seconds)::float8 AS seconds
     FROM executions x WHERE x.run_id = r.id
