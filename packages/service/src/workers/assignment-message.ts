@@ -1,7 +1,7 @@
 import type { TaskAssignment } from '@runyard/contract/worker-protocol';
 import type { Assignment } from '../executions/queue/assign.ts';
 
-/** What a worker is sent with an execution. */
+/** Returns the message that gives an execution to a worker. */
 export function assignmentMessage(assignment: Assignment, additionalArguments: string[]): TaskAssignment {
   return {
     type: 'task_assignment',

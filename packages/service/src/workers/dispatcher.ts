@@ -1,29 +1,35 @@
-/** Hands waiting work to the connections of this process that have free slots. */
-
+/** Assigns queued executions to the connections of this process that have free slots. */
 import type { Engine } from '../executions/engine.ts';
 import { type Assignment, assignNext } from '../executions/queue/assign.ts';
 import { requeue } from '../executions/transitions/transitions.ts';
 import { assignmentMessage } from './assignment-message.ts';
-import { busySlots, type Connection, type Connections, evictBeyondLimit, isFree } from './connection.ts';
 import { oneAtATime } from './one-at-a-time.ts';
+import {
+  evictBeyondLimit,
+  hasFreeSlot,
+  type OpenConnection,
+  type OpenConnections,
+  takenSlots,
+} from './open-connection.ts';
 
 export interface Dispatcher {
-  /** Assigns waiting work until slots or work run out. */
+  /** Assigns executions until no slot is free or none is queued. */
   dispatch(): Promise<void>;
   /** The same, without waiting for it; a failure is logged. */
   dispatchSoon(): void;
   stop(): Promise<void>;
 }
 
-/** `agentArguments`: the arguments for the agent that follow from the run. */
+/** Makes the dispatcher of this process. `agentArguments` returns the run's arguments for the agent. */
 export function makeDispatcher(
   engine: Engine,
-  connections: Connections,
+  connections: OpenConnections,
   agentArguments: (assignment: Assignment) => string[],
 ): Dispatcher {
   let isStopped = false;
 
-  async function fill(connection: Connection): Promise<boolean> {
+  /** Assigns one execution to the connection. Returns false where none is queued for it. */
+  async function fill(connection: OpenConnection): Promise<boolean> {
     const assignment = await assignNext(engine, {
       connectionId: connection.id,
       workerId: connection.workerId,
@@ -34,7 +40,8 @@ export function makeDispatcher(
     if (assignment === 'nothing') return false;
     if (assignment === 'contended') return true;
     const { runId, assignmentId, executionId } = assignment;
-    connection.held.set(executionId, { runId, assignmentId, idle: false, leaving: false });
+    connection.executions.set(executionId, { runId, assignmentId, idle: false, leaving: false });
+    // The connection was lost while the statement ran.
     if (connections.get(connection.id) !== connection) {
       await requeue(engine.db, { runId, executionId, args: { assignment_id: assignmentId } });
       return false;
@@ -44,16 +51,18 @@ export function makeDispatcher(
     return true;
   }
 
-  /** One pass over the connections, the least loaded first, until none has both a slot and work. */
+  /** Fills the connections, the least loaded first, until none has both a free slot and a queued execution. */
   async function pass(): Promise<void> {
-    const done = new Set<Connection>();
+    const done = new Set<OpenConnection>();
     for (;;) {
-      const candidates = [...connections.values()].filter((connection) => isFree(connection) && !done.has(connection));
-      const load = (connection: Connection) => busySlots(connection) / connection.slots;
+      const candidates = [...connections.values()].filter(
+        (connection) => hasFreeSlot(connection) && !done.has(connection),
+      );
+      const load = (connection: OpenConnection) => takenSlots(connection) / connection.slots;
       const [next] = candidates.sort((a, b) => load(a) - load(b));
       if (!next || isStopped) return;
       if (!(await fill(next))) {
-        // All hosted connections see the same queue: where one finds nothing, none does.
+        // Connections of one pool see the same queue: where one finds nothing, none does.
         for (const connection of candidates)
           if (connection.teamId === next.teamId && (next.teamId === null || connection.workerId === next.workerId))
             done.add(connection);

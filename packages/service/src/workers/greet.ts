@@ -1,33 +1,30 @@
-/** Takes a worker on: what it holds hangs on its new connection. */
+/** Greets a worker: gives the executions that it still holds to its new connection. */
 import type { WorkerHello } from '@runyard/contract/worker-protocol';
 import type { Engine } from '../executions/engine.ts';
+import { adoptExecutions, adoptOfPublicWorker, nameInstance } from '../executions/lease/adopt.ts';
 import { endSandbox } from '../executions/reconcile/sandbox-end.ts';
-import type { Connection } from './connection.ts';
-import {
-  adoptExecutions,
-  adoptOfPublicWorker,
-  findMissing,
-  nameInstance,
-  updateWorkerConnection,
-} from './connections.ts';
+import { updateWorkerConnection } from './connection-rows.ts';
+import { findMissing } from './executions-of-connections.ts';
 import { findInstances, newInstance } from './instances.ts';
+import type { OpenConnection } from './open-connection.ts';
 import { lockOwnConnection } from './rights.ts';
 
 /** Tells the worker to end a sandbox at once. */
-export function orderStop(connection: Connection, runId: string, executionId: string): void {
+export function orderStop(connection: OpenConnection, runId: string, executionId: string): void {
   connection.send({ type: 'task_cancellation', data: { task_id: runId, execution_id: executionId, grace_ms: 0 } });
 }
 
 /**
- * Handles the hello of our own worker: compares its list with the record, both ways. What it holds and should not, it is
- * told to end. What the record places in it (or in an instance that it proves to replace) and it does not hold, is lost.
- * A worker without a valid token is a new instance, which holds nothing yet; it is sent a token. Throws `ConnectionEnded`.
+ * Handles the hello of our own worker and compares its list with the record, both ways. The worker is ordered to end the
+ * sandboxes that the record does not give it. Executions that the record gives to it, or to an instance that it proves to
+ * replace, and that it does not list, are lost. A worker without a valid token is a new instance and is sent a token. Throws
+ * `ConnectionEnded`.
  */
-export async function greet(engine: Engine, connection: Connection, { data }: WorkerHello): Promise<void> {
+export async function greet(engine: Engine, connection: OpenConnection, { data }: WorkerHello): Promise<void> {
   const { slots, draining, sandbox } = data;
   const { workerId } = connection;
   const listed = data.executions.map((execution) => execution.execution_id);
-  const taken = await engine.db.transaction(async (tx) => {
+  const greeted = await engine.db.transaction(async (tx) => {
     await lockOwnConnection(tx, connection.id);
     const known = connection.instanceId ?? (await findInstances(tx, connection, data.token ? [data.token] : []))[0];
     const issued = known === undefined ? await newInstance(tx, connection) : null;
@@ -43,17 +40,17 @@ export async function greet(engine: Engine, connection: Connection, { data }: Wo
     const replaced = await findInstances(tx, connection, data.replaced_tokens ?? []);
     return { instanceId, token: issued?.token, adopted, replaced: replaced.filter((id) => id !== instanceId) };
   });
-  const { instanceId, token, adopted, replaced } = taken;
+  const { instanceId, token, adopted, replaced } = greeted;
   connection.instanceId = instanceId;
   connection.slots = slots;
   connection.draining = draining;
   const toldIdle = new Set(data.executions.flatMap(({ idle, execution_id }) => (idle ? [execution_id] : [])));
   for (const { id, runId } of adopted)
-    connection.held.set(id, { runId, assignmentId: null, idle: toldIdle.has(id), leaving: false });
+    connection.executions.set(id, { runId, assignmentId: null, idle: toldIdle.has(id), leaving: false });
   for (const { task_id: runId, execution_id: executionId } of data.executions) {
-    if (connection.held.get(executionId)?.runId !== runId) orderStop(connection, runId, executionId);
+    if (connection.executions.get(executionId)?.runId !== runId) orderStop(connection, runId, executionId);
   }
-  const known = [...listed, ...connection.held.keys()];
+  const known = [...listed, ...connection.executions.keys()];
   const instanceIds = [instanceId, ...replaced];
   for (const executionId of await findMissing(engine.db, { connectionId: connection.id, instanceIds, listed: known })) {
     await endSandbox(engine, executionId, {
@@ -66,10 +63,10 @@ export async function greet(engine: Engine, connection: Connection, { data }: Wo
 }
 
 /**
- * Takes on a worker that said no hello: the public one lists nothing when it comes back. Assume that it still runs what an
- * earlier connection of its name, in its team and pool, held. Throws `ConnectionEnded`.
+ * Greets a worker that sent no hello. The public worker lists no executions when it connects again: assume that it still runs
+ * what lost connections of its name, in its team and pool, held. Throws `ConnectionEnded`.
  */
-export async function takeOnPublicWorker(engine: Engine, connection: Connection): Promise<void> {
+export async function greetPublicWorker(engine: Engine, connection: OpenConnection): Promise<void> {
   const adopted = await engine.db.transaction(async (tx) => {
     await lockOwnConnection(tx, connection.id);
     return await adoptOfPublicWorker(tx, {
@@ -78,6 +75,6 @@ export async function takeOnPublicWorker(engine: Engine, connection: Connection)
     });
   });
   for (const { id, runId } of adopted)
-    connection.held.set(id, { runId, assignmentId: null, idle: false, leaving: false });
+    connection.executions.set(id, { runId, assignmentId: null, idle: false, leaving: false });
   connection.ready = true;
 }

@@ -1,63 +1,63 @@
-/** The worker connections of this process: what they hold, what they say, what they are told. */
+/** The hub: connects the workers' WebSockets of this process with the record. */
 import { randomUUIDv7 } from 'node:crypto';
 import type { ServiceMessage, WorkerMessage } from '@runyard/contract/worker-protocol';
 import type { Engine } from '../executions/engine.ts';
 import type { Assignment } from '../executions/queue/assign.ts';
 import { sqlState } from '../store/database/connections.ts';
-import { type Connection, makeConnection } from './connection.ts';
-import { insertWorkerConnection, renewLeases } from './connections.ts';
+import { insertWorkerConnection, renewLeases } from './connection-rows.ts';
 import { makeDispatcher } from './dispatcher.ts';
-import { takeOnPublicWorker } from './greet.ts';
+import { greetPublicWorker } from './greet.ts';
 import { loseConnection } from './lost-connections.ts';
 import { handleWorkerMessage } from './messages.ts';
+import { makeConnection, type OpenConnection } from './open-connection.ts';
 import { makeOrders } from './orders.ts';
 import { ConnectionEnded } from './rights.ts';
 
-/** After a rejection nothing is sent on the connection for so long, so that another worker gets it. */
+/** After a rejection nothing is assigned to the connection for so long, so that another worker gets the execution. */
 const rejectionPauseMs = 2000;
 
-/** A worker that said no hello for so long is taken for a public one. */
+/** A worker that sent no hello for so long is taken for a public one. */
 const helloWaitMs = 1000;
 
 /** SQLSTATE class 22: PostgreSQL cannot store a value of the message. */
 const isDataError = (error: unknown): boolean => sqlState(error)?.startsWith('22') ?? false;
 
 export interface Hub {
-  /** A worker connected; returns what its socket's events are given to. */
+  /** Registers a worker's new connection; returns the handlers of its socket's events. */
   connect(input: {
     workerId: string;
     /** null: the hosted pool of all teams. */
     teamId: string | null;
-    /** The key that opened the connection: each action is checked against it. */
+    /** The key that opened the connection. Each message is checked against it. */
     keyId: string;
     send(message: ServiceMessage): void;
     /** Ends the connection, so that the worker makes a new one. */
     end(): void;
   }): Promise<HubConnection>;
-  /** Assigns waiting work until slots or work run out. */
+  /** Assigns executions until no slot is free or none is queued. */
   dispatch(): Promise<void>;
-  /** Tells workers to end what was cancelled or timed out, and which of their sandboxes hold no slot. */
+  /** Tells workers which sandboxes to end, and which take no slot. */
   sendStopOrders(): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface HubConnection {
   message(message: WorkerMessage): Promise<void>;
-  /** Any sign of life: a ping, a frame. */
+  /** Notes a sign of life: a ping or a message. */
   alive(): void;
   closed(): Promise<void>;
 }
 
-/** What a hub knows beyond the engine. */
+/** Options of a hub. */
 export interface HubOptions {
   readonly serviceInstanceId: string;
-  /** The arguments for the agent that follow from the run. */
+  /** Returns the run's arguments for the agent. */
   readonly agentArguments?: (assignment: Assignment) => string[];
 }
 
-/** Opens the hub; it dispatches on notices, and by a slow poll of its owner. */
+/** Opens the hub. It assigns work on notices; its owner also calls `dispatch` from a slow poll. */
 export function openHub(engine: Engine, options: HubOptions): Hub {
-  const connections = new Map<string, Connection>();
+  const connections = new Map<string, OpenConnection>();
   let closing = false;
   const dispatcher = makeDispatcher(engine, connections, options.agentArguments ?? (() => []));
   const { dispatchSoon } = dispatcher;
@@ -65,7 +65,7 @@ export function openHub(engine: Engine, options: HubOptions): Hub {
 
   const holds = (runId: string): boolean => {
     for (const connection of connections.values())
-      for (const held of connection.held.values()) if (held.runId === runId) return true;
+      for (const held of connection.executions.values()) if (held.runId === runId) return true;
     return false;
   };
 
@@ -76,7 +76,7 @@ export function openHub(engine: Engine, options: HubOptions): Hub {
     }),
   ];
 
-  async function lose(connection: Connection): Promise<void> {
+  async function lose(connection: OpenConnection): Promise<void> {
     connections.delete(connection.id);
     await loseConnection(engine, connection.id);
     dispatchSoon();
@@ -91,22 +91,21 @@ export function openHub(engine: Engine, options: HubOptions): Hub {
       await insertWorkerConnection(engine.db, row);
       connections.set(connection.id, connection);
 
-      let takingOn: Promise<void> | null = null;
-      /** Takes the worker on as a public one, once. */
-      const takeOn = () => {
-        clearTimeout(greeting);
-        takingOn ??= takeOnPublicWorker(engine, connection).then(dispatchSoon);
-        return takingOn;
+      let greetedAsPublic: Promise<void> | null = null;
+      const greetAsPublic = () => {
+        clearTimeout(helloWait);
+        greetedAsPublic ??= greetPublicWorker(engine, connection).then(dispatchSoon);
+        return greetedAsPublic;
       };
-      // Our worker says hello at once; the public one says nothing until it has work.
-      const greeting = setTimeout(() => {
-        takeOn().catch((error: unknown) => {
-          engine.log.error({ err: error, worker: workerId }, 'a worker without a hello could not be taken on');
+      // Our worker sends its hello at once; the public one sends nothing until it has work.
+      const helloWait = setTimeout(() => {
+        greetAsPublic().catch((error: unknown) => {
+          engine.log.error({ err: error, worker: workerId }, 'greeting a worker without a hello failed');
           end();
         });
       }, helloWaitMs);
 
-      /** `row_lost`: the record had lost the row of this connection, so the worker has to connect again. */
+      /** Applies a message. `row_lost`: the row of the connection was gone, so the worker has to connect again. */
       const handle = async (message: WorkerMessage): Promise<'row_kept' | 'row_lost'> => {
         try {
           await handleWorkerMessage(engine, connection, message);
@@ -114,7 +113,7 @@ export function openHub(engine: Engine, options: HubOptions): Hub {
         } catch (error) {
           const isHere = connections.has(connection.id) && message.type !== 'worker_hello';
           if (!(error instanceof ConnectionEnded) || !isHere) throw error;
-          // The public worker does not say it again: this process is not dead, so the message counts.
+          // The public worker does not repeat its messages. This process lives, so the message counts.
           await insertWorkerConnection(engine.db, row);
           await handleWorkerMessage(engine, connection, message);
           return 'row_lost';
@@ -126,14 +125,14 @@ export function openHub(engine: Engine, options: HubOptions): Hub {
       };
       return {
         message: async (message) => {
-          clearTimeout(greeting);
-          // After a lost connection, the public worker's first message may be about what it held before.
-          if (message.type !== 'worker_hello' && !connection.ready) await takeOn();
-          else await takingOn;
-          // Before the work is back in the queue: the notice of it may be faster than the answer to the statement.
+          clearTimeout(helloWait);
+          // After a lost connection, the public worker's first message may be about an execution that it held before.
+          if (message.type !== 'worker_hello' && !connection.ready) await greetAsPublic();
+          else await greetedAsPublic;
+          // Set before the execution is queued again: the notice may arrive before the statement's answer.
           if (message.type === 'task_rejected') connection.pausedUntil = performance.now() + rejectionPauseMs;
           const handled = await handle(message).catch((error: unknown) => {
-            // It fails each time: the worker drops it, and on its next connection its list is compared with the record.
+            // The message would fail each time. The worker drops it; its next hello is compared with the record.
             if (isDataError(error)) acknowledge(message);
             throw error;
           });
@@ -159,7 +158,7 @@ export function openHub(engine: Engine, options: HubOptions): Hub {
           );
         },
         closed: async () => {
-          clearTimeout(greeting);
+          clearTimeout(helloWait);
           if (!closing) await lose(connection);
         },
       };

@@ -1,42 +1,45 @@
-/** Running programs of our own worker. A token, not a name, proves that a connection belongs to one. */
+/** Instances: running programs of our own worker. A token, not a name, proves that a connection belongs to an instance. */
 import { hash, randomBytes, randomUUIDv7 } from 'node:crypto';
 import { heldPhases } from '../executions/transitions/phases.ts';
-import type { Queryable, Statement } from '../store/database/database.ts';
+import type { Queryable } from '../store/database/database.ts';
+import { defineStatement, text } from '../store/database/statement.ts';
 
-/** Whose instances a token is looked up among: those of one worker name in one pool. */
+/** One worker name in one pool: a token proves an instance only there. */
 export interface InstanceScope {
   readonly workerId: string;
   /** null: the hosted pool. */
   readonly teamId: string | null;
 }
 
-/** The token is random: its hash needs neither salt nor stretching. */
+/** Needs neither salt nor stretching, because the token is random. */
 const hashToken = (token: string): Buffer => hash('sha256', token, 'buffer');
 
-const readInstances: Statement = {
+const readInstances = defineStatement({
   name: 'read_worker_instances',
   text: `
     SELECT id FROM worker_instances
     WHERE token_hash = ANY($1::bytea[]) AND worker_id = $2 AND team_id IS NOT DISTINCT FROM $3::uuid`,
-};
+  row: { id: text() },
+});
 
-/** Returns the ids of the instances that these tokens prove. Unknown tokens, and those of another pool, prove none. */
+/** Returns the ids of the instances that the tokens prove. An unknown token, or one of another pool, proves none. */
 export async function findInstances(
   tx: Queryable,
   { workerId, teamId }: InstanceScope,
   tokens: readonly string[],
 ): Promise<string[]> {
   if (tokens.length === 0) return [];
-  const rows = await tx.query<{ id: string }>(readInstances, [tokens.map(hashToken), workerId, teamId]);
+  const rows = await tx.query(readInstances, [tokens.map(hashToken), workerId, teamId]);
   return rows.map(({ id }) => id);
 }
 
-const insertInstance: Statement = {
+const insertInstance = defineStatement({
   name: 'insert_worker_instance',
   text: 'INSERT INTO worker_instances (id, token_hash, worker_id, team_id) VALUES ($1, $2, $3, $4)',
-};
+  row: {},
+});
 
-/** Makes an instance and the token that proves it. Only the token's hash is stored. */
+/** Creates an instance and the token that proves it. Only the token's hash is stored. */
 export async function newInstance(
   tx: Queryable,
   { workerId, teamId }: InstanceScope,
@@ -47,16 +50,17 @@ export async function newInstance(
   return { id, token };
 }
 
-/** An instance without a connection that holds nothing has nothing to prove: it gets a new token on its next connection. */
-const deleteUnused: Statement = {
+/** An instance without connection and executions has nothing to prove. It gets a new token when it connects again. */
+const deleteUnused = defineStatement({
   name: 'delete_unused_worker_instances',
   text: `
     DELETE FROM worker_instances i
     WHERE NOT EXISTS (SELECT FROM worker_connections c WHERE c.instance_id = i.id)
       AND NOT EXISTS (SELECT FROM executions e WHERE e.worker_instance = i.id AND e.phase IN ${heldPhases})`,
-};
+  row: {},
+});
 
-/** Deletes instances that are gone. */
+/** Deletes the instances that have no connection and hold no execution. */
 export async function forgetUnusedInstances(db: Queryable): Promise<void> {
   await db.query(deleteUnused);
 }

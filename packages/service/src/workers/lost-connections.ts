@@ -1,8 +1,12 @@
 import type { Engine } from '../executions/engine.ts';
 import { requeue } from '../executions/transitions/transitions.ts';
-import { dropWorkerConnection, findAssigned, findConnectionsOfDeadServices } from './connections.ts';
+import { dropWorkerConnection, findConnectionsOfDeadServices } from './connection-rows.ts';
+import { findAssigned } from './executions-of-connections.ts';
 
-/** A connection is gone for good: what it was handed and nobody claimed goes back to the queue, the rest has the grace. */
+/**
+ * Handles the loss of a connection: assignments that were not claimed go back to the queue, and for the other executions the
+ * worker has the grace to connect again.
+ */
 export async function loseConnection(engine: Engine, connectionId: string): Promise<void> {
   for (const assigned of await findAssigned(engine.db, connectionId)) {
     await requeue(engine.db, { ...assigned, args: { assignment_id: assigned.assignmentId } });
@@ -10,7 +14,7 @@ export async function loseConnection(engine: Engine, connectionId: string): Prom
   await dropWorkerConnection(engine.db, connectionId, engine.timing.reconnectGraceSeconds);
 }
 
-/** Does for service processes that died what they would have done when their connections closed. `asker`: the process that calls it. */
+/** Handles the loss of all connections of service processes that died. `asker` is the calling process. */
 export async function dropConnectionsOfDeadServices(
   engine: Engine,
   asker: string,

@@ -1,47 +1,42 @@
 /**
- * What a message of a worker does. Each takes effect in one transaction, which first checks under the run's lock that the
+ * Applies the messages of workers. Each takes effect in one transaction, which first checks under the run's lock that the
  * connection may act on the execution. Every effect is a compare-and-set: a late or repeated message changes nothing.
  */
 
 import type { WorkerHello, WorkerMessage } from '@runyard/contract/worker-protocol';
 import type { Engine } from '../executions/engine.ts';
+import { recordSandbox } from '../executions/lease/record-sandbox.ts';
 import { endSandboxWithin } from '../executions/reconcile/sandbox-end.ts';
 import { appendTimelineEvent } from '../executions/timeline/append.ts';
-import { placePhases } from '../executions/transitions/phases.ts';
 import type { Phase } from '../executions/transitions/transition.ts';
 import { claim, requeue } from '../executions/transitions/transitions.ts';
-import type { Queryable, Statement } from '../store/database/database.ts';
-import type { Connection } from './connection.ts';
+import type { Queryable } from '../store/database/database.ts';
 import { greet, orderStop } from './greet.ts';
+import type { OpenConnection } from './open-connection.ts';
 import { lockServed } from './rights.ts';
-
-const keepSandbox: Statement = {
-  name: 'keep_sandbox',
-  text: `UPDATE executions SET sandbox = $2::jsonb WHERE id = $1 AND phase IN ${placePhases} AND sandbox IS NULL RETURNING id`,
-};
 
 type ExecutionMessage = Exclude<WorkerMessage, WorkerHello>;
 
-/** An execution that a message is about, with the assignment that brought it to the connection. */
+/** The execution of a message, with the assignment that brought it to the connection. */
 interface Target {
   readonly runId: string;
   readonly executionId: string;
   readonly assignmentId: string | null;
 }
 
-/** `held`: the connection still has the execution; `released`: it has not; `refused`: it never had the right to it, or lost it. */
+/** `held`: the connection keeps the execution; `released`: it gives it up; `refused`: it has no right to it. */
 type Outcome = 'held' | 'released' | 'refused';
 
-/** Applies one message. The public worker names only the task: its execution is the one that the connection holds. */
+/** Applies one message. The public worker names only the run: the connection holds one execution of it. */
 export async function handleWorkerMessage(
   engine: Engine,
-  connection: Connection,
+  connection: OpenConnection,
   message: WorkerMessage,
 ): Promise<void> {
   if (message.type === 'worker_hello') return await greet(engine, connection, message);
   const { task_id: runId } = message.data;
   const executionId = message.data.execution_id ?? heldExecution(connection, runId);
-  const held = executionId === undefined ? undefined : connection.held.get(executionId);
+  const held = executionId === undefined ? undefined : connection.executions.get(executionId);
   if (executionId === undefined || !held || held.runId !== runId) {
     engine.log.warn(
       { worker: connection.workerId, type: message.type, run: runId },
@@ -55,12 +50,12 @@ export async function handleWorkerMessage(
     return phase === null ? 'refused' : await apply(engine, tx, connection, target, phase, message);
   });
   if (outcome === 'held') return;
-  connection.held.delete(executionId);
+  connection.executions.delete(executionId);
   connection.ordersSent.delete(executionId);
   if (outcome === 'refused') {
     engine.log.warn(
       { worker: connection.workerId, type: message.type, run: runId },
-      'message about an execution that is not this connection’s to act on',
+      'message about an execution that this connection may not act on',
     );
     if (message.type === 'task_claimed' || message.type === 'sandbox_ready') orderStop(connection, runId, executionId);
   }
@@ -69,7 +64,7 @@ export async function handleWorkerMessage(
 async function apply(
   engine: Engine,
   tx: Queryable,
-  connection: Connection,
+  connection: OpenConnection,
   target: Target,
   phase: Phase,
   message: ExecutionMessage,
@@ -84,8 +79,7 @@ async function apply(
       return 'released';
     case 'sandbox_ready': {
       const { backend, spawn_ms } = message.data;
-      const first = await tx.query(keepSandbox, [executionId, JSON.stringify({ backend })]);
-      if (first.length === 1)
+      if (await recordSandbox(tx, executionId, { backend }))
         await appendTimelineEvent(tx, {
           runId,
           executionId,
@@ -111,13 +105,13 @@ async function apply(
 }
 
 /**
- * PENDING → CLAIMED for the assignment that this connection was given. Also before an end that comes without a claim: it
- * counts as a try then, instead of going round between queue and worker for ever.
+ * PENDING → CLAIMED for the assignment that this connection was given. An end without a claim claims first: it counts as a
+ * try then, where a mere rejection would go back and forth between queue and worker for ever.
  */
 async function claimAssigned(
   engine: Engine,
   tx: Queryable,
-  connection: Connection,
+  connection: OpenConnection,
   { runId, executionId, assignmentId }: Target,
 ): Promise<boolean> {
   if (assignmentId === null) return false;
@@ -125,7 +119,7 @@ async function claimAssigned(
   return await claim(tx, { runId, executionId, args, payload: { worker_id: connection.workerId } });
 }
 
-function heldExecution(connection: Connection, runId: string): string | undefined {
-  for (const [executionId, held] of connection.held) if (held.runId === runId) return executionId;
+function heldExecution(connection: OpenConnection, runId: string): string | undefined {
+  for (const [executionId, held] of connection.executions) if (held.runId === runId) return executionId;
   return undefined;
 }

@@ -1,12 +1,12 @@
 /** Work that never runs twice at once. */
 export interface OneAtATime {
-  /** Does it, or once more where it is being done: what is asked meanwhile shares the next time. Fails as the work does. */
+  /** Starts the work; calls that come while it runs share one further run. Rejects where the work does. */
   run(): Promise<void>;
-  /** Begins none after the one that is being done, and waits for that. */
+  /** Waits for the work that runs, and starts none after it. */
   stop(): Promise<void>;
 }
 
-/** An older look at the record never overrides a newer one, however many ask for it. */
+/** Wraps the work so that an older look at the record never overrides a newer one, however many callers there are. */
 export function oneAtATime(work: () => Promise<void>): OneAtATime {
   let isStopped = false;
   let isAskedAgain = false;

@@ -1,29 +1,29 @@
-/** Compares what the connections of this process hold with the record, and tells their workers. */
+/** Compares the executions that the connections of this process hold with the record, and tells their workers of changes. */
 import type { Engine } from '../executions/engine.ts';
 import { restingExecutions } from '../executions/idle/idle.ts';
-import { type Connections, evictBeyondLimit } from './connection.ts';
-import { findStopOrders } from './connections.ts';
+import { findStopOrders } from './executions-of-connections.ts';
 import { oneAtATime } from './one-at-a-time.ts';
+import { evictBeyondLimit, type OpenConnections } from './open-connection.ts';
 
 export interface Orders {
-  /** Tells workers to end what was cancelled or timed out, and which of their sandboxes hold no slot. */
+  /** Tells workers which sandboxes to end, and which take no slot. */
   send(): Promise<void>;
   /** The same, without waiting for it; a failure is logged. */
   sendSoon(): void;
   stop(): Promise<void>;
 }
 
-/** `gotFree` is called when an execution gave its slot back. */
-export function makeOrders(engine: Engine, connections: Connections, gotFree: () => void): Orders {
-  /** Compares who holds a slot with the record; tells our workers of each change. */
+/** Makes the orders of this process. Calls `onFreeSlot` when an execution gave its slot back. */
+export function makeOrders(engine: Engine, connections: OpenConnections, onFreeSlot: () => void): Orders {
+  /** Tells our workers of each execution that takes a slot now, or takes none any more. */
   async function tellIdle(): Promise<void> {
     const resting = await restingExecutions(engine.db, [...connections.keys()]);
     let isFreed = false;
     for (const connection of connections.values()) {
-      for (const [executionId, held] of connection.held) {
+      for (const [executionId, held] of connection.executions) {
         const phase = resting.get(executionId);
         held.leaving = phase === 'stopping';
-        // What leaves takes no slot again.
+        // An agent that was asked to leave takes no slot again.
         const isIdle = phase === 'idle' || phase === 'awaiting' || (held.leaving && held.idle);
         if (held.idle === isIdle) continue;
         held.idle = isIdle;
@@ -36,17 +36,16 @@ export function makeOrders(engine: Engine, connections: Connections, gotFree: ()
       }
       await evictBeyondLimit(engine, connection);
     }
-    if (isFreed) gotFree();
+    if (isFreed) onFreeSlot();
   }
 
   async function compareWithRecord(): Promise<void> {
     if (connections.size === 0) return;
     await tellIdle();
     for (const order of await findStopOrders(engine.db, [...connections.keys()])) {
-      // Another connection may still have it in mind, which the record took it from.
       const connection = connections.get(order.connectionId);
-      if (!connection?.held.has(order.id)) continue;
-      // A worker that did not end it yet is told again when the time is up.
+      if (!connection?.executions.has(order.id)) continue;
+      // The order is repeated once, when the grace is over and the worker has not ended the sandbox.
       const sent = connection.ordersSent.get(order.id);
       if (sent !== undefined && (sent === 0 || order.graceMs > 0)) continue;
       connection.ordersSent.set(order.id, order.graceMs);

@@ -1,14 +1,14 @@
-/** Whose key opened a worker's connection. */
+/** The owner of the key that opened a worker's connection. */
 export interface WorkerPrincipal {
   readonly keyId: string;
   readonly teamId: string;
   readonly isOperator: boolean;
 }
 
-/** Names that begin so are reserved for the operator, whose workers of such a name serve the hosted pool of all teams. */
+/** Worker names with this prefix are reserved for the operator: such workers serve the hosted pool of all teams. */
 export const operatorNames = 'runyard';
 
-/** The team whose runs a worker of this name serves; null: the hosted pool. `not_allowed`: the name is the operator's. */
+/** Returns the team whose runs a worker of this name serves, or null for the hosted pool. `not_allowed`: only the operator may use the name. */
 export function poolTeamOf(principal: WorkerPrincipal, workerId: string): string | null | 'not_allowed' {
   if (!workerId.startsWith(operatorNames)) return principal.teamId;
   return principal.isOperator ? null : 'not_allowed';

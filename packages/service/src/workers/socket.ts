@@ -1,4 +1,4 @@
-/** The WebSocket endpoint of workers: `GET /api/v1/selfhosted/worker/ws?worker_id=NAME` with a bearer key. */
+/** Serves the WebSocket endpoint of workers: `GET /api/v1/selfhosted/worker/ws?worker_id=NAME` with a bearer key. */
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WorkerMessage } from '@runyard/contract/worker-protocol';
@@ -13,7 +13,7 @@ import { operatorNames, poolTeamOf, type WorkerPrincipal } from './principal.ts'
 export const workerSocketPath = '/api/v1/selfhosted/worker/ws';
 
 /**
- * Whether a request asks for the worker's WebSocket. Every other upgrade is ignored and the request answered without it, as
+ * Tells whether a request asks for the worker's WebSocket. Any other upgrade is ignored and the request answered without it, as
  * RFC 9110 7.8 allows: `curl --http2` and Java's client offer h2c with each request.
  */
 export function isWorkerUpgrade(request: IncomingMessage): boolean {
@@ -29,16 +29,16 @@ interface SocketOptions {
   readonly keyWatch: Pick<KeyWatch, 'watch'>;
 }
 
-/** How long the other end may take to answer the close frame before the connection is cut. */
+/** Time for the other end to answer the close frame; after it the connection is cut. */
 const closeWaitMs = 300;
 
-/** The public worker pings every 30 s: two missed ones and more mean that the other end is gone. */
+/** The public worker pings every 30 s. After more than two missed pings the other end is taken for gone. */
 const silenceMs = 75_000;
 
-/** An assignment's answer is short; a hello lists some hundred executions. */
+/** The longest message, a hello, lists some hundred executions. */
 const maxMessageBytes = 1024 * 1024;
 
-/** Takes WebSocket upgrades of `server` on the workers' path; returns what closes all of them. */
+/** Accepts WebSocket upgrades of `server` on the workers' path. Returns a function that closes all connections. */
 export function serveWorkerSockets(server: Server, options: SocketOptions): () => void {
   const sockets = new WebSocketServer({ noServer: true, maxPayload: maxMessageBytes });
 
@@ -90,9 +90,9 @@ function serve(
 ): void {
   const { workerId, teamId, keyId } = owner;
   let isKeyEnded = false;
-  /** Messages are acknowledged up to a number: after one that failed, none with a later number may take effect. */
+  /** An acknowledgement covers all earlier messages: after a failed one, no numbered message may take effect. */
   let hasFailed = false;
-  /** Ends the connection soon, whatever the other end does. */
+  /** Closes the connection within `closeWaitMs`, whatever the other end does. */
   const close = (code: number, reason: string) => {
     socket.close(code, reason);
     setTimeout(() => socket.terminate(), closeWaitMs).unref();
@@ -107,16 +107,16 @@ function serve(
   };
   const end = () => close(1012, 'connect again');
   const opened = hub.connect({ workerId, teamId, keyId, send, end });
-  // Messages take effect one after the other, in the order they came.
+  // Messages take effect one after the other, in the order of their arrival.
   let chain: Promise<unknown> = opened.catch((error: unknown) => {
-    log.error({ err: error, worker: workerId }, 'a worker could not be taken on');
+    log.error({ err: error, worker: workerId }, 'registering the connection of a worker failed');
     close(1011, 'try again');
   });
   const then = (work: (connection: Awaited<typeof opened>) => unknown) => {
     chain = chain
       .then(async () => await work(await opened))
       .catch((error: unknown) => {
-        // Our worker says again what was not acknowledged; for the public one the record goes on without the message.
+        // Our worker repeats messages that were not acknowledged; of the public one the message is lost.
         log.error({ err: error, worker: workerId }, 'a message of a worker failed');
         hasFailed = true;
         close(1011, 'try again');
@@ -137,7 +137,7 @@ function serve(
         const isNumbered = message.type !== 'worker_hello' && message.seq !== undefined;
         if (!isKeyEnded && !(hasFailed && isNumbered)) await connection.message(message);
       });
-    } else log.warn({ worker: workerId }, 'a worker sent a frame that is no message of the protocol');
+    } else log.warn({ worker: workerId }, 'a worker sent a frame that is not a message of the protocol');
   });
   socket.on('error', (error) => log.warn({ err: error, worker: workerId }, 'connection of a worker failed'));
   socket.on('close', () => {

@@ -1,7 +1,7 @@
 import { openApiDocument } from '@runyard/contract/openapi';
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
-import { listConnectedWorkers } from '../../workers/connected.ts';
+import { listConnectedWorkers } from '../../workers/list-connected.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { keptAnswer } from '../server/kept-answer.ts';

@@ -1,0 +1,20 @@
+import type { Queryable } from '../../store/database/database.ts';
+import { defineStatement, uuid } from '../../store/database/statement.ts';
+import { placePhases } from '../transitions/phases.ts';
+
+const record = defineStatement({
+  name: 'record_sandbox',
+  text: `
+    UPDATE executions SET sandbox = $2::jsonb WHERE id = $1 AND phase IN ${placePhases} AND sandbox IS NULL
+    RETURNING id`,
+  row: { id: uuid },
+});
+
+/** Notes which backend made the sandbox of an execution. Returns false where that is known already, or the turn has ended. */
+export async function recordSandbox(
+  tx: Queryable,
+  executionId: string,
+  sandbox: { readonly backend: string },
+): Promise<boolean> {
+  return (await tx.query(record, [executionId, JSON.stringify(sandbox)])).length === 1;
+}

@@ -1,0 +1,58 @@
+/** Reads which executions the record gives to a worker's connection. */
+import { hasKey, isInPool } from '../executions/lease/may-serve.ts';
+import { heldPhases } from '../executions/transitions/phases.ts';
+import type { Queryable } from '../store/database/database.ts';
+import { defineStatement, integer, uuid } from '../store/database/statement.ts';
+
+const assignedTo = defineStatement({
+  name: 'find_assigned_to_connection',
+  text: `
+    SELECT r.id AS "runId", e.id AS "executionId", r.assignment_id AS "assignmentId"
+    FROM executions e JOIN runs r ON r.id = e.run_id AND r.current_execution_id = e.id
+    WHERE e.connection_id = $1 AND e.phase = 'assigned' AND r.assignment_id IS NOT NULL`,
+  row: { runId: uuid, executionId: uuid, assignmentId: uuid },
+});
+
+/** Returns the assignments of the connection that no worker has claimed yet. */
+export async function findAssigned(
+  db: Queryable,
+  connectionId: string,
+): Promise<{ runId: string; executionId: string; assignmentId: string }[]> {
+  return await db.query(assignedTo, [connectionId]);
+}
+
+const missingFrom = defineStatement({
+  name: 'find_held_by_instances',
+  text: `
+    SELECT e.id FROM executions e JOIN worker_connections c ON c.id = $1
+    WHERE e.worker_instance = ANY($2::text[]) AND e.phase IN ${heldPhases} AND NOT (e.id = ANY($3::uuid[]))
+      AND c.worker_id = e.worker_id AND ${isInPool('e', 'c')} AND ${hasKey('c')}`,
+  row: { id: uuid },
+});
+
+/** Returns the executions that the record gives to these instances of the connection's worker, and that the worker did not list. */
+export async function findMissing(
+  db: Queryable,
+  input: { connectionId: string; instanceIds: readonly string[]; listed: readonly string[] },
+): Promise<string[]> {
+  const rows = await db.query(missingFrom, [input.connectionId, input.instanceIds, input.listed]);
+  return rows.map((row) => row.id);
+}
+
+const stopOrders = defineStatement({
+  name: 'find_stop_orders',
+  text: `
+    SELECT id, run_id AS "runId", connection_id AS "connectionId",
+      greatest(0, extract(epoch FROM stop_deadline - clock_timestamp()) * 1000)::int AS "graceMs"
+    FROM executions WHERE connection_id = ANY($1::uuid[]) AND phase = 'stopping'
+      AND (stop_reason = 'ordered' OR stop_deadline < clock_timestamp())`,
+  row: { id: uuid, runId: uuid, connectionId: uuid, graceMs: integer },
+});
+
+/** Returns the sandboxes of these connections that must be ended: it was ordered, or their agents did not leave in time. */
+export async function findStopOrders(
+  db: Queryable,
+  connectionIds: readonly string[],
+): Promise<{ id: string; runId: string; connectionId: string; graceMs: number }[]> {
+  return await db.query(stopOrders, [connectionIds]);
+}
