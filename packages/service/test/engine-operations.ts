@@ -17,7 +17,6 @@ import { finishTask } from '../src/harness-support/finish/finish-task.ts';
 import { waitForInbox } from '../src/harness-support/inbox/inbox.ts';
 import { acceptFollowup } from '../src/runs/follow-ups/accept.ts';
 import { joinFollowups } from '../src/runs/follow-ups/take-followups.ts';
-import { markAwaiting } from '../src/runs/tree/await-children.ts';
 import { dropWorkerConnection } from '../src/workers/connection-rows.ts';
 import { findAssigned } from '../src/workers/executions-of-connections.ts';
 import type { TestEngine } from './engine.ts';

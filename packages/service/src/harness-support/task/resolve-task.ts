@@ -3,6 +3,8 @@ import type { Settings } from '@runyard/contract/settings';
 import { readEarlierConversation } from '../../conversations/earlier-conversation.ts';
 import type { EnterRead } from '../../conversations/read-limits.ts';
 import { gatewayPathOf } from '../../environments/git-path.ts';
+import type { EngineTiming } from '../../executions/engine.ts';
+import { claimForAgent } from '../../executions/lease/claim-for-agent.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { agentAttachment } from '../../files/attachments/agent-view.ts';
 import { workspaceToRestore } from '../../files/workspaces/read.ts';
@@ -27,6 +29,7 @@ export type ResolveOutcome =
 export async function resolveTask(
   deps: {
     readonly db: Database;
+    readonly timing: Pick<EngineTiming, 'leaseSeconds'>;
     readonly models: Pick<Models, 'resolve'>;
     readonly settings: Pick<Settings, 'RUNYARD_WORKSPACE_MB'>;
     readonly enterRead: EnterRead;
@@ -34,6 +37,7 @@ export async function resolveTask(
   session: RunSession,
 ): Promise<ResolveOutcome> {
   const { db, models } = deps;
+  if (session.phase === 'assigned') await claimForAgent(deps, session);
   const row = await readTaskRow(db, session);
   if (!row) return { kind: 'not_found' };
   const resolution = models.resolve(row.model_id);

@@ -83,3 +83,9 @@ test('a run whose model is not configured any more becomes FAILED integration_no
     status_message: { error_code: 'integration_not_configured', retryable: false },
   });
 });
+
+test('claims the run for an agent that asks for its task before its worker’s claim arrived', async () => {
+  const { runId, runToken } = await service.startExecution({}, 'PENDING');
+  expect((await resolve(runToken)).status).toBe(200);
+  expect(await read(runId)).toMatchObject({ state: 'CLAIMED' });
+});

@@ -26,7 +26,10 @@ export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps, 
   addRoute(app, routes.resolvePrompt, async ({ session, reply }) => {
     const over = signalOfReply(reply);
     const enterRead = (bytes: number) => reads.enter(session, bytes, over);
-    const resolved = await resolveTask({ db: engine.db, models, settings: deps.settings, enterRead }, session);
+    const resolved = await resolveTask(
+      { db: engine.db, timing: engine.timing, models, settings: deps.settings, enterRead },
+      session,
+    );
     if (resolved.kind === 'task') return resolved.task;
     if (resolved.kind === 'busy') return tooBusy('Too many long conversations are being read.');
     if (resolved.kind === 'not_found') return notFound('run');
