@@ -78,6 +78,13 @@ test('lets executions set the state of a run, and no other columns than those na
   ]);
 });
 
+test('lets a room that may only delete rows do nothing else', async () => {
+  expect(await faultsOf('executions/requeue.ts', sql('DELETE FROM snapshots'))).toEqual([]);
+  expect(await faultsOf('executions/requeue.ts', sql('INSERT INTO snapshots (id) VALUES ($1)'))).toEqual([
+    'It writes the table snapshots, which only files writes',
+  ]);
+});
+
 test('does not look at the FROM and WHERE of an update', async () => {
   const text = "UPDATE runs SET title = '' FROM (SELECT 1 AS state) s WHERE runs.id = $1 AND state = 'ERROR'";
   expect(await faultsOf('runs/name.ts', sql(text))).toEqual([]);

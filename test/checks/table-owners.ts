@@ -6,6 +6,8 @@ export interface TableRule {
   readonly owner: string;
   /** Columns that only the named rooms update, the owner only where it is named too. */
   readonly columns?: Readonly<Record<string, readonly string[]>>;
+  /** Another room that only deletes rows. */
+  readonly alsoDeletedBy?: string;
 }
 
 /** A state change sets these columns of `runs`, in the statement that also changes the execution. */
@@ -31,7 +33,8 @@ const rooms = (columns: readonly string[], ...names: string[]) =>
 /** Every table of the service. A test compares the names with the migrated database. */
 export const tableRules: Readonly<Record<string, TableRule>> = {
   api_keys: { owner: 'access' },
-  artifacts: { owner: 'files' },
+  // An assignment that is taken back deletes what its agent announced, in the same statement; `files` imports `executions`.
+  artifacts: { owner: 'files', alsoDeletedBy: 'executions' },
   attachments: { owner: 'files' },
   conversation_events: { owner: 'conversations' },
   environments: { owner: 'environments' },
@@ -58,7 +61,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   server_secrets: { owner: 'http' },
   service_instances: { owner: 'executions' },
   snapshot_files: { owner: 'files' },
-  snapshots: { owner: 'files' },
+  snapshots: { owner: 'files', alsoDeletedBy: 'executions' },
   sweeps: { owner: 'retention' },
   team_members: { owner: 'access' },
   // The queue counts and orders its assignments on the team's row, which is the lock of a team's limit.

@@ -1,5 +1,5 @@
-/** Channel on which new work for a pool is told; the payload is the pool. */
+/** Channel of notices about new work; the payload is the pool. */
 export const queueChannel = 'runyard_queue';
 
-/** Channel on which every state change and event names its run. */
+/** Channel of notices about state changes and events; the payload is the run's id. */
 export const runChannel = 'runyard_runs';

@@ -3,25 +3,25 @@ import type { Database } from '../store/database/database.ts';
 import type { Notices } from './notices.ts';
 import type { RunLimits } from './run-limits.ts';
 
-/** Times and limits of the run engine. All are measured by the database's clock. */
+/** Time limits of executions, measured by the database's clock. */
 export interface EngineTiming {
-  /** Without a sign of life from worker or agent for so long, an execution is lost. */
+  /** An execution without a sign of life of its worker or agent for so long is lost. */
   readonly leaseSeconds: number;
-  /** What is left of the lease when the worker's connection drops. */
+  /** How long a lease lasts at most after the worker's connection is lost. */
   readonly reconnectGraceSeconds: number;
-  /** PENDING lasts no longer. */
+  /** How long an execution stays PENDING at most. */
   readonly claimTimeoutSeconds: number;
-  /** Time an agent has to leave by itself after it reported its end. */
+  /** Time in which an agent that reported its end must leave by itself. */
   readonly leaveSeconds: number;
-  /** How long a sandbox waits for a follow-up where the run's configuration does not say. */
+  /** How long a sandbox waits for a follow-up if the run's configuration sets no time. */
   readonly idleSeconds: number;
-  /** Time an agent has after a cancel, until its sandbox is killed. */
+  /** Time between a cancel and the end of the sandbox. */
   readonly cancelGraceSeconds: number;
-  /** Waits before the second, third, … launch after a retryable platform error; their number is the number of retries. */
+  /** Waits before the second, third, … launch after a retryable platform error. The length of the list is the number of retries. */
   readonly retryDelaysMs: readonly number[];
 }
 
-/** The times where no setting says others. */
+/** Time limits without settings of their own. */
 export const defaultTiming: EngineTiming = {
   leaseSeconds: 90,
   reconnectGraceSeconds: 30,
@@ -32,15 +32,18 @@ export const defaultTiming: EngineTiming = {
   retryDelaysMs: [1000, 5000, 25000],
 };
 
-/** What the functions of this folder need from outside. */
+/**
+ * The dependencies of the functions that change runs and executions. It has no behaviour of its own: a service process makes
+ * one at its start and passes it on.
+ */
 export interface Engine {
   readonly db: Database;
   readonly log: Logger;
   readonly notices: Notices;
   readonly timing: EngineTiming;
   readonly limits: RunLimits;
-  /** Values that must never reach the store, besides the run token itself. */
+  /** Secrets of the service that must never reach the store. Run tokens are added where they are known. */
   readonly secrets: readonly string[];
-  /** 0 ≤ x < 1, for jitter. */
+  /** Returns a number from 0 to below 1, for jitter. */
   readonly random: () => number;
 }

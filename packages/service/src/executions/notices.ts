@@ -2,17 +2,17 @@ import { EventEmitter } from 'node:events';
 import type { Database } from '../store/database/database.ts';
 import { queueChannel, runChannel } from './channels.ts';
 
-/** What other processes (and this one) told over NOTIFY. Always a hint: whoever listens reads the tables. */
+/** Notices of all service processes, received over NOTIFY. A notice is a hint: a listener reads the tables. */
 export interface Notices {
-  /** Calls `listener` whenever the run changed, and when notices may have been missed. Returns the way to stop it. */
+  /** Calls `listener` when the run changed, or when notices may have been missed. Returns a function that stops it. */
   onRun(runId: string, listener: () => void): () => void;
-  /** Calls `listener` with the id of every run that changed; `null`: any may have, notices were missed. */
+  /** Calls `listener` with the id of each run that changed. `null`: notices were missed, so any run may have changed. */
   onAnyRun(listener: (runId: string | null) => void): () => void;
-  /** Calls `listener` whenever there may be new work to assign. */
+  /** Calls `listener` when there may be new work to assign. */
   onQueue(listener: () => void): () => void;
 }
 
-/** Listens on the database for the life of `db`. */
+/** Listens on the database until `db` is closed. */
 export async function openNotices(db: Database): Promise<Notices> {
   const perRun = new EventEmitter().setMaxListeners(0);
   const all = new EventEmitter().setMaxListeners(0);

@@ -1,7 +1,7 @@
-/** Bytes in total, over all executions of the run. */
+/** Largest number of bytes that all executions of a run may store. */
 export interface RunLimits {
-  /** Of conversation and setup events. */
+  /** Conversation and setup events. */
   readonly eventBytes: number;
-  /** Of the raw transcript. */
+  /** Raw transcript lines. */
   readonly transcriptBytes: number;
 }

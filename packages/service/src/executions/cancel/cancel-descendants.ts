@@ -1,15 +1,16 @@
 /**
- * The cancel of a run ends the runs below it. `runs.cascade_at` says that there is something left to do, so that any
- * process can go on with it. What a person continued after the cancel is wanted anew and stays.
+ * Cancels the runs below a cancelled run. `runs.cascade_at` is set until that is done, so that any process can finish it. A
+ * run that a person continued after the cancel stays.
  */
 
 import type { RunState } from '@runyard/contract/states';
-import type { Queryable, Statement } from '../../store/database/database.ts';
+import type { Queryable } from '../../store/database/database.ts';
+import { defineStatement, text, uuid } from '../../store/database/statement.ts';
 import { runChannel } from '../channels.ts';
 import type { Engine } from '../engine.ts';
 import { cancelLocked } from './cancel-locked.ts';
 
-/** Live runs `c` below `a` whose launch `e` was wanted before the cancel of `a`. */
+/** SQL: the live runs `c` below `a` whose current execution `e` was asked for before the cancel of `a`. */
 const doomed = `
   FROM runs a
   JOIN run_facets f ON f.team_id = a.team_id AND f.facet = 'ancestor:' || a.id
@@ -17,25 +18,31 @@ const doomed = `
   JOIN executions e ON e.id = c.current_execution_id
   WHERE a.id = $1 AND c.state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED') AND e.wanted_at <= a.cascade_at`;
 
-const findDoomed: Statement = { name: 'find_doomed_descendants', text: `SELECT c.id ${doomed} ORDER BY c.id` };
+const findDoomed = defineStatement({
+  name: 'find_doomed_descendants',
+  text: `SELECT c.id ${doomed} ORDER BY c.id`,
+  row: { id: uuid },
+});
 
-const lockRun: Statement = {
+const lockRun = defineStatement({
   name: 'lock_doomed_run',
   text: 'SELECT state, current_execution_id FROM runs WHERE id = $1 FOR UPDATE',
-};
+  row: { state: text<RunState>(), current_execution_id: uuid },
+});
 
-/** After the lock, in a statement of its own: a follow-up may have come first. */
-const isDoomed: Statement = { name: 'is_doomed', text: `SELECT ${doomed} AND c.id = $2` };
+/** Comes after the lock in a statement of its own, because a follow-up may have been faster. */
+const isDoomed = defineStatement({ name: 'is_doomed', text: `SELECT ${doomed} AND c.id = $2`, row: {} });
 
-/** Whoever waits to delete the run is told. No descendant can join those that are doomed: creating one locks the rows of its ancestors and looks for a cancel. */
-const forget: Statement = {
+/** Notifies those who wait to delete the run. No run can join the doomed ones: its creation locks the rows of its ancestors and looks for a cancel. */
+const forget = defineStatement({
   name: 'forget_finished_cascade',
   text: `UPDATE runs SET cascade_at = NULL WHERE id = $1 AND cascade_at IS NOT NULL AND NOT EXISTS (SELECT ${doomed})
     RETURNING pg_notify('${runChannel}', id::text)`,
-};
+  row: {},
+});
 
 async function cancelDoomed(engine: Engine, tx: Queryable, ancestorId: string, runId: string): Promise<boolean> {
-  const [run] = await tx.query<{ state: RunState; current_execution_id: string }>(lockRun, [runId]);
+  const [run] = await tx.query(lockRun, [runId]);
   if (!run || (await tx.query(isDoomed, [ancestorId, runId])).length === 0) return false;
   const outcome = await cancelLocked(engine, tx, {
     runId,
@@ -47,41 +54,43 @@ async function cancelDoomed(engine: Engine, tx: Queryable, ancestorId: string, r
   return outcome === 'cancelled';
 }
 
-/** Cancels what is live below a cancelled run. PENDING ones are left for the next sweep: they last 30 s at most. */
+/** Cancels the live runs below a cancelled run. PENDING ones wait for the next sweep: they stay so for 30 s at most. */
 export async function cancelDescendants(engine: Engine, runId: string): Promise<void> {
   const { db } = engine;
-  for (const { id } of await db.query<{ id: string }>(findDoomed, [runId])) {
+  for (const { id } of await db.query(findDoomed, [runId])) {
     await db.transaction((tx) => cancelDoomed(engine, tx, runId, id));
   }
   await db.query(forget, [runId]);
 }
 
-const findCancelledAbove: Statement = {
+const findCancelledAbove = defineStatement({
   name: 'find_cancelled_above',
   text: `
     SELECT a.id FROM executions e JOIN runs c ON c.id = e.run_id AND c.current_execution_id = e.id JOIN runs a ON a.id = ANY(c.ancestor_ids)
     WHERE e.id = $1 AND e.wanted_at <= a.cascade_at ORDER BY a.cascade_at LIMIT 1`,
-};
+  row: { id: uuid },
+});
 
 /**
- * Cancels the run where one above it was cancelled and the cancel has not reached it yet: whatever happens to it after
- * that is no failure. The transaction has locked its row. True: it was cancelled.
+ * Cancels the run if a run above it was cancelled and the cancel has not reached it yet: an error after that cancel is no
+ * failure of the run. The transaction has locked its row. Returns true where it was cancelled.
  */
 export async function followCancel(
   engine: Engine,
   tx: Queryable,
   run: { readonly runId: string; readonly executionId: string },
 ): Promise<boolean> {
-  const [above] = await tx.query<{ id: string }>(findCancelledAbove, [run.executionId]);
+  const [above] = await tx.query(findCancelledAbove, [run.executionId]);
   return above !== undefined && (await cancelDoomed(engine, tx, above.id, run.runId));
 }
 
-const findCascades: Statement = {
+const findCascades = defineStatement({
   name: 'find_unfinished_cascades',
   text: 'SELECT id FROM runs WHERE cascade_at IS NOT NULL ORDER BY cascade_at LIMIT 200',
-};
+  row: { id: uuid },
+});
 
-/** Goes on with every cancel that has not reached all descendants yet. */
+/** Continues every cancel that has not reached all descendants yet. */
 export async function finishCascades(engine: Engine): Promise<void> {
-  for (const { id } of await engine.db.query<{ id: string }>(findCascades, [])) await cancelDescendants(engine, id);
+  for (const { id } of await engine.db.query(findCascades, [])) await cancelDescendants(engine, id);
 }

@@ -4,21 +4,21 @@ import type { Engine } from '../engine.ts';
 import type { Status } from '../transitions/transition.ts';
 import { cancelBlocked, cancelLive, cancelQueued } from '../transitions/transitions.ts';
 
-/** `already_ended`, `pending`: nothing was changed; PENDING lasts 30 s at most. */
+/** `already_ended`, `pending`: nothing was changed. A run is PENDING for 30 s at most. */
 export type LockedCancelOutcome = 'cancelled' | 'already_ended' | 'pending';
 
 interface LockedRun {
   readonly runId: string;
   readonly executionId: string;
   readonly state: RunState;
-  /** Of the timeline event. */
+  /** Payload of the timeline event. */
   readonly payload?: Record<string, unknown>;
   readonly status?: Status;
-  /** True: the runs below it are to follow. */
+  /** True: the runs below are cancelled too. */
   readonly cascades?: boolean;
 }
 
-/** Cancels a run whose row the transaction has locked, as its state says. */
+/** Cancels a run by its state. The transaction has locked the run's row. */
 export async function cancelLocked(engine: Engine, tx: Queryable, run: LockedRun): Promise<LockedCancelOutcome> {
   const { state, cascades = false, ...target } = run;
   const args = { stop_seconds: engine.timing.cancelGraceSeconds, cascades };

@@ -1,5 +1,6 @@
 import type { RunState } from '@runyard/contract/states';
-import type { Statement } from '../../store/database/database.ts';
+import { defineStatement, nullable, text, uuid } from '../../store/database/statement.ts';
+
 import type { Engine } from '../engine.ts';
 import { type Attempt, lockWorkingAttempt } from '../run-tokens/attempt.ts';
 import { cancelDescendants } from './cancel-descendants.ts';
@@ -12,31 +13,33 @@ import { cancelLocked, type LockedCancelOutcome } from './cancel-locked.ts';
 export type CancelOutcome = LockedCancelOutcome | 'not_supported' | 'not_found';
 
 /** The time of the cancel is read when the lock is held: a child that was created before it is older. */
-const lockCancellable: Statement = {
+const lockCancellable = defineStatement({
   name: 'lock_cancellable',
   text: 'SELECT state, current_execution_id, worker_host, execution_location, source FROM runs WHERE id = $1 FOR UPDATE',
-};
+  row: {
+    state: text<RunState>(),
+    current_execution_id: uuid,
+    worker_host: nullable(text()),
+    execution_location: text(),
+    source: text(),
+  },
+});
 
-/** Columns of a run that say whether its kind can be cancelled. */
+/** Columns of a run that decide whether its kind can be cancelled. */
 export interface RunKind {
   readonly worker_host: string | null;
   readonly execution_location: string;
   readonly source: string;
 }
 
-interface CancellableRow extends RunKind {
-  readonly state: RunState;
-  readonly current_execution_id: string;
-}
-
-/** True for the kinds of runs that can be cancelled: hosted ones, not started by a GitHub Action. */
+/** Tells whether people can cancel a run of this kind: it is hosted, and no GitHub Action started it. */
 export function isRunTypeCancellable(run: RunKind): boolean {
   return run.worker_host === null && run.execution_location === 'REMOTE' && run.source !== 'GITHUB_ACTION';
 }
 
 /**
- * Cancels the run in the record at once, and after it the live runs below it; sandboxes are ended within 5 s, or by the
- * reconciler where their worker is gone. `by` an agent of the run above it: also a kind of run that people cannot cancel; throws `AttemptOver`.
+ * Cancels the run at once, and after it the live runs below it. Their sandboxes end within 5 s, or by the reconciler where
+ * their worker is gone. `by` may be the agent of a run above, which may cancel every kind of run; throws `AttemptOver` then.
  */
 export async function cancelRun(
   engine: Engine,
@@ -45,7 +48,7 @@ export async function cancelRun(
 ): Promise<CancelOutcome> {
   const outcome = await engine.db.transaction(async (tx): Promise<CancelOutcome> => {
     if (by !== 'person') await lockWorkingAttempt(tx, by, [runId]);
-    const [run] = await tx.query<CancellableRow>(lockCancellable, [runId]);
+    const [run] = await tx.query(lockCancellable, [runId]);
     if (!run) return 'not_found';
     if (by === 'person' && !isRunTypeCancellable(run)) return 'not_supported';
     const { state, current_execution_id: executionId } = run;
@@ -53,7 +56,7 @@ export async function cancelRun(
   });
   if (outcome === 'cancelled') {
     await cancelDescendants(engine, runId).catch((error: unknown) =>
-      engine.log.error({ err: error, run: runId }, 'cancelling the runs below a run failed; the reconciler goes on'),
+      engine.log.error({ err: error, run: runId }, 'cancelling the runs below a run failed; the reconciler continues'),
     );
   }
   return outcome;

@@ -1,4 +1,4 @@
-/** A run whose agent waits for a person: what it asks, as the record and the API have it. */
+/** Questions and permission requests of an agent, for whose answer the run waits. */
 import type { AgentRequest, BlockedOn } from '@runyard/contract/approvals';
 import { shorten } from '@runyard/contract/shorten';
 import { summarised } from '../../conversations/output.ts';
@@ -6,14 +6,14 @@ import type { Queryable } from '../../store/database/database.ts';
 import type { Engine } from '../engine.ts';
 import { appendQuestionOfFailedRun } from '../timeline/append.ts';
 import { block } from '../transitions/transitions.ts';
-import { blockDebugTurn } from './setup-window.ts';
+import { blockDebugTurn } from './turns.ts';
 
-/** `runs.open_request`, `executions.debug_request`: also what only the agent needs, to go on in another sandbox. */
+/** The JSON of `runs.open_request` and `executions.debug_request`: also the parts that only the agent needs to continue in another sandbox. */
 export type OpenRequest = AgentRequest & { readonly asked_at: string };
 
 const maxSentence = 400;
 
-/** What a person has to know, in one sentence. */
+/** Describes the request for a person, in one sentence. */
 function sentenceOf({ kind, title, action }: AgentRequest): string {
   const line = title.replace(/\s+/g, ' ').trim();
   const shown = shorten(line, maxSentence);
@@ -21,7 +21,7 @@ function sentenceOf({ kind, title, action }: AgentRequest): string {
   return `The agent asks for permission${action ? ` to use ${action.name.replace(/\s+/g, ' ')}` : ''}: ${shown}`;
 }
 
-/** The request without what is only the agent's. */
+/** Returns the request as the API shows it, without the parts that only the agent needs. */
 export function blockedOn(request: OpenRequest): BlockedOn {
   const { request_id, kind, title, options, action, asked_at } = request;
   return {
@@ -35,8 +35,8 @@ export function blockedOn(request: OpenRequest): BlockedOn {
 }
 
 /**
- * The agent waits, its sandbox rests: INPROGRESS → BLOCKED. In the sandbox of a failed setup the run stays FAILED, and its
- * timeline has the question; subscribers are told of both. Nothing happens where the run has moved on.
+ * Lets the run wait for a person: INPROGRESS → BLOCKED. In the debug window the run stays FAILED, and the timeline gets the
+ * question. Subscribers hear of both. Returns false, and changes nothing, where the agent runs no turn any more.
  */
 export async function blockRun(
   engine: Engine,
@@ -45,7 +45,7 @@ export async function blockRun(
     readonly runId: string;
     readonly executionId: string;
     readonly request: OpenRequest;
-    /** As the run's configuration says; null: it does not. Where it says 0, who asks waits all the same. */
+    /** Of the run's configuration. null and 0: the default, because a question needs time to be answered. */
     readonly idleSeconds: number | null;
   },
 ): Promise<boolean> {

@@ -1,44 +1,48 @@
-/** Sandboxes that wait for a follow-up: when they stop waiting. One compare-and-set on the execution's row each, so that a follow-up at the same moment wins or loses as a whole. */
+/** Ends the wait of idle sandboxes. Each statement is a compare-and-set on the execution's row, so a follow-up at the same moment wins or loses as a whole. */
 
 import type { RunSourceType } from '@runyard/contract/states';
-import type { Queryable, Statement } from '../../store/database/database.ts';
+import type { Queryable } from '../../store/database/database.ts';
+import { defineStatement, text, uuid } from '../../store/database/statement.ts';
 import { runChannel } from '../channels.ts';
 import type { Engine } from '../engine.ts';
+import { fromNow } from '../from-now.ts';
 import { handedOutPhases, restingPhases, stayingPhases } from '../transitions/phases.ts';
 
-/** The agent hears `leave` and has `stop_seconds` to go. The state of the run stays as it is. */
+/** SQL: asks the agent to leave within `stopSeconds`. The state of the run does not change. */
 const leaving = (stopSeconds: string) => `
   UPDATE executions SET phase = 'stopping', stop_reason = 'finished', idle_until = NULL, deadline_at = NULL,
-    stop_deadline = clock_timestamp() + make_interval(secs => ${stopSeconds}::float8)`;
+    stop_deadline = ${fromNow(stopSeconds)}`;
 
-const expire: Statement = {
+const expire = defineStatement({
   name: 'expire_idle',
   text: `
     ${leaving('$1')}
     WHERE id IN (SELECT id FROM executions WHERE phase = 'idle' AND idle_until < clock_timestamp() LIMIT 200)
       AND phase = 'idle' AND idle_until < clock_timestamp()
     RETURNING pg_notify('${runChannel}', run_id::text)`,
-};
+  row: {},
+});
 
-/** Ends the wait of every agent whose time is up. */
+/** Ends the wait of every agent whose idle time is over. */
 export async function leaveIdle(engine: Engine): Promise<void> {
   await engine.db.query(expire, [engine.timing.leaveSeconds]);
 }
 
-const endWaitOfRun: Statement = {
+const endWaitOfRun = defineStatement({
   name: 'end_wait_of_run',
   text: `
     ${leaving('$2')}
     WHERE run_id = $1 AND phase = 'idle'
     RETURNING pg_notify('${runChannel}', run_id::text)`,
-};
+  row: {},
+});
 
-/** Ends the wait of a run's agent, where it waits. */
+/** Ends the wait of the run's agent if it waits. */
 export async function endWait(db: Queryable, runId: string, leaveSeconds: number): Promise<void> {
   await db.query(endWaitOfRun, [runId, leaveSeconds]);
 }
 
-/** Sources of runs that no person asked for. A service account stands for automation, too, whatever its source. */
+/** Sources of runs that no person asked for. The runs of a service account count as automation too, whatever their source. */
 const automated: readonly RunSourceType[] = [
   'SCHEDULED_AGENT',
   'WEBHOOK',
@@ -52,10 +56,10 @@ const automated: readonly RunSourceType[] = [
 ];
 
 /**
- * Each team's waiting sandboxes in the order in which it would lose them, and then, of all teams, that one first whose team holds most
- * without it. Counted in the statement: evictions at the same moment choose the same ones, and the second finds them gone.
+ * Orders the waiting sandboxes of each team, and takes the next one always from the team that keeps most. The statement
+ * counts by itself: two evictions at the same moment choose the same sandboxes, and the second changes nothing.
  */
-const evict: Statement = {
+const evict = defineStatement({
   name: 'evict_idle',
   text: `
     WITH held AS MATERIALIZED (
@@ -74,33 +78,35 @@ const evict: Statement = {
         LIMIT greatest(0, (SELECT count(*) FROM held) - $2))
       AND phase = 'idle'
     RETURNING id, pg_notify('${runChannel}', run_id::text)`,
-};
+  row: { id: uuid },
+});
 
 /**
- * Ends the wait of agents behind a worker's connection, until it holds no more than `most` executions; those that are at work
- * stay. The team that holds most loses first; of its sandboxes those whose turn has ended before those that ask a person, those of automation
- * before those of people, the oldest first. Gives the executions that leave.
+ * Asks waiting agents of a worker's connection to leave until it holds no more than `most` executions; working agents stay.
+ * The team that holds most loses first. Within a team, ended turns leave before open questions, runs of automation before
+ * runs of people, and the oldest first. Returns the executions that leave.
  */
 export async function evictIdle(engine: Engine, connectionId: string, most: number): Promise<string[]> {
-  const rows = await engine.db.query<{ id: string }>(evict, [connectionId, most, engine.timing.leaveSeconds]);
+  const rows = await engine.db.query(evict, [connectionId, most, engine.timing.leaveSeconds]);
   return rows.map((row) => row.id);
 }
 
 type Resting = 'idle' | 'awaiting' | 'stopping';
 
-const findResting: Statement = {
+const findResting = defineStatement({
   name: 'find_resting_of_connections',
   text: `
     SELECT id, CASE WHEN phase IN ${restingPhases} THEN phase ELSE 'awaiting' END AS phase FROM executions
     WHERE connection_id = ANY($1::uuid[]) AND phase IN ${handedOutPhases}
       AND (phase IN ${restingPhases} OR awaiting_until > clock_timestamp())`,
-};
+  row: { id: uuid, phase: text<Resting>() },
+});
 
-/** Executions behind these connections whose agents wait for a follow-up (`idle`) or for other runs (`awaiting`), or are about to leave (`stopping`). */
+/** Returns the executions of the connections whose agents wait for a follow-up (`idle`) or for other runs (`awaiting`), or leave (`stopping`). */
 export async function restingExecutions(
   db: Queryable,
   connectionIds: readonly string[],
 ): Promise<ReadonlyMap<string, Resting>> {
-  const rows = await db.query<{ id: string; phase: Resting }>(findResting, [connectionIds]);
+  const rows = await db.query(findResting, [connectionIds]);
   return new Map(rows.map((row) => [row.id, row.phase]));
 }

@@ -1,58 +1,63 @@
-/** The service process's own sign of life, and the loops that run beside the requests. */
-import type { Database, Statement } from '../../store/database/database.ts';
+/** The sign of life of a service process, and the loops that run beside its requests. */
+
+import type { Database } from '../../store/database/database.ts';
+import { defineStatement, integer } from '../../store/database/statement.ts';
 import type { Engine, EngineTiming } from '../engine.ts';
+import { fromNow } from '../from-now.ts';
 import { handedOutPhases } from '../transitions/phases.ts';
 
-/** A service process that was silent for so long is gone. */
+/** A service process without a sign of life for so long is taken for dead. */
 export const serviceSilentSeconds = 20;
 
 /**
- * Where no service process gave a sign of life for so long, nobody could renew leases: that an execution's lease ran out
- * says nothing then. Half a lease, so that what is left of it outlives every shorter outage.
+ * Returns after how long without a sign of life of any service process an outage begins. During an outage no lease could be
+ * renewed, so a lease that ran out means nothing. At most half a lease: the other half outlives every shorter outage.
  */
 export const outageSeconds = (timing: EngineTiming): number => Math.min(serviceSilentSeconds, timing.leaseSeconds / 2);
 
-/** How often a service process gives its sign of life. */
+/** Returns the time between two signs of life. */
 export const heartbeatMs = (timing: EngineTiming): number => (outageSeconds(timing) * 1000) / 4;
 
-/** One statement: where it is held up, no sweep can see the new sign of life with the old leases. */
-const beat: Statement = {
+/** One statement, so that no sweep can see the new sign of life together with the old leases. */
+const beat = defineStatement({
   name: 'beat_service_instance',
   text: `
     WITH outage AS MATERIALIZED (
       SELECT NOT EXISTS (SELECT FROM service_instances WHERE seen_at > clock_timestamp() - make_interval(secs => $3::float8)) AS was
     ), extended AS (
       UPDATE executions SET
-        lease_until = greatest(lease_until, clock_timestamp() + make_interval(secs => $2::float8)),
-        claim_deadline = CASE WHEN phase = 'assigned' THEN greatest(claim_deadline, clock_timestamp() + make_interval(secs => $2::float8)) END
+        lease_until = greatest(lease_until, ${fromNow('$2')}),
+        claim_deadline = CASE WHEN phase = 'assigned' THEN greatest(claim_deadline, ${fromNow('$2')}) END
       WHERE phase IN ${handedOutPhases} AND (SELECT was FROM outage)
       RETURNING id
     ), sign AS (
       INSERT INTO service_instances (id) VALUES ($1) ON CONFLICT (id) DO UPDATE SET seen_at = clock_timestamp()
     )
     SELECT count(*)::int AS extended FROM extended`,
-};
+  row: { extended: integer },
+});
 
 /**
- * Says that this process lives. Where none did for a while (all were down, or the machine slept), every execution gets the
- * reconnect grace anew; returns how many that were. Called before the first sweep.
+ * Stores a sign of life of this process. After an outage (all processes were down, or the machine slept) every execution gets
+ * the reconnect grace again. Returns how many that were. Must be called before the first sweep.
  */
 export async function beatServiceInstance({ db, timing }: Engine, id: string): Promise<number> {
-  const [row] = await db.query<{ extended: number }>(beat, [id, timing.reconnectGraceSeconds, outageSeconds(timing)]);
+  const [row] = await db.query(beat, [id, timing.reconnectGraceSeconds, outageSeconds(timing)]);
   return row?.extended ?? 0;
 }
 
-const forget: Statement = {
+const forget = defineStatement({
   name: 'forget_service_instances',
   text: "DELETE FROM service_instances WHERE id = $1 OR seen_at < clock_timestamp() - interval '1 hour'",
-};
+  row: {},
+});
 
-/** This process ends. */
+/** Deletes the sign of life of this process when it ends, and those of processes that died long ago. */
 export async function forgetServiceInstance(db: Database, id: string): Promise<void> {
   await db.query(forget, [id]);
 }
 
-/** Calls `work` every `intervalMs`, never twice at once; errors are logged and the next round tries again. Returns what stops it. */
+/** Calls `work` every `intervalMs`, never twice at once. An error is logged, and the next round tries again. Returns a function that stops the loop. */
 export function repeat(
   engine: Engine,
   name: string,

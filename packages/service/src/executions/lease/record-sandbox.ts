@@ -1,11 +1,11 @@
 import type { Queryable } from '../../store/database/database.ts';
 import { defineStatement, uuid } from '../../store/database/statement.ts';
-import { placePhases } from '../transitions/phases.ts';
+import { slotPhases } from '../transitions/phases.ts';
 
 const record = defineStatement({
   name: 'record_sandbox',
   text: `
-    UPDATE executions SET sandbox = $2::jsonb WHERE id = $1 AND phase IN ${placePhases} AND sandbox IS NULL
+    UPDATE executions SET sandbox = $2::jsonb WHERE id = $1 AND phase IN ${slotPhases} AND sandbox IS NULL
     RETURNING id`,
   row: { id: uuid },
 });

@@ -1,9 +1,10 @@
 import { createHash, randomBytes, randomUUIDv7 } from 'node:crypto';
 import type { AmbientAgentConfig } from '@runyard/contract/config';
-import type { Statement } from '../../store/database/database.ts';
+
+import { defineStatement, integer, json, nullable, text, timestamp, uuid } from '../../store/database/statement.ts';
 import { runChannel } from '../channels.ts';
 import type { Engine } from '../engine.ts';
-import { holdsSlot } from './busy.ts';
+import { holdsSlot } from './holds-slot.ts';
 
 /** A worker's connection that has a free slot. */
 export interface FreeSlot {
@@ -12,11 +13,11 @@ export interface FreeSlot {
   readonly workerInstance: string | null;
   /** '' for the hosted pool, else the worker's name. */
   readonly pool: string;
-  /** Serves only this team's runs; null: all teams'. */
+  /** The team whose runs the worker serves; null: all teams. */
   readonly teamId: string | null;
 }
 
-/** What a worker needs to know of the execution that it was handed. */
+/** An assigned execution, with everything that its worker needs. */
 export interface Assignment {
   readonly assignmentId: string;
   readonly runId: string;
@@ -29,13 +30,13 @@ export interface Assignment {
   readonly config: AmbientAgentConfig;
   readonly createdAt: string;
   readonly updatedAt: string;
-  /** Raw run token: only its hash is stored. */
+  /** The raw run token. Only its hash is stored. */
   readonly runToken: string;
 }
 
 /**
- * SQL: the execution `e` waits in the pool, its pause is over, and every older one of its run has ended. `OFFSET 0` keeps the
- * planner from answering the last part for all that wait at once.
+ * SQL: the execution `e` is queued in the pool, its pause is over, and every older execution of its run has ended. Without
+ * `OFFSET 0` the planner would evaluate the last condition for all queued executions at once.
  */
 const mayGo = (e: string): string => `
   ${e}.phase = 'queued' AND ${e}.pool = $1 AND ${e}.available_at <= clock_timestamp()
@@ -43,15 +44,15 @@ const mayGo = (e: string): string => `
 
 /**
  * QUEUED → PENDING for the next execution of the pool, in one statement. Teams with waiting work take turns
- * (`served_at`). `served_count` is compared-and-set: whoever read an older count of busy executions changes nothing, so a
- * team's limit holds with any number of assigners. Locks in the order teams, runs, executions, as everything does.
- * Runs below others go first: those above may wait for them, and more of those would only wait as well.
- * A retry waits until every older execution of its run has ended: never two at once.
- * What it takes does not grow with the queue (`bench/assign.md`): teams are asked in turn until one may have a place, and
- * what waits is read in the order of the index `executions_queue`. The run is locked in a subquery, because of a join the
- * planner takes all that wait, and sorts it. More indexes are not needed: one for `served_at` would be written at each assignment.
+ * (`served_at`). `served_count` is compared and set: an assigner that read an older count of taken slots changes nothing, so
+ * a team's limit holds with any number of assigners. Locks rows in the order teams, runs, executions, as all statements do.
+ * Runs below others go first, because the runs above may wait for them.
+ * A retry waits until every older execution of its run has ended, so two never run at once.
+ * The cost does not grow with the queue (`bench/assign.md`): teams are read in turn until one has a free slot, and queued
+ * executions in the order of the index `executions_queue`. The run is locked in a subquery: with a join the planner would read
+ * and sort the whole queue. An index on `served_at` would cost a write at each assignment and is not needed.
  */
-const assignStatement: Statement = {
+const assignStatement = defineStatement({
   name: 'transition_assign',
   text: `
     WITH team AS MATERIALIZED (
@@ -89,32 +90,31 @@ const assignStatement: Statement = {
     SELECT moved.id, moved.execution_id, moved.conversation_id, moved.team_number, moved.title, moved.prompt, moved.model_id, moved.config,
       moved.created_at, moved.updated_at, pg_notify('${runChannel}', moved.id::text)
     FROM team LEFT JOIN moved ON true`,
-};
+  // No `id`: a team has queued executions, but another assigner took the turn. The other columns are null only then.
+  row: {
+    id: nullable(uuid),
+    execution_id: uuid,
+    conversation_id: uuid,
+    team_number: integer,
+    title: text(),
+    prompt: text(),
+    model_id: text(),
+    config: json<AmbientAgentConfig>(),
+    created_at: timestamp,
+    updated_at: timestamp,
+  },
+});
 
-interface AssignedRow {
-  /** Null: a team has waiting work, but another assigner was at it. */
-  id: string | null;
-  execution_id: string;
-  conversation_id: string;
-  team_number: number;
-  title: string;
-  prompt: string;
-  model_id: string;
-  config: AmbientAgentConfig;
-  created_at: string;
-  updated_at: string;
-}
-
-/** SHA-256, as `executions.token_hash` keeps it. */
+/** Returns the SHA-256 of a run token, as `executions.token_hash` stores it. */
 export function hashRunToken(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }
 
-/** Hands the next waiting execution to `slot`. `nothing` waits that it may take, or others were at it (`contended`: try again). */
+/** Assigns the next queued execution to `slot`. `nothing`: none is queued for it. `contended`: another assigner was faster, try again. */
 export async function assignNext(engine: Engine, slot: FreeSlot): Promise<Assignment | 'nothing' | 'contended'> {
   const runToken = `ryr_${randomBytes(32).toString('base64url')}`;
   const assignmentId = randomUUIDv7();
-  const [row] = await engine.db.query<AssignedRow>(assignStatement, [
+  const [row] = await engine.db.query(assignStatement, [
     slot.pool,
     slot.teamId,
     assignmentId,

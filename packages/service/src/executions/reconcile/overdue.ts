@@ -1,11 +1,12 @@
 /**
- * What time ran out for. A sweep finds candidates without a lock; here each is decided under the lock of its run's row, which comes
- * before that of its execution as everywhere, and with the times as they are then: a deadline may have been put off meanwhile.
+ * Ends executions whose deadline has passed. A sweep finds candidates without a lock. Each is checked again here under the
+ * lock of its run's row, which comes before that of the execution: a deadline may have been extended in between.
  */
 
-import type { Queryable, Statement } from '../../store/database/database.ts';
+import type { Queryable } from '../../store/database/database.ts';
+import { defineStatement, text } from '../../store/database/statement.ts';
 import { queueChannel } from '../channels.ts';
-import { expireDebugTurn } from '../debug-window/setup-window.ts';
+import { expireDebugTurn } from '../debug-window/turns.ts';
 import type { Engine } from '../engine.ts';
 import { outageSeconds } from '../lease/heartbeat.ts';
 import { appendTimelineEvent } from '../timeline/append.ts';
@@ -19,7 +20,11 @@ export interface Candidate {
   readonly execution_id: string;
 }
 
-const lockRun: Statement = { name: 'lock_run_of_candidate', text: 'SELECT FROM runs WHERE id = $1 FOR UPDATE' };
+const lockRun = defineStatement({
+  name: 'lock_run_of_candidate',
+  text: 'SELECT FROM runs WHERE id = $1 FOR UPDATE',
+  row: {},
+});
 
 /** Calls `decide` in a transaction that has locked the run's row. */
 async function underLock(engine: Engine, run: Candidate, decide: (tx: Queryable) => Promise<unknown>): Promise<void> {
@@ -29,15 +34,16 @@ async function underLock(engine: Engine, run: Candidate, decide: (tx: Queryable)
   });
 }
 
-/** SQL: the assignment of the execution `e` was not claimed in time. */
+/** SQL: no worker claimed the assignment of the execution `e` in time. */
 export const isUnclaimed = (e: string): string => `${e}.phase = 'assigned' AND ${e}.claim_deadline < clock_timestamp()`;
 
-const readUnclaimed: Statement = {
+const readUnclaimed = defineStatement({
   name: 'read_unclaimed',
   text: `SELECT FROM executions e WHERE e.id = $1 AND ${isUnclaimed('e')}`,
-};
+  row: {},
+});
 
-/** Takes back an assignment that was not claimed in time. */
+/** Takes back an assignment that no worker claimed in time. */
 export async function takeBack(
   engine: Engine,
   assigned: Candidate & { readonly assignment_id: string },
@@ -53,16 +59,17 @@ export async function takeBack(
 export const isOverdue = (e: string): string =>
   `${e}.phase IN ${workingPhases} AND ${e}.deadline_at < clock_timestamp()`;
 
-const readOverdue: Statement = {
+const readOverdue = defineStatement({
   name: 'read_overdue',
   text: `SELECT e.phase FROM executions e WHERE e.id = $1 AND ${isOverdue('e')}`,
-};
+  row: { phase: text<Phase>() },
+});
 
-/** Ends a setup, a run or a turn in the sandbox of a failed setup whose deadline has passed. */
+/** Ends a setup, a run or a turn in the debug window whose deadline has passed. */
 export async function endOverdue(engine: Engine, overdue: Candidate): Promise<void> {
   const { run_id: runId, execution_id: executionId } = overdue;
   await underLock(engine, overdue, async (tx) => {
-    const [execution] = await tx.query<{ phase: Phase }>(readOverdue, [executionId]);
+    const [execution] = await tx.query(readOverdue, [executionId]);
     if (!execution) return;
     await expireDebugTurn(engine, tx, executionId);
     const isSetup = execution.phase === 'claimed';
@@ -81,29 +88,30 @@ export async function endOverdue(engine: Engine, overdue: Candidate): Promise<vo
 }
 
 /**
- * SQL: the lease of the execution `e` is over. Not while the last sign of life of any service process is old: nobody could renew a
- * lease, and the next one extends them all. `silentSeconds`: the parameter with `outageSeconds`.
+ * SQL: the lease of the execution `e` is over. False during an outage of all service processes, because no lease could be
+ * renewed; the next sign of life extends all leases. `silentSeconds` is the parameter with `outageSeconds`.
  */
 export const isLeaseOver = (e: string, silentSeconds: string): string => `(${e}.lease_until < clock_timestamp()
   AND coalesce((SELECT max(seen_at) FROM service_instances), 'infinity') > clock_timestamp() - make_interval(secs => ${silentSeconds}::float8))`;
 
-/** SQL: the end of the execution `e` was decided, and the worker of its sandbox went silent: its lease was not renewed since. */
+/** SQL: the execution `e` was to end, and its worker, which went silent, will not report the end of the sandbox. */
 export const isAbandoned = (e: string, silentSeconds: string): string => `${e}.phase = 'stopping'
   AND ${e}.stop_deadline < clock_timestamp()
   AND (${isLeaseOver(e, silentSeconds)} OR ${e}.stop_deadline < clock_timestamp() - interval '10 minutes')`;
 
-const endIt: Statement = {
+const endAbandonedExecution = defineStatement({
   name: 'end_abandoned',
   text: `
     UPDATE executions e SET phase = 'ended', ended_at = clock_timestamp()
     WHERE e.id = $1 AND ${isAbandoned('e', '$2')} RETURNING pg_notify('${queueChannel}', e.pool)`,
-};
+  row: {},
+});
 
-/** Ends an execution whose sandbox nobody will tell of any more. */
+/** Ends an execution whose worker will not report the end of the sandbox any more. */
 export async function endAbandoned(engine: Engine, abandoned: Candidate): Promise<void> {
   const { run_id: runId, execution_id: executionId } = abandoned;
   await underLock(engine, abandoned, async (tx) => {
-    if ((await tx.query(endIt, [executionId, outageSeconds(engine.timing)])).length === 0) return;
+    if ((await tx.query(endAbandonedExecution, [executionId, outageSeconds(engine.timing)])).length === 0) return;
     const payload = { kind: 'lost', message: 'Its worker was lost.' };
     await appendTimelineEvent(tx, { runId, executionId, type: 'vm_shutdown', payload });
   });

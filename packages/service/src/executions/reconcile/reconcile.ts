@@ -3,24 +3,14 @@
  * compare-and-set that the live path uses. Any number of processes may sweep at once.
  */
 
-import type { Statement } from '../../store/database/database.ts';
-import { defineStatement, uuid } from '../../store/database/statement.ts';
+import { defineStatement, integer, nullable, text, uuid } from '../../store/database/statement.ts';
 import { finishCascades } from '../cancel/cancel-descendants.ts';
 import type { Engine } from '../engine.ts';
 import { leaveIdle } from '../idle/idle.ts';
 import { outageSeconds } from '../lease/heartbeat.ts';
 import { livePhases } from '../transitions/phases.ts';
 import { expireQueued } from '../transitions/transitions.ts';
-import {
-  type Candidate,
-  endAbandoned,
-  endOverdue,
-  isAbandoned,
-  isLeaseOver,
-  isOverdue,
-  isUnclaimed,
-  takeBack,
-} from './overdue.ts';
+import { endAbandoned, endOverdue, isAbandoned, isLeaseOver, isOverdue, isUnclaimed, takeBack } from './overdue.ts';
 import { endSandbox } from './sandbox-end.ts';
 
 const sweepLimit = 200;
@@ -34,51 +24,55 @@ const unclaimed = defineStatement({
   row: { run_id: uuid, execution_id: uuid, assignment_id: uuid },
 });
 
-const lost: Statement = {
+const lost = defineStatement({
   name: 'find_lost',
   text: `
     SELECT e.run_id, e.id AS execution_id, e.worker_id FROM executions e
     WHERE e.phase IN ${livePhases} AND ${isLeaseOver('e', '$1')} LIMIT ${sweepLimit}`,
-};
+  row: { run_id: uuid, execution_id: uuid, worker_id: nullable(text()) },
+});
 
-const overdue: Statement = {
+const overdue = defineStatement({
   name: 'find_overdue',
   text: `SELECT e.run_id, e.id AS execution_id FROM executions e WHERE ${isOverdue('e')} LIMIT ${sweepLimit}`,
-};
+  row: { run_id: uuid, execution_id: uuid },
+});
 
-const waitedTooLong: Statement = {
+const waitedTooLong = defineStatement({
   name: 'find_waited_too_long',
   text: `
     SELECT e.run_id, e.id AS execution_id, e.pool, t.queue_ttl_hours AS hours
     FROM executions e JOIN teams t ON t.id = e.team_id
     WHERE e.phase = 'queued' AND e.queued_at < clock_timestamp() - make_interval(hours => t.queue_ttl_hours) LIMIT ${sweepLimit}`,
-};
+  row: { run_id: uuid, execution_id: uuid, pool: text(), hours: integer },
+});
 
-const abandoned: Statement = {
+const abandoned = defineStatement({
   name: 'find_abandoned',
   text: `SELECT e.run_id, e.id AS execution_id FROM executions e WHERE ${isAbandoned('e', '$1')} LIMIT ${sweepLimit}`,
-};
+  row: { run_id: uuid, execution_id: uuid },
+});
 
-/** One sweep over everything that time ran out for. */
+/** Sweeps once over all executions whose deadline or lease is over. */
 export async function reconcile(engine: Engine): Promise<void> {
   const { db, timing } = engine;
   for (const row of await db.query(unclaimed, [])) await takeBack(engine, row);
-  for (const row of await db.query<Candidate & { worker_id: string | null }>(lost, [outageSeconds(timing)])) {
+  for (const row of await db.query(lost, [outageSeconds(timing)])) {
     const worker = row.worker_id ?? 'unknown';
     await endSandbox(engine, row.execution_id, {
       kind: 'silent',
       message: `Worker ${worker} was lost: neither it nor the agent was heard of for the length of the lease. Look at the worker's log.`,
     });
   }
-  for (const row of await db.query<Candidate>(overdue, [])) await endOverdue(engine, row);
+  for (const row of await db.query(overdue, [])) await endOverdue(engine, row);
   await finishCascades(engine);
   await leaveIdle(engine);
-  for (const row of await db.query<Candidate>(abandoned, [outageSeconds(timing)])) await endAbandoned(engine, row);
+  for (const row of await db.query(abandoned, [outageSeconds(timing)])) await endAbandoned(engine, row);
 }
 
-/** Ends runs that waited in the queue for longer than their team allows, which is hours. It reads the whole queue: once a minute is enough. */
+/** Ends runs that were queued for longer than their team allows. It reads the whole queue, so it should run once a minute at most. */
 export async function expireWaiting({ db }: Engine): Promise<void> {
-  for (const row of await db.query<Candidate & { pool: string; hours: number }>(waitedTooLong, [])) {
+  for (const row of await db.query(waitedTooLong, [])) {
     const pool = row.pool === '' ? 'the hosted pool' : `worker ${row.pool}`;
     const message = `No free place at ${pool} for ${row.hours} h. Start a worker, or more of them, and run it again.`;
     await expireQueued(db, {

@@ -2,6 +2,7 @@ import { isTerminal } from '@runyard/contract/run-states';
 import type { RunState } from '@runyard/contract/states';
 import { createRedactor } from '../../redaction/redactor.ts';
 import type { Queryable, Statement } from '../../store/database/database.ts';
+import { boolean, defineStatement, nullable, text, uuid } from '../../store/database/statement.ts';
 import { followCancel } from '../cancel/cancel-descendants.ts';
 import { queueChannel } from '../channels.ts';
 import type { Engine } from '../engine.ts';
@@ -11,72 +12,84 @@ import { retryOrError } from '../transitions/retry.ts';
 import type { Phase, Status } from '../transitions/transition.ts';
 import { errEnded } from '../transitions/transitions.ts';
 
-/** How an execution's sandbox ended, as its worker told it, or as it was concluded. */
+/** How the sandbox of an execution ended, as its worker reported or the service concluded. */
 export interface SandboxEnd {
   /**
-   * `exited`: the agent's process ended; `not_created`: it never came to life; `lost`: its worker is known to be gone;
-   * `silent`: its lease ran out, which is checked again under the lock.
+   * `exited`: the agent's process ended; `not_created`: the sandbox could not be started; `lost`: the worker is known to be
+   * gone; `silent`: the lease ran out, which is checked again under the lock.
    */
   readonly kind: 'exited' | 'not_created' | 'lost' | 'silent';
   /** A sentence for a person. */
   readonly message: string;
-  /** 128 + signal where a signal ended it. */
+  /** 128 + signal where a signal ended the process. */
   readonly exitCode?: number;
 }
 
-const lockRun: Statement = {
+const lockRun = defineStatement({
   name: 'lock_run_of_execution',
   text: `
     SELECT FROM executions e JOIN runs r ON r.id = e.run_id WHERE e.id = $1 FOR UPDATE OF r`,
-};
+  row: {},
+});
 
-/** A second statement, so that it sees what the one before waited for. */
-const readPhase: Statement = {
+/** Comes after `lockRun` in a statement of its own, so that it sees the changes for which the lock waited. */
+const readPhase = defineStatement({
   name: 'read_phase',
   text: `
     SELECT r.id AS run_id, r.state, r.current_execution_id = e.id AS is_current, e.phase,
       e.lease_until < clock_timestamp() AS lease_over
     FROM executions e JOIN runs r ON r.id = e.run_id WHERE e.id = $1`,
-};
+  row: {
+    run_id: uuid,
+    state: text<RunState>(),
+    is_current: nullable(boolean),
+    phase: text<Phase>(),
+    lease_over: nullable(boolean),
+  },
+});
 
-/** Its run has its state already. */
-const endStopping: Statement = {
+/** Ends an execution whose run has its state already. */
+const endStopping = defineStatement({
   name: 'end_stopping_execution',
   text: `
     UPDATE executions SET phase = 'ended', ended_at = clock_timestamp(), idle_until = NULL, deadline_at = NULL, exit = $2::jsonb
     WHERE id = $1 AND phase IN ${settledPhases} RETURNING pg_notify('${queueChannel}', pool)`,
-};
+  row: {},
+});
 
-const keepExit: Statement = { name: 'keep_exit', text: 'UPDATE executions SET exit = $2::jsonb WHERE id = $1' };
+const keepExit = defineStatement({
+  name: 'keep_exit',
+  text: 'UPDATE executions SET exit = $2::jsonb WHERE id = $1',
+  row: {},
+});
 
 interface ExecutionRow {
-  run_id: string;
-  state: RunState;
-  is_current: boolean;
-  phase: Phase;
-  lease_over: boolean;
+  readonly run_id: string;
+  readonly state: RunState;
+  readonly is_current: boolean | null;
+  readonly phase: Phase;
+  readonly lease_over: boolean | null;
 }
 
 /**
- * What the end of a sandbox means for its run. Where the agent had reported, only the execution ends. Where it had not:
- * before INPROGRESS the run is tried again, after it the run is in ERROR `agent_process_failed`; a run that works for a
- * cancelled one is CANCELLED.
+ * Applies the end of a sandbox. If the agent had reported its end, only the execution ends. If not, a run before INPROGRESS is
+ * tried again, and a later one ends in ERROR `agent_process_failed`. A run below a cancelled one becomes CANCELLED.
  */
 export async function endSandbox(engine: Engine, executionId: string, end: SandboxEnd): Promise<void> {
   await engine.db.transaction((tx) => endSandboxWithin(engine, tx, executionId, end));
 }
 
-/** The same in the caller's transaction, which has checked that whoever says so may end it. */
+/** Does the same in the caller's transaction, which has checked that the worker may end the execution. */
 export async function endSandboxWithin(
   engine: Engine,
   tx: Queryable,
   executionId: string,
-  said: SandboxEnd,
+  reported: SandboxEnd,
 ): Promise<void> {
-  // A worker's message may hold the last words of its agent.
-  const end = { ...said, message: createRedactor(engine.secrets).whole(said.message) };
+  // A worker's message may hold the last output of its agent.
+  const end = { ...reported, message: createRedactor(engine.secrets).whole(reported.message) };
   await tx.query(lockRun, [executionId]);
-  const [execution] = await tx.query<ExecutionRow>(readPhase, [executionId]);
+  const [execution] = await tx.query(readPhase, [executionId]);
   if (!execution) return;
   if (end.kind === 'silent' && !execution.lease_over) return;
   const exit = JSON.stringify(end);

@@ -1,14 +1,15 @@
 /**
- * The fence of an agent's requests. Between the authentication of a request and its transaction the execution may be given
- * to another worker, with another run token, or be told to stop. So each transaction checks the token again, under the lock of the run's row.
+ * The fence of an agent's requests. Between the authentication of a request and its transaction the execution may be assigned
+ * again, with another run token, or be stopped. So each transaction checks the token again under the lock of the run's row.
  */
 
 import type { BlobStore } from '../../store/blobs/blobs.ts';
-import type { Database, Queryable, Statement } from '../../store/database/database.ts';
+import type { Database, Queryable } from '../../store/database/database.ts';
+import { defineStatement, text } from '../../store/database/statement.ts';
 import { handedOutPhases } from '../transitions/phases.ts';
 import type { Phase } from '../transitions/transition.ts';
 
-/** One handing out of an execution to a worker: what a run token names. */
+/** One assignment of an execution to a worker, which a run token names. */
 export interface Attempt {
   readonly runId: string;
   readonly executionId: string;
@@ -16,13 +17,13 @@ export interface Attempt {
   readonly tokenHash: Buffer;
 }
 
-/** SQL: the execution `e` was last handed out with the run token that has the hash `hash`, and has not ended. */
+/** SQL: the last assignment of the execution `e` has the run token with the hash `hash`, and the execution has not ended. */
 export const isAttempt = (e: string, hash: string): string =>
   `${e}.token_hash = ${hash} AND ${e}.phase IN ${handedOutPhases}`;
 
 /**
- * Thrown where a request may not go on; nothing of it was done. `superseded` 401: the execution has ended or was handed out again;
- * `stopping` 409: only its end can be reported.
+ * Thrown where a request of an agent is refused; it changed nothing. `superseded` 401: the execution has ended or was assigned
+ * again; `stopping` 409: the agent may only report its end.
  */
 export class AttemptOver extends Error {
   readonly why: 'superseded' | 'stopping';
@@ -32,27 +33,29 @@ export class AttemptOver extends Error {
   }
 }
 
-/** In one order everywhere, so that two transactions cannot wait for one another. */
-const lockRuns: Statement = {
+/** Locks in the order of the ids, as all transactions do, so that two cannot wait for one another. */
+const lockRuns = defineStatement({
   name: 'lock_runs_of_attempt',
   text: 'SELECT FROM runs WHERE id = ANY($1::uuid[]) ORDER BY id FOR NO KEY UPDATE',
-};
+  row: {},
+});
 
-/** After `lockRuns`, in a statement of its own: it sees what the lock waited for. A token changes only under the lock of the run's row. */
-const readPhase: Statement = {
+/** Comes after `lockRuns` in a statement of its own, so that it sees the changes for which the lock waited. A token changes only under that lock. */
+const readPhase = defineStatement({
   name: 'read_phase_of_attempt',
   text: `SELECT e.phase FROM executions e WHERE e.id = $1 AND ${isAttempt('e', '$2')}`,
-};
+  row: { phase: text<Phase>() },
+});
 
-/** Locks the attempt's run, and `also` other runs, until the transaction ends. Throws where the attempt is over. */
+/** Locks the attempt's run, and the runs `also`, until the transaction ends. Throws `AttemptOver`. */
 export async function lockAttempt(tx: Queryable, attempt: Attempt, also: readonly string[] = []): Promise<Phase> {
   await tx.query(lockRuns, [[attempt.runId, ...also]]);
-  const [execution] = await tx.query<{ phase: Phase }>(readPhase, [attempt.executionId, attempt.tokenHash]);
+  const [execution] = await tx.query(readPhase, [attempt.executionId, attempt.tokenHash]);
   if (!execution) throw new AttemptOver('superseded');
   return execution.phase;
 }
 
-/** The same for what an agent may do only until it is told to stop. */
+/** Does the same for a request that an agent may make only until it is stopped. Throws `AttemptOver`. */
 export async function lockWorkingAttempt(
   tx: Queryable,
   attempt: Attempt,
@@ -63,7 +66,7 @@ export async function lockWorkingAttempt(
   return phase;
 }
 
-/** Writes the row that names a blob, in a transaction of the attempt. Where the attempt is over it deletes the blob and throws. */
+/** Calls `write`, which stores the row of a blob, in a transaction of the attempt. If the attempt is over, deletes the blob and throws `AttemptOver`. */
 export async function ofAttempt<T>(
   deps: { readonly db: Database; readonly blobs: BlobStore },
   attempt: Attempt,
@@ -76,7 +79,7 @@ export async function ofAttempt<T>(
       return await write(tx);
     });
   } catch (error) {
-    // After any other error the row may name it all the same.
+    // After another error the row may exist all the same.
     if (error instanceof AttemptOver && blobKey !== undefined) await deps.blobs.delete(blobKey);
     throw error;
   }

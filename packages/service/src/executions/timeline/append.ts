@@ -1,12 +1,14 @@
 import type { TimelineEventType } from '@runyard/contract/timeline';
-import type { Queryable, Statement } from '../../store/database/database.ts';
+import type { Queryable } from '../../store/database/database.ts';
+import { defineStatement } from '../../store/database/statement.ts';
 import { enqueueDeliveries, enqueuedColumns } from '../../subscriptions/enqueue.ts';
 import { runChannel } from '../channels.ts';
 
-/** `further`: `, name AS (…)`, a common table expression that may read `numbered`. */
-const statementOf = (name: string, further = ''): Statement => ({
-  name,
-  text: `
+/** Defines the statement. `further` is a common table expression, `, name AS (…)`, that may read `numbered`. */
+const statementOf = (name: string, further = '') =>
+  defineStatement({
+    name,
+    text: `
     WITH numbered AS (
       UPDATE runs SET event_seq = event_seq + 1, updated_at = clock_timestamp() WHERE id = $1
       RETURNING ${enqueuedColumns.join(', ')}
@@ -16,11 +18,12 @@ const statementOf = (name: string, further = ''): Statement => ({
       FROM numbered, executions WHERE executions.id = $2
     )${further}
     SELECT pg_notify('${runChannel}', id::text) FROM numbered`,
-});
+    row: {},
+  });
 
 const append = statementOf('append_timeline_event');
 
-/** A FAILED run asks in the sandbox that its setup left: who hears of runs that ask hears of it, with the state as it is. */
+/** Subscribers to `run.blocked` hear of questions in the debug window too, with the state FAILED. */
 const appendQuestion = statementOf(
   'append_question_of_failed_run',
   `, delivery AS (${enqueueDeliveries('run.blocked', 'FAILED', 'numbered')})`,
@@ -40,12 +43,12 @@ const valuesOf = ({ runId, executionId, type, payload }: TimelineAddition) => [
   payload ? JSON.stringify(payload) : null,
 ];
 
-/** Adds an event to the timeline that changes no state, of an execution which may be an older one. */
+/** Adds an event that changes no state to the timeline. The execution may be an older one of the run. */
 export async function appendTimelineEvent(db: Queryable, event: TimelineAddition): Promise<void> {
   await db.query(append, valuesOf(event));
 }
 
-/** The same for what the agent asks in the sandbox of a failed setup, which subscribers to `run.blocked` are told. */
+/** Adds a question that the agent asks in the debug window, and enqueues its deliveries. */
 export async function appendQuestionOfFailedRun(db: Queryable, event: Omit<TimelineAddition, 'type'>): Promise<void> {
   await db.query(appendQuestion, valuesOf({ ...event, type: 'oz_run_blocked' }));
 }

@@ -1,12 +1,13 @@
 import { randomUUIDv7 } from 'node:crypto';
-import type { Queryable, Statement } from '../../store/database/database.ts';
+import type { Queryable } from '../../store/database/database.ts';
+import { defineStatement } from '../../store/database/statement.ts';
 import { queueChannel, runChannel } from '../channels.ts';
 
 /**
- * SUCCEEDED, FAILED, ERROR, CANCELLED, BLOCKED (its sandbox is gone) → QUEUED with a new execution of the same run, which is handed out when the old
- * one has ended. `continues` names the execution whose conversation goes on, where there is one.
+ * SUCCEEDED, FAILED, ERROR, CANCELLED, BLOCKED (its sandbox is gone) → QUEUED, with a new execution that is assigned when the
+ * old one has ended. `continues` names the execution whose conversation the new one continues, where there is one.
  */
-const continueStatement: Statement = {
+const continueStatement = defineStatement({
   name: 'transition_continue',
   text: `
     WITH moved AS (
@@ -22,7 +23,7 @@ const continueStatement: Statement = {
       FROM moved, executions previous WHERE previous.id = $2
       RETURNING number, pool
     ), unplayed AS (
-      -- Taken for a first prompt that was never handed to the harness.
+      -- Taken for a first prompt that the harness never got.
       UPDATE followups SET execution_id = NULL, taken_at = NULL FROM moved, executions e
       WHERE followups.run_id = moved.id AND e.id = followups.execution_id AND e.started_at IS NULL
         AND NOT followups.is_debug
@@ -31,9 +32,10 @@ const continueStatement: Statement = {
       SELECT moved.id, moved.event_seq, 'followup_received', 'QUEUED', next.number, $4::jsonb FROM moved, next
     )
     SELECT pg_notify('${runChannel}', moved.id::text), pg_notify('${queueChannel}', next.pool) FROM moved, next`,
-};
+  row: {},
+});
 
-/** Queues a further execution of a run that is over, or BLOCKED without a sandbox; the caller holds its rows. False where the run had moved. */
+/** Queues a further execution of a run that has ended, or is BLOCKED without a sandbox. The caller has locked its rows. Returns false where the run had changed. */
 export async function continueRun(
   db: Queryable,
   input: {
@@ -41,7 +43,7 @@ export async function continueRun(
     readonly executionId: string;
     /** Of the timeline event. */
     readonly payload: Record<string, unknown>;
-    /** False: the run's prompt was never played, so the new execution begins with it. */
+    /** False: the harness never got the run's prompt, so the new execution begins with it. */
     readonly begun: boolean;
   },
 ): Promise<boolean> {

@@ -10,7 +10,7 @@ export const beforeStartPhases = listOf('assigned', 'claimed');
 export const workingPhases = listOf('claimed', 'running');
 
 /** Takes a place at its worker and in its team's limit. The index `executions_busy` has the same list. */
-export const placePhases = listOf('assigned', 'claimed', 'running');
+export const slotPhases = listOf('assigned', 'claimed', 'running');
 
 /** The agent works or waits in its sandbox, and has not been asked to leave. */
 export const livePhases = listOf('claimed', 'running', 'idle');

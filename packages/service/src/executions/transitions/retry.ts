@@ -1,18 +1,19 @@
 import { randomUUIDv7 } from 'node:crypto';
-import type { Queryable, Statement } from '../../store/database/database.ts';
+import type { Queryable } from '../../store/database/database.ts';
+import { defineStatement } from '../../store/database/statement.ts';
 import { queueChannel, runChannel } from '../channels.ts';
 import type { Engine } from '../engine.ts';
 import type { Status } from './transition.ts';
 import { err, errEnded } from './transitions.ts';
 
 /**
- * CLAIMED, INPROGRESS → QUEUED with a new execution, where tries are left: one statement, so that there is never a run
- * without a current execution, nor two. The old execution ends or is stopped; the new one waits for it and for its backoff.
- * The turn that failed is not one that ended: where it was the first, the next execution begins where this one did.
- * What the failed turn was to answer waits again: all that the execution took, or its last follow-up where turns had ended;
- * not what answered a question of its own, which was asked and answered.
+ * CLAIMED, INPROGRESS → QUEUED with a new execution, where tries are left. It is one statement, so a run always has exactly
+ * one current execution. The old execution ends or is stopped; the new one waits for its end and for the backoff.
+ * The failed turn does not count as ended: if it was the first, the new execution begins where the old one did.
+ * The follow-ups of the failed turn wait again: all that the execution took, or only the last one where turns had ended. A
+ * follow-up that answered a question of this execution does not wait again.
  */
-const retryStatement: Statement = {
+const retryStatement = defineStatement({
   name: 'transition_retry',
   text: `
     WITH moved AS (
@@ -51,17 +52,18 @@ const retryStatement: Statement = {
       FROM moved, previous
     )
     SELECT pg_notify('${runChannel}', moved.id::text), pg_notify('${queueChannel}', previous.pool) FROM moved, previous, next`,
-};
+  row: {},
+});
 
 interface PlatformFailure {
   readonly runId: string;
   readonly executionId: string;
   readonly status: Status;
-  /** True: its sandbox is gone already. */
+  /** True: the sandbox has ended already. */
   readonly sandboxGone: boolean;
 }
 
-/** What a retryable platform error did: a further launch, the end of the run, or nothing (the run had moved on). */
+/** `retried`: a new execution is queued; `errored`: the run has ended; `moved_on`: the run had changed, and nothing was done. */
 export type RetryOutcome = 'retried' | 'errored' | 'moved_on';
 
 /** Tries the run again after its backoff (1 s, 5 s, 25 s, each ± 20 %), or ends it in ERROR when its tries are used up. */

@@ -6,33 +6,33 @@ import type { Queryable, Statement } from '../../store/database/database.ts';
 import { enqueueDeliveries, enqueuedColumns, eventOfState } from '../../subscriptions/enqueue.ts';
 import { queueChannel, runChannel } from '../channels.ts';
 
-/** Phases of an execution, as the table has them. */
+/** The phases of an execution, as `executions.phase` stores them. */
 export type Phase = 'queued' | 'assigned' | 'claimed' | 'running' | 'idle' | 'stopping' | 'ended';
 
 /** A state change, as one compare-and-set statement. */
 interface TransitionDefinition {
-  /** Names the prepared statement. */
+  /** Becomes a part of the prepared statement's name. */
   readonly name: string;
-  /** States that it may leave. */
+  /** States that the change may leave. */
   readonly from: readonly RunState[];
   readonly to: RunState;
-  /** Timeline event that it writes; null: the timeline does not name this change. */
+  /** Timeline event of the change; null: the timeline shows none. */
   readonly event: TimelineEventType | null;
   /** Assignments to columns of `executions`; `args` is its jsonb parameter, `moved` the run's row after the change. */
   readonly execution: string;
   /** Further assignments to columns of `runs`. */
   readonly run?: string;
-  /** Of a change to BLOCKED: SQL of what is asked. Every other change clears it. */
+  /** For a change to BLOCKED: SQL of the open request. Every other change clears it. */
   readonly request?: string;
-  /** SQL of further common table expressions, which may read `moved`: `, name AS (…)`. */
+  /** SQL of further common table expressions, `, name AS (…)`, which may read `moved`. */
   readonly further?: string;
-  /** True: there is work to assign again, and whoever assigns is told. */
+  /** True: the change queues an execution, so the dispatchers are notified. */
   readonly wakesQueue?: true;
   /** Further condition on the run's row. Only columns of `runs`: under a concurrent update PostgreSQL rechecks just that row. */
   readonly guard?: string;
 }
 
-/** Why a run is where it is, for `status_message`. */
+/** The reason for a state, shown as `status_message`. */
 export interface Status {
   readonly message: string;
   readonly code?: ErrorCode;
@@ -50,18 +50,18 @@ interface TransitionInput {
   readonly args?: Record<string, unknown>;
 }
 
-/** A transition that can be tried: true where this call made it, false where the run had left the states it may leave. */
+/** Tries the change. Returns true where this call made it, false where the run was in none of the states that it may leave. */
 export type Transition = (db: Queryable, input: TransitionInput) => Promise<boolean>;
 
 /**
- * Builds the statement: it changes the run (compare-and-set on state and current execution), its execution, the
- * event log, enqueues what subscribers are told, and notifies listeners, all or nothing. The row lock on `runs` orders
- * everything about one run.
+ * Builds the statement of a change. All or nothing, it changes the run (compare-and-set on state and current execution) and
+ * its execution, adds the timeline event, enqueues deliveries and notifies listeners. The row lock on `runs` puts all changes
+ * of one run in an order.
  */
 export function defineTransition(definition: TransitionDefinition): Transition {
   const states = definition.from.map((state) => `'${state}'`).join(', ');
-  // A change that may leave the state as it is tells subscribers nothing.
-  const told = definition.from.includes(definition.to) ? null : eventOfState(definition.to);
+  // Subscribers hear nothing of a change that may leave the state as it is.
+  const subscriberEvent = definition.from.includes(definition.to) ? null : eventOfState(definition.to);
   const statement: Statement = {
     name: `transition_${definition.name}`,
     text: `
@@ -87,7 +87,7 @@ export function defineTransition(definition: TransitionDefinition): Transition {
         INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
         SELECT moved.id, moved.event_seq, ${definition.event ? `'${definition.event}'` : 'NULL'}, '${definition.to}', execution.number, $3::jsonb
         FROM moved, execution
-      )${definition.further ?? ''}${told ? `, delivery AS (${enqueueDeliveries(told, definition.to, 'moved')})` : ''}
+      )${definition.further ?? ''}${subscriberEvent ? `, delivery AS (${enqueueDeliveries(subscriberEvent, definition.to, 'moved')})` : ''}
       SELECT pg_notify('${runChannel}', moved.id::text) ${definition.wakesQueue ? `, pg_notify('${queueChannel}', execution.pool)` : ''}
       FROM moved, execution`,
   };

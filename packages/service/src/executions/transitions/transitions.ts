@@ -1,13 +1,19 @@
-/** Every state change of a run but its creation, its assignment and its retry. No other statement writes `runs.state`. */
+/**
+ * The state changes of a run that are one `defineTransition` each. Of the others, `runs/submit` inserts a run as QUEUED, and
+ * `queue/assign.ts`, `retry.ts` and `continue.ts` change the state together with more rows. Only this room updates
+ * `runs.state`: the check "one writer per table" of `bin/test` holds that.
+ */
+import { deleteTranscript } from '../../conversations/delete-transcript.ts';
+import { fromNow } from '../from-now.ts';
 import { defineTransition } from './transition.ts';
 
-/** So long from now, by a limit of the run's team. */
+/** SQL: the time after a limit of the run's team. */
 const within = (limit: 'max_setup_seconds' | 'max_instance_runtime_seconds') =>
-  `clock_timestamp() + make_interval(secs => (SELECT ${limit} FROM teams WHERE teams.id = moved.team_id))`;
-const leaseFromArgs = "clock_timestamp() + make_interval(secs => (args->>'lease_seconds')::float8)";
-const stopDeadline = "clock_timestamp() + make_interval(secs => (args->>'stop_seconds')::float8)";
+  fromNow(`SELECT ${limit} FROM teams WHERE teams.id = moved.team_id`);
+const leaseFromArgs = fromNow("args->>'lease_seconds'");
+const stopDeadline = fromNow("args->>'stop_seconds'");
 
-/** PENDING → CLAIMED: the worker took the assignment. Provisioning has its own deadline from here. `args: {assignment_id, lease_seconds}` */
+/** PENDING → CLAIMED: the worker takes the assignment, and its lease begins. The setup has its own deadline from here. `args: {assignment_id, lease_seconds}` */
 export const claim = defineTransition({
   name: 'claim',
   from: ['PENDING'],
@@ -20,18 +26,18 @@ export const claim = defineTransition({
 });
 
 /**
- * What the agent of the attempt began is not the next one's: its events begin with 1 again, and what it announced cannot be
- * uploaded any more. Blobs that no row names now are found by the sweep.
+ * Deletes the rows that the agent of the attempt wrote: the next agent numbers its events from 1 again, and announces its own
+ * files. The sweep of blobs finds those that no row names now.
  */
-const forgetAttempt = `, lines AS (
-  DELETE FROM transcript_chunks USING moved WHERE execution_id = $2
+const deleteRowsOfAttempt = `, lines AS (
+  ${deleteTranscript('$2', 'moved')}
 ), files AS (
   DELETE FROM artifacts USING moved WHERE artifacts.run_id = moved.id AND artifacts.execution_id = $2 AND NOT artifacts.is_ready
 ), snapshot AS (
   DELETE FROM snapshots USING moved WHERE snapshots.run_id = moved.id AND snapshots.execution_id = $2
 )`;
 
-/** PENDING → QUEUED: rejected, not claimed in time, or the connection dropped. The next attempt has another run token. `args: {assignment_id}` */
+/** PENDING → QUEUED: the worker rejected the assignment, did not claim it in time, or lost its connection. The next attempt has another run token. `args: {assignment_id}` */
 export const requeue = defineTransition({
   name: 'requeue',
   from: ['PENDING'],
@@ -45,10 +51,10 @@ export const requeue = defineTransition({
     last_agent_seq = 0, redaction_tails = '{}', transcript_bytes = 0, finished_turns = 0, interrupted_turn = NULL,
     memory_blob = NULL, memory_turn = NULL, memory_request = NULL, workspace_turn = NULL, workspace_blob = NULL,
     workspace_bytes = NULL, workspace_sha256 = NULL, workspace_session = NULL`,
-  further: forgetAttempt,
+  further: deleteRowsOfAttempt,
 });
 
-/** CLAIMED → INPROGRESS: the agent is at work on the prompt; the run's one deadline counts from here. */
+/** CLAIMED → INPROGRESS: the agent gives the prompt to the harness. The run's deadline counts from here. */
 export const start = defineTransition({
   name: 'start',
   from: ['CLAIMED'],
@@ -59,22 +65,22 @@ export const start = defineTransition({
     deadline_at = ${within('max_instance_runtime_seconds')}`,
 });
 
-/** The turn has ended with its sandbox, which goes within `args.stop_seconds`. */
+/** The run has ended, and its sandbox has `args.stop_seconds` to end. */
 const stoppingFor = (reason: 'finished' | 'ordered') =>
   `phase = 'stopping', stop_reason = '${reason}', finished_at = clock_timestamp(), deadline_at = NULL, idle_until = NULL,
   stop_deadline = ${stopDeadline}`;
-/** The agent reported its end, and leaves by itself. */
+/** The agent reported the end, and leaves by itself. */
 const finishing = stoppingFor('finished');
-/** It is killed then, whatever its agent does. */
+/** The worker kills the sandbox after that time, whatever the agent does. */
 const ordered = stoppingFor('ordered');
-/** There is no sandbox, or none any more. */
+/** There is no sandbox. */
 const over = "phase = 'ended', finished_at = clock_timestamp(), ended_at = clock_timestamp()";
 
 const waits = "(args->>'idle_seconds')::float8 > 0";
-/** The turn has ended: its agent waits for `args.idle_seconds` for a follow-up, holding no slot; where that is 0, it leaves. */
+/** The turn has ended: the agent waits for `args.idle_seconds` for a follow-up and takes no slot. Where that is 0, it leaves. */
 const resting = `finished_at = clock_timestamp(), deadline_at = NULL, awaiting_until = NULL,
   phase = CASE WHEN ${waits} THEN 'idle' ELSE 'stopping' END,
-  idle_until = CASE WHEN ${waits} THEN clock_timestamp() + make_interval(secs => (args->>'idle_seconds')::float8) END,
+  idle_until = CASE WHEN ${waits} THEN ${fromNow("args->>'idle_seconds'")} END,
   stop_reason = CASE WHEN ${waits} THEN NULL ELSE 'finished' END,
   stop_deadline = CASE WHEN ${waits} THEN NULL ELSE ${stopDeadline} END`;
 
@@ -87,7 +93,7 @@ export const succeed = defineTransition({
   execution: resting,
 });
 
-/** INPROGRESS → BLOCKED: the agent waits for a person, which is no run time. `args: {request, idle_seconds}`, of which the last is more than 0 */
+/** INPROGRESS → BLOCKED: the agent waits for a person. The wait is no run time. `args: {request, idle_seconds}`, with `idle_seconds` above 0 */
 export const block = defineTransition({
   name: 'block',
   from: ['INPROGRESS'],
@@ -97,7 +103,7 @@ export const block = defineTransition({
   execution: resting,
 });
 
-/** SUCCEEDED, BLOCKED → INPROGRESS: a follow-up for an agent that waits. The deadline counts anew. The caller holds the idle execution's row. */
+/** SUCCEEDED, BLOCKED → INPROGRESS: a follow-up for an agent that waits. A new deadline counts. The caller has locked the row of the idle execution. */
 export const resume = defineTransition({
   name: 'resume',
   from: ['SUCCEEDED', 'BLOCKED'],
@@ -108,7 +114,7 @@ export const resume = defineTransition({
     deadline_at = ${within('max_instance_runtime_seconds')}`,
 });
 
-/** → FAILED: a user error, or the agent itself failed at the task. From BLOCKED where its harness ended before the answer came. */
+/** → FAILED: a user error, or the agent failed at the task. From BLOCKED where the harness ended before the answer arrived. */
 export const fail = defineTransition({
   name: 'fail',
   from: ['CLAIMED', 'INPROGRESS', 'BLOCKED'],
@@ -117,7 +123,7 @@ export const fail = defineTransition({
   execution: finishing,
 });
 
-/** → FAILED: the setup failed. The sandbox stays for `args.idle_seconds`, that people can look at it; where that is 0, the agent leaves. */
+/** → FAILED: the setup failed. The sandbox stays for `args.idle_seconds`, so that people can look at it. Where that is 0, the agent leaves. */
 export const failSetup = defineTransition({
   name: 'fail_setup',
   from: ['CLAIMED', 'INPROGRESS'],
@@ -135,7 +141,7 @@ export const err = defineTransition({
   execution: finishing,
 });
 
-/** → ERROR with the sandbox already gone: its worker told of its end or was lost. */
+/** → ERROR without a sandbox: the worker reported its end, or was lost. */
 export const errEnded = defineTransition({
   name: 'err_ended',
   from: ['CLAIMED', 'INPROGRESS'],
@@ -162,7 +168,7 @@ export const expireRun = defineTransition({
   execution: ordered,
 });
 
-/** QUEUED → ERROR: no worker took it within the team's `queue_ttl_hours`. */
+/** QUEUED → ERROR: no worker took the execution within the team's `queue_ttl_hours`. */
 export const expireQueued = defineTransition({
   name: 'expire_queued',
   from: ['QUEUED'],
@@ -171,12 +177,12 @@ export const expireQueued = defineTransition({
   execution: over,
 });
 
-/** Of a run that others are below: they follow where `args.cascades` says so, those that are PENDING in a later sweep. */
+/** Marks a run with descendants where `args.cascades` says so: `cancel-descendants.ts` cancels them after it. */
 const cascade = `cascade_at = CASE WHEN (args->>'cascades')::boolean AND EXISTS (
   SELECT FROM run_facets f WHERE f.team_id = runs.team_id AND f.facet = 'ancestor:' || runs.id)
   THEN clock_timestamp() ELSE runs.cascade_at END`;
 
-/** QUEUED → CANCELLED: nothing was started. `args: {cascades}` */
+/** QUEUED → CANCELLED: there is no sandbox yet. `args: {cascades}` */
 export const cancelQueued = defineTransition({
   name: 'cancel_queued',
   from: ['QUEUED'],
@@ -197,7 +203,7 @@ export const cancelLive = defineTransition({
 });
 
 const isGone = "executions.phase = 'ended'";
-/** BLOCKED → CANCELLED: the same, but that its sandbox may be gone. The time that it waited is no run time. */
+/** BLOCKED → CANCELLED: as `cancelLive`, but the sandbox may be gone already. The wait is no run time. */
 export const cancelBlocked = defineTransition({
   name: 'cancel_blocked',
   from: ['BLOCKED'],
