@@ -1,10 +1,10 @@
-/** Test support: what must hold for runs and executions whatever happened to them. */
+/** Test support: invariants of runs and executions, whatever happened to them. */
 import { expect } from 'vitest';
 import { expireWaiting, reconcile } from '../src/executions/reconcile/reconcile.ts';
 import type { TestEngine } from './engine.ts';
 import type { World } from './engine-operations.ts';
 
-/** Every change of state that there may be, written down a second time: the transitions are held to it. */
+/** Every allowed change of state, written down a second time: the transitions must agree with it. */
 const legal: Record<string, readonly string[]> = {
   QUEUED: ['PENDING', 'CANCELLED', 'ERROR'],
   PENDING: ['CLAIMED', 'QUEUED'],
@@ -24,7 +24,7 @@ const phasesOf: Record<string, readonly string[]> = {
   INPROGRESS: ['running'],
   BLOCKED: ['idle', 'stopping', 'ended'],
   SUCCEEDED: ['idle', 'stopping', 'ended'],
-  // idle, running: the sandbox of a failed setup, which stays for follow-ups.
+  // idle, running: the debug window after a failed setup.
   FAILED: ['idle', 'running', 'stopping', 'ended'],
   ERROR: ['stopping', 'ended'],
   CANCELLED: ['stopping', 'ended'],
@@ -38,7 +38,7 @@ const terminalEvents: Record<string, string> = {
   BLOCKED: 'oz_run_blocked',
 };
 
-/** Throws where a row says what no order of events may lead to. `limit`: of the team's executions at work. */
+/** Throws where a row breaks an invariant. `limit` is the team's number of slots. */
 export async function checkInvariants({ engine }: TestEngine, world: World, limit: number): Promise<void> {
   const { pool } = engine.db;
   const { rows: followups } = await pool.query(`
@@ -48,13 +48,15 @@ export async function checkInvariants({ engine }: TestEngine, world: World, limi
       count(*) FILTER (WHERE f.answers = coalesce(r.open_request, e.debug_request)->>'request_id')::int AS answered_and_open,
       count(f.answers)::int - count(DISTINCT f.answers)::int AS answered_again
     FROM followups f JOIN runs r ON r.id = f.run_id JOIN executions e ON e.id = r.current_execution_id`);
-  expect(followups[0], 'every follow-up is kept, no agent rests while one waits, a request has one answer').toEqual({
-    kept: world.followups,
-    forgotten: 0,
-    debugged_again: 0,
-    answered_and_open: 0,
-    answered_again: 0,
-  });
+  expect(followups[0], 'every follow-up is stored, no agent is idle while one waits, a request has one answer').toEqual(
+    {
+      kept: world.followups,
+      forgotten: 0,
+      debugged_again: 0,
+      answered_and_open: 0,
+      answered_again: 0,
+    },
+  );
   const { rows: runs } = await pool.query(`
     SELECT r.id, r.state, r.event_seq, r.open_request->>'request_id' AS asks, e.debug_request->>'request_id' AS debug_asks, e.phase, e.number, e.deadline_at, e.idle_until, e.awaiting_until,
       (SELECT max(number) FROM executions x WHERE x.run_id = r.id) AS newest,
@@ -64,22 +66,22 @@ export async function checkInvariants({ engine }: TestEngine, world: World, limi
       (SELECT array_agg(s.seq::int ORDER BY s.seq) FROM (SELECT seq FROM run_events WHERE run_id = r.id
         UNION ALL SELECT seq FROM conversation_events WHERE run_id = r.id) s) AS numbers
     FROM runs r JOIN executions e ON e.id = r.current_execution_id`);
-  const { rows: busy } = await pool.query(
-    // An agent that waited, for a follow-up or for others, goes on without asking for a place; it counts for those that begin.
+  const { rows: taken } = await pool.query(
+    // An agent that waited, for a follow-up or for other runs, continues above the limit; new executions do not.
     "SELECT count(*) AS n FROM executions WHERE phase IN ('assigned', 'claimed', 'running') AND idle_seconds = 0 AND awaiting_until IS NULL GROUP BY team_id",
   );
-  for (const row of busy) expect(Number(row.n)).toBeLessThanOrEqual(limit);
+  for (const row of taken) expect(Number(row.n)).toBeLessThanOrEqual(limit);
   for (const run of runs) {
     expect(phasesOf[run.state], `state ${run.state} with its execution`).toContain(run.phase);
-    expect(run.asks !== null, 'it asks something exactly while it is BLOCKED').toBe(run.state === 'BLOCKED');
+    expect(run.asks !== null, 'a run has an open request exactly while it is BLOCKED').toBe(run.state === 'BLOCKED');
     if (run.debug_asks !== null) {
-      expect(run.state, 'a failed setup is asked about while its run is FAILED').toBe('FAILED');
-      expect(run.phase, 'who asks does not work').not.toBe('running');
+      expect(run.state, 'a question in the debug window belongs to a FAILED run').toBe('FAILED');
+      expect(run.phase, 'an execution with an open question does not run').not.toBe('running');
     }
-    if (run.state === 'BLOCKED') expect(run.deadline_at, 'who waits for a person has no deadline').toBeNull();
+    if (run.state === 'BLOCKED') expect(run.deadline_at, 'a BLOCKED run has no deadline').toBeNull();
     if (run.phase === 'running') expect(['INPROGRESS', 'FAILED']).toContain(run.state);
-    if (run.phase === 'idle') expect(run.awaiting_until, 'who rests waits for no others when it goes on').toBeNull();
-    expect(run.idle_until !== null, 'who waits has an end of it').toBe(run.phase === 'idle');
+    if (run.phase === 'idle') expect(run.awaiting_until, 'an idle execution does not wait for other runs').toBeNull();
+    expect(run.idle_until !== null, 'exactly an idle execution has an end of its wait').toBe(run.phase === 'idle');
     expect(run.number, 'the current execution is the newest').toBe(run.newest);
     expect(Number(run.executions), 'executions are numbered without gaps').toBe(run.newest);
     expect(
@@ -100,7 +102,7 @@ export async function checkInvariants({ engine }: TestEngine, world: World, limi
   }
 }
 
-/** Time passes and nobody helps: every run must come to an end, because every wait has a limit. */
+/** Lets every deadline pass, and expects that every run ends, because every wait has a limit. */
 export async function letTimePass({ engine }: TestEngine): Promise<void> {
   const columns = ['claim_deadline', 'lease_until', 'deadline_at', 'stop_deadline', 'queued_at', 'idle_until'];
   const past = columns.map((column) => `${column} = ${column} - interval '2 days'`).join(', ');

@@ -1,4 +1,4 @@
-/** Test support: everything that may happen to runs and their executions, in any order. */
+/** Test support: operations on runs and their executions, which a property test performs in random order. */
 import type { AgentEventBody } from '@runyard/contract/agent-protocol';
 import type { ErrorCode } from '@runyard/contract/errors';
 import fc from 'fast-check';
@@ -21,7 +21,7 @@ import { dropWorkerConnection } from '../src/workers/connection-rows.ts';
 import { findAssigned } from '../src/workers/executions-of-connections.ts';
 import type { TestEngine } from './engine.ts';
 
-/** One thing that may happen; `pick` chooses among what there is to do it to. */
+/** One operation. `pick` chooses the run, assignment or connection that it acts on. */
 export type Operation =
   | { do: 'create' | 'assign' | 'claim' | 'reject' | 'start' | 'succeed' | 'cancel' | 'drop_connection'; pick: number }
   | { do: 'follow_up' | 'take' | 'join' | 'evict' | 'await' | 'block' | 'ask_in_failed_setup'; pick: number }
@@ -36,7 +36,7 @@ export type Operation =
   | { do: 'reconcile'; pick: number };
 
 const pick = fc.nat({ max: 1000 });
-/** Any of them, what happens often more often. */
+/** Generates any operation; frequent ones have a larger weight. */
 export const operation: fc.Arbitrary<Operation> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ do: fc.constant('create' as const), pick }) },
   { weight: 6, arbitrary: fc.record({ do: fc.constant('assign' as const), pick }) },
@@ -90,12 +90,12 @@ export const operation: fc.Arbitrary<Operation> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ do: fc.constant('reconcile' as const), pick }) },
 );
 
-/** What the operations act on: all assignments ever made, stale ones too. */
+/** The state that the operations act on: all assignments ever made, stale ones too. */
 export interface World {
   runs: string[];
   assignments: Assignment[];
   connections: string[];
-  /** Events that the agent of each assignment has sent, and turns that it has ended. */
+  /** By assignment: the number of events that its agent has sent and of turns that it has ended. */
   agents: Map<string, { seq: number; turns: number }>;
   followups: number;
   requests: number;
@@ -103,8 +103,13 @@ export interface World {
 
 const at = '2026-01-02T03:04:05.000Z';
 
-/** The agent of an assignment sends one event; undefined where its token opens nothing any more. */
-async function tell({ engine }: TestEngine, world: World, assignment: Assignment, body: AgentEventBody): Promise<void> {
+/** Sends one event of an assignment's agent, unless its token is not valid any more. */
+async function sendEvent(
+  { engine }: TestEngine,
+  world: World,
+  assignment: Assignment,
+  body: AgentEventBody,
+): Promise<void> {
   const session = await authenticateRunToken(engine.db, assignment.runToken);
   if (!session) return;
   const agent = world.agents.get(assignment.assignmentId) ?? { seq: 0, turns: 0 };
@@ -113,22 +118,22 @@ async function tell({ engine }: TestEngine, world: World, assignment: Assignment
   await applyAgentEvents(engine, session, [{ seq: agent.seq, occurred_at: at, ...body }]);
 }
 
-/** Another operation may have ended the attempt in the same moment. */
+/** Ignores `AttemptOver`: another operation may have ended the attempt at the same moment. */
 async function unlessOver(work: Promise<unknown>): Promise<void> {
   await work.catch((error: unknown) => {
     if (!(error instanceof AttemptOver)) throw error;
   });
 }
 
-/** A person says something to the run. */
-async function say({ engine }: TestEngine, world: World, runId: string): Promise<void> {
+/** Sends a person's follow-up to the run. */
+async function sendFollowup({ engine }: TestEngine, world: World, runId: string): Promise<void> {
   const from = { kind: 'user', uid: 'tester' } as const;
   const outcome = await engine.db.transaction((tx) => acceptFollowup(tx, runId, { message: 'And then?', from }));
   expect(['joined', 'resumed', 'continued', 'debugging']).toContain(outcome.kind);
   world.followups += 1;
 }
 
-/** Does it, as its process would; nothing where there is nothing to do it to. */
+/** Performs the operation as its process would. Does nothing where the world has nothing to act on. */
 export async function perform(test: TestEngine, world: World, op: Operation): Promise<void> {
   const { engine } = test;
   const choose = <T>(list: T[]): T | undefined => list[op.pick % Math.max(1, list.length)];
@@ -153,7 +158,7 @@ export async function perform(test: TestEngine, world: World, op: Operation): Pr
       return;
     case 'start':
       if (assignment)
-        await tell(test, world, assignment, { type: 'agent_started', harness: 'oz', model_id: 'runbook' });
+        await sendEvent(test, world, assignment, { type: 'agent_started', harness: 'oz', model_id: 'runbook' });
       return;
     case 'succeed':
     case 'fail': {
@@ -162,7 +167,7 @@ export async function perform(test: TestEngine, world: World, op: Operation): Pr
       const error = op.do === 'fail' ? { message: 'It went wrong.', ...(op.code ? { code: op.code } : {}) } : undefined;
       const agent = world.agents.get(assignment.assignmentId) ?? { seq: 0, turns: 0 };
       world.agents.set(assignment.assignmentId, agent);
-      // Now and then a report comes a second time, or late.
+      // Some reports arrive a second time, or late.
       const turn = op.pick % 5 === 0 ? Math.max(1, agent.turns) : ++agent.turns;
       const report = { turn, success: op.do === 'succeed', summary: 'The end.', ...(error ? { error } : {}) };
       await unlessOver(finishTask(engine, session, report));
@@ -171,20 +176,20 @@ export async function perform(test: TestEngine, world: World, op: Operation): Pr
     case 'follow_up': {
       const runId = choose(world.runs);
       if (!runId) return;
-      await say(test, world, runId);
+      await sendFollowup(test, world, runId);
       return;
     }
     case 'ask_in_failed_setup':
-      // One after the other: by chance alone they hardly meet.
+      // In this order: random operations would hardly ever meet so.
       await perform(test, world, { do: 'fail', pick: op.pick, code: 'environment_setup_failed' });
-      if (target) await say(test, world, target.runId);
+      if (target) await sendFollowup(test, world, target.runId);
       await perform(test, world, { do: 'block', pick: op.pick });
       return;
     case 'block': {
       if (!assignment) return;
       world.requests += 1;
       const request = { request_id: `q${world.requests}`, kind: 'permission', title: 'May I?' } as const;
-      await tell(test, world, assignment, { type: 'blocked', step_id: 's', request });
+      await sendEvent(test, world, assignment, { type: 'blocked', step_id: 's', request });
       return;
     }
     case 'approve':
@@ -205,7 +210,7 @@ export async function perform(test: TestEngine, world: World, op: Operation): Pr
       const inbox = await waitForInbox(engine, session, none, 0, AbortSignal.abort());
       if (inbox === 'superseded') return;
       const next = inbox.items.find((item) => item.type === 'follow_up');
-      if (next) await tell(test, world, assignment, { type: 'follow_up_taken', follow_up_id: next.id });
+      if (next) await sendEvent(test, world, assignment, { type: 'follow_up_taken', follow_up_id: next.id });
       return;
     }
     case 'join': {

@@ -1,4 +1,4 @@
-/** Test support: an engine on a fresh database, a team, and workers that exist only as rows. */
+/** Test support: dependencies of executions on a fresh database, a team, and workers that exist only as rows. */
 
 import { randomUUIDv7 } from 'node:crypto';
 import pino from 'pino';
@@ -18,11 +18,11 @@ export interface TestEngine {
   readonly teamId: string;
   /** Creates a run and returns its id. */
   newRun(overrides?: Partial<NewRun>, how?: CreateOptions): Promise<string>;
-  /** A connected worker of the hosted pool. */
+  /** Inserts the connection of a worker of the hosted pool, and returns its id. */
   newConnection(): Promise<string>;
-  /** Assigns the next run to a connection; null where nothing waits. */
+  /** Assigns the next run to a connection. Returns null where none is queued. */
   assign(connectionId: string): Promise<Assignment | null>;
-  /** A new run, CLAIMED: what the run token of its agent opens. */
+  /** Creates a CLAIMED run and returns the session of its run token. */
   newSession(): Promise<RunSession>;
   close(): Promise<void>;
 }
@@ -39,7 +39,7 @@ export async function insertTeam(database: TestDatabase, limit = 100): Promise<s
   return id;
 }
 
-/** Opens the engine; its clock is the database's, so tests move deadlines, not time. */
+/** Opens the test engine. Its clock is the database's, so tests move deadlines instead of time. */
 export async function openTestEngine(
   options: { limit?: number; timing?: Partial<EngineTiming>; limits?: Partial<RunLimits> } = {},
 ): Promise<TestEngine> {

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => testEngine.close());
 
-test('random interleavings never leave a run illegal or stuck, run it twice at once, or lose its end', async () => {
+test('leaves no run in an illegal state, stuck, running twice or without its end after random interleavings', async () => {
   const runs = Number(process.env.PROPERTY_RUNS ?? 40);
   await fc.assert(
     fc.asyncProperty(

@@ -67,7 +67,7 @@ async function withAssignment() {
   };
 }
 
-test('a pong comes when a message was read, its acknowledgement only when its transaction has committed', async () => {
+test('answers a ping at once, and acknowledges a message only when its transaction has committed', async () => {
   const { worker, runId, claimed } = await withAssignment();
   const lock = await service.deps.db.pool.connect();
   await lock.query('BEGIN');
@@ -86,7 +86,7 @@ test('a pong comes when a message was read, its acknowledgement only when its tr
   expect(await stateOf(runId)).toBe('CLAIMED');
 });
 
-test('a message that fails is not acknowledged, nothing behind it is applied, and it counts when it comes again', async () => {
+test('does not acknowledge a failed message nor apply later ones, and applies it when it is repeated', async () => {
   const { worker, runId, claimed, completed, hello } = await withAssignment();
   worker.say(claimed);
   await vi.waitFor(() => expect(applied(worker)).toEqual([1]), inTime);
@@ -104,7 +104,7 @@ test('a message that fails is not acknowledged, nothing behind it is applied, an
   expect(await stateOf(runId), 'it is tried again: its agent said nothing').not.toBe('CLAIMED');
 });
 
-test('a message that PostgreSQL can never store does not come again, and its execution is given up', async () => {
+test('acknowledges a message that PostgreSQL can never store, and gives up its execution', async () => {
   const { worker, runId, claimed, completed, hello } = await withAssignment();
   worker.say(claimed);
   await vi.waitFor(() => expect(applied(worker)).toEqual([1]), inTime);
@@ -119,7 +119,7 @@ test('a message that PostgreSQL can never store does not come again, and its exe
   await vi.waitFor(async () => expect(await stateOf(runId)).not.toBe('CLAIMED'), inTime);
 });
 
-test('the public worker, which numbers nothing, gets only what its wire knows', async () => {
+test('sends the public worker only messages of the public protocol', async () => {
   const worker = await connect(null);
   const runId = await service.newRun({ config: { worker_host: 'box' } });
   await firstAssignment(worker);
@@ -132,7 +132,7 @@ test('the public worker, which numbers nothing, gets only what its wire knows', 
   expect(worker.received.filter(({ type }) => !known.includes(type))).toEqual([]);
 });
 
-test('a process that was taken for dead by mistake still applies what a worker says, and has it connect again', async () => {
+test('applies the message of a worker after its process was taken for dead by mistake, and has the worker connect again', async () => {
   const { worker, runId, claimed } = await withAssignment();
   worker.say(claimed);
   await vi.waitFor(() => expect(applied(worker)).toEqual([1]), inTime);

@@ -43,7 +43,7 @@ const keyIdOf = async (key: string) => {
   return rows[0]?.id ?? '';
 };
 
-describe('sockets and streams of a key end within a second on every process', () => {
+describe('ends the sockets and streams of a key within a second on every process', () => {
   test('after the key was deleted', async () => {
     const key = await service.newKey();
     const others = await openAll(await service.newKey());
@@ -76,7 +76,7 @@ describe('sockets and streams of a key end within a second on every process', ()
   });
 });
 
-test('a worker that does not answer the close frame is cut off', async () => {
+test('cuts off a worker that does not answer the close frame', async () => {
   const key = await service.newKey();
   const [process] = processes;
   if (!process) throw new Error('no process');

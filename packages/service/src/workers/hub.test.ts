@@ -96,7 +96,7 @@ async function untilAssigned(fake: Fake, count: number) {
   return assignments(fake);
 }
 
-test('work goes to a worker only as far as it has slots, and on when one gets free', async () => {
+test('assigns no more executions than a worker has slots, and the next one when a slot gets free', async () => {
   const fake = await connect(hello(2));
   for (let n = 0; n < 3; n += 1) await t.newRun();
   const [first] = await untilAssigned(fake, 2);
@@ -108,7 +108,7 @@ test('work goes to a worker only as far as it has slots, and on when one gets fr
   await untilAssigned(fake, 3);
 });
 
-test('a rejected assignment goes to another worker', async () => {
+test('assigns a rejected execution to another worker', async () => {
   const full = await connect(hello(1));
   await t.newRun();
   const [first] = await untilAssigned(full, 1);
@@ -123,7 +123,7 @@ test('a rejected assignment goes to another worker', async () => {
   expect(second?.env_vars).not.toEqual(first.env_vars);
 });
 
-test('an assignment whose connection drops before the claim goes back to the queue at once', async () => {
+test('queues an assignment again at once if its connection is lost before the claim', async () => {
   const fake = await connect(hello(1));
   await t.newRun();
   await untilAssigned(fake, 1);
@@ -131,7 +131,7 @@ test('an assignment whose connection drops before the claim goes back to the que
   expect(await states()).toEqual(['QUEUED']);
 });
 
-test('a claim for an assignment that was taken back is answered with the order to stop', async () => {
+test('orders the stop of a sandbox whose assignment was taken back before its claim arrived', async () => {
   const late = await connect(hello(1));
   await t.newRun();
   const [first] = await untilAssigned(late, 1);
@@ -143,7 +143,7 @@ test('a claim for an assignment that was taken back is answered with the order t
   expect(['QUEUED', 'PENDING']).toContain((await states())[0]);
 });
 
-test('a worker whose assignment was taken back cannot end the sandbox of its successor', async () => {
+test('does not let a worker whose assignment was taken back end the sandbox of the next one', async () => {
   const late = await connect(hello(1));
   const runId = await t.newRun();
   const [first] = await untilAssigned(late, 1);
@@ -158,7 +158,7 @@ test('a worker whose assignment was taken back cannot end the sandbox of its suc
   expect(await states()).toEqual(['CLAIMED']);
 });
 
-test('a worker that fails an assignment without claiming it uses up a try', async () => {
+test('counts a try for a worker that fails an assignment without claiming it', async () => {
   const fake = await connect(hello(1));
   await t.newRun();
   const [first] = await untilAssigned(fake, 1);
@@ -170,7 +170,7 @@ test('a worker that fails an assignment without claiming it uses up a try', asyn
   expect(second?.execution_id).not.toBe(first.execution_id);
 });
 
-test('a cancel is told to the worker with the grace that is left', async () => {
+test('sends a cancel to the worker with the grace that is left', async () => {
   const fake = await connect(hello(1));
   const runId = await t.newRun();
   const [first] = await untilAssigned(fake, 1);
@@ -184,7 +184,7 @@ test('a cancel is told to the worker with the grace that is left', async () => {
   expect(orders(fake), 'it is told once').toHaveLength(1);
 });
 
-test('what a restarted worker no longer holds is lost at once: tried again before INPROGRESS', async () => {
+test('tries executions before INPROGRESS again at once if a restarted worker does not list them', async () => {
   const before = await connect(hello(1));
   const runId = await t.newRun();
   const [first] = await untilAssigned(before, 1);
@@ -197,7 +197,7 @@ test('what a restarted worker no longer holds is lost at once: tried again befor
   expect(second?.execution_id).not.toBe(first.execution_id);
 });
 
-test('what a reconnecting worker still holds goes on, and what it should not hold it is told to end', async () => {
+test('keeps the executions of a reconnecting worker, and orders the end of those that it should not hold', async () => {
   const before = await connect(hello(2));
   const runId = await t.newRun();
   const [first] = await untilAssigned(before, 1);
@@ -216,7 +216,7 @@ test('what a reconnecting worker still holds goes on, and what it should not hol
   await vi.waitFor(async () => expect(await states()).not.toEqual(['CLAIMED']), { timeout: 15_000 });
 });
 
-test('an agent that only waits for a run below its own gives it the one slot there is, and has it back after it', async () => {
+test('gives the only slot of a waiting agent to the run below it, and counts the agent again after that', async () => {
   const parent = await t.newRun();
   const worker = await connect(hello(1));
   await vi.waitFor(() => expect(assignments(worker)).toHaveLength(1), 10_000);
@@ -256,7 +256,7 @@ test('an agent that only waits for a run below its own gives it the one slot the
   ).not.toContain(earlier);
 });
 
-test('a self-hosted worker gets only the runs of its team that name it', async () => {
+test('assigns to a self-hosted worker only the runs of its team that name it', async () => {
   const fake = await connect(hello(5, { worker_id: 'mine' }), 'mine', t.teamId);
   await t.newRun();
   const named = await t.newRun({ workerHost: 'mine' });
@@ -264,7 +264,7 @@ test('a self-hosted worker gets only the runs of its team that name it', async (
   expect((await states()).sort()).toEqual(['PENDING', 'QUEUED']);
 });
 
-test('a worker without a hello, the public one, is taken on after a moment', async () => {
+test('greets a worker without a hello as a public one after a moment', async () => {
   const began = performance.now();
   const fake = await connect(null);
   await t.newRun();

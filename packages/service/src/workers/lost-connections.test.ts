@@ -30,7 +30,7 @@ const connections = async () =>
 const fallSilent = () =>
   t.engine.db.pool.query("UPDATE service_instances SET seen_at = now() - interval '1 minute' WHERE id = $1", [slow]);
 
-test('a service process whose sign of life is late does not give up its own connections', async () => {
+test('keeps the connections of the process that asks, however late its own sign of life is', async () => {
   await hub.connect({ workerId: 'runyard-a', teamId: null, keyId, send: () => {}, end: () => {} });
   await fallSilent();
   await dropConnectionsOfDeadServices(t.engine, slow, silentSeconds);
@@ -39,7 +39,7 @@ test('a service process whose sign of life is late does not give up its own conn
   expect(await connections(), 'another process does').toEqual([]);
 });
 
-test('where another process took it for dead, it has the worker connect again with its next sign of life', async () => {
+test('has the worker connect again at its next sign of life if another process took this one for dead', async () => {
   const end = vi.fn();
   const connection = await hub.connect({ workerId: 'runyard-a', teamId: null, keyId, send: () => {}, end });
   const renewed = async () =>

@@ -88,7 +88,7 @@ test("refuses names that begin with runyard for keys that are not the operator's
   await connect(service.key, 'runyard-other');
 });
 
-test('another team cannot continue a hosted execution by the name of its worker', async () => {
+test('does not let another team take over a hosted execution by the name of its worker', async () => {
   const { runId, executionId } = await claimByOwnWorker(service.key, 'runyard-host', 'instance-1');
   const member = await service.newKey({ teamId: service.otherTeamId, role: 'member' });
   const thief = await connectRawWorker(process.baseUrl, member, 'runyard-host');
@@ -106,7 +106,7 @@ test('another team cannot continue a hosted execution by the name of its worker'
   expect(await stateOf(runId)).toBe('CLAIMED');
 });
 
-test("another team's worker of the same name cannot continue what a self-hosted worker left", async () => {
+test("does not let another team's worker of the same name take over executions of a self-hosted worker", async () => {
   const { runId, executionId } = await claimByPublicWorker(service.key, 'box', { config: { worker_host: 'box' } });
   const thief = await connect(service.otherKey, 'box');
   thief.say(
@@ -132,7 +132,7 @@ test("another team's worker of the same name cannot continue what a self-hosted 
   expect(await stateOf(runId)).toBe('CLAIMED');
 });
 
-test('a public worker of the same team, name and pool continues after its connection broke', async () => {
+test('lets a public worker of the same team, name and pool keep its executions after a lost connection', async () => {
   const { runId } = await claimByPublicWorker(service.key, 'box', { config: { worker_host: 'box' } });
   const again = await connect(await service.newKey(), 'box');
   again.say(failed(runId));
@@ -159,7 +159,7 @@ test.each([
   },
 );
 
-test("a worker continues with the token of its first hello, and ends a replaced instance's executions with it", async () => {
+test("keeps a worker's executions by the token of its first hello, and ends those of an instance that it replaces", async () => {
   const body = { config: { worker_host: 'box' } };
   const { runId, executionId, token } = await claimByOwnWorker(service.key, 'box', 'instance-1', body);
   expect(token).toMatch(/^ryw_/);
@@ -177,7 +177,7 @@ test("a worker continues with the token of its first hello, and ends a replaced 
   await vi.waitFor(async () => expect(await stateOf(runId)).not.toBe('CLAIMED'), { timeout: 15_000 });
 });
 
-test('a worker whose key was deleted meanwhile claims, rejects and ends nothing', async () => {
+test('refuses claims, rejections and ends of a worker whose key was deleted', async () => {
   const key = await service.newKey();
   const worker = await connect(key, 'box');
   const runId = await service.newRun({ config: { worker_host: 'box' } });
@@ -193,7 +193,7 @@ test('a worker whose key was deleted meanwhile claims, rejects and ends nothing'
   expect(await stateOf(runId)).toBe('PENDING');
 });
 
-test("another team's executions on a worker of the same name take no place of this team's worker", async () => {
+test("does not count another team's executions on a worker of the same name", async () => {
   const theirs = await connect(service.otherKey, 'crate');
   theirs.say(rawHello({ worker_id: 'crate' }));
   await service.newRun({ config: { worker_host: 'crate' } }, service.otherKey);

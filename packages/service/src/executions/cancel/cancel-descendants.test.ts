@@ -86,7 +86,7 @@ const cancelAndDie = async (runId: string) =>
     });
   });
 
-test('the cancel of a run cancels what is live below it, whatever it does, and nothing else', async () => {
+test('cancels the live runs below a cancelled run in every state, and no others', async () => {
   const root = await t.newRun();
   await started(await claimed(await assigned()));
   const running = await below(root);
@@ -116,7 +116,7 @@ test('the cancel of a run cancels what is live below it, whatever it does, and n
   expect(orders, 'their sandboxes are ended too').toHaveLength(3);
 });
 
-test('the cancel of a run in the middle leaves those above and beside it alone', async () => {
+test('leaves the runs above and beside a cancelled run alone', async () => {
   const root = await t.newRun();
   const [left, right] = [await below(root), await below(root)];
   const leaf = await below(left, root);
@@ -129,7 +129,7 @@ test('the cancel of a run in the middle leaves those above and beside it alone',
   ]);
 });
 
-test('a child that is PENDING follows as soon as it was claimed; until then its parent cannot be deleted', async () => {
+test('cancels a PENDING child as soon as it was claimed, and lets nobody delete the parent before', async () => {
   const root = await t.newRun();
   await started(await claimed(await assigned()));
   const child = await below(root);
@@ -146,7 +146,7 @@ test('a child that is PENDING follows as soon as it was claimed; until then its 
   expect(await deleteRun(t.engine, t.teamId, root, 0)).toMatchObject({ kind: 'deleted' });
 });
 
-test('where the process dies after the cancel, the reconciler of another one goes on', async () => {
+test('continues a cancel in the reconciler of another process after its process died', async () => {
   const root = await t.newRun();
   const child = await below(root);
   const grandchild = await below(child, root);
@@ -156,7 +156,7 @@ test('where the process dies after the cancel, the reconciler of another one goe
   expect(await Promise.all([child, grandchild].map(stateOf))).toEqual(['CANCELLED', 'CANCELLED']);
 });
 
-test('a child whose sandbox is lost before the cancel has reached it is cancelled, not failed', async () => {
+test('cancels a child whose sandbox is lost before the cancel reaches it, and does not fail it', async () => {
   const root = await t.newRun();
   await started(await claimed(await assigned()));
   const [working, provisioned, other] = [await below(root), await below(root), await t.newRun()];
@@ -175,7 +175,7 @@ test('a child whose sandbox is lost before the cancel has reached it is cancelle
   expect(phases, 'nobody is told to end what is gone').toEqual([{ phase: 'ended' }, { phase: 'ended' }]);
 });
 
-test('a child that is tried again after the cancel is still cancelled', async () => {
+test('cancels a child that is tried again after the cancel', async () => {
   const root = await t.newRun();
   await started(await claimed(await assigned()));
   const child = await below(root);
@@ -188,7 +188,7 @@ test('a child that is tried again after the cancel is still cancelled', async ()
   expect(await stateOf(child)).toBe('CANCELLED');
 });
 
-test('a child that a person continues after the cancel stays, in a new sandbox or in the one that waits', async () => {
+test('keeps a child that a person continues after the cancel, in a new sandbox or in the waiting one', async () => {
   const root = await t.newRun();
   await started(await claimed(await assigned()));
   const ended = await below(root);
@@ -209,7 +209,7 @@ test('a child that a person continues after the cancel stays, in a new sandbox o
   expect(await stateOf(grandchild)).toBe('QUEUED');
 });
 
-test('a cancel still reaches those below where the run itself is continued before it did', async () => {
+test('reaches the runs below where the cancelled run itself is continued first', async () => {
   const root = await t.newRun();
   const child = await below(root);
   await cancelAndDie(root);
@@ -218,10 +218,10 @@ test('a cancel still reaches those below where the run itself is continued befor
   expect([await stateOf(root), await stateOf(child)]).toEqual(['QUEUED', 'CANCELLED']);
 });
 
-describe('no run is created', () => {
+describe('creates no run', () => {
   const exists = async (id: string) => (await t.engine.db.query('SELECT FROM runs WHERE id = $1', [id])).length === 1;
 
-  test('below a cancelled one, nor below one whose ancestor was cancelled a moment ago', async () => {
+  test('below a cancelled run, nor below a run whose ancestor was cancelled a moment ago', async () => {
     const root = await t.newRun();
     const child = await below(root);
     await cancelAndDie(root);
@@ -231,7 +231,7 @@ describe('no run is created', () => {
     expect(await exists(await below(root)), 'it was continued').toBe(true);
   });
 
-  test('and a refused request leaves its Idempotency-Key free', async () => {
+  test('and leaves the Idempotency-Key of the refused request free', async () => {
     const root = await t.newRun();
     await cancelRun(t.engine, root);
     const once = { teamId: t.teamId, principal: 'p', key: randomUUIDv7(), requestHash: Buffer.alloc(32) };
@@ -240,7 +240,7 @@ describe('no run is created', () => {
   });
 });
 
-test('whatever is created while runs above are cancelled, nothing below a cancelled run lives on', async () => {
+test('leaves no live run below a cancelled one, whatever is created during the cancel', async () => {
   type Operation = { do: 'create' | 'cancel' | 'die' | 'start' | 'reconcile'; pick: number };
   const operation: fc.Arbitrary<Operation> = fc.record({
     do: fc.constantFrom('create', 'create', 'create', 'cancel', 'die', 'start', 'reconcile'),

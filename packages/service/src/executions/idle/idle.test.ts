@@ -28,18 +28,18 @@ async function hold(phases: readonly ('idle' | 'running')[]): Promise<{ connecti
   return { connection, executions };
 }
 
-test('those that have waited longest leave until no more than the limit are left', async () => {
+test('evicts the sandboxes that have waited longest until no more than the limit are left', async () => {
   const { connection, executions } = await hold(['idle', 'running', 'idle', 'idle', 'idle']);
   const [first, , third] = executions;
   expect((await evictIdle(t.engine, connection, 3)).sort()).toEqual([first, third].sort());
 });
 
-test('executions at work stay, however many they are', async () => {
+test('keeps working executions, however many there are', async () => {
   const { connection, executions } = await hold(['running', 'running', 'idle']);
   expect(await evictIdle(t.engine, connection, 1)).toEqual([executions[2]]);
 });
 
-test('evictions at the same moment end no more waits than one of them would', async () => {
+test('ends no more waits by evictions at the same moment than by one of them', async () => {
   const { connection } = await hold(['idle', 'idle', 'idle', 'idle', 'idle', 'idle']);
   const evicted = await Promise.all(Array.from({ length: 8 }, () => evictIdle(t.engine, connection, 4)));
   expect(evicted.flat()).toHaveLength(2);
@@ -72,7 +72,7 @@ async function order(connection: string, executions: readonly string[]): Promise
   return left;
 }
 
-test('the team that holds most sandboxes loses first, also where another waits for longer; at the end all are equal', async () => {
+test('evicts first from the team that holds most sandboxes, also where another team has waited longer, until all are equal', async () => {
   const connection = await t.newConnection();
   const other = { teamId: await insertTeam(t.database) };
   const executions = [
@@ -87,7 +87,7 @@ test('the team that holds most sandboxes loses first, also where another waits f
   expect(await order(connection, executions)).toEqual([2, 3, 1, 4, 5, 0]);
 });
 
-test('sandboxes at work count for what their team holds', async () => {
+test('counts working sandboxes among those that a team holds', async () => {
   const connection = await t.newConnection();
   const other = { teamId: await insertTeam(t.database) };
   const executions = [await rest(connection, 50, other), await rest(connection, 40, other), await rest(connection, 1)];
@@ -98,7 +98,7 @@ test('sandboxes at work count for what their team holds', async () => {
   expect(await evictIdle(t.engine, connection, 4)).toEqual([executions[2]]);
 });
 
-test('within a team ended turns go before questions, runs of automation before those of people, the oldest first', async () => {
+test('evicts within a team ended turns before questions, runs of automation before those of people, and the oldest first', async () => {
   const connection = await t.newConnection();
   const service = { kind: 'service_account', uid: 'ci' } as const;
   const executions = [
@@ -112,7 +112,7 @@ test('within a team ended turns go before questions, runs of automation before t
   expect(await order(connection, executions)).toEqual([4, 5, 2, 3, 1, 0]);
 });
 
-test('a question in the sandbox of a failed setup counts as a question', async () => {
+test('counts a question in the debug window as a question', async () => {
   const connection = await t.newConnection();
   const executions = [await rest(connection, 60), await rest(connection, 1)];
   await t.engine.db.query(`UPDATE runs SET state = 'FAILED' WHERE current_execution_id = $1`, [executions[0]]);

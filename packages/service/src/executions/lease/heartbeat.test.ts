@@ -34,7 +34,7 @@ const lastSignOfLife = (secondsAgo: number) =>
 const stateOf = async (runId: string) =>
   (await t.engine.db.query<{ state: string }>('SELECT state FROM runs WHERE id = $1', [runId]))[0]?.state;
 
-test('after a time without any service process no run is lost, whichever comes first, the sweep or the sign of life', async () => {
+test('loses no run after an outage of all service processes, whether the sweep or the sign of life comes first', async () => {
   const instance = randomUUIDv7();
   await beatServiceInstance(t.engine, instance);
   const runId = await runWithLeaseOver();
@@ -49,7 +49,7 @@ test('after a time without any service process no run is lost, whichever comes f
   expect(await stateOf(runId), 'the worker did not come back').toBe('ERROR');
 });
 
-test('nor is a sandbox taken for ended that its worker was told to end', async () => {
+test('does not take a stopping sandbox for ended after an outage of all service processes', async () => {
   const instance = randomUUIDv7();
   await beatServiceInstance(t.engine, instance);
   const runId = await runWithLeaseOver();
@@ -65,7 +65,7 @@ test('nor is a sandbox taken for ended that its worker was told to end', async (
   expect(await phase()).toBe('ended');
 });
 
-test('while one service process lives, the start of another one extends no lease', async () => {
+test('extends no lease at the start of a process while another process lives', async () => {
   await beatServiceInstance(t.engine, randomUUIDv7());
   await lastSignOfLife(outageSeconds(t.engine.timing) / 2);
   const runId = await runWithLeaseOver();
@@ -74,7 +74,7 @@ test('while one service process lives, the start of another one extends no lease
   expect(await stateOf(runId)).toBe('ERROR');
 });
 
-test('whatever the lease, an outage that goes unnoticed leaves half of it, and several signs of life fit into it', () => {
+test('leaves half of any lease after an unnoticed outage, and fits several signs of life into it', () => {
   for (const leaseSeconds of [2, 12, 90, 3600]) {
     const timing = { ...t.engine.timing, leaseSeconds };
     expect(outageSeconds(timing)).toBeLessThanOrEqual(leaseSeconds / 2);

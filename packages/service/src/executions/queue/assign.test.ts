@@ -22,7 +22,7 @@ async function next(overrides: Partial<FreeSlot> = {}): Promise<string> {
 
 const change = (text: string, ...values: unknown[]) => fixture.engine.db.query(text, values);
 
-test('the oldest goes first, and runs below others before those above', async () => {
+test('assigns the oldest run first, and runs below others before those above', async () => {
   const oldest = await fixture.newRun();
   const newer = await fixture.newRun();
   const child = await fixture.newRun({ ancestorIds: [oldest] });
@@ -31,7 +31,7 @@ test('the oldest goes first, and runs below others before those above', async ()
   expect(await next()).toBe('nothing');
 });
 
-test('teams with waiting work take turns, and one at its limit is passed over', async () => {
+test('takes turns between teams with queued runs, and passes over a team at its limit', async () => {
   const other = await insertTeam(fixture.database, 1);
   const ours = [await fixture.newRun(), await fixture.newRun(), await fixture.newRun()];
   const theirs = [await fixture.newRun({ teamId: other }), await fixture.newRun({ teamId: other })];
@@ -44,7 +44,7 @@ test('teams with waiting work take turns, and one at its limit is passed over', 
   expect(await next({ teamId: other })).toBe(theirs[1]);
 });
 
-test("assigners that read a team's free place at the same moment hand out one run, not one each", async () => {
+test("assigns one run where several assigners read a team's free slot at the same moment", async () => {
   await change('UPDATE teams SET max_concurrent_executions = 1');
   for (let n = 0; n < 3; n += 1) await fixture.newRun();
   const { db } = fixture.engine;
@@ -62,7 +62,7 @@ test("assigners that read a team's free place at the same moment hand out one ru
   expect(await next()).toBe('nothing');
 });
 
-test('a pause, another pool and an older execution that has not ended keep a run waiting, and let others by', async () => {
+test('assigns other runs before one that pauses, is of another pool, or has an older execution that has not ended', async () => {
   const [paused, elsewhere, retried, last] = [
     await fixture.newRun(),
     await fixture.newRun({ workerHost: 'build-machine' }),
@@ -85,7 +85,7 @@ test('a pause, another pool and an older execution that has not ended keep a run
   expect([await next(), await next()].sort()).toEqual([paused, retried].sort());
 });
 
-test('a run that someone else has locked is left to them, and the next one goes', async () => {
+test('passes over a run that another transaction has locked', async () => {
   const [locked, free] = [await fixture.newRun(), await fixture.newRun()];
   await fixture.engine.db.transaction(async (tx) => {
     await tx.query('SELECT FROM runs WHERE id = $1 FOR UPDATE', [locked]);
@@ -112,7 +112,7 @@ const rowsOf = (node: PlanNode): number =>
 test.each([
   ['known', 'ANALYZE'],
   ['not yet known', 'SELECT'],
-])('a long queue is not read for one assignment, with its length %s to the planner', async (_name, prepare) => {
+])('does not read a long queue for one assignment, with its length %s to the planner', async (_name, prepare) => {
   const { db } = fixture.engine;
   const first = await fixture.newRun();
   await change(

@@ -29,7 +29,7 @@ async function found() {
   return rows[0];
 }
 
-test('a sandbox that was heard of again since its lease ran out is not given up', async () => {
+test('does not give up a sandbox whose lease was renewed after the sweep found it', async () => {
   await endSandbox(t.engine, assignment.executionId, { kind: 'silent', message: 'Lost.' });
   expect(await found()).toEqual({ state: 'CLAIMED', phase: 'claimed' });
 });
@@ -41,7 +41,7 @@ const stoppingSince = (minutes: number) =>
     [assignment.executionId, minutes],
   );
 
-test('a sandbox that is to end and whose worker is heard of is waited for, but not longer than ten minutes', async () => {
+test('waits for the end of a stopping sandbox while its worker gives signs of life, at most ten minutes', async () => {
   await stoppingSince(9);
   await reconcile(t.engine);
   expect(await found()).toMatchObject({ phase: 'stopping' });
@@ -50,7 +50,7 @@ test('a sandbox that is to end and whose worker is heard of is waited for, but n
   expect(await found()).toMatchObject({ phase: 'ended' });
 });
 
-test('a sandbox that is to end and whose worker is silent counts as ended at its deadline', async () => {
+test('ends a stopping execution at its deadline where the worker is silent', async () => {
   await stoppingSince(1);
   await t.engine.db.query("UPDATE executions SET lease_until = now() - interval '1 second' WHERE id = $1", [
     assignment.executionId,
@@ -59,7 +59,7 @@ test('a sandbox that is to end and whose worker is silent counts as ended at its
   expect(await found()).toMatchObject({ phase: 'ended' });
 });
 
-describe('what changes while the reconciler waits for it', () => {
+describe('the reconciler that waits for a locked row', () => {
   /** Reconciles while a transaction holds the row; `meanwhile` is done in it when the reconciler waits for a lock. */
   async function reconcileDuring(table: 'runs' | 'executions', meanwhile: (tx: Queryable) => Promise<unknown>) {
     let reconciled: Promise<void> | undefined;
@@ -83,7 +83,7 @@ describe('what changes while the reconciler waits for it', () => {
     t.engine.db.query(`UPDATE executions SET ${assignments} WHERE id = $1`, [assignment.executionId]);
   const passed = (column: string) => set(`${column} = now() - interval '1 minute'`);
 
-  test('a run whose deadline counts anew is not ended', async () => {
+  test('does not end a run with a new deadline', async () => {
     const target = { runId: assignment.runId, executionId: assignment.executionId };
     await start(t.engine.db, target);
     await passed('deadline_at');
@@ -98,13 +98,13 @@ describe('what changes while the reconciler waits for it', () => {
     expect(await found()).toEqual({ state: 'ERROR', phase: 'stopping' });
   });
 
-  test('a setup whose agent has begun to work is not ended', async () => {
+  test('does not end a setup whose agent has begun to work', async () => {
     await passed('deadline_at');
     await reconcileDuring('runs', (tx) => start(tx, { runId: assignment.runId, executionId: assignment.executionId }));
     expect(await found()).toEqual({ state: 'INPROGRESS', phase: 'running' });
   });
 
-  test('an assignment whose deadline was put off is not taken back', async () => {
+  test('does not take back an assignment whose deadline was extended', async () => {
     await t.engine.db.query("UPDATE runs SET state = 'PENDING', assignment_id = $2 WHERE id = $1", [
       assignment.runId,
       assignment.assignmentId,
@@ -123,7 +123,7 @@ describe('what changes while the reconciler waits for it', () => {
     expect(await found()).toEqual({ state: 'QUEUED', phase: 'queued' });
   });
 
-  test('a sandbox whose upload puts its end off is waited for', async () => {
+  test('waits for a sandbox whose upload extends its deadline', async () => {
     await stoppingSince(1);
     await passed('lease_until');
     await reconcileDuring('executions', (tx) =>
@@ -134,7 +134,7 @@ describe('what changes while the reconciler waits for it', () => {
     expect(await found()).toMatchObject({ phase: 'stopping' });
   });
 
-  test('the reconciler waits for the row of a run before it locks that of its execution', async () => {
+  test('locks the row of a run before that of its execution', async () => {
     await stoppingSince(11);
     await reconcileDuring('runs', async (tx) => {
       // Fails at once where the row is locked.

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 
 const sources = path.resolve(import.meta.dirname, '../..');
 
-test('no statement but those of the migrations lists phases itself', () => {
+test('finds no list of phases in other statements of the service', () => {
   const files = globSync('**/*.ts', { cwd: sources }).filter((file) => !/\.test\.ts$|^store\//.test(file));
   const list = /\bphase\s+(?:NOT\s+)?IN\s*\(\s*'|\bphase\s*(?:=\s*ANY|<>\s*ALL)\b/i;
   const faults = files.filter((file) => list.test(readFileSync(path.join(sources, file), 'utf8')));

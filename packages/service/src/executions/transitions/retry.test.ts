@@ -3,7 +3,7 @@ import { openTestEngine } from '../../../test/engine.ts';
 import { retryOrError } from './retry.ts';
 import { claim } from './transitions.ts';
 
-test('a platform error is tried again after 1, 5 and 25 s, each a fifth more or less, and then ends the run in ERROR', async () => {
+test('tries a platform error again after 1, 5 and 25 s, each ± 20 %, and then ends the run in ERROR', async () => {
   const t = await openTestEngine({ timing: { retryDelaysMs: [1_000, 5_000, 25_000] } });
   const { db } = t.engine;
   try {
