@@ -1,7 +1,7 @@
 import { isTerminal } from '@runyard/contract/run-states';
 import type { RunState } from '@runyard/contract/states';
 import { createRedactor } from '../../redaction/redactor.ts';
-import type { Queryable, Statement } from '../../store/database/database.ts';
+import type { Queryable } from '../../store/database/database.ts';
 import { boolean, defineStatement, nullable, text, uuid } from '../../store/database/statement.ts';
 import { followCancel } from '../cancel/cancel-descendants.ts';
 import { queueChannel } from '../channels.ts';

@@ -1,7 +1,8 @@
 import type { FinishTask } from '@runyard/contract/agent-protocol';
 import { errorCatalogue } from '@runyard/contract/errors';
 import { isTerminal } from '@runyard/contract/run-states';
-import { endDebugTurn, retentionSeconds } from '../../executions/debug-window/setup-window.ts';
+import { retentionSeconds } from '../../executions/debug-window/retention.ts';
+import { endDebugTurn } from '../../executions/debug-window/turns.ts';
 import type { Engine } from '../../executions/engine.ts';
 import { type FinishedTurn, recordFinishedTurn } from '../../executions/transitions/record-finished-turn.ts';
 import { retryOrError } from '../../executions/transitions/retry.ts';

@@ -4,7 +4,7 @@ import { maxWaitingFollowups, type RunFollowupRequest } from '@runyard/contract/
 import type { RunState } from '@runyard/contract/states';
 import type { RunActor } from '../../access/actor.ts';
 import type { OpenRequest } from '../../executions/debug-window/block.ts';
-import { beginDebugTurn } from '../../executions/debug-window/setup-window.ts';
+import { beginDebugTurn } from '../../executions/debug-window/turns.ts';
 import { appendTimelineEvent } from '../../executions/timeline/append.ts';
 import { continueRun } from '../../executions/transitions/continue.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';

@@ -1,5 +1,5 @@
 import type { Engine } from '../../executions/engine.ts';
-import { holdsSlot } from '../../executions/queue/busy.ts';
+import { holdsSlot } from '../../executions/queue/holds-slot.ts';
 import type { Queryable } from '../../store/database/database.ts';
 import { boolean, defineStatement, nullable } from '../../store/database/statement.ts';
 import type { NewRun } from './new-run.ts';

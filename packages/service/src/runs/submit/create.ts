@@ -1,6 +1,5 @@
 import type { RunAgentResponse } from '@runyard/contract/run-request';
 import type { Engine } from '../../executions/engine.ts';
-import { holdsSlot } from '../../executions/queue/holds-slot.ts';
 import { insertAttachments } from '../../files/attachments/insert.ts';
 import { type Attempt, once, onceWithin, type RepeatableRequest } from '../../idempotency/once.ts';
 import type { Queryable } from '../../store/database/database.ts';

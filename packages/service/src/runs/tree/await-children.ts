@@ -2,6 +2,7 @@ import { isSettled } from '@runyard/contract/run-states';
 import type { Engine } from '../../executions/engine.ts';
 import { markAwaiting, unmarkAwaiting } from '../../executions/queue/awaiting.ts';
 import type { Attempt } from '../../executions/run-tokens/attempt.ts';
+import { readChildStates } from './read-children.ts';
 
 /** Time between two calls of an agent that waits longer than one call; after it the execution holds a slot again. */
 const betweenCallsMs = 10_000;
