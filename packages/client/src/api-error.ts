@@ -1,6 +1,6 @@
 import { errorCatalogue, Problem } from '@runyard/contract/errors';
 
-/** An answer that is a problem document. */
+/** The service answered with a problem document. */
 export class ApiError extends Error {
   override readonly name: string = 'ApiError';
   readonly status: number;
@@ -10,23 +10,23 @@ export class ApiError extends Error {
     this.status = problem.status;
     this.problem = problem;
   }
-  /** The same request may succeed later. */
+  /** True if the same request may succeed later. */
   get retryable(): boolean {
     return this.problem.retryable;
   }
 }
 
-/** 410: events behind the last id are not kept any more. Begin anew without it, and read what is there now. */
+/** 410: the service no longer keeps the events behind the last id. Follow again without an id and read the current state. */
 export class EventsGoneError extends ApiError {
   override readonly name = 'EventsGoneError';
 }
 
-/** No whole answer: the service is not reached, stopped in the middle of one, said nothing for too long, or sent no JSON. */
+/** The service could not be reached, cut its answer, was silent for too long, or sent something that is not JSON. */
 export class ConnectionError extends Error {
   override readonly name = 'ConnectionError';
 }
 
-/** The 404 of an id that no path can name. */
+/** Returns the 404 for an id that cannot be part of a path. */
 export function unknownId(parameter: string, value: string): ApiError {
   const { title } = errorCatalogue.resource_not_found;
   const detail = `${parameter}: ${JSON.stringify(value)} is not an id`;
@@ -43,7 +43,7 @@ export function unknownId(parameter: string, value: string): ApiError {
   });
 }
 
-/** The error of an answer that is not 2xx or a redirect; what is no problem document (a proxy's page) is made one. */
+/** Returns the error of an answer with status 400 or above. Makes a problem document where the body has none, such as a proxy's page. */
 export async function errorOf(response: Response): Promise<ApiError> {
   const text = await response.text().catch(() => '');
   const parsed = Problem.safeParse(tryJson(text));

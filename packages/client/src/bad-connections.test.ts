@@ -1,4 +1,4 @@
-/** The client against servers that cut, stall and dawdle, over real sockets. */
+/** Tests the client over real sockets against servers that cut their answers, stop in the middle or answer slowly. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -12,7 +12,7 @@ afterEach(async () => {
   close = undefined;
 });
 
-/** A server that gives one answer after the other, the last one again and again. */
+/** Starts a server that gives the answers in order and repeats the last one. */
 async function serve(...answers: Answer[]) {
   const requests: string[] = [];
   const server = createServer((request, response) => {
@@ -27,14 +27,14 @@ async function serve(...answers: Answer[]) {
 const models = JSON.stringify({ default_model_id: 'runbook', models: [] });
 const created = JSON.stringify({ run_id: 'r', task_id: 'r', state: 'QUEUED' });
 
-/** Half of the body, then the end of the connection. */
+/** Sends the first bytes of the body, then closes the connection. */
 const cut =
   (body: string): Answer =>
   (response) => {
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length });
     response.write(body.slice(0, 10), () => response.destroy());
   };
-/** The same, of an answer that ends with its connection: only its JSON shows that something is missing. */
+/** The same without a Content-Length: only the incomplete JSON shows that something is missing. */
 const cutWithoutLength =
   (body: string): Answer =>
   (response) => {
@@ -44,7 +44,7 @@ const whole =
   (body: string): Answer =>
   (response) =>
     response.end(body);
-/** One byte of the body after the other. */
+/** Sends the body byte by byte. */
 const slowly =
   (body: string, everyMs: number): Answer =>
   (response) => {
@@ -64,17 +64,17 @@ const silentAfterTheBeginning: Answer = (response) => {
   response.write('{');
 };
 
-describe('a body that is cut', () => {
+describe('when a body is cut', () => {
   test.each([
     ['in the middle', cut],
     ['without a length', cutWithoutLength],
-  ])('%s is asked for again', async (_, cutOff) => {
+  ])('%s, requests it again', async (_, cutOff) => {
     const { baseUrl, requests } = await serve(cutOff(models), whole(models));
     expect((await createClient({ baseUrl }).listModels()).default_model_id).toBe('runbook');
     expect(requests).toHaveLength(2);
   });
 
-  test('is asked for again with the same Idempotency-Key where something is created', async () => {
+  test('repeats a create with the same Idempotency-Key', async () => {
     const keys: unknown[] = [];
     const note =
       (then: Answer): Answer =>
@@ -88,7 +88,7 @@ describe('a body that is cut', () => {
     expect(keys[1]).toBe(keys[0]);
   });
 
-  test('is a ConnectionError where the request may not be repeated, and where it is cut each time', async () => {
+  test('throws ConnectionError if the request must not be repeated, or if each answer is cut', async () => {
     const { baseUrl, requests } = await serve(cut(models));
     const client = createClient({ baseUrl, retries: 1 });
     await expect(client.cancelRun({ params: { runId: 'r' } })).rejects.toThrow(ConnectionError);
@@ -99,20 +99,20 @@ describe('a body that is cut', () => {
 });
 
 describe('the time-out', () => {
-  test('ends a request that is not answered', async () => {
+  test('aborts a request that gets no answer', async () => {
     const { baseUrl, requests } = await serve(silent);
     const client = createClient({ baseUrl, timeoutMs: 50, retries: 1 });
     await expect(client.listModels()).rejects.toThrow('nothing came for 50 ms');
     await expect.poll(() => requests.length).toBe(2);
   });
 
-  test('ends a body in which nothing comes any more, and asks again', async () => {
+  test('aborts a body that stops in the middle, and requests it again', async () => {
     const { baseUrl } = await serve(silentAfterTheBeginning, whole(models));
     const client = createClient({ baseUrl, timeoutMs: 50 });
     expect((await client.listModels()).default_model_id).toBe('runbook');
   });
 
-  test('does not end a body that takes longer, as long as something comes', async () => {
+  test('does not abort a slow body while bytes keep coming', async () => {
     const { baseUrl, requests } = await serve(slowly(models, 20));
     const startedAt = performance.now();
     const client = createClient({ baseUrl, timeoutMs: 500, retries: 0 });
@@ -121,7 +121,7 @@ describe('the time-out', () => {
     expect(requests).toHaveLength(1);
   });
 
-  test('is not needed by a caller who leaves', async () => {
+  test('does not delay a caller who aborts', async () => {
     const { baseUrl } = await serve(silentAfterTheBeginning);
     const leaving = new AbortController();
     const asked = createClient({ baseUrl }).listModels({ signal: leaving.signal });
@@ -130,8 +130,8 @@ describe('the time-out', () => {
   });
 });
 
-describe('an id that no path can name', () => {
-  test.each(['', '.', '..'])('%j is the 404 of an unknown id, and asks for nothing else', async (runId) => {
+describe('an id in a path', () => {
+  test.each(['', '.', '..'])('%j throws the 404 of an unknown id without a request', async (runId) => {
     const { baseUrl, requests } = await serve(whole('{}'));
     const client = createClient({ baseUrl });
     const refusals = [
@@ -146,7 +146,7 @@ describe('an id that no path can name', () => {
     expect(requests).toEqual([]);
   });
 
-  test('is not one with characters that are escaped', async () => {
+  test('is escaped', async () => {
     const { baseUrl, requests } = await serve(whole('{}'));
     for (const runId of ['../x', '...', 'a/b?c#d', '%2e%2e'])
       await createClient({ baseUrl }).getRun({ params: { runId } });

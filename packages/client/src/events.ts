@@ -5,7 +5,7 @@ import { endOfStream, LiveEvent, TeamLiveEvent } from '@runyard/contract/live-ev
 import { isTerminal } from '@runyard/contract/run-states';
 import type { z } from 'zod';
 import { ApiError, ConnectionError, EventsGoneError } from './api-error.ts';
-import { readFrames } from './frames.ts';
+import { readEventStream } from './event-stream.ts';
 import { watchSilence } from './silence.ts';
 
 /** One event of a stream. */
@@ -15,12 +15,13 @@ export interface ReceivedEvent<E = LiveEvent> {
   readonly event: E;
 }
 
-/** The stream is alive as long as something arrives: the service sends a heartbeat every 15 s. */
+/** Longest time without a byte before the client reconnects: the service sends a heartbeat every 15 s. */
 const silenceMs = 60_000;
-/** Until the service has said another time. */
+/** Wait before the first reconnection, until the service sends another time. */
 const firstDelayMs = 200;
 const maxDelayMs = 5_000;
 
+/** Decodes the body and calls `alive` for each chunk. */
 async function* decoded(body: ReadableStream<Uint8Array>, alive: () => void): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   for await (const chunk of body) {
@@ -35,16 +36,16 @@ export interface FollowOptions {
 }
 
 export interface RunFollowOptions extends FollowOptions {
-  /** False: ends with what there is by now. */
+  /** False: the stream ends after the events that exist now. */
   readonly follow?: boolean;
 }
 
-/** Opens the stream once; throws ApiError where the service refuses. */
+/** Opens the stream once. Throws ApiError if the service refuses. */
 type Open = (headers: Record<string, string>, signal: AbortSignal) => Promise<Response>;
 
-/** Follows a run until it has ended, or what `open` asks for is given; see `follow`. */
+/** Follows a run until it has ended or the service ends the stream; see `follow`. */
 export const followRunEvents = (open: Open, options: FollowOptions): AsyncGenerator<ReceivedEvent> =>
-  // What comes behind the end is of the sandbox of a failed setup, in which something may go on.
+  // Events behind the end belong to the sandbox of a failed setup, which stays open for debugging.
   follow(open, options, LiveEvent, (event) => event.type === 'state' && isTerminal(event.state));
 
 /** Follows the runs of a team until the signal is aborted; see `follow`. */
@@ -52,9 +53,9 @@ export const followTeamEvents = (open: Open, options: FollowOptions): AsyncGener
   follow(open, options, TeamLiveEvent, () => undefined);
 
 /**
- * Reconnects behind the last event when the connection breaks; events of kinds that this client does not know are
- * skipped. `endsWith`: the stream ends with this event, does not, or undefined: the event says nothing about it.
- * @throws EventsGoneError where events behind the last one are not kept any more; ApiError where the service refuses;
+ * Yields the events of a stream and reconnects behind the last event when the connection breaks. Skips events of types
+ * that this client does not know. `endsWith` returns whether the stream ends with this event; undefined leaves that open.
+ * @throws EventsGoneError if the service no longer keeps the events behind the last one; ApiError if the service refuses;
  *   the signal's reason
  */
 async function* follow<E>(
@@ -73,13 +74,13 @@ async function* follow<E>(
     try {
       const response = await open(lastId ? { 'last-event-id': lastId } : {}, signal);
       if (!response.body) throw new ConnectionError('the event stream has no body');
-      for await (const frame of readFrames(decoded(response.body, silence.heard))) {
-        lastId = frame.id ?? lastId;
-        retryMs = frame.retryMs ?? retryMs;
-        if (frame.comment === endOfStream) hasEnded = true;
-        if (frame.data === undefined) continue;
+      for await (const part of readEventStream(decoded(response.body, silence.heard))) {
+        if (part.type === 'id') lastId = part.id;
+        if (part.type === 'retry') retryMs = part.ms;
+        if (part.type === 'comment' && part.text === endOfStream) hasEnded = true;
+        if (part.type !== 'event') continue;
         failures = 0;
-        const parsed = schema.safeParse(JSON.parse(frame.data));
+        const parsed = schema.safeParse(JSON.parse(part.data));
         if (!parsed.success) continue;
         hasEnded = endsWith(parsed.data) ?? hasEnded;
         yield { id: lastId, event: parsed.data };
@@ -92,7 +93,7 @@ async function* follow<E>(
       silence.stop();
     }
     if (!hasEnded) {
-      // At first as long as the service says, then longer; never all clients in the same moment.
+      // The first wait is the service's; later waits are longer. Random, so that clients do not reconnect together.
       const longest = Math.max(retryMs, maxDelayMs);
       await delay(backoffMs({ firstMs: retryMs, longestMs: longest }, failures + 1), options.signal);
       failures += 1;

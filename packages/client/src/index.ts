@@ -20,15 +20,15 @@ export { ApiError, ConnectionError, EventsGoneError } from './api-error.ts';
 export type { FollowOptions, ReceivedEvent } from './events.ts';
 
 export interface ClientOptions {
-  /** Origin of the service; `/api/v1` at its end is ignored. */
+  /** Origin of the service. A trailing `/api/v1` is ignored. */
   readonly baseUrl: string;
-  /** Absent: only what needs no key. */
+  /** Absent: only endpoints that need no key can be called. */
   readonly apiKey?: string;
-  /** `runyard-cli/1.0` */
+  /** Value of the `User-Agent` header, such as `runyard-cli/1.0`. */
   readonly userAgent?: string;
-  /** Longest silence of the service: before its answer, and between two pieces of a JSON body. Default: 60,000. */
+  /** Longest silence of the service, before its answer and between two chunks of a JSON body. Default: 60,000. */
   readonly timeoutMs?: number;
-  /** Repetitions of what is safe to repeat, after a lost connection, a body that was cut, or a retryable problem. Default: 2. */
+  /** How often a safe request is repeated after a lost connection, a cut body or a retryable problem. Default: 2. */
   readonly retries?: number;
   readonly fetch?: typeof fetch;
 }
@@ -46,7 +46,7 @@ type Input<R extends Route> = CallOptions &
   (R['query'] extends z.ZodType ? { readonly query?: Part<R, 'query'> } : unknown) &
   (R['body'] extends z.ZodType ? { readonly body: Part<R, 'body'> } : unknown);
 
-/** The body of the answer; where a redirect leads; the answer itself where its body is no JSON. */
+/** The JSON body of the answer, the target of a redirect, or the response itself if its body is not JSON. */
 type Output<R extends Route> = R['answer'] extends { schema: infer S extends z.ZodType }
   ? z.output<S>
   : R['answer'] extends { status: 302 }
@@ -59,7 +59,7 @@ type Arguments<R extends Route> = R['params'] extends z.ZodType
     ? [input: Input<R>]
     : [input?: Input<R>];
 
-/** What the agent calls with its run token, and what is streamed, has no method here. */
+/** Routes that have a method: not those that need a run token, and not the event streams. */
 type ClientRouteName = {
   [N in RouteName]: (typeof routes)[N]['auth'] extends 'key' | 'optional_key' | 'none'
     ? (typeof routes)[N]['answer'] extends { contentType: 'text/event-stream' }
@@ -71,7 +71,7 @@ type ClientRouteName = {
 export type Client = {
   readonly [N in ClientRouteName]: (...input: Arguments<(typeof routes)[N]>) => Promise<Output<(typeof routes)[N]>>;
 } & {
-  /** Follows a run live until it has ended, over lost connections. Throws EventsGoneError where `lastEventId` is too old. */
+  /** Follows a run until it has ended, and reconnects when needed. Throws EventsGoneError if `lastEventId` is too old. */
   streamRunEvents(runId: string, options?: RunFollowOptions): AsyncGenerator<ReceivedEvent>;
   /** Follows the states and timelines of all runs of the team, from now or from `lastEventId` on, until the signal is aborted. */
   streamTeamEvents(options?: FollowOptions): AsyncGenerator<ReceivedEvent<TeamLiveEvent>>;
@@ -83,7 +83,7 @@ interface AnyInput extends CallOptions {
   readonly body?: unknown;
 }
 
-/** Throws ApiError where a URL cannot hold the id: a path without it, or with dots in its place, is another path (WHATWG URL, 4.4). */
+/** Returns the path of a request. Throws ApiError for an empty id, `.` and `..`, which would name another path (WHATWG URL, 4.4). */
 function pathOf(route: Route, params: AnyInput['params'] = {}): string {
   const segment = (name: string): string => {
     const value = params[name] ?? '';
@@ -93,7 +93,7 @@ function pathOf(route: Route, params: AnyInput['params'] = {}): string {
   return apiPrefix + route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => segment(name));
 }
 
-/** Arrays repeat their name, objects are written as `name[key]=value`. */
+/** Returns the query string, `?` included. An array repeats its name; an object is written as `name[key]=value`. */
 function queryText(query: Readonly<Record<string, unknown>> = {}): string {
   const pairs = Object.entries(query).flatMap(([name, value]): [string, string][] => {
     if (value === undefined) return [];
@@ -107,7 +107,7 @@ function queryText(query: Readonly<Record<string, unknown>> = {}): string {
 }
 
 /**
- * A client of one service.
+ * Creates a client of one service.
  *
  * ```ts
  * const client = createClient({ baseUrl: 'http://127.0.0.1:4180', apiKey });
@@ -121,7 +121,7 @@ export function createClient(options: ClientOptions): Client {
 
   const timeoutMs = options.timeoutMs ?? 60_000;
 
-  /** Sends the request once and reads the answer: its JSON body, where a redirect leads, or the answer itself, whose body is not read. */
+  /** Sends the request once. Returns its JSON body, the target of a redirect, or the response with its body unread. */
   const once = async (route: Route, input: AnyInput, headers: Record<string, string>): Promise<unknown> => {
     const path = pathOf(route, input.params) + queryText(input.query);
     const silence = watchSilence(timeoutMs);
@@ -151,7 +151,7 @@ export function createClient(options: ClientOptions): Client {
     ...(options.apiKey === undefined ? {} : { authorization: `Bearer ${options.apiKey}` }),
     ...(options.userAgent === undefined ? {} : { 'user-agent': options.userAgent }),
     ...(input.body === undefined ? {} : { 'content-type': 'application/json' }),
-    // The same on each repetition: a create whose answer was lost is not done twice.
+    // Each repetition sends the same key, so that a create whose answer was lost does not happen twice.
     ...(route.once ? { 'idempotency-key': randomKey() } : {}),
     ...input.headers,
   });

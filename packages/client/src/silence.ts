@@ -1,7 +1,7 @@
-/** Aborts what is silent for too long. */
+/** Watches for silence: aborts its signal when nothing comes for too long. */
 export interface Silence {
   readonly signal: AbortSignal;
-  /** Begins the time anew. */
+  /** Restarts the time. Call it for each sign of life. */
   readonly heard: () => void;
   readonly stop: () => void;
 }
@@ -22,13 +22,13 @@ export function watchSilence(ms: number): Silence {
   };
 }
 
-/** Reads a body as text and calls `heard` for each piece of it. Throws where the body is cut. */
+/** Reads a body as text and calls `heard` for each chunk. Throws if the body is cut. */
 export async function readText(response: Response, heard: () => void): Promise<string> {
   const decoder = new TextDecoder();
   let text = '';
-  for await (const piece of response.body ?? []) {
+  for await (const chunk of response.body ?? []) {
     heard();
-    text += decoder.decode(piece, { stream: true });
+    text += decoder.decode(chunk, { stream: true });
   }
   return text + decoder.decode();
 }

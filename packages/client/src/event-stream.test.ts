@@ -1,0 +1,62 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { readEventStream, type StreamPart } from './event-stream.ts';
+
+async function partsOf(...chunks: string[]): Promise<StreamPart[]> {
+  async function* sent() {
+    yield* chunks;
+  }
+  const parts: StreamPart[] = [];
+  for await (const part of readEventStream(sent())) parts.push(part);
+  return parts;
+}
+
+const stream =
+  'retry: 600\n\n:\n\nid: 1\nevent: state\ndata: {"a":\ndata: "b: c"}\n\n: end\n\nid: 2\ndata\n\nid: 3\n\nid: 4\ndata: cut off\n';
+const parts: StreamPart[] = [
+  { type: 'retry', ms: 600 },
+  { type: 'comment', text: '' },
+  { type: 'id', id: '1' },
+  { type: 'event', data: '{"a":\n"b: c"}' },
+  { type: 'comment', text: 'end' },
+  { type: 'id', id: '2' },
+  { type: 'event', data: '' },
+  { type: 'id', id: '3' },
+];
+
+describe.each([
+  ['LF', '\n'],
+  ['CR LF', '\r\n'],
+  ['CR', '\r'],
+])('an event stream whose lines end with %s', (_, lineEnd) => {
+  const text = stream.replaceAll('\n', lineEnd);
+
+  test('is read', async () => {
+    expect(await partsOf(text)).toEqual(parts);
+  });
+
+  test('is read wherever it is cut into chunks', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.nat(text.length), { maxLength: 20 }), async (places) => {
+        const cuts = [0, ...places.toSorted((one, other) => one - other), text.length];
+        const chunks = cuts.slice(1).map((end, index) => text.slice(cuts[index], end));
+        expect(await partsOf(...chunks)).toEqual(parts);
+      }),
+    );
+    expect(await partsOf(...text)).toEqual(parts);
+  });
+});
+
+test('yields an event as soon as its empty line has come, where lines end with CR', async () => {
+  async function* sent() {
+    yield 'data: a\r\r';
+    throw new Error('the reader asked for another chunk');
+  }
+  expect((await readEventStream(sent()).next()).value).toEqual({ type: 'event', data: 'a' });
+});
+
+test('ignores retry times that are no number or longer than a timer can wait', async () => {
+  expect(await partsOf('retry: soon\n\n', 'retry: 1e3\n\n', 'retry: 9999999999\n\n', 'retry: 5\n\n')).toEqual([
+    { type: 'retry', ms: 5 },
+  ]);
+});
