@@ -8,12 +8,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { openUpstream, type Upstream } from '../packages/worker/src/relay/relay.ts';
 import { agentEnvironment } from '../packages/worker/src/sandboxes/bubblewrap/agent-command.ts';
 import { inside } from '../packages/worker/src/sandboxes/bubblewrap/arguments.ts';
-import { bubblewrapBackend, prepareSandbox } from '../packages/worker/src/sandboxes/bubblewrap/backend.ts';
+import { bubblewrapBackend } from '../packages/worker/src/sandboxes/bubblewrap/backend.ts';
+import { prepareSandbox } from '../packages/worker/src/sandboxes/bubblewrap/prepare.ts';
 import { noneLevel } from '../packages/worker/src/sandboxes/none/backend.ts';
 import { startFakeHarnessSupport } from '../test/fakes/harness-support.ts';
 import { timeOf } from './programs.ts';
 import { report } from './report.ts';
-import { makeAgentRuntime, openGround } from './sandbox-ground.ts';
+import { makeAgentRuntime, openGround, specify } from './sandbox-ground.ts';
 import { inTurns, spread, spreadColumns } from './turns.ts';
 
 const rounds = Number(process.env.BENCH_ROUNDS ?? 30);
@@ -48,10 +49,10 @@ try {
       if (body.includes('"agent_started"')) times.started = performance.now() - at;
       return undefined;
     };
-    const sandbox = await backend.prepare();
+    const sandbox = await backend.create(specify(place.ground), new AbortController().signal);
     const args = ['agent', 'run', '--task-id', 'run-1', '--sandboxed', '--server-root-url', fake.url];
-    const { ended } = await sandbox.spawn({ args, env: { TASK_ID: 'run-1', ...env }, runToken: fake.token });
-    const { exitCode, outputTail } = await ended;
+    await sandbox.spawn({ args, env: { TASK_ID: 'run-1', ...env }, runToken: fake.token });
+    const { exitCode, outputTail } = await sandbox.ended;
     const end = performance.now() - at;
     if (exitCode !== 0 || Number.isNaN(times.started))
       throw new Error(`the agent ended with ${exitCode}: ${outputTail}`);

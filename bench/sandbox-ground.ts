@@ -1,15 +1,16 @@
 /** A worker's ground for bubblewrap sandboxes in a temporary folder, without a worker. */
 import path from 'node:path';
 import { parseSettings } from '../packages/contract/src/settings.ts';
-import { sandboxLimits } from '../packages/worker/src/backends/probe.ts';
 import { makeRuntime } from '../packages/worker/src/runtime/runtime.ts';
-import type { BubblewrapGround } from '../packages/worker/src/sandboxes/bubblewrap/backend.ts';
-import { findBubblewrap } from '../packages/worker/src/sandboxes/bubblewrap/ground.ts';
+import { findBubblewrap } from '../packages/worker/src/sandboxes/bubblewrap/find-bubblewrap.ts';
+import type { BubblewrapGround } from '../packages/worker/src/sandboxes/bubblewrap/ground.ts';
 import { rehearseAgent } from '../packages/worker/src/sandboxes/bubblewrap/rehearse.ts';
 import {
   openTemporaryGround,
   type TemporaryGround,
 } from '../packages/worker/src/sandboxes/bubblewrap/temporary-ground.ts';
+import { sandboxLimits } from '../packages/worker/src/sandboxes/limits.ts';
+import type { SandboxSpecification } from '../packages/worker/src/sandboxes/sandbox.ts';
 
 const log = { info: () => {}, warn: (fields: object, message: string) => console.error(message, fields) };
 
@@ -19,6 +20,11 @@ export async function openGround(): Promise<TemporaryGround> {
   const parsed = parseSettings({});
   if (program === undefined || !parsed.ok) throw new Error('bubblewrap is not installed');
   return await openTemporaryGround({ program, limits: sandboxLimits(parsed.settings), log });
+}
+
+/** A sandbox of the ground as an assignment specifies it. */
+export function specify(ground: BubblewrapGround): SandboxSpecification {
+  return { executionId: 'bench', limits: ground.limits, egress: [], files: [] };
 }
 
 /** The agent, bundled and rehearsed as the worker does it at its start. Gives its folder. */

@@ -7,13 +7,14 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { openUpstream } from '../packages/worker/src/relay/relay.ts';
 import { commandSetting, initCommand } from '../packages/worker/src/sandboxes/bubblewrap/arguments.ts';
-import { bubblewrapBackend, prepareSandbox } from '../packages/worker/src/sandboxes/bubblewrap/backend.ts';
+import { bubblewrapBackend } from '../packages/worker/src/sandboxes/bubblewrap/backend.ts';
 import { probeBubblewrap } from '../packages/worker/src/sandboxes/bubblewrap/level.ts';
+import { prepareSandbox } from '../packages/worker/src/sandboxes/bubblewrap/prepare.ts';
 import { noneLevel } from '../packages/worker/src/sandboxes/none/backend.ts';
 import type { Sandbox } from '../packages/worker/src/sandboxes/sandbox.ts';
 import { run, timeOf } from './programs.ts';
 import { memoryOf, report } from './report.ts';
-import { openGround } from './sandbox-ground.ts';
+import { openGround, specify } from './sandbox-ground.ts';
 import { inTurns, spread, spreadColumns, timed } from './turns.ts';
 
 const rounds = Number(process.env.BENCH_ROUNDS ?? 60);
@@ -108,7 +109,7 @@ try {
           await delay(refilledMs);
           let sandbox: Sandbox | undefined;
           const ms = await timed(async () => {
-            sandbox = await backend.prepare();
+            sandbox = await backend.create(specify(ground), new AbortController().signal);
             await sandbox.spawn(launch);
           });
           await sandbox?.dispose();

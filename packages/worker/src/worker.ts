@@ -3,7 +3,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Settings } from '@runyard/contract/settings';
 import type { Logger } from 'pino';
-import { openBackend } from './backends/open-backend.ts';
+import { openBackend } from './backends/open.ts';
 import { sweepLeftovers } from './backends/sweep.ts';
 import { keySource, readApiKey } from './connection/api-key.ts';
 import { connect } from './connection/connection.ts';
@@ -11,10 +11,11 @@ import { openInstanceTokens } from './connection/instance-token.ts';
 import { createOutbox } from './connection/outbox.ts';
 import { createExecutions } from './executions/executions.ts';
 import { openUpstream } from './relay/relay.ts';
+import { sandboxLimits } from './sandboxes/limits.ts';
 import { lockDataFolder } from './state/data-folder-lock.ts';
 import { chooseStateRoot, removeAbandonedRoots } from './state/state-root.ts';
 
-/** How long the last messages may take to reach the service before the worker ends without them. */
+/** Longest wait for the service to confirm the last messages before the worker ends. */
 const lastWordsMs = 5000;
 const lastWordsStoppingMs = 1500;
 
@@ -24,15 +25,15 @@ export interface WorkerContext {
   readonly agentEntry?: string;
 }
 
-/** A worker at work. */
+/** A worker that runs. */
 export interface Worker {
-  /** Takes nothing new; running executions go on; `drained` resolves when the last has ended. */
+  /** Takes no new executions. `drained` resolves when the last one has ended. */
   drain(): void;
-  /** Ends everything within about six seconds; later where the kernel cannot end a process of a sandbox yet. */
+  /** Ends all executions within about six seconds, or later if the kernel cannot end a process of a sandbox yet. */
   stop(): Promise<void>;
-  /** Resolves when the worker has ended and holds nothing any more. 2: the service never accepted its key. */
+  /** Resolves when the worker has ended and released everything. Exit code 2: the service never accepted its key. */
   readonly drained: Promise<{ exitCode: 0 | 2 }>;
-  /** Of this process, as the service knows it. */
+  /** Id of this process, as the service knows it. */
   readonly instanceId: string;
   /** Folder of sandboxes and agent bundle. */
   readonly stateRoot: string;
@@ -43,14 +44,14 @@ export class WorkerRefused extends Error {
   override readonly name = 'WorkerRefused';
 }
 
-/** `runyard-{hostname}`, with what a worker name may not have replaced. */
+/** Returns `runyard-{hostname}`, with characters that a worker name must not contain replaced. */
 export function defaultWorkerName(hostname: string): string {
   return `runyard-${hostname.replace(/[^A-Za-z0-9._-]+/g, '-')}`.slice(0, 63);
 }
 
 const defaultAgentEntry = fileURLToPath(new URL('../../agent/src/main.ts', import.meta.url));
 
-/** Starts a worker in this process, on the main thread. Rejects with `WorkerRefused` where it cannot run. */
+/** Starts a worker in this process, on the main thread. Rejects with `WorkerRefused` if it cannot run here. */
 export async function startWorker(settings: Settings, context: WorkerContext): Promise<Worker> {
   const { log } = context;
   const serviceRoot = settings.RUNYARD_BASE_URL ?? `http://${settings.RUNYARD_HOST}:${settings.RUNYARD_PORT}`;
@@ -74,8 +75,9 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
     );
     await sweepLeftovers(state.folder, state.owner, log);
     const tokens = openInstanceTokens(lock.folder, log);
-    const backend = await openBackend({
-      settings,
+    const limits = sandboxLimits(settings);
+    const backend = await openBackend(settings.RUNYARD_SANDBOX, {
+      limits,
       state,
       instanceId: lock.instanceId,
       agentEntry: context.agentEntry ?? defaultAgentEntry,
@@ -98,7 +100,7 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
       slots,
       serviceRoot,
       workerName,
-      memoryMb: settings.RUNYARD_SANDBOX_MEMORY_MB,
+      limits,
       send: (message) => connection.send(message),
       onIdle: () => endWhenIdle(),
       log,
@@ -116,7 +118,7 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
           instance_id: lock.instanceId,
           ...tokens.proof(),
           slots,
-          executions: [...executions.held(), ...unconfirmedEnds()],
+          executions: [...executions.list(), ...unconfirmedEnds()],
           sandbox: backend.describe(),
           draining: executions.isDraining(),
         },
@@ -127,7 +129,7 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
       log,
     });
 
-    /** Executions whose end the service may not know yet: still ours as far as it is concerned. */
+    /** Executions whose end the service has not confirmed: it still counts them as ours. */
     const unconfirmedEnds = (): { task_id: string; execution_id: string }[] =>
       outbox
         .kept()
@@ -151,7 +153,7 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
     };
 
     const endWhenIdle = (): void => {
-      if (!executions.isDraining() || executions.held().length > 0) return;
+      if (!executions.isDraining() || executions.list().length > 0) return;
       if (outbox.kept().length === 0) return void end(0);
       setTimeout(() => void end(0), stopping ? lastWordsStoppingMs : lastWordsMs);
     };
@@ -159,7 +161,7 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
     const drain = (): void => {
       if (executions.isDraining()) return;
       executions.drain();
-      log.info({ executions: executions.held().length }, 'draining: no new executions');
+      log.info({ executions: executions.list().length }, 'draining: no new executions');
       connection.sayHello();
       endWhenIdle();
     };

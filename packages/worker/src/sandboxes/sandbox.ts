@@ -1,24 +1,36 @@
 import type { SandboxLevel } from '@runyard/contract/worker-protocol';
+import type { SandboxLimits } from './limits.ts';
 
-/** Limits of one sandbox, from the worker's settings. */
-export interface SandboxLimits {
-  readonly memoryMb: number;
-  /** Processes and threads together. */
-  readonly processes: number;
-  readonly tmpMb: number;
-  /** Workspace and home together. */
-  readonly diskMb: number;
+/** A file that the sandbox holds before its agent starts. */
+export interface SandboxFile {
+  /** Absolute path inside the sandbox. */
+  readonly path: string;
+  readonly content: Uint8Array;
+  /** Permission bits, such as 0o600. */
+  readonly mode: number;
+}
+
+/** Specifies a sandbox. A backend refuses what it cannot provide: `refuseUnsupported` in `specification.ts`. */
+export interface SandboxSpecification {
+  /** Execution that the sandbox belongs to. A backend whose sandboxes outlive the worker labels them with it. */
+  readonly executionId: string;
+  /** Container image to start from; absent: the programs of this machine. */
+  readonly image?: string;
+  readonly limits: SandboxLimits;
+  /** Hosts that the sandbox may connect to, besides the service. */
+  readonly egress: readonly string[];
+  readonly files: readonly SandboxFile[];
 }
 
 /** What the agent program is started with. The backend adds Node, the bundle's path, and `PATH`, `HOME`, `USER`, `LANG`, `TERM`. */
 export interface AgentLaunch {
   /** Arguments after the bundle's path. No secrets: other processes of the machine can read arguments. */
   readonly args: readonly string[];
-  /** Whole environment of the agent beside what the backend adds; nothing of the worker's own. */
+  /** Whole environment of the agent besides what the backend adds. It holds nothing of the worker's own environment. */
   readonly env: Readonly<Record<string, string>>;
   /**
-   * Token of the run. The backend gives it by a descriptor that `RUNYARD_RUN_TOKEN_FD` names: the environment of a process
-   * can be read by every other process of its user.
+   * Token of the run. The backend passes it through the descriptor that `RUNYARD_RUN_TOKEN_FD` names, because every other
+   * process of the same user can read the environment of a process.
    */
   readonly runToken: string;
 }
@@ -33,60 +45,60 @@ export interface SandboxVerdict {
 
 /** How the first process of a sandbox ended. */
 export interface SandboxExit {
-  /** 128 + signal where a signal ended it. */
+  /** 128 + signal if a signal ended the process. */
   readonly exitCode: number;
-  /** True: the kernel killed something in the sandbox because its memory was used up. */
+  /** True if the kernel killed a process in the sandbox because its memory was used up. */
   readonly outOfMemory: boolean;
-  /** Set where the backend ended it. */
+  /** Set if the backend ended the sandbox. */
   readonly verdict?: SandboxVerdict;
   /** Last 64 KB of standard output and standard error together. */
   readonly outputTail: string;
 }
 
-/** One place for one execution. Used for one `spawn`, never again. */
+/** The sandbox of one execution. It starts one agent and is never used again. */
 export interface Sandbox {
-  /** Unique on the machine; in folder, cgroup and process names. */
+  /** Unique on the machine. Folder, cgroup and process names contain it. */
   readonly id: string;
   /** Host folder that is the agent's working directory. */
   readonly workspace: string;
+  /** Starts the agent, once. Resolves when its first process exists. Rejects with a `SandboxError` of phase `spawn`. */
+  spawn(launch: AgentLaunch): Promise<void>;
+  /** Resolves when the agent and every process that it started are gone. Stays pending before `spawn`. */
+  readonly ended: Promise<SandboxExit>;
   /**
-   * Starts the agent. Resolves as soon as its first process exists; `ended` resolves when that process and everything it
-   * started is gone. Rejects with a `SandboxError` of phase `spawn`.
-   */
-  spawn(launch: AgentLaunch): Promise<{ readonly ended: Promise<SandboxExit> }>;
-  /**
-   * Ends everything in the sandbox. `terminate` asks the agent by SIGTERM and returns at once; `kill` leaves nobody a choice
-   * and makes `ended` resolve as soon as the kernel has ended everything. Both do nothing when nothing runs.
+   * Ends everything in the sandbox. `terminate` sends SIGTERM to the agent and returns at once. `kill` ends all processes;
+   * `ended` then resolves as soon as the kernel has ended them. Does nothing when nothing runs.
    */
   kill(how: 'terminate' | 'kill'): void;
   /**
-   * Kills what is left, waits until all of it is gone, however long that takes, and removes folders, socket and cgroups. Never
-   * rejects: what it cannot remove is logged and swept at the next start.
+   * Kills the remaining processes, waits until all are gone, however long that takes, and removes folders, socket and cgroups.
+   * Never rejects: what could not be removed is logged, and the next start removes it.
    */
   dispose(): Promise<void>;
 }
 
-/** A way to make sandboxes: one folder each. */
+/** Creates sandboxes of one kind. */
 export interface SandboxBackend {
-  /** What its sandboxes are worth, as probed when the worker started. */
+  /** Describes how well its sandboxes isolate, as probed when the worker started. */
   describe(): SandboxLevel;
   /**
-   * Makes folders, identity, limits and relay of a new sandbox. Nothing runs in it yet. Fast: a backend may keep one ready.
-   * Rejects with a `SandboxError` of phase `prepare`.
+   * Creates a sandbox: folders, user, limits and relay. Nothing runs in it yet. A backend may take one from a pool. Rejects with
+   * a `SandboxError` of phase `prepare`, or with the reason of `signal` if that is aborted first; nothing is left behind then.
    */
-  prepare(): Promise<Sandbox>;
-  /** Ends what the backend itself holds (sandboxes kept ready, locks). Sandboxes that were handed out are disposed of by who has them. */
+  create(specification: SandboxSpecification, signal: AbortSignal): Promise<Sandbox>;
+  /** Releases what the backend itself holds: sandboxes in its pool, locks. Created sandboxes are disposed of by their owner. */
   close(): Promise<void>;
 }
 
-/** A sandbox could not be made: in which phase, a machine reason, and a message that says what to do. */
+/** A sandbox could not be created or started. */
 export class SandboxError extends Error {
+  override readonly name = 'SandboxError';
   readonly phase: 'prepare' | 'spawn';
+  /** Machine reason, such as `sandbox_not_prepared`. */
   readonly reason: string;
 
   constructor(phase: 'prepare' | 'spawn', reason: string, message: string, options?: ErrorOptions) {
     super(message, options);
-    this.name = 'SandboxError';
     this.phase = phase;
     this.reason = reason;
   }

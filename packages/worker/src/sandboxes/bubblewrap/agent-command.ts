@@ -2,12 +2,12 @@ import { agentProgram } from '../../runtime/agent-program.ts';
 import { baseEnvironment, madeForRun } from '../base-environment.ts';
 import { inside, runTokenDescriptor } from './arguments.ts';
 
-/** Command of the agent program inside a sandbox. */
+/** Returns the command of the agent program inside a sandbox. */
 export function agentCommand(args: readonly string[]): string[] {
   return [...agentProgram(inside.runtime), ...args];
 }
 
-/** Its whole environment: `env`, and what every program expects. */
+/** Returns the agent's whole environment: `env` and what every program expects. */
 export function agentEnvironment(env: Readonly<Record<string, string>>): Record<string, string> {
   return {
     ...baseEnvironment(inside.runtime, inside.home),

@@ -1,32 +1,38 @@
-import { constants } from 'node:fs';
-import { access, mkdir, readFile } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { probeImages } from '../../state/disk-image.ts';
-import { type CgroupSearch, findCgroups } from '../cgroups/hierarchy.ts';
+import { type ImageSupport, probeImages } from '../../state/disk-image.ts';
+import { type CgroupHierarchy, type CgroupSearch, findCgroups } from '../cgroups/hierarchy.ts';
+import type { SandboxLimits } from '../limits.ts';
 import { ownerLabel, ownerVariable } from '../markers.ts';
-import type { SandboxLimits } from '../sandbox.ts';
-import type { BubblewrapGround } from './backend.ts';
 import { sharedFilesystem, writeEtc } from './filesystem.ts';
-import { claimIdentities } from './identities.ts';
+import { claimIdentities, type Identities } from './identities.ts';
 
-/** Fixed places, not PATH: what is found here is trusted with everything. */
-const places = ['/usr/bin/bwrap', '/usr/local/bin/bwrap', '/bin/bwrap'];
+/** What all bubblewrap sandboxes of a worker share. */
+export interface BubblewrapGround {
+  /** Path of bwrap. */
+  readonly program: string;
+  readonly stateRoot: string;
+  /** Prefix of the label of each sandbox's first process. Names the data folder and the worker's process. */
+  readonly labelPrefix: string;
+  /** Prefix of the environment entry that marks processes in sandboxes of this data folder. */
+  readonly variablePrefix: string;
+  /** Limits of a sandbox for which no other limits are specified. */
+  readonly limits: SandboxLimits;
+  /** Descriptors that a process may open: 65,536, or the worker's own limit if that is lower. */
+  readonly nofile: number;
+  /** Options from `sharedFilesystem`. */
+  readonly shared: readonly string[];
+  /** Absent if the worker is not root: all sandboxes then run under the worker's user. */
+  readonly identities?: Identities;
+  readonly cgroups?: CgroupHierarchy;
+  /** Whether each sandbox has a disk of its own. */
+  readonly disks: ImageSupport;
+  readonly log: { warn(fields: object, message: string): void };
+}
 
 const mostFiles = 65_536;
 
-/** Path of bwrap, or `undefined` where it is not installed. */
-export async function findBubblewrap(): Promise<string | undefined> {
-  for (const place of places) {
-    const found = await access(place, constants.X_OK).then(
-      () => true,
-      () => false,
-    );
-    if (found) return place;
-  }
-  return undefined;
-}
-
-/** Hard limit on open files of this process: a sandbox cannot have more. */
+/** Returns how many files a sandbox may open: at most this process's own hard limit. */
 async function nofileLimit(): Promise<number> {
   const text = await readFile('/proc/self/limits', 'utf8').catch(() => '');
   const hard = /^Max open files\s+\S+\s+(\d+|unlimited)/m.exec(text)?.[1];
@@ -43,14 +49,14 @@ export interface GroundRequest {
   readonly log: BubblewrapGround['log'];
 }
 
-/** Cgroups of a worker; each sandbox has a group in them. */
+/** Finds or makes the worker's own cgroup; each sandbox gets a group in it. */
 export async function findWorkerCgroups(owner: string): Promise<CgroupSearch> {
   const membership = await readFile('/proc/self/cgroup', 'utf8').catch(() => '');
   const mounts = await readFile('/proc/self/mountinfo', 'utf8').catch(() => '');
   return findCgroups(`runyard-${owner}`, { membership, mounts });
 }
 
-/** Gathers what all sandboxes of this worker share. `cgroups` says why there are no hard limits where there are none. */
+/** Makes what all sandboxes of this worker share. If there are no hard limits, `cgroups` says why. */
 export async function makeGround(request: GroundRequest): Promise<{ ground: BubblewrapGround; cgroups: CgroupSearch }> {
   await mkdir(path.join(request.stateRoot, 's'), { recursive: true, mode: 0o711 });
   const [etc, cgroups, nofile, disks] = await Promise.all([

@@ -1,18 +1,13 @@
 import { readFile, stat } from 'node:fs/promises';
 import type { SandboxLevel } from '@runyard/contract/worker-protocol';
+import { type ProbeResult, unavailable } from '../backend-kind.ts';
 import type { CgroupSearch } from '../cgroups/hierarchy.ts';
 import type { SandboxError } from '../sandbox.ts';
-import { type BubblewrapGround, prepareSandbox } from './backend.ts';
 import { insideUid } from './filesystem.ts';
+import type { BubblewrapGround } from './ground.ts';
+import { prepareSandbox } from './prepare.ts';
 
-/** What a probe found: `ok` false means that no agent may run; `reasons` say why and how to mend it. */
-export interface ProbeResult {
-  readonly level: SandboxLevel;
-  readonly ok: boolean;
-  readonly reasons: readonly string[];
-}
-
-/** Runs inside and prints what is so, one `name=value` a line. Nothing is concluded from options: only from what the kernel lets happen. */
+/** Runs inside the sandbox and prints facts, one `name=value` a line. Each fact is tried out, because the options of bwrap prove nothing. */
 const probeScript = [
   'echo uid=$(id -u)',
   'n=0; for p in /proc/[0-9]*; do n=$((n+1)); done; echo processes=$n',
@@ -24,13 +19,9 @@ const probeScript = [
   ': >/workspace/probe && echo workspace=1',
 ].join('\n');
 
-/** Starts a tiny sandbox and looks from inside at what it is worth. */
+/** Starts a small sandbox and checks from inside how well it isolates. */
 export async function probeBubblewrap(ground: BubblewrapGround, cgroups: CgroupSearch): Promise<ProbeResult> {
-  const failed = (...reasons: string[]): ProbeResult => ({
-    ok: false,
-    reasons,
-    level: { backend: 'bubblewrap', features: [], missing: reasons.map((reason) => ({ feature: 'sandbox', reason })) },
-  });
+  const failed = (...reasons: string[]): ProbeResult => unavailable('bubblewrap', ...reasons);
   let outcome: { exitCode: number; outputTail: string };
   let hostUid: number | undefined;
   try {
@@ -92,7 +83,7 @@ export async function probeBubblewrap(ground: BubblewrapGround, cgroups: CgroupS
 
 const readFlag = async (file: string): Promise<string> => (await readFile(file, 'utf8').catch(() => '')).trim();
 
-/** Turns bwrap's message and the machine's settings into what to do about it. */
+/** Returns why bwrap failed and what to do, from its output and the machine's settings. */
 export async function explainFailure(output: string, exitCode: number): Promise<string> {
   const said = output === '' ? `exit code ${exitCode}` : output.split('\n').slice(-3).join('; ');
   if (/Unknown option|unknown option/.test(output)) {

@@ -3,12 +3,13 @@ import path from 'node:path';
 import { openRehearsalService } from '../../runtime/rehearsal-service.ts';
 import { agentCommand, agentEnvironment } from './agent-command.ts';
 import { inside } from './arguments.ts';
-import { type BubblewrapGround, prepareSandbox } from './backend.ts';
+import type { BubblewrapGround } from './ground.ts';
+import { prepareSandbox } from './prepare.ts';
 
 const longestMs = 20_000;
 const agentInside = `${inside.runtime}/agent`;
 
-/** Loads every part of the bundle that the agent loads only when it needs it, such as the model SDKs (`bench/agent-start.md`). */
+/** Script that loads every chunk of the bundle that the agent loads late, such as the model SDKs (`bench/agent-start.md`). */
 const loadAllParts = `
 import { existsSync, readdirSync } from 'node:fs';
 import { flushCompileCache } from 'node:module';
@@ -22,8 +23,8 @@ process.exit(0);
 
 /**
  * Runs the agent of `runtime` once with its compile cache writable, on a task that does nothing, then loads the parts that this
- * run did not need. Node writes the cache as it exits, with what was compiled by then; entries hold only for the paths and the
- * user inside. Rejects where the agent does not come to a good end.
+ * run did not need. Node writes the cache when it exits; the entries are valid only for the paths and the user inside the
+ * sandbox. Rejects if the agent does not exit with code 0.
  */
 export async function rehearseAgent(ground: BubblewrapGround, runtime: string): Promise<void> {
   const id = '00000000-0000-7000-8000-000000000001';
@@ -62,7 +63,7 @@ async function runOnce(
   }
 }
 
-/** What an earlier rehearsal wrote belongs to the user of its sandbox. */
+/** Gives the folder to the user: files of an earlier rehearsal belong to that one's user. */
 async function giveTo(folder: string, uid: number): Promise<void> {
   await chown(folder, uid, uid);
   for (const entry of await readdir(folder, { withFileTypes: true, recursive: true })) {

@@ -3,17 +3,16 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { type CgroupSearch, removeHierarchy } from '../cgroups/hierarchy.ts';
-import type { BubblewrapGround } from './backend.ts';
-import { type GroundRequest, makeGround } from './ground.ts';
+import { type BubblewrapGround, type GroundRequest, makeGround } from './ground.ts';
 
 export interface TemporaryGround {
   readonly ground: BubblewrapGround;
   readonly cgroups: CgroupSearch;
-  /** Removes all of it. */
+  /** Removes the folder, users and cgroups. */
   close(): Promise<void>;
 }
 
-/** What bubblewrap sandboxes stand on, without a worker: in a temporary folder, with users and cgroups of its own. */
+/** Makes a ground without a worker: in a temporary folder, with its own users and cgroups. */
 export async function openTemporaryGround(
   request: Pick<GroundRequest, 'program' | 'limits' | 'log'>,
 ): Promise<TemporaryGround> {

@@ -16,9 +16,10 @@ import {
   type SandboxBackend,
   SandboxError,
   type SandboxExit,
-  type SandboxLimits,
+  type SandboxSpecification,
   type SandboxVerdict,
 } from '../sandbox.ts';
+import { refuseUnsupported } from '../specification.ts';
 
 export const noneLevel: SandboxLevel = {
   backend: 'none',
@@ -37,20 +38,25 @@ export interface NoneGround {
   readonly owner: string;
   /** Folder made by `runtime/`: Node, the agent's bundle, `bin`. */
   readonly runtime: string;
-  readonly limits: SandboxLimits;
   readonly log: { warn(fields: object, message: string): void };
 }
 
-/** Runs agents as ordinary processes of the worker's user. There is no protection: only for machines that are sandboxes themselves. */
+/** Creates the backend that runs agents as plain processes of the worker's user, without protection: for machines that are sandboxes themselves. */
 export function noneBackend(ground: NoneGround): SandboxBackend {
   return {
     describe: () => noneLevel,
-    prepare: () => prepareFolder(ground),
+    async create(specification, signal) {
+      refuseUnsupported(specification);
+      const sandbox = await makeSandbox(ground, specification);
+      if (!signal.aborted) return sandbox;
+      await sandbox.dispose();
+      throw signal.reason;
+    },
     close: async () => {},
   };
 }
 
-async function prepareFolder(ground: NoneGround): Promise<Sandbox> {
+async function makeSandbox(ground: NoneGround, { limits }: SandboxSpecification): Promise<Sandbox> {
   const id = randomBytes(6).toString('hex');
   const folders = await makeFolders(ground.stateRoot, id, {}).catch((error: Error) => {
     throw new SandboxError('prepare', 'sandbox_not_prepared', `the workspace could not be made: ${error.message}`, {
@@ -61,7 +67,7 @@ async function prepareFolder(ground: NoneGround): Promise<Sandbox> {
   const [markerName = '', markerValue = ''] = marker.split('=');
   const strays = (): Promise<number[]> => findProcesses('environ', marker);
   let child: ChildProcess | undefined;
-  let gone: Promise<unknown> = Promise.resolve();
+  const { promise: ended, resolve: end } = Promise.withResolvers<SandboxExit>();
   let verdict: SandboxVerdict | undefined;
 
   const kill: Sandbox['kill'] = (how) => {
@@ -103,40 +109,37 @@ async function prepareFolder(ground: NoneGround): Promise<Sandbox> {
       }
       started.on('error', () => {});
       const [, stdout, stderr, token] = started.stdio as unknown as [null, Readable, Readable, Writable];
-      // An agent that ends before it reads the token tells why by its exit code.
+      // If the agent ends before it reads the token, its exit code says why.
       token.on('error', () => {});
       token.end(launch.runToken);
       const tail = keepOutputTail([stdout, stderr]);
       const watch = watchDisk({
         measure: (signal) => usedInFolders([folders.workspace, folders.home], strays, signal),
-        limitMb: ground.limits.diskMb,
+        limitMb: limits.diskMb,
         onFull(full) {
           verdict = full;
           kill('kill');
         },
       });
-      const ended = new Promise<SandboxExit>((resolve) => {
-        started.once('exit', async (code, signal) => {
-          tail.close();
-          watch.stop();
-          // What the agent leaves behind must not go on: first its group, then whoever left the group but kept the marker.
-          killGroup(pid);
-          await killUntilGone(strays, logSlow(ground.log, { sandbox: id }));
-          resolve({
-            exitCode: exitCodeOf(code, signal),
-            outOfMemory: false,
-            outputTail: tail.text(),
-            ...(verdict === undefined ? {} : { verdict }),
-          });
+      started.once('exit', async (code, signal) => {
+        tail.close();
+        watch.stop();
+        // Ends the agent's children: first its process group, then processes that left the group but kept the marker.
+        killGroup(pid);
+        await killUntilGone(strays, logSlow(ground.log, { sandbox: id }));
+        end({
+          exitCode: exitCodeOf(code, signal),
+          outOfMemory: false,
+          outputTail: tail.text(),
+          ...(verdict === undefined ? {} : { verdict }),
         });
       });
-      gone = ended;
-      return { ended };
     },
+    ended,
     kill,
     async dispose() {
       kill('kill');
-      await gone;
+      if (child?.pid !== undefined) await ended;
       await removeFolders(ground.stateRoot, id).catch((error: Error) => {
         ground.log.warn(
           { sandbox: id, error: error.message },

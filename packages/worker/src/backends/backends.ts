@@ -1,0 +1,13 @@
+import type { Settings } from '@runyard/contract/settings';
+import type { BackendKind } from '../sandboxes/backend-kind.ts';
+import { bubblewrap } from '../sandboxes/bubblewrap/kind.ts';
+import { docker } from '../sandboxes/docker/kind.ts';
+import { none } from '../sandboxes/none/kind.ts';
+
+/** The backend of each value of `RUNYARD_SANDBOX`. */
+export const backends: Readonly<Record<Settings['RUNYARD_SANDBOX'], BackendKind>> = {
+  auto: bubblewrap,
+  bubblewrap,
+  docker,
+  none,
+};

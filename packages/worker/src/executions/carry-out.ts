@@ -1,0 +1,66 @@
+import type { TaskAssignment, WorkerMessage } from '@runyard/contract/worker-protocol';
+import type { Logger } from 'pino';
+import type { SandboxLimits } from '../sandboxes/limits.ts';
+import type { Sandbox, SandboxBackend } from '../sandboxes/sandbox.ts';
+import type { Execution } from './execution.ts';
+import { agentLaunch } from './launch.ts';
+import { cancelledMessage, exitMessage, failureMessage, stoppedMessage, type TerminalMessage } from './outcome.ts';
+
+export interface CarryOutOptions {
+  readonly backend: SandboxBackend;
+  readonly limits: SandboxLimits;
+  readonly serviceRoot: string;
+  readonly send: (message: WorkerMessage) => void;
+  readonly log: Logger;
+}
+
+/** Runs one execution from its assignment to its end and returns the message about the end. `arrivedAt` is from `performance.now()`. Never rejects. */
+export async function carryOut(
+  options: CarryOutOptions,
+  execution: Execution,
+  assignment: TaskAssignment['data'],
+  arrivedAt: number,
+): Promise<TerminalMessage> {
+  const { backend, limits, log } = options;
+  const { name } = execution;
+  const launch = agentLaunch(assignment, options.serviceRoot);
+  if (!launch.ok) return failureMessage(name, new Error(launch.problem));
+  let sandbox: Sandbox | undefined;
+  try {
+    sandbox = await backend.create(
+      {
+        executionId: name.execution_id,
+        limits,
+        egress: [],
+        files: [],
+        ...(assignment.docker_image === undefined ? {} : { image: assignment.docker_image }),
+      },
+      execution.creation.signal,
+    );
+    if (execution.ending !== undefined) return endedEarly(execution);
+    execution.sandbox = sandbox;
+    await sandbox.spawn(launch.launch);
+    const spawnMs = Math.round((performance.now() - arrivedAt) * 10) / 10;
+    options.send({
+      type: 'sandbox_ready',
+      data: { ...name, backend: backend.describe().backend, spawn_ms: spawnMs },
+    });
+    log.info({ ...name, sandbox: sandbox.id, spawn_ms: spawnMs }, 'sandbox started');
+    // If the execution was ended while the agent was being started, there was nothing to kill yet.
+    if (execution.ending !== undefined) sandbox.kill('kill');
+    const exit = await sandbox.ended;
+    if (exit.outputTail !== '')
+      log.debug({ ...name, output: exit.outputTail.slice(-2000) }, 'end of the agent’s output');
+    return exitMessage(name, exit, execution.ending, limits.memoryMb);
+  } catch (error) {
+    if (sandbox === undefined && execution.ending !== undefined) return endedEarly(execution);
+    log.error({ ...name, error: (error as Error).message }, 'the sandbox could not be started');
+    return execution.ending === 'cancelled' ? cancelledMessage(name) : failureMessage(name, error);
+  } finally {
+    await sandbox?.dispose();
+  }
+}
+
+function endedEarly({ name, ending }: Execution): TerminalMessage {
+  return ending === 'cancelled' ? cancelledMessage(name) : stoppedMessage(name);
+}

@@ -1,0 +1,53 @@
+import type { SandboxLevel } from '@runyard/contract/worker-protocol';
+import type { Logger } from 'pino';
+import type { Upstream } from '../relay/relay.ts';
+import type { StateRoot } from '../state/state-root.ts';
+import type { SandboxLimits } from './limits.ts';
+import type { SandboxBackend } from './sandbox.ts';
+
+/** What a probe found. `ok` false: no agent may run; `reasons` say why, and how to fix it. */
+export interface ProbeResult {
+  readonly level: SandboxLevel;
+  readonly ok: boolean;
+  readonly reasons: readonly string[];
+}
+
+export interface OpenRequest {
+  readonly limits: SandboxLimits;
+  readonly state: StateRoot;
+  readonly instanceId: string;
+  /** The agent's `main.ts`. */
+  readonly agentEntry: string;
+  readonly upstream: Upstream;
+  readonly log: Logger;
+}
+
+export interface SweepRequest {
+  /** From `chooseStateRoot`; labels what the worker creates. */
+  readonly owner: string;
+  /** Called every few seconds with the processes that have not ended yet. */
+  readonly onSlow: (pids: readonly number[]) => void;
+  readonly log: Logger;
+}
+
+/** One kind of sandbox. Each folder of a backend exports one; `backends/backends.ts` lists them. */
+export interface BackendKind {
+  /** Starts a sandbox without a worker and tells how well it isolates. Leaves nothing behind. */
+  probe(limits: SandboxLimits): Promise<ProbeResult>;
+  /** Opens the backend with the agent ready to run in it. Rejects with the reason and what to do if it does not work here. */
+  open(request: OpenRequest): Promise<SandboxBackend>;
+  /**
+   * Removes what earlier workers of this data folder left of this backend, besides marked processes and folders, which all backends
+   * share. Returns the number of sandboxes. The caller holds the lock of the data folder and has ended the marked processes.
+   */
+  sweep(request: SweepRequest): Promise<number>;
+}
+
+/** Returns the probe result of a backend that cannot start any sandbox. */
+export function unavailable(backend: SandboxLevel['backend'], ...reasons: string[]): ProbeResult {
+  const missing = reasons.map((reason) => ({ feature: 'sandbox', reason }));
+  return { ok: false, reasons, level: { backend, features: [], missing } };
+}
+
+/** Advice for machines without a working sandbox. */
+export const optOut = 'or let agents run unprotected with RUNYARD_SANDBOX=none, if the machine is a sandbox itself';

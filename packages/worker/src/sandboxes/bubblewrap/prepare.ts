@@ -1,0 +1,164 @@
+import { randomBytes } from 'node:crypto';
+import path from 'node:path';
+import type { Relay } from '../../relay/socket-server.ts';
+import { type Cgroup, openCgroup } from '../cgroups/group.ts';
+import { usedInFolders, usedOnFileSystem } from '../disk/measure.ts';
+import { processesBeside } from '../disk/unlinked-files.ts';
+import { watchDisk } from '../disk-watch.ts';
+import { makeFolders, removeFolders, type SandboxFolders } from '../folders.ts';
+import { endMarked, logSlow } from '../markers.ts';
+import { type AgentLaunch, type Sandbox, SandboxError, type SandboxExit, type SandboxVerdict } from '../sandbox.ts';
+import { agentCommand, agentEnvironment } from './agent-command.ts';
+import { bubblewrapOptions, commandSetting, initCommand, leastDataBytes, type SandboxView } from './arguments.ts';
+import type { BubblewrapGround } from './ground.ts';
+import { type BubblewrapProcess, startBubblewrap } from './process.ts';
+
+/** bwrap and init, which count as processes of the sandbox's cgroup. */
+const ownProcesses = 2;
+const megabyte = 1024 * 1024;
+
+/** What a sandbox holds besides workspace and home. */
+export interface SandboxContents {
+  /** Host folder that is /opt/runyard. */
+  readonly runtime?: string;
+  readonly writableCache?: SandboxView['writableCache'];
+  /** Opens the relay on a socket. Absent: the sandbox can connect to nothing. */
+  readonly relay?: (socketPath: string, uid: number | undefined) => Promise<Relay>;
+}
+
+/** A sandbox that can run any command: the agent, or the script of the probe. */
+export interface RawSandbox extends Sandbox {
+  run(command: readonly string[], env: Readonly<Record<string, string>>, runToken?: string): BubblewrapProcess;
+  /** False if its process ended, which before `run` only an outsider can cause. */
+  readonly isAlive: () => boolean;
+}
+
+/** Makes folders, user, cgroup and relay of a sandbox, and starts bwrap. If a step fails, removes what the earlier steps made. */
+export async function prepareSandbox(ground: BubblewrapGround, contents: SandboxContents): Promise<RawSandbox> {
+  const id = randomBytes(6).toString('hex');
+  const { limits } = ground;
+  const label = `${ground.labelPrefix}${id}`;
+  const variable = `${ground.variablePrefix}${id}`;
+  const uid = ground.identities?.take();
+  let made = false;
+  let folders: SandboxFolders | undefined;
+  let relay: Relay | undefined;
+  let cgroup: Cgroup | undefined;
+  let process: BubblewrapProcess | undefined;
+  let verdict: SandboxVerdict | undefined;
+  let watch: { stop(): void } | undefined;
+
+  const dispose = async (): Promise<void> => {
+    watch?.stop();
+    process?.kill('kill');
+    await process?.ended;
+    const problems: string[] = [];
+    const attempt = (what: string, work: Promise<unknown> | undefined): Promise<unknown> =>
+      work?.catch((error: Error) => problems.push(`${what}: ${error.message}`)) ?? Promise.resolve();
+    // A killed bwrap ends before the processes in its sandbox.
+    const onSlow = logSlow(ground.log, { sandbox: id });
+    if (cgroup === undefined) await endMarked({ label, variable }, onSlow);
+    await attempt('cgroup', cgroup?.remove(onSlow));
+    await attempt('relay', relay?.close());
+    await attempt('folders', made ? removeFolders(ground.stateRoot, id) : undefined);
+    // If processes of this user may still live, no other sandbox may get the user.
+    if (uid !== undefined && problems.length === 0) ground.identities?.give(uid);
+    if (problems.length > 0)
+      ground.log.warn(
+        { sandbox: id, problems },
+        'a sandbox could not be removed completely; the next start tries again',
+      );
+  };
+
+  try {
+    made = true;
+    folders = await makeFolders(ground.stateRoot, id, {
+      ...(uid === undefined ? {} : { uid }),
+      ...(ground.disks.ok ? { diskMb: limits.diskMb } : {}),
+    });
+    [relay, cgroup] = await Promise.all([
+      contents.relay?.(path.join(folders.top, 'relay.sock'), uid),
+      ground.cgroups &&
+        openCgroup(ground.cgroups, id, { memoryMb: limits.memoryMb, processes: limits.processes + ownProcesses }),
+    ]);
+    process = await startBubblewrap({
+      program: ground.program,
+      label,
+      command: initCommand(label, {
+        nproc: limits.processes,
+        nofile: ground.nofile,
+        fileBytes: limits.diskMb * megabyte,
+        ...(cgroup === undefined ? { dataBytes: Math.max(limits.memoryMb * megabyte, leastDataBytes) } : {}),
+      }),
+      ...(uid === undefined ? {} : { uid }),
+      ...(cgroup === undefined ? {} : { cgroup }),
+    });
+  } catch (error) {
+    await dispose();
+    if (error instanceof SandboxError) throw error;
+    throw new SandboxError(
+      'prepare',
+      'sandbox_not_prepared',
+      `the sandbox could not be prepared: ${(error as Error).message}`,
+      {
+        cause: error,
+      },
+    );
+  }
+  const hostFolders = folders;
+  const [variableName = '', variableValue = ''] = variable.split('=');
+  const started = process;
+
+  const run: RawSandbox['run'] = (command, env, runToken) => {
+    started.release(
+      bubblewrapOptions({
+        shared: ground.shared,
+        folders: hostFolders,
+        limits,
+        env: { ...env, ...commandSetting(command), [variableName]: variableValue },
+        ...(relay === undefined ? {} : { relaySocket: path.join(hostFolders.top, 'relay.sock') }),
+        ...(contents.runtime === undefined ? {} : { runtime: contents.runtime }),
+        ...(contents.writableCache === undefined ? {} : { writableCache: contents.writableCache }),
+      }),
+      runToken,
+    );
+    watch = watchDisk({
+      measure: async (signal) =>
+        ground.disks.ok
+          ? await usedOnFileSystem(hostFolders.top)
+          : await usedInFolders(
+              [hostFolders.workspace, hostFolders.home],
+              async () => {
+                const init = started.init();
+                return init === undefined ? [] : await processesBeside(init);
+              },
+              signal,
+            ),
+      limitMb: limits.diskMb,
+      onFull(full) {
+        verdict = full;
+        started.kill('kill');
+      },
+    });
+    return started;
+  };
+
+  const ended = started.ended.then(async (end): Promise<SandboxExit> => {
+    watch?.stop();
+    const outOfMemory = ((await cgroup?.oomKills()) ?? 0) > 0;
+    return { ...end, outOfMemory, ...(verdict === undefined ? {} : { verdict }) };
+  });
+
+  return {
+    id,
+    workspace: hostFolders.workspace,
+    run,
+    isAlive: started.isAlive,
+    async spawn(launch: AgentLaunch) {
+      run(agentCommand(launch.args), agentEnvironment(launch.env), launch.runToken);
+    },
+    ended,
+    kill: (how) => process?.kill(how),
+    dispose,
+  };
+}

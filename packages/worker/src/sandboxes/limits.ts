@@ -1,0 +1,36 @@
+import type { Settings } from '@runyard/contract/settings';
+
+/** Limits of one sandbox. */
+export interface SandboxLimits {
+  readonly memoryMb: number;
+  /** Processes and threads together. */
+  readonly processes: number;
+  readonly tmpMb: number;
+  /** Workspace and home together. */
+  readonly diskMb: number;
+}
+
+type LimitSettings = Pick<
+  Settings,
+  'RUNYARD_SANDBOX_MEMORY_MB' | 'RUNYARD_SANDBOX_PROCESSES' | 'RUNYARD_SANDBOX_TMP_MB' | 'RUNYARD_SANDBOX_DISK_MB'
+>;
+
+/** Returns the limits that the worker's settings give each sandbox. */
+export function sandboxLimits(settings: LimitSettings): SandboxLimits {
+  return {
+    memoryMb: settings.RUNYARD_SANDBOX_MEMORY_MB,
+    processes: settings.RUNYARD_SANDBOX_PROCESSES,
+    tmpMb: settings.RUNYARD_SANDBOX_TMP_MB,
+    diskMb: settings.RUNYARD_SANDBOX_DISK_MB,
+  };
+}
+
+/** Returns true if both set the same limits. */
+export function sameLimits(one: SandboxLimits, other: SandboxLimits): boolean {
+  return (
+    one.memoryMb === other.memoryMb &&
+    one.processes === other.processes &&
+    one.tmpMb === other.tmpMb &&
+    one.diskMb === other.diskMb
+  );
+}

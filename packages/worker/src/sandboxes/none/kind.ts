@@ -1,0 +1,15 @@
+import { makeRuntime } from '../../runtime/runtime.ts';
+import type { BackendKind } from '../backend-kind.ts';
+import { noneBackend, noneLevel } from './backend.ts';
+
+/** Plain processes without protection. */
+export const none: BackendKind = {
+  probe: async () => ({ ok: true, reasons: [], level: noneLevel }),
+  async open({ state, agentEntry, log }) {
+    log.warn('RUNYARD_SANDBOX=none: agents run UNPROTECTED, with every right of this user, its files and its network');
+    const runtime = await makeRuntime({ stateRoot: state.folder, entry: agentEntry, log });
+    return noneBackend({ stateRoot: state.folder, owner: state.owner, runtime, log });
+  },
+  // Its sandboxes are marked processes and folders only.
+  sweep: async () => 0,
+};

@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest';
+import type { SandboxSpecification } from './sandbox.ts';
+import { refuseUnsupported } from './specification.ts';
+
+const plain: SandboxSpecification = {
+  executionId: 'e',
+  limits: { memoryMb: 1, processes: 1, tmpMb: 1, diskMb: 1 },
+  egress: [],
+  files: [],
+};
+
+test('accepts a sandbox with limits only', () => {
+  expect(() => refuseUnsupported(plain)).not.toThrow();
+});
+
+test.each([
+  ['an image', { ...plain, image: 'node:24' }, 'node:24'],
+  ['hosts', { ...plain, egress: ['example.com'] }, 'example.com'],
+  ['files', { ...plain, files: [{ path: '/etc/a', content: new Uint8Array(), mode: 0o600 }] }, '/etc/a'],
+])('refuses %s, and names them', (_, specification, named) => {
+  expect(() => refuseUnsupported(specification)).toThrow(named);
+});
