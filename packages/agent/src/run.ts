@@ -1,11 +1,11 @@
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 import { delay } from '@runyard/contract/backoff';
+import { maxSnapshotFiles } from '@runyard/contract/limits';
 import { openAgentSocket } from './agent-socket/socket.ts';
 import { createApprovals } from './approvals/approvals.ts';
 import type { ArtifactRequest } from './artifacts/report.ts';
 import { killMarked } from './commands/processes.ts';
 import { declaredFiles } from './handoff/declared.ts';
-import { maxSnapshotFiles } from './handoff/limits.ts';
 import { conversationRecord } from './harness/conversation-record.ts';
 import { heldHarness } from './harness/held.ts';
 import { watchPullRequests } from './pull-requests/watch.ts';

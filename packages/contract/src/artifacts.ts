@@ -1,11 +1,6 @@
 import { z } from 'zod';
 import { Timestamp } from './primitives.ts';
 
-/** Bytes of one file-like artifact. */
-export const maxArtifactBytes = 100 * 1024 * 1024;
-/** Artifacts of one run. */
-export const maxArtifactsPerRun = 100;
-
 const PlanData = z.object({
   document_uid: z.string(),
   artifact_uid: z.string().optional(),
@@ -105,9 +100,6 @@ export const ArtifactSharing = z
   })
   .meta({ id: 'ArtifactSharing' });
 export type ArtifactSharing = z.infer<typeof ArtifactSharing>;
-
-/** Characters of a locator, as it is asked for and in its canonical form. */
-export const maxLocatorLength = 2048;
 
 export const RunByExternalReferenceResponse = z
   .object({ run_id: z.string() })

@@ -1,22 +1,11 @@
 /** What an agent says about the runs below its own, and to other runs of its tree. */
+
 import { z } from 'zod';
 import { RequestedAgentConfig } from './config.ts';
+import { maxAwaited, maxMessageBytes, maxPromptBytes } from './limits.ts';
 import { NonBlank, Text, Timestamp, Uuid } from './primitives.ts';
-import { atMostBytes, maxPromptBytes, RunMetadata, RunMode } from './run-request.ts';
+import { atMostBytes, RunMetadata, RunMode } from './run-request.ts';
 import { ArtifactType, RunState } from './states.ts';
-
-/** Runs of one tree that may be live at once. */
-export const maxLiveInTree = 100;
-/** Runs that agents may start in one tree in total; deleted ones make room. */
-export const maxRunsInTree = 10_000;
-/** A message from one run to another. */
-export const maxMessageBytes = 64 * 1024;
-/** Messages that one run may send in a minute. */
-export const maxMessagesPerMinute = 60;
-/** Messages that one run may send in total. */
-export const maxMessagesOfRun = 10_000;
-/** Runs that one call may wait for. */
-export const maxAwaited = 100;
 
 /** `POST /harness-support/child-runs`. */
 export const ChildRunRequest = z

@@ -83,9 +83,6 @@ export const ConversationResponse = z
   .meta({ id: 'ConversationResponse' });
 export type ConversationResponse = z.infer<typeof ConversationResponse>;
 
-/** Bytes of an action's output that a conversation holds; more is summarised as head, tail and size. */
-export const maxOutputBytes = 64 * 1024;
-
 /** Where the link of a session leads. */
 export const SessionRedirect = z
   .object({

@@ -3,9 +3,6 @@ import { NonBlank, Text, Timestamp } from './primitives.ts';
 import { Scope, UserProfile } from './profiles.ts';
 import { RunState } from './states.ts';
 
-/** That a team may have. */
-export const maxEnvironments = 1_000;
-
 /** Name of a repository or of its owner: no path, and not only dots. */
 const RepositoryName = z
   .string()

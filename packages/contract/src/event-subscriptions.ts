@@ -3,9 +3,6 @@ import { NonBlank, Text, Timestamp, Uuid } from './primitives.ts';
 import { PageInfo } from './profiles.ts';
 import { RunSourceType, RunState } from './states.ts';
 
-/** Subscriptions that a team may have. */
-export const maxSubscriptions = 20;
-
 /** What happens to a run that a subscription can hear of. */
 export const RunEventType = z.enum(['run.created', 'run.started', 'run.blocked', 'run.ended']).meta({
   id: 'RunEventType',

@@ -1,10 +1,9 @@
 /** Snapshots: what a sandbox hands to whoever goes on with its work elsewhere. */
+
 import { z } from 'zod';
+import { maxSnapshotFileBytes, maxSnapshotFiles } from './limits.ts';
 import { NonBlank, TurnNumber } from './primitives.ts';
 import { AttachmentInput } from './run-request.ts';
-
-export const maxSnapshotFiles = 100;
-export const maxSnapshotFileBytes = 25 * 1024 * 1024;
 
 /** `GET /agent/runs/{runId}/handoff/attachments`. */
 export const HandoffAttachments = z

@@ -1,9 +1,6 @@
 import { z } from 'zod';
 import { NonBlank, Text, Timestamp } from './primitives.ts';
 
-/** That a team may have, expired ones included. */
-export const maxKeys = 1_000;
-
 export const KeyKind = z.enum(['personal', 'agent']).meta({
   id: 'KeyKind',
   description: 'personal: acts as its user. agent: acts as a service account of the team.',

@@ -1,86 +1,54 @@
-/** Everything that is bounded, from the constants and defaults that bound it: `docs/limits.md` is made from it. */
-import { maxArtifactBytes, maxArtifactsPerRun } from './artifacts.ts';
-import { maxLiveInTree, maxMessageBytes, maxMessagesOfRun, maxMessagesPerMinute, maxRunsInTree } from './child-runs.ts';
-import { maxOutputBytes } from './conversations.ts';
-import { maxEnvironments } from './environments.ts';
-import { maxSubscriptions } from './event-subscriptions.ts';
-import { maxSnapshotFileBytes, maxSnapshotFiles } from './handoff.ts';
-import { maxKeys } from './keys.ts';
-import {
-  maxAttachmentBytes,
-  maxAttachments,
-  maxMetadataKeys,
-  maxPromptBytes,
-  maxRequestBodyBytes,
-  maxRunDepth,
-  maxWaitingFollowups,
-} from './run-request.ts';
-import { serviceSettings } from './settings/service.ts';
+/** Limits of the API as constants. This file imports nothing: the agent and the worker load it at every start. */
 
-/** A row of the table. */
-interface Limit {
-  readonly of: string;
-  readonly most: string;
-  /** What happens above it. */
-  readonly above: string;
-}
+/** Bytes of a prompt or a follow-up's message. */
+export const maxPromptBytes = 1024 * 1024;
+/** Bytes of the body of a request that starts or continues a run. */
+export const maxRequestBodyBytes = 64 * 1024 * 1024;
+/** Attachments of one prompt or follow-up. */
+export const maxAttachments = 5;
+/** Bytes of one attachment. */
+export const maxAttachmentBytes = 10 * 1024 * 1024;
+/** Follow-ups of a run that its agent has not taken yet. */
+export const maxWaitingFollowups = 100;
+/** Keys of a run's metadata. */
+export const maxMetadataKeys = 20;
+/** Metadata pairs by which a list or a subscription may filter. */
+export const maxMetadataFilters = 5;
 
-type Megabytes = {
-  [N in keyof typeof serviceSettings]: N extends `${string}_MB` ? N : never;
-}[keyof typeof serviceSettings];
+/** Ancestors of a run. */
+export const maxRunDepth = 5;
+/** Runs of one tree that may be live at once. */
+export const maxLiveInTree = 100;
+/** Runs that agents may start in one tree. Deleted runs do not count. */
+export const maxRunsInTree = 10_000;
+/** Bytes of a message from one run to another. */
+export const maxMessageBytes = 64 * 1024;
+/** Messages that a run may send in a minute. */
+export const maxMessagesPerMinute = 60;
+/** Messages that a run may send in total. */
+export const maxMessagesOfRun = 10_000;
+/** Runs that one call may wait for. */
+export const maxAwaited = 100;
 
-const setting = (name: Megabytes): string => `\`${name}\` (${serviceSettings[name].default} MB)`;
+/** Bytes of one file-like artifact. */
+export const maxArtifactBytes = 100 * 1024 * 1024;
+/** Artifacts of one run. */
+export const maxArtifactsPerRun = 100;
+/** Characters of a locator, as requested and in its canonical form. */
+export const maxLocatorLength = 2048;
+/** Files of one snapshot. */
+export const maxSnapshotFiles = 100;
+/** Bytes of one file of a snapshot. */
+export const maxSnapshotFileBytes = 25 * 1024 * 1024;
+/** Bytes of an action's output that a conversation holds. Of a longer output, head, tail and size are kept. */
+export const maxOutputBytes = 64 * 1024;
 
-function size(bytes: number): string {
-  const mb = bytes / 1024 / 1024;
-  return mb >= 1 ? `${mb} MB` : `${bytes / 1024} KB`;
-}
+/** API keys of a team, expired ones included. */
+export const maxKeys = 1_000;
+/** Environments of a team. */
+export const maxEnvironments = 1_000;
+/** Event subscriptions of a team. */
+export const maxSubscriptions = 20;
 
-const invalid = '400';
-const tooLarge = '413';
-
-/** In the order in which they are shown. */
-export const limits: readonly Limit[] = [
-  {
-    of: 'conversation and setup events of a run',
-    most: setting('RUNYARD_RUN_EVENTS_MB'),
-    above: 'the run goes on; text and output are dropped, counted and told',
-  },
-  {
-    of: 'raw transcript of a run',
-    most: setting('RUNYARD_RUN_TRANSCRIPT_MB'),
-    above: 'the run goes on; lines are dropped, counted and told',
-  },
-  { of: 'output of one action in a conversation', most: size(maxOutputBytes), above: 'head, tail and size are kept' },
-  { of: 'artifacts of a run', most: `${maxArtifactsPerRun}`, above: invalid },
-  { of: 'bytes of one artifact', most: size(maxArtifactBytes), above: tooLarge },
-  { of: "bytes of a run's artifacts together", most: setting('RUNYARD_RUN_ARTIFACTS_MB'), above: tooLarge },
-  {
-    of: 'kept workspace of an execution',
-    most: setting('RUNYARD_WORKSPACE_MB'),
-    above: 'it is not kept, and the conversation says so',
-  },
-  {
-    of: 'files that are handed over from an execution',
-    most: `${maxSnapshotFiles}, ${size(maxSnapshotFileBytes)} each`,
-    above: 'left out, and the conversation says so',
-  },
-  { of: 'prompt, message of a follow-up', most: size(maxPromptBytes), above: invalid },
-  {
-    of: 'attachments of a prompt or follow-up',
-    most: `${maxAttachments}, ${size(maxAttachmentBytes)} each`,
-    above: invalid,
-  },
-  { of: 'follow-ups of a run that wait for its agent', most: `${maxWaitingFollowups}`, above: invalid },
-  { of: 'metadata of a run', most: `${maxMetadataKeys} keys`, above: invalid },
-  { of: 'runs below one another', most: `${maxRunDepth}`, above: invalid },
-  { of: 'live runs of one tree', most: `${maxLiveInTree}`, above: '409' },
-  { of: 'runs that agents start in one tree', most: `${maxRunsInTree}`, above: '409' },
-  { of: 'message from one run to another', most: size(maxMessageBytes), above: invalid },
-  { of: 'messages that a run sends in a minute', most: `${maxMessagesPerMinute}`, above: '429' },
-  { of: 'messages that a run sends in total', most: `${maxMessagesOfRun}`, above: '409' },
-  { of: 'body of a request that starts or continues a run', most: size(maxRequestBodyBytes), above: tooLarge },
-  { of: 'API keys of a team', most: `${maxKeys}`, above: '409' },
-  { of: 'environments of a team', most: `${maxEnvironments}`, above: '409' },
-  { of: 'event subscriptions of a team', most: `${maxSubscriptions}`, above: '409' },
-];
+/** Earlier worker processes that one hello may replace. */
+export const maxReplacedTokens = 16;

@@ -1,10 +1,9 @@
 import { z } from 'zod';
+import { maxMetadataFilters } from './limits.ts';
 import { Text } from './primitives.ts';
 import { QueryTime } from './query-time.ts';
 import { ArtifactType, RunExecutionLocation, RunSourceType, RunState } from './states.ts';
 
-/** Pairs that `metadata[key]=value` may have. */
-export const maxMetadataFilters = 5;
 /** `environment_id` of runs without one. */
 export const emptyEnvironment = 'empty-environment';
 

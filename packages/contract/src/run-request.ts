@@ -1,18 +1,9 @@
 import { z } from 'zod';
 import { Decision } from './approvals.ts';
 import { RequestedAgentConfig } from './config.ts';
+import { maxAttachments, maxMetadataKeys, maxPromptBytes } from './limits.ts';
 import { NonBlank, Text, Uuid } from './primitives.ts';
 import { RunState } from './states.ts';
-
-export const maxPromptBytes = 1024 * 1024;
-export const maxRequestBodyBytes = 64 * 1024 * 1024;
-export const maxAttachments = 5;
-export const maxAttachmentBytes = 10 * 1024 * 1024;
-/** Of one run, that its agent has not taken yet. */
-export const maxWaitingFollowups = 100;
-export const maxMetadataKeys = 20;
-/** How many ancestors a run may have. */
-export const maxRunDepth = 5;
 
 const utf8Bytes = (text: string): number => new TextEncoder().encode(text).length;
 /** A string of n UTF-16 units has n to 3n bytes: most texts are decided without encoding them. */

@@ -3,8 +3,10 @@
  * `GET /api/v1/selfhosted/worker/ws?worker_id=NAME`, the wire of the public `oz-agent-worker`.
  * Members that are marked "ours" are optional: the public worker neither sends nor needs them.
  */
+
 import { z } from 'zod';
 import { AmbientAgentConfig } from './config.ts';
+import { maxReplacedTokens } from './limits.ts';
 
 /** Why a sandbox did not come to life or ended badly: the phase it was in, a machine reason, a sentence for a person. */
 export const TaskFailure = z.object({
@@ -96,8 +98,6 @@ export const SandboxLevel = z.object({
 export type SandboxLevel = z.infer<typeof SandboxLevel>;
 
 const tokenOfInstance = z.string().max(100);
-/** Processes that one hello may replace. */
-export const maxReplacedTokens = 16;
 
 /** Ours: first message of our worker on each connection, and again whenever its list of executions should be compared. */
 export const WorkerHello = z.object({

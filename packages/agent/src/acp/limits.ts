@@ -1,6 +1,3 @@
-/** As the contract's `maxOutputBytes`; repeated because its module would load the schemas, and zod with them, on every start (`bench/modules.md`). */
-export const maxOutputBytes = 64 * 1024;
-
 /** A longer line is told in the transcript by its beginning and its size. */
 export const maxTranscriptLine = 1024 * 1024;
 

@@ -1,13 +1,14 @@
 import { constants, mkdtemp, open, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
+import { maxSnapshotFileBytes, maxSnapshotFiles } from '@runyard/contract/limits';
 import { mimeTypeOf } from '../artifacts/mime-types.ts';
 import { openChunks, pathOf } from '../artifacts/upload-file.ts';
 import { safeNames } from '../safe-names.ts';
 import type { ServiceClient } from '../service/client.ts';
 import { fileOfWorkspace } from './declared.ts';
 import { gitRepositories } from './git-repositories.ts';
-import { maxPatchesBytes, maxSnapshotFileBytes, maxSnapshotFiles } from './limits.ts';
+import { maxPatchesBytes } from './limits.ts';
 import { repositoryPatch } from './patch.ts';
 
 export interface SnapshotOptions {

@@ -1,7 +1,7 @@
 import type { AgentEventBody } from '@runyard/contract/agent-protocol';
+import { maxOutputBytes } from '@runyard/contract/limits';
 import { firstPart } from '@runyard/contract/shorten';
 import { actionId } from '../acp/action-id.ts';
-import { maxOutputBytes } from '../acp/limits.ts';
 import {
   asObject,
   asString,

@@ -1,13 +1,8 @@
 import { readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import type { ApprovalPolicy } from '@runyard/contract/approvals';
-import {
-  type AttachmentInput,
-  maxAttachmentBytes,
-  maxAttachments,
-  maxPromptBytes,
-  type RunAgentRequest,
-} from '@runyard/contract/run-request';
+import { maxAttachmentBytes, maxAttachments, maxPromptBytes } from '@runyard/contract/limits';
+import type { AttachmentInput, RunAgentRequest } from '@runyard/contract/run-request';
 import { Failure } from '../failure.ts';
 import { formatBytes } from '../live/amounts.ts';
 

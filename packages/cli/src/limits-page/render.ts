@@ -1,9 +1,9 @@
-import { limits } from '@runyard/contract/limits';
+import { limits } from '@runyard/contract/limits-table';
 
-/** `docs/limits.md`, from the table that is made of the constants which bound things. */
+/** Returns `docs/limits.md`, written from the table of limits. */
 export function renderLimitsPage(): string {
   const rows = limits.map(({ of, most, above }) => `| ${of} | ${most} | ${above} |`);
-  return `<!-- Written by packages/cli/src/limits-page/generate.ts from packages/contract/src/limits.ts. -->
+  return `<!-- Written by packages/cli/src/limits-page/generate.ts from packages/contract/src/limits-table.ts. -->
 
 # Limits
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { ArtifactResponse, ArtifactSharing, maxLocatorLength, RunByExternalReferenceResponse } from '../artifacts.ts';
+import { ArtifactResponse, ArtifactSharing, RunByExternalReferenceResponse } from '../artifacts.ts';
 import { DeleteResponse } from '../keys.ts';
+import { maxLocatorLength } from '../limits.ts';
 import { Text } from '../primitives.ts';
 import type { Route } from '../route.ts';
 

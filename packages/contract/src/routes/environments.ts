@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { CreateEnvironmentRequest, Environment, ListEnvironmentsResponse, maxEnvironments } from '../environments.ts';
-import { CreateKeyRequest, CreateKeyResponse, DeleteResponse, ListKeysResponse, maxKeys } from '../keys.ts';
+import { CreateEnvironmentRequest, Environment, ListEnvironmentsResponse } from '../environments.ts';
+import { CreateKeyRequest, CreateKeyResponse, DeleteResponse, ListKeysResponse } from '../keys.ts';
+import { maxEnvironments, maxKeys } from '../limits.ts';
 import type { Route } from '../route.ts';
 
 const environment = z.object({ uid: z.string().meta({ description: 'Id of the environment: 22 of [A-Za-z0-9]' }) });

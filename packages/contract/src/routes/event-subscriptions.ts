@@ -7,10 +7,10 @@ import {
   ListDeliveriesQuery,
   ListEventDeliveriesResponse,
   ListEventSubscriptionsResponse,
-  maxSubscriptions,
   UpdateEventSubscriptionRequest,
 } from '../event-subscriptions.ts';
 import { DeleteResponse } from '../keys.ts';
+import { maxSubscriptions } from '../limits.ts';
 import type { Route } from '../route.ts';
 
 const path = '/event-subscriptions';

@@ -1,16 +1,11 @@
 import { z } from 'zod';
 import { ConversationResponse } from '../conversations.ts';
 import { DeleteResponse } from '../keys.ts';
+import { maxRequestBodyBytes } from '../limits.ts';
 import { LiveEvent, TeamLiveEvent } from '../live-events.ts';
 import type { Route } from '../route.ts';
 import { ListRunsQuery } from '../run-list.ts';
-import {
-  maxRequestBodyBytes,
-  RerunRequest,
-  RunAgentRequest,
-  RunAgentResponse,
-  RunFollowupRequest,
-} from '../run-request.ts';
+import { RerunRequest, RunAgentRequest, RunAgentResponse, RunFollowupRequest } from '../run-request.ts';
 import { CancelRunResponse, ListRunsResponse, RunItem } from '../runs.ts';
 import { GetRunTimelineResponse } from '../timeline.ts';
 

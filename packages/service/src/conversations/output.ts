@@ -1,4 +1,4 @@
-import { maxOutputBytes } from '@runyard/contract/conversations';
+import { maxOutputBytes } from '@runyard/contract/limits';
 
 /** The output of an action that arrives in pieces. Of a long output only a beginning and an end are kept. */
 export interface GrowingOutput {

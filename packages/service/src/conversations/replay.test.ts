@@ -1,5 +1,6 @@
 import type { AgentEvent, AgentEventBody } from '@runyard/contract/agent-protocol';
-import { ConversationResponse, maxOutputBytes } from '@runyard/contract/conversations';
+import { ConversationResponse } from '@runyard/contract/conversations';
+import { maxOutputBytes } from '@runyard/contract/limits';
 import { describe, expect, it } from 'vitest';
 import { startReplay } from './replay.ts';
 

@@ -1,4 +1,5 @@
-import { type Environment, type EnvironmentConfig, maxEnvironments } from '@runyard/contract/environments';
+import type { Environment, EnvironmentConfig } from '@runyard/contract/environments';
+import { maxEnvironments } from '@runyard/contract/limits';
 import type { RunState } from '@runyard/contract/states';
 import type { RunActor } from '../access/actor.ts';
 import { readProfiles } from '../access/profiles.ts';

@@ -1,12 +1,12 @@
 import { randomUUIDv7 } from 'node:crypto';
-import {
-  type CreateEventSubscriptionRequest,
-  type EventSubscription,
-  maxSubscriptions,
-  type RunEventType,
-  type SubscriptionFilter,
-  type UpdateEventSubscriptionRequest,
+import type {
+  CreateEventSubscriptionRequest,
+  EventSubscription,
+  RunEventType,
+  SubscriptionFilter,
+  UpdateEventSubscriptionRequest,
 } from '@runyard/contract/event-subscriptions';
+import { maxSubscriptions } from '@runyard/contract/limits';
 import type { RunSourceType } from '@runyard/contract/states';
 import { teamHasRoom } from '../access/teams/has-room.ts';
 import type { Vault } from '../secrets/vault.ts';

@@ -1,7 +1,9 @@
 /** The tokens with which this process proves that it held, or replaces who held, the executions of the record. */
+
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { maxReplacedTokens, type WorkerHello } from '@runyard/contract/worker-protocol';
+import { maxReplacedTokens } from '@runyard/contract/limits';
+import type { WorkerHello } from '@runyard/contract/worker-protocol';
 import type { Logger } from 'pino';
 
 export interface InstanceTokens {

@@ -1,5 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { type ApiKey, type CreateKeyRequest, type CreateKeyResponse, maxKeys } from '@runyard/contract/keys';
+import type { ApiKey, CreateKeyRequest, CreateKeyResponse } from '@runyard/contract/keys';
+import { maxKeys } from '@runyard/contract/limits';
 import type { Database, Queryable } from '../../store/database/database.ts';
 import { teamHasRoom } from '../teams/has-room.ts';
 import { keysChannel } from './directory.ts';

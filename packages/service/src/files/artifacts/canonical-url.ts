@@ -1,4 +1,4 @@
-import { maxLocatorLength } from '@runyard/contract/artifacts';
+import { maxLocatorLength } from '@runyard/contract/limits';
 
 /**
  * Returns the canonical form of a locator: scheme and host in lower case, without default port, fragment and trailing

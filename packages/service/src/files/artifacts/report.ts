@@ -1,5 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { maxArtifactsPerRun } from '@runyard/contract/artifacts';
+import { maxArtifactsPerRun } from '@runyard/contract/limits';
 import type { ArtifactType } from '@runyard/contract/states';
 import type { Engine } from '../../executions/engine.ts';
 import { lockWorkingAttempt } from '../../executions/run-tokens/attempt.ts';

@@ -1,5 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { maxArtifactBytes } from '@runyard/contract/artifacts';
+import { maxArtifactBytes } from '@runyard/contract/limits';
 import type { BlobStore } from '../../store/blobs/blobs.ts';
 import type { Database } from '../../store/database/database.ts';
 import { boolean, defineStatement, nullable, numeric, uuid } from '../../store/database/statement.ts';

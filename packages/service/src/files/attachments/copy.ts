@@ -1,4 +1,4 @@
-import { maxAttachmentBytes } from '@runyard/contract/run-request';
+import { maxAttachmentBytes } from '@runyard/contract/limits';
 import type { BlobStore } from '../../store/blobs/blobs.ts';
 import { discardAttachments, newAttachmentBlob, type StoredAttachment } from './store.ts';
 

@@ -1,9 +1,5 @@
-import {
-  type AttachmentInput,
-  maxAttachmentBytes,
-  maxAttachments,
-  type RunAgentRequest,
-} from '@runyard/contract/run-request';
+import { maxAttachmentBytes } from '@runyard/contract/limits';
+import { type AttachmentInput, maxAttachments, type RunAgentRequest } from '@runyard/contract/run-request';
 import type { Fault } from '../../fault.ts';
 
 /** A file of a request, decoded. */

@@ -1,6 +1,6 @@
 import { createHash, randomUUIDv7 } from 'node:crypto';
 import { Readable } from 'node:stream';
-import { maxAttachmentBytes } from '@runyard/contract/run-request';
+import { maxAttachmentBytes } from '@runyard/contract/limits';
 import type { BlobStore } from '../../store/blobs/blobs.ts';
 import type { DecodedAttachment } from './decode.ts';
 

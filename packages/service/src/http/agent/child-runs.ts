@@ -1,5 +1,7 @@
 /** Runs below an agent's own: started, listed, awaited and cancelled with the token of its execution. */
-import { type ChildRun, type ChildRunResponse, maxRunsInTree } from '@runyard/contract/child-runs';
+
+import type { ChildRun, ChildRunResponse } from '@runyard/contract/child-runs';
+import { maxRunsInTree } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
 import { cancelRun } from '../../executions/cancel/cancel.ts';

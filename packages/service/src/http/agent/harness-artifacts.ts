@@ -1,6 +1,7 @@
 /** How an agent hands over what it made, and fetches what came with its prompt. */
+
 import type { ReportArtifactResponse } from '@runyard/contract/agent-protocol';
-import { maxArtifactBytes } from '@runyard/contract/artifacts';
+import { maxArtifactBytes } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
 import type { z } from 'zod';

@@ -1,5 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { maxMessagesOfRun } from '@runyard/contract/child-runs';
+import { maxMessagesOfRun } from '@runyard/contract/limits';
 import { describe, expect, test } from 'vitest';
 import { openTestService } from '../../../test/service.ts';
 import type { Assignment } from '../../executions/queue/assign.ts';

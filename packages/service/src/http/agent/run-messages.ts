@@ -1,6 +1,5 @@
-import { maxMessagesOfRun, maxMessagesPerMinute } from '@runyard/contract/child-runs';
+import { maxMessagesOfRun, maxMessagesPerMinute, maxWaitingFollowups } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
-import { maxWaitingFollowups } from '@runyard/contract/run-request';
 import type { FastifyInstance } from 'fastify';
 import { once } from '../../idempotency/once.ts';
 import { type MessageOutcome, sendMessage } from '../../runs/tree/messages.ts';

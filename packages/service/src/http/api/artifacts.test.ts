@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { ReportArtifactResponse } from '@runyard/contract/agent-protocol';
-import { ArtifactResponse, maxArtifactBytes } from '@runyard/contract/artifacts';
+import { ArtifactResponse } from '@runyard/contract/artifacts';
+import { maxArtifactBytes } from '@runyard/contract/limits';
 import { describe, expect, test } from 'vitest';
 import { openTestService } from '../../../test/service.ts';
 import { uploadArtifact } from '../../files/artifacts/upload.ts';

@@ -1,4 +1,5 @@
-import { type Environment, maxEnvironments } from '@runyard/contract/environments';
+import type { Environment } from '@runyard/contract/environments';
+import { maxEnvironments } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
 import { isUid } from '../../access/teams/uid.ts';

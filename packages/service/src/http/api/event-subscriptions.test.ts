@@ -4,8 +4,8 @@ import {
   EventSubscription,
   EventSubscriptionWithSecret,
   ListEventSubscriptionsResponse,
-  maxSubscriptions,
 } from '@runyard/contract/event-subscriptions';
+import { maxSubscriptions } from '@runyard/contract/limits';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { base, testEventSubscriptions, url } from '../../../test/event-subscriptions.ts';
 import { openTestService } from '../../../test/service.ts';

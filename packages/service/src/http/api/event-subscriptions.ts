@@ -1,4 +1,4 @@
-import { maxSubscriptions } from '@runyard/contract/event-subscriptions';
+import { maxSubscriptions } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
 import type { Principal } from '../../access/keys/principal.ts';

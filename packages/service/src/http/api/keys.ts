@@ -1,4 +1,5 @@
-import { type ApiKey, maxKeys } from '@runyard/contract/keys';
+import type { ApiKey } from '@runyard/contract/keys';
+import { maxKeys } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
 import { createKey, deleteKey, listKeys } from '../../access/keys/manage.ts';

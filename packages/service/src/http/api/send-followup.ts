@@ -1,5 +1,5 @@
+import { maxWaitingFollowups } from '@runyard/contract/limits';
 import type { routes } from '@runyard/contract/routes';
-import { maxWaitingFollowups } from '@runyard/contract/run-request';
 import { sendFollowup as sendToRun } from '../../runs/follow-ups/send.ts';
 import type { Call } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';

@@ -1,6 +1,4 @@
-import { maxEnvironments } from '@runyard/contract/environments';
-import { maxKeys } from '@runyard/contract/keys';
-import { maxWaitingFollowups } from '@runyard/contract/run-request';
+import { maxEnvironments, maxKeys, maxWaitingFollowups } from '@runyard/contract/limits';
 import { expect, test } from 'vitest';
 import { openTestService } from '../../../test/service.ts';
 

@@ -1,4 +1,4 @@
-import { maxLiveInTree, maxRunsInTree } from '@runyard/contract/child-runs';
+import { maxLiveInTree, maxRunsInTree } from '@runyard/contract/limits';
 import type { SubmitOutcome } from '../../runs/submit/submit.ts';
 import type { ChildRefusal } from '../../runs/tree/admit-child.ts';
 import { invalid, notFound, type Refusal, refuse } from './problem.ts';

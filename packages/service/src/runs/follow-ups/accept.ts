@@ -1,6 +1,7 @@
 /** Takes a follow-up for a run: reads the run under its locks, decides (`decide.ts`), applies the decision. */
 import { randomUUIDv7 } from 'node:crypto';
-import { maxWaitingFollowups, type RunFollowupRequest } from '@runyard/contract/run-request';
+import { maxWaitingFollowups } from '@runyard/contract/limits';
+import type { RunFollowupRequest } from '@runyard/contract/run-request';
 import type { RunState } from '@runyard/contract/states';
 import type { RunActor } from '../../access/actor.ts';
 import type { OpenRequest } from '../../executions/debug-window/block.ts';

@@ -1,4 +1,4 @@
-import { maxWaitingFollowups } from '@runyard/contract/run-request';
+import { maxWaitingFollowups } from '@runyard/contract/limits';
 import type { RunState } from '@runyard/contract/states';
 import { describe, expect, test } from 'vitest';
 import type { OpenRequest } from '../../executions/debug-window/block.ts';

@@ -1,5 +1,7 @@
 /** Decides what a follow-up does, from what is known of its run. Reads and writes nothing: `accept.ts` does both. */
-import { maxWaitingFollowups, type RunFollowupRequest } from '@runyard/contract/run-request';
+
+import { maxWaitingFollowups } from '@runyard/contract/limits';
+import type { RunFollowupRequest } from '@runyard/contract/run-request';
 import type { RunState } from '@runyard/contract/states';
 import type { OpenRequest } from '../../executions/debug-window/block.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';

@@ -1,5 +1,5 @@
 /** Decides whether a run may be created below others, under the locks of their rows. A cancel takes the same locks. */
-import { maxLiveInTree } from '@runyard/contract/child-runs';
+import { maxLiveInTree } from '@runyard/contract/limits';
 import type { RunState } from '@runyard/contract/states';
 import type { Attempt } from '../../executions/run-tokens/attempt.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';

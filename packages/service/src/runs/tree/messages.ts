@@ -1,6 +1,7 @@
 /** Sends messages from the agent of one run to another run of its tree. */
 import { randomBytes } from 'node:crypto';
-import { maxMessagesOfRun, maxMessagesPerMinute, type RunMessage } from '@runyard/contract/child-runs';
+import type { RunMessage } from '@runyard/contract/child-runs';
+import { maxMessagesOfRun, maxMessagesPerMinute } from '@runyard/contract/limits';
 import { isTerminal } from '@runyard/contract/run-states';
 import type { RunState } from '@runyard/contract/states';
 import type { Engine } from '../../executions/engine.ts';

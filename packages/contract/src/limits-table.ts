@@ -1,0 +1,92 @@
+/** The table of all limits, from the constants and settings that hold them. `docs/limits.md` is written from it. */
+import {
+  maxArtifactBytes,
+  maxArtifactsPerRun,
+  maxAttachmentBytes,
+  maxAttachments,
+  maxEnvironments,
+  maxKeys,
+  maxLiveInTree,
+  maxMessageBytes,
+  maxMessagesOfRun,
+  maxMessagesPerMinute,
+  maxMetadataKeys,
+  maxOutputBytes,
+  maxPromptBytes,
+  maxRequestBodyBytes,
+  maxRunDepth,
+  maxRunsInTree,
+  maxSnapshotFileBytes,
+  maxSnapshotFiles,
+  maxSubscriptions,
+  maxWaitingFollowups,
+} from './limits.ts';
+import { serviceSettings } from './settings/service.ts';
+
+/** A row of the table. */
+interface Limit {
+  readonly of: string;
+  readonly most: string;
+  /** What happens above it. */
+  readonly above: string;
+}
+
+type Megabytes = {
+  [N in keyof typeof serviceSettings]: N extends `${string}_MB` ? N : never;
+}[keyof typeof serviceSettings];
+
+const setting = (name: Megabytes): string => `\`${name}\` (${serviceSettings[name].default} MB)`;
+
+function size(bytes: number): string {
+  const mb = bytes / 1024 / 1024;
+  return mb >= 1 ? `${mb} MB` : `${bytes / 1024} KB`;
+}
+
+const invalid = '400';
+const tooLarge = '413';
+
+/** In the order in which they are shown. */
+export const limits: readonly Limit[] = [
+  {
+    of: 'conversation and setup events of a run',
+    most: setting('RUNYARD_RUN_EVENTS_MB'),
+    above: 'the run goes on; text and output are dropped, counted and told',
+  },
+  {
+    of: 'raw transcript of a run',
+    most: setting('RUNYARD_RUN_TRANSCRIPT_MB'),
+    above: 'the run goes on; lines are dropped, counted and told',
+  },
+  { of: 'output of one action in a conversation', most: size(maxOutputBytes), above: 'head, tail and size are kept' },
+  { of: 'artifacts of a run', most: `${maxArtifactsPerRun}`, above: invalid },
+  { of: 'bytes of one artifact', most: size(maxArtifactBytes), above: tooLarge },
+  { of: "bytes of a run's artifacts together", most: setting('RUNYARD_RUN_ARTIFACTS_MB'), above: tooLarge },
+  {
+    of: 'kept workspace of an execution',
+    most: setting('RUNYARD_WORKSPACE_MB'),
+    above: 'it is not kept, and the conversation says so',
+  },
+  {
+    of: 'files that are handed over from an execution',
+    most: `${maxSnapshotFiles}, ${size(maxSnapshotFileBytes)} each`,
+    above: 'left out, and the conversation says so',
+  },
+  { of: 'prompt, message of a follow-up', most: size(maxPromptBytes), above: invalid },
+  {
+    of: 'attachments of a prompt or follow-up',
+    most: `${maxAttachments}, ${size(maxAttachmentBytes)} each`,
+    above: invalid,
+  },
+  { of: 'follow-ups of a run that wait for its agent', most: `${maxWaitingFollowups}`, above: invalid },
+  { of: 'metadata of a run', most: `${maxMetadataKeys} keys`, above: invalid },
+  { of: 'runs below one another', most: `${maxRunDepth}`, above: invalid },
+  { of: 'live runs of one tree', most: `${maxLiveInTree}`, above: '409' },
+  { of: 'runs that agents start in one tree', most: `${maxRunsInTree}`, above: '409' },
+  { of: 'message from one run to another', most: size(maxMessageBytes), above: invalid },
+  { of: 'messages that a run sends in a minute', most: `${maxMessagesPerMinute}`, above: '429' },
+  { of: 'messages that a run sends in total', most: `${maxMessagesOfRun}`, above: '409' },
+  { of: 'body of a request that starts or continues a run', most: size(maxRequestBodyBytes), above: tooLarge },
+  { of: 'API keys of a team', most: `${maxKeys}`, above: '409' },
+  { of: 'environments of a team', most: `${maxEnvironments}`, above: '409' },
+  { of: 'event subscriptions of a team', most: `${maxSubscriptions}`, above: '409' },
+];
