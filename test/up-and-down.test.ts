@@ -1,20 +1,11 @@
 /** Service, database and worker as `bin/runyard` starts and ends them: real processes, nothing left behind. */
-import {
-  closeSync,
-  mkdirSync,
-  mkdtempSync,
-  openSync,
-  readFileSync,
-  readlinkSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { serviceNodeFlags } from '../packages/cli/src/supervise/node-flags.ts';
+import { thisProcess } from '../packages/contract/src/process-identity.ts';
 import { endCommands, type RunningCommand, runCommand, startCommand } from './support/command-line.ts';
 import { processesOf } from './support/processes-of.ts';
 
@@ -193,8 +184,7 @@ test('run starts although a crash left a service.json whose process id another p
 }, async () => {
   mkdirSync(path.join(folder, 'data'));
   const stale = { pid: process.pid, base_url: 'http://127.0.0.1:1', started_at: '2026-11-21T10:00:00Z' };
-  // Of this version, and of one that did not write when its process began.
-  const identity = { start_ticks: 1, pid_namespace: readlinkSync('/proc/self/ns/pid') };
+  const identity = { ...thisProcess(), start_ticks: 1 };
   for (const content of [stale, { ...stale, ...identity }]) {
     writeFileSync(path.join(folder, 'data/service.json'), JSON.stringify(content));
     const told = await runCommand([runyard, 'status'], { cwd: folder, env });

@@ -2,6 +2,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { thisProcess } from '@runyard/contract/process-identity';
 import type { Settings } from '@runyard/contract/settings';
 import type { Logger } from 'pino';
 import { bootstrap } from './access/keys/bootstrap.ts';
@@ -29,7 +30,6 @@ import { openDatabase } from './store/database/database.ts';
 import { startEmbeddedPostgres } from './store/embedded/start.ts';
 import { watchFreeSpace } from './store/free-space/free-space.ts';
 import { migrateDatabase } from './store/migrations/migrate.ts';
-import { thisProcess } from './store/process-identity.ts';
 import { makeAddressRules } from './subscriptions/addresses.ts';
 import { openDeliverer } from './subscriptions/deliverer.ts';
 import { countUnreadableSecrets } from './subscriptions/subscriptions.ts';
@@ -191,14 +191,11 @@ export async function startService(settings: Settings, log: Logger, signal: Abor
       await Promise.all(loops.map((stopLoop) => stopLoop()));
     });
 
-    const self = thisProcess();
     const file = path.join(dataDir, 'service.json');
     await writeFile(
       `${file}.${process.pid}`,
       JSON.stringify({
-        pid: self.pid,
-        start_ticks: Number(self.startedAt),
-        pid_namespace: `pid:[${self.pidNamespace}]`,
+        ...thisProcess(),
         base_url: baseUrl,
         started_at: new Date().toISOString(),
       }),

@@ -2,7 +2,7 @@ import { constants, mkdtemp, open, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { maxSnapshotFileBytes, maxSnapshotFiles } from '@runyard/contract/limits';
-import { mimeTypeOf } from '../artifacts/mime-types.ts';
+import { mimeTypeOf } from '@runyard/contract/mime-types';
 import { openChunks, pathOf } from '../artifacts/upload-file.ts';
 import { safeNames } from '../safe-names.ts';
 import type { ServiceClient } from '../service/client.ts';

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { stateOf } from '@runyard/contract/process-identity';
 import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';
 import { readClaim } from '../supervise/claim.ts';
-import { isAlive, isElsewhere } from '../supervise/processes.ts';
 
 /** Longer than worker and service together may take to stop. */
 const patienceMs = 45_000;
@@ -17,13 +17,13 @@ export async function down(context: Context, options: { readonly now?: true }): 
     context.out(`nothing runs (data folder ${context.folder.path})\n`);
     return;
   }
-  if (isElsewhere(claim))
+  if (stateOf(claim) === 'elsewhere')
     throw new Failure('it runs in another container, which shares this data folder; stop it there');
   const drains = !options.now && claim.programs !== undefined && !claim.programs.includes('service');
   send(claim.pid, options.now ? 'SIGINT' : 'SIGTERM');
   if (drains) context.report('the worker finishes the runs that it has; bin/runyard down --now ends them');
   const deadline = drains ? Number.POSITIVE_INFINITY : performance.now() + patienceMs;
-  while (isAlive(claim)) {
+  while (stateOf(claim) === 'alive') {
     if (performance.now() > deadline) {
       // Its programs stop by themselves when it is gone: their input closes.
       process.kill(claim.pid, 'SIGKILL');

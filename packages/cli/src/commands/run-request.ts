@@ -2,6 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import type { ApprovalPolicy } from '@runyard/contract/approvals';
 import { maxAttachmentBytes, maxAttachments, maxPromptBytes } from '@runyard/contract/limits';
+import { mimeTypeOf } from '@runyard/contract/mime-types';
 import type { AttachmentInput, RunAgentRequest } from '@runyard/contract/run-request';
 import { Failure } from '../failure.ts';
 import { formatBytes } from '../live/amounts.ts';
@@ -99,31 +100,4 @@ function parsePair(pair: string): [string, string] {
   const at = pair.indexOf('=');
   if (at < 1) throw new Failure(`--metadata takes key=value, not ${JSON.stringify(pair)}`);
   return [pair.slice(0, at), pair.slice(at + 1)];
-}
-
-const mimeTypes: Readonly<Record<string, string>> = {
-  css: 'text/css',
-  csv: 'text/csv',
-  gif: 'image/gif',
-  htm: 'text/html',
-  html: 'text/html',
-  jpeg: 'image/jpeg',
-  jpg: 'image/jpeg',
-  js: 'text/javascript',
-  json: 'application/json',
-  log: 'text/plain',
-  md: 'text/markdown',
-  pdf: 'application/pdf',
-  png: 'image/png',
-  svg: 'image/svg+xml',
-  txt: 'text/plain',
-  webp: 'image/webp',
-  xml: 'application/xml',
-  yaml: 'application/yaml',
-  yml: 'application/yaml',
-  zip: 'application/zip',
-};
-
-function mimeTypeOf(file: string): string {
-  return mimeTypes[path.extname(file).slice(1).toLowerCase()] ?? 'application/octet-stream';
 }

@@ -2,10 +2,10 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { startTicks, thisProcess } from '@runyard/contract/process-identity';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { namespaceProblem, startIsolated } from '../../../../test/support/namespaces.ts';
 import { readClaim, takeClaim } from './claim.ts';
-import { identify } from './processes.ts';
 
 let folder: string;
 let file: string;
@@ -15,13 +15,19 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-const staleClaim = (pid: number, ticks: number | null) =>
+const staleClaim = (pid: number, ticks: number) =>
   writeFileSync(
     file,
-    JSON.stringify({ pid, start_ticks: ticks, mode: 'background', started_at: '2026-11-21T10:00:00Z' }),
+    JSON.stringify({
+      ...thisProcess(),
+      pid,
+      start_ticks: ticks,
+      mode: 'background',
+      started_at: '2026-11-21T10:00:00Z',
+    }),
   );
 
-test('a claim is held until it is released, and leaves nothing but its lock behind', () => {
+test('holds a claim until it is released, and leaves only the lock file behind', () => {
   const first = takeClaim(file, 'foreground');
   expect(first.ok).toBe(true);
   const second = takeClaim(file, 'background');
@@ -31,33 +37,34 @@ test('a claim is held until it is released, and leaves nothing but its lock behi
   expect(existsSync(file)).toBe(false);
 });
 
-test('what the holder announces can be read by others', () => {
+test('shows other processes what the holder announces', () => {
   const taken = takeClaim(file, 'background');
   if (taken.ok) taken.claim.announce('http://127.0.0.1:4180', ['service', 'worker']);
   expect(readClaim(file)).toMatchObject({ origin: 'http://127.0.0.1:4180', programs: ['service', 'worker'] });
 });
 
-test('the claim of a process that ended is taken over', async () => {
+test('takes over the claim of a process that ended', async () => {
   const child = spawn(process.execPath, ['-e', '']);
-  const { pid, start_ticks } = identify(child.pid ?? 0);
+  const pid = child.pid ?? 0;
+  const ticks = startTicks(pid) ?? 0;
   await new Promise((resolve) => child.once('exit', resolve));
-  staleClaim(pid, start_ticks);
+  staleClaim(pid, ticks);
   expect(readClaim(file)).toBeNull();
   expect(takeClaim(file, 'background').ok).toBe(true);
 });
 
-test('a process that only has the number of the dead one is not taken for it', () => {
+test('does not take a process for a dead one with the same id', () => {
   staleClaim(process.pid, 1);
   expect(readClaim(file)).toBeNull();
   expect(takeClaim(file, 'background').ok).toBe(true);
 });
 
-test('a file that is no claim is taken over', () => {
+test('takes over a damaged claim file', () => {
   writeFileSync(file, 'half a cla');
   expect(takeClaim(file, 'background').ok).toBe(true);
 });
 
-test('of many processes that try at once, with a stale claim in the way, one gets it', async () => {
+test('gives the claim to one of many processes that try at once over a stale claim', async () => {
   staleClaim(process.pid, 1);
   const module = new URL('claim.ts', import.meta.url).href;
   const script = `import { takeClaim } from ${JSON.stringify(module)};
@@ -89,7 +96,7 @@ test('of many processes that try at once, with a stale claim in the way, one get
 describe.skipIf(namespaceProblem)(
   namespaceProblem ? `between containers (skipped: ${namespaceProblem})` : 'between containers',
   () => {
-    test('of two whose processes have the same id, the first holds the claim until it ends', async () => {
+    test('lets the first of two processes with the same id hold the claim until it ends', async () => {
       const module = path.join(import.meta.dirname, 'claim.ts');
       const script = `
         import { takeClaim } from ${JSON.stringify(module)};

@@ -2,10 +2,10 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { startTicks } from '@runyard/contract/process-identity';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { keepRunning } from './keep-running.ts';
 import { serviceNodeFlags } from './node-flags.ts';
-import { identify, isAlive } from './processes.ts';
 import { describeExit, startProgram } from './program.ts';
 
 let folder: string;
@@ -61,10 +61,10 @@ test('a program ends when the one that started it is killed with kill -9', async
     await startProgram({ script: ${JSON.stringify(script)}, args: [], env: {}, cwd: '/', logFile: ${JSON.stringify(logFile)} });`;
   const starter = spawn(process.execPath, ['--input-type=module', '-e', parent]);
   await logged('up');
-  const child = identify(Number(/pid (\d+)/.exec(readFileSync(logFile, 'utf8'))?.[1]));
-  expect(isAlive(child)).toBe(true);
+  const child = Number(/pid (\d+)/.exec(readFileSync(logFile, 'utf8'))?.[1]);
+  expect(startTicks(child)).toBeDefined();
   starter.kill('SIGKILL');
-  await vi.waitFor(() => expect(isAlive(child)).toBe(false), { timeout: 10_000 });
+  await vi.waitFor(() => expect(startTicks(child)).toBeUndefined(), { timeout: 10_000 });
   expect(readFileSync(logFile, 'utf8')).toContain('bye');
 });
 

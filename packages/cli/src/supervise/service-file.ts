@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
+import { readHolder } from '@runyard/contract/claim';
+import { stateOf } from '@runyard/contract/process-identity';
 import { z } from 'zod';
-import { isAlive } from './processes.ts';
 
 const ServiceFile = z.object({
   pid: z.int().positive(),
@@ -9,16 +9,11 @@ const ServiceFile = z.object({
   base_url: z.string(),
   started_at: z.string(),
 });
-/** What the service tells of itself while it listens. */
+/** What the service writes about itself while it listens. */
 export type ServiceFile = z.infer<typeof ServiceFile>;
 
-/** The service of this data folder, `null` where none runs here: a file that a crash left names a process that is gone. */
+/** Returns the service of this data folder, `null` if none runs here. A crash can leave a file that names a dead process. */
 export function readServiceFile(file: string): ServiceFile | null {
-  let parsed: ReturnType<typeof ServiceFile.safeParse>;
-  try {
-    parsed = ServiceFile.safeParse(JSON.parse(readFileSync(file, 'utf8')));
-  } catch {
-    return null;
-  }
-  return parsed.success && isAlive(parsed.data) ? parsed.data : null;
+  const service = readHolder(file, ServiceFile);
+  return service !== undefined && stateOf(service) === 'alive' ? service : null;
 }

@@ -1,65 +1,41 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, readFile, readlink, realpath, rename, writeFile } from 'node:fs/promises';
+import { mkdir, realpath } from 'node:fs/promises';
 import path from 'node:path';
-import { tryLockFile } from '@runyard/contract/file-lock';
+import { readHolder, tryClaim } from '@runyard/contract/claim';
+import { type ProcessIdentity, stateOf, thisProcess } from '@runyard/contract/process-identity';
 import { z } from 'zod';
 
-const Holder = z.object({ instance_id: z.string(), pid: z.int(), pid_namespace: z.string().optional() });
-type Holder = z.infer<typeof Holder>;
+const Holder = z.object({
+  instance_id: z.string(),
+  pid: z.int(),
+  start_ticks: z.number(),
+  pid_namespace: z.string(),
+});
 
 /** The worker's part of the data folder, held by this process alone. */
 export interface DataFolderLock {
   /** `{data dir}/worker`, absolute and without symbolic links. */
   readonly folder: string;
-  /** Of this process; new on each start. */
+  /** Id of this process; new on each start. */
   readonly instanceId: string;
-  /** Instances that held the folder before; their processes are dead. */
-  readonly replaces: readonly string[];
-  /** Lets the next process in. The kernel does it too when this one dies. */
+  /** Lets the next process take the folder. The kernel does the same when this process dies. */
   release(): Promise<void>;
 }
 
-/**
- * Takes `{dataDir}/worker` for this process, by a lock of the kernel on `{dataDir}/worker/lock`: it needs no clean-up after
- * kill -9, two starters cannot both win, and containers that share the folder see it too. `holder.json` only names the holder.
- */
+/** Takes `{dataDir}/worker` for this process. Containers that share the folder see the lock too. `heldBy` names another holder. */
 export async function lockDataFolder(dataDir: string): Promise<DataFolderLock | { heldBy: string }> {
   const wanted = path.join(dataDir, 'worker');
   await mkdir(wanted, { recursive: true, mode: 0o700 });
   const folder = await realpath(wanted);
-  const file = path.join(folder, 'holder.json');
-  const lock = tryLockFile(path.join(folder, 'lock'));
-  const pidNamespace = await readlink('/proc/self/ns/pid');
-  const before = await readHolder(file);
-  if (lock === undefined) return { heldBy: describeHolder(before, pidNamespace) };
-  const holder = { instance_id: randomUUID(), pid: process.pid, pid_namespace: pidNamespace };
-  try {
-    await writeFile(`${file}.new`, `${JSON.stringify(holder)}\n`, { mode: 0o600 });
-    await rename(`${file}.new`, file);
-  } catch (error) {
-    lock.release();
-    throw error;
-  }
-  return {
-    folder,
-    instanceId: holder.instance_id,
-    replaces: before === undefined ? [] : [before.instance_id],
-    release: async () => lock.release(),
-  };
+  const files = { lock: path.join(folder, 'lock'), holder: path.join(folder, 'holder.json') };
+  const instanceId = randomUUID();
+  const claim = tryClaim(files, { instance_id: instanceId, ...thisProcess() });
+  if (claim === undefined) return { heldBy: describeHolder(readHolder(files.holder, Holder)) };
+  return { folder, instanceId, release: async () => claim.release() };
 }
 
-/** `process 123`; its number says nothing to other containers. */
-function describeHolder(holder: Holder | undefined, ownNamespace: string): string {
+/** Returns `process 123`, or no number for a process of another container, where it means nothing. */
+function describeHolder(holder: ProcessIdentity | undefined): string {
   if (holder === undefined) return 'another worker';
-  return holder.pid_namespace === ownNamespace ? `process ${holder.pid}` : 'a worker in another container';
-}
-
-async function readHolder(file: string): Promise<Holder | undefined> {
-  const text = await readFile(file, 'utf8').catch(() => undefined);
-  if (text === undefined) return undefined;
-  try {
-    return Holder.safeParse(JSON.parse(text)).data;
-  } catch {
-    return undefined;
-  }
+  return stateOf(holder) === 'elsewhere' ? 'a worker in another container' : `process ${holder.pid}`;
 }

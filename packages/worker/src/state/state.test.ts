@@ -5,7 +5,7 @@ import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { canFreeze, freeze } from '../../test/freezer.ts';
 import { lockDataFolder } from './data-folder-lock.ts';
-import { findProcesses, killUntilGone, processStartTime } from './processes.ts';
+import { findProcesses, killUntilGone } from './processes.ts';
 import { chooseStateRoot, removeAbandonedRoots } from './state-root.ts';
 
 const asRoot = process.getuid?.() === 0;
@@ -15,43 +15,40 @@ beforeEach(async () => {
 });
 afterEach(() => rm(dataDir, { recursive: true }));
 
-test('a data folder is held by one at a time, and whoever comes next knows the one before', async () => {
+test('locks a data folder for one process at a time', async () => {
   const first = await lockDataFolder(dataDir);
   if ('heldBy' in first) throw new Error('held');
-  expect(first.replaces).toEqual([]);
   expect(await lockDataFolder(dataDir)).toEqual({ heldBy: `process ${process.pid}` });
   await first.release();
   const second = await lockDataFolder(dataDir);
   if ('heldBy' in second) throw new Error('held');
-  expect(second.replaces).toEqual([first.instanceId]);
   expect(second.instanceId).not.toBe(first.instanceId);
   await second.release();
 });
 
-test('of twenty that want it at once, one gets it', async () => {
+test('gives the lock to one of twenty that want it at once', async () => {
   const results = await Promise.all(Array.from({ length: 20 }, () => lockDataFolder(dataDir)));
   const winners = results.filter((result) => !('heldBy' in result));
   expect(winners).toHaveLength(1);
   for (const winner of winners) if (!('heldBy' in winner)) await winner.release();
 });
 
-test('a damaged note about the holder before does not stop anyone', async () => {
+test('takes the lock although the file about the last holder is damaged', async () => {
   await mkdir(path.join(dataDir, 'worker'));
   await writeFile(path.join(dataDir, 'worker/holder.json'), '{"instance_id":');
   const lock = await lockDataFolder(dataDir);
   if ('heldBy' in lock) throw new Error('held');
-  expect(lock.replaces).toEqual([]);
   await lock.release();
 });
 
-test('state is in the data folder where sandbox users can pass through it', async () => {
+test('puts state into the data folder if sandbox users can pass through it', async () => {
   await chmod(dataDir, 0o711);
   const worker = path.join(dataDir, 'worker');
   await mkdir(worker);
   expect((await chooseStateRoot(worker)).folder).toBe(path.join(worker, 'state'));
 });
 
-test.runIf(asRoot)('state is elsewhere where the data folder is private, and the reason is told', async () => {
+test.runIf(asRoot)('puts state elsewhere if the data folder is private, and says why', async () => {
   await chmod(dataDir, 0o700);
   const worker = path.join(dataDir, 'worker');
   await mkdir(worker);
@@ -65,7 +62,7 @@ test.runIf(asRoot)('state is elsewhere where the data folder is private, and the
   }
 });
 
-test('state is elsewhere where the path would be too long for a socket', async () => {
+test('puts state elsewhere if the path would be too long for a socket', async () => {
   const worker = path.join(dataDir, 'x'.repeat(100), 'worker');
   await mkdir(worker, { recursive: true });
   await chmod(dataDir, 0o711);
@@ -74,7 +71,7 @@ test('state is elsewhere where the path would be too long for a socket', async (
   await rm(root.folder, { recursive: true });
 });
 
-test('state elsewhere is removed when its data folder is gone, and only then', async () => {
+test('removes state elsewhere only after its data folder is gone', async () => {
   const kept = path.join(dataDir, 'runyard-0123456789ab');
   const gone = path.join(dataDir, 'runyard-ba9876543210');
   const foreign = path.join(dataDir, 'runyard-000000000000');
@@ -85,34 +82,28 @@ test('state elsewhere is removed when its data folder is gone, and only then', a
   expect((await readdir(dataDir)).sort()).toEqual([path.basename(foreign), path.basename(kept)]);
 });
 
-test('processes are found by an argument and named by pid and start time', async () => {
-  const own = await processStartTime(process.pid);
-  expect(Number(own)).toBeGreaterThan(0);
-  expect(await processStartTime(2 ** 22 + 1)).toBeUndefined();
+test('finds no process by an argument that none has', async () => {
   expect(await findProcesses('cmdline', 'no process has this argument')).toEqual([]);
 });
 
-test.runIf(await canFreeze())(
-  'a killed process counts until it is gone, also when its marks are gone before',
-  async () => {
-    const mark = `4725.${process.pid}`;
-    const child = spawn('sleep', [mark], { stdio: 'ignore' });
-    await using frozen = await freeze(mark);
-    try {
-      const marked = [await findProcesses('cmdline', mark), []];
-      expect(marked[0]).toEqual([child.pid]);
-      let slow: readonly number[] | undefined;
-      await killUntilGone(
-        async () => marked.shift() ?? [],
-        (pids) => {
-          slow = pids;
-          void frozen.thaw();
-        },
-      );
-      expect(slow).toEqual([child.pid]);
-      expect(await findProcesses('cmdline', mark)).toEqual([]);
-    } finally {
-      child.kill('SIGKILL');
-    }
-  },
-);
+test.runIf(await canFreeze())('waits for a killed process that has lost its marks but still exists', async () => {
+  const mark = `4725.${process.pid}`;
+  const child = spawn('sleep', [mark], { stdio: 'ignore' });
+  await using frozen = await freeze(mark);
+  try {
+    const marked = [await findProcesses('cmdline', mark), []];
+    expect(marked[0]).toEqual([child.pid]);
+    let slow: readonly number[] | undefined;
+    await killUntilGone(
+      async () => marked.shift() ?? [],
+      (pids) => {
+        slow = pids;
+        void frozen.thaw();
+      },
+    );
+    expect(slow).toEqual([child.pid]);
+    expect(await findProcesses('cmdline', mark)).toEqual([]);
+  } finally {
+    child.kill('SIGKILL');
+  }
+});

@@ -7,8 +7,8 @@ import { constants } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable } from 'node:stream';
+import { stateOf, thisProcess } from '@runyard/contract/process-identity';
 import { asUnavailable } from '../database/unavailable.ts';
-import { stateOf, thisProcess } from '../process-identity.ts';
 import { type BlobStore, type ByteRange, checkBlobKey, type ListedBlob, type PutOutcome } from './blobs.ts';
 import { syncFolder } from './sync-folder.ts';
 
@@ -120,14 +120,14 @@ async function* list(objects: string): AsyncIterable<ListedBlob> {
 
 /** Says whose it is: `{pid}.{start}.{pid namespace}.{random}`. */
 function temporaryName(): string {
-  const { pid, startedAt, pidNamespace } = thisProcess();
-  return `${pid}.${startedAt}.${pidNamespace}.${randomBytes(8).toString('hex')}`;
+  const { pid, start_ticks, pid_namespace } = thisProcess();
+  return `${pid}.${start_ticks}.${pid_namespace}.${randomBytes(8).toString('hex')}`;
 }
 
 async function sweepIncoming(incoming: string): Promise<void> {
   for (const name of await readdir(incoming)) {
-    const [pid = '', startedAt = '', pidNamespace = ''] = name.split('.');
-    const state = stateOf({ pid: Number(pid), startedAt, pidNamespace });
+    const [pid = '', ticks = '', namespace = ''] = name.split('.');
+    const state = stateOf({ pid: Number(pid), start_ticks: Number(ticks), pid_namespace: namespace });
     const file = path.join(incoming, name);
     const written = (await absentAsUndefined(stat(file)))?.mtimeMs ?? 0;
     if (state === 'gone' || (state === 'elsewhere' && written < Date.now() - abandonedAfterMs))

@@ -5,7 +5,7 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { type FileLock, tryLockFile } from '@runyard/contract/file-lock';
-import type { ProcessIdentity } from '../process-identity.ts';
+import type { ProcessIdentity } from '@runyard/contract/process-identity';
 
 /** Takes the lock of a server's folder; undefined where another process holds it. */
 export function tryLockFolder(folder: string): FileLock | undefined {

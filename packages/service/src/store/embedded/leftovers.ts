@@ -3,8 +3,8 @@ import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FileLock } from '@runyard/contract/file-lock';
+import { stateOf } from '@runyard/contract/process-identity';
 import type { StoreLog } from '../database/log.ts';
-import { stateOf } from '../process-identity.ts';
 import type { Account } from './account.ts';
 import { type Owner, readOwner, tryLockFolder } from './folder-lock.ts';
 import { stopLeftover, worksIn } from './guard.ts';
@@ -49,7 +49,7 @@ async function stopServer(folder: string, cluster: string, account: Account, dea
   const pid = await postmasterPid(cluster);
   if (pid === undefined || !worksIn(pid, cluster, account)) return;
   const owner = await readOwner(folder);
-  if (owner?.pid === dead?.pid && owner?.startedAt === dead?.startedAt)
+  if (owner?.pid === dead?.pid && owner?.start_ticks === dead?.start_ticks)
     stopLeftover(pid, cluster, account, leftoverFastMs);
 }
 

@@ -1,9 +1,12 @@
 import { extname } from 'node:path';
 
+/** By the file name's extension, in lower case. */
 const byExtension: Readonly<Record<string, string>> = {
+  '.css': 'text/css',
   '.csv': 'text/csv',
   '.gif': 'image/gif',
   '.gz': 'application/gzip',
+  '.htm': 'text/html',
   '.html': 'text/html',
   '.jpeg': 'image/jpeg',
   '.jpg': 'image/jpeg',
@@ -27,7 +30,7 @@ const byExtension: Readonly<Record<string, string>> = {
   '.zip': 'application/zip',
 };
 
-/** Media type by the file's extension; a hint for who downloads it, nothing is decided by it. */
+/** Returns the media type that a file's extension suggests. It is a hint for downloads; no decision depends on it. */
 export function mimeTypeOf(path: string): string {
   return byExtension[extname(path).toLowerCase()] ?? 'application/octet-stream';
 }

@@ -1,0 +1,49 @@
+/**
+ * A claim on a folder: a lock of the kernel, which is free as soon as its holder is gone, and a file that says who the holder is.
+ * Loads no zod.
+ */
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { tryLockFile } from './file-lock.ts';
+
+export interface ClaimFiles {
+  /** Locked; never removed. */
+  readonly lock: string;
+  /** JSON about the holder. It stays when the claim is released. */
+  readonly holder: string;
+}
+
+export interface HeldClaim<H> {
+  /** Replaces what the file says about the holder. */
+  describe(holder: H): void;
+  release(): void;
+}
+
+/** Takes the claim and writes who holds it. Returns undefined if another process holds it. */
+export function tryClaim<H>(files: ClaimFiles, holder: H): HeldClaim<H> | undefined {
+  const lock = tryLockFile(files.lock);
+  if (lock === undefined) return undefined;
+  const describe = (content: H): void => {
+    const fresh = `${files.holder}.${process.pid}`;
+    writeFileSync(fresh, `${JSON.stringify(content)}\n`, { mode: 0o600 });
+    renameSync(fresh, files.holder);
+  };
+  try {
+    describe(holder);
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+  return { describe, release: lock.release };
+}
+
+/** Reads who holds the claim or held it last. Returns undefined if the file is missing or damaged. */
+export function readHolder<H>(
+  file: string,
+  schema: { safeParse(value: unknown): { readonly data?: H | undefined } },
+): H | undefined {
+  try {
+    return schema.safeParse(JSON.parse(readFileSync(file, 'utf8'))).data;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,31 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { expect, test } from 'vitest';
+import { startTicks, stateOf, thisProcess } from './process-identity.ts';
+
+test('finds this process alive', () => {
+  expect(stateOf(thisProcess())).toBe('alive');
+});
+
+test('tells a process from a later one with the same id', () => {
+  expect(stateOf({ ...thisProcess(), start_ticks: 1 })).toBe('gone');
+});
+
+test('cannot judge a process of another namespace', () => {
+  expect(stateOf({ ...thisProcess(), pid_namespace: '1' })).toBe('elsewhere');
+});
+
+test('finds no start of a process that does not exist', () => {
+  expect(startTicks(2 ** 22 + 1)).toBeUndefined();
+});
+
+test('counts a zombie as gone', async () => {
+  // The shell starts a child, becomes `sleep` and never reaps it.
+  const parent = spawn('sh', ['-c', 'sleep 0 & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore'] });
+  try {
+    const [line] = await once(parent.stdout, 'data');
+    await expect.poll(() => startTicks(Number(line))).toBeUndefined();
+  } finally {
+    parent.kill('SIGKILL');
+  }
+});

@@ -1,0 +1,46 @@
+/** Tells a process from a later one with the same id, and from one in another container. Loads no zod. */
+import { readFileSync, readlinkSync } from 'node:fs';
+
+export interface ProcessIdentity {
+  readonly pid: number;
+  /** Start of the process in clock ticks since boot. */
+  readonly start_ticks: number;
+  /** Number of the pid namespace in which the pid is valid. */
+  readonly pid_namespace: string;
+}
+
+/** `elsewhere`: in another container, whose processes cannot be seen from here. */
+export type ProcessState = 'alive' | 'gone' | 'elsewhere';
+
+/** Returns the identity of this process. */
+export function thisProcess(): ProcessIdentity {
+  return { pid: process.pid, start_ticks: startTicks(process.pid) ?? 0, pid_namespace: ownNamespace() };
+}
+
+/** Returns whether this very process still exists. A zombie, which only waits to be reaped, is gone. */
+export function stateOf(identity: ProcessIdentity): ProcessState {
+  if (identity.pid_namespace !== ownNamespace()) return 'elsewhere';
+  return startTicks(identity.pid) === identity.start_ticks ? 'alive' : 'gone';
+}
+
+/** Returns when the process started, in clock ticks since boot; undefined if it does not exist or is a zombie. */
+export function startTicks(pid: number): number | undefined {
+  let stat: string;
+  try {
+    stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  } catch {
+    return undefined;
+  }
+  // proc_pid_stat(5): field 2 is the command in parentheses and may contain anything; field 3 is the state, field 22 the start.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return fields[0] === 'Z' ? undefined : Number(fields[19]);
+}
+
+/** Returns 4026531836 from `pid:[4026531836]`; empty where there is no /proc. */
+function ownNamespace(): string {
+  try {
+    return /\d+/.exec(readlinkSync('/proc/self/ns/pid'))?.[0] ?? '';
+  } catch {
+    return '';
+  }
+}
