@@ -1,4 +1,4 @@
-import { globSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
 /** An import between two source files; paths relative to the repository. */
@@ -23,17 +23,27 @@ export function readImports(root: string, files: readonly string[]): Import[] {
   for (const from of files) {
     const source = readFileSync(path.join(root, from), 'utf8');
     for (const [, named, dynamic, bare] of source.matchAll(importPattern)) {
-      const to = resolve(from, named ?? dynamic ?? bare ?? '');
+      const to = resolve(root, from, named ?? dynamic ?? bare ?? '');
       if (to !== undefined) imports.push({ from, to });
     }
   }
   return imports;
 }
 
-function resolve(from: string, specifier: string): string | undefined {
+function resolve(root: string, from: string, specifier: string): string | undefined {
   if (specifier.startsWith('.')) return path.normalize(path.join(path.dirname(from), specifier));
-  const own = /^@runyard\/(\w+)(?:\/(.+))?$/.exec(specifier);
-  return own ? `packages/${own[1]}/src/${own[2] ?? 'index'}.ts` : undefined;
+  const [, name, subpath = 'index'] = /^@runyard\/(\w+)(?:\/(.+))?$/.exec(specifier) ?? [];
+  if (name === undefined) return undefined;
+  const exported = readExports(root, name)[`./${subpath}`] ?? `./src/${subpath}.ts`;
+  return path.normalize(path.join('packages', name, exported));
+}
+
+/** Returns what a package exports by name; nothing without a package.json. */
+function readExports(root: string, name: string): Readonly<Record<string, string>> {
+  const file = path.join(root, 'packages', name, 'package.json');
+  if (!existsSync(file)) return {};
+  const { exports = {} }: { exports?: Record<string, string> } = JSON.parse(readFileSync(file, 'utf8'));
+  return exports;
 }
 
 /** Groups of nodes that reach one another over the edges, each with more than one node (Tarjan 1972). */

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import path from 'node:path';
 import type { Settings } from '@runyard/contract/settings';
-import { findBubblewrap } from '@runyard/worker/sandboxes/bubblewrap/find-bubblewrap';
+import { findBubblewrap } from '@runyard/worker/find-bubblewrap';
 import { Failure } from './failure.ts';
 
 /** The first executable file of that name on `PATH`, `null` where there is none. */

@@ -1,11 +1,6 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
-import { openFolderBlobs } from '@runyard/service/store/blobs/folder-blobs';
-import { type Database, openDatabase } from '@runyard/service/store/database/database';
-import { silentLog } from '@runyard/service/store/database/log';
-import { findEmbeddedPostgres, startEmbeddedPostgres } from '@runyard/service/store/embedded/start';
-import { exportDatabase, type TransferResult } from '@runyard/service/store/transfer/export';
-import { importDatabase } from '@runyard/service/store/transfer/import';
+import { type DataPlace, exportDataFolder, importDataFolder } from '@runyard/service/transfer';
 import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';
 import { formatCount } from '../live/amounts.ts';
@@ -16,7 +11,7 @@ import { readServiceFile } from '../supervise/service-file.ts';
 export async function exportAll(context: Context, file: string): Promise<void> {
   const target = path.resolve(file);
   if (existsSync(target)) throw new Failure(`${target} exists already; name a new file`);
-  const result = await withStore(context, async (db, blobs) => await exportDatabase({ db, blobs, to: target }));
+  const result = await exportDataFolder(dataPlace(context), target).catch(toFailure);
   context.report(
     `wrote ${target}: ${describe(result)}. It holds hashes of keys and all prompts: keep it as you keep the data folder`,
   );
@@ -29,7 +24,7 @@ export async function importAll(context: Context, file: string): Promise<void> {
   if (readClaim(context.folder.supervisorFile) || readServiceFile(context.folder.serviceFile)) {
     throw new Failure('Runyard is running on this data folder; stop it first: bin/runyard down');
   }
-  const result = await withStore(context, async (db, blobs) => await importDatabase({ db, blobs, from: source }));
+  const result = await importDataFolder(dataPlace(context), source).catch(toFailure);
   context.report(`read ${source}: ${describe(result)}`);
   if (!existsSync(context.folder.bootstrapKeyFile)) {
     context.report(
@@ -38,37 +33,15 @@ export async function importAll(context: Context, file: string): Promise<void> {
   }
 }
 
-function describe(result: TransferResult): string {
-  return `${formatCount(result.rows)} rows of ${result.tables} tables, ${formatCount(result.blobs)} blobs`;
+function dataPlace({ folder, settings }: Context): DataPlace {
+  const url = settings.RUNYARD_DATABASE_URL;
+  return { dataFolder: folder.path, ...(url === undefined ? {} : { databaseUrl: url }) };
 }
 
-/** Opens the database that these settings name (the embedded one is started where it does not run) and the blobs beside it. */
-async function withStore<T>(
-  context: Context,
-  work: (db: Database, blobs: Awaited<ReturnType<typeof openFolderBlobs>>) => Promise<T>,
-): Promise<T> {
-  const url = context.settings.RUNYARD_DATABASE_URL;
-  const embeddedFolder = path.join(context.folder.path, 'postgres');
-  const running = url === undefined ? await findEmbeddedPostgres(embeddedFolder) : undefined;
-  const started =
-    url === undefined && !running
-      ? await startEmbeddedPostgres({ dataDir: embeddedFolder, log: silentLog })
-      : undefined;
-  try {
-    const embedded = (running ?? started)?.connection;
-    const db = await openDatabase({
-      address: embedded ?? { connectionString: url ?? '' },
-      maxConnections: 4,
-      log: silentLog,
-    });
-    try {
-      return await work(db, await openFolderBlobs(path.join(context.folder.path, 'blobs')));
-    } catch (error) {
-      throw new Failure(error instanceof Error ? error.message : String(error));
-    } finally {
-      await db.close();
-    }
-  } finally {
-    await started?.stop();
-  }
+function toFailure(error: unknown): never {
+  throw new Failure(error instanceof Error ? error.message : String(error));
+}
+
+function describe(result: Awaited<ReturnType<typeof exportDataFolder>>): string {
+  return `${formatCount(result.rows)} rows of ${result.tables} tables, ${formatCount(result.blobs)} blobs`;
 }

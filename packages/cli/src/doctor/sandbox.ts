@@ -1,5 +1,5 @@
-import { probeSandbox } from '@runyard/worker/backends/probe';
-import { findBubblewrap } from '@runyard/worker/sandboxes/bubblewrap/find-bubblewrap';
+import { findBubblewrap } from '@runyard/worker/find-bubblewrap';
+import { probeSandbox } from '@runyard/worker/probe-sandbox';
 import type { Context } from '../context.ts';
 import { installCommand, withoutSandbox } from '../sandbox-tool.ts';
 import type { Finding } from './finding.ts';

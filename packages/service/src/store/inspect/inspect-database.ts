@@ -1,0 +1,45 @@
+import pg from 'pg';
+import { minServerVersion } from '../database/database.ts';
+import { locateBinaries } from '../embedded/binaries.ts';
+
+/** Whether the service can use its database. `version` is PostgreSQL's. */
+export type DatabaseInspection =
+  | { readonly kind: 'embedded'; readonly version: string }
+  | { readonly kind: 'embedded_missing'; readonly reason: string }
+  | { readonly kind: 'server'; readonly version: string; readonly address: string }
+  | { readonly kind: 'server_too_old'; readonly version: string; readonly address: string }
+  | { readonly kind: 'server_unusable'; readonly reason: string };
+
+/** Checks the server at `url`; without one, that the embedded PostgreSQL is installed. Changes nothing. Never rejects. */
+export async function inspectDatabase(url: string | undefined): Promise<DatabaseInspection> {
+  if (url !== undefined) return inspectServer(url);
+  try {
+    const { version } = await locateBinaries();
+    return { kind: 'embedded', version: version.split('-')[0] ?? version };
+  } catch (error) {
+    return { kind: 'embedded_missing', reason: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+async function inspectServer(url: string): Promise<DatabaseInspection> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5000 });
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    const { rows } = await client.query<{ number: string; text: string }>(
+      "SELECT current_setting('server_version_num') AS number, current_setting('server_version') AS text",
+    );
+    const [row = { number: '0', text: 'of unknown version' }] = rows;
+    const address = `${client.host}:${client.port}`;
+    const kind = Number(row.number) < minServerVersion ? 'server_too_old' : 'server';
+    return { kind, version: row.text, address };
+  } catch (error) {
+    // The driver's messages name host, user and database, never the password.
+    return {
+      kind: 'server_unusable',
+      reason: error instanceof Error ? error.message || error.name : String(error),
+    };
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
