@@ -1,5 +1,5 @@
 /**
- * What the agent and the service say to each other over HTTP under `/api/v1/harness-support/`, with the run token of
+ * Messages between agent and service over HTTP under `/api/v1/harness-support/`, with the run token of
  * one assignment as bearer key. A token whose execution was ended or superseded gets 401: the agent stops at once.
  */
 import { z } from 'zod';
@@ -16,7 +16,7 @@ import { ArtifactType } from './states.ts';
 export const AgentModel = z.object({
   /** The contract's model id. */
   id: z.string(),
-  /** Wire protocol that the gateway speaks for it. */
+  /** Wire protocol of the gateway for this model. */
   protocol: z.enum(['anthropic', 'openai-responses', 'google', 'openai-compatible']),
   /** The provider's own name of the model. */
   provider_model: z.string(),
@@ -36,29 +36,29 @@ const AgentAttachment = z.object({
 });
 export type AgentAttachment = z.infer<typeof AgentAttachment>;
 
-/** `POST /harness-support/resolve-prompt` `{}` → everything that the agent needs to begin. */
+/** `POST /harness-support/resolve-prompt` `{}` → the task of the agent. */
 export const AgentTask = z.object({
   run_id: z.string(),
   execution_id: z.string(),
   execution_number: z.int(),
   conversation_id: z.string(),
   title: z.string(),
-  /** What the first turn plays: the run's prompt and follow-ups that came before it, or just follow-ups where `conversation` goes on. */
+  /** Prompt of the first turn: the run's prompt and follow-ups that came before it, or only follow-ups if `conversation` is continued. */
   prompt: z.string(),
-  /** How to work on the first turn; absent: `normal`. */
+  /** Mode of the first turn; absent: `normal`. */
   mode: RunMode.optional(),
-  /** What was said before, in executions whose sandboxes are gone; absent: nothing. */
+  /** Conversation of earlier executions, whose sandboxes are gone; absent: there is none. */
   conversation: z
     .discriminatedUnion('kind', [
       /** The harness's own memory, as it was PUT to `/harness-support/memory`. Path below the server root. */
       z.object({ kind: z.literal('memory'), path: z.string() }),
-      /** Our record of it as text, its oldest part cut where it is long. */
+      /** Our record of the conversation as text. If it is long, its oldest part is cut. */
       z.object({ kind: z.literal('text'), text: z.string() }),
     ])
     .optional(),
   /**
-   * Workspace and home of an earlier execution, to begin with instead of cloning and setting up; absent: this begins anew.
-   * `empty`: there was nothing in them. `missing`: none was kept.
+   * Workspace and home of an earlier execution, which replace cloning and setup; absent: the execution starts from scratch.
+   * `empty`: they held nothing. `missing`: they were not kept.
    */
   workspace: z
     .discriminatedUnion('kind', [
@@ -67,19 +67,19 @@ export const AgentTask = z.object({
         /** Path below the server root. */
         path: z.string(),
         size_bytes: z.int(),
-        /** Of the whole archive, in hexadecimal digits. */
+        /** Hash of the whole archive, in hexadecimal digits. */
         sha256: z.string(),
         execution_number: z.int(),
         turn: z.int(),
-        /** The harness's own session, whose state is in the archive; absent where the harness loads none, or turns were played since. */
+        /** The harness's own session, whose state is in the archive; absent if the harness loads none, or if there were turns since. */
         session_id: z.string().optional(),
       }),
       z.object({ kind: z.enum(['empty', 'missing']) }),
     ])
     .optional(),
-  /** Size up to which an archive of the workspace is kept; absent or 0: none is. */
+  /** Largest archive of the workspace that is kept; absent or 0: none is kept. */
   max_workspace_bytes: z.int().optional(),
-  /** What the agent had asked before its sandbox went away, and the answer; without one of decision and message nobody decided. */
+  /** The agent's open request when its sandbox ended, and the answer. Without decision and message, the request is unanswered. */
   decision: z
     .object({
       request: AgentRequest,
@@ -89,7 +89,7 @@ export const AgentTask = z.object({
     })
     .optional(),
   agent_config: AmbientAgentConfig,
-  /** All files that came with this run's prompts so far. `earlier`: with a prompt that an earlier execution played. */
+  /** All files that came with this run's prompts so far. `earlier`: it came with a prompt of an earlier execution. */
   attachments: z.array(AgentAttachment.extend({ earlier: z.literal(true).optional() })),
   harness: z.object({
     type: z.string(),
@@ -100,9 +100,9 @@ export const AgentTask = z.object({
     reasoning_level: z.string().optional(),
   }),
   environment: z.object({ uid: z.string(), config: EnvironmentConfig }).optional(),
-  /** The agent may start runs, of which so many may be live at once; absent: it may not. */
+  /** Set if the agent may start runs: how many may be live at once. */
   child_runs: z.object({ max_live: z.int() }).optional(),
-  /** The run that this one works for. */
+  /** The run that started this one. */
   parent_run: z.object({ run_id: z.string(), title: z.string() }).optional(),
   /** Repositories to clone, each from a path of the gateway below the server root. */
   repositories: z.array(z.object({ owner: z.string(), repo: z.string(), gateway_path: z.string() })),
@@ -116,9 +116,9 @@ const eventBase = {
   occurred_at: z.string(),
 };
 
-/** One thing that happened in the sandbox. */
+/** One event in the sandbox. */
 export const AgentEvent = z.discriminatedUnion('type', [
-  /** The harness is at work on the prompt: CLAIMED → INPROGRESS; the deadline counts from here. */
+  /** The harness works on the prompt: CLAIMED → INPROGRESS. The deadline counts from here. */
   z.object({ ...eventBase, type: z.literal('agent_started'), harness: z.string(), model_id: z.string() }),
   z.object({
     ...eventBase,
@@ -139,7 +139,7 @@ export const AgentEvent = z.discriminatedUnion('type', [
     output_tail: z.string().optional(),
     error: z.string().optional(),
   }),
-  /** The agent begins with a follow-up of its inbox. Applied once; told before the turn that plays it. */
+  /** The agent takes a follow-up from its inbox. Sent before the turn of that follow-up; applied once. */
   z.object({ ...eventBase, type: z.literal('follow_up_taken'), follow_up_id: EventId }),
   /** A user prompt begins: a Step of the conversation with the user's message. */
   z.object({ ...eventBase, type: z.literal('turn_started'), step_id: EventId, prompt: z.string() }),
@@ -162,9 +162,9 @@ export const AgentEvent = z.discriminatedUnion('type', [
     name: z.string(),
     input: z.unknown(),
   }),
-  /** Output of a running action, to append. The agent cuts an action's output to 64 KB head and tail. */
+  /** Text to append to the output of a running action. The agent keeps 64 KB of an action's output: its head and tail. */
   z.object({ ...eventBase, type: z.literal('action_output'), action_id: EventId, text: z.string() }),
-  /** `output` replaces what was appended; absent: what was appended stays. */
+  /** `output` replaces the appended output; absent: the appended output stays. */
   z.object({
     ...eventBase,
     type: z.literal('action_result'),
@@ -173,7 +173,7 @@ export const AgentEvent = z.discriminatedUnion('type', [
     output: z.unknown().optional(),
     exit_code: z.int().optional(),
     duration_ms: z.number().optional(),
-    /** Bytes of the whole output where it was cut. */
+    /** Bytes of the whole output, if it was cut. */
     output_bytes: z.int().optional(),
   }),
   /** Anything else worth showing: thoughts, plans, mode changes. */
@@ -184,9 +184,9 @@ export const AgentEvent = z.discriminatedUnion('type', [
     name: z.string(),
     data: z.unknown(),
   }),
-  /** The agent waits for a person: INPROGRESS → BLOCKED. Follow-ups that came before are no answers. */
+  /** The agent waits for a person: INPROGRESS → BLOCKED. Follow-ups that came earlier do not answer it. */
   z.object({ ...eventBase, type: z.literal('blocked'), step_id: EventId, request: AgentRequest }),
-  /** What became of a request, whoever decided. `policy`: nobody was asked. */
+  /** How a request was decided. `policy`: by the run's approval policy, without a person. */
   z.object({
     ...eventBase,
     type: z.literal('decided'),
@@ -217,15 +217,15 @@ export const AgentEventBatch = z.object({ events: z.array(AgentEvent).max(1000) 
 export type AgentEventBatch = z.infer<typeof AgentEventBatch>;
 export const AgentEventAck = z.object({ acknowledged: z.int() });
 
-/** What waits for the agent. */
+/** An item that waits for the agent. */
 const InboxItem = z.discriminatedUnion('type', [
-  /** The run is over: stop what goes on and leave, within 5 s. */
+  /** The run is over: stop the turn and exit within 5 s. */
   z.object({ type: z.literal('cancel') }),
-  /** Nothing more comes: leave. */
+  /** No further turn comes: exit. */
   z.object({ type: z.literal('leave') }),
   /** End the turn of this number and wait. */
   z.object({ type: z.literal('interrupt'), turn: z.int() }),
-  /** A turn to play after the present one, in the order of `position`. */
+  /** A follow-up: the next turn after the present one, in the order of `position`. */
   z.object({
     type: z.literal('follow_up'),
     id: z.string(),
@@ -233,18 +233,18 @@ const InboxItem = z.discriminatedUnion('type', [
     message: z.string(),
     mode: RunMode.optional(),
     attachments: z.array(AgentAttachment).optional(),
-    /** Id of the request that it answers: no turn of its own where that is still open. */
+    /** Id of the request that it answers. If that request is still open, the answer is not a turn of its own. */
     answers: z.string().optional(),
     decision: Decision.optional(),
-    /** True: said to the sandbox of a failed setup. All others wait for a sandbox whose setup succeeds. */
+    /** True: for the sandbox of a failed setup. Other follow-ups wait for a sandbox whose setup succeeds. */
     debug: z.boolean().optional(),
   }),
 ]);
 export type InboxItem = z.infer<typeof InboxItem>;
 
 /**
- * `GET /harness-support/inbox?wait_ms=25000&after=POSITION&interrupted=TURN`: answers at once where something waits, else
- * after `wait_ms`. `after` and `interrupted` name what the agent has already. Renews the lease.
+ * `GET /harness-support/inbox?wait_ms=25000&after=POSITION&interrupted=TURN`: answers at once if items wait, else
+ * after `wait_ms`. `after` and `interrupted` name the items that the agent already has. Renews the lease.
  */
 export const AgentInbox = z.object({ items: z.array(InboxItem) });
 export type AgentInbox = z.infer<typeof AgentInbox>;
@@ -256,7 +256,7 @@ export const FinishTask = z.object({
   /** True: the turn ended because an `interrupt` asked for it. */
   interrupted: z.boolean().optional(),
   success: z.boolean(),
-  /** Last words of the agent, or why it failed. */
+  /** Last message of the agent, or why it failed. */
   summary: z.string(),
   error: z
     .object({
@@ -269,14 +269,14 @@ export const FinishTask = z.object({
 });
 export type FinishTask = z.infer<typeof FinishTask>;
 
-/** `wait`: stay, the next follow-up comes by the inbox; `leave`: exit. */
+/** `wait`: stay, the inbox brings the next follow-up. `leave`: exit. */
 export const FinishTaskResponse = z.object({ next: z.enum(['wait', 'leave']) });
 export type FinishTaskResponse = z.infer<typeof FinishTaskResponse>;
 
 /** `POST /harness-support/report-shutdown` → `{}`: the agent's last call before it exits. */
 export const ReportShutdown = z.object({ reason: z.string() });
 
-/** `POST /harness-support/report-artifact` → `{artifact_uid, upload_url?}`; file-like ones are PUT to `upload_url` and exist once their bytes are there. */
+/** `POST /harness-support/report-artifact` → `{artifact_uid, upload_url?}`; the bytes of a file-like artifact are PUT to `upload_url`, and only then does it exist. */
 export const ReportArtifact = z.object({
   artifact_type: ArtifactType,
   data: z.record(z.string(), z.unknown()),

@@ -1,9 +1,9 @@
-/** What an agent asks a person, and what is answered. */
+/** Requests of an agent to a person, and the answers. */
 import { z } from 'zod';
 import { ActionCategory } from './conversations.ts';
 import { EventId, Timestamp } from './primitives.ts';
 
-/** Who decides whether an agent may do what it asks for. */
+/** Who decides about the agent's permission requests. */
 export const ApprovalPolicy = z
   .enum(['ask', 'auto-approve', 'auto-deny'], {
     error: 'must be ask (the run waits, BLOCKED, for a person), auto-approve (the default) or auto-deny',
@@ -11,7 +11,7 @@ export const ApprovalPolicy = z
   .meta({
     id: 'ApprovalPolicy',
     description:
-      'auto-approve, the default: the sandbox is the limit. ask: before a command or a change of a file the run is BLOCKED until a follow-up approves or denies it. auto-deny: nothing is run or changed, only read.',
+      'auto-approve (default): only the sandbox limits the agent. ask: before each command and each change of a file, the run is BLOCKED until a follow-up approves or denies it. auto-deny: the agent can read, but runs and changes nothing.',
   });
 export type ApprovalPolicy = z.infer<typeof ApprovalPolicy>;
 
@@ -19,7 +19,7 @@ export type ApprovalPolicy = z.infer<typeof ApprovalPolicy>;
 export const Decision = z.enum(['approve', 'deny']).meta({ id: 'Decision' });
 export type Decision = z.infer<typeof Decision>;
 
-/** `permission`: may it do this; `question`: what should it do. */
+/** `permission`: the agent asks whether it may do something. `question`: it asks what to do. */
 export const RequestKind = z.enum(['permission', 'question']).meta({ id: 'RequestKind' });
 export type RequestKind = z.infer<typeof RequestKind>;
 
@@ -28,25 +28,25 @@ const asked = {
   kind: RequestKind,
   /** One line for a person: the command, the question. */
   title: z.string().max(4000),
-  /** Answers that a question offers; others may be given. */
+  /** Answers that the question suggests. Other answers are allowed too. */
   options: z.array(z.string().max(1000)).max(20).optional(),
 };
 
 const action = { name: z.string().max(200), category: ActionCategory, input: z.unknown() };
 
-/** What an agent asks, as it tells the service. */
+/** A request of an agent, as it reports it to the service. */
 export const AgentRequest = z.object({
   ...asked,
   action: z
     .object({
       ...action,
-      /** The action of the conversation that waits for it. */
+      /** Id of the conversation's action that waits for the answer. */
       id: EventId.optional(),
-      /** SHA-256 over name and whole input: what was approved is known again in another sandbox. */
+      /** SHA-256 over name and whole input, by which another sandbox recognises an approved action. */
       fingerprint: z.string().max(100).optional(),
     })
     .optional(),
-  /** What the harness needs to go on with it in another sandbox; its own format. */
+  /** What the harness needs to continue the action in another sandbox, in its own format. */
   resume: z
     .string()
     .max(64 * 1024)
@@ -54,11 +54,14 @@ export const AgentRequest = z.object({
 });
 export type AgentRequest = z.infer<typeof AgentRequest>;
 
-/** What a run waits for: a BLOCKED one, or the sandbox of a failed setup. */
+/** The request that a BLOCKED run, or the sandbox of a failed setup, waits for. */
 export const BlockedOn = z
   .object({
     ...asked,
-    action: z.object(action).optional().meta({ description: 'What it wants to do; a long input is cut' }),
+    action: z
+      .object(action)
+      .optional()
+      .meta({ description: 'Action that the agent wants to take; a long input is cut' }),
     asked_at: Timestamp,
   })
   .meta({ id: 'BlockedOn' });

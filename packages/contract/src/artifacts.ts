@@ -17,7 +17,7 @@ const ScreenshotData = z.object({
 const FileData = z.object({
   artifact_uid: z.string(),
   filename: z.string(),
-  filepath: z.string().meta({ description: 'Relative to the workspace of the run; leads out of no folder' }),
+  filepath: z.string().meta({ description: 'Relative to the workspace of the run, without `..`' }),
   mime_type: z.string(),
   size_bytes: z.int().optional(),
   description: z.string().optional(),
@@ -25,7 +25,7 @@ const FileData = z.object({
 });
 const ExternalReferenceData = z.object({
   reference_type: z.string(),
-  url: z.string().meta({ description: 'As the run reported it; found again by its canonical form' }),
+  url: z.string().meta({ description: 'As the run reported it. Searches use its canonical form' }),
   title: z.string().optional(),
   metadata: z.record(z.string(), z.unknown()).optional(),
 });
@@ -52,7 +52,10 @@ const download = {
 const read = {
   artifact_uid: z.string(),
   ...created,
-  is_public: z.literal(true).optional().meta({ description: 'Present where everyone may read it; told to its team' }),
+  is_public: z
+    .literal(true)
+    .optional()
+    .meta({ description: 'Present if everyone may read the artifact; shown to its team only' }),
 };
 
 /** Answer to the read of one artifact. */
@@ -91,12 +94,15 @@ export const ArtifactResponse = z
   .meta({ id: 'ArtifactResponse', description: 'A signed download URL, or the content of a plan' });
 export type ArtifactResponse = z.infer<typeof ArtifactResponse>;
 
-/** Answer to sharing an artifact, and to the end of it. */
+/** Answer to sharing an artifact, and to unsharing it. */
 export const ArtifactSharing = z
   .object({
     artifact_uid: z.string(),
     is_public: z.boolean(),
-    public_url: z.string().optional().meta({ description: 'Where anyone reads it without a key, while it is public' }),
+    public_url: z
+      .string()
+      .optional()
+      .meta({ description: 'URL at which anyone can read the artifact without a key while it is public' }),
   })
   .meta({ id: 'ArtifactSharing' });
 export type ArtifactSharing = z.infer<typeof ArtifactSharing>;

@@ -26,7 +26,7 @@ export const MCPServerConfig = z
   });
 export type MCPServerConfig = z.infer<typeof MCPServerConfig>;
 
-/** Which harness drives the run, and how. `command` is ours: the ACP agent of the harness `acp`, started inside the sandbox. */
+/** The harness of a run. `command` is our extension: the ACP agent of the harness `acp`, started inside the sandbox. */
 export const HarnessConfig = z
   .looseObject({
     type: NonBlank.optional().meta({ description: 'oz (alias builtin) | acp | claude | codex | gemini | …' }),
@@ -37,27 +37,27 @@ export const HarnessConfig = z
   .meta({ id: 'HarnessConfig' });
 export type HarnessConfig = z.infer<typeof HarnessConfig>;
 
-/** Members of its configuration that a child run may have of its own only where its parent's configuration permits it. */
+/** Members of the configuration that a child run may set only if its parent's configuration permits it. */
 export const ChildOverride = z.enum(['worker_host', 'environment_id', 'child_runs']);
 export type ChildOverride = z.infer<typeof ChildOverride>;
 
-/** Whether the agent may start runs below its own, how many may be live at once, and what they may have of their own. */
+/** Whether the agent may start child runs, how many may be live at once, and what they may configure themselves. */
 export const ChildRunsConfig = z
   .looseObject({
     enabled: z.boolean(),
     max_live: z.int().min(1).max(32).optional(),
     overrides: z.array(ChildOverride).max(3).optional().meta({
       description:
-        'Members that a child may set for itself, default none: worker_host and environment_id are inherited otherwise; with child_runs a child may start runs too',
+        'Members that a child may set itself, default none. Without them worker_host and environment_id are inherited; with child_runs a child may start runs too',
     }),
   })
   .meta({
     id: 'ChildRunsConfig',
-    description: 'Absent: enabled where the mode is `orchestrate`. max_live: default 8',
+    description: 'Absent: enabled if the mode is `orchestrate`. max_live: default 8',
   });
 export type ChildRunsConfig = z.infer<typeof ChildRunsConfig>;
 
-/** Configuration of a run, as answers have it. Members that are not implemented are kept and returned. */
+/** Configuration of a run in answers. Unknown members are stored and returned. */
 export const AmbientAgentConfig = z
   .looseObject({
     name: Text.optional(),
@@ -66,12 +66,12 @@ export const AmbientAgentConfig = z
     environment_id: Uid22.optional(),
     skill_spec: NonBlank.optional(),
     skills: z.array(NonBlank).optional().meta({
-      description: 'In answers, the first of them is skill_spec too',
+      description: 'In answers, skill_spec repeats the first one',
     }),
     mcp_servers: z.record(Text, MCPServerConfig).optional(),
     computer_use_enabled: z.boolean().optional(),
     idle_timeout_minutes: z.number().min(0).max(60).optional().meta({
-      description: 'How long the sandbox waits for a follow-up after a turn, default 10; 0: it goes away at once',
+      description: 'How long the sandbox waits for a follow-up after a turn, default 10; 0: it ends at once',
     }),
     approval_policy: ApprovalPolicy.optional(),
     worker_host: Text.optional(),
@@ -83,7 +83,7 @@ export const AmbientAgentConfig = z
   .meta({ id: 'AmbientAgentConfig' });
 export type AmbientAgentConfig = z.infer<typeof AmbientAgentConfig>;
 
-/** Configuration of a run, as requests have it. */
+/** Configuration of a run in requests. */
 export const RequestedAgentConfig = AmbientAgentConfig.refine(
   (config) => config.skill_spec === undefined || config.skills === undefined,
   { error: 'skill_spec and skills exclude each other', path: ['skills'] },

@@ -3,7 +3,7 @@ import { NonBlank, Text, Timestamp } from './primitives.ts';
 import { Scope, UserProfile } from './profiles.ts';
 import { RunState } from './states.ts';
 
-/** Name of a repository or of its owner: no path, and not only dots. */
+/** Name of a repository or of its owner: not a path, and not only dots. */
 const RepositoryName = z
   .string()
   .regex(/^(?!\.+$)[A-Za-z0-9_.-]{1,100}$/, { error: 'must be 1 to 100 characters of [A-Za-z0-9_.-], not only dots' });
@@ -12,7 +12,7 @@ const RepositoryName = z
 export const Repository = z.object({ owner: RepositoryName, repo: RepositoryName });
 export type Repository = z.infer<typeof Repository>;
 
-/** What a sandbox holds before the agent begins. */
+/** What is in a sandbox before the agent begins. */
 export const EnvironmentConfig = z
   .looseObject({
     name: NonBlank.optional(),
@@ -21,7 +21,7 @@ export const EnvironmentConfig = z
     github_repos: z.array(Repository).max(20).optional(),
     setup_commands: z.array(NonBlank).max(50).optional(),
     failure_session_retention_minutes: z.number().min(0).max(60).optional().meta({
-      description: 'How long the sandbox of a failed setup stays for follow-ups, default 10; 0: it goes away at once',
+      description: 'How long the sandbox of a failed setup waits for follow-ups, default 10; 0: it ends at once',
     }),
   })
   .meta({ id: 'EnvironmentConfig' });
@@ -33,7 +33,9 @@ export const Environment = z
     uid: z.string(),
     config: EnvironmentConfig,
     last_updated: Timestamp,
-    setup_failed: z.boolean().meta({ description: 'The latest run in it failed before its agent could begin' }),
+    setup_failed: z
+      .boolean()
+      .meta({ description: 'True if the latest run in the environment failed before its agent could begin' }),
     last_task_run_timestamp: Timestamp.optional(),
     last_task_created: z
       .object({
@@ -48,7 +50,7 @@ export const Environment = z
     scope: Scope.optional(),
     creator: UserProfile.optional(),
     last_editor: UserProfile.optional().meta({
-      description: 'Who replaced the configuration last, at first the creator',
+      description: 'Person who last replaced the configuration; at first the creator',
     }),
   })
   .meta({ id: 'Environment' });
@@ -58,7 +60,7 @@ export const ListEnvironmentsResponse = z
   .object({ environments: z.array(Environment) })
   .meta({ id: 'ListEnvironmentsResponse' });
 
-/** What creates an environment, and replaces one: the configuration, whose name is required here. */
+/** Body of the requests that create or replace an environment. The configuration must have a name. */
 export const CreateEnvironmentRequest = z
   .object({ config: EnvironmentConfig.extend({ name: NonBlank.max(200) }) })
   .meta({ id: 'CreateEnvironmentRequest' });

@@ -3,7 +3,7 @@ import { NonBlank, Text, Timestamp, Uuid } from './primitives.ts';
 import { PageInfo } from './profiles.ts';
 import { RunSourceType, RunState } from './states.ts';
 
-/** What happens to a run that a subscription can hear of. */
+/** Events of runs to which one can subscribe. */
 export const RunEventType = z.enum(['run.created', 'run.started', 'run.blocked', 'run.ended']).meta({
   id: 'RunEventType',
   description:
@@ -11,18 +11,18 @@ export const RunEventType = z.enum(['run.created', 'run.started', 'run.blocked',
 });
 export type RunEventType = z.infer<typeof RunEventType>;
 
-/** What is delivered; `ping` is sent by the test endpoint only. */
+/** Types of deliveries. Only the test endpoint sends `ping`. */
 export const DeliveredEventType = z.enum([...RunEventType.options, 'ping']).meta({ id: 'DeliveredEventType' });
 export type DeliveredEventType = z.infer<typeof DeliveredEventType>;
 
-/** Body of a delivery, signed as Standard Webhooks says. Ids and states only: whoever wants more asks with a key. */
+/** Body of a delivery, signed as Standard Webhooks says. It holds ids and states only; details are read with a key. */
 export const EventPayload = z
   .object({
     type: DeliveredEventType,
-    timestamp: Timestamp.meta({ description: 'When it happened; not when it was sent' }),
+    timestamp: Timestamp.meta({ description: 'Time of the event, not of the delivery' }),
     data: z.object({
       run_id: z.string().optional().meta({ description: 'Absent in a ping' }),
-      state: RunState.optional().meta({ description: 'That the run had then' }),
+      state: RunState.optional().meta({ description: 'State of the run at that time' }),
       seq: z.int().optional().meta({
         description:
           'Number of the event in its run, as in the live stream. Deliveries may overtake each other: of two, the greater is the newer',
@@ -36,7 +36,7 @@ export const EventPayload = z
   .meta({ id: 'EventPayload' });
 export type EventPayload = z.infer<typeof EventPayload>;
 
-/** Which runs are told of: those that have all of it. */
+/** Restricts a subscription to runs that match every member. */
 export const SubscriptionFilter = z
   .object({
     source: RunSourceType.optional(),
@@ -59,10 +59,10 @@ export const EventSubscription = z
     events: z.array(RunEventType),
     filter: SubscriptionFilter.optional(),
     enabled: z.boolean(),
-    disabled_reason: z.string().optional().meta({ description: 'Why the service disabled it by itself' }),
+    disabled_reason: z.string().optional().meta({ description: 'Why the service disabled the subscription' }),
     disabled_at: Timestamp.optional(),
     failing_since: Timestamp.optional().meta({
-      description: 'First failed attempt since the last success, or since two days in which nothing was sent',
+      description: 'First failed attempt since the last success, or since the end of two days without deliveries',
     }),
     created_at: Timestamp,
     updated_at: Timestamp,
@@ -98,12 +98,12 @@ export const UpdateEventSubscriptionRequest = z
     filter: SubscriptionFilter.nullable().optional(),
     enabled: z.boolean().optional().meta({ description: 'true clears the reason and the record of failures' }),
   })
-  .meta({ id: 'UpdateEventSubscriptionRequest', description: 'What is absent stays as it is' });
+  .meta({ id: 'UpdateEventSubscriptionRequest', description: 'Absent members stay unchanged' });
 export type UpdateEventSubscriptionRequest = z.infer<typeof UpdateEventSubscriptionRequest>;
 
-/** A subscription with its secret, which no other answer has. */
+/** A subscription with its secret. No other answer contains the secret. */
 export const EventSubscriptionWithSecret = EventSubscription.extend({
-  secret: z.string().meta({ description: 'whsec_ and 32 random bytes as base64; it is not shown again' }),
+  secret: z.string().meta({ description: 'whsec_ and 32 random bytes in base64. It is shown only once' }),
 }).meta({ id: 'EventSubscriptionWithSecret' });
 export type EventSubscriptionWithSecret = z.infer<typeof EventSubscriptionWithSecret>;
 
@@ -111,13 +111,15 @@ export const ListEventSubscriptionsResponse = z
   .object({ subscriptions: z.array(EventSubscription) })
   .meta({ id: 'ListEventSubscriptionsResponse' });
 
-/** One try to deliver. */
+/** One attempt to deliver. */
 export const DeliveryAttempt = z
   .object({
-    number: z.int().meta({ description: 'From 1; one is missing where its process died before it could be written' }),
+    number: z
+      .int()
+      .meta({ description: 'From 1. A number is missing if the process died before it recorded the attempt' }),
     started_at: Timestamp,
     duration_ms: z.int(),
-    status: z.int().optional().meta({ description: 'HTTP status of the answer; absent: there was none' }),
+    status: z.int().optional().meta({ description: 'HTTP status of the answer; absent: no answer came' }),
     error: z.string().optional().meta({ description: 'Why it counts as failed' }),
   })
   .meta({ id: 'DeliveryAttempt' });
@@ -125,7 +127,7 @@ export type DeliveryAttempt = z.infer<typeof DeliveryAttempt>;
 
 export const DeliveryStatus = z.enum(['pending', 'delivered', 'failed']).meta({
   id: 'DeliveryStatus',
-  description: 'pending: not yet, or to be tried again. failed: given up.',
+  description: 'pending: not delivered yet, and attempts continue. failed: the service has given up.',
 });
 export type DeliveryStatus = z.infer<typeof DeliveryStatus>;
 
@@ -145,7 +147,7 @@ export type EventDelivery = z.infer<typeof EventDelivery>;
 
 export const ListDeliveriesQuery = z.object({
   limit: z.int().min(1).max(100).default(20),
-  cursor: Text.max(8192).optional().meta({ description: 'next_cursor of the page before' }),
+  cursor: Text.max(8192).optional().meta({ description: 'next_cursor of the previous page' }),
   status: DeliveryStatus.optional(),
 });
 export type ListDeliveriesQuery = z.infer<typeof ListDeliveriesQuery>;

@@ -1,21 +1,20 @@
 /**
- * Locks of the kernel on files (flock(2)). The lock belongs to an open file description: it is free exactly when every process
- * that holds the descriptor is gone, however it ended, also seen from another container on the same machine, where process
- * ids mean nothing.
+ * Locks of the kernel on files (flock(2)). A lock belongs to an open file description: it is free as soon as every process that holds
+ * the descriptor is gone, however it ended. Other containers of the same machine, where process ids mean nothing, see it too.
  */
 import { spawnSync } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 
 export interface FileLock {
-  /** Children that inherit it hold the lock too. */
+  /** Children that inherit the descriptor hold the lock too. */
   readonly fd: number;
-  /** Gives up this process's part of the lock. */
+  /** Releases the lock for this process. */
   release(): void;
 }
 
 /**
- * Takes the lock of `file`, which is made where it does not exist and must never be removed. Returns undefined where
- * another process holds it; throws where there are no locks. Node has no flock; util-linux and busybox have the command.
+ * Takes the lock of `file`. Creates the file if it does not exist; it must never be removed. Returns undefined if another process
+ * holds the lock. Throws if the machine has no locks. Uses the flock command of util-linux or busybox, because Node has no flock.
  */
 export function tryLockFile(file: string): FileLock | undefined {
   const fd = openSync(file, 'a', 0o600);

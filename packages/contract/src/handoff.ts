@@ -1,4 +1,4 @@
-/** Snapshots: what a sandbox hands to whoever goes on with its work elsewhere. */
+/** Snapshots: files of a sandbox with which its work can be continued elsewhere. */
 
 import { z } from 'zod';
 import { maxSnapshotFileBytes, maxSnapshotFiles } from './limits.ts';

@@ -7,7 +7,7 @@ export const KeyKind = z.enum(['personal', 'agent']).meta({
 });
 export type KeyKind = z.infer<typeof KeyKind>;
 
-/** An API key as it is shown after its creation. */
+/** An API key without its raw text. */
 export const ApiKey = z
   .object({
     uid: z.string(),
@@ -29,7 +29,7 @@ export const CreateKeyRequest = z
   .object({
     name: NonBlank.max(200),
     kind: KeyKind,
-    agent_uid: Text.min(1).max(200).optional().meta({ description: 'Of an agent key: the service account it acts as' }),
+    agent_uid: Text.min(1).max(200).optional().meta({ description: 'Service account that an agent key acts as' }),
     expires_in: z.enum(['1d', '30d', '90d', 'never']).default('never'),
   })
   .refine((key) => key.kind === 'agent' || key.agent_uid === undefined, {
@@ -43,7 +43,7 @@ export const CreateKeyRequest = z
 export type CreateKeyRequest = z.infer<typeof CreateKeyRequest>;
 
 export const CreateKeyResponse = ApiKey.extend({
-  key: z.string().meta({ description: 'The raw key; it is not shown again' }),
+  key: z.string().meta({ description: 'The raw key. It is shown only once' }),
 }).meta({ id: 'CreateKeyResponse' });
 export type CreateKeyResponse = z.infer<typeof CreateKeyResponse>;
 

@@ -18,12 +18,12 @@ export const LiveEvent = z
   .meta({ id: 'LiveEvent' });
 export type LiveEvent = z.infer<typeof LiveEvent>;
 
-/** The comment with which a run's stream ends: all was sent. A stream that ends without it was cut off. */
+/** Comment at the end of a run's stream: every event was sent. A stream that ends without it was cut off. */
 export const endOfStream = 'end';
 
 const ofRun = { run_id: z.string() };
 
-/** One event of a team's live stream: what the run's own stream has, without the conversation. */
+/** One event of a team's live stream: the same as in a run's own stream, without the conversation. */
 export const TeamLiveEvent = z
   .discriminatedUnion('type', [state.extend(ofRun), timeline.extend(ofRun)])
   .meta({ id: 'TeamLiveEvent' });

@@ -1,24 +1,24 @@
 import { writeSync } from 'node:fs';
 
-/** Where pino writes its lines to. */
+/** Destination of pino's lines. */
 export interface LogDestination {
   write(line: string): void;
 }
 
-/** What a log lacks that could not be written for a while. */
+/** Lines that are missing in a log because it could not be written for a while. */
 export interface LogGap {
   readonly error: string;
   readonly dropped: number;
 }
 
-/** Bytes that wait while they cannot be written; lines beyond them are dropped. */
+/** Bytes that are kept while they cannot be written. Further lines are dropped. */
 const maxWaitingBytes = 1024 * 1024;
 const retryMs = 100;
 
 /**
- * Makes a destination for the log of a program, whose failures never end the program or make it wait: with a full disk
- * lines are kept, up to 1 MB, and written with the first line after there is room again; then `onResumed` is called. The
- * destination of pino ends the process at such an error, and its `flushSync` repeats the write for ever (sonic-boom 4.2).
+ * Opens the destination of a program's log. Its failures neither end the program nor make it wait: while the disk is full, up to
+ * 1 MB of lines is kept, and written with the first line after there is room again; then `onResumed` is called. Pino's own
+ * destination ends the process at such an error, and its `flushSync` repeats the write for ever (sonic-boom 4.2).
  */
 export function openLogDestination(
   descriptor: number,
@@ -38,7 +38,7 @@ export function openLogDestination(
         written = write(descriptor, first);
       } catch (error) {
         const { code, message } = error as NodeJS.ErrnoException;
-        // A pipe whose reader is slow: nothing is wrong, and no later line may come to write the rest.
+        // A pipe with a slow reader is no failure. A later line may never come, so the rest is written from a timer.
         if (code === 'EAGAIN') retryLater();
         else failed = message;
         return;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Whose model it is; UNKNOWN: the built-in runbook, or an endpoint of one's own. */
+/** Provider of a model. UNKNOWN: the built-in runbook, or the endpoint of RUNYARD_MODEL_BASE_URL. */
 export const ModelProvider = z.enum(['OPENAI', 'ANTHROPIC', 'GOOGLE', 'UNKNOWN']).meta({ id: 'ModelProvider' });
 export type ModelProvider = z.infer<typeof ModelProvider>;
 
@@ -22,7 +22,7 @@ export const Model = z
     cost: z
       .object({ input_usd_per_mtok: z.number(), output_usd_per_mtok: z.number() })
       .optional()
-      .meta({ description: 'US dollars per million tokens, standard rate; absent where it is not known' }),
+      .meta({ description: 'US dollars per million tokens at the standard rate; absent if unknown' }),
     disable_reason: ModelDisableReason.optional(),
   })
   .meta({ id: 'Model' });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** PostgreSQL text cannot hold U+0000, and a JSON string with it has hung runs elsewhere: refused everywhere at the edge. */
+/** PostgreSQL text cannot hold U+0000, so every schema refuses it. */
 const withoutNul = (text: string): boolean => !text.includes('\u0000');
 
 /** Any string that the service stores: no NUL character. */
@@ -12,12 +12,12 @@ export const NonBlank = Text.refine((text) => text.trim() !== '', { error: 'must
   pattern: '\\S',
 });
 
-/** Names a request, so that its repetition is known as one. */
+/** Names a request, so that the service recognises a repetition. */
 export const IdempotencyKey = z
   .string()
   .regex(/^[\x21-\x7e]{1,255}$/, { error: 'must be 1 to 255 printable ASCII characters without spaces' });
 
-/** Id that an agent's events give a step, a message or an action. Ids come from harnesses; longer ones are no ids. */
+/** Id of a step, a message or an action in an agent's events. Harnesses choose it. */
 export const EventId = z.string().max(1000);
 
 /** UUIDv7 of a run, execution, conversation, artifact, schedule or delivery. */
@@ -29,5 +29,5 @@ export const Uid22 = z.string().regex(/^[A-Za-z0-9]{22}$/, { error: 'must be exa
 /** RFC 3339 in UTC with a `Z`. */
 export const Timestamp = z.string().meta({ format: 'date-time', description: 'RFC 3339, UTC, with a Z' });
 
-/** Number of a turn in its execution. No execution plays a million; the database holds 2,147,483,647 and one more for an interrupt. */
+/** Number of a turn in its execution. The bound keeps it, and one more for an interrupt, in a database integer. */
 export const TurnNumber = z.int().min(1).max(1_000_000);

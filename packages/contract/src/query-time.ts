@@ -2,21 +2,21 @@ import { z } from 'zod';
 
 const rfc3339 = z.iso.datetime({ offset: true });
 
-/** The same moment in UTC, to the microsecond, with a four-digit year from 0001; null: it is no RFC 3339 time, or has no such form. */
+/** Returns the same moment in UTC, to the microsecond, with a year from 0001 to 9999; null for anything else. */
 function inUtc(text: string): string | null {
   // "T" and "Z" may be written in lower case (RFC 3339, 5.6).
   const upper = text.toUpperCase();
   if (!rfc3339.safeParse(upper).success) return null;
   const utc = new Date(upper).toISOString();
   if (!/^(?!0000)\d{4}-/.test(utc)) return null;
-  // Offsets are whole minutes: the fraction stays as it is, where a Date would cut it to milliseconds.
+  // Offsets are whole minutes, so the fraction is kept as text: a Date would cut it to milliseconds.
   const fraction = /\.\d{1,6}/.exec(upper)?.[0] ?? '';
   return `${utc.slice(0, 19)}${fraction}Z`;
 }
 
 /**
- * A time in a query, turned into UTC: PostgreSQL knows no offset above 15:59, no year 0 and no fraction of a hundred digits,
- * which RFC 3339 all allows.
+ * A time in a query, converted to UTC. RFC 3339 allows offsets above 15:59, the year 0 and fractions of a hundred digits, which
+ * PostgreSQL does not know.
  */
 export const QueryTime = z
   .string()

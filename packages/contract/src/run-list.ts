@@ -4,23 +4,23 @@ import { Text } from './primitives.ts';
 import { QueryTime } from './query-time.ts';
 import { ArtifactType, RunExecutionLocation, RunSourceType, RunState } from './states.ts';
 
-/** `environment_id` of runs without one. */
+/** Value of `environment_id` that selects runs without an environment. */
 export const emptyEnvironment = 'empty-environment';
 
 /** Query of `GET /agent/runs`. */
 export const ListRunsQuery = z.object({
   limit: z.int().min(1).max(500).default(20).meta({
-    description: 'A page has fewer where their prompts and configurations come to more than 16 MB',
+    description: 'A page has fewer runs if their prompts and configurations exceed 16 MB',
   }),
   cursor: Text.max(8192)
     .optional()
-    .meta({ description: 'next_cursor of the page before; of the same sort and filters' }),
+    .meta({ description: 'next_cursor of the previous page, with the same sort and filters' }),
   sort_by: z
     .enum(['updated_at', 'created_at', 'title', 'agent'])
     .default('updated_at')
     .meta({ description: 'agent: by skill, runs without a skill last' }),
   sort_order: z.enum(['asc', 'desc']).default('desc'),
-  state: z.array(RunState).optional().meta({ description: 'Repeat it to match any of several' }),
+  state: z.array(RunState).optional().meta({ description: 'Repeat the parameter to match any of several states' }),
   name: Text.optional().meta({ description: '`config.name`' }),
   model_id: Text.optional(),
   creator: Text.optional().meta({ description: 'UID of a user or service account' }),
@@ -35,7 +35,7 @@ export const ListRunsQuery = z.object({
   skill_spec: Text.optional(),
   schedule_id: Text.optional(),
   ancestor_run_id: Text.optional().meta({
-    description: 'Runs that work for this one, at any depth; it must be a run of the team',
+    description: 'Descendants of this run, at any depth. It must be a run of the team',
   }),
   metadata: z
     .record(Text, Text)
@@ -44,7 +44,9 @@ export const ListRunsQuery = z.object({
     })
     .meta({ maxProperties: maxMetadataFilters })
     .optional()
-    .meta({ description: '`metadata[key]=value`, all must match exactly; a team may have this turned off' }),
+    .meta({
+      description: '`metadata[key]=value`; all pairs must match exactly. A team may have this filter turned off',
+    }),
   artifact_type: ArtifactType.optional(),
   automation_id: Text.optional().meta({ description: 'Value of the metadata key of that name' }),
   factory_uid: Text.optional().meta({ description: 'Value of the metadata key of that name' }),

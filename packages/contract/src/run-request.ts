@@ -6,8 +6,8 @@ import { NonBlank, Text, Uuid } from './primitives.ts';
 import { RunState } from './states.ts';
 
 const utf8Bytes = (text: string): number => new TextEncoder().encode(text).length;
-/** A string of n UTF-16 units has n to 3n bytes: most texts are decided without encoding them. */
-/** A refinement of texts by their size in UTF-8. */
+/** A string of n UTF-16 units has n to 3n bytes, so most texts need not be encoded. */
+/** Returns a check of a text's size in UTF-8. */
 export const atMostBytes = (max: number) => (text: string) =>
   text.length <= max && (text.length * 3 <= max || utf8Bytes(text) <= max);
 
@@ -98,7 +98,7 @@ export const RunAgentRequest = z
   });
 export type RunAgentRequest = z.infer<typeof RunAgentRequest>;
 
-/** `POST /agent/runs/{runId}/rerun`: what differs from the run. */
+/** `POST /agent/runs/{runId}/rerun`: members that differ from the original run. */
 export const RerunRequest = z
   .object({
     prompt: NonBlank.refine(atMostBytes(maxPromptBytes), { error: 'must be at most 1 MB of UTF-8' }).optional(),
@@ -106,7 +106,7 @@ export const RerunRequest = z
     title: Text.max(500).optional(),
     metadata: RunMetadata.optional(),
   })
-  .meta({ id: 'RerunRequest', description: "Each member takes the place of the run's; absent: the run's own" });
+  .meta({ id: 'RerunRequest', description: "Each member replaces the original run's member. Absent members are kept" });
 export type RerunRequest = z.infer<typeof RerunRequest>;
 
 export const RunAgentResponse = z
@@ -114,7 +114,7 @@ export const RunAgentResponse = z
     run_id: Uuid,
     task_id: z.string().meta({ deprecated: true, description: 'The same as run_id' }),
     state: RunState,
-    at_capacity: z.boolean().optional().meta({ description: 'True: the team is at its limit, the run waits' }),
+    at_capacity: z.boolean().optional().meta({ description: 'True if the team is at its limit and the run waits' }),
   })
   .meta({ id: 'RunAgentResponse' });
 export type RunAgentResponse = z.infer<typeof RunAgentResponse>;
@@ -123,22 +123,23 @@ export type RunAgentResponse = z.infer<typeof RunAgentResponse>;
 export const RunFollowupRequest = z
   .object({
     message: Prompt.optional().meta({
-      description: 'At most 1 MB. May be empty only where a run goes on from its saved conversation',
+      description: 'At most 1 MB. May be empty only if the run continues from its saved conversation',
     }),
     mode: RunMode.optional().meta({
-      description: 'Of this message. Absent: a run that orchestrates goes on to; one that planned does not plan again',
+      description:
+        'Mode of this message. Absent: a run that orchestrates continues to; a run that planned does not plan again',
     }),
     attachments: z
       .array(AttachmentInput)
       .max(maxAttachments)
       .optional()
-      .meta({ description: 'Written into the workspace before the turn; images go to models that see' }),
+      .meta({ description: 'Written into the workspace before the turn. Models with vision receive images' }),
     decision: Decision.optional().meta({
       description:
         'Answers what the run asks (`blocked_on`); a message may come with it. Without one, a message answers in words',
     }),
     request_id: Text.max(200).optional().meta({
-      description: 'blocked_on.request_id that is answered: 400 where the run asks something else by now, or nothing',
+      description: 'blocked_on.request_id that this answers. 400 if the run asks something else by now, or nothing',
     }),
   })
   .meta({ id: 'RunFollowupRequest' });

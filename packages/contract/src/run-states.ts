@@ -1,4 +1,4 @@
-/** States of a run, without zod: the programs inside a sandbox load this file. */
+/** States of a run. This file loads no zod, because the programs inside a sandbox load it. */
 
 export const runStates = [
   'QUEUED',
@@ -13,7 +13,7 @@ export const runStates = [
 ] as const;
 export type RunState = (typeof runStates)[number];
 
-/** States that only a follow-up changes. */
+/** States of a run that has ended. Only a follow-up changes them. */
 export const terminalStates = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'] as const satisfies readonly RunState[];
 
 /** Returns true where only a follow-up can change the run. */

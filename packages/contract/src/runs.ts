@@ -7,7 +7,7 @@ import { Timestamp, Uuid } from './primitives.ts';
 import { PageInfo, Scope, UserProfile } from './profiles.ts';
 import { RunExecutionLocation, RunSourceType, RunState } from './states.ts';
 
-/** Why a run is where it is. */
+/** Explains the state of a run. */
 export const RunStatusMessage = z
   .object({
     message: z.string(),
@@ -86,7 +86,7 @@ export const RunItem = z
     dropped_output: z
       .object({ events: z.int(), transcript_lines: z.int() })
       .optional()
-      .meta({ description: 'What was not stored because the run has reached its limits; absent: nothing' }),
+      .meta({ description: 'What was not stored because the run reached its limits; absent: everything was stored' }),
     run_time: z.string().optional().meta({ description: 'ISO 8601 duration of all executions', example: 'PT1M3.52S' }),
   })
   .meta({ id: 'RunItem' });

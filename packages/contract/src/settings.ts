@@ -1,4 +1,4 @@
-/** Every setting of every program: one table, from which parsing, `docs/settings.md` and error messages come. */
+/** The table of all settings of all programs. Parsing, error messages and `docs/settings.md` use it. */
 import type { z } from 'zod';
 import { modelSettings } from './settings/models.ts';
 import { serviceSettings } from './settings/service.ts';
@@ -11,17 +11,17 @@ export type SettingName = keyof typeof settingsTable;
 
 type Value<N extends SettingName> = z.output<(typeof settingsTable)[N]['schema']>;
 
-/** Parsed settings: those with a default are always there. */
+/** Parsed settings. Settings with a default are always present. */
 export type Settings = {
   readonly [N in SettingName as (typeof settingsTable)[N] extends { default: string } ? N : never]: Value<N>;
 } & {
   readonly [N in SettingName as (typeof settingsTable)[N] extends { default: string } ? never : N]?: Value<N>;
 };
 
-/** What is wrong with the environment: one line per setting, with its name and the reason, never with a secret's value. */
+/** The settings, or the problems of the environment: one line per setting, with its name and the reason, never with a secret's value. */
 export type SettingsResult = { ok: true; settings: Settings } | { ok: false; problems: string[] };
 
-/** Reads all settings from `env`. An empty value counts as absent; an unknown `RUNYARD_…` name is a problem, because it is a typing error. */
+/** Reads all settings from `env`. An empty value counts as absent. An unknown `RUNYARD_…` name is a problem, because it is probably a typing error. */
 export function parseSettings(env: Readonly<Record<string, string | undefined>>): SettingsResult {
   const problems: string[] = [];
   const settings: Record<string, unknown> = {};

@@ -1,4 +1,4 @@
-/** Cuts text without splitting a character. Loads nothing: the agent's start and the worker use it. */
+/** Cuts text without splitting a character. Imports nothing, because the agent loads it at its start. */
 
 const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff;
 const isLowSurrogate = (unit: number): boolean => unit >= 0xdc00 && unit <= 0xdfff;

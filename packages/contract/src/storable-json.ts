@@ -1,8 +1,8 @@
-/** JSON that the service takes, made of text that came from anywhere. Loads nothing: the agent's start uses it. */
+/** Makes JSON that the service can store from any text. Imports nothing, because the agent loads it at its start. */
 
 /**
- * What PostgreSQL's text and jsonb cannot hold, U+0000 and lone surrogates, as JSON.stringify escapes it, and the name that the service
- * refuses. An escaped backslash before an `u` may match too: that only costs a second look.
+ * Matches U+0000 and lone surrogates, which PostgreSQL's text and jsonb cannot hold, as JSON.stringify escapes them, and the name that
+ * the service refuses. It may also match an escaped backslash before a `u`, which only costs time.
  */
 const unstorable = /\\u(?:0000|d[89a-f][0-9a-f]{2})|"__proto__"/i;
 

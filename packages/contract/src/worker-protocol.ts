@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { AmbientAgentConfig } from './config.ts';
 import { maxReplacedTokens } from './limits.ts';
 
-/** Why a sandbox did not come to life or ended badly: the phase it was in, a machine reason, a sentence for a person. */
+/** Why a sandbox was not created, did not start or ended badly: its phase and a machine reason. */
 export const TaskFailure = z.object({
   phase: z.enum(['prepare', 'spawn', 'run']),
   reason: z.string(),
@@ -19,7 +19,7 @@ export const TaskAssignment = z.object({
   data: z.object({
     task_id: z.string(),
     execution_id: z.string(),
-    /** Ours: of this hand-over. The same execution comes again with another one when the service took it back. */
+    /** Ours: id of this assignment. If the service takes an execution back, it assigns it again with another id. */
     assignment_id: z.string().optional(),
     task: z.object({
       id: z.string(),
@@ -47,15 +47,15 @@ export const TaskCancellation = z.object({
   type: z.literal('task_cancellation'),
   data: z.object({
     task_id: z.string(),
-    /** Ours: end only this execution; another one of the same task goes on. */
+    /** Ours: end only this execution, and no other one of the same task. */
     execution_id: z.string().optional(),
-    /** Ours: milliseconds the agent has to end by itself before its sandbox is killed; 5,000 when absent. */
+    /** Ours: milliseconds in which the agent may end by itself before its sandbox is killed; 5,000 when absent. */
     grace_ms: z.int().optional(),
   }),
 });
 export type TaskCancellation = z.infer<typeof TaskCancellation>;
 
-/** Ours: the execution's agent waits for a follow-up (or is at work again) and holds no slot (or one). Only to workers that say hello. */
+/** Ours: an execution becomes idle (its agent waits for a follow-up and holds no slot) or works again. Sent only to workers that say hello. */
 export const TaskIdle = z.object({
   type: z.literal('task_idle'),
   data: z.object({ task_id: z.string(), execution_id: z.string(), idle: z.boolean() }),
@@ -66,18 +66,18 @@ export type TaskIdle = z.infer<typeof TaskIdle>;
 export const WorkerWelcome = z.object({
   type: z.literal('worker_welcome'),
   data: z.object({
-    /** Secret. It proves in later hellos that they come from the same process, or from one that replaces it. */
+    /** Secret. In later hellos it proves that they come from the same process, or from one that replaces it. */
     token: z.string(),
   }),
 });
 
-/** Ours: the service has committed what the message of this `seq`, and all before it on the connection, did. */
+/** Ours: the service has committed the effects of the message with this `seq` and of all earlier ones on the connection. */
 export const MessagesApplied = z.object({
   type: z.literal('messages_applied'),
   data: z.object({ seq: z.int() }),
 });
 
-/** What the service sends. */
+/** A message of the service. */
 export const ServiceMessage = z.discriminatedUnion('type', [
   TaskAssignment,
   TaskCancellation,
@@ -87,50 +87,50 @@ export const ServiceMessage = z.discriminatedUnion('type', [
 ]);
 export type ServiceMessage = z.infer<typeof ServiceMessage>;
 
-/** What the sandboxes of a worker are worth, told by `doctor` and kept on each run. */
+/** How well the sandboxes of a worker isolate. `doctor` shows it, and each run records it. */
 export const SandboxLevel = z.object({
   backend: z.enum(['bubblewrap', 'docker', 'none']),
-  /** What it gives: `user` own uid, `cgroup` hard memory and process limits, `network` no network but the relay, … */
+  /** Features that hold: `user` (own uid), `cgroup` (hard memory and process limits), `no-network` (only the relay), … */
   features: z.array(z.string()),
-  /** What is missing, each with its reason. */
+  /** Features that are missing, each with its reason. */
   missing: z.array(z.object({ feature: z.string(), reason: z.string() })),
 });
 export type SandboxLevel = z.infer<typeof SandboxLevel>;
 
 const tokenOfInstance = z.string().max(100);
 
-/** Ours: first message of our worker on each connection, and again whenever its list of executions should be compared. */
+/** Ours: first message of our worker on each connection. Sent again when the service should compare the list of executions. */
 export const WorkerHello = z.object({
   type: z.literal('worker_hello'),
   data: z.object({
     worker_id: z.string(),
-    /** Of this process; new on each start. A name for people, which proves nothing. */
+    /** Id of this process for logs; new on each start. It proves nothing. */
     instance_id: z.string(),
-    /** What the service sent in its `worker_welcome` to this process; absent: it has sent none yet. */
+    /** Token from the service's `worker_welcome` to this process; absent: none has come yet. */
     token: tokenOfInstance.optional(),
-    /** Tokens of processes that are known dead and whose sandboxes are gone: same data folder, lock taken over. */
+    /** Tokens of earlier processes of the same data folder, which are proved dead and whose sandboxes are gone. */
     replaced_tokens: z.array(tokenOfInstance).max(maxReplacedTokens).optional(),
-    /** Executions that may be at work here at once; idle ones do not count, and there are at most twice as many in all. */
+    /** Executions that may work here at once. Idle ones do not count; with them there are at most twice as many. */
     slots: z.int().min(0),
-    /** Executions that this process holds now, whatever their phase. */
+    /** Executions that this process holds now, in any phase. */
     executions: z.array(
       z.object({
         task_id: z.string(),
         execution_id: z.string(),
-        /** What the last `task_idle` said; absent: there was none. */
+        /** `idle` of the last `task_idle`; absent: none came. */
         idle: z.boolean().optional(),
       }),
     ),
     sandbox: SandboxLevel,
-    /** True: takes nothing new, ends when its last execution has. */
+    /** True: the worker takes no new executions and ends with its last one. */
     draining: z.boolean(),
   }),
 });
 export type WorkerHello = z.infer<typeof WorkerHello>;
 
 /**
- * Ours: number of the message in its process. The service answers a numbered message with `messages_applied`; one that
- * was not answered comes again on the next connection.
+ * Ours: number of the message in its process. The service answers a numbered message with `messages_applied`. The worker repeats
+ * an unanswered message on the next connection.
  */
 const seq = z.int().positive().optional();
 
@@ -159,7 +159,7 @@ export const SandboxReady = z.object({
   }),
 });
 
-/** The agent process ended with exit code 0. Decides the run only where the agent reported nothing. */
+/** The agent process ended with exit code 0. Decides the run only if the agent reported nothing. */
 export const TaskCompleted = z.object({
   type: z.literal('task_completed'),
   seq,
@@ -171,7 +171,7 @@ export const TaskCompleted = z.object({
   }),
 });
 
-/** The sandbox could not be made, or its agent ended with another exit code. */
+/** The sandbox could not be created, or its agent ended with another exit code. */
 export const TaskFailed = z.object({
   type: z.literal('task_failed'),
   seq,
@@ -186,7 +186,7 @@ export const TaskFailed = z.object({
   }),
 });
 
-/** What a worker sends. */
+/** A message of a worker. */
 export const WorkerMessage = z.discriminatedUnion('type', [
   WorkerHello,
   TaskClaimed,
