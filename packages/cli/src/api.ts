@@ -3,7 +3,7 @@ import type { LiveEvent } from '@runyard/contract/live-events';
 import { type Context, requireApiKey, requireOrigin } from './context.ts';
 import { Failure } from './failure.ts';
 
-/** A client of the service that runs here, or of the one that RUNYARD_BASE_URL names. */
+/** Creates a client of the service that runs here, or of the one that RUNYARD_BASE_URL names. */
 export function connect(context: Context, send: typeof fetch = fetch): Client {
   return createClient({
     baseUrl: requireOrigin(context),
@@ -13,13 +13,13 @@ export function connect(context: Context, send: typeof fetch = fetch): Client {
   });
 }
 
-/** How long a stream may be without its service: a restart takes a few seconds. */
+/** Longest time without an answer before a stream is given up. A restart of the service takes a few seconds. */
 const patienceMs = 60_000;
 
 /**
- * The events of a run as they come; with `follow: false` those that there are by now. A lost connection is told and taken
- * up again; one that stays lost ends it.
- * @throws Failure where the service stays away; the reason of `signal`
+ * Yields the events of a run as they come; with `follow: false`, the events that exist now. Reports a lost connection and
+ * reconnects.
+ * @throws Failure if the service does not come back; the reason of `signal`
  */
 export async function* followRun(
   context: Context,
@@ -54,7 +54,7 @@ export async function* followRun(
     yield event;
 }
 
-/** A refusal in words: what is wrong with which member, and the trace id where it is the service's own fault. */
+/** Describes a refusal: which member is wrong and why, and the trace id of an internal error. */
 export function describeProblem({ problem }: ApiError): string {
   const trace = problem.status >= 500 && problem.trace_id ? ` (trace id ${problem.trace_id})` : '';
   const detail = problem.detail ?? problem.title;

@@ -9,19 +9,19 @@ import { readServiceFile } from './supervise/service-file.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What every command works with. */
+/** Settings, folders and output of a command. */
 export interface Context {
   readonly env: Environment;
   readonly settings: Settings;
   readonly folder: DataFolder;
   readonly colours: Colours;
-  /** To standard output. */
+  /** Writes to standard output. */
   readonly out: (text: string) => void;
-  /** A notice to standard error, a line. */
+  /** Writes a line to standard error. */
   readonly report: (message: string) => void;
 }
 
-/** @throws Failure where a setting is wrong */
+/** Creates the context of a command. @throws Failure if a setting is wrong */
 export function createContext(env: Environment): Context {
   const settings = readSettings(env);
   return {
@@ -34,7 +34,7 @@ export function createContext(env: Environment): Context {
   };
 }
 
-/** Where the service is, without `/api/v1`; `null`: none of this data folder runs and no other one is named. */
+/** Returns the origin of the service, without `/api/v1`; `null` if no service of this data folder runs and no other one is named. */
 export function serviceOrigin(context: Context): string | null {
   return (
     readClaim(context.folder.supervisorFile)?.origin ??
@@ -44,7 +44,7 @@ export function serviceOrigin(context: Context): string | null {
   );
 }
 
-/** The key to call the service with; `null` where there is none yet. */
+/** Returns the API key; `null` if there is none yet. */
 export function apiKey(context: Context): string | null {
   const given = context.settings.RUNYARD_API_KEY ?? context.settings.RUNYARD_BOOTSTRAP_KEY;
   if (given) return given;
@@ -55,14 +55,14 @@ export function apiKey(context: Context): string | null {
   }
 }
 
-/** @throws Failure that says how to give one */
+/** Returns the API key. @throws Failure that says how to set one */
 export function requireApiKey(context: Context): string {
   const key = apiKey(context);
   if (!key) throw new Failure(`no API key: set RUNYARD_API_KEY (there is none in ${context.folder.bootstrapKeyFile})`);
   return key;
 }
 
-/** @throws Failure where no service is known */
+/** Returns the origin of the service. @throws Failure if no service is known */
 export function requireOrigin(context: Context): string {
   const origin = serviceOrigin(context);
   if (origin === null)

@@ -1,9 +1,9 @@
-/** A word as a POSIX shell reads it back unchanged. */
+/** Quotes a text as one word of a POSIX shell. */
 export function shellQuote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** A curl command that starts a run and works as pasted. */
+/** Returns a curl command that starts a run and can be pasted into a shell. */
 export function curlExample(origin: string, key: string): string {
   const prompt = 'Say hello from the sandbox.\n\n```sh\necho "hello from $(uname -n), as user $(id -u)"\n```\n';
   return [

@@ -1,4 +1,4 @@
-/** A failure that is told to the person in these words, without a stack: what went wrong and what to do next. */
+/** A failure whose message is shown to the user, without a stack: what went wrong and what to do next. */
 export class Failure extends Error {
   readonly exitCode: number;
 

@@ -1,15 +1,15 @@
-/** Where things are: this checkout, and the data folder with what the programs leave in it. */
+/** Paths of this checkout and of the data folder. */
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Settings } from '@runyard/contract/settings';
 
-/** The folder of this checkout. */
+/** Folder of this checkout. */
 export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../..');
 
 export interface DataFolder {
   readonly path: string;
   readonly logs: string;
-  /** Claim of the one supervisor of this folder. */
+  /** Claim of this folder's supervisor. */
   readonly supervisorFile: string;
   /** Written by the service while it listens. */
   readonly serviceFile: string;
@@ -17,8 +17,8 @@ export interface DataFolder {
 }
 
 /**
- * The data folder of these settings. The default lies in the checkout, so that the command means the same from any folder;
- * a relative one that someone sets is relative to where they are.
+ * Returns the data folder of these settings. The default is in the checkout, so that the command works the same from any folder. A
+ * relative path that a user sets is relative to the current folder.
  */
 export function dataFolder(
   settings: Settings,

@@ -1,4 +1,4 @@
-/** The runyard command: what it understands; each command is a file in commands/. */
+/** The runyard command: its subcommands and options. Each subcommand is a file in commands/. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { ApiError, ConnectionError } from '@runyard/client';
@@ -20,7 +20,7 @@ import { Failure } from './failure.ts';
 import { root } from './installation.ts';
 import { harmless } from './live/harmless.ts';
 
-// Commands that load the service's own modules are imported when they run: `--help` and `run` need not wait for a database driver.
+// Subcommands that load modules of the service are imported when they run, so that `--help` and `run` do not wait for them.
 const asJson = ['--json', 'print JSON'] as const;
 const collect = (value: string, before: string[] = []) => [...before, value];
 
@@ -45,7 +45,7 @@ function version(): string {
 const program = new Command('runyard')
   .description('Run AI agents in sandboxes on your own machine.')
   .version(version())
-  .showHelpAfterError('(--help tells more)')
+  .showHelpAfterError('(see --help)')
   .exitOverride()
   .addHelpText(
     'after',
@@ -54,12 +54,12 @@ Settings are environment variables: docs/settings.md.
 
   bin/runyard run examples/hello.md          the first run; starts everything it needs
   bin/runyard up                             start everything, stay, show address and key
-  bin/runyard doctor                         what was found here, and how to mend what is missing`,
+  bin/runyard doctor                         check this machine, and say how to fix problems`,
   );
 
 program
   .command('run')
-  .description('start a run and watch it; starts Runyard in the background where none runs')
+  .description('start a run and watch it; starts Runyard in the background if it does not run')
   .argument('<prompt>', 'a file, - for standard input, or the prompt itself in quotes')
   .option('--title <title>', 'title of the run')
   .option('--model <id>', 'language model')
@@ -67,15 +67,15 @@ program
   .option('--environment <id>', 'environment: repositories and setup commands')
   .option('--harness <type>', 'what drives the agent (oz)')
   .addOption(
-    new Option('--approval <policy>', 'ask: it waits for you before each command and change of a file').choices(
+    new Option('--approval <policy>', 'ask: the agent waits for you before each command and change of a file').choices(
       ApprovalPolicy.options,
     ),
   )
   .option('--idle <minutes>', 'how long the sandbox waits for a follow-up after the run, 0 to 60', '0')
-  .option('--attach <file...>', 'files that the agent finds in attachments/')
+  .option('--attach <file...>', 'files to put into attachments/ of the workspace')
   .option('--metadata <key=value>', 'a pair to keep with the run; repeat for more', collect)
-  .option('--detach', 'do not watch; print the id')
-  .option('--json', 'print each event as a line of JSON, the run as the last one')
+  .option('--detach', 'print the id and return at once')
+  .option('--json', 'print each event as a line of JSON, and the run as the last line')
   .action(async (source, options) => run(createContext(process.env), source, options));
 
 program
@@ -84,17 +84,17 @@ program
   .action(async () => up(createContext(process.env)));
 program
   .command('down')
-  .description('stop what runs for this data folder')
-  .option('--now', 'end the runs of a worker that was started alone, which would finish them first')
+  .description('stop the programs of this data folder')
+  .option('--now', 'end the runs of a worker that was started alone; without it the worker finishes them first')
   .action(async (options) => down(createContext(process.env), options));
 program
   .command('status')
-  .description('what runs for this data folder')
+  .description('show the programs of this data folder')
   .option(...asJson)
   .action(async (options) => status(createContext(process.env), options));
 program
   .command('doctor')
-  .description('what was found on this machine, and how to mend what is missing')
+  .description('check this machine, and say how to fix problems')
   .option(...asJson)
   .action(async (options) => {
     const { doctor } = await import('./commands/doctor.ts');
@@ -117,7 +117,7 @@ runs
 
 program
   .command('logs')
-  .description('what a run did')
+  .description('show what a run did')
   .argument('<run-id>')
   .option('--follow', 'stay until the run ends')
   .option(...asJson)
@@ -129,31 +129,31 @@ program
   .action(async (runId) => cancel(createContext(process.env), runId));
 program
   .command('send')
-  .description('send a follow-up to a run: an answer, or what to do next')
+  .description('send a follow-up to a run: an answer or a new instruction')
   .argument('<run-id>')
   .argument('<message>')
   .action(async (runId, message) => send(createContext(process.env), runId, message));
 program
   .command('approve')
-  .description('allow what a run asks for')
+  .description('approve the request of a run')
   .argument('<run-id>')
   .argument('[message]', 'what the agent should know about it')
   .action(async (runId, message) => decide(createContext(process.env), runId, 'approve', message));
 program
   .command('deny')
-  .description('refuse what a run asks for')
+  .description('deny the request of a run')
   .argument('<run-id>')
   .argument('[message]', 'why, or what to do instead')
   .action(async (runId, message) => decide(createContext(process.env), runId, 'deny', message));
 
-const keys = program.command('keys').description('API keys');
+const keys = program.command('keys').description('list, create and delete API keys');
 keys
   .command('list', { isDefault: true })
   .option(...asJson)
   .action(async (options) => listKeys(createContext(process.env), options));
 keys
   .command('create')
-  .description('make a key; it is shown once')
+  .description('create a key, which is shown once')
   .argument('<name>')
   .addOption(
     new Option('--kind <kind>', 'personal: acts as you; agent: acts as a service account')
@@ -195,7 +195,7 @@ program
   .description('start only a worker, for the service at RUNYARD_BASE_URL')
   .action(async () => workerOnly(createContext(process.env)));
 
-// A reader that goes away (`runyard logs … | head`) is no error.
+// A reader that closes the pipe (`runyard logs … | head`) is no error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 
 try {

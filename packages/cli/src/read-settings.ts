@@ -1,7 +1,7 @@
 import { parseSettings, type Settings } from '@runyard/contract/settings';
 import { Failure } from './failure.ts';
 
-/** @throws Failure that names each wrong setting with its reason */
+/** Reads the settings. @throws Failure that names each wrong setting with its reason */
 export function readSettings(env: Readonly<Record<string, string | undefined>>): Settings {
   const result = parseSettings(env);
   if (result.ok) return result.settings;

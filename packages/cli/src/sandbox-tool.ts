@@ -5,7 +5,7 @@ import type { Settings } from '@runyard/contract/settings';
 import { findBubblewrap } from '@runyard/worker/find-bubblewrap';
 import { Failure } from './failure.ts';
 
-/** The first executable file of that name on `PATH`, `null` where there is none. */
+/** Returns the first executable file of that name on `PATH`, or `null`. */
 export function findOnPath(name: string, pathVariable: string | undefined): string | null {
   for (const folder of (pathVariable ?? '').split(path.delimiter)) {
     if (folder === '') continue;
@@ -20,7 +20,7 @@ export function findOnPath(name: string, pathVariable: string | undefined): stri
   return null;
 }
 
-/** How to install bubblewrap by hand, by the package manager that is there. */
+/** Returns the command that installs bubblewrap with this machine's package manager. */
 export function installCommand(pathVariable: string | undefined): string {
   const managers = [
     ['apt-get', 'sudo apt-get update && sudo apt-get install -y bubblewrap'],
@@ -35,13 +35,13 @@ export function installCommand(pathVariable: string | undefined): string {
   );
 }
 
-/** How to go on where there is no bubblewrap. */
+/** Advice for machines without bubblewrap. */
 export const withoutSandbox =
-  'To go on without it: RUNYARD_SANDBOX=none. Then agents run as plain processes of your user: they can read and change whatever you can, and reach your network. Only for prompts that you trust.';
+  'To work without it: RUNYARD_SANDBOX=none. Then agents run as plain processes of your user: they can read and change whatever you can, and reach your network. Only for prompts that you trust.';
 
 /**
- * Sees to it that bubblewrap is there where the worker will want it: installs it when root on a Debian-like system, and says so.
- * @throws Failure with the command to install it and how to go on without
+ * Makes sure that bubblewrap is installed if the worker needs it. Root on a Debian-like system installs it and reports that.
+ * @throws Failure with the command that installs it, and how to work without it
  */
 export async function ensureSandboxTool(
   settings: Settings,

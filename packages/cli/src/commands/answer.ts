@@ -4,15 +4,15 @@ import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';
 import { harmlessLine } from '../live/harmless.ts';
 
-/** Sends a follow-up: an answer in words where the run asks something, else what to do next. */
+/** Sends a follow-up: an answer if the run asks something, else a new instruction. */
 export async function send(context: Context, runId: string, message: string): Promise<void> {
   await connect(context).sendFollowup({ params: { runId }, body: { message } });
   context.out(`sent; follow: bin/runyard logs ${runId} --follow\n`);
 }
 
 /**
- * Approves or denies what the run asks at this moment, and nothing that it may ask a moment later.
- * @throws Failure where it asks nothing
+ * Approves or denies the present request of the run. A later request is not decided.
+ * @throws Failure if the run asks nothing
  */
 export async function decide(
   context: Context,

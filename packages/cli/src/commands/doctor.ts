@@ -7,7 +7,7 @@ import { checkModels } from '../doctor/models.ts';
 import { checkSandbox } from '../doctor/sandbox.ts';
 import { harmlessJson } from '../live/harmless.ts';
 
-/** Tells what was found and how to mend what is missing. Exit code 0 where a run could work, else 1. */
+/** Prints what was found and how to fix problems. Exit code 0 if runs can work, else 1. */
 export async function doctor(context: Context, options: { readonly json?: true }): Promise<void> {
   const [listening, database, sandbox, models] = await Promise.all([
     checkListening(context),
@@ -35,6 +35,6 @@ export async function doctor(context: Context, options: { readonly json?: true }
   context.out(
     works
       ? '\nA run works here: bin/runyard run examples/hello.md\n'
-      : '\nNo run works here until the lines with ✗ are mended.\n',
+      : '\nNo run works here until you fix the lines with ✗.\n',
   );
 }

@@ -4,12 +4,12 @@ import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';
 import { readClaim } from '../supervise/claim.ts';
 
-/** Longer than worker and service together may take to stop. */
+/** Longest wait. Worker and service together stop faster. */
 const patienceMs = 45_000;
 
 /**
- * Stops what `run` or `up` started for this data folder; returns when it is gone. A worker that was started alone finishes
- * its runs first, however long that takes, unless `now` ends them.
+ * Stops the programs that `run` or `up` started for this data folder, and returns when they are gone. A worker that was started
+ * alone finishes its runs first, however long that takes, unless `now` is set.
  */
 export async function down(context: Context, options: { readonly now?: true }): Promise<void> {
   const claim = readClaim(context.folder.supervisorFile);
@@ -25,7 +25,7 @@ export async function down(context: Context, options: { readonly now?: true }): 
   const deadline = drains ? Number.POSITIVE_INFINITY : performance.now() + patienceMs;
   while (stateOf(claim) === 'alive') {
     if (performance.now() > deadline) {
-      // Its programs stop by themselves when it is gone: their input closes.
+      // Its programs stop by themselves then, because their input closes.
       process.kill(claim.pid, 'SIGKILL');
       throw new Failure(
         `process ${claim.pid} did not stop in ${patienceMs / 1000} s and was killed; see ${context.folder.logs}`,
@@ -36,7 +36,7 @@ export async function down(context: Context, options: { readonly now?: true }): 
   context.out('stopped\n');
 }
 
-/** A process that is gone by now is what was wanted. */
+/** Sends the signal. Ignores a process that is already gone. */
 function send(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);

@@ -4,7 +4,7 @@ import type { ListRunsResponse } from '@runyard/contract/runs';
 type Listing = Pick<Client, 'listRuns'>;
 type Query = NonNullable<Parameters<Client['listRuns']>[0]>['query'];
 
-/** The first `limit` runs of a list, as one page: the service ends a page of long prompts before it has as many. */
+/** Returns the first `limit` runs as one page. The service may return shorter pages if the prompts are long. */
 export async function firstRuns(client: Listing, query: Query, limit: number): Promise<ListRunsResponse> {
   const runs: ListRunsResponse['runs'] = [];
   for (let cursor: string | undefined; ; ) {

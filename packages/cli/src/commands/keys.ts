@@ -3,7 +3,7 @@ import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
 
-/** Lists the API keys of the caller's team: never a whole key. */
+/** Lists the API keys of the caller's team, without their raw text. */
 export async function listKeys(context: Context, options: { readonly json?: true }): Promise<void> {
   const { keys } = await connect(context).listKeys();
   if (options.json) {
@@ -19,7 +19,7 @@ export async function listKeys(context: Context, options: { readonly json?: true
   }
 }
 
-/** Creates a key and shows it: the only time that it can be seen. */
+/** Creates a key and shows it once. */
 export async function createKey(
   context: Context,
   request: CreateKeyRequest,
@@ -31,7 +31,7 @@ export async function createKey(
     return;
   }
   context.out(`${created.key}\n`);
-  context.report(`key ${created.uid} (${harmlessLine(created.name)}); it is not shown again`);
+  context.report(`key ${created.uid} (${harmlessLine(created.name)}); it is shown only now`);
 }
 
 /** Deletes a key; it stops working at once. */

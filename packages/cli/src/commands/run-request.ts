@@ -13,7 +13,7 @@ export interface RunOptions {
   readonly name?: string;
   readonly environment?: string;
   readonly harness?: string;
-  /** Who decides what the agent may do. */
+  /** Who decides about the agent's permission requests. */
   readonly approval?: ApprovalPolicy;
   /** Minutes that the sandbox waits for a follow-up. */
   readonly idle?: string;
@@ -22,7 +22,7 @@ export interface RunOptions {
 }
 
 /**
- * The request of `run`: the prompt is a file, standard input (`-`) or the words themselves.
+ * Builds the request of `run`. `source` is a file, `-` for standard input, or the prompt itself.
  * @throws Failure that names what cannot be read or is too large
  */
 export function buildRunRequest(source: string, options: RunOptions, readStandardInput: () => string): RunAgentRequest {
@@ -33,7 +33,7 @@ export function buildRunRequest(source: string, options: RunOptions, readStandar
   if ((options.attach?.length ?? 0) > maxAttachments)
     throw new Failure(`at most ${maxAttachments} files can be attached`);
   const config = {
-    // One prompt, one answer: nothing is left behind that waits for more.
+    // By default no sandbox stays to wait for a follow-up.
     idle_timeout_minutes: parseIdle(options.idle ?? '0'),
     ...(options.name ? { name: options.name } : {}),
     ...(options.model ? { model_id: options.model } : {}),
@@ -57,7 +57,7 @@ function readPrompt(source: string, readStandardInput: () => string): string {
   const stat = statSync(source, { throwIfNoEntry: false });
   if (stat?.isDirectory()) throw new Failure(`${source} is a folder; name a file with the prompt`);
   if (stat) return readText(source);
-  // One word with a slash or an ending is a file name that was mistyped, not a prompt.
+  // A single word with a slash or a file extension is a mistyped file name, not a prompt.
   if (!/\s/.test(source) && /[/\\]|\.[a-z]{1,8}$/i.test(source)) throw new Failure(`there is no file ${source}`);
   return source;
 }

@@ -17,7 +17,7 @@ export interface RunCommandOptions extends RunOptions {
   readonly detach?: true;
 }
 
-/** Creates a run, starting Runyard first where none runs, and shows what the agent does until the run ends. Sets the exit code. */
+/** Creates a run and shows what the agent does until the run ends. Starts Runyard first if it does not run. Sets the exit code. */
 export async function run(context: Context, source: string, options: RunCommandOptions): Promise<void> {
   const request = buildRunRequest(source, options, () => readFileSync(0, 'utf8'));
   const isFresh = await ensureStarted(context);
@@ -31,13 +31,13 @@ export async function run(context: Context, source: string, options: RunCommandO
     return;
   }
   if (!options.json) context.out(`${context.colours.bold('run')} ${created.run_id}\n`);
-  // Of a worker that is just connecting, this says nothing.
+  // If Runyard was just started, its worker may not be connected yet.
   if (created.at_capacity && !isFresh) context.report('no worker has a free slot at the moment: the run waits for one');
   const leave = new AbortController();
   const restore = cancelOnInterrupt(context, client, created.run_id, leave);
   try {
     const state = await watch(context, client, created.run_id, { json: options.json === true, signal: leave.signal });
-    // Leaving means now: a cancel that is still being tried would keep the process.
+    // A cancel that is still being retried would keep the process alive.
     if (state === null) process.exit(130);
     process.exitCode = state === 'SUCCEEDED' ? 0 : 1;
   } finally {
@@ -46,8 +46,8 @@ export async function run(context: Context, source: string, options: RunCommandO
 }
 
 /**
- * Starts service, database and worker in the background unless a service is there or one elsewhere is named.
- * @returns true where it started them
+ * Starts service, database and worker in the background, unless a service runs here or the settings name another one.
+ * @returns true if it started them
  */
 async function ensureStarted(context: Context): Promise<boolean> {
   const origin = serviceOrigin(context);
@@ -60,8 +60,8 @@ async function ensureStarted(context: Context): Promise<boolean> {
 }
 
 /**
- * Shows a run's events as they come, then how it ended.
- * @returns the state it settled in, `null` where `signal` made us leave before
+ * Shows a run's events as they come, then a summary.
+ * @returns the final state, or `null` if `signal` ended the watching earlier
  */
 export async function watch(
   context: Context,
@@ -73,7 +73,7 @@ export async function watch(
   try {
     for await (const event of untilSettled(followRun(context, runId, { signal: options.signal }))) {
       if (options.json) context.out(`${harmlessJson(event)}\n`);
-      // How it ended is the summary's first line.
+      // The first line of the summary shows the final state.
       else if (event.type !== 'state' || !isSettled(event.state)) context.out(view.render(event));
     }
   } catch (error) {
@@ -88,7 +88,7 @@ export async function watch(
   return item.state;
 }
 
-/** Adds to each file-like artifact the address of its bytes. One that is gone by now stays without. */
+/** Adds the download URL to each file-like artifact that still exists. */
 async function withDownloads(client: Client, items: readonly SummaryArtifact['item'][]): Promise<SummaryArtifact[]> {
   return await Promise.all(
     items.map(async (item): Promise<SummaryArtifact> => {
@@ -105,7 +105,7 @@ async function withDownloads(client: Client, items: readonly SummaryArtifact['it
 
 const cancelPatienceMs = 35_000;
 
-/** Cancels a run. A run that is being handed to a worker (PENDING, 30 s at most) can be cancelled a moment later. */
+/** Cancels a run. Retries while the run is being assigned to a worker (PENDING, at most 30 s), because it cannot be cancelled then. */
 export async function cancelWithPatience(client: Client, runId: string): Promise<void> {
   const deadline = performance.now() + cancelPatienceMs;
   for (;;) {
@@ -119,7 +119,7 @@ export async function cancelWithPatience(client: Client, runId: string): Promise
   }
 }
 
-/** First Ctrl-C cancels the run, the second leaves it. Returns what puts things back. */
+/** Makes the first Ctrl-C cancel the run and the second one stop watching. Returns a function that removes the handler. */
 function cancelOnInterrupt(context: Context, client: Client, runId: string, leave: AbortController): () => void {
   let asked = false;
   const onInterrupt = () => {

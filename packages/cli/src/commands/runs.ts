@@ -34,8 +34,8 @@ export async function listRuns(
   if (page.runs.length === 0) context.report('no runs');
   for (const item of page.runs) context.out(`${runLine(item, context.colours)}\n`);
   if (page.runs.some((item) => item.blocked_on))
-    context.report("answer what is asked: bin/runyard approve RUN, deny RUN, or send RUN 'ANSWER'");
-  if (page.page_info.has_next_page) context.report(`there are more; --limit shows up to 500`);
+    context.report("answer a run: bin/runyard approve RUN, deny RUN, or send RUN 'ANSWER'");
+  if (page.page_info.has_next_page) context.report('there are more runs; --limit shows up to 500');
 }
 
 function runLine(item: RunItem, colours: Colours): string {
@@ -59,8 +59,8 @@ export async function getRun(context: Context, runId: string): Promise<void> {
 }
 
 /**
- * Shows what a run did. `follow`: until it settles, or until the turn ends that is played in the sandbox of its failed setup;
- * else what there is by now.
+ * Shows what a run did until now. With `follow`, until it settles; for a run that has ended, until the present turn in the sandbox
+ * of its failed setup ends.
  */
 export async function logs(
   context: Context,
@@ -79,7 +79,7 @@ export async function logs(
   }
   const view = createLiveView(context.colours);
   const { signal } = new AbortController();
-  // The stream of a run that has ended ends by itself, at once where nothing goes on.
+  // The stream of an ended run ends by itself: at once if no turn is in progress.
   const stays = options.follow === true && isTerminal(item.state);
   for await (const event of followRun(context, runId, { signal, ...(stays ? {} : { follow: false }) })) {
     context.out(options.json ? `${harmlessJson(event)}\n` : view.render(event));

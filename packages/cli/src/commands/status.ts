@@ -6,7 +6,7 @@ import { readClaim } from '../supervise/claim.ts';
 export interface Status {
   readonly running: boolean;
   readonly ready: boolean;
-  /** Why it is not ready, or what does not work although it is. */
+  /** Why it is not ready, or which part does not work although it is ready. */
   readonly problem: string | null;
   readonly origin: string | null;
   readonly pid: number | null;
@@ -17,7 +17,7 @@ export interface Status {
   readonly has_key: boolean;
 }
 
-/** Tells what runs for this data folder. Exit code 0 where a service answers, else 1. */
+/** Shows the programs of this data folder. Exit code 0 if the service is ready, else 1. */
 export async function status(context: Context, options: { readonly json?: true }): Promise<void> {
   const claim = readClaim(context.folder.supervisorFile);
   const origin = serviceOrigin(context);

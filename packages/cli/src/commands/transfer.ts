@@ -7,13 +7,13 @@ import { formatCount } from '../live/amounts.ts';
 import { readClaim } from '../supervise/claim.ts';
 import { readServiceFile } from '../supervise/service-file.ts';
 
-/** Writes tables and blobs into one file, also while the service runs. */
+/** Writes tables and blobs into one file. The service may run meanwhile. */
 export async function exportAll(context: Context, file: string): Promise<void> {
   const target = path.resolve(file);
   if (existsSync(target)) throw new Failure(`${target} exists already; name a new file`);
   const result = await exportDataFolder(dataPlace(context), target).catch(toFailure);
   context.report(
-    `wrote ${target}: ${describe(result)}. It holds hashes of keys and all prompts: keep it as you keep the data folder`,
+    `wrote ${target}: ${describe(result)}. It holds hashes of keys and all prompts: protect it as you protect the data folder`,
   );
 }
 
@@ -28,7 +28,7 @@ export async function importAll(context: Context, file: string): Promise<void> {
   context.report(`read ${source}: ${describe(result)}`);
   if (!existsSync(context.folder.bootstrapKeyFile)) {
     context.report(
-      `API keys go on to work, but are stored only as hashes: copy bootstrap-key from the old data folder to ${context.folder.path}, or set RUNYARD_BOOTSTRAP_KEY`,
+      `API keys continue to work, but are stored only as hashes: copy bootstrap-key from the old data folder to ${context.folder.path}, or set RUNYARD_BOOTSTRAP_KEY`,
     );
   }
 }

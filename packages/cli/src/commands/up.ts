@@ -3,7 +3,7 @@ import { curlExample } from '../curl-example.ts';
 import { ensureSandboxTool } from '../sandbox-tool.ts';
 import { AlreadyRunning, supervise } from '../supervise/supervise.ts';
 
-/** Starts service, database and worker, tells how to use them, and stays until Ctrl-C. */
+/** Starts service, database and worker, prints how to use them, and stays until Ctrl-C. */
 export async function up(context: Context): Promise<void> {
   await ensureSandboxTool(context.settings, context.env, context.report);
   context.report('starting ...');
@@ -24,7 +24,7 @@ export async function serviceOnly(context: Context): Promise<void> {
   context.report('stopped');
 }
 
-/** The service, and a worker where one is wanted, until Ctrl-C. */
+/** Runs the service, and a worker if `worker` is set, until Ctrl-C. */
 async function inForeground(context: Context, { worker }: { readonly worker: boolean }): Promise<void> {
   await supervise({
     mode: 'foreground',

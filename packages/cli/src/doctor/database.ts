@@ -19,14 +19,14 @@ export async function checkDatabase(context: Context): Promise<Finding> {
         name,
         level: 'bad',
         detail: `PostgreSQL ${found.version} at ${found.address} is too old`,
-        mend: 'use PostgreSQL 14 or newer',
+        fix: 'use PostgreSQL 14 or newer',
       };
     case 'server_unusable':
       return {
         name,
         level: 'bad',
         detail: `the server of RUNYARD_DATABASE_URL cannot be used: ${found.reason}`,
-        mend: 'check the URL and that the server runs, or unset RUNYARD_DATABASE_URL to use the embedded PostgreSQL',
+        fix: 'check the URL and that the server runs, or unset RUNYARD_DATABASE_URL to use the embedded PostgreSQL',
       };
   }
 }

@@ -1,13 +1,13 @@
 import type { Colours } from '../live/colours.ts';
 
-/** What doctor found about one thing. */
+/** What doctor found about one part of the installation. */
 export interface Finding {
   readonly name: string;
-  /** `bad`: no run can work. `note`: a run works, something is less than it could be. `fact`: neither. */
+  /** `bad`: no run can work. `note`: runs work, but something could be better. `fact`: information only. */
   readonly level: 'good' | 'fact' | 'note' | 'bad';
   readonly detail: string;
-  /** How to mend it, as commands or settings. */
-  readonly mend?: string;
+  /** Commands or settings that fix the problem. */
+  readonly fix?: string;
 }
 
 export function renderFindings(findings: readonly Finding[], colours: Colours): string {
@@ -19,7 +19,7 @@ export function renderFindings(findings: readonly Finding[], colours: Colours): 
     lines.push(
       `  ${marks[finding.level]} ${colours.bold(finding.name.padEnd(width))}  ${finding.detail.replaceAll('\n', `\n${indent}`)}`,
     );
-    if (finding.mend) lines.push(`${indent}${colours.dim('→')} ${finding.mend.replaceAll('\n', `\n${indent}  `)}`);
+    if (finding.fix) lines.push(`${indent}${colours.dim('→')} ${finding.fix.replaceAll('\n', `\n${indent}  `)}`);
   }
   return `${lines.join('\n')}\n`;
 }

@@ -4,7 +4,7 @@ import type { Finding } from './finding.ts';
 
 const others = ['claude', 'codex', 'gemini', 'opencode'] as const;
 
-/** The built-in harness is always there. Of the others, only whether they are installed: Runyard does not drive them yet. */
+/** Reports the built-in harness, and which other harnesses are installed, although Runyard does not drive them yet. */
 export function checkHarnesses(context: Context): Finding[] {
   const found = others.filter((command) => findOnPath(command, context.env.PATH) !== null);
   const missing = others.filter((command) => !found.includes(command));
@@ -17,7 +17,7 @@ export function checkHarnesses(context: Context): Finding[] {
     {
       name: 'other harnesses',
       level: 'fact',
-      detail: `${details.join('; ')}. Driving them comes later: this version runs \`oz\` and ACP agents that you name (harness \`acp\`)`,
+      detail: `${details.join('; ')}. Runyard does not drive these yet: it runs \`oz\` and ACP agents that you name (harness \`acp\`)`,
     },
   ];
 }

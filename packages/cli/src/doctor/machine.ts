@@ -8,7 +8,7 @@ import { checkPort, portProblem } from '../supervise/address.ts';
 import { readClaim } from '../supervise/claim.ts';
 import type { Finding } from './finding.ts';
 
-/** The Node that runs this, and whether it is the pinned one. */
+/** Checks the version of Node, and whether it is the pinned one. */
 export function checkNode(): Finding {
   const pinned = process.execPath.startsWith(path.join(root, 'node_modules') + path.sep);
   const major = Number(process.versions.node.split('.')[0]);
@@ -17,7 +17,7 @@ export function checkNode(): Finding {
       name: 'Node',
       level: 'bad',
       detail: `${process.version} is too old`,
-      mend: 'start it as bin/runyard, which takes the pinned Node 24',
+      fix: 'start bin/runyard, which uses the pinned Node 24',
     };
   }
   return {
@@ -34,14 +34,14 @@ export function checkGit(context: Context): Finding {
       name: 'git',
       level: 'note',
       detail: 'not found: runs whose environment names repositories fail',
-      mend: 'install git (Debian: apt-get install git)',
+      fix: 'install git (Debian: apt-get install git)',
     };
   }
   const version = spawnSync(file, ['--version'], { encoding: 'utf8', env: { PATH: context.env.PATH } }).stdout?.trim();
   return { name: 'git', level: 'good', detail: version?.replace(/^git version /, '') || file };
 }
 
-/** The data folder can be written, and others cannot look into it. */
+/** Checks that the data folder is writable and closed to other users. */
 export function checkDataFolder(context: Context): Finding {
   const folder = context.folder.path;
   const stat = statSync(folder, { throwIfNoEntry: false });
@@ -49,33 +49,33 @@ export function checkDataFolder(context: Context): Finding {
   if (!stat) {
     const parent = existingParent(folder);
     return isWritable(parent)
-      ? { name, level: 'good', detail: `${folder} (made at the first start)` }
+      ? { name, level: 'good', detail: `${folder} (created at the first start)` }
       : {
           name,
           level: 'bad',
-          detail: `${folder} cannot be made: ${parent} is not writable`,
-          mend: 'set RUNYARD_DATA_DIR to a folder that you may write',
+          detail: `${folder} cannot be created: ${parent} is not writable`,
+          fix: 'set RUNYARD_DATA_DIR to a folder that you may write',
         };
   }
   if (!stat.isDirectory())
-    return { name, level: 'bad', detail: `${folder} is no folder`, mend: 'set RUNYARD_DATA_DIR to a folder' };
+    return { name, level: 'bad', detail: `${folder} is not a folder`, fix: 'set RUNYARD_DATA_DIR to a folder' };
   if (!isWritable(folder))
     return {
       name,
       level: 'bad',
       detail: `${folder} is not writable`,
-      mend: `chown it to you, or set RUNYARD_DATA_DIR to another folder`,
+      fix: `chown it to you, or set RUNYARD_DATA_DIR to another folder`,
     };
   const mode = (stat.mode & 0o777).toString(8);
   if ((stat.mode & 0o007) !== 0) {
     return {
       name,
       level: 'note',
-      detail: `${folder} has mode ${mode}: other users of this machine can look into it`,
-      mend: `chmod 700 ${folder}`,
+      detail: `${folder} has mode ${mode}: other users of this machine can read it`,
+      fix: `chmod 700 ${folder}`,
     };
   }
-  const key = apiKey(context) ? '' : '; its key is made at the first start';
+  const key = apiKey(context) ? '' : '; its key is created at the first start';
   return { name, level: 'good', detail: `${folder} (writable, mode ${mode}${key})` };
 }
 
@@ -93,7 +93,7 @@ function isWritable(folder: string): boolean {
   }
 }
 
-/** The port is free, or Runyard itself listens there. */
+/** Checks that the port is free, or that Runyard itself listens there. */
 export async function checkListening(context: Context): Promise<Finding> {
   const { RUNYARD_HOST: host, RUNYARD_PORT: port } = context.settings;
   const name = 'port';

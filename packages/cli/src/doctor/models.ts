@@ -4,7 +4,7 @@ import { harmlessLine } from '../live/harmless.ts';
 import type { Finding } from './finding.ts';
 
 const name = 'models';
-/** A small model on a laptop needs a while to load. */
+/** Longest wait for an answer: a laptop loads even a small model slowly. */
 const patienceMs = 30_000;
 
 const providers = [
@@ -13,7 +13,7 @@ const providers = [
   ['Google', 'RUNYARD_GOOGLE_API_KEY'],
 ] as const;
 
-/** Which providers have a key, and whether the local endpoint answers and calls tools. Keys are named, never shown or tried. */
+/** Reports which providers have a key, and whether the local endpoint answers and calls tools. Keys are neither shown nor tried. */
 export async function checkModels(context: Context): Promise<Finding[]> {
   const configured = providers
     .filter(([, setting]) => context.settings[setting] !== undefined)
@@ -29,7 +29,7 @@ export async function checkModels(context: Context): Promise<Finding[]> {
       name,
       level: 'note',
       detail: 'none: runs use `runbook`, which runs the fenced sh blocks of the prompt and nothing else',
-      mend: 'set RUNYARD_ANTHROPIC_API_KEY, RUNYARD_OPENAI_API_KEY or RUNYARD_GOOGLE_API_KEY,\nor RUNYARD_MODEL_BASE_URL to an OpenAI-compatible endpoint (Ollama: http://127.0.0.1:11434/v1)',
+      fix: 'set RUNYARD_ANTHROPIC_API_KEY, RUNYARD_OPENAI_API_KEY or RUNYARD_GOOGLE_API_KEY,\nor RUNYARD_MODEL_BASE_URL to an OpenAI-compatible endpoint (Ollama: http://127.0.0.1:11434/v1)',
     },
   ];
 }
@@ -44,17 +44,17 @@ async function checkLocal(base: string, key: string | undefined): Promise<Findin
     'content-type': 'application/json',
     ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
   };
-  const mend = 'start the endpoint, or correct RUNYARD_MODEL_BASE_URL (with its /v1) and RUNYARD_MODEL_KEY';
+  const fix = 'start the endpoint, or correct RUNYARD_MODEL_BASE_URL (with its /v1) and RUNYARD_MODEL_KEY';
   let model: string | undefined;
   try {
     const list = await fetch(`${base}/models`, { headers, signal: AbortSignal.timeout(5000), redirect: 'error' });
-    if (!list.ok) return { name, level: 'bad', detail: `${base} answered ${list.status} to GET /models`, mend };
+    if (!list.ok) return { name, level: 'bad', detail: `${base} answered ${list.status} to GET /models`, fix };
     model = ModelList.parse(await list.json()).data[0]?.id;
   } catch (error) {
-    return { name, level: 'bad', detail: `${base} does not answer: ${reasonOf(error)}`, mend };
+    return { name, level: 'bad', detail: `${base} does not answer: ${reasonOf(error)}`, fix };
   }
   if (model === undefined)
-    return { name, level: 'bad', detail: `${base} has no model`, mend: 'load one there (Ollama: ollama pull qwen3)' };
+    return { name, level: 'bad', detail: `${base} has no model`, fix: 'load one there (Ollama: ollama pull qwen3)' };
   const shown = harmlessLine(model, 80);
   try {
     const answer = await fetch(`${base}/chat/completions`, {
@@ -87,7 +87,7 @@ async function checkLocal(base: string, key: string | undefined): Promise<Findin
           name,
           level: 'note',
           detail: `${base}: ${shown} answers but did not call a tool when asked to: an agent cannot work with it`,
-          mend: 'name a model that calls tools: RUNYARD_DEFAULT_MODEL=local/…',
+          fix: 'name a model that calls tools: RUNYARD_DEFAULT_MODEL=local/…',
         };
   } catch (error) {
     return {
@@ -101,6 +101,7 @@ async function checkLocal(base: string, key: string | undefined): Promise<Findin
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error.name === 'TimeoutError') return 'it took too long';
-  if (error instanceof z.ZodError || error instanceof SyntaxError) return 'its answer is not of the OpenAI form';
+  if (error instanceof z.ZodError || error instanceof SyntaxError)
+    return 'its answer does not have the form of the OpenAI API';
   return error.cause instanceof Error ? error.cause.message : error.message;
 }

@@ -6,17 +6,17 @@ import type { Finding } from './finding.ts';
 
 const name = 'sandbox';
 
-/** Starts a sandbox as a worker would, and tells what it is worth and what is missing, each with its reason. */
+/** Starts a sandbox as a worker would, and reports how well it isolates and which features are missing, each with its reason. */
 export async function checkSandbox(context: Context): Promise<Finding[]> {
   const { ok, reasons, level } = await probeSandbox(context.settings);
-  if (!ok) return [{ name, level: 'bad', detail: reasons.join('\n'), mend: await mend(context) }];
+  if (!ok) return [{ name, level: 'bad', detail: reasons.join('\n'), fix: await fix(context) }];
   if (level.backend === 'none') {
     return [
       {
         name,
         level: 'note',
         detail: 'none (RUNYARD_SANDBOX=none): agents run as plain processes of your user',
-        mend: 'unset RUNYARD_SANDBOX to use bubblewrap',
+        fix: 'unset RUNYARD_SANDBOX to use bubblewrap',
       },
     ];
   }
@@ -28,7 +28,7 @@ export async function checkSandbox(context: Context): Promise<Finding[]> {
   ];
 }
 
-async function mend(context: Context): Promise<string> {
+async function fix(context: Context): Promise<string> {
   if (context.settings.RUNYARD_SANDBOX === 'docker') return 'unset RUNYARD_SANDBOX to use bubblewrap';
   if (process.platform === 'linux' && !(await findBubblewrap())) {
     return `${installCommand(context.env.PATH)}\n${withoutSandbox}`;

@@ -1,6 +1,6 @@
 /** Durations, sizes and money as a person reads them. */
 
-/** `12 ms`, `1.2 s`, `2 min 3 s`, `1 h 5 min`. */
+/** Formats a duration: `12 ms`, `1.2 s`, `2 min 3 s`, `1 h 5 min`. */
 export function formatDuration(milliseconds: number): string {
   if (milliseconds < 1) return '<1 ms';
   if (milliseconds < 1000) return `${Math.round(milliseconds)} ms`;
@@ -10,7 +10,7 @@ export function formatDuration(milliseconds: number): string {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** An ISO 8601 duration of hours, minutes and seconds (`PT1M2.5S`) in milliseconds; `undefined` for anything else. */
+/** Returns the milliseconds of an ISO 8601 duration (`PT1M2.5S`); `undefined` for years, months, weeks and anything else. */
 export function parseIsoDuration(text: string): number | undefined {
   const match = /^P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?$/.exec(text);
   if (!match || text === 'P' || text.endsWith('T')) return undefined;
@@ -18,7 +18,7 @@ export function parseIsoDuration(text: string): number | undefined {
   return (((days ?? 0) * 24 + (hours ?? 0)) * 60 + (minutes ?? 0)) * 60_000 + (seconds ?? 0) * 1000;
 }
 
-/** `12 B`, `3.4 KB`, `5.6 MB`: powers of 1024. */
+/** Formats a size in powers of 1024: `12 B`, `3.4 KB`, `5.6 MB`. */
 export function formatBytes(bytes: number): string {
   if (bytes < 1024) return `${bytes} B`;
   const units = ['KB', 'MB', 'GB', 'TB'];
@@ -31,7 +31,7 @@ export function formatBytes(bytes: number): string {
   return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
 }
 
-/** `$0.0042`, `$1.20`: enough digits that a small run does not look free. */
+/** Formats a price with enough digits that a cheap run does not look free: `$0.0042`, `$1.20`. */
 export function formatUsd(usd: number): string {
   if (usd === 0) return '$0';
   return usd < 0.01 ? `$${usd.toPrecision(2)}` : `$${usd.toFixed(2)}`;

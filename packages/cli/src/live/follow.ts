@@ -1,7 +1,7 @@
 import type { LiveEvent } from '@runyard/contract/live-events';
 import { isSettled } from '@runyard/contract/run-states';
 
-/** The events up to and with the one that settles the run. */
+/** Yields the events up to the one that settles the run, which is included. */
 export async function* untilSettled(events: AsyncIterable<LiveEvent>): AsyncGenerator<LiveEvent> {
   for await (const event of events) {
     yield event;

@@ -1,23 +1,23 @@
 /**
- * Makes text from a sandbox harmless for a terminal. An agent prints what it likes: escape sequences can recolour, move the
- * cursor over what stands there, set the window title, write the clipboard (OSC 52) or make the terminal answer on our input
- * (ECMA-48 for the forms of the sequences). None of them gets through.
+ * Makes text from a sandbox harmless for a terminal. An agent can print escape sequences, which recolour the text, move the cursor over
+ * existing text, set the window title, write the clipboard (OSC 52) or make the terminal answer on our input. All of them are
+ * removed. ECMA-48 defines their forms.
  */
 
 import { shorten } from '@runyard/contract/shorten';
 
 type Where = 'text' | 'escape' | 'sequence' | 'string' | 'string-escape';
 
-/** Cleans one stream piece by piece: a sequence that is cut by the border of two pieces is removed too. */
+/** Cleans a stream chunk by chunk. Removes also a sequence that two chunks share. */
 export interface Cleaner {
-  /** The harmless part of the next piece: printable text, tabs and newlines. */
+  /** Returns the harmless part of the next chunk: printable text, tabs and newlines. */
   clean(piece: string): string;
 }
 
-/** Characters that reorder the text around them, so that what is shown is not what is there (CVE-2021-42574), and separators that some terminals break lines at. */
+/** Characters that reorder the text around them on the screen (CVE-2021-42574), and separators at which some terminals break lines. */
 const deceptive = /[\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/;
 
-/** A string command (OSC, DCS, APC, PM, SOS) that goes on for so long is none: what follows is shown as text again. */
+/** Longest string command (OSC, DCS, APC, PM, SOS). Of a longer one, the rest is shown as text. */
 const longestString = 4096;
 
 export function createCleaner(): Cleaner {
@@ -86,7 +86,7 @@ export function createCleaner(): Cleaner {
     clean(piece) {
       let result = '';
       for (const char of piece) {
-        // A return alone draws over the line (progress bars): each state of it becomes a line of its own.
+        // A carriage return alone draws over the line (progress bars): each redrawing becomes its own line.
         if (afterReturn && char !== '\n' && char !== '\r') result += '\n';
         afterReturn = where === 'text' && char === '\r';
         if (!afterReturn) result += step(char);
@@ -96,18 +96,18 @@ export function createCleaner(): Cleaner {
   };
 }
 
-/** A whole text, made harmless; newlines stay. */
+/** Makes a whole text harmless. Newlines stay. */
 export function harmless(text: string): string {
   return createCleaner().clean(text);
 }
 
-/** A title, name or path on one line, made harmless and cut at `max` characters. */
+/** Makes a title, name or path harmless, on one line of at most `max` characters. */
 export function harmlessLine(text: string, max = 200): string {
   const line = harmless(text).replace(/\s+/g, ' ').trim();
   return shorten(line, max);
 }
 
-/** JSON that is harmless when printed on a terminal: by itself, JSON escapes only U+0000 to U+001F. On one line without `indent`. */
+/** Returns JSON that is harmless on a terminal: JSON itself escapes only U+0000 to U+001F. On one line without `indent`. */
 export function harmlessJson(value: unknown, indent?: number): string {
   return JSON.stringify(value, null, indent).replace(
     /[\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/g,

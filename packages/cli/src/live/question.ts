@@ -1,4 +1,4 @@
-/** What a run asks, and how to answer it. Pure. */
+/** Texts about the request of a run and the ways to answer it. */
 import type { BlockedOn } from '@runyard/contract/approvals';
 import type { RunItem } from '@runyard/contract/runs';
 import type { Colours } from './colours.ts';
@@ -6,7 +6,7 @@ import { harmless, harmlessLine } from './harmless.ts';
 
 const longest = 30;
 
-/** The whole of what is asked: nobody should approve what was cut without knowing it. */
+/** Returns the request in full, or says how much of it is cut, so that a person knows what they approve. */
 export function questionLines(asked: Pick<BlockedOn, 'kind' | 'title' | 'options' | 'action'>): string[] {
   const what =
     asked.kind === 'question'
@@ -23,13 +23,13 @@ export function questionLines(asked: Pick<BlockedOn, 'kind' | 'title' | 'options
   ];
 }
 
-/** What is asked, in a line that may hold anything. A run that is not BLOCKED has another message: that of its failed setup. */
+/** Returns the request on one line, not yet made harmless. The status message of a run that is not BLOCKED is about its failed setup. */
 export function questionLine({ state, status_message }: RunItem, { kind, title, action }: BlockedOn): string {
   if (state === 'BLOCKED' && status_message) return status_message.message;
   return kind === 'question' ? `asks: ${title}` : `asks for permission to use ${action?.name ?? 'something'}: ${title}`;
 }
 
-/** One line per way to answer. */
+/** Returns one line for each way to answer. */
 export function answerLines(runId: string, kind: BlockedOn['kind'], colours: Colours): string[] {
   const command = (words: string, about: string) =>
     `${colours.cyan(`bin/runyard ${words}`)}${about ? colours.dim(`  ${about}`) : ''}`;

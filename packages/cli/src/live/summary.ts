@@ -1,4 +1,4 @@
-/** What is told when a run has ended: how, where its artifacts and its page are, what it used. Pure. */
+/** The summary of an ended run: its state, artifacts, usage and page. */
 import type { ArtifactItem } from '@runyard/contract/artifacts';
 import type { RunItem } from '@runyard/contract/runs';
 import { formatBytes, formatCount, formatDuration, formatUsd, parseIsoDuration } from './amounts.ts';
@@ -8,7 +8,7 @@ import { answerLines, questionLine } from './question.ts';
 
 export interface SummaryArtifact {
   readonly item: ArtifactItem;
-  /** Where its bytes can be fetched for a while; absent for artifacts that are links or text. */
+  /** Signed URL of its bytes; absent for artifacts that are links or text. */
   readonly downloadUrl?: string;
 }
 

@@ -1,4 +1,4 @@
-/** Turns the live events of a run into the text a person watches in a terminal. Pure: text comes back, nothing is written here. */
+/** Turns the live events of a run into text for a terminal. It writes nothing itself. */
 import type { AgentEvent } from '@runyard/contract/agent-protocol';
 import type { LiveEvent } from '@runyard/contract/live-events';
 import type { RunState } from '@runyard/contract/states';
@@ -8,10 +8,10 @@ import type { Colours } from './colours.ts';
 import { type Cleaner, createCleaner, harmless, harmlessLine } from './harmless.ts';
 import { questionLines } from './question.ts';
 
-/** Draws one run. Feed it the events in order; each call gives the text to write next. */
+/** Renders one run. Takes its events in order; each call returns the text to write next. */
 export interface LiveView {
   render(event: LiveEvent): string;
-  /** Ends a line that is still open: what comes next starts on one of its own. */
+  /** Returns the end of a line that is still open. */
   end(): string;
 }
 
@@ -23,7 +23,7 @@ interface Action {
 
 const margin = '  ';
 const outputMargin = '  │ ';
-/** Lines of a command and of an output that was not streamed; the rest is on the run's page. */
+/** Lines that are shown of a command, and of an output that was not streamed. The run's page shows all. */
 const longestCommand = 30;
 const longestOutput = 200;
 
@@ -45,7 +45,7 @@ export function createLiveView(colours: Colours): LiveView {
   const finishedSteps = new Set<string>();
   let lastState: RunState | undefined;
   let turns = 0;
-  /** What the unfinished line on the screen belongs to; `undefined`: the cursor is at the start of a line. */
+  /** Key of the text that owns the unfinished line; `undefined`: the cursor is at the start of a line. */
   let openLine: string | undefined;
 
   const endLine = (): string => {
@@ -56,7 +56,7 @@ export function createLiveView(colours: Colours): LiveView {
   const line = (text: string): string => `${endLine()}${text}\n`;
   const dimLine = (text: string): string => line(`${margin}${colours.dim(text)}`);
 
-  /** Writes on where `key` stopped; each line gets the margin. */
+  /** Continues the text of `key`. Each line gets the margin. */
   function flow(key: string, text: string, lineMargin: string): string {
     if (text === '') return '';
     let result = openLine === key ? '' : endLine();
@@ -116,7 +116,7 @@ export function createLiveView(colours: Colours): LiveView {
   }
 
   function text(event: Extract<AgentEvent, { type: 'text' }>): string {
-    // The prompt is shown by its turn.
+    // `turn_started` shows the prompt.
     if (event.role === 'user') return '';
     const cleaner = messages.get(event.message_id) ?? createCleaner();
     const key = `message ${event.message_id}`;
@@ -156,7 +156,7 @@ export function createLiveView(colours: Colours): LiveView {
         return dimLine(`${harmlessLine(event.name, 60)} ${inputHint(event.data)}`.trimEnd());
       case 'blocked': {
         const [first = '', ...rest] = questionLines(event.request);
-        // What it wants to run stands just above.
+        // The line above shows the command already.
         const known = event.request.action?.category === 'command' && actions.has(event.request.action.id ?? '');
         return (known ? [first.replace(/:$/, '')] : [first, ...rest])
           .map((text, index) => line(index === 0 ? `${colours.yellow('?')} ${colours.bold(text)}` : `  ${text}`))
@@ -230,7 +230,7 @@ function commandOf(input: unknown): string | undefined {
   return Array.isArray(input.command) ? input.command.filter((word) => typeof word === 'string').join(' ') : undefined;
 }
 
-/** What a tool call is about, in a few words: its path, pattern, address, or else its JSON. */
+/** Returns the main argument of a tool call: its path, pattern or URL, else its JSON. */
 function inputHint(input: unknown): string {
   if (input === undefined || input === null) return '';
   if (typeof input === 'string') return harmlessLine(input, 100);

@@ -2,7 +2,7 @@ import { settingsTable } from '@runyard/contract/settings';
 
 const programs = { service: 'service', worker: 'worker', cli: 'command line' } as const;
 
-/** `docs/settings.md`, from the table that the programs parse their settings with. */
+/** Returns `docs/settings.md`, written from the table of settings. */
 export function renderSettingsPage(): string {
   const rows = Object.entries(settingsTable).map(([name, setting]) => {
     const fallback = 'default' in setting && setting.default !== '' ? `\`${setting.default}\`` : '';

@@ -1,6 +1,6 @@
 import net from 'node:net';
 
-/** A host as it stands in a URL, and where one that listens everywhere is reached. */
+/** Returns the origin under which this machine reaches the host. For a host that listens everywhere, that is loopback. */
 export function reachableOrigin(host: string, port: number): string {
   const reached = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
   return `http://${net.isIPv6(reached) ? `[${reached}]` : reached}:${port}`;
@@ -8,7 +8,7 @@ export function reachableOrigin(host: string, port: number): string {
 
 export type PortCheck = { ok: true; port: number } | { ok: false; code: string };
 
-/** Whether a server could listen there now; port 0 finds a free one. */
+/** Checks whether a server can listen there now. Port 0 finds a free port. */
 export function checkPort(host: string, port: number): Promise<PortCheck> {
   return new Promise((resolve) => {
     const server = net.createServer();
@@ -21,7 +21,7 @@ export function checkPort(host: string, port: number): Promise<PortCheck> {
   });
 }
 
-/** What to tell where the check failed. */
+/** Returns the message about a failed check. */
 export function portProblem(host: string, port: number, code: string): string {
   switch (code) {
     case 'EADDRINUSE':
@@ -30,7 +30,7 @@ export function portProblem(host: string, port: number, code: string): string {
       return `this user may not listen on port ${port} (${host}). Take one above 1023: RUNYARD_PORT=4180.`;
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
-      return `${host} is no address of this machine. Set RUNYARD_HOST to one, or leave it out for 127.0.0.1.`;
+      return `${host} is not an address of this machine. Set RUNYARD_HOST to one, or unset it to use 127.0.0.1.`;
     default:
       return `cannot listen on ${host} port ${port}: ${code}`;
   }

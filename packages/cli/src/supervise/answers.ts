@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** True where a GET of this URL is answered 2xx within `timeoutMs`. */
+/** Returns true if a GET of this URL is answered with 2xx within `timeoutMs`. */
 export async function answers(url: string, timeoutMs: number): Promise<boolean> {
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(timeoutMs) });
@@ -13,11 +13,11 @@ export async function answers(url: string, timeoutMs: number): Promise<boolean> 
 
 const Readiness = z.object({ reason: z.string().optional(), degraded: z.string().optional() });
 
-/** What `/readyz` of a service says. */
+/** Answer of a service's `/readyz`. */
 export interface Readiness {
   readonly answered: boolean;
   readonly ready: boolean;
-  /** Why it is not ready, or what does not work although it is; null: nothing to say. */
+  /** Why it is not ready, or which part does not work although it is ready; null: no problem. */
   readonly problem: string | null;
 }
 

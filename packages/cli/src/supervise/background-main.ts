@@ -1,4 +1,4 @@
-/** The process that holds service and worker when `run` started them: in the background, away from the terminal. */
+/** Main file of the background process that runs service and worker for `run`. */
 import { Failure } from '../failure.ts';
 import { dataFolder } from '../installation.ts';
 import { readSettings } from '../read-settings.ts';

@@ -1,6 +1,6 @@
 import { type SettingName, settingsTable } from '@runyard/contract/settings';
 
-/** What any program needs of its surroundings. */
+/** Variables that every program needs. */
 const common = [
   'PATH',
   'HOME',
@@ -18,7 +18,7 @@ const common = [
   'SSL_CERT_DIR',
 ];
 
-/** The service calls model providers and code hosts, maybe through a proxy, whose address may hold a password. */
+/** Variables for the service, which calls model providers and code hosts, perhaps through a proxy whose URL holds a password. */
 const onlyService = [
   'HTTP_PROXY',
   'HTTPS_PROXY',
@@ -29,12 +29,12 @@ const onlyService = [
   'NODE_USE_ENV_PROXY',
 ];
 
-/** Worker: which containers, later. */
+/** Variables for the worker. */
 const onlyWorker = ['DOCKER_HOST'];
 
 /**
- * Environment of a child program: the settings that the table gives it and what any program needs, nothing else. So the worker
- * has no key of a model provider and no database address, and neither program has what the person's shell happens to export.
+ * Returns the environment of a child program: the settings that the table assigns to it and the variables that every program needs.
+ * So the worker has no key of a model provider and no database address, and no program has other variables of the user's shell.
  */
 export function childEnvironment(
   program: 'service' | 'worker',

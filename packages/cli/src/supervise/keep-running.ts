@@ -2,29 +2,29 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describeExit, type Program } from './program.ts';
 
 export interface Kept {
-  /** The one that runs now; `undefined` while it waits for its next start. */
+  /** Returns the running program; `undefined` while its next start is awaited. */
   current(): Program | undefined;
-  /** Ends the watching, asks the program by SIGTERM to finish its work, and waits for its end. */
+  /** Stops the restarts, sends SIGTERM so that the program finishes its work, and waits for its end. */
   drain(): Promise<void>;
-  /** Ends the watching and the program. */
+  /** Stops the restarts and the program. */
   stop(graceMs: number): Promise<void>;
 }
 
 export interface KeepRunning {
   readonly name: string;
   readonly first: Program;
-  /** Starts it again and resolves when it is ready; leaves nothing behind where it fails or the signal aborts it. */
+  /** Starts the program again and resolves when it is ready. Leaves nothing behind if it fails or the signal aborts it. */
   readonly restart: (signal: AbortSignal) => Promise<Program>;
   readonly report: (message: string) => void;
-  /** First wait; doubled up to 30 s while it keeps dying. */
+  /** First wait. It doubles up to 30 s while the program keeps ending. */
   readonly backoffMs?: number;
-  /** A program that lived for so long starts with the first wait again. */
+  /** After a program ran for so long, the next wait is the first one again. */
   readonly healthyMs?: number;
 }
 
 const longestWaitMs = 30_000;
 
-/** Starts a program again whenever it ends by itself, with growing waits, and says so. */
+/** Restarts a program whenever it ends by itself, with growing waits, and reports each restart. */
 export function keepRunning(keep: KeepRunning): Kept {
   const firstWait = keep.backoffMs ?? 500;
   const stopping = new AbortController();
@@ -67,7 +67,7 @@ export function keepRunning(keep: KeepRunning): Kept {
     async stop(graceMs) {
       stopping.abort();
       await current?.stop(graceMs);
-      // A restart that was just done when the stop came has made one more.
+      // A restart that finished at the same moment may have started another program.
       await Promise.resolve();
       await current?.stop(graceMs);
       await watching;

@@ -1,21 +1,21 @@
 import { closeSync, copyFileSync, fstatSync, openSync, readSync, statSync, truncateSync } from 'node:fs';
 
-/** A log may reach this size before it starts anew; one older part is kept. */
+/** Size at which a log is rotated. One older part is kept. */
 const largestLogBytes = 32 * 1024 * 1024;
 
-/** Size of the file in bytes, 0 where there is none. */
+/** Returns the size of the file in bytes; 0 if it does not exist. */
 export function sizeOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** Moves a full log to `{file}.1`. The writers append, so that they go on at the start of the emptied file. */
+/** Copies a full log to `{file}.1` and empties it. The writers append, so they continue at its start. */
 export function rotateFullLog(file: string): void {
   if (sizeOf(file) < largestLogBytes) return;
   copyFileSync(file, `${file}.1`);
   truncateSync(file);
 }
 
-/** The last lines that were written after `from`, at most 4 KB of them; JSON log lines as `level: message`. */
+/** Returns the last lines after the byte `from`, at most 4 KB. Of JSON log lines, returns the message. */
 export function readLogTail(file: string, from: number, lines = 12): string {
   let descriptor: number;
   try {
@@ -35,7 +35,7 @@ export function readLogTail(file: string, from: number, lines = 12): string {
   }
 }
 
-/** A pino line as a person reads it; any other line as it is. */
+/** Returns the message of a pino line; any other line unchanged. */
 export function readableLogLine(line: string): string {
   if (!line.startsWith('{')) return line;
   try {

@@ -1,5 +1,5 @@
 /**
- * Flags of Node for the service. Its young objects have 4 MB a half: without this a flood of requests or streams lets the two
- * halves grow to a multiple of that, and they stay so while nothing happens. `docs/decisions/node-flags.md`.
+ * Node's flags for the service. They limit each half of the space for young objects to 4 MB. Without the limit, many requests or
+ * streams make both halves grow to a multiple of that, and they stay large while the service is idle. `docs/decisions/node-flags.md`.
  */
 export const serviceNodeFlags: readonly string[] = ['--max-semi-space-size=4'];

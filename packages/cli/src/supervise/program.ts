@@ -23,14 +23,14 @@ export interface ProgramStart {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
-  /** Standard output and error are appended here, by the program itself: its last words survive our own end. */
+  /** The program itself appends standard output and error to this file, so they survive our own end. */
   readonly logFile: string;
 }
 
 /**
- * Starts a program with this Node. It has a session of its own, so that a Ctrl-C in the terminal reaches only us, and a pipe as
- * standard input: when we end, even by kill -9, the pipe closes and the program stops by itself (`--stop-with-parent`).
- * @throws where the process cannot be started
+ * Starts a program with this Node. It has its own session, so that Ctrl-C in the terminal reaches only this process, and a pipe as
+ * standard input: when this process ends, even by kill -9, the pipe closes and the program stops (`--stop-with-parent`).
+ * @throws if the process cannot be started
  */
 export async function startProgram(start: ProgramStart): Promise<Program> {
   const log = openSync(start.logFile, 'a', 0o600);
@@ -75,7 +75,7 @@ export async function startProgram(start: ProgramStart): Promise<Program> {
   };
 }
 
-/** `exit code 1`, `signal SIGKILL`. */
+/** Returns `exit code 1` or `signal SIGKILL`. */
 export function describeExit(exit: ProgramExit): string {
   return exit.signal ? `signal ${exit.signal}` : `exit code ${exit.code}`;
 }

@@ -1,4 +1,4 @@
-/** Service and worker as one thing: started in order, kept running, stopped in the opposite order. */
+/** Starts service and worker in order, keeps them running, and stops them in the opposite order. */
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Settings } from '@runyard/contract/settings';
@@ -19,30 +19,30 @@ export interface StackStart {
   readonly folder: DataFolder;
   readonly service: boolean;
   readonly worker: boolean;
-  /** What a person should know: deaths and restarts. */
+  /** Receives messages for the user, such as restarts. */
   readonly report: (message: string) => void;
-  /** Ends a start that is under way. */
+  /** Aborts a start that is in progress. */
   readonly signal: AbortSignal;
 }
 
 export interface Stack {
-  /** Where the service is reached from this machine, without `/api/v1`. */
+  /** Origin under which this machine reaches the service, without `/api/v1`. */
   readonly origin: string;
-  /** Lets the worker finish the runs that it has; returns when it is gone. */
+  /** Lets the worker finish its runs; resolves when it is gone. */
   drain(): Promise<void>;
-  /** Stops worker and service; returns when both are gone. */
+  /** Stops worker and service; resolves when both are gone. */
   stop(): Promise<void>;
 }
 
-/** The first start initialises a database; a slow disk and a busy machine get their time. */
+/** Longest start of a program. The first start creates a database, perhaps on a slow disk. */
 const serviceStartMs = 90_000;
-/** What the programs get to end what they are doing; one that is killed leaves the rest to others, and `up` would return before it is done. */
+/** Time for the worker to stop. A worker that is killed cannot clean up its sandboxes. */
 const workerGraceMs = 6_000;
-/** Its database writes a checkpoint at its end, for which it has 20 s until it is stopped at once. */
+/** Time for the service to stop. Its database may take 20 s for a last checkpoint. */
 const serviceGraceMs = 30_000;
 const logCheckMs = 60_000;
 
-/** @throws Failure where a program does not start: its last words are in the message */
+/** Starts the programs. @throws Failure if a program does not start; the message ends with its last log lines */
 export async function startStack(start: StackStart): Promise<Stack> {
   const { settings, folder } = start;
   const logFile = (name: string) => path.join(folder.logs, `${name}.log`);
@@ -117,7 +117,7 @@ export async function startStack(start: StackStart): Promise<Stack> {
       try {
         rotateFullLog(logFile(name));
       } catch (error) {
-        // A full disk: the log stays as it is until there is room.
+        // The disk may be full: the log is rotated when there is room again.
         start.report(`the ${name}'s log cannot be rotated: ${error instanceof Error ? error.message : error}`);
       }
     }
@@ -134,7 +134,7 @@ export async function startStack(start: StackStart): Promise<Stack> {
   };
 }
 
-/** Ready when it has lived for so long: wrong settings and a missing sandbox end a program at once. */
+/** Returns a check that is true after `milliseconds`: wrong settings or a missing sandbox end a program earlier. */
 function settled(milliseconds: number): () => Promise<boolean> {
   const startedAt = performance.now();
   return async () => performance.now() - startedAt >= milliseconds;

@@ -10,13 +10,13 @@ import { childEnvironment } from './child-environment.ts';
 import { type Claim, readClaim } from './claim.ts';
 import { readLogTail, sizeOf } from './log-file.ts';
 
-/** Longer than the start of both programs may take. */
+/** Longest wait. It is longer than the start of both programs may take. */
 const patienceMs = 120_000;
 
 /**
- * Starts service, database and worker in the background; they stay when this process and its terminal are gone.
- * Where another process starts them at the same time, waits for that one.
- * @throws Failure with the last words of what did not start
+ * Starts service, database and worker in the background. They continue when this process and its terminal are gone. If another
+ * process starts them at the same time, waits for that one.
+ * @throws Failure with the last log lines of the program that did not start
  */
 export async function startInBackground(
   folder: DataFolder,
@@ -26,7 +26,7 @@ export async function startInBackground(
   const logFile = path.join(folder.logs, 'supervisor.log');
   const logStart = sizeOf(logFile);
   const log = openSync(logFile, 'a', 0o600);
-  // A session of its own and no descriptor of ours: closing the terminal or a pipe that reads our output changes nothing for it.
+  // It has its own session and none of our descriptors, so closing the terminal or a pipe of ours does not affect it.
   const child = spawn(process.execPath, [fileURLToPath(new URL('background-main.ts', import.meta.url))], {
     env: supervisorEnvironment(folder, env),
     cwd: root,
@@ -47,7 +47,7 @@ export async function startInBackground(
   for (;;) {
     const claim = readClaim(folder.supervisorFile);
     if (claim?.origin) return { ...claim, origin: claim.origin };
-    // Ours may have ended because another one was first: that one's claim is there then.
+    // Our process may have ended because another one was first; then there is a claim.
     if (ended && !claim) {
       throw new Failure(
         `runyard did not start in the background:\n${readLogTail(logFile, logStart, 20)}\n(log: ${logFile})`,
@@ -59,7 +59,7 @@ export async function startInBackground(
   }
 }
 
-/** What the two programs need, and nothing else of the person's shell. */
+/** Returns the variables that the two programs need, and no others of the user's shell. */
 function supervisorEnvironment(
   folder: DataFolder,
   env: Readonly<Record<string, string | undefined>>,

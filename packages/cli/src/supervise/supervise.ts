@@ -3,10 +3,10 @@ import { Failure } from '../failure.ts';
 import { type Claim, takeClaim } from './claim.ts';
 import { type Stack, type StackStart, startStack } from './stack.ts';
 
-/** What is started, and how. */
+/** Programs to start, and how. */
 export interface Supervise extends Omit<StackStart, 'signal'> {
   readonly mode: Claim['mode'];
-  /** Called once, when everything is started. */
+  /** Called once, when all programs have started. */
   readonly onReady: (stack: Stack) => void;
 }
 
@@ -25,9 +25,9 @@ export class AlreadyRunning extends Failure {
 const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /**
- * Starts the programs and keeps them running until a signal says stop; returns when all of them are gone.
- * A second signal ends this process at once; the programs then stop by themselves, because their input closes.
- * @throws AlreadyRunning where another process has this data folder; Failure where something does not start
+ * Starts the programs and keeps them running until a signal arrives; resolves when all of them are gone. A second signal ends this
+ * process at once; the programs then stop by themselves, because their input closes.
+ * @throws AlreadyRunning if another process supervises this data folder; Failure if a program does not start
  */
 export async function supervise(supervision: Supervise): Promise<void> {
   const { folder, report } = supervision;
@@ -43,7 +43,7 @@ export async function supervise(supervision: Supervise): Promise<void> {
       taken.claim.release();
       process.exit(130);
     }
-    // A worker alone belongs to a fleet: SIGTERM lets it finish what it has, as a rolling update expects.
+    // A worker that runs alone belongs to a fleet: SIGTERM lets it finish its runs, as a rolling update expects.
     const drain = !supervision.service && signal === 'SIGTERM';
     report(`${signal === 'SIGINT' ? 'Ctrl-C' : signal}: ${drain ? 'finishing the runs it has' : 'stopping'}`);
     stopping.abort();
@@ -70,14 +70,14 @@ export async function supervise(supervision: Supervise): Promise<void> {
   }
 }
 
-/** A full disk below our output, or a reader of it that went away, must not end what we keep running. */
+/** Ignores errors of our output, such as a full disk or a closed pipe: they must not end the programs. */
 function keepWithoutOutput(): void {
   for (const stream of [process.stdout, process.stderr]) stream.removeAllListeners('error').on('error', () => {});
 }
 
 const folderCheckMs = 2_000;
 
-/** Calls `then` once when the folder is gone, or another one has its name. Returns what ends the watching. */
+/** Calls `then` once when the folder was removed or replaced. Returns a function that stops the watching. */
 function onceRemoved(folder: string, then: () => void): () => void {
   const { dev, ino } = statSync(folder);
   const timer = setInterval(() => {
@@ -93,7 +93,7 @@ function isStill(folder: string, dev: number, ino: number): boolean {
     const now = statSync(folder);
     return now.dev === dev && now.ino === ino;
   } catch (error) {
-    // A disk that fails for a moment has not lost the folder.
+    // Any other error may be a disk that fails for a moment.
     return (error as NodeJS.ErrnoException).code !== 'ENOENT';
   }
 }
