@@ -3,8 +3,8 @@ import { closeSync, readdirSync, readFileSync } from 'node:fs';
 const closeOnExec = 0o2000000;
 
 /**
- * Closes what whoever started this process left open by mistake: such descriptors would go on into every sandbox. Node itself
- * marks only those that follow each other without a gap. Standard streams and Node's channel to its parent stay.
+ * Closes descriptors that the parent process left open by mistake: every sandbox would inherit them. Node itself sets close-on-exec
+ * only up to the first gap in the numbers. Standard streams and Node's channel to its parent stay open.
  */
 export function closeInheritedDescriptors(): void {
   const channel = Number(process.env.NODE_CHANNEL_FD ?? -1);
@@ -15,7 +15,7 @@ export function closeInheritedDescriptors(): void {
       const flags = /^flags:\s+(\d+)$/m.exec(readFileSync(`/proc/self/fdinfo/${name}`, 'utf8'))?.[1];
       if (flags !== undefined && (Number.parseInt(flags, 8) & closeOnExec) === 0) closeSync(descriptor);
     } catch {
-      // The folder's own descriptor, closed by now.
+      // The descriptor of /proc/self/fd itself, which is closed by now.
     }
   }
 }

@@ -1,6 +1,6 @@
 import type { Worker } from './worker.ts';
 
-/** SIGTERM drains; a second one, or SIGINT, ends everything within about six seconds. */
+/** Makes SIGTERM drain the worker, and a second SIGTERM or SIGINT stop it within about six seconds. */
 export function endOnSignals(worker: Pick<Worker, 'drain' | 'stop'>): void {
   let asked = false;
   process.on('SIGTERM', () => {
@@ -11,10 +11,10 @@ export function endOnSignals(worker: Pick<Worker, 'drain' | 'stop'>): void {
   process.on('SIGINT', () => void worker.stop());
 }
 
-/** Ends everything when standard input closes: whoever started us holds its other end, and is gone or wants us gone. */
+/** Stops the worker when standard input closes: the parent process has ended or asks it to stop. */
 export function endWithParent(starting: Promise<Pick<Worker, 'stop'>>): void {
   const end = (): void => {
-    // A start that fails ends the process by itself.
+    // If the start fails, the process ends anyway.
     starting.then((worker) => worker.stop()).catch(() => {});
   };
   process.stdin.on('error', end);

@@ -1,4 +1,4 @@
-/** A sandbox whose processes are slow to die: no message may say that it has ended before the last of them is gone. */
+/** Sandboxes whose processes die slowly: no message may report their end before the last process is gone. */
 import { rm } from 'node:fs/promises';
 import { parseSettings } from '@runyard/contract/settings';
 import { pino } from 'pino';
@@ -43,7 +43,7 @@ describe.skipIf(!works).each(['bubblewrap', 'none'])('a process of a %s sandbox 
   const saysThatItWaits = () => until(() => logged.some((line) => line.includes(waiting)));
   const count = (type: string) => service.messages.filter((message) => message.type === type).length;
 
-  test('keeps the next worker from saying hello until it is gone', async () => {
+  test('delays the hello of the next worker until it is gone', async () => {
     const mark = `${sandbox === 'none' ? 4721 : 4722}.${process.pid}`;
     const first = await spawnTestWorker(service, dataDir, settings);
     const { instance_id } = await service.waitFor('worker_hello');
@@ -63,7 +63,7 @@ describe.skipIf(!works).each(['bubblewrap', 'none'])('a process of a %s sandbox 
     expect(await running(mark)).toBe(0);
   });
 
-  test('keeps the end of its execution from being reported until it is gone', async () => {
+  test('delays the report about its execution until it is gone', async () => {
     const mark = `${sandbox === 'none' ? 4723 : 4724}.${process.pid}`;
     const worker = await startHere();
     try {

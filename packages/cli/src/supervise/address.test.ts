@@ -33,5 +33,6 @@ test('port 0 finds a free one', async () => {
 test('an address that this machine does not have is refused by its name', async () => {
   const found = await checkPort('192.0.2.1', 0);
   expect(found.ok).toBe(false);
-  if (!found.ok) expect(portProblem('192.0.2.1', 0, found.code)).toContain('192.0.2.1 is not an address of this machine');
+  if (!found.ok)
+    expect(portProblem('192.0.2.1', 0, found.code)).toContain('192.0.2.1 is not an address of this machine');
 });

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Settings } from '@runyard/contract/settings';
 
-/** The worker's key: the setting, else what the service of the same data folder generated. Read anew for each connection, because the service may make it later. */
+/** Returns the worker's key: the setting, else the key that the service of the same data folder generated. Called for each connection, because the service may generate it later. */
 export async function readApiKey(settings: Settings): Promise<string | undefined> {
   if (settings.RUNYARD_API_KEY !== undefined) return settings.RUNYARD_API_KEY;
   const file = path.join(settings.RUNYARD_DATA_DIR, 'bootstrap-key');
@@ -10,10 +10,10 @@ export async function readApiKey(settings: Settings): Promise<string | undefined
   return text.trim() || undefined;
 }
 
-/** True where the text can be sent as a bearer token: visible ASCII characters only. */
+/** Returns true if the text can be sent as a bearer token: visible ASCII characters only. */
 export const isKeyText = (key: string): boolean => /^[\x21-\x7e]+$/.test(key);
 
-/** Where the key comes from, for messages; never the key. */
+/** Returns the source of the key, for messages; never the key itself. */
 export function keySource(settings: Settings): string {
   return settings.RUNYARD_API_KEY === undefined
     ? path.join(settings.RUNYARD_DATA_DIR, 'bootstrap-key')

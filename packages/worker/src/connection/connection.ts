@@ -10,51 +10,51 @@ import { rejectionOf } from './unreadable-assignment.ts';
 const pingEveryMs = 10_000;
 const silenceMs = 25_000;
 const handshakeMs = 10_000;
-/** Pause after an answer that trying again at once will not change. */
+/** Pause after a refusal, which an immediate retry would not change. */
 const refusedPauseMs = 10_000;
-/** A connection that lived so long was a good one: the next loss begins with a short pause again. */
+/** After a connection of this length, the next loss starts with the shortest pause again. */
 const settledMs = 2000;
 
-/** Waits between connections, so that workers do not all come back at once. */
+/** Pauses between connections. Their jitter keeps workers from reconnecting together. */
 const reconnectBackoff = { firstMs: 100, longestMs: 5_000 };
-/** A prompt may have 1 MB, its JSON up to six times that. */
+/** Bytes of a message. A prompt may have 1 MB, and its JSON six times that. */
 const longestMessage = 16 * 1024 * 1024;
 
-/** What the service sends about executions. */
+/** A message of the service about executions. */
 export type WorkMessage = Exclude<ServiceMessage, { type: 'worker_welcome' | 'messages_applied' }>;
 
 export interface ConnectionOptions {
   /** Service root, without `/api/v1`. */
   readonly serviceRoot: string;
   readonly workerName: string;
-  /** `undefined`: there is none yet. */
+  /** Returns the key; `undefined` if there is none yet. */
   readonly readKey: () => Promise<string | undefined>;
   readonly keySource: string;
   readonly outbox: Outbox;
   /** First message of each connection. */
   readonly hello: () => WorkerHello;
-  /** The service issued a token to this process. */
+  /** Called when the service issued a token to this process. */
   readonly onToken: (token: string) => void;
   readonly onMessage: (message: WorkMessage) => void;
-  /** The key was refused before any connection was accepted: nothing will get better by itself. */
+  /** Called when the key was refused before any connection was accepted. Retries will not help then. */
   readonly onRefused: () => void;
   readonly log: Logger;
 }
 
 export interface Connection {
-  /** Sends the message, now or on a later connection; it is kept until the service has it. */
+  /** Sends the message now or on a later connection. It is kept until the service confirms it. */
   send(message: WorkerMessage): void;
-  /** Says hello again, where a connection is open. */
+  /** Sends the hello again if a connection is open. */
   sayHello(): void;
   /** True while a connection is open. */
   readonly isOpen: () => boolean;
-  /** Ends the connection and does not come back. */
+  /** Ends the connection for good. */
   close(): Promise<void>;
 }
 
 type Attempt = 'lost' | 'refused' | 'no-key';
 
-/** Keeps a WebSocket to the service for as long as the worker lives. */
+/** Keeps a WebSocket to the service open until `close`. */
 export function connect(options: ConnectionOptions): Connection {
   const { log, outbox } = options;
   const url = `${options.serviceRoot.replace(/^http/, 'ws')}/api/v1/selfhosted/worker/ws?worker_id=${encodeURIComponent(options.workerName)}`;
@@ -63,14 +63,14 @@ export function connect(options: ConnectionOptions): Connection {
   let wasAccepted = false;
   let lastComplaint = '';
 
-  /** Once per cause, not once per try. */
+  /** Warns once for each cause, not for each try. */
   const complain = (message: string, fields: object = {}): void => {
     const level = message === lastComplaint ? 'debug' : 'warn';
     lastComplaint = message;
     log[level](fields, message);
   };
 
-  // The service answers the number when what the message did is committed; until then the outbox keeps it.
+  // The outbox keeps the message until the service confirms its number.
   const transmit = (kept: KeptMessage): void => {
     socket?.send(JSON.stringify({ ...kept.message, seq: kept.number }));
   };
@@ -85,7 +85,7 @@ export function connect(options: ConnectionOptions): Connection {
     const parsed = ServiceMessage.safeParse(json);
     if (!parsed.success) {
       const issues = parsed.error.issues.slice(0, 3).map((issue) => `${issue.path.join('.')}: ${issue.message}`);
-      log.warn({ issues }, 'the service sent a message that is not understood');
+      log.warn({ issues }, 'the service sent a message that this worker does not understand');
       const rejection = rejectionOf(json, issues);
       if (rejection !== undefined) send(rejection);
       return;
@@ -98,11 +98,11 @@ export function connect(options: ConnectionOptions): Connection {
 
   const attempt = async (): Promise<Attempt> => {
     const key = await options.readKey();
-    // The listener below would never hear of an abort that came meanwhile.
+    // The listener below would miss an abort that came during `readKey`.
     if (stop.signal.aborted) return 'lost';
     if (key === undefined) {
       complain(
-        `there is no key yet: waiting for ${options.keySource}; set RUNYARD_API_KEY where the service runs elsewhere`,
+        `there is no key yet: waiting for ${options.keySource}; set RUNYARD_API_KEY if the service runs elsewhere`,
       );
       return 'no-key';
     }
@@ -185,7 +185,7 @@ export function connect(options: ConnectionOptions): Connection {
       if (result === 'refused' && !wasAccepted) options.onRefused();
       if (performance.now() - began > settledMs) tries = 0;
       const pauseMs = result === 'refused' ? refusedPauseMs : backoffMs(reconnectBackoff, tries + 1);
-      // The end of the worker ends the pause.
+      // `close` ends the pause.
       await sleep(pauseMs, undefined, { signal: stop.signal }).catch(() => {});
     }
   };
@@ -200,7 +200,7 @@ export function connect(options: ConnectionOptions): Connection {
     async close() {
       const current = socket;
       stop.abort();
-      // A service that does not answer the close frame must not hold up our end.
+      // The service may not answer the close frame.
       const impatient = setTimeout(() => current?.terminate(), 1000);
       await ended;
       clearTimeout(impatient);
@@ -208,7 +208,7 @@ export function connect(options: ConnectionOptions): Connection {
   };
 }
 
-/** `undefined` where it is not JSON, which no message is. */
+/** Returns `undefined` if the text is not JSON; no message is `undefined`. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

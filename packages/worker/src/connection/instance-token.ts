@@ -1,4 +1,4 @@
-/** The tokens with which this process proves that it held, or replaces who held, the executions of the record. */
+/** Tokens that prove to the service which worker process this is, and which earlier ones it replaces. */
 
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -7,13 +7,13 @@ import type { WorkerHello } from '@runyard/contract/worker-protocol';
 import type { Logger } from 'pino';
 
 export interface InstanceTokens {
-  /** What a hello proves: this process, and those that held the folder before and whose sandboxes are gone. */
+  /** Returns the tokens for a hello: of this process, and of the earlier processes of the folder, whose sandboxes are gone. */
   proof(): Pick<WorkerHello['data'], 'token' | 'replaced_tokens'>;
-  /** Keeps what the service issued, for this process and for the one that comes after it. */
+  /** Stores an issued token, for this process and the next one of the folder. */
   keep(token: string): void;
 }
 
-/** Opens the tokens of a worker's folder. The caller has proved that nothing is left of the earlier processes. */
+/** Opens the tokens of a worker's folder. The caller has proved that the sandboxes of earlier processes are gone. */
 export function openInstanceTokens(folder: string, log: Logger): InstanceTokens {
   const file = path.join(folder, 'instance-tokens');
   const earlier = readTokens(file, log);
@@ -25,7 +25,7 @@ export function openInstanceTokens(folder: string, log: Logger): InstanceTokens 
     }),
     keep(token) {
       own = token;
-      // Before any execution is claimed, so that after a crash the next process can speak for it.
+      // Written before any execution is claimed, so that after a crash the next process can prove that it replaces this one.
       try {
         writeFileSync(`${file}.new`, `${token}\n`, { mode: 0o600, flush: true });
         renameSync(`${file}.new`, file);
@@ -39,7 +39,7 @@ export function openInstanceTokens(folder: string, log: Logger): InstanceTokens 
   };
 }
 
-/** Returns none where there is no file yet, or it cannot be read: then the leases of the earlier processes' executions decide. */
+/** Returns no token if the file is missing or unreadable: executions of earlier processes then end with their leases. */
 function readTokens(file: string, log: Logger): string[] {
   try {
     return readFileSync(file, 'utf8')

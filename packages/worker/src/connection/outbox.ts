@@ -6,10 +6,10 @@ export interface KeptMessage {
   readonly message: WorkerMessage;
 }
 
-/** Messages that the service may not have applied: kept in order until it says so, sent again on each new connection. */
+/** Messages that the service has not confirmed, in order. They are sent again on each new connection. */
 export interface Outbox {
   keep(message: WorkerMessage): KeptMessage;
-  /** The service has applied everything up to this number. */
+  /** Drops all messages up to this number: the service has applied them. */
   confirm(number: number): void;
   readonly kept: () => readonly KeptMessage[];
 }

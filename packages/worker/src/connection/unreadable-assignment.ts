@@ -1,15 +1,15 @@
 import type { WorkerMessage } from '@runyard/contract/worker-protocol';
 import { z } from 'zod';
 
-/** What an assignment has at least, whatever else of it is not understood. */
+/** The members that an assignment needs to be rejected. */
 const NamedAssignment = z.object({
   type: z.literal('task_assignment'),
   data: z.object({ task_id: z.string(), execution_id: z.string().optional().catch(undefined) }),
 });
 
 /**
- * Returns the rejection of a message that is an assignment but is not understood, so that the run goes to another worker
- * instead of waiting for the claim's time-out. `undefined`: it is none, or does not name its task.
+ * Returns the rejection of an assignment that this worker does not understand, so that the run goes to another worker before the
+ * claim times out. Returns `undefined` if the message is no assignment or does not name its task.
  */
 export function rejectionOf(message: unknown, issues: readonly string[]): WorkerMessage | undefined {
   const parsed = NamedAssignment.safeParse(message);

@@ -3,13 +3,13 @@ import type { AgentLaunch } from '../sandboxes/sandbox.ts';
 
 export type LaunchResult = { ok: true; launch: AgentLaunch } | { ok: false; problem: string };
 
-/** A NUL would end one option of the sandbox and begin another. */
+/** A NUL would end one option of the sandbox and start another. */
 const hasNul = (text: string): boolean => text.includes('\0');
 
 /**
- * Command line and environment of the agent program, as the worker protocol says: `agent run --task-id ID --sandboxed
- * --server-root-url URL …`. MCP servers are not in it, though the protocol has a flag: their headers and variables may be
- * secrets, and the agent gets them with its task.
+ * Returns arguments and environment of the agent program as the worker protocol defines them: `agent run --task-id ID --sandboxed
+ * --server-root-url URL …`. MCP servers are left out, although the protocol has a flag for them: their headers and variables may
+ * be secrets, and the agent gets them with its task.
  */
 export function agentLaunch(assignment: TaskAssignment['data'], serviceRoot: string): LaunchResult {
   const config = assignment.task.agent_config_snapshot;

@@ -2,7 +2,7 @@ import { lastPart } from '@runyard/contract/shorten';
 import type { WorkerMessage } from '@runyard/contract/worker-protocol';
 import { SandboxError, type SandboxExit } from '../sandboxes/sandbox.ts';
 
-/** Which execution a message is about. */
+/** Names an execution in messages. */
 export interface ExecutionName {
   readonly task_id: string;
   readonly execution_id: string;
@@ -13,7 +13,7 @@ export type TerminalMessage = Extract<WorkerMessage, { type: 'task_completed' | 
 /** Why the worker itself ended an execution. */
 export type Ending = 'cancelled' | 'worker_stopped';
 
-/** Most of the output's end that goes into a message. */
+/** Characters of the output's end that a message contains. */
 const messageBytes = 4000;
 
 function withOutput(message: string, tail: string): string {
@@ -40,18 +40,18 @@ function failed(
   };
 }
 
-/** What to tell the service about a sandbox that never came to life. */
+/** Returns the message about a sandbox that was not created or did not start. */
 export function failureMessage(name: ExecutionName, error: unknown): TerminalMessage {
   if (error instanceof SandboxError) return failed(name, error.phase, error.reason, error.message);
   return failed(
     name,
     'prepare',
     'worker_error',
-    `the worker failed at it: ${(error as Error).message}; its log says more`,
+    `the worker could not run it: ${(error as Error).message}; see the worker's log`,
   );
 }
 
-/** The execution was cancelled and nothing of it runs any more. */
+/** Returns the message about a cancelled execution whose processes are all gone. */
 export function cancelledMessage(name: ExecutionName): TerminalMessage {
   return {
     type: 'task_completed',
@@ -59,7 +59,7 @@ export function cancelledMessage(name: ExecutionName): TerminalMessage {
   };
 }
 
-/** The worker was told to end at once and took the execution along. */
+/** Returns the message about an execution that ended because the worker was stopped. */
 export function stoppedMessage(name: ExecutionName, exitCode?: number): TerminalMessage {
   return failed(
     name,
@@ -70,7 +70,7 @@ export function stoppedMessage(name: ExecutionName, exitCode?: number): Terminal
   );
 }
 
-/** What to tell the service about an agent that ended. `memoryMb` is the limit it ran under. */
+/** Returns the message about an agent that ended. `memoryMb` is the memory limit of its sandbox. */
 export function exitMessage(
   name: ExecutionName,
   exit: SandboxExit,

@@ -3,11 +3,11 @@ import https from 'node:https';
 import { allowedTarget } from './allowed-path.ts';
 import { listenOnSocket, type Relay } from './socket-server.ts';
 
-/** Connections of one sandbox at once: a long poll, a few model streams, artifacts. More are closed as they come. */
+/** Connections of one sandbox at once: a long poll, a few model streams, artifacts. Further ones are closed at once. */
 const connectionsPerSandbox = 64;
 const connectTimeoutMs = 5000;
 
-/** Headers that concern one hop only (RFC 9110 section 7.6.1), and those by which a sandbox could pose as a proxy or choose a host. */
+/** Headers of one hop (RFC 9110 section 7.6.1), and headers with which a sandbox could pose as a proxy or choose a host. */
 const notForwarded = new Set([
   'connection',
   'keep-alive',
@@ -35,7 +35,7 @@ export interface Upstream {
   close(): void;
 }
 
-/** Where relays lead: the service's root URL, without `/api/v1`. */
+/** Opens the connections to a service. `serviceRoot` has no `/api/v1`. */
 export function openUpstream(serviceRoot: string): Upstream {
   const url = new URL(serviceRoot);
   const secure = url.protocol === 'https:';
@@ -63,7 +63,7 @@ export function openUpstream(serviceRoot: string): Upstream {
   };
 }
 
-/** Headers to pass on; a name that came more than once keeps all its values. Names in `Connection` are per hop too. */
+/** Returns the headers to forward. A repeated name keeps all its values. Names listed in `Connection` are per hop too. */
 function forwardedHeaders(message: IncomingMessage): Record<string, string[]> {
   const perHop = new Set(
     (message.headers.connection ?? '')
@@ -79,8 +79,8 @@ function forwardedHeaders(message: IncomingMessage): Record<string, string[]> {
 }
 
 /**
- * How the body is delimited towards the service. Said explicitly, because Node sends the body of a GET or DELETE bare where no
- * length is known: the service would read it as a next request, on a connection that other sandboxes share.
+ * Returns the header that delimits the body. It is explicit because Node sends the body of a GET or DELETE without framing if its
+ * length is unknown: the service would read it as the next request, on a connection that other sandboxes share.
  */
 function bodyFraming(message: IncomingMessage): Record<string, string> {
   return message.headers['transfer-encoding'] === undefined ? {} : { 'transfer-encoding': 'chunked' };
@@ -104,7 +104,7 @@ function answer(response: ServerResponse, status: number, title: string, detail:
     retryable: status === 503,
   });
   const retry = status === 503 ? { 'retry-after': '1' } : {};
-  // The rest of a request that nobody reads would be taken for the next one.
+  // The connection closes, because the unread rest of the request would be read as the next one.
   response.writeHead(status, { 'content-type': 'application/problem+json', connection: 'close', ...retry });
   response.end(body);
 }
@@ -140,7 +140,7 @@ function relay(upstream: Upstream, message: IncomingMessage, response: ServerRes
     answer(response, 503, 'Resource unavailable', 'the service cannot be reached right now; try again');
   });
   request.on('response', (reply) => {
-    // Any status passes as it is, redirects too: nothing is followed on behalf of a sandbox.
+    // Every status is forwarded unchanged. Redirects are not followed on behalf of a sandbox.
     response.writeHead(reply.statusCode ?? 502, forwardedHeaders(reply));
     response.flushHeaders();
     reply.pipe(response);
@@ -156,8 +156,8 @@ function relay(upstream: Upstream, message: IncomingMessage, response: ServerRes
 }
 
 /**
- * Listens on a Unix socket and passes HTTP on to the service, both ways as it comes, without keeping any of it. Adds no
- * credential: what the sandbox may do there, its run token says. `uid` is the user who may connect.
+ * Listens on a Unix socket and forwards HTTP to the service and back as it comes, without buffering it. Adds no credential: the run
+ * token decides what the sandbox may do. `uid` is the user who may connect.
  */
 export async function openRelay(socketPath: string, upstream: Upstream, uid?: number): Promise<Relay> {
   const server = http.createServer({

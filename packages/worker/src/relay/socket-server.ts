@@ -1,13 +1,13 @@
 import { chmod, chown, rm } from 'node:fs/promises';
 import type http from 'node:http';
 
-/** What answers on a Unix socket of one sandbox. */
+/** A server on the Unix socket of one sandbox. */
 export interface Relay {
   /** Ends its connections and removes the socket. */
   close(): Promise<void>;
 }
 
-/** Opens the server at a path that only `uid` (default: our own user) may connect to. */
+/** Opens the server on a socket that only `uid` (default: our own user) can connect to. */
 export async function listenOnSocket(server: http.Server, socketPath: string, uid?: number): Promise<Relay> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);

@@ -15,8 +15,8 @@ const requireShim =
   "import{createRequire as __createRequire}from'node:module';const require=__createRequire(import.meta.url);";
 
 /**
- * Bundles the agent's entry file with everything it imports. What is imported dynamically becomes a chunk of its own, read only
- * when it is needed. esbuild is loaded here, not at the top: mostly the bundle exists already.
+ * Bundles the agent's entry file with everything that it imports. Each dynamic import becomes a chunk, which is read only when it is
+ * needed. esbuild is loaded here, because mostly the bundle exists already.
  */
 export async function bundleAgent(entry: string): Promise<Bundle> {
   const esbuild = await import('esbuild');
@@ -45,7 +45,7 @@ export async function bundleAgent(entry: string): Promise<Bundle> {
       inputs: Object.keys(result.metafile.inputs).map((input) => path.resolve(path.dirname(entry), input)),
     };
   } finally {
-    // Its helper process would stay for as long as the worker.
+    // Otherwise esbuild's helper process stays until the worker ends.
     await esbuild.stop();
   }
 }
@@ -59,7 +59,7 @@ export async function writeBundle(bundle: Bundle, folder: string): Promise<void>
   }
 }
 
-/** Sixteen hex digits that stand for the bundle's contents and for `salt`: the Node it runs on. */
+/** Returns sixteen hex digits that identify the bundle's contents and `salt`, the Node that it runs on. */
 export function bundleHash(bundle: Bundle, salt: string): string {
   const hash = createHash('sha256').update(salt);
   for (const file of bundle.files) hash.update(`\0${file.name}\0`).update(file.bytes);
@@ -73,7 +73,7 @@ const Stamp = z.object({
   inputs: z.array(z.tuple([z.string(), z.number(), z.number()])),
 });
 
-/** Remembers of which state of the sources `hash` was made, so that the next start can tell without bundling. */
+/** Records the state of the sources behind `hash`, so that the next start can tell without bundling whether they changed. */
 export async function writeStamp(
   file: string,
   entry: string,
@@ -85,7 +85,7 @@ export async function writeStamp(
   await writeFile(file, JSON.stringify({ salt, entry, hash, inputs }), { mode: 0o600 });
 }
 
-/** Hash of the bundle that was made of exactly these sources; `undefined` where one of them changed, or none was made. */
+/** Returns the hash of the bundle of the present sources; `undefined` if a source changed or nothing was bundled yet. */
 export async function readStamp(file: string, entry: string, salt: string): Promise<string | undefined> {
   try {
     const stamp = Stamp.parse(JSON.parse(await readFile(file, 'utf8')));

@@ -1,4 +1,4 @@
-/** Makes the agent's runtime in the folder of the argument, for agents that other workers start, and prints its path. */
+/** Makes the agent's runtime in the folder that the argument names, for agents of other workers, and prints its path. */
 import { mkdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { makeRuntime } from './runtime.ts';

@@ -4,7 +4,7 @@ import { listenOnSocket, type Relay } from '../relay/socket-server.ts';
 
 const prefix = '/api/v1/harness-support/';
 
-/** The smallest task that takes the agent through everything it does in any run: one command, no model. */
+/** The smallest task that uses everything that the agent does in every run: one command, no model. */
 const task: AgentTask = {
   run_id: '00000000-0000-7000-8000-000000000001',
   execution_id: '00000000-0000-7000-8000-000000000002',
@@ -18,7 +18,7 @@ const task: AgentTask = {
   repositories: [],
 };
 
-/** Longest that the inbox is held open: the agent is done long before. */
+/** Longest time that the inbox request stays open. The agent ends earlier. */
 const inboxMs = 2000;
 
 async function readJson(message: IncomingMessage): Promise<unknown> {
@@ -52,7 +52,7 @@ async function respond(message: IncomingMessage, response: ServerResponse): Prom
   response.end(JSON.stringify(answer ?? {}));
 }
 
-/** Plays the service for one agent on a Unix socket: gives it a task that does nothing and takes what it reports. */
+/** Opens a stand-in for the service on a Unix socket: it gives one agent a task that does nothing and accepts its reports. */
 export async function openRehearsalService(socketPath: string, uid: number | undefined): Promise<Relay> {
   const server = http.createServer((message, response) => void respond(message, response));
   return await listenOnSocket(server, socketPath, uid);

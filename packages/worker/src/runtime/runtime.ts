@@ -19,36 +19,36 @@ import path from 'node:path';
 import { agentNode } from './agent-program.ts';
 import { bundleAgent, bundleHash, readStamp, writeBundle, writeStamp } from './bundle.ts';
 
-/** What sandboxes have at /opt/runyard. */
+/** Request for the runtime: the folder that sandboxes see as /opt/runyard. */
 export interface RuntimeRequest {
   readonly stateRoot: string;
   /** The agent's `main.ts`. */
   readonly entry: string;
   /**
    * Runs the agent once inside a sandbox, where `agent/cache` of the given folder may be written: it fills Node's compile cache,
-   * whose entries hold only for the paths and the user inside. Rejects with what went wrong; the runtime then goes without.
+   * whose entries are valid only for the paths and the user inside. If it rejects, the runtime has no compile cache.
    */
   readonly rehearse?: (folder: string) => Promise<void>;
-  /** True: other processes use the folder without a lock. Runtimes that were used in the last 30 days stay then. */
+  /** True if other processes use the folder without a lock. Runtimes used in the last 30 days are then kept. */
   readonly shared?: boolean;
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
 }
 
-/** An agent that another worker started may still run for days, and loads parts of its runtime late. */
+/** Age at which a shared runtime is removed: an agent of another worker may run for days and load chunks late. */
 const unusedMs = 30 * 24 * 3_600_000;
 
 /** The agent's commands for shells and scripts inside. */
 const commands = ['report-artifact', 'child-run'] as const;
 
-/** Found next to itself, so that it works wherever the runtime is. */
+/** Returns a script that finds the runtime from its own path. */
 const commandScript = (name: string): string =>
   `#!/bin/sh\nexec "\${0%/*}/../node" "\${0%/*}/../agent/main.mjs" ${name} "$@"\n`;
 
 /**
  * Returns the folder with `node`, `agent/node`, `agent/main.mjs`, `agent/cache` and `bin/`, made once for each content of the agent and each
- * Node: in a temporary folder that is renamed when it is whole, so whoever comes second finds all of it or nothing. Root's, and
- * read-only in every sandbox: no run can write what another one reads. Older ones are removed: unless the folder is shared, the
- * caller holds the lock of the data folder, so no agent uses them.
+ * Node. It is made in a temporary folder, which is renamed when it is complete. It belongs to the worker's user and is read-only in
+ * every sandbox, so no run can change what another one reads. Removes older runtimes: unless the folder is shared, the caller holds
+ * the lock of the data folder, so no agent uses them.
  */
 export async function makeRuntime(request: RuntimeRequest): Promise<string> {
   const began = performance.now();
@@ -112,7 +112,7 @@ async function isWhole(folder: string): Promise<boolean> {
   );
 }
 
-/** A hard link costs nothing and shares the page cache with the worker itself; across filesystems, or where others may not read it, a copy. */
+/** Places Node as a hard link, which shares the page cache with the worker. Copies it across file systems, and if other users cannot read it. */
 async function placeNode(from: string, to: string): Promise<void> {
   const { mode } = await stat(from);
   const readable = (mode & 0o005) === 0o005;
@@ -127,13 +127,13 @@ async function placeNode(from: string, to: string): Promise<void> {
   await chmod(to, 0o755);
 }
 
-/** Always a copy: the mode belongs to the file, not to its name. Why it must not be readable: `agentProgram`. */
+/** Copies Node with a mode that allows execution only; `agentProgram` says why. A link would change the mode of the original. */
 async function placeUnreadableNode(from: string, to: string): Promise<void> {
   await copyFile(from, to, constants.COPYFILE_FICLONE);
   await chmod(to, 0o111);
 }
 
-/** Gives what the rehearsal wrote under its sandbox's user to us, readable for all and writable for nobody else. */
+/** Takes over the files that the rehearsal wrote under its sandbox's user: all users can read them, only ours can write. */
 async function ownAll(folder: string): Promise<void> {
   const uid = process.getuid?.() ?? 0;
   const gid = process.getgid?.() ?? 0;
@@ -149,12 +149,12 @@ async function ownAll(folder: string): Promise<void> {
   }
 }
 
-/** The time of a runtime's folder says when it was used last. */
+/** Sets the folder's time, which records when a runtime was last used. */
 async function markUsed(folder: string): Promise<void> {
   await utimes(folder, new Date(), new Date());
 }
 
-/** Removes runtimes and unfinished ones that were last used before `before`, in Unix milliseconds. */
+/** Removes runtimes, complete or not, that were last used before `before` (Unix milliseconds). */
 async function removeOthers(all: string, hash: string, before: number): Promise<void> {
   for (const name of await readdir(all)) {
     if (name === hash || name === 'stamp.json') continue;

@@ -1,7 +1,7 @@
-/** Tells the agent that its working folder and `HOME` were made for this run: what they hold may leave the machine. */
+/** Tells the agent that its working folder and `HOME` were made for this run, so that it may send their contents to the service. */
 export const madeForRun = { RUNYARD_RUN_FOLDERS: 'own' } as const;
 
-/** Variables that every program of an agent expects. `runtime` and `home` are where the agent sees them. */
+/** Returns the variables that every program of an agent expects. `runtime` and `home` are paths as the agent sees them. */
 export function baseEnvironment(runtime: string, home: string): Record<string, string> {
   return {
     PATH: `${runtime}/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`,

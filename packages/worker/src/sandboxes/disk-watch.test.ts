@@ -26,26 +26,26 @@ const fails = async () => {
 };
 const hangs = () => new Promise<number>(() => {});
 
-test('what is over the limit is ended, with the size', async () => {
+test('ends a sandbox over the limit, and names its size', async () => {
   expect((await verdict(little, much)).verdict).toMatchObject({
     reason: 'disk_limit',
     message: expect.stringContaining('held 2 MB, more than the 1 MB'),
   });
 });
 
-test('a measurement that keeps failing counts as over the limit, and says why', async () => {
+test('treats measurements that keep failing as over the limit, and says why', async () => {
   const { verdict: end, looks } = await verdict(fails);
   expect(end).toMatchObject({ reason: 'disk_limit', message: expect.stringContaining('no process to spare') });
   expect(looks).toBe(2);
 });
 
-test('a measurement that never comes counts as over the limit', async () => {
+test('treats a measurement that never ends as over the limit', async () => {
   expect((await verdict(hangs)).verdict).toMatchObject({
     reason: 'disk_limit',
     message: expect.stringContaining('more than 0.05 s'),
   });
 });
 
-test('one failure between good measurements is forgiven', async () => {
+test('ignores one failure between good measurements', async () => {
   expect((await verdict(fails, little, fails, much)).looks).toBe(4);
 });

@@ -2,22 +2,22 @@ import type { SandboxVerdict } from './sandbox.ts';
 
 const shortestPauseMs = 1000;
 const longestMeasurementMs = 60_000;
-/** One failure may be the machine's, which had no process to spare. */
+/** Failures in a row that end the sandbox. A single failure may be the fault of a busy machine. */
 const mostFailures = 2;
 
 export interface DiskWatch {
-  /** Bytes in use. What rejects, or does not come before the signal, is a failure. */
+  /** Returns the bytes in use. A rejection, or no result before the signal, is a failure. */
   readonly measure: (signal: AbortSignal) => Promise<number>;
   readonly limitMb: number;
-  /** Called once, with the verdict, when it is more than the limit or cannot be told. */
+  /** Called once, when the limit is exceeded or the measurements fail. */
   readonly onFull: (verdict: SandboxVerdict) => void;
   /** Time for one measurement in milliseconds. Default: 60,000. */
   readonly measurementMs?: number;
 }
 
 /**
- * Measures again and again. What takes long is measured less often, so that it takes at most a tenth of the time. A measurement
- * that fails or is late twice in a row counts as over the limit: else an agent could turn the limit off by making it fail.
+ * Measures repeatedly. Slow measurements are made less often, so that they take at most a tenth of the time. Two measurements in a row
+ * that fail or are late count as over the limit: otherwise an agent could disable the limit by making them fail.
  */
 export function watchDisk(watch: DiskWatch): { stop(): void } {
   const { limitMb, measurementMs = longestMeasurementMs } = watch;
@@ -46,7 +46,7 @@ export function watchDisk(watch: DiskWatch): { stop(): void } {
   };
 }
 
-/** Its result, or why there is none. Does not wait for what ignores the signal: a program that hangs on a disk obeys nothing. */
+/** Returns the result, or why there is none. Does not wait for a measurement that ignores the signal, such as a program that hangs on a disk. */
 async function inTime(measure: DiskWatch['measure'], ms: number): Promise<number | Error> {
   const signal = AbortSignal.timeout(ms);
   const late = new Promise<Error>((resolve) => {
@@ -67,6 +67,6 @@ function full(bytes: number, limitMb: number): SandboxVerdict {
 function unmeasured(error: Error): SandboxVerdict {
   return {
     reason: 'disk_limit',
-    message: `what workspace and home hold could not be measured (${error.message}), so the sandbox was ended rather than left without its limit (RUNYARD_SANDBOX_DISK_MB); let the agent make fewer files`,
+    message: `the size of workspace and home could not be measured (${error.message}), so the sandbox was ended, because its limit could not be checked (RUNYARD_SANDBOX_DISK_MB); let the agent make fewer files`,
   };
 }

@@ -3,24 +3,24 @@ import path from 'node:path';
 import { mountImage, unmountBelow, unmountImage } from '../state/disk-image.ts';
 import { removeTree } from '../state/remove-tree.ts';
 
-/** Host folders of one sandbox. `top` is passable and not writable for its user, `workspace` and `home` are the user's alone. */
+/** Host folders of one sandbox. Its user can pass through `top` but not write to it, and owns `workspace` and `home`. */
 export interface SandboxFolders {
   readonly top: string;
   readonly workspace: string;
   readonly home: string;
 }
 
-/** File with the disk of a sandbox, where it has one of its own. */
+/** Returns the file of a sandbox's disk image. */
 const imageOf = (stateRoot: string, id: string): string => path.join(stateRoot, 'disks', `${id}.img`);
 
 export interface FolderOptions {
-  /** Who owns them where that is not this process's user. */
+  /** Owner of the folders; absent: this process's user. */
   readonly uid?: number;
-  /** Set: they are on a disk of their own, which the kernel keeps near this size. */
+  /** If set, the folders are on their own disk image of about this size. */
   readonly diskMb?: number;
 }
 
-/** Makes the folders. What it made before it fails is removed by `removeFolders`. */
+/** Makes the folders. If it fails, `removeFolders` removes what it made. */
 export async function makeFolders(
   stateRoot: string,
   id: string,
@@ -43,9 +43,7 @@ export async function makeFolders(
   return folders;
 }
 
-/**
- * Removes a sandbox's folders. Renamed first, so the name is free at once.
- */
+/** Removes a sandbox's folders. Renames them first, so that the name is free at once. */
 export async function removeFolders(stateRoot: string, id: string): Promise<void> {
   await unmountImage(imageOf(stateRoot, id), path.join(stateRoot, 's', id));
   const trash = path.join(stateRoot, 'trash');
@@ -54,7 +52,7 @@ export async function removeFolders(stateRoot: string, id: string): Promise<void
   try {
     await rename(path.join(stateRoot, 's', id), place);
   } catch (error) {
-    // They were never made.
+    // The folders were never made.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
     throw error;
   }

@@ -1,20 +1,20 @@
-/** How the processes of a worker's sandboxes are found again, by this worker and by the next one of the same data folder. */
+/** Marks by which this worker, and the next one of the same data folder, find the processes of sandboxes. */
 import { findProcesses, killUntilGone } from '../state/processes.ts';
 
-/** Label in the arguments of the first processes of sandboxes, which nothing inside can change; every one of the same data folder begins with it. */
+/** Returns the prefix of the label in the arguments of the first processes of sandboxes. The sandbox cannot change the label. */
 export function ownerLabel(owner: string): string {
   return `runyard-sandbox:${owner}:`;
 }
 
-/** Entry in the environment of an agent and, unless they remove it, of all that it starts. */
+/** Returns the prefix of the marker in the environment of an agent and of its children, unless they remove it. */
 export function ownerVariable(owner: string): string {
   return `RUNYARD_SANDBOX_OWNER=${owner}:`;
 }
 
-/** Tells that processes take long to die. */
+/** Log for warnings about processes that die slowly. */
 export type SlowLog = { warn(fields: object, message: string): void };
 
-/** For `killUntilGone` and `Cgroup.remove`; `fields` say whose processes they are. */
+/** Returns an `onSlow` that logs a warning. `fields` name the owner of the processes. */
 export function logSlow(log: SlowLog, fields: object): (pids: readonly number[]) => void {
   return (pids) =>
     log.warn({ ...fields, pids }, 'processes of an ended sandbox are still there; waiting until they are gone');

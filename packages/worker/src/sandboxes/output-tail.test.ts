@@ -13,7 +13,7 @@ test('keeps the last 64 KB of both streams together', async () => {
   expect(tail.text()).toMatch(/^a+the end$/);
 });
 
-test('invalid UTF-8 and NUL characters do not get through', () => {
+test('replaces invalid UTF-8 and drops NUL characters', () => {
   const out = new PassThrough();
   const tail = keepOutputTail([out]);
   out.write(Buffer.from([0x61, 0x00, 0xff, 0x62]));
@@ -26,7 +26,7 @@ test('invalid UTF-8 and NUL characters do not get through', () => {
   );
 });
 
-test('a flood is read with pauses', async () => {
+test('pauses while it reads a flood', async () => {
   const out = new PassThrough();
   const tail = keepOutputTail([out]);
   for (let piece = 0; piece < 80; piece++) out.write(Buffer.alloc(64 * 1024));

@@ -1,19 +1,19 @@
 import type { Readable } from 'node:stream';
 
-/** Bytes that are kept of what an agent process prints: enough for a stack trace in a failure message. */
+/** Bytes that are kept of an agent's output: enough for a stack trace in a failure message. */
 const keptBytes = 64 * 1024;
-/** A stream that brings more than this in a window is left unread until the window is over, so that a flood costs no CPU here. */
+/** Bytes that are read in a window. Further output waits until the window is over, so that a flood costs little CPU. */
 const bytesPerWindow = 4 * 1024 * 1024;
 const windowMs = 250;
 
 export interface OutputTail {
-  /** Text of what is kept; invalid UTF-8 becomes U+FFFD, NUL characters are dropped. */
+  /** Returns the kept text. Invalid UTF-8 becomes U+FFFD; NUL characters are dropped. */
   text(): string;
-  /** Ends the throttling, so that nothing waits for a window that nobody needs. */
+  /** Ends the throttling, so that the rest of the output is read at once. */
   close(): void;
 }
 
-/** Keeps the end of what `streams` bring, in a bounded amount of memory however much that is. */
+/** Keeps the end of the output of `streams` in bounded memory. */
 export function keepOutputTail(streams: readonly Readable[]): OutputTail {
   let chunks: Buffer[] = [];
   let kept = 0;
@@ -44,7 +44,7 @@ export function keepOutputTail(streams: readonly Readable[]): OutputTail {
   };
 
   for (const stream of streams) {
-    // A reset of the pipe says nothing that the exit of the process does not say.
+    // The exit of the process says more than a broken pipe.
     stream.on('error', () => {});
     stream.on('data', (chunk: Buffer) => {
       chunks.push(chunk);

@@ -1,4 +1,4 @@
-/** File systems of a fixed size, each in a sparse file: the kernel refuses what goes over, unlinked and mapped files included. */
+/** File systems of a fixed size, each in a sparse file. The kernel enforces the size, also for unlinked and mapped files. */
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, open, readFile, rm, rmdir, stat } from 'node:fs/promises';
 import path from 'node:path';
@@ -12,22 +12,22 @@ const megabyte = 1024 * 1024;
 export type ImageSupport = { ok: true } | { ok: false; reason: string };
 
 /**
- * Size of the image for a limit: what is over it is room for the file system's own tables, and for what is written between two
- * looks of the watch, which ends the sandbox with a reason where the kernel would only say that the disk is full.
+ * Returns the size of the image for a limit. It leaves room for the file system's own tables, and for data that is written between two
+ * measurements of the disk watch: the watch ends the sandbox with a reason, while the kernel would only report a full disk.
  */
 function imageBytes(limitMb: number): number {
   return Math.ceil(limitMb * 1.1 + 32) * megabyte;
 }
 
-/** Makes an empty file system in `file` and mounts it on the folder. What was made is removed again where a later step fails. */
+/** Makes an empty file system in `file` and mounts it on the folder. If a step fails, removes what the earlier steps made. */
 export async function mountImage(file: string, folder: string, limitMb: number): Promise<void> {
   const handle = await open(file, 'wx', 0o600);
   try {
     await handle.truncate(imageBytes(limitMb)).finally(() => handle.close());
-    // Without a journal, which would write everything twice for a disk that no crash outlives; an inode for each 8 KB.
+    // Without a journal, because the disk does not outlive a crash. An inode for each 8 KB.
     const features = ['-O', '^has_journal', '-m', '0', '-i', '8192', '-E', 'lazy_itable_init=1,root_owner=0:0'];
     await run('mkfs.ext4', ['-q', '-F', ...features, file], options);
-    // discard: the host gets back what is deleted. barrier=0: the host's disk is not waited for, at the end either.
+    // discard: the host gets the space of deleted files back. barrier=0: writes do not wait for the host's disk.
     const mode = 'loop,nosuid,nodev,noatime,discard,noinit_itable,barrier=0';
     await run('mount', ['-o', mode, '--', file, folder], options);
     await rmdir(path.join(folder, 'lost+found'));
@@ -37,14 +37,14 @@ export async function mountImage(file: string, folder: string, limitMb: number):
   }
 }
 
-/** Unmounts the folder where something is mounted on it, and removes the image. Fine where there is neither. */
+/** Unmounts the folder and removes the image, if they exist. */
 export async function unmountImage(file: string, folder: string): Promise<void> {
   const [own, above] = await Promise.all([folder, path.dirname(folder)].map((at) => stat(at).catch(() => undefined)));
   if (own !== undefined && own.dev !== above?.dev) await unmount(folder);
   await rm(file, { force: true });
 }
 
-/** Unmounts every image below the folder: what a process left that was killed. */
+/** Unmounts every image below the folder that a killed process left. */
 export async function unmountBelow(folder: string): Promise<void> {
   const mounts = await readFile('/proc/self/mountinfo', 'utf8').catch(() => '');
   for (const line of mounts.split('\n')) {
@@ -56,15 +56,15 @@ export async function unmountBelow(folder: string): Promise<void> {
   }
 }
 
-/** Lazily, because a sandbox that starts in this moment may still have all mounts of the machine for an instant. */
+/** Unmounts lazily, because a sandbox that is just starting may still hold all mounts of the machine for a moment. */
 async function unmount(point: string): Promise<void> {
   await run('umount', ['-l', '--', point], options);
 }
 
-/** Tries out whether images work below the folder. */
+/** Tests whether images work below the folder. */
 export async function probeImages(stateRoot: string): Promise<ImageSupport> {
   if (process.getuid?.() !== 0) return { ok: false, reason: 'only root can mount a file system per sandbox' };
-  // What a worker leaves there that is killed meanwhile, the next one removes.
+  // If this worker is killed meanwhile, the next one empties the trash.
   const trash = path.join(stateRoot, 'trash');
   await mkdir(trash, { recursive: true, mode: 0o700 });
   const place = await mkdtemp(path.join(trash, 'disk-probe-'));

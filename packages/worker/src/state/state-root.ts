@@ -5,25 +5,25 @@ import path from 'node:path';
 import { unmountBelow } from './disk-image.ts';
 import { removeTree } from './remove-tree.ts';
 
-/** Where sandboxes and the agent's bundle live. */
+/** The folder of sandboxes and of the agent's bundle. */
 export interface StateRoot {
   /** Absolute; sandboxed users can pass through it but not list it. */
   readonly folder: string;
-  /** Twelve hex digits that stand for this data folder: label of everything the worker creates on the machine. */
+  /** Twelve hex digits that identify this data folder. They label everything that the worker creates on the machine. */
   readonly owner: string;
-  /** Why this folder, for the log. */
+  /** Why this folder was chosen, for the log. */
   readonly because: string;
 }
 
-/** Names the worker folder that a state root elsewhere belongs to. */
+/** File in a state root elsewhere that names the worker folder to which it belongs. */
 const ownerFile = 'state-of';
 
 /** `/s/0123456789ab/relay.sock` must fit into the 107 bytes of a Unix socket address. */
 const longestRoot = 80;
 
 /**
- * Chooses and creates the folder. Under root each sandbox has a user of its own, who must be able to pass through every folder
- * above its workspace; a project under a 0700 home is not passable, so there the state goes to /var/lib or the temporary folder.
+ * Chooses and creates the folder. Under root each sandbox has its own user, who must be able to pass through every folder above its
+ * workspace. If the data folder is not passable (such as below a home of mode 0700), the state goes to /var/lib or a temporary folder.
  */
 export async function chooseStateRoot(workerFolder: string): Promise<StateRoot> {
   const owner = createHash('sha256').update(workerFolder).digest('hex').slice(0, 12);
@@ -62,8 +62,8 @@ function placesElsewhere(): string[] {
 }
 
 /**
- * Removes state roots outside of data folders whose data folder does not exist any more, with what is left of their sandboxes.
- * Returns them. A folder that is not ours is left alone.
+ * Removes state roots outside of data folders if their data folder no longer exists, with the remains of their sandboxes. Returns the
+ * removed folders. Leaves folders of other users alone.
  */
 export async function removeAbandonedRoots(places: readonly string[] = placesElsewhere()): Promise<string[]> {
   const removed: string[] = [];
@@ -84,7 +84,7 @@ export async function removeAbandonedRoots(places: readonly string[] = placesEls
   return removed;
 }
 
-/** Why sandboxes cannot live below this existing folder; `undefined` where they can. */
+/** Returns why sandboxes cannot be below this existing folder; `undefined` if they can. */
 async function unsuitable(folder: string, asRoot: boolean): Promise<string | undefined> {
   if (Buffer.byteLength(folder) > longestRoot) return `${folder} is too long a path for Unix sockets`;
   if (!asRoot) return undefined;
@@ -98,7 +98,7 @@ async function unsuitable(folder: string, asRoot: boolean): Promise<string | und
   }
 }
 
-/** Creates the folder passable for others, or checks that an existing one is really ours: in a shared temporary folder anyone could have made it. */
+/** Creates the folder, passable for others. Rejects an existing one of another user: in a shared temporary folder anyone could have made it. */
 async function makeOwned(folder: string): Promise<void> {
   await mkdir(folder, { mode: 0o711 }).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') throw error;

@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:net';
 
-/** Listens on an abstract Unix socket: a name that one process can have, which the kernel frees when that process dies. `undefined`: taken. */
+/** Listens on an abstract Unix socket: one process can hold the name, and the kernel frees it when that process dies. Returns `undefined` if it is taken. */
 export async function takeName(name: string): Promise<Server | undefined> {
   const server = createServer((socket) => socket.destroy());
   return new Promise((resolve, reject) => {

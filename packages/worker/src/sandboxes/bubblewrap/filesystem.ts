@@ -1,7 +1,7 @@
 import { lstat, mkdir, readlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
-/** User inside every sandbox, whatever its uid outside: fixed, because Node's compile cache is per uid. */
+/** Uid inside every sandbox. It is fixed because Node's compile cache is per uid. */
 export const insideUid = 1000;
 
 const etcFiles: Readonly<Record<string, string>> = {
@@ -17,7 +17,7 @@ const etcFiles: Readonly<Record<string, string>> = {
   'nsswitch.conf': 'passwd: files\ngroup: files\nhosts: files\n',
 };
 
-/** What of the machine's /etc programs need and every user may read anyway: libraries, certificates, time, editors' and Java's links. */
+/** Parts of the machine's /etc that programs need and every user may read: libraries, certificates, time zone, alternatives. */
 const fromHostEtc = [
   'alternatives',
   'ca-certificates',
@@ -45,8 +45,8 @@ export async function writeEtc(stateRoot: string): Promise<string> {
 }
 
 /**
- * bwrap options for everything that all sandboxes of a worker have in common and cannot write: programs and libraries of the
- * machine, the generated /etc. A list of what is allowed; the rest of the machine does not exist inside.
+ * Returns bwrap's options for what all sandboxes of a worker share and cannot write: the machine's programs and libraries and the
+ * generated /etc. It is an allow-list; other files of the machine do not exist inside.
  */
 export async function sharedFilesystem(etc: string): Promise<string[]> {
   const options = ['--ro-bind', '/usr', '/usr'];

@@ -2,14 +2,14 @@ import type { Server } from 'node:net';
 import { takeName } from '../../state/take-name.ts';
 
 const firstUid = 70_000;
-/** Twice the most slots a worker can have, so that a fresh one is found while all are in use. */
+/** Uids of one worker: twice its largest number of slots, so that one is free while all slots are in use. */
 const blockSize = 2000;
-/** Above are the subordinate uids that distributions hand to people from 100,000. */
+/** Blocks below 100,000, where distributions start to assign subordinate uids to users. */
 const blocks = 15;
 
-/** Users for sandboxes: each has one of its own, for its files and its limits, that no other living sandbox has. */
+/** Users for sandboxes. Each live sandbox has its own uid for its files and limits. */
 export interface Identities {
-  /** A uid (and gid) that is not in use; the least recently used ones come first. */
+  /** Takes a uid (and gid) that is not in use, the least recently used first. */
   take(): number;
   give(uid: number): void;
   close(): void;

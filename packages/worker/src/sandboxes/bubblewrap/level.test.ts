@@ -10,19 +10,19 @@ function settings(sandbox: string): SandboxSettings {
   return parsed.settings;
 }
 
-test('the probe of docker says that it is not available yet', async () => {
+test('probes docker as not available yet', async () => {
   expect(await probeSandbox(settings('docker'))).toMatchObject({
     ok: false,
     reasons: [expect.stringContaining('not available yet')],
   });
 });
 
-test('the probe of none says what is missing: everything', async () => {
+test('probes none as a sandbox without features', async () => {
   expect(await probeSandbox(settings('none'))).toMatchObject({ ok: true, level: { backend: 'none', features: [] } });
 });
 
 test.skipIf((await bubblewrapFeatures()) === undefined)(
-  'the probe of bubblewrap tells what the kernel really keeps',
+  'probes which features of bubblewrap the kernel enforces',
   async () => {
     const { ok, reasons, level } = await probeSandbox(settings('auto'));
     expect([ok, reasons]).toEqual([true, []]);
@@ -41,11 +41,11 @@ test.skipIf((await bubblewrapFeatures()) === undefined)(
   },
 );
 
-test('a bubblewrap that is too old is told as such', async () => {
+test('explains that bubblewrap is too old', async () => {
   expect(await explainFailure('bwrap: Unknown option --disable-userns', 1)).toContain('0.8 or newer');
 });
 
-test('what bubblewrap says is in the explanation', async () => {
+test('includes the output of bubblewrap in the explanation', async () => {
   expect(await explainFailure('bwrap: something new', 1)).toContain('bwrap: something new');
   expect(await explainFailure('', 127)).toContain('exit code 127');
 });

@@ -7,10 +7,10 @@ import { exitCodeOf } from '../exit-code.ts';
 import { keepOutputTail } from '../output-tail.ts';
 import { SandboxError } from '../sandbox.ts';
 
-/** A bwrap that runs, first without a sandbox. */
+/** A running bwrap. It has no sandbox before `release`. */
 export interface BubblewrapProcess {
   readonly pid: number;
-  /** First process in the sandbox; `undefined` where there is none. */
+  /** Returns the first process in the sandbox; `undefined` if there is none. */
   readonly init: () => number | undefined;
   /** Makes the sandbox with these options and starts the command in it, which reads the run token from `runTokenDescriptor`. Once. */
   release(options: readonly string[], runToken?: string): void;
@@ -23,9 +23,9 @@ export interface BubblewrapProcess {
 
 export interface BubblewrapStart {
   readonly program: string;
-  /** Shown as the process's name; marks whose sandbox it is, where the sandbox cannot change it. */
+  /** Name of the process. It marks whose sandbox it is, and the sandbox cannot change it. */
   readonly label: string;
-  /** Same for all sandboxes: what differs comes with the options. */
+  /** The same for all sandboxes: differences are in the options of `release`. */
   readonly command: readonly string[];
   /** User to run as, where we are root. */
   readonly uid?: number;
@@ -59,7 +59,7 @@ export async function startBubblewrap(start: BubblewrapStart): Promise<Bubblewra
   }
   child.on('error', () => {});
   const [, stdout, stderr, options, token] = child.stdio as unknown as [null, Readable, Readable, Writable, Writable];
-  // bwrap that ends early closes its side; what it printed says why.
+  // If bwrap ends early, it closes its side; its output says why.
   options.on('error', () => {});
   token.on('error', () => {});
   const tail = keepOutputTail([stdout, stderr]);
@@ -95,7 +95,7 @@ export async function startBubblewrap(start: BubblewrapStart): Promise<Bubblewra
   };
 }
 
-/** Signals init, the child of bwrap: with it the kernel ends the whole pid namespace, and bwrap ends after that, not before. */
+/** Signals init, the child of bwrap. When init ends, the kernel ends the whole pid namespace, and bwrap ends after that. */
 function kill(child: ChildProcess, how: 'terminate' | 'kill'): void {
   if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
   const inits = childrenOf(child.pid);
@@ -104,14 +104,14 @@ function kill(child: ChildProcess, how: 'terminate' | 'kill'): void {
       try {
         process.kill(pid, 'SIGTERM');
       } catch {
-        // Ended in this moment.
+        // It has just ended.
       }
     }
     return;
   }
   killProcesses(inits);
   if (inits.length === 0) child.kill('SIGKILL');
-  // Where init does not go at once, bwrap's own end takes it along (`--die-with-parent`).
+  // If init does not end at once, the end of bwrap ends it too (`--die-with-parent`).
   setTimeout(() => child.kill('SIGKILL'), 500).unref();
 }
 

@@ -5,20 +5,20 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { killProcesses, slowDeaths } from '../../state/processes.ts';
 import type { CgroupHierarchy } from './hierarchy.ts';
 
-/** Limits of one sandbox, held by the kernel for all of its processes together. */
+/** A cgroup, in which the kernel limits all processes of one sandbox together. */
 export interface Cgroup {
-  /** Puts a process in. Synchronous, because the process waits for it before it starts others. */
+  /** Adds a process. Synchronous, so that the process is in the group before it starts others. */
   add(pid: number): void;
-  /** Processes that the kernel killed in it for lack of memory. */
+  /** Returns how many of its processes the kernel killed for lack of memory. */
   oomKills(): Promise<number>;
   /**
-   * Kills what is in it until nothing is, however long that takes, and removes it: the kernel lets go of a group only when its
-   * last process is gone. `onSlow` hears every few seconds what is left. Rejects where the group is empty and cannot be removed all the same.
+   * Kills its processes until none is left, however long that takes, and removes the group, which the kernel allows only when it
+   * is empty. Calls `onSlow` every few seconds with the remaining processes. Rejects if the empty group cannot be removed.
    */
   remove(onSlow: (pids: readonly number[]) => void): Promise<void>;
 }
 
-/** Makes a group; with limits absent it only opens one that exists, to remove it. */
+/** Makes a group with limits. Without limits, opens an existing group in order to remove it. */
 export async function openCgroup(
   hierarchy: CgroupHierarchy,
   name: string,
@@ -73,7 +73,7 @@ export async function openCgroup(
   };
 }
 
-/** `busy`: a process is in it. */
+/** Tries to remove a group. `busy`: it contains a process. */
 async function removeGroup(folder: string): Promise<'removed' | 'busy' | Error> {
   try {
     await rmdir(folder);

@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { access, mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
-/** Folders in which this worker may make groups: one where version 2 has both controllers, else one for each of version 1. */
+/** Folders in which this worker may make groups: one folder for version 2, one for each controller of version 1. */
 export interface CgroupHierarchy {
   readonly version: 1 | 2;
   readonly memory: string;
@@ -11,7 +11,7 @@ export interface CgroupHierarchy {
 
 export type CgroupSearch = { ok: true; hierarchy: CgroupHierarchy } | { ok: false; reason: string };
 
-/** What the search reads; a test gives a tree of its own. */
+/** Texts that the search reads. Tests pass their own. */
 export interface CgroupFiles {
   /** Text of /proc/self/cgroup. */
   readonly membership: string;
@@ -26,7 +26,7 @@ interface Mount {
   readonly controllers: readonly string[];
 }
 
-/** Cgroup mounts from `mountinfo` (proc(5)): field 4 is the mount's root in the hierarchy, field 5 its place, then after ` - ` type, source, options. */
+/** Returns the cgroup mounts in `mountinfo` (proc(5)): field 4 is the root in the hierarchy, field 5 the mount point; after ` - ` come type, source and options. */
 function parseMounts(text: string): Mount[] {
   return text.split('\n').flatMap((line): Mount[] => {
     const [before = '', after = ''] = line.split(' - ');
@@ -37,7 +37,7 @@ function parseMounts(text: string): Mount[] {
   });
 }
 
-/** This process's own group as a folder, and the mount it is in. */
+/** Returns the folder of this process's own group in the mount. */
 function ownGroup(mount: Mount, membership: string): string | undefined {
   for (const line of membership.split('\n')) {
     const [, controllers = '', group = ''] = /^\d+:([^:]*):(.*)$/.exec(line) ?? [];
@@ -46,7 +46,7 @@ function ownGroup(mount: Mount, membership: string): string | undefined {
         ? line.startsWith('0::')
         : controllers.split(',').some((c) => c !== '' && mount.controllers.includes(c));
     if (!same) continue;
-    // In a container the mount may begin at the container's own group: what is above it does not exist here.
+    // In a container the mount may start at the container's own group; groups above it do not exist here.
     const below = mount.root === '/' ? group : group.startsWith(mount.root) ? group.slice(mount.root.length) : '/';
     return path.join(mount.point, below);
   }
@@ -63,7 +63,7 @@ async function writable(folder: string): Promise<boolean> {
   );
 }
 
-/** Finds where `name` can be made with limits on memory and processes, and makes it. */
+/** Finds a place where the group `name` can limit memory and processes, and makes it. */
 export async function findCgroups(name: string, files: CgroupFiles): Promise<CgroupSearch> {
   const mounts = parseMounts(files.mounts);
   const memory = mounts.find((mount) => mount.controllers.includes('memory'));
@@ -94,8 +94,8 @@ async function versionOne(name: string, memory: Mount, pids: Mount, membership: 
 }
 
 /**
- * Version 2 allows limits only in groups whose parent hands the controllers down and, but for the root, holds no processes
- * itself. So the group goes beside our own, or further up, to the first place that we may write and that hands down both.
+ * Version 2 allows limits only in groups whose parent passes the controllers down and, unless it is the root, contains no processes.
+ * So the group is made beside our own or further up, in the first writable place that passes both controllers down.
  */
 async function versionTwo(name: string, mount: Mount, membership: string): Promise<CgroupSearch> {
   const own = ownGroup(mount, membership) ?? mount.point;
@@ -117,7 +117,7 @@ async function versionTwo(name: string, mount: Mount, membership: string): Promi
   return { ok: false, reason };
 }
 
-/** Groups that an earlier process of this worker left, by name. */
+/** Returns the names of the groups in the hierarchy. */
 export async function listGroups(hierarchy: CgroupHierarchy): Promise<string[]> {
   const names = new Set<string>();
   for (const folder of [hierarchy.memory, hierarchy.pids]) {
@@ -128,7 +128,7 @@ export async function listGroups(hierarchy: CgroupHierarchy): Promise<string[]> 
   return [...names];
 }
 
-/** Removes the worker's own, then empty, folders. */
+/** Removes the worker's own group, which is empty by then. */
 export async function removeHierarchy(hierarchy: CgroupHierarchy): Promise<void> {
   for (const folder of new Set([hierarchy.memory, hierarchy.pids])) await rmdir(folder).catch(() => {});
 }

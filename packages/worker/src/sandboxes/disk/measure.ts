@@ -4,15 +4,15 @@ import { unlinkedBytes } from './unlinked-files.ts';
 
 const environment = { PATH: '/usr/bin:/bin', LC_ALL: 'C' };
 
-/** Bytes in use on the file system that is mounted on the folder. */
+/** Returns the bytes in use on the file system that is mounted on the folder. */
 export async function usedOnFileSystem(folder: string): Promise<number> {
   const { blocks, bfree, bsize } = await statfs(folder);
   return (blocks - bfree) * bsize;
 }
 
 /**
- * Bytes that the folders take on disk, and the files in them that have lost their names but are open in one of `pids`. Rejects
- * where part of it cannot be counted.
+ * Returns the bytes that the folders take on disk, including files without a name that one of `pids` has open. Rejects if a part
+ * cannot be counted.
  */
 export async function usedInFolders(
   folders: readonly string[],
@@ -21,7 +21,7 @@ export async function usedInFolders(
 ): Promise<number> {
   const named = await treeBytes(folders, signal).catch(async () => {
     signal.throwIfAborted();
-    // Where the agent runs under our own user it may have taken the right to read from its folders.
+    // An agent under our own user may have removed the read permission of its folders.
     await command('chmod', ['-R', 'u+rX', '--', ...folders], signal);
     return await treeBytes(folders, signal);
   });
@@ -29,17 +29,17 @@ export async function usedInFolders(
   return named + (await unlinkedBytes(await pids(), devices, signal));
 }
 
-/** Counted by `du`, which follows no symbolic link and is not bounded by path length. */
+/** Counts with `du`, which follows no symbolic links and has no limit on path lengths. */
 async function treeBytes(folders: readonly string[], signal: AbortSignal): Promise<number> {
   const { stdout, stderr } = await command('du', ['-s', '-c', '-x', '--block-size=1', '--', ...folders], signal);
-  // Files vanish while it counts: it says so, and the total is right enough.
+  // `du` reports files that vanish while it counts; the total is still good enough.
   const problem = stderr.split('\n').find((line) => line !== '' && !line.endsWith('No such file or directory'));
   const total = /^(\d+)\ttotal$/m.exec(stdout)?.[1];
   if (problem !== undefined || total === undefined) throw new Error(problem ?? 'du did not end as expected');
   return Number(total);
 }
 
-/** Output of the program, whatever its exit code. Rejects where it could not be started or was ended. */
+/** Returns the output of the program, whatever its exit code. Rejects if it could not be started or was killed. */
 function command(
   name: string,
   args: readonly string[],

@@ -2,7 +2,7 @@ import { readdir, readlink, stat } from 'node:fs/promises';
 
 const gone = (): undefined => undefined;
 
-/** Bytes on these devices in files that have no name any more, but are open in these processes. A process that may not be looked into counts nothing. */
+/** Returns the bytes of files on these devices that have no name but are open in these processes. Skips processes that we may not inspect. */
 export async function unlinkedBytes(
   pids: readonly number[],
   devices: ReadonlySet<number>,
@@ -23,7 +23,7 @@ export async function unlinkedBytes(
   return bytes;
 }
 
-/** Processes in the process namespace of this one, which none of them can leave. */
+/** Returns the processes in the pid namespace of `pid`. None of them can leave it. */
 export async function processesBeside(pid: number): Promise<number[]> {
   const namespaceOf = (name: string) => readlink(`/proc/${name}/ns/pid`).catch(gone);
   const own = await namespaceOf(String(pid));

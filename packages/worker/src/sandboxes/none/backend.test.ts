@@ -13,7 +13,7 @@ afterAll(() => it[Symbol.asyncDispose]());
 
 const assign = (id: string, ...args: string[]): void => it.service.send(fakeAssignment(id, ['--fixture', ...args]));
 
-test('says that there is no protection', async () => {
+test('reports that agents run unprotected', async () => {
   const { sandbox } = await it.service.waitFor('worker_hello');
   expect(sandbox).toMatchObject({
     backend: 'none',
@@ -22,7 +22,7 @@ test('says that there is no protection', async () => {
   });
 });
 
-test('runs the agent in a folder of its own, without the environment of the worker', async () => {
+test('runs the agent in its own folder, without the environment of the worker', async () => {
   assign('plain', 'sh', 'pwd; env; exit 4');
   const { exit_code, message } = await it.service.waitFor('task_failed', (data) => data.execution_id === 'plain');
   expect(exit_code).toBe(4);
@@ -31,7 +31,7 @@ test('runs the agent in a folder of its own, without the environment of the work
   await until(async () => (await readdir(path.join(it.worker.stateRoot, 's'))).length === 0);
 });
 
-test('ends what the agent left running, also in other sessions', async () => {
+test('ends processes that the agent left running, also in other sessions', async () => {
   const mark = `4714.${process.pid}`;
   assign('daemons', 'sh', `setsid sleep ${mark} >/dev/null 2>&1 & sleep ${mark} >/dev/null 2>&1 & sleep 0.1`);
   await it.service.waitFor('task_completed', (data) => data.execution_id === 'daemons');
