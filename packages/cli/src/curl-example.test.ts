@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { curlExample, shellQuote } from './curl-example.ts';
 
-test('a shell reads the curl example as the words that were meant, with any key', () => {
+test('quotes the curl example so that a shell reads the same words, with any key', () => {
   const key = `k'ey"$(touch /tmp/x)\`\\!`;
   // Replacing curl by a program that prints its arguments shows what curl would get.
   const script = curlExample('http://127.0.0.1:4180', key).replace(/^curl/, 'printf "%s\\0"');
@@ -18,7 +18,7 @@ test('a shell reads the curl example as the words that were meant, with any key'
   expect(JSON.parse(words[7] ?? '').prompt).toContain('```sh\necho "hello from $(uname -n), as user $(id -u)"\n```');
 });
 
-test('a quoted word survives the shell', () => {
+test('quotes any word so that a shell reads it unchanged', () => {
   const word = `it's "a" $HOME \`id\` \\ \n end`;
   expect(execFileSync('sh', ['-c', `printf %s ${shellQuote(word)}`], { encoding: 'utf8' })).toBe(word);
 });

@@ -41,12 +41,12 @@ test.each([
   expect(message).not.toContain('hunter2');
 });
 
-test('all wrong settings are told at once', () => {
+test('reports all wrong settings at once', () => {
   expect(refusal({ RUNYARD_PORT: '-1', RUNYARD_LOG: 'loud' })).toMatch(
     /2 settings are wrong:\n {2}RUNYARD_PORT: .*\n {2}RUNYARD_LOG: /,
   );
 });
 
-test('an empty value is as if it were absent', () => {
+test('treats an empty value as absent', () => {
   expect(readSettings({ RUNYARD_PORT: '', RUNYARD_BASE_URL: '' })).toMatchObject({ RUNYARD_PORT: 4180 });
 });

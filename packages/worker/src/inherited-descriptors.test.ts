@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 
 const module = fileURLToPath(new URL('./inherited-descriptors.ts', import.meta.url));
 
-test('descriptors that were left open for us do not go on to what we start', () => {
+test('closes inherited descriptors, so that child processes do not get them', () => {
   const script = `
     import { execFileSync } from 'node:child_process';
     const list = () => execFileSync('sh', ['-c', 'for d in /proc/$$/fd/*; do readlink $d || :; done'], { encoding: 'utf8' });

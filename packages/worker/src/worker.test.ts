@@ -17,7 +17,7 @@ const zombies = async (): Promise<number> => {
   return stats.filter((stat) => / \((sh|bwrap|prlimit|sleep|setsid)\) Z /.test(stat)).length;
 };
 
-test('the default name of a worker is made of the host name', () => {
+test('derives the default worker name from the host name', () => {
   expect(defaultWorkerName('build box_7.local')).toBe('runyard-build-box_7.local');
 });
 
@@ -39,7 +39,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
   const failed = (id: string) => it.service.waitFor('task_failed', (data) => data.execution_id === id);
   const ready = (id: string) => it.service.waitFor('sandbox_ready', (data) => data.execution_id === id);
 
-  test('says hello first, with slots and what its sandboxes are worth', async () => {
+  test('says hello first, with its slots and sandbox level', async () => {
     const [hello] = it.service.messages;
     expect(hello).toMatchObject({
       type: 'worker_hello',
@@ -201,7 +201,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
     expect(about('sandbox_ready')).toBe(1);
   });
 
-  test.runIf(limitsMemory)('tells when a sandbox used up its memory, and what to do', async () => {
+  test.runIf(limitsMemory)('reports a sandbox that used up its memory, and says what to do', async () => {
     const { failure_reason, message } = await failed(assign('memory'));
     expect(failure_reason).toBe('out_of_memory');
     expect(message).toContain('RUNYARD_SANDBOX_MEMORY_MB');
@@ -243,7 +243,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
     expect((await failed(id)).message).toContain('EVIL');
   });
 
-  test('lets running agents be while the service is away, and tells the end on the next connection', async () => {
+  test('keeps agents running while the service is away, and reports their end on the next connection', async () => {
     const mark = `: patient-${process.pid}`;
     const id = assign('sh', `${mark}; while ! [ -e /workspace/go ]; do sleep 0.05; done`);
     await ready(id);

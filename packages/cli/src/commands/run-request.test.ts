@@ -19,19 +19,19 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-test('a file is the prompt, whole', () => {
+test('reads the whole prompt from a file', () => {
   expect(buildRunRequest(file('a.md', '---\nx: 1\n---\nDo it\n'), {}, noInput)).toEqual({
     prompt: '---\nx: 1\n---\nDo it\n',
     config: { idle_timeout_minutes: 0 },
   });
 });
 
-test('a dash reads standard input, other words are the prompt themselves', () => {
+test('reads standard input for a dash, and takes other words as the prompt', () => {
   expect(buildRunRequest('-', {}, () => 'from a pipe').prompt).toBe('from a pipe');
   expect(buildRunRequest('say hello', {}, noInput).prompt).toBe('say hello');
 });
 
-test('options become the request that the contract describes', () => {
+test('turns options into the request of the contract', () => {
   const request = buildRunRequest(
     'go',
     {

@@ -22,16 +22,16 @@ test.each([
   expect(harmless(text)).toBe(clean);
 });
 
-test('text, tabs, newlines and letters of all scripts stay as they are', () => {
+test('keeps text, tabs, newlines and letters of all scripts', () => {
   const text = 'tab\tline\nÄ → 漢字 👩‍💻 é\n';
   expect(harmless(text)).toBe(text);
 });
 
-test('a line that is drawn over becomes a line of its own, and CRLF one newline', () => {
+test('makes a separate line of each redrawing of a line, and one newline of CRLF', () => {
   expect(harmless('10%\r50%\rdone\r\nnext\n')).toBe('10%\n50%\ndone\nnext\n');
 });
 
-test('whatever an agent prints, in whatever pieces, no control character but tab and newline comes out', () => {
+test('lets no control character but tab and newline through, however the text is cut', () => {
   const nasty = fc.constantFrom(
     esc,
     '\u009b',
@@ -67,12 +67,12 @@ test('whatever an agent prints, in whatever pieces, no control character but tab
   );
 });
 
-test('a sequence that is cut by the border of two pieces is removed too', () => {
+test('removes a sequence that two chunks share', () => {
   const cleaner = createCleaner();
   expect(cleaner.clean(`a${esc}`) + cleaner.clean('[3') + cleaner.clean('1mb')).toBe('ab');
 });
 
-test('a title is one harmless line of limited length', () => {
+test('makes a title one harmless line of limited length', () => {
   expect(harmlessLine(`two\nlines ${esc}[2J  here`)).toBe('two lines here');
   expect(harmlessLine('x'.repeat(50), 10)).toBe(`${'x'.repeat(9)}…`);
 });

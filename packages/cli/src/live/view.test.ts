@@ -140,7 +140,7 @@ test('a failed setup step shows the end of its output, and the same step is not 
   expect(draw(step, told)).toBe('  ✗ setup npm ci  exit 1 · 2.3 s\n  │ no lockfile\n');
 });
 
-test('a run without isolation says so', () => {
+test('warns about a run without isolation', () => {
   expect(draw(ready({ backend: 'none', spawn_ms: 3 }))).toContain('no isolation');
 });
 
@@ -156,11 +156,11 @@ test('a tool call that is no command names its tool and what it is about', () =>
   expect(draw(edit)).toBe('● edit src/a.ts\n');
 });
 
-test('the same state is told once', () => {
+test('shows the same state once', () => {
   expect(draw(state('QUEUED'), state('QUEUED'))).toBe('  queued\n');
 });
 
-test('colours are for terminals that want them', () => {
+test('uses colours only for terminals that want them', () => {
   expect(coloursFor({ isTTY: true }, {}).red('x')).toBe('\u001b[31mx\u001b[39m');
   expect(coloursFor({ isTTY: true }, { NO_COLOR: '1' }).red('x')).toBe('x');
   expect(coloursFor({}, {}).red('x')).toBe('x');

@@ -9,7 +9,7 @@ test.each([
   ['localhost', 'http://localhost:4180'],
 ])('a service that listens on %s is reached at %s', (host, origin) => expect(reachableOrigin(host, 4180)).toBe(origin));
 
-test('a port that another program listens on is refused by its number, with the way out', async () => {
+test('refuses a port of another program, and says what to do', async () => {
   const server = net.createServer();
   const port = await new Promise<number>((resolve) => {
     server.listen(0, '127.0.0.1', () => resolve((server.address() as net.AddressInfo).port));
@@ -25,12 +25,12 @@ test('a port that another program listens on is refused by its number, with the 
   }
 });
 
-test('port 0 finds a free one', async () => {
+test('finds a free port for port 0', async () => {
   const found = await checkPort('127.0.0.1', 0);
   expect(found.ok && found.port).toBeGreaterThan(0);
 });
 
-test('an address that this machine does not have is refused by its name', async () => {
+test('refuses an address that this machine does not have', async () => {
   const found = await checkPort('192.0.2.1', 0);
   expect(found.ok).toBe(false);
   if (!found.ok)

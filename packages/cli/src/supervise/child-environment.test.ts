@@ -13,7 +13,7 @@ const everything: Record<string, string> = {
   ...Object.fromEntries(Object.keys(settingsTable).map((name) => [name, 'value'])),
 };
 
-test('the worker gets no key of a model provider, no database address and nothing of the shell', () => {
+test('gives the worker no key of a model provider, no database address and no other variable of the shell', () => {
   const env = childEnvironment('worker', everything, {});
   expect(Object.keys(env).sort()).toEqual(
     [
@@ -34,7 +34,7 @@ test('the worker gets no key of a model provider, no database address and nothin
   }
 });
 
-test('the service gets its settings and the proxy, not the key that the worker calls it with', () => {
+test("gives the service its settings and the proxy, but not the worker's key", () => {
   const env = childEnvironment('service', everything, {});
   expect(env).toHaveProperty('RUNYARD_ANTHROPIC_API_KEY');
   expect(env).toHaveProperty('HTTPS_PROXY');
@@ -43,6 +43,6 @@ test('the service gets its settings and the proxy, not the key that the worker c
   }
 });
 
-test('what the supervisor decides goes before what the shell says', () => {
+test('prefers the values of the supervisor to those of the shell', () => {
   expect(childEnvironment('service', everything, { RUNYARD_PORT: '5000' }).RUNYARD_PORT).toBe('5000');
 });

@@ -27,7 +27,7 @@ const patient = `process.stdin.on('end', () => { console.log('bye'); process.exi
 const logged = (text: string) =>
   vi.waitFor(() => expect(readFileSync(logFile, 'utf8')).toContain(text), { timeout: 10_000 });
 
-test('a program is stopped by closing its input, gets only its environment, and writes its log itself', async () => {
+test('stops a program by closing its input, gives it only its environment, and lets it write its own log', async () => {
   const running = await program(`console.log(JSON.stringify(process.env), process.argv.slice(2)); ${patient}`)();
   await logged('up');
   expect(await running.stop(5000)).toEqual({ code: 0, signal: null });
@@ -38,7 +38,7 @@ test('a program is stopped by closing its input, gets only its environment, and 
   expect(log).not.toContain('VITEST');
 });
 
-test('flags of Node reach Node, not the program', async () => {
+test('passes flags of Node to Node, not to the program', async () => {
   const script = path.join(folder, 'program.mjs');
   writeFileSync(script, `console.log(JSON.stringify([process.execArgv, process.argv.slice(2)])); ${patient}`);
   const start = { script, args: ['more'], nodeFlags: serviceNodeFlags, env: {}, cwd: folder, logFile };
@@ -48,13 +48,13 @@ test('flags of Node reach Node, not the program', async () => {
   expect(readFileSync(logFile, 'utf8')).toContain(JSON.stringify([serviceNodeFlags, ['--stop-with-parent', 'more']]));
 });
 
-test('a program that does not stop is killed when its time is over', async () => {
+test('kills a program that does not stop in time', async () => {
   const running = await program(`setInterval(() => {}, 1000); process.stdin.resume(); console.log('up');`)();
   await logged('up');
   expect(await running.stop(100)).toEqual({ code: null, signal: 'SIGKILL' });
 });
 
-test('a program ends when the one that started it is killed with kill -9', async () => {
+test('ends a program when its parent is killed with kill -9', async () => {
   const script = path.join(folder, 'program.mjs');
   writeFileSync(script, `console.log('pid ' + process.pid); ${patient}`);
   const parent = `import { startProgram } from ${JSON.stringify(new URL('program.ts', import.meta.url).href)};
@@ -68,7 +68,7 @@ test('a program ends when the one that started it is killed with kill -9', async
   expect(readFileSync(logFile, 'utf8')).toContain('bye');
 });
 
-test('a program that dies is started again, said so, and stopped for good in the end', async () => {
+test('restarts and reports a program that dies, until it is stopped', async () => {
   const start = program(patient);
   const reports: string[] = [];
   const first = await start();
@@ -89,7 +89,7 @@ test('a program that dies is started again, said so, and stopped for good in the
   expect(reports).toHaveLength(2);
 });
 
-test('waits grow while a program keeps dying, also when it does not even start', async () => {
+test('waits longer while a program keeps dying, also when it does not start at all', async () => {
   const start = program('process.exit(3)');
   const reports: string[] = [];
   let starts = 0;
@@ -117,7 +117,7 @@ test('waits grow while a program keeps dying, also when it does not even start',
   expect(waits[3]).toContain('in 0.04 s');
 });
 
-test('draining asks by SIGTERM and waits for the program to finish', async () => {
+test('drains by SIGTERM and waits for the program to finish', async () => {
   const start = program(
     `process.on('SIGTERM', () => { console.log('finishing'); setTimeout(() => process.exit(0), 50); }); ${patient}`,
   );
@@ -130,7 +130,7 @@ test('draining asks by SIGTERM and waits for the program to finish', async () =>
   expect(reports).toEqual([]);
 });
 
-test('an exit is told by its code or its signal', () => {
+test('describes an exit by its code or signal', () => {
   expect(describeExit({ code: 1, signal: null })).toBe('exit code 1');
   expect(describeExit({ code: null, signal: 'SIGKILL' })).toBe('signal SIGKILL');
 });

@@ -10,14 +10,14 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(path.dirname(file), { recursive: true }));
 
-test('only what was written since is read, JSON lines as their message', () => {
+test('reads only lines after the start, and of JSON lines the message', () => {
   writeFileSync(file, 'old\n');
   const from = sizeOf(file);
   writeFileSync(file, '{"level":50,"msg":"port taken"}\nplain words\n', { flag: 'a' });
   expect(readLogTail(file, from)).toBe('port taken\nplain words');
 });
 
-test('of a long log only the end is read', () => {
+test('reads only the end of a long log', () => {
   writeFileSync(
     file,
     `${'x'.repeat(100_000)}\n${Array.from({ length: 50 }, (_, index) => `line ${index}`).join('\n')}\n`,
@@ -25,11 +25,11 @@ test('of a long log only the end is read', () => {
   expect(readLogTail(file, 0, 3)).toBe('line 47\nline 48\nline 49');
 });
 
-test('a log that is not there has no tail', () => {
+test('returns nothing for a missing log', () => {
   expect(readLogTail(path.join(path.dirname(file), 'none.log'), 0)).toBe('');
 });
 
-test('an error in a log line is told with its message', () => {
+test('includes the message of an error in a log line', () => {
   expect(readableLogLine('{"msg":"could not start","err":{"message":"disk full"}}')).toBe('could not start: disk full');
   expect(readableLogLine('{"half":')).toBe('{"half":');
 });

@@ -68,11 +68,11 @@ async function raw(text: string): Promise<string> {
   return answer;
 }
 
-test('only its user may connect to the socket', async () => {
+test('lets only its user connect to the socket', async () => {
   expect((await stat(socketPath)).mode & 0o777).toBe(0o600);
 });
 
-test('passes a request on with its credential and gives the answer back', async () => {
+test('forwards a request with its credential, and the answer', async () => {
   handle = (request, response) =>
     response.writeHead(201, { 'x-of-service': 'yes' }).end(`auth ${request.headers.authorization}`);
   const answer = await answerOf(
@@ -114,7 +114,7 @@ test('what is not for sandboxes gets 403 and never reaches the service', async (
   expect(seen).toEqual([]);
 });
 
-test('a redirect is handed back, not followed', async () => {
+test('returns a redirect without following it', async () => {
   handle = (_request, response) => response.writeHead(302, { location: '/api/v1/agent/runs' }).end();
   const { status, headers } = await answerOf(ask({ path: '/api/v1/gateway/x' }));
   expect([status, headers.location]).toEqual([302, '/api/v1/agent/runs']);
@@ -160,7 +160,7 @@ test('a stream arrives piece by piece, while it is being made', async () => {
   expect(String(second)).toBe('data: two\n\n');
 });
 
-test('a large upload streams through whole', async () => {
+test('streams a large upload completely', async () => {
   let bytes = 0;
   handle = (request, response) => {
     request.on('data', (chunk: Buffer) => {
@@ -174,7 +174,7 @@ test('a large upload streams through whole', async () => {
   expect(bytes).toBe(16 * 1024 * 1024);
 });
 
-test('when the sandbox goes away, the service hears of it', async () => {
+test("closes the service's connection when the sandbox goes away", async () => {
   const closed = Promise.withResolvers<void>();
   const arrived = Promise.withResolvers<void>();
   handle = (_request, response) => {

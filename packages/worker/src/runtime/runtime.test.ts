@@ -41,7 +41,7 @@ test('what exists is used again without bundling, and made anew when a source ch
   expect((await readdir(path.join(stateRoot, 'runtime'))).sort()).toEqual([path.basename(second), 'stamp.json'].sort());
 });
 
-test('what a maker that was killed left behind is neither used nor kept', async () => {
+test('neither uses nor keeps what a killed process left behind', async () => {
   const abandoned = path.join(stateRoot, 'runtime/.making-0000/agent');
   await mkdir(abandoned, { recursive: true });
   const folder = await makeRuntime({ stateRoot, entry, log });
@@ -61,7 +61,7 @@ test('a folder that is shared without a lock keeps runtimes that may be in use',
   await expect(stat(second)).resolves.toBeDefined();
 });
 
-test('nobody but its owner can write what sandboxes run, and everyone can read it', async () => {
+test('makes the runtime writable for its owner only, and readable for everyone', async () => {
   const folder = await makeRuntime({
     stateRoot,
     entry,
@@ -83,19 +83,19 @@ test('nobody but its owner can write what sandboxes run, and everyone can read i
   }
 });
 
-test('nobody can read the Node of the agent, which makes its process untraceable', async () => {
+test("makes the agent's Node unreadable, so that its process cannot be traced", async () => {
   const folder = await makeRuntime({ stateRoot, entry, log });
   const { mode, nlink } = await stat(path.join(folder, 'agent/node'));
   expect([mode & 0o777, nlink]).toEqual([0o111, 1]);
   expect((await stat(process.execPath)).mode & 0o005).toBe(0o005);
 });
 
-test('a rehearsal that fails costs the cache, not the worker', async () => {
+test('works without a compile cache if the rehearsal fails', async () => {
   const folder = await makeRuntime({ stateRoot, entry, rehearse: () => Promise.reject(new Error('no')), log });
   expect(await readdir(path.join(folder, 'agent/cache'))).toEqual([]);
 });
 
-test('a fault in the source is told with its place', async () => {
+test('names the place of an error in the source', async () => {
   await writeFile(entry, 'import { nothing } from "./missing.ts";\nnothing();\n');
   await expect(makeRuntime({ stateRoot, entry, log })).rejects.toThrow(/main\.ts.*cannot be bundled[\s\S]*missing\.ts/);
   expect(await readFile(entry, 'utf8')).toContain('missing');

@@ -18,7 +18,7 @@ async function group(place: string, handedDown: string): Promise<void> {
   await writeFile(path.join(root, place, 'cgroup.subtree_control'), handedDown);
 }
 
-test('version 1 takes a place below its own group in each hierarchy', async () => {
+test('uses a place below its own group in each hierarchy of version 1', async () => {
   await mkdir(path.join(root, 'memory/own/group'), { recursive: true });
   await mkdir(path.join(root, 'pids'), { recursive: true });
   const mounts = [
@@ -67,7 +67,7 @@ test('version 2 without delegation says what to do', async () => {
   expect(found).toMatchObject({ ok: false, reason: expect.stringContaining('Delegate=yes') });
 });
 
-test('without any cgroup filesystem there are none', async () => {
+test('finds no cgroups without a cgroup file system', async () => {
   expect(await findCgroups('runyard-x', { mounts: '', membership: '' })).toEqual({
     ok: false,
     reason: 'no cgroup filesystem is mounted',
