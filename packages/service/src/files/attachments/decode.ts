@@ -1,5 +1,5 @@
-import { maxAttachmentBytes } from '@runyard/contract/limits';
-import { type AttachmentInput, maxAttachments, type RunAgentRequest } from '@runyard/contract/run-request';
+import { maxAttachmentBytes, maxAttachments } from '@runyard/contract/limits';
+import type { AttachmentInput, RunAgentRequest } from '@runyard/contract/run-request';
 import type { Fault } from '../../fault.ts';
 
 /** A file of a request, decoded. */

@@ -1,5 +1,5 @@
-import { maxRunDepth } from '@runyard/contract/limits';
-import { maxMetadataKeys, type RunAgentRequest } from '@runyard/contract/run-request';
+import { maxMetadataKeys, maxRunDepth } from '@runyard/contract/limits';
+import type { RunAgentRequest } from '@runyard/contract/run-request';
 import type { Fault } from '../../fault.ts';
 import type { Queryable } from '../../store/database/database.ts';
 import { defineStatement, json, uuid, uuids } from '../../store/database/statement.ts';
