@@ -230,7 +230,7 @@ describeSystemWithModels('approvals', { env: { RUNYARD_WORKER_SLOTS: '2' } }, (s
   }, 60_000);
 
   describe('an ACP harness', () => {
-    const fixture = path.join(import.meta.dirname, '../packages/agent/src/harness/fixtures/scripted-agent.mjs');
+    const fixture = path.join(import.meta.dirname, '../packages/agent/test/scripted-agent.mjs');
     const source = readFileSync(fixture).toString('base64');
     // The harness is started while the attachments are written.
     const create = () =>

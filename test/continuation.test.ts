@@ -155,7 +155,7 @@ describeSystemWithModels('continuations', withGitHost, (system) => {
   ])(
     'a harness in a new sandbox: one that %s',
     async (_name, mode) => {
-      const fixture = path.resolve(import.meta.dirname, '../packages/agent/src/harness/fixtures/scripted-agent.mjs');
+      const fixture = path.resolve(import.meta.dirname, '../packages/agent/test/scripted-agent.mjs');
       const data = (await readFile(fixture)).toString('base64');
       const { uid } = await system.call<{ uid: string }>(
         'POST',

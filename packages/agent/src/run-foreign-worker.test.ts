@@ -11,7 +11,7 @@ import { type FakeHarnessSupport, startFakeHarnessSupport } from '../../../test/
 import { type FakePublicWorkerAgent, startAsPublicWorker } from '../../../test/fakes/public-worker.ts';
 import { testFolder } from '../test/agent.ts';
 import { sh } from '../test/run.ts';
-import { unpackRoots } from './workspace-archive/unpack.ts';
+import { unpackFolders } from './workspace-archive/unpack.ts';
 
 const main = fileURLToPath(new URL('./main.ts', import.meta.url));
 const keeps = { max_workspace_bytes: 100_000_000 };
@@ -67,7 +67,7 @@ describe('started by another worker, in the folder of the run', () => {
     const bytes = fake.workspaces[0]?.bytes ?? Buffer.alloc(0);
     const sha256 = createHash('sha256').update(bytes).digest('hex');
     const { signal } = new AbortController();
-    await unpackRoots(Readable.from([bytes]), roots, { sha256, env: process.env, signal });
+    await unpackFolders(Readable.from([bytes]), roots, { sha256, env: process.env, signal });
     const files = execFileSync('find', roots.map(({ folder }) => folder).concat('-type', 'f'), { encoding: 'utf8' });
     expect(files.trim().split('\n').sort()).toEqual([
       join(machine, 'kept-home/.setting'),

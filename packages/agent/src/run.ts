@@ -7,14 +7,14 @@ import type { ArtifactRequest } from './artifacts/report.ts';
 import { killMarked } from './commands/processes.ts';
 import { declaredFiles } from './handoff/declared.ts';
 import { conversationRecord } from './harness/conversation-record.ts';
-import { heldHarness } from './harness/held.ts';
+import { executionHarness } from './harness/execution-harness.ts';
 import { watchPullRequests } from './pull-requests/watch.ts';
 import { startReporter } from './reporting/reporter.ts';
 import { runTree } from './run-tree/tree.ts';
 import { type ServiceClient, Superseded } from './service/client.ts';
 import { stopDeadline, stopping } from './stopping.ts';
-import { type Place, playTurns } from './turns.ts';
-import { keepWorkspaceBetweenTurns } from './workspace-archive/keeping.ts';
+import { type Place, runTurns } from './turns/run-turns.ts';
+import { deferredSaver } from './workspace-archive/deferred-saver.ts';
 
 export interface AgentRunOptions {
   client: ServiceClient;
@@ -96,7 +96,7 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
   const marker = `RUNYARD_AGENT_SOCKET=${socket.path}`;
   const place: Place = { turn: 1, stepId: '' };
   const notice = (name: string, data: unknown) => reporter.emit({ type: 'notice', step_id: place.stepId, name, data });
-  const keeping = keepWorkspaceBetweenTurns({
+  const keeping = deferredSaver({
     client,
     workspace,
     ownFolders,
@@ -114,7 +114,7 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
     onWait: () => void keeping.keep(place.turn),
     onGo: () => keeping.abort(),
   });
-  const harness = heldHarness({
+  const harness = executionHarness({
     client,
     reporter,
     workspace,
@@ -143,7 +143,7 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
   stop.signal.addEventListener('abort', onStop, { once: true });
 
   try {
-    const worked = playTurns({
+    const worked = runTurns({
       client,
       task: options.task,
       workspace,

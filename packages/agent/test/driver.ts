@@ -9,7 +9,7 @@ import { type Driver, driveHarness } from '../src/harness/driver.ts';
 import { imageLimits, type PromptImage } from '../src/images/images.ts';
 import { testFolder } from './agent.ts';
 
-const fixture = fileURLToPath(new URL('../src/harness/fixtures/scripted-agent.mjs', import.meta.url));
+const fixture = fileURLToPath(new URL('./scripted-agent.mjs', import.meta.url));
 let driver: Driver | undefined;
 afterEach(async () => {
   await driver?.kill();
@@ -24,7 +24,7 @@ export interface DriveOptions {
   home?: string;
 }
 
-/** Starts the agent of `fixtures/scripted-agent.mjs` that plays `mode`; it ends with the test at the latest. */
+/** Starts the agent of `scripted-agent.mjs` that plays `mode`; it ends with the test at the latest. */
 export function drive(mode: string, options: DriveOptions = {}) {
   const cwd = testFolder();
   const emitted: AgentEventBody[] = [];

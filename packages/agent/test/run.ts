@@ -32,7 +32,7 @@ export const sh = (...scripts: string[]): Partial<AgentTask> => ({
   prompt: scripts.map((script) => `\`\`\`sh\n${script}\n\`\`\``).join('\n\n'),
 });
 
-const scriptedAgent = fileURLToPath(new URL('../src/harness/fixtures/scripted-agent.mjs', import.meta.url));
+const scriptedAgent = fileURLToPath(new URL('./scripted-agent.mjs', import.meta.url));
 
 /** A harness in a child process that does what the fixture's mode says. */
 export const scripted = (mode: string): Partial<AgentTask> => ({

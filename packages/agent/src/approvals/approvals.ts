@@ -6,8 +6,8 @@ import { actionId } from '../acp/action-id.ts';
 import { boundedData } from '../acp/tool-output.ts';
 import { newId } from '../new-id.ts';
 import type { FollowUp } from '../service/inbox.ts';
+import { decisionText } from './decision-text.ts';
 import { fingerprint } from './fingerprint.ts';
-import { decisionWords } from './words.ts';
 
 /** Something to decide. The input is the whole one: what a person is shown of it is cut here. */
 export interface Asked extends Pick<AgentRequest, 'kind' | 'title' | 'options' | 'resume'> {
@@ -238,7 +238,7 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
       if (followUp.decision === 'approve' && shown.action?.fingerprint !== undefined)
         granted.set(shown.action.fingerprint, followUp.id);
       const message = followUp.message.trim() === '' ? undefined : followUp.message;
-      return decisionWords(shown, { decision: followUp.decision, message });
+      return decisionText(shown, { decision: followUp.decision, message });
     },
   };
 }

@@ -3,11 +3,11 @@ import type { ContentBlock } from '@agentclientprotocol/sdk';
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 import type { RunMode } from '@runyard/contract/run-request';
 import { planOnly } from '../acp/plan-mode.ts';
-import { decisionWords } from '../approvals/words.ts';
-import { aboutTree, orchestrateMode } from '../run-tree/words.ts';
+import { decisionText } from '../approvals/decision-text.ts';
+import { aboutTree, orchestrateMode } from '../run-tree/prompt-text.ts';
 import type { WrittenAttachment } from '../workspace/attachments.ts';
 import { answerMeta } from './oz/agent.ts';
-import { isBuiltin } from './select.ts';
+import { isBuiltin } from './start-harness.ts';
 
 /** A prompt with what its mode asks for. The runbook orchestrates nothing: it decides nothing. */
 export function promptText(task: AgentTask, message: string, mode: RunMode | undefined): string {
@@ -20,7 +20,7 @@ export function promptText(task: AgentTask, message: string, mode: RunMode | und
 
 /** What is said first in an execution: what was decided about a request of an earlier sandbox, then the prompt. */
 export function firstMessage({ decision, prompt }: AgentTask): string {
-  const words = decision === undefined ? '' : decisionWords(decision.request, decision);
+  const words = decision === undefined ? '' : decisionText(decision.request, decision);
   return [words, prompt].filter((part) => part !== '').join('\n\n');
 }
 
@@ -81,7 +81,7 @@ export function promptContent(
     return [{ type: 'text', text: parts.join('\n\n') }, ...links];
   }
   // In a block of its own: the built-in harness may take up by itself what it had asked.
-  const words = decisionWords(task.decision.request, task.decision);
+  const words = decisionText(task.decision.request, task.decision);
   const answer = task.prompt === '' ? promptText(task, words, task.mode) : words;
   const prompt = task.prompt === '' ? [] : [promptText(task, task.prompt, task.mode)];
   const text = (said: string): ContentBlock => ({ type: 'text', text: said });

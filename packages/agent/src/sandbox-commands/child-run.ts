@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { isSettled } from '@runyard/contract/run-states';
+import { formatRuns } from '../run-tree/format-runs.ts';
 import type { TreeAnswer, TreeRequest } from '../run-tree/requests.ts';
-import { shownRuns } from '../run-tree/shown.ts';
 import { askAgent } from './ask-agent.ts';
 
 const usage = `Usage: child-run start [--title TEXT] [--mode MODE] [--model ID] PROMPT
@@ -115,7 +115,7 @@ function tell(request: TreeRequest, answer: Extract<TreeAnswer, { ok: true }>, j
   const { runs } = answer;
   if (runs === undefined) return 0;
   if (json) process.stdout.write(`${JSON.stringify(runs)}\n`);
-  else process.stdout.write(`${shownRuns(runs, maxShownBytes, randomBytes(6).toString('hex'))}\n`);
+  else process.stdout.write(`${formatRuns(runs, maxShownBytes, randomBytes(6).toString('hex'))}\n`);
   if (request.op !== 'await') return 0;
   if (answer.timed_out) {
     process.stderr.write('child-run: the time is over\n');

@@ -1,5 +1,5 @@
 import { fs } from '../builtin-modules.ts';
-import type { KeptRoot } from './roots.ts';
+import type { ArchivedFolder } from './archived-folders.ts';
 
 /** Above it looking costs as much as packing. */
 const maxEntries = 5_000;
@@ -8,12 +8,12 @@ const maxEntries = 5_000;
  * Tells states of the folders apart without reading files: by name, kind, size, and times, of which the change time cannot
  * be set back. `empty`: there is nothing in them. Undefined: there is too much in them to say.
  */
-export async function fingerprint(roots: readonly KeptRoot[], signal: AbortSignal): Promise<string | undefined> {
+export async function fingerprint(roots: readonly ArchivedFolder[], signal: AbortSignal): Promise<string | undefined> {
   const { lstat, readdir } = fs.promises;
   const hash = process.getBuiltinModule('node:crypto').createHash('sha256');
   let entries = 0;
 
-  async function walk(root: KeptRoot, below: string): Promise<boolean> {
+  async function walk(root: ArchivedFolder, below: string): Promise<boolean> {
     const found = await readdir(`${root.folder}/${below}`, { withFileTypes: true }).catch(() => []);
     const kept = found.filter(({ name }) => !root.without.includes(`${below}/${name}`));
     kept.sort((a, b) => (a.name < b.name ? -1 : 1));

@@ -5,8 +5,8 @@ import { pipeline } from 'node:stream/promises';
 import { constants, createZstdCompress } from 'node:zlib';
 import { lastPart } from '@runyard/contract/shorten';
 import { UnreadableBody } from '../service/client.ts';
+import type { ArchivedFolder } from './archived-folders.ts';
 import { framed } from './frames.ts';
-import type { KeptRoot } from './roots.ts';
 
 /** The archive would be larger than what is kept. */
 export class ArchiveTooLarge extends UnreadableBody {
@@ -25,7 +25,7 @@ const compression = {
 };
 
 /** The folders as one compressed archive. Reading it fails where it cannot be made, where it grows too large, and on abort. */
-export function packRoots(roots: readonly KeptRoot[], options: PackOptions): Readable {
+export function packFolders(roots: readonly ArchivedFolder[], options: PackOptions): Readable {
   const archive = new PassThrough();
   let bytes = 0;
   const limit = new Transform({
@@ -46,7 +46,7 @@ export function packRoots(roots: readonly KeptRoot[], options: PackOptions): Rea
 }
 
 /** Tar takes links as links, leaves out sockets, and does not leave the folder. A file that changes meanwhile is taken as it is. */
-async function* tarOf({ folder, without }: KeptRoot, { env, signal }: PackOptions): AsyncGenerator<Buffer> {
+async function* tarOf({ folder, without }: ArchivedFolder, { env, signal }: PackOptions): AsyncGenerator<Buffer> {
   const child = spawn(
     'tar',
     [

@@ -3,14 +3,14 @@ import { join } from 'node:path';
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 import type { SetupSteps } from '../reporting/setup-steps.ts';
 import type { ServiceConnection } from '../service/connection.ts';
-import type { KeptRoot } from './roots.ts';
-import { unpackRoots } from './unpack.ts';
+import type { ArchivedFolder } from './archived-folders.ts';
+import { unpackFolders } from './unpack.ts';
 
 type Archive = Extract<AgentTask['workspace'], { kind: 'archive' }>;
 
 export interface RestoreOptions {
   connection: ServiceConnection;
-  roots: readonly KeptRoot[];
+  roots: readonly ArchivedFolder[];
   env: Readonly<Record<string, string | undefined>>;
   step: SetupSteps;
   signal: AbortSignal;
@@ -50,7 +50,7 @@ async function fill(archive: Archive, { connection, roots, env, signal }: Restor
     throw (answer.statusCode ?? 500) < 500 ? new Error(message) : new Interrupted(message);
   }
   try {
-    await unpackRoots(answer, roots, { sha256: archive.sha256, env, signal });
+    await unpackFolders(answer, roots, { sha256: archive.sha256, env, signal });
   } catch (error) {
     throw answer.complete ? error : new Interrupted((error as Error).message);
   }

@@ -5,8 +5,8 @@ import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createZstdDecompress } from 'node:zlib';
 import { lastPart } from '@runyard/contract/shorten';
+import type { ArchivedFolder } from './archived-folders.ts';
 import { unframed } from './frames.ts';
-import type { KeptRoot } from './roots.ts';
 
 export interface UnpackOptions {
   /** Of the whole archive, in hexadecimal digits. */
@@ -16,13 +16,13 @@ export interface UnpackOptions {
 }
 
 /**
- * Unpacks an archive of `packRoots` into the same number of folders. Throws where it is not whole; then something of it may
+ * Unpacks an archive of `packFolders` into the same number of folders. Throws where it is not whole; then something of it may
  * be there. What it holds was made by code that nobody trusts: this happens inside the sandbox, with no more rights than
  * that code has.
  */
-export async function unpackRoots(
+export async function unpackFolders(
   archive: Readable,
-  roots: readonly KeptRoot[],
+  roots: readonly ArchivedFolder[],
   options: UnpackOptions,
 ): Promise<void> {
   const hash = createHash('sha256');

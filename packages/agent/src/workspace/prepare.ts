@@ -1,7 +1,7 @@
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 import type { SetupSteps } from '../reporting/setup-steps.ts';
 import type { ServiceClient } from '../service/client.ts';
-import { foreignFolders, keptRoots } from '../workspace-archive/roots.ts';
+import { archivedFolders, foreignFolders } from '../workspace-archive/archived-folders.ts';
 import type { WrittenAttachment } from './attachments.ts';
 
 export interface PrepareOptions {
@@ -45,7 +45,7 @@ async function restore(options: PrepareOptions): Promise<string | undefined> {
       if (!ownFolders) return foreignFolders;
       const { restoreWorkspace } = await import('../workspace-archive/restore.ts');
       const { connection } = client;
-      const roots = keptRoots(workspace, env.HOME);
+      const roots = archivedFolders(workspace, env.HOME);
       return await restoreWorkspace(task.workspace, { connection, roots, env, step, signal });
     }
     default:

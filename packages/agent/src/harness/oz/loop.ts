@@ -3,7 +3,7 @@ import { backoffMs, delay } from '@runyard/contract/backoff';
 import type { BuiltinVerdict } from '../../acp/outcome.ts';
 import type { Approvals, Verdict } from '../../approvals/approvals.ts';
 import { imageLimits } from '../../images/images.ts';
-import { aboutTree } from '../../run-tree/words.ts';
+import { aboutTree } from '../../run-tree/prompt-text.ts';
 import type { ServiceConnection } from '../../service/connection.ts';
 import { forgetOldImages, type TurnImage, userContent } from './conversation-images.ts';
 import { instructions } from './instructions.ts';
@@ -13,8 +13,8 @@ import { modelStep, type PartialAnswer, type StepAnswer, type StepCall, toolMess
 import { type ModelAccess, openModel } from './providers.ts';
 import type { Engine, TurnEnd, TurnVoice } from './session.ts';
 import { notAnswered, runStepCalls } from './step-calls.ts';
-import { toolSetOf } from './tools/all.ts';
 import type { ToolContext } from './tools/tool.ts';
+import { toolSetOf } from './tools/tool-list.ts';
 
 // The SDK prints warnings about models to the console unless told otherwise.
 (globalThis as { AI_SDK_LOG_WARNINGS?: boolean }).AI_SDK_LOG_WARNINGS = false;

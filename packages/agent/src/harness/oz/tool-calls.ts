@@ -3,8 +3,8 @@ import { firstPart } from '@runyard/contract/shorten';
 import { askFirst, refusalText, tellDenied } from './ask-first.ts';
 import type { StepCall } from './model-step.ts';
 import { commandEnd, commandOutput, type TurnVoice } from './session.ts';
-import { builtinTools } from './tools/all.ts';
 import { failedWith, type ToolContext, type ToolOutcome } from './tools/tool.ts';
+import { builtinTools } from './tools/tool-list.ts';
 
 /** Runs one tool call of the model and tells its course. A call that cannot be run is told to the model, not thrown. */
 export async function runToolCall(

@@ -1,7 +1,7 @@
 /** Tools for the runs around this one. They are offered only where there can be some. */
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
-import { shownRuns } from '../../../run-tree/shown.ts';
+import { formatRuns } from '../../../run-tree/format-runs.ts';
 import type { RunTree } from '../../../run-tree/tree.ts';
 import { ServiceRefusal } from '../../../service/client.ts';
 import {
@@ -14,8 +14,8 @@ import {
   type ToolOutcome,
 } from './tool.ts';
 
-const shown = (runs: Parameters<typeof shownRuns>[0]): string =>
-  shownRuns(runs, maxResultBytes - 2000, randomBytes(6).toString('hex'));
+const shown = (runs: Parameters<typeof formatRuns>[0]): string =>
+  formatRuns(runs, maxResultBytes - 2000, randomBytes(6).toString('hex'));
 
 /** What the service refuses is told to the model; an end of the turn is not caught. */
 async function around(context: ToolContext, work: (tree: RunTree) => Promise<ToolOutcome>): Promise<ToolOutcome> {

@@ -4,12 +4,12 @@ import type { AgentTask } from '@runyard/contract/agent-protocol';
 import type { Reporter } from '../reporting/reporter.ts';
 import type { ServiceClient } from '../service/client.ts';
 import type { Driver } from './driver.ts';
-import { type HarnessOptions, startHarness } from './select.ts';
+import { type HarnessOptions, startHarness } from './start-harness.ts';
 
 /** What the service keeps of a harness's memory. */
 const maxMemoryBytes = 32 * 1024 * 1024;
 
-export interface HeldHarnessOptions
+export interface ExecutionHarnessOptions
   extends Omit<
     HarnessOptions,
     'task' | 'connection' | 'emit' | 'ready' | 'saturated' | 'tree' | 'memory' | 'remember'
@@ -38,13 +38,13 @@ interface StartedHarness {
   };
 }
 
-export interface HeldHarness {
+export interface ExecutionHarness {
   /** Absent before its start. */
   readonly driver: Driver | undefined;
   start(task: AgentTask): Promise<StartedHarness>;
 }
 
-export function heldHarness(options: HeldHarnessOptions): HeldHarness {
+export function executionHarness(options: ExecutionHarnessOptions): ExecutionHarness {
   const { client, reporter, stop, reporting } = options;
   let driver: Driver | undefined;
   let starting: Promise<Driver> | undefined;

@@ -1,5 +1,5 @@
 import type { FinishTask } from '@runyard/contract/agent-protocol';
-import type { HarnessOutcome } from './acp/outcome.ts';
+import type { HarnessOutcome } from '../acp/outcome.ts';
 
 /** What the service is told of the end of a turn. */
 export function turnReport(outcome: HarnessOutcome, turn: number): FinishTask {

@@ -1,4 +1,4 @@
-import type { FollowUp } from './service/inbox.ts';
+import type { FollowUp } from '../service/inbox.ts';
 
 /** Follow-ups that arrived and are not played yet. */
 export interface FollowUps {

@@ -20,12 +20,12 @@ import { Readable } from 'node:stream';
 import { zstdCompressSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { testFolder } from '../../test/agent.ts';
+import { type ArchivedFolder, archivedFolders } from './archived-folders.ts';
 import { fingerprint } from './fingerprint.ts';
 import { framed } from './frames.ts';
-import { workspaceKeeper } from './keeper.ts';
-import { ArchiveTooLarge, packRoots } from './pack.ts';
-import { type KeptRoot, keptRoots } from './roots.ts';
-import { unpackRoots } from './unpack.ts';
+import { ArchiveTooLarge, packFolders } from './pack.ts';
+import { unpackFolders } from './unpack.ts';
+import { workspaceSaver } from './workspace-saver.ts';
 
 const collect = async (stream: AsyncIterable<Buffer>) => {
   const chunks: Buffer[] = [];
@@ -39,14 +39,14 @@ const folders = () => {
   const [workspace, home] = [join(top, 'workspace'), join(top, 'home')];
   mkdirSync(workspace);
   mkdirSync(home);
-  return { top, workspace, home, roots: keptRoots(workspace, home) };
+  return { top, workspace, home, roots: archivedFolders(workspace, home) };
 };
 const bytesOf = async (stream: AsyncIterable<Buffer>) => Buffer.concat(await collect(stream));
-const pack = async (roots: readonly KeptRoot[], maxBytes = 1e9) =>
-  await bytesOf(packRoots(roots, { env, maxBytes, signal: never }));
+const pack = async (roots: readonly ArchivedFolder[], maxBytes = 1e9) =>
+  await bytesOf(packFolders(roots, { env, maxBytes, signal: never }));
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
-const unpack = (bytes: Buffer, roots: readonly KeptRoot[]) =>
-  unpackRoots(Readable.from([bytes]), roots, { sha256: sha256(bytes), env, signal: never });
+const unpack = (bytes: Buffer, roots: readonly ArchivedFolder[]) =>
+  unpackFolders(Readable.from([bytes]), roots, { sha256: sha256(bytes), env, signal: never });
 
 describe('an archive', () => {
   test('brings back files, modes, times, links, hidden and odd names, of workspace and home', async () => {
@@ -116,7 +116,7 @@ describe('an archive', () => {
     changed[whole.length - 30] = (changed[whole.length - 30] ?? 0) ^ 1;
     await expect(unpack(changed, folders().roots)).rejects.toThrow();
     const other = { sha256: '0'.repeat(64), env, signal: never };
-    await expect(unpackRoots(Readable.from([whole]), folders().roots, other)).rejects.toThrow('not the one');
+    await expect(unpackFolders(Readable.from([whole]), folders().roots, other)).rejects.toThrow('not the one');
     await expect(unpack(Buffer.from('no archive'), folders().roots)).rejects.toThrow();
   });
 
@@ -124,7 +124,7 @@ describe('an archive', () => {
     const { workspace, roots } = folders();
     execFileSync('sh', ['-c', 'head -c 200000000 /dev/urandom > big'], { cwd: workspace });
     const abort = new AbortController();
-    const archive = packRoots(roots, { env, maxBytes: 1e9, signal: abort.signal });
+    const archive = packFolders(roots, { env, maxBytes: 1e9, signal: abort.signal });
     archive.once('data', () => abort.abort(new Error('given up')));
     await expect(bytesOf(archive)).rejects.toThrow();
     expect(archive.destroyed).toBe(true);
@@ -150,7 +150,7 @@ describe('an archive', () => {
 });
 
 describe('the fingerprint', () => {
-  const look = (roots: readonly KeptRoot[]) => fingerprint(roots, never);
+  const look = (roots: readonly ArchivedFolder[]) => fingerprint(roots, never);
 
   test('is the same until something changes, even where its time is set back', async () => {
     const { workspace, home, roots } = folders();
@@ -185,11 +185,11 @@ test('a sandbox without tar keeps nothing, and says why', async () => {
     uploadSnapshot: async () => ({ files: [] }),
   };
   const nothing = { declared: () => [], session: () => undefined, onLeftOut: () => {} };
-  const keeper = workspaceKeeper({
+  const keeper = workspaceSaver({
     ...nothing,
     client,
     workspace,
-    roots: keptRoots(workspace, undefined),
+    roots: archivedFolders(workspace, undefined),
     env: { PATH: '/nonexistent' },
     maxBytes: 1e6,
     restored: false,

@@ -1,13 +1,13 @@
 import { Readable } from 'node:stream';
 import type { ServiceClient } from '../service/client.ts';
+import type { ArchivedFolder } from './archived-folders.ts';
 import { fingerprint } from './fingerprint.ts';
-import type { KeptRoot } from './roots.ts';
 
-export interface KeeperOptions {
+export interface SaverOptions {
   client: Pick<ServiceClient, 'upload' | 'uploadSnapshot'>;
   workspace: string;
   /** Absent: the folders were not made for the run. Only files that the agent declared are sent then. */
-  roots: readonly KeptRoot[] | undefined;
+  roots: readonly ArchivedFolder[] | undefined;
   env: Readonly<Record<string, string | undefined>>;
   /** Of the archive; 0: none is kept. */
   maxBytes: number;
@@ -23,7 +23,7 @@ export interface KeeperOptions {
 }
 
 /** Keeps workspace and home with the run, so that a further execution finds them, and a snapshot for whoever goes on elsewhere. */
-export interface Keeper {
+export interface WorkspaceSaver {
   /** The folders are as the run has them kept already. */
   known(): Promise<void>;
   /** Keeps them as at the end of a turn. Never rejects: a run does not fail for it. */
@@ -32,7 +32,7 @@ export interface Keeper {
   abort(): Promise<void>;
 }
 
-export function workspaceKeeper(options: KeeperOptions): Keeper {
+export function workspaceSaver(options: SaverOptions): WorkspaceSaver {
   const { roots, env, maxBytes } = options;
   let kept: string | undefined;
   let sent: string | undefined;
@@ -53,8 +53,8 @@ export function workspaceKeeper(options: KeeperOptions): Keeper {
     if (now === 'empty') {
       await options.client.upload(path, () => Readable.from([]), 0, type, { signal });
     } else {
-      const { packRoots } = await import('./pack.ts');
-      const archive = () => packRoots(roots, { env, maxBytes, signal });
+      const { packFolders } = await import('./pack.ts');
+      const archive = () => packFolders(roots, { env, maxBytes, signal });
       await options.client.upload(path, archive, undefined, type, { signal });
     }
     kept = now;

@@ -1,9 +1,9 @@
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 import type { ServiceClient } from '../service/client.ts';
-import type { Keeper } from './keeper.ts';
-import { foreignFolders, keptRoots } from './roots.ts';
+import { archivedFolders, foreignFolders } from './archived-folders.ts';
+import type { WorkspaceSaver } from './workspace-saver.ts';
 
-export interface KeepingOptions {
+export interface DeferredSaverOptions {
   client: Pick<ServiceClient, 'upload' | 'uploadSnapshot'>;
   workspace: string;
   /** Working folder and home were made for this run: only then they may be sent. */
@@ -21,7 +21,7 @@ export interface KeepingOptions {
 }
 
 /** Keeps the workspace between turns. What it takes is loaded when a turn has ended: nothing of it slows a start. */
-export interface Keeping {
+export interface DeferredSaver {
   /** The workspace is prepared: there is something to keep from now on. */
   begin(task: Pick<AgentTask, 'max_workspace_bytes'>, restored: boolean): Promise<void>;
   /** Keeps it as at the end of a turn. Never rejects. */
@@ -30,18 +30,18 @@ export interface Keeping {
   abort(): Promise<void>;
 }
 
-export function keepWorkspaceBetweenTurns(options: KeepingOptions): Keeping {
-  let keeper: (() => Promise<Keeper>) | undefined;
+export function deferredSaver(options: DeferredSaverOptions): DeferredSaver {
+  let keeper: (() => Promise<WorkspaceSaver>) | undefined;
   return {
     async begin({ max_workspace_bytes: maxBytes = 0 }, restored) {
       const { workspace, ownFolders, env } = options;
       if (!ownFolders && maxBytes > 0) options.onNotKept(foreignFolders);
       const loaded = async () => {
-        const { workspaceKeeper } = await import('./keeper.ts');
-        const roots = ownFolders ? keptRoots(workspace, env.HOME) : undefined;
-        return workspaceKeeper({ ...options, roots, maxBytes, restored });
+        const { workspaceSaver } = await import('./workspace-saver.ts');
+        const roots = ownFolders ? archivedFolders(workspace, env.HOME) : undefined;
+        return workspaceSaver({ ...options, roots, maxBytes, restored });
       };
-      let made: Promise<Keeper> | undefined;
+      let made: Promise<WorkspaceSaver> | undefined;
       keeper = () => {
         made ??= loaded();
         return made;

@@ -9,7 +9,7 @@ export interface Answer {
 const longestInput = 4_000;
 
 /** What was asked for and answered, as a harness is told that is not waiting for it any more. */
-export function decisionWords(request: Omit<AgentRequest, 'request_id'>, { decision, message }: Answer): string {
+export function decisionText(request: Omit<AgentRequest, 'request_id'>, { decision, message }: Answer): string {
   const { kind, title, action } = request;
   const said = message === undefined ? '' : ` The user's words: ${message}`;
   if (kind === 'question') {

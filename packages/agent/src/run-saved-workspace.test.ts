@@ -5,8 +5,8 @@ import type { AgentTask } from '@runyard/contract/agent-protocol';
 import { describe, expect, test } from 'vitest';
 import { testFolder } from '../test/agent.ts';
 import { agent, ended, fake, of, scripted, sh, start } from '../test/run.ts';
-import { packRoots } from './workspace-archive/pack.ts';
-import { keptRoots } from './workspace-archive/roots.ts';
+import { archivedFolders } from './workspace-archive/archived-folders.ts';
+import { packFolders } from './workspace-archive/pack.ts';
 
 const keeps = { max_workspace_bytes: 100_000_000 };
 const place = '/api/v1/harness-support/workspace/earlier';
@@ -19,7 +19,7 @@ async function archived(session?: string): Promise<{ bytes: Buffer; workspace: A
   writeFileSync(join(folder, 'file'), 'kept');
   if (session !== undefined) writeFileSync(join(folder, `.scripted-${session}`), '"from before"\n');
   const signal = new AbortController().signal;
-  const archive = packRoots(keptRoots(folder, undefined), { env: process.env, maxBytes: 1e9, signal });
+  const archive = packFolders(archivedFolders(folder, undefined), { env: process.env, maxBytes: 1e9, signal });
   const chunks: Buffer[] = [];
   for await (const chunk of archive) chunks.push(chunk);
   const bytes = Buffer.concat(chunks);

@@ -1,6 +1,6 @@
 import type { AgentAttachment } from '@runyard/contract/agent-protocol';
-import type { FollowUp } from './service/inbox.ts';
-import type { WrittenAttachment } from './workspace/attachments.ts';
+import type { FollowUp } from '../service/inbox.ts';
+import type { WrittenAttachment } from '../workspace/attachments.ts';
 
 /** The files that come with follow-ups, in the workspace. */
 export interface FollowUpFiles {

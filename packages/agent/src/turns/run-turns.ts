@@ -1,27 +1,34 @@
 /** The turns of an execution, one after another: the run's prompt first, then each follow-up, as long as the service has one. */
 import type { ContentBlock } from '@agentclientprotocol/sdk';
 import type { AgentTask } from '@runyard/contract/agent-protocol';
-import type { HarnessOutcome } from './acp/outcome.ts';
-import type { Approvals } from './approvals/approvals.ts';
+import type { HarnessOutcome } from '../acp/outcome.ts';
+import type { Approvals } from '../approvals/approvals.ts';
+import type { ConversationRecord } from '../harness/conversation-record.ts';
+import type { Driver, Turn } from '../harness/driver.ts';
+import type { ExecutionHarness } from '../harness/execution-harness.ts';
+import {
+  debugText,
+  fileLinks,
+  firstMessage,
+  promptAfterRestart,
+  promptContent,
+  promptText,
+} from '../harness/prompt.ts';
+import { harnessName, isBuiltin, modelId } from '../harness/start-harness.ts';
+import { newId } from '../new-id.ts';
+import type { Reporter } from '../reporting/reporter.ts';
+import { setupSteps } from '../reporting/setup-steps.ts';
+import type { runTree } from '../run-tree/tree.ts';
+import { type ServiceClient, ServiceRefusal } from '../service/client.ts';
+import { type FollowUp, watchInbox } from '../service/inbox.ts';
+import { SetupFailure } from '../setup-failure.ts';
+import { type Stopping, stopped } from '../stopping.ts';
+import type { WrittenAttachment } from '../workspace/attachments.ts';
+import { prepareWorkspace, setupCommands } from '../workspace/prepare.ts';
+import type { DeferredSaver } from '../workspace-archive/deferred-saver.ts';
 import { followUpFiles } from './follow-up-files.ts';
-import { followUpQueue } from './follow-ups.ts';
-import type { ConversationRecord } from './harness/conversation-record.ts';
-import type { Driver, Turn } from './harness/driver.ts';
-import type { HeldHarness } from './harness/held.ts';
-import { debugText, fileLinks, firstMessage, promptAfterRestart, promptContent, promptText } from './harness/prompt.ts';
-import { harnessName, isBuiltin, modelId } from './harness/select.ts';
-import { newId } from './new-id.ts';
-import type { Reporter } from './reporting/reporter.ts';
-import { setupSteps } from './reporting/setup-steps.ts';
-import type { runTree } from './run-tree/tree.ts';
-import { type ServiceClient, ServiceRefusal } from './service/client.ts';
-import { type FollowUp, watchInbox } from './service/inbox.ts';
-import { SetupFailure } from './setup-failure.ts';
-import { type Stopping, stopped } from './stopping.ts';
+import { followUpQueue } from './follow-up-queue.ts';
 import { turnReport } from './turn-report.ts';
-import type { WrittenAttachment } from './workspace/attachments.ts';
-import { prepareWorkspace, setupCommands } from './workspace/prepare.ts';
-import type { Keeping } from './workspace-archive/keeping.ts';
 
 /** Where the execution is. */
 export interface Place {
@@ -44,8 +51,8 @@ export interface TurnsOptions {
   reporting: AbortSignal;
   reporter: Reporter;
   approvals: Approvals;
-  harness: HeldHarness;
-  keeping: Keeping;
+  harness: ExecutionHarness;
+  keeping: DeferredSaver;
   record: ConversationRecord;
   /** The run's tree, of the task. */
   tree: (task: AgentTask) => ReturnType<typeof runTree>;
@@ -61,11 +68,11 @@ export interface TurnsOptions {
 }
 
 /** Plays them all. Rejects when the run is stopped, and for faults of the agent itself. */
-export async function playTurns(options: TurnsOptions): Promise<void> {
+export async function runTurns(options: TurnsOptions): Promise<void> {
   const { client, workspace, ownFolders, env, place, stop, reporter, approvals, harness, keeping, notice } = options;
   const followUps = followUpQueue();
   const files = followUpFiles(async (attachments) => {
-    const { writeAttachments } = await import('./workspace/attachments.ts');
+    const { writeAttachments } = await import('../workspace/attachments.ts');
     return await writeAttachments(attachments, { client, workspace, signal: stop.signal });
   });
   let isPlaying = false;

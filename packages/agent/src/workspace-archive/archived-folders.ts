@@ -1,7 +1,7 @@
 import { relative, resolve } from 'node:path';
 
 /** A folder that is kept, and what of it is not: paths below it that begin with `./`. */
-export interface KeptRoot {
+export interface ArchivedFolder {
   folder: string;
   without: readonly string[];
 }
@@ -28,8 +28,8 @@ const caches = [
 ].map((path) => `./${path}`);
 
 /** Workspace and home: sessions and settings of harnesses, and what setup commands installed, are in the home. */
-export function keptRoots(workspace: string, home: string | undefined): KeptRoot[] {
-  const roots: KeptRoot[] = [{ folder: workspace, without: [] }];
+export function archivedFolders(workspace: string, home: string | undefined): ArchivedFolder[] {
+  const roots: ArchivedFolder[] = [{ folder: workspace, without: [] }];
   if (home === undefined || !home.startsWith('/')) return roots;
   // One in the other would be kept twice.
   const isInside = (inner: string, outer: string) => !relative(resolve(outer), resolve(inner)).startsWith('..');
