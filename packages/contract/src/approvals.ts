@@ -1,6 +1,7 @@
 /** Requests of an agent to a person, and the answers. */
 import { z } from 'zod';
 import { ActionCategory } from './conversations.ts';
+import { maxResumeLength } from './limits.ts';
 import { EventId, Timestamp } from './primitives.ts';
 
 /** Who decides about the agent's permission requests. */
@@ -47,10 +48,7 @@ export const AgentRequest = z.object({
     })
     .optional(),
   /** What the harness needs to continue the action in another sandbox, in its own format. */
-  resume: z
-    .string()
-    .max(64 * 1024)
-    .optional(),
+  resume: z.string().max(maxResumeLength).optional(),
 });
 export type AgentRequest = z.infer<typeof AgentRequest>;
 

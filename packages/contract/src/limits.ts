@@ -52,3 +52,18 @@ export const maxSubscriptions = 20;
 
 /** Earlier worker processes that one hello may replace. */
 export const maxReplacedTokens = 16;
+
+/** Characters of an id that an agent gives a step, a message or an action. */
+export const maxEventIdLength = 1000;
+
+/** Bytes of the output that the end of a setup step may carry. */
+export const maxSetupOutputBytes = 8 * 1024;
+
+/** Characters of `resume` in a request to a person. */
+export const maxResumeLength = 64 * 1024;
+
+/** Characters of a conversation as text, about 50,000 tokens: what a model can take in front of a prompt. */
+export const maxConversationTextLength = 200_000;
+
+/** Bytes of a harness's memory. */
+export const maxMemoryBytes = 32 * 1024 * 1024;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { maxEventIdLength } from './limits.ts';
 
 /** PostgreSQL text cannot hold U+0000, so every schema refuses it. */
 const withoutNul = (text: string): boolean => !text.includes('\u0000');
@@ -17,8 +18,8 @@ export const IdempotencyKey = z
   .string()
   .regex(/^[\x21-\x7e]{1,255}$/, { error: 'must be 1 to 255 printable ASCII characters without spaces' });
 
-/** Id of a step, a message or an action in an agent's events. Harnesses choose it. */
-export const EventId = z.string().max(1000);
+/** Id that an agent's events give a step, a message or an action. Ids come from harnesses; longer ones are no ids. */
+export const EventId = z.string().max(maxEventIdLength);
 
 /** UUIDv7 of a run, execution, conversation, artifact, schedule or delivery. */
 export const Uuid = z.string().meta({ format: 'uuid', description: 'UUIDv7' });

@@ -1,6 +1,8 @@
 /** The one place that decides whether the agent may do something, or asks a person. */
+
 import type { AgentEventBody, AgentTask } from '@runyard/contract/agent-protocol';
 import type { AgentRequest, ApprovalPolicy, Decision } from '@runyard/contract/approvals';
+import { maxResumeLength } from '@runyard/contract/limits';
 import { shorten } from '@runyard/contract/shorten';
 import { actionId } from '../acp/action-id.ts';
 import { boundedData } from '../acp/tool-output.ts';
@@ -91,7 +93,7 @@ function toShow(id: string, { kind, title, options, action, resume }: Asked): Ag
           },
         }
       : {}),
-    ...(resume === undefined || resume.length > 64 * 1024 ? {} : { resume }),
+    ...(resume === undefined || resume.length > maxResumeLength ? {} : { resume }),
   };
 }
 

@@ -8,7 +8,6 @@ import { safeNames } from '../safe-names.ts';
 import type { ServiceClient } from '../service/client.ts';
 import { fileOfWorkspace } from './declared.ts';
 import { gitRepositories } from './git-repositories.ts';
-import { maxPatchesBytes } from './limits.ts';
 import { repositoryPatch } from './patch.ts';
 
 export interface SnapshotOptions {
@@ -26,6 +25,9 @@ export interface SnapshotOptions {
   /** Something is not in it, and why. */
   onLeftOut: (what: string, reason: string) => void;
 }
+
+/** Bytes of all patches of a snapshot together: they are on the sandbox's disk until they are sent. */
+export const maxPatchesBytes = 4 * maxSnapshotFileBytes;
 
 /** A patch may take long where a repository is large; what takes longer is left out. */
 const patchTimeoutMs = 60_000;

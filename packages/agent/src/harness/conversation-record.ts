@@ -1,8 +1,7 @@
 import type { AgentEventBody } from '@runyard/contract/agent-protocol';
+import { maxConversationTextLength } from '@runyard/contract/limits';
 import { lastPart, shorten } from '@runyard/contract/shorten';
 
-/** About 50,000 tokens, as the service's record of earlier executions. */
-const maxCharacters = 200_000;
 const maxInputCharacters = 4_000;
 /** Of one output: the end says how it went. */
 const maxOutputCharacters = 4_000;
@@ -24,7 +23,7 @@ export function conversationRecord(): ConversationRecord {
   function add(text: string): void {
     record += text;
     // Not for each piece: cutting copies the record.
-    if (record.length > 2 * maxCharacters) record = lastPart(record, maxCharacters);
+    if (record.length > 2 * maxConversationTextLength) record = lastPart(record, maxConversationTextLength);
   }
 
   function say(speaker: string, text: string): void {
@@ -62,6 +61,6 @@ export function conversationRecord(): ConversationRecord {
         default:
       }
     },
-    text: () => lastPart(record.trim(), maxCharacters),
+    text: () => lastPart(record.trim(), maxConversationTextLength),
   };
 }

@@ -1,13 +1,11 @@
 /** The harness of an execution: started when a turn first needs it, alive over all turns, and started again where it has died between them. */
 import { Readable } from 'node:stream';
 import type { AgentTask } from '@runyard/contract/agent-protocol';
+import { maxMemoryBytes } from '@runyard/contract/limits';
 import type { Reporter } from '../reporting/reporter.ts';
 import type { ServiceClient } from '../service/client.ts';
 import type { Driver } from './driver.ts';
 import { type HarnessOptions, startHarness } from './start-harness.ts';
-
-/** What the service keeps of a harness's memory. */
-const maxMemoryBytes = 32 * 1024 * 1024;
 
 export interface ExecutionHarnessOptions
   extends Omit<

@@ -2,6 +2,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 import { backoffMs, delay } from '@runyard/contract/backoff';
+import { maxSetupOutputBytes } from '@runyard/contract/limits';
 import { lastPart } from '@runyard/contract/shorten';
 import { runCommand } from '../commands/run-command.ts';
 import { baseRef } from '../handoff/git-repositories.ts';
@@ -72,7 +73,7 @@ async function clone(
       signal.throwIfAborted();
       told.exit_code = result.exitCode;
       if (result.exitCode === 0) return await markBase(target, options);
-      const output = lastPart(result.output.replaceAll(connection.token, '[run token]'), 8 * 1024);
+      const output = lastPart(result.output.replaceAll(connection.token, '[run token]'), maxSetupOutputBytes);
       if (attempt < tries && passing.test(output)) {
         await rm(target, { recursive: true, force: true });
         await delay(backoffMs({ firstMs: firstRetryMs, longestMs: 10_000 }, attempt), signal);

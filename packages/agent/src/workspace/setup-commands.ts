@@ -1,3 +1,4 @@
+import { maxSetupOutputBytes } from '@runyard/contract/limits';
 import { shorten } from '@runyard/contract/shorten';
 import { runCommand } from '../commands/run-command.ts';
 import type { SetupSteps } from '../reporting/setup-steps.ts';
@@ -9,9 +10,6 @@ export interface SetupCommandOptions {
   step: SetupSteps;
   signal: AbortSignal;
 }
-
-/** The contract's limit for the tail of a step's output. */
-const tailBytes = 8 * 1024;
 
 /** Runs an environment's setup commands one by one; the first that fails ends the setup. */
 export async function runSetupCommands(commands: readonly string[], options: SetupCommandOptions): Promise<void> {
@@ -25,7 +23,7 @@ export async function runSetupCommands(commands: readonly string[], options: Set
       });
       options.signal.throwIfAborted();
       told.exit_code = result.exitCode;
-      const tail = lastBytes(result.output, tailBytes);
+      const tail = lastBytes(result.output, maxSetupOutputBytes);
       if (tail !== '') told.output_tail = tail;
       if (result.exitCode === 0 && result.outcome === 'exited') return;
       const failure = result.outcome === 'not_started' ? 'could not be started' : `exited with code ${result.exitCode}`;

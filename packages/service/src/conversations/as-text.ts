@@ -1,9 +1,8 @@
 import type { ContentBlock, MessageRole } from '@runyard/contract/conversations';
+import { maxConversationTextLength } from '@runyard/contract/limits';
 import { lastPart } from '@runyard/contract/shorten';
 import type { ConversationPart } from './parts.ts';
 
-/** About 50,000 tokens, which leaves a model room for the prompt and its work. */
-const maxCharacters = 200_000;
 /** Of one output its end is kept, which says how the action ended. */
 const maxOutputCharacters = 4_000;
 
@@ -44,7 +43,7 @@ export async function conversationText(parts: AsyncIterable<ConversationPart>): 
     length += added.length;
     text += added;
     // A cut copies the text, so it is made only when the text has doubled, not for each message.
-    if (text.length > 2 * maxCharacters) text = text.slice(-maxCharacters);
+    if (text.length > 2 * maxConversationTextLength) text = text.slice(-maxConversationTextLength);
   };
   for await (const part of parts) {
     isEmpty = false;
@@ -59,7 +58,7 @@ export async function conversationText(parts: AsyncIterable<ConversationPart>): 
         break;
       case 'text':
         pieces += part.text;
-        if (pieces.length > 2 * maxCharacters) pieces = pieces.slice(-maxCharacters);
+        if (pieces.length > 2 * maxConversationTextLength) pieces = pieces.slice(-maxConversationTextLength);
         break;
       case 'text_end':
         add(pieces);
@@ -70,6 +69,6 @@ export async function conversationText(parts: AsyncIterable<ConversationPart>): 
     }
   }
   if (isEmpty) return undefined;
-  const end = text.slice(-maxCharacters).toWellFormed();
-  return length <= maxCharacters ? text : `[…] ${end}`;
+  const end = text.slice(-maxConversationTextLength).toWellFormed();
+  return length <= maxConversationTextLength ? text : `[…] ${end}`;
 }

@@ -1,6 +1,5 @@
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
-import { createServer, type Server, type Socket } from 'node:net';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { fakeModelKeys } from '../../../../../test/fakes/models.ts';
 import { startTestGateway, type TestGateway } from '../../../test/gateway.ts';

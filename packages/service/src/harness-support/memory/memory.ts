@@ -1,13 +1,12 @@
 /** Stores and finds a harness's own memory of the conversation, with which a later execution can continue it. */
 import { randomUUIDv7 } from 'node:crypto';
+import { maxMemoryBytes } from '@runyard/contract/limits';
 import { recordMemory } from '../../executions/memory/record-memory.ts';
 import { type Attempt, ofAttempt } from '../../executions/run-tokens/attempt.ts';
 import type { BlobStore } from '../../store/blobs/blobs.ts';
 import type { Database } from '../../store/database/database.ts';
 import { defineStatement, nullable, text } from '../../store/database/statement.ts';
 import { isUuid } from '../../store/database/uuid.ts';
-
-const maxMemoryBytes = 32 * 1024 * 1024;
 
 /** When a memory was saved. */
 interface MemoryMoment {

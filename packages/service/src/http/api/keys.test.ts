@@ -1,5 +1,9 @@
-import type { ApiKey, CreateKeyResponse } from '@runyard/contract/keys';
-import { CreateKeyResponse as CreateKeyResponseSchema, ListKeysResponse } from '@runyard/contract/keys';
+import {
+  type ApiKey,
+  type CreateKeyResponse,
+  CreateKeyResponse as CreateKeyResponseSchema,
+  ListKeysResponse,
+} from '@runyard/contract/keys';
 import { describe, expect, test, vi } from 'vitest';
 import { openTestService } from '../../../test/service.ts';
 import { openKeyDirectory } from '../../access/keys/directory.ts';
