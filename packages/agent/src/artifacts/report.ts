@@ -2,6 +2,7 @@ import { constants, type FileHandle, open } from 'node:fs/promises';
 import { basename, isAbsolute, relative, resolve, sep } from 'node:path';
 import { mimeTypeOf } from '@runyard/contract/mime-types';
 import { type ServiceClient, ServiceRefusal, UnreadableBody } from '../service/client.ts';
+import { ServiceRefusal, UnreadableBody } from '../service/errors.ts';
 import { openChunks, pathOf } from './upload-file.ts';
 
 /** What a command or the model asks to have kept. */

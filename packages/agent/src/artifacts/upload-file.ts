@@ -1,6 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
 import { Readable } from 'node:stream';
-import { UnreadableBody } from '../service/client.ts';
+import { UnreadableBody } from '../service/errors.ts';
 
 /** The first `size` bytes of an open file, by position: each try reads from the start, and the file stays open. */
 export function openChunks(file: FileHandle, size: number): Readable {

@@ -4,7 +4,6 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { testFolder } from '../../test/agent.ts';
-
 import { maxPatchesBytes, sendSnapshot } from './send.ts';
 
 test('leaves out the patches that all together would be too large for the disk, and names them', async () => {

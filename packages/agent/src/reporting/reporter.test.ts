@@ -1,6 +1,6 @@
 import type { AgentEvent, AgentEventBody } from '@runyard/contract/agent-protocol';
 import { describe, expect, test } from 'vitest';
-import { ServiceRefusal, Superseded } from '../service/client.ts';
+import { ServiceRefusal, Superseded } from '../service/errors.ts';
 import { type ReporterOptions, startReporter } from './reporter.ts';
 
 type Answer = (events: AgentEvent[]) => number | Error | Promise<number>;

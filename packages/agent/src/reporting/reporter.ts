@@ -1,7 +1,8 @@
 import type { AgentEvent, AgentEventBody } from '@runyard/contract/agent-protocol';
 import { backoffMs, delay } from '@runyard/contract/backoff';
 import { storableJson } from '@runyard/contract/storable-json';
-import { type ServiceClient, ServiceRefusal, Superseded } from '../service/client.ts';
+import type { ServiceClient } from '../service/client.ts';
+import { ServiceRefusal, Superseded } from '../service/errors.ts';
 import { waitingEvents } from './waiting-events.ts';
 
 export interface ReporterOptions {

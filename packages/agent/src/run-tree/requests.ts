@@ -1,7 +1,8 @@
 /** What commands in the sandbox ask of the runs around their own, by the agent's socket. */
+
 import type { ChildRun } from '@runyard/contract/child-runs';
 import type { RunMode } from '@runyard/contract/run-request';
-import { ServiceRefusal } from '../service/client.ts';
+import { ServiceRefusal } from '../service/errors.ts';
 import type { RunTree } from './tree.ts';
 
 export type TreeRequest =

@@ -3,8 +3,9 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { prefix } from '../../../../test/fakes/harness-support/reports.ts';
 import { type FakeHarnessSupport, fakeTask, startFakeHarnessSupport } from '../../../../test/fakes/harness-support.ts';
 import { runTree } from '../run-tree/tree.ts';
-import { type ServiceClient, ServiceRefusal, Superseded, serviceClient, UnreadableBody } from './client.ts';
-import { AnswerTooLarge, connectToService } from './connection.ts';
+import { type ServiceClient, serviceClient } from './client.ts';
+import { connectToService } from './connection.ts';
+import { AnswerTooLarge, ServiceRefusal, Superseded, UnreadableBody } from './errors.ts';
 
 let fake: FakeHarnessSupport;
 beforeEach(async () => {

@@ -1,6 +1,7 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { loadHttp } from '../builtin-modules.ts';
+import { AnswerTooLarge } from './errors.ts';
 
 export interface ConnectionOptions {
   /** Without `/api/v1`. */
@@ -109,12 +110,7 @@ function send(outgoing: ClientRequest, body: ServiceRequest['body']): void {
   body.pipe(outgoing);
 }
 
-/** The answer is larger than what was asked for; asking again would not help. */
-export class AnswerTooLarge extends Error {
-  override name = 'AnswerTooLarge';
-}
-
-/** Reads an answer's body; more than `maxBytes` is an error. */
+/** Reads the body of an answer. Throws `AnswerTooLarge` if it has more than `maxBytes`. */
 export async function readBody(answer: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;

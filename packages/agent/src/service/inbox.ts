@@ -1,6 +1,7 @@
 import type { InboxItem } from '@runyard/contract/agent-protocol';
 import { delay } from '@runyard/contract/backoff';
-import { type ServiceClient, ServiceRefusal, Superseded } from './client.ts';
+import type { ServiceClient } from './client.ts';
+import { ServiceRefusal, Superseded } from './errors.ts';
 
 export type FollowUp = Extract<InboxItem, { type: 'follow_up' }>;
 

@@ -1,4 +1,5 @@
 /** The turns of an execution, one after another: the run's prompt first, then each follow-up, as long as the service has one. */
+
 import type { ContentBlock } from '@agentclientprotocol/sdk';
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 import type { HarnessOutcome } from '../acp/outcome.ts';
@@ -19,7 +20,8 @@ import { newId } from '../new-id.ts';
 import type { Reporter } from '../reporting/reporter.ts';
 import { setupSteps } from '../reporting/setup-steps.ts';
 import type { runTree } from '../run-tree/tree.ts';
-import { type ServiceClient, ServiceRefusal } from '../service/client.ts';
+import type { ServiceClient } from '../service/client.ts';
+import { ServiceRefusal } from '../service/errors.ts';
 import { type FollowUp, watchInbox } from '../service/inbox.ts';
 import { SetupFailure } from '../setup-failure.ts';
 import { type Stopping, stopped } from '../stopping.ts';

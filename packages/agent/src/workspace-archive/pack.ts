@@ -4,7 +4,7 @@ import { PassThrough, Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { constants, createZstdCompress } from 'node:zlib';
 import { lastPart } from '@runyard/contract/shorten';
-import { UnreadableBody } from '../service/client.ts';
+import { UnreadableBody } from '../service/errors.ts';
 import type { ArchivedFolder } from './archived-folders.ts';
 import { framed } from './frames.ts';
 

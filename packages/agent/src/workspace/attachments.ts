@@ -4,8 +4,8 @@ import type { AgentAttachment } from '@runyard/contract/agent-protocol';
 import { imageTypeOf } from '../images/image-type.ts';
 import type { PromptImage } from '../images/images.ts';
 import { safeNames } from '../safe-names.ts';
-import { type ServiceClient, ServiceRefusal } from '../service/client.ts';
-import { AnswerTooLarge } from '../service/connection.ts';
+import type { ServiceClient } from '../service/client.ts';
+import { AnswerTooLarge, ServiceRefusal } from '../service/errors.ts';
 import { SetupFailure } from '../setup-failure.ts';
 
 /** The contract allows 10 MB each; more than this is not an attachment but a fault. */

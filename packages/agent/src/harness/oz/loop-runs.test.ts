@@ -1,4 +1,5 @@
 /** The built-in loop and the runs around its own. */
+
 import type { SessionUpdate } from '@agentclientprotocol/sdk';
 import type { ChildRun } from '@runyard/contract/child-runs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -6,8 +7,8 @@ import { type FakeModels, fakeModelKeys, startFakeModels } from '../../../../../
 import { testFolder } from '../../../test/agent.ts';
 import { createApprovals } from '../../approvals/approvals.ts';
 import type { RunTree } from '../../run-tree/tree.ts';
-import { ServiceRefusal } from '../../service/client.ts';
 import { connectToService } from '../../service/connection.ts';
+import { ServiceRefusal } from '../../service/errors.ts';
 import { modelEngine } from './loop.ts';
 import { turnVoice } from './session.ts';
 

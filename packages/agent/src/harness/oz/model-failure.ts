@@ -2,7 +2,7 @@ import { retryAfterMs } from '@runyard/contract/backoff';
 import type { ErrorCode } from '@runyard/contract/errors';
 import { firstPart } from '@runyard/contract/shorten';
 import { APICallError } from 'ai';
-import { parseProblem } from '../../service/client.ts';
+import { parseProblem } from '../../service/problem.ts';
 
 /** Why a request to the model failed, and whether the same request may do better later. */
 export interface ModelFailure {

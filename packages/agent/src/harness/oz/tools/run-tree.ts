@@ -1,9 +1,10 @@
 /** Tools for the runs around this one. They are offered only where there can be some. */
+
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { formatRuns } from '../../../run-tree/format-runs.ts';
 import type { RunTree } from '../../../run-tree/tree.ts';
-import { ServiceRefusal } from '../../../service/client.ts';
+import { ServiceRefusal } from '../../../service/errors.ts';
 import {
   type BuiltinTool,
   defineTool,

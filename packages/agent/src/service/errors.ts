@@ -1,0 +1,35 @@
+/** Errors of calls to the service that another try would not fix. */
+import { firstPart } from '@runyard/contract/shorten';
+import { parseProblem } from './problem.ts';
+
+/** The execution of the run token has ended or was superseded (401). Nothing more may be reported. */
+export class Superseded extends Error {
+  override name = 'Superseded';
+}
+
+/** The service refused a request finally (4xx other than 401, 408 and 429). */
+export class ServiceRefusal extends Error {
+  override name = 'ServiceRefusal';
+  readonly status: number;
+  readonly errorCode: string | undefined;
+  /** The reason in the service's own words, for the caller that asked for the request. */
+  readonly detail: string;
+  constructor(status: number, path: string, body: string) {
+    const problem = parseProblem(body);
+    const detail = problem?.detail ?? problem?.title ?? firstPart(body, 500);
+    super(`the service refused ${path.split('?')[0]} with ${status}: ${detail || 'no reason given'}`);
+    this.status = status;
+    this.detail = detail || `the service answered ${status}`;
+    this.errorCode = problem?.error_code;
+  }
+}
+
+/** The body of a request cannot be read, for example because its file became shorter. */
+export class UnreadableBody extends Error {
+  override name = 'UnreadableBody';
+}
+
+/** The answer is larger than the caller accepts. */
+export class AnswerTooLarge extends Error {
+  override name = 'AnswerTooLarge';
+}

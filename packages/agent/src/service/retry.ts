@@ -1,0 +1,60 @@
+import { backoffMs, delay, retryAfterMs } from '@runyard/contract/backoff';
+import { readBody, type ServiceConnection, type ServiceRequest } from './connection.ts';
+import { AnswerTooLarge, ServiceRefusal, Superseded, UnreadableBody } from './errors.ts';
+
+export interface RetryOptions {
+  /** First and longest wait between two tries. */
+  readonly firstRetryMs?: number | undefined;
+  readonly maxRetryMs?: number | undefined;
+}
+
+export interface RetriedRequest {
+  /** Called for each try, because a body that is a stream can be sent only once. */
+  readonly request: () => ServiceRequest;
+  /** The largest answer that is accepted. */
+  readonly maxBytes: number;
+  readonly signal?: AbortSignal | undefined;
+  /** Statuses that count as refusals in this call, although they usually lead to another try. */
+  readonly finalStatuses?: readonly number[] | undefined;
+}
+
+/** Errors that another try would not fix. */
+const finalErrors = [Superseded, ServiceRefusal, AnswerTooLarge, UnreadableBody] as const;
+
+/** Bytes that are read of an answer that is an error. */
+const maxErrorBytes = 64 * 1024;
+
+/** The longest time by which a `Retry-After` of the service delays the next try. */
+const longestRetryAfterMs = 60_000;
+
+/**
+ * Returns a function that sends a request again until the service answers it, and resolves with the body of the answer. It rejects
+ * with `Superseded`, `ServiceRefusal`, `AnswerTooLarge`, `UnreadableBody`, or the reason of an aborted `signal`.
+ */
+export function retryingCall(
+  connection: ServiceConnection,
+  { firstRetryMs = 100, maxRetryMs = 5_000 }: RetryOptions,
+): (options: RetriedRequest) => Promise<Buffer> {
+  return async ({ request: makeRequest, maxBytes, signal, finalStatuses = [] }) => {
+    for (let attempt = 0; ; attempt++) {
+      signal?.throwIfAborted();
+      const request = makeRequest();
+      let waitMs = backoffMs({ firstMs: firstRetryMs, longestMs: maxRetryMs }, attempt + 1);
+      try {
+        const answer = await connection.open(request);
+        const status = answer.statusCode ?? 0;
+        const body = await readBody(answer, status < 300 ? maxBytes : maxErrorBytes);
+        if (status >= 200 && status < 300) return body;
+        if (status === 401)
+          throw new Superseded('the run token is no longer valid: the execution was ended or superseded');
+        if (finalStatuses.includes(status) || (status < 500 && status !== 408 && status !== 429))
+          throw new ServiceRefusal(status, request.path, body.toString());
+        waitMs = Math.max(waitMs, Math.min(retryAfterMs(answer.headers['retry-after']) ?? 0, longestRetryAfterMs));
+      } catch (error) {
+        if (finalErrors.some((kind) => error instanceof kind)) throw error;
+        signal?.throwIfAborted();
+      }
+      await delay(waitMs, signal);
+    }
+  };
+}
