@@ -62,13 +62,13 @@ describe('started by another worker, in the folder of the run', () => {
     await play(sh('echo made > file; echo setting > ~/.setting; echo "HOME=$HOME"; pwd'));
     expect(outputs()).toBe(`HOME=${agent?.cwd}/home\n${agent?.cwd}/workspace\n`);
     expect(notices()).toEqual([]);
-    const roots = ['workspace', 'home'].map((name) => ({ folder: join(machine, `kept-${name}`), without: [] }));
-    for (const { folder } of roots) mkdirSync(folder);
+    const roots = ['workspace', 'home'].map((name) => ({ path: join(machine, `kept-${name}`), excluded: [] }));
+    for (const { path } of roots) mkdirSync(path);
     const bytes = fake.workspaces[0]?.bytes ?? Buffer.alloc(0);
     const sha256 = createHash('sha256').update(bytes).digest('hex');
     const { signal } = new AbortController();
     await unpackFolders(Readable.from([bytes]), roots, { sha256, env: process.env, signal });
-    const files = execFileSync('find', roots.map(({ folder }) => folder).concat('-type', 'f'), { encoding: 'utf8' });
+    const files = execFileSync('find', roots.map(({ path }) => path).concat('-type', 'f'), { encoding: 'utf8' });
     expect(files.trim().split('\n').sort()).toEqual([
       join(machine, 'kept-home/.setting'),
       join(machine, 'kept-workspace/file'),

@@ -5,136 +5,51 @@ import { openAgentSocket } from './agent-socket/socket.ts';
 import { createApprovals } from './approvals/approvals.ts';
 import type { ArtifactRequest } from './artifacts/report.ts';
 import { killMarked } from './commands/processes.ts';
-import { declaredFiles } from './handoff/declared.ts';
-import { conversationRecord } from './harness/conversation-record.ts';
-import { executionHarness } from './harness/execution-harness.ts';
-import { watchPullRequests } from './pull-requests/watch.ts';
-import { startReporter } from './reporting/reporter.ts';
-import { runTree } from './run-tree/tree.ts';
+import { openRunParts } from './run-parts.ts';
 import type { ServiceClient } from './service/client.ts';
 import { Superseded } from './service/errors.ts';
-import { stopDeadline, stopping } from './stopping.ts';
-import { type Place, runTurns } from './turns/run-turns.ts';
-import { deferredSaver } from './workspace-archive/deferred-saver.ts';
+import { stopDeadline } from './stopping.ts';
+import { runTurns } from './turns/run-turns.ts';
 
 export interface AgentRunOptions {
   client: ServiceClient;
-  /** The answer to `resolve-prompt`, which was asked for while this was loaded. */
+  /** The answer to `resolve-prompt`. The request was sent before this module was loaded. */
   task: Promise<AgentTask>;
-  /** Folder the run works in. */
+  /** Folder that the run works in. */
   workspace: string;
-  /** Working folder and home were made for this run: the agent may send what they hold. */
+  /** True: working folder and home were made for this run, so the agent may send what they hold. */
   ownFolders: boolean;
-  /** Environment for everything the run starts; holds no credential. */
+  /** Environment of everything that the run starts. It holds no credential. */
   env: Readonly<Record<string, string | undefined>>;
-  /** Called with the function that ends the run from outside: SIGTERM. */
+  /** Called with the function that ends the run from outside (SIGTERM). */
   onStarted?: (terminate: () => void) => void;
   timing?: Partial<typeof defaultTiming>;
 }
 
-/** All of a cancel fits into the 5 s after which the worker kills the sandbox. */
+/** The times after a cancel fit into the 5 s after which the worker kills the sandbox. */
 const defaultTiming = {
-  /** From the cancel: what the harness has to stop by itself. What is left open then has to be told in the rest, also by a slow machine. */
+  /** From a cancel: the time that the harness has to stop by itself. The rest is left for the last reports, also on a slow machine. */
   harnessGraceMs: 3_000,
-  /** From a person's interrupt: what the harness has to end its turn. */
+  /** From the interrupt of a person: the time that the harness has to end its turn. */
   interruptGraceMs: 10_000,
-  /** From the cancel: when the process is gone, whatever is still open. */
+  /** From a cancel: the time at which the agent exits, whatever is still open. */
   exitMs: 4_850,
-  /** For `initialize` and `session/new` each. */
+  /** For each of `initialize`, `session/new` and `session/load`. */
   harnessStartMs: 60_000,
   inboxWaitMs: 25_000,
 };
 
-/** How the agent process should end. */
-export type AgentExit = { exitCode: number };
+/** The time that the harness has to exit in the end. */
+const killTimeoutMs = 2_000;
 
-/** Plays one execution from the task to the last report. Rejects only for faults of the agent itself. */
-export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
+/** Runs one execution from its task to the last report and returns the exit code. Rejects only for faults of the agent itself. */
+export async function runAgent(options: AgentRunOptions): Promise<{ exitCode: number }> {
+  const { client, task, workspace, ownFolders, onStarted } = options;
   const timing = { ...defaultTiming, ...options.timing };
-  const { client, workspace, ownFolders } = options;
-  const stop = stopping();
-  const reporting = new AbortController();
-  const superseded = () => {
-    stop.stop('superseded');
-    reporting.abort(new Superseded('superseded'));
-  };
-  options.onStarted?.(() => stop.stop('terminated'));
-  const reporter = startReporter({
-    client,
-    signal: reporting.signal,
-    onSuperseded: superseded,
-    onRefused: (event, reason) => {
-      if (event.type === 'blocked') approvals.refused(event.request.request_id, reason);
-    },
-  });
-  const reportArtifact = async (request: ArtifactRequest, cwd: string) => {
-    const artifacts = await import('./artifacts/report.ts');
-    if (request.type === 'PULL_REQUEST' && request.url !== undefined) pullRequests.know(request.url);
-    return artifacts.reportArtifact(request, { client, cwd, workspace, signal: reporting.signal });
-  };
-  const pullRequests = watchPullRequests(async (noticed) => {
-    const result = await reportArtifact({ type: 'PULL_REQUEST', ...noticed }, workspace);
-    if (!result.ok) throw new Error(result.message);
-  });
-  const record = conversationRecord();
-  const declared = declaredFiles(workspace, maxSnapshotFiles);
-  /** Of the task, as soon as it is there. */
-  let tree: ReturnType<typeof runTree> | undefined;
-  const treeOf = (task: AgentTask) => {
-    tree ??= runTree(client, task);
-    return tree;
-  };
-  const socket = await openAgentSocket({
-    artifact: ({ artifact, cwd }) => reportArtifact(artifact, cwd),
-    handoff: declared.declare,
-    tree: async (request, gone) => {
-      if (tree === undefined) return { ok: false, message: 'the run has not begun' };
-      const { answerTreeRequest } = await import('./run-tree/requests.ts');
-      return await answerTreeRequest(tree, request, AbortSignal.any([gone, stop.signal]));
-    },
-  });
-  const env = { ...options.env, RUNYARD_AGENT_SOCKET: socket.path };
-  const marker = `RUNYARD_AGENT_SOCKET=${socket.path}`;
-  const place: Place = { turn: 1, stepId: '' };
-  const notice = (name: string, data: unknown) => reporter.emit({ type: 'notice', step_id: place.stepId, name, data });
-  const keeping = deferredSaver({
-    client,
-    workspace,
-    ownFolders,
-    env,
-    signal: reporting.signal,
-    declared: declared.list,
-    session: () => harness.driver?.loadableSession,
-    onLeftOut: (what, reason) => notice('handoff_left_out', { what, reason }),
-    onNotKept: (reason) => notice('workspace_not_kept', { reason }),
-  });
-  const approvals = createApprovals({
-    emit: reporter.emit,
-    flush: reporter.flush,
-    // A worker that dies while somebody thinks takes nothing with it.
-    onWait: () => void keeping.keep(place.turn),
-    onGo: () => keeping.abort(),
-  });
-  const harness = executionHarness({
-    client,
-    reporter,
-    workspace,
-    env,
-    marker,
-    emit: (event) => {
-      reporter.emit(event);
-      pullRequests.see(event);
-      record.see(event);
-    },
-    reportArtifact: (request) => reportArtifact(request, workspace),
-    handoff: (paths) => declared.declare(paths, workspace),
-    tree: treeOf,
-    approvals,
-    turn: () => place.turn,
-    stop: stop.signal,
-    reporting: reporting.signal,
-    startTimeoutMs: timing.harnessStartMs,
-  });
+  const { harnessGraceMs, interruptGraceMs, inboxWaitMs, harnessStartMs } = timing;
+  const parts = await openRunParts({ client, workspace, ownFolders, env: options.env, harnessStartMs });
+  const { stop, harness, saver, position, reporter, reporting } = parts;
+  onStarted?.(() => stop.stop('terminated'));
   let stoppedAt: number | undefined;
   const onStop = () => {
     stoppedAt = performance.now();
@@ -144,60 +59,50 @@ export async function runAgent(options: AgentRunOptions): Promise<AgentExit> {
   stop.signal.addEventListener('abort', onStop, { once: true });
 
   try {
-    const worked = runTurns({
+    const turns = runTurns({
+      ...parts,
       client,
-      task: options.task,
+      task,
       workspace,
       ownFolders,
-      env,
-      place,
-      stop,
       reporting: reporting.signal,
-      reporter,
-      approvals,
-      harness,
-      keeping,
-      record,
-      tree: treeOf,
-      notice,
-      settled: pullRequests.settled,
-      onSuperseded: superseded,
-      harnessGraceMs: timing.harnessGraceMs,
-      interruptGraceMs: timing.interruptGraceMs,
-      inboxWaitMs: timing.inboxWaitMs,
+      sideReports: parts.pullRequests.reported,
+      harnessGraceMs,
+      interruptGraceMs,
+      inboxWaitMs,
     }).catch((error: unknown) => {
       if (stop.signal.aborted) return;
       if (!(error instanceof Superseded)) throw error;
-      superseded();
+      parts.onSuperseded();
     });
-    await Promise.race([worked, stopDeadline(stop, timing.harnessGraceMs)]);
-    if (stop.signal.aborted) return await leave(worked);
+    await Promise.race([turns, stopDeadline(stop, harnessGraceMs)]);
+    if (stop.signal.aborted) return await leave(turns);
     await client.reportShutdown('finished');
     return { exitCode: 0 };
   } catch (error) {
     if (error instanceof Superseded || stop.reason === 'superseded') return { exitCode: 0 };
     throw error;
   } finally {
-    await Promise.race([harness.driver?.kill(), delay(2_000)]);
-    killMarked(marker);
-    socket.close();
+    await Promise.race([harness.driver?.kill(), delay(killTimeoutMs)]);
+    killMarked(parts.marker);
+    parts.socket.close();
     reporting.abort(new Error('the run is over'));
   }
 
-  /** The end of a cancelled, terminated or superseded run: within `exitMs` of the stop, whatever does not answer. */
-  async function leave(worked: Promise<void>): Promise<AgentExit> {
+  /** Ends a cancelled, terminated or superseded run within `exitMs` of the stop, also if the harness or the service does not answer. */
+  async function leave(turns: Promise<void>): Promise<{ exitCode: number }> {
     const exitCode = stop.reason === 'terminated' ? 128 + 15 : 0;
-    const left = () => Math.max(0, timing.exitMs - (performance.now() - (stoppedAt ?? 0)));
-    const work = async () => {
+    const reportEnd = async () => {
       await harness.driver?.kill();
-      // The driver settles what the harness left open as soon as its process is gone.
-      await worked.catch(() => {});
+      // The driver settles the open actions of the harness as soon as its process has exited.
+      await turns.catch(() => {});
       if (stop.reason === 'superseded') return;
-      await keeping.keep(place.turn);
+      await saver.save(position.turn);
       await reporter.flush();
       await client.reportShutdown(stop.reason ?? 'cancelled', { signal: reporting.signal });
     };
-    await Promise.race([work().catch(() => {}), delay(left())]);
+    const leftMs = Math.max(0, timing.exitMs - (performance.now() - (stoppedAt ?? 0)));
+    await Promise.race([reportEnd().catch(() => {}), delay(leftMs)]);
     return { exitCode };
   }
 }

@@ -6,6 +6,7 @@ import { afterEach } from 'vitest';
 import { createApprovals } from '../src/approvals/approvals.ts';
 import { startChildLink } from '../src/harness/child-link.ts';
 import { type Driver, driveHarness } from '../src/harness/driver.ts';
+import { harnessProfile } from '../src/harness/profile.ts';
 import { imageLimits, type PromptImage } from '../src/images/images.ts';
 import { testFolder } from './agent.ts';
 
@@ -36,8 +37,7 @@ export function drive(mode: string, options: DriveOptions = {}) {
   const approvals = createApprovals({ emit, flush: async () => {} });
   approvals.begin(options.config?.approval_policy, undefined);
   const started = driveHarness({
-    harness: 'acp',
-    builtin: false,
+    profile: harnessProfile({ harness: { type: 'acp' }, agent_config: {} }),
     start: (events) =>
       startChildLink({
         command: options.command ?? [process.execPath, fixture, mode],

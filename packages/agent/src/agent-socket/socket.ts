@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ArtifactRequest, ArtifactResult } from '../artifacts/report.ts';
 import { fs } from '../builtin-modules.ts';
-import type { HandoffResult } from '../handoff/declared.ts';
+import type { HandoffResult } from '../handoff/handoff-files.ts';
 import type { TreeAnswer } from '../run-tree/requests.ts';
 
 /** What `report-artifact` in the sandbox says to the agent: one line of JSON, answered by one line of JSON. */

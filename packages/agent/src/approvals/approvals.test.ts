@@ -91,7 +91,7 @@ test('several requests at the same time are asked one after the other', async ()
 test('words that the harness cannot be told deny, and stay a turn of their own', async () => {
   const { approvals, types, asked, signal } = open();
   approvals.begin('ask', undefined);
-  const asking = approvals.ask({ ...permission(), wordsAreTurn: true }, signal);
+  const asking = approvals.ask({ ...permission(), messageIsTurn: true }, signal);
   const words = followUp(await asked(), { message: 'rather list it' });
   expect(approvals.answer(words)).toBe(false);
   expect((await asking).decision).toBe('deny');

@@ -1,14 +1,14 @@
 import type { AgentRequest, Decision } from '@runyard/contract/approvals';
 
-/** What came back to a request; neither decision nor message: nobody decided. */
+/** The answer to a request. Without decision and message, nobody has decided. */
 export interface Answer {
   readonly decision?: Decision | undefined;
   readonly message?: string | undefined;
 }
 
-const longestInput = 4_000;
+const maxInputLength = 4_000;
 
-/** What was asked for and answered, as a harness is told that is not waiting for it any more. */
+/** Returns a request and its answer as text, for a harness that does not wait for the answer any more. */
 export function decisionText(request: Omit<AgentRequest, 'request_id'>, { decision, message }: Answer): string {
   const { kind, title, action } = request;
   const said = message === undefined ? '' : ` The user's words: ${message}`;
@@ -17,7 +17,7 @@ export function decisionText(request: Omit<AgentRequest, 'request_id'>, { decisi
     return `You had asked: ${title}\n${`${short}${said}`.trim() || 'Nobody has answered yet.'}`;
   }
   const input = JSON.stringify(action?.input) ?? '';
-  const shown = input === '' || input.length > longestInput ? '' : ` (input: ${input})`;
+  const shown = input === '' || input.length > maxInputLength ? '' : ` (input: ${input})`;
   const asked = `You had asked for permission${action ? ` to use ${action.name}` : ''}: ${title}${shown}`;
   switch (decision) {
     case 'approve':

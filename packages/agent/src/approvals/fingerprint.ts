@@ -1,6 +1,6 @@
 import { createHash } from '../builtin-modules.ts';
 
-/** The value as JSON whose objects have their members in one order. */
+/** Returns the value as JSON with the members of each object in alphabetical order. */
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
@@ -9,7 +9,7 @@ function canonical(value: unknown): string {
   return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${canonical(member)}`).join(',')}}`;
 }
 
-/** SHA-256 over name and input: the same action, asked for again in another sandbox, has the same one. */
+/** Returns the SHA-256 of name and input. The same action has the same fingerprint in another sandbox. */
 export function fingerprint(action: { readonly name: string; readonly input: unknown }): string {
   return createHash('sha256')
     .update(canonical([action.name, action.input]))

@@ -6,30 +6,30 @@ import { mimeTypeOf } from '@runyard/contract/mime-types';
 import { openChunks, pathOf } from '../artifacts/upload-file.ts';
 import { safeNames } from '../safe-names.ts';
 import type { ServiceClient } from '../service/client.ts';
-import { fileOfWorkspace } from './declared.ts';
 import { gitRepositories } from './git-repositories.ts';
+import { fileOfWorkspace } from './handoff-files.ts';
 import { repositoryPatch } from './patch.ts';
 
 export interface SnapshotOptions {
   client: Pick<ServiceClient, 'uploadSnapshot' | 'upload'>;
   workspace: string;
-  /** True: also a patch of each repository in the workspace, which then belongs to the run alone. */
+  /** True: also send a patch of each repository in the workspace, which then belongs to this run alone. */
   withPatches: boolean;
   env: Readonly<Record<string, string | undefined>>;
-  /** Files that the agent declared. */
-  declared: readonly string[];
+  /** Absolute paths of the files that the agent hands off. */
+  handedOff: readonly string[];
   turn: number;
-  /** True: also where it has no files, because an older one must go. */
+  /** True: also send a snapshot without files, so that it replaces an older one. */
   evenEmpty: boolean;
   signal: AbortSignal;
-  /** Something is not in it, and why. */
-  onLeftOut: (what: string, reason: string) => void;
+  /** Called when something is not in the snapshot. */
+  onLeftOut: (name: string, reason: string) => void;
 }
 
 /** Bytes of all patches of a snapshot together: they are on the sandbox's disk until they are sent. */
 export const maxPatchesBytes = 4 * maxSnapshotFileBytes;
 
-/** A patch may take long where a repository is large; what takes longer is left out. */
+/** Time for one patch. A patch of a large repository that takes longer is left out. */
 const patchTimeoutMs = 60_000;
 
 interface SnapshotFile {
@@ -38,17 +38,17 @@ interface SnapshotFile {
   path: string;
 }
 
-/** Makes a patch of each repository and sends them with the declared files. True: a snapshot is with the run now. */
+/** Sends a patch of each repository and the files that are handed off. Returns true if the run has a snapshot now. */
 export async function sendSnapshot(options: SnapshotOptions): Promise<boolean> {
   const { client, turn, env, signal } = options;
   const repositories = options.withPatches ? await gitRepositories(options.workspace) : [];
-  if (repositories.length === 0 && options.declared.length === 0 && !options.evenEmpty) return false;
-  // In the home, not in /tmp, which is memory; its caches are not kept.
+  if (repositories.length === 0 && options.handedOff.length === 0 && !options.evenEmpty) return false;
+  // Not in /tmp, which may be memory. The caches of the home are not archived.
   const home = env.HOME === undefined ? tmpdir() : join(env.HOME, '.cache');
   const scratch = await scratchIn(home);
   try {
     const patches = await patchesOf(repositories, scratch, options);
-    const files = [...patches, ...(await declaredOf(options))].slice(0, maxSnapshotFiles);
+    const files = [...patches, ...(await handedOffFiles(options))].slice(0, maxSnapshotFiles);
     if (files.length === 0 && !options.evenEmpty) return false;
     const names = safeNames(files.map(({ name }) => name));
     const handles = await Promise.all(files.map(({ path }) => open(path, constants.O_RDONLY | constants.O_NOFOLLOW)));
@@ -104,15 +104,15 @@ async function patchesOf(
   return patches;
 }
 
-async function declaredOf({ workspace, declared, onLeftOut }: SnapshotOptions): Promise<SnapshotFile[]> {
+async function handedOffFiles({ workspace, handedOff, onLeftOut }: SnapshotOptions): Promise<SnapshotFile[]> {
   const files: SnapshotFile[] = [];
-  for (const path of declared) {
-    const place = await fileOfWorkspace(workspace, path);
+  for (const path of handedOff) {
+    const file = await fileOfWorkspace(workspace, path);
     const name = basename(path);
-    if (typeof place !== 'string') onLeftOut(name, `it ${place.problem}`);
-    else if ((await stat(place)).size > maxSnapshotFileBytes)
+    if (typeof file !== 'string') onLeftOut(name, `it ${file.problem}`);
+    else if ((await stat(file)).size > maxSnapshotFileBytes)
       onLeftOut(name, `it has more than ${maxSnapshotFileBytes} bytes`);
-    else files.push({ name, mimeType: mimeTypeOf(path), path: place });
+    else files.push({ name, mimeType: mimeTypeOf(path), path: file });
   }
   return files;
 }

@@ -3,36 +3,36 @@ import { maxConversationTextLength } from '@runyard/contract/limits';
 import { lastPart, shorten } from '@runyard/contract/shorten';
 
 const maxInputCharacters = 4_000;
-/** Of one output: the end says how it went. */
+/** Of the end of one output, which says how the action went. */
 const maxOutputCharacters = 4_000;
 
 export interface ConversationRecord {
-  /** Adds what an event says. */
-  see(event: AgentEventBody): void;
-  /** What was said and done; of a long conversation its end. */
+  /** Adds an event of the conversation. */
+  add(event: AgentEventBody): void;
+  /** Returns the conversation of this execution; of a long one the end. */
   text(): string;
 }
 
-/** Keeps what was said and done in this execution as text, for a harness that has to begin anew in the middle of it. Memory is bounded. */
+/** Records the conversation of this execution as text, for a harness that is started again in the middle of it. Memory is bounded. */
 export function conversationRecord(): ConversationRecord {
   let record = '';
   let role = '';
-  /** Of the actions that go on: name and end of the output. */
+  /** Name and end of the output of each action in progress. */
   const open = new Map<string, { name: string; output: string }>();
 
-  function add(text: string): void {
+  function append(text: string): void {
     record += text;
-    // Not for each piece: cutting copies the record.
+    // Cutting copies the record, so it is not cut for each piece.
     if (record.length > 2 * maxConversationTextLength) record = lastPart(record, maxConversationTextLength);
   }
 
   function say(speaker: string, text: string): void {
-    add(role === speaker ? text : `\n\n## ${speaker}\n${text}`);
+    append(role === speaker ? text : `\n\n## ${speaker}\n${text}`);
     role = speaker;
   }
 
   return {
-    see(event) {
+    add(event) {
       switch (event.type) {
         case 'turn_started':
           role = '';

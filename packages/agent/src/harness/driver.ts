@@ -1,22 +1,23 @@
-import type { ContentBlock, InitializeResponse, LoadSessionRequest } from '@agentclientprotocol/sdk';
+import type { ContentBlock } from '@agentclientprotocol/sdk';
 import type { AgentEventBody } from '@runyard/contract/agent-protocol';
 import type { AmbientAgentConfig } from '@runyard/contract/config';
-import { type AgentLink, type HarnessExit, type LinkEvents, protocolVersion } from '../acp/agent-link.ts';
+import type { AgentLink, HarnessExit, LinkEvents } from '../acp/agent-link.ts';
 import type { HarnessOutcome } from '../acp/outcome.ts';
 import type { Approvals } from '../approvals/approvals.ts';
 import { type ImageLimits, imageContent, type PromptImage } from '../images/images.ts';
-import { newId } from '../new-id.ts';
 import { errorText } from './error-text.ts';
-import { mcpServersOf } from './mcp-servers.ts';
-import { optionFor } from './permissions.ts';
-import { type SessionUpdates, sessionUpdates } from './session-updates.ts';
+import { harnessAnswers } from './harness-answers.ts';
+import { interruptDeadline } from './interrupt-deadline.ts';
+import { answerPermission } from './permissions.ts';
+import type { HarnessProfile } from './profile.ts';
+import { replayFilter } from './replay-filter.ts';
+import { startSession } from './session.ts';
+import { sessionUpdates } from './session-updates.ts';
 import { outcomeOf } from './turn-outcome.ts';
 
 export interface DriverOptions {
-  /** Name of the harness in messages. */
-  harness: string;
-  /** True for the harness in this process, whose verdict about its own end is believed. */
-  builtin: boolean;
+  profile: HarnessProfile;
+  /** Starts the harness and connects to it. */
   start: (events: LinkEvents) => AgentLink;
   emit: (event: AgentEventBody) => void;
   /** Resolves when the reporter has room. */
@@ -24,267 +25,145 @@ export interface DriverOptions {
   config: AmbientAgentConfig;
   imageLimits: ImageLimits;
   approvals: Approvals;
-  /** For `initialize` and `session/new` each. */
+  /** For each of `initialize`, `session/new` and `session/load`; default 60 s. */
   startTimeoutMs?: number;
 }
 
 export interface Turn {
   cwd: string;
   stepId: string;
-  /** `loaded`: the harness knows by itself what was said before. */
+  /** Returns the prompt. `loaded`: the harness knows the conversation so far. */
   prompt: (loaded: boolean) => ContentBlock[];
-  /** Session of an earlier execution to go on with, where the harness can; of the first turn. */
+  /** Session of an earlier process that the first turn continues, if the harness can load it. */
   load?: string | undefined;
-  /** Go behind the prompt where the harness takes images. */
+  /** Images that follow the prompt, if the harness takes images. */
   images: readonly PromptImage[];
-  /** Called as the prompt is handed over. */
+  /** Called immediately before the prompt is sent. */
   onStarted: () => void;
-  /** Called when everything of the turn was emitted, with the end of the last message; only after `onStarted`. */
+  /** Called when every event of the turn was emitted, with the end of the last message; only after `onStarted`. */
   onEnded: (summary: string) => void;
 }
 
 export interface Driver {
-  /** The session, where the harness can load it again in another process. */
+  /** Id of the session, if another process of the harness can load the session. */
   readonly loadableSession: string | undefined;
-  /** Initialises the harness; a failure is kept and told by `run`. */
+  /** Settles when the harness is initialised or has failed to. `run` reports the failure. */
   readonly initialised: Promise<unknown>;
-  /** Plays a turn, one after another; the first opens the session. */
+  /** Runs a turn; one at a time. The first turn opens the session. */
   run(turn: Turn): Promise<HarnessOutcome>;
-  /** False when its process has ended: it plays no further turn. */
+  /** False when the process of the harness has ended: it runs no further turn. */
   readonly isAlive: boolean;
-  /** Resolves when the harness is gone. */
+  /** Resolves when the harness has exited. */
   readonly exited: Promise<HarnessExit>;
   /**
-   * Asks the harness to end the turn that it plays; a further one can follow. A harness in a process of its own that has not ended the
-   * turn after `graceMs` is killed, and the turn counts as interrupted.
+   * Asks the harness to end the current turn; another turn can follow. A harness in a process of its own that has not ended the turn
+   * after `graceMs` is killed, and the turn counts as interrupted.
    */
   interrupt(graceMs: number): void;
-  /** Asks the harness to stop; `run` resolves as cancelled when it has, or when it is killed. */
+  /** Asks the harness to stop. `run` resolves as cancelled when the harness has stopped or was killed. */
   cancel(): void;
   kill(): Promise<void>;
 }
 
-interface OpenedSession {
-  sessionId: string;
-  /** MCP servers that the harness does not get. */
-  skipped: readonly object[];
-  loaded: boolean;
-  /** Why an earlier session was not loaded. */
-  notLoaded?: string | undefined;
-}
-
-/** A harness's failure, with the sentence that the run shows. */
-class HarnessFailure extends Error {
-  override name = 'HarnessFailure';
-}
-
-/** Drives one ACP v1 agent: starts it, opens a session, plays a turn, and turns all it says into events. */
+/** Drives one ACP v1 agent: starts it, opens a session, runs turns, and turns what it says into events. */
 export function driveHarness(options: DriverOptions): Driver {
-  const { emit, harness, startTimeoutMs = 60_000 } = options;
+  const { profile, emit, approvals, startTimeoutMs = 60_000 } = options;
+  const { name: harness, capabilities } = profile;
   let stepId = '';
-  let sessionId: string | undefined;
-  let canLoad = false;
-  /** What the harness repeats of this session is known already. */
-  let replayed: string | undefined;
   let cancelled = false;
   let interrupted = false;
-  /** Runs from an interrupt to the end of its turn. */
-  let deadline: NodeJS.Timeout | undefined;
-  let deadlineAt = Number.POSITIVE_INFINITY;
-  /** Why the harness was killed in this turn. */
-  let overdue: string | undefined;
-  let isPlaying = false;
-  /** Ends what waits for a person: the turn was cancelled or is over. */
+  let isRunning = false;
+  /** Aborts when the turn is over or was cancelled: no answer of a person is needed any more. */
   let turnEnded = new AbortController();
-  const mcpNames = Object.keys(options.config.mcp_servers ?? {});
-  const updates: SessionUpdates = sessionUpdates({ emit, stepId: () => stepId, mcpServers: mcpNames });
+  const replay = replayFilter();
+  const mcpServers = Object.keys(options.config.mcp_servers ?? {});
+  const updates = sessionUpdates({ emit, stepId: () => stepId, mcpServers });
 
   const link = options.start({
     line: (line) => {
-      if (!isReplay(line)) emit({ type: 'transcript', line });
+      if (!replay.hidesLine(line)) emit({ type: 'transcript', line });
     },
     ready: options.ready,
-    update: (update, ofSession) => {
-      if (replayed === undefined || ofSession !== replayed) updates.update(update);
+    update: (update, sessionId) => {
+      if (!replay.hidesUpdate(sessionId)) updates.update(update);
     },
-    // Rejects where nobody will answer any more, the turn having ended: the harness is told that it was cancelled.
-    permission: (params) => permit(params).catch(() => undefined),
+    // Rejected because the turn has ended: the harness gets "cancelled" as the answer.
+    permission: (params) =>
+      answerPermission(params, { harness, approvals, updates, signal: turnEnded.signal }).catch(() => undefined),
   });
+  const answers = harnessAnswers(harness, link);
+  const session = startSession({ profile, link, answers, replay, config: options.config, startTimeoutMs });
+  const deadline = interruptDeadline(harness, () => void link.kill());
 
-  /** Waits for as long as it takes: nothing of the turn has a time limit meanwhile. */
-  async function permit(params: Record<string, unknown>): Promise<string | undefined> {
-    const asked = updates.permission(params.toolCall);
-    const title = asked?.title ?? `something that ${harness} does not name`;
-    const action = asked ?? { id: newId(), name: 'tool', category: 'integration' as const, input: {} };
-    updates.hold(action.id);
-    const verdict = await options.approvals.ask(
-      { kind: 'permission', title, action, wordsAreTurn: true },
-      turnEnded.signal,
-    );
-    const decision = verdict.decision === 'approve' ? 'approve' : 'deny';
-    updates.release(action.id, decision);
-    return optionFor(decision, params.options);
-  }
-
-  function isReplay(line: string): boolean {
-    return replayed !== undefined && line.includes('"session/update"') && line.includes(JSON.stringify(replayed));
-  }
-
-  /** The harness's answer to `method`, or why there will be none: its death, its silence. */
-  async function answer<T>(method: string, request: Promise<T>, timeoutMs?: number): Promise<T> {
-    let timer: NodeJS.Timeout | undefined;
-    const died = link.exited.then(({ description, stderrTail }) => {
-      throw new HarnessFailure(
-        `The harness ${harness} ${description} before it answered ${method}.${stderrTail.trim() === '' ? ' It printed nothing to standard error.' : ` End of its standard error:\n${stderrTail.trimEnd()}`}`,
-      );
-    });
-    const silent = new Promise<never>((_, reject) => {
-      if (timeoutMs === undefined) return;
-      timer = setTimeout(
-        () =>
-          reject(
-            new HarnessFailure(
-              `The harness ${harness} was started but did not answer ${method} within ${Math.round(timeoutMs / 1000)} s. Check that its command speaks the Agent Client Protocol on standard input and output.`,
-            ),
-          ),
-        timeoutMs,
-      );
-    });
-    // A closing pipe rejects requests a moment before the exit is known, which says more.
-    const answered = request.catch(async (error: unknown) => {
-      if (link.closed.aborted) await Promise.race([died, new Promise((resolve) => setTimeout(resolve, 1_000))]);
-      throw error;
-    });
-    try {
-      return await Promise.race([answered, died, silent]);
-    } catch (error) {
-      if (error instanceof HarnessFailure) throw error;
-      throw new HarnessFailure(`The harness ${harness} answered ${method} with an error: ${errorText(error)}`);
-    } finally {
-      clearTimeout(timer);
-      died.catch(() => {});
-      answered.catch(() => {});
-    }
-  }
-
-  const initialised: Promise<InitializeResponse> = answer(
-    'initialize',
-    link.initialize({
-      protocolVersion,
-      clientInfo: { name: 'runyard', version: '1' },
-      // No fs and no terminal: version 2 of the protocol drops them. Terminal output may come beside the protocol.
-      clientCapabilities: { _meta: { terminal_output: true, terminal_output_delta: true } },
-    }),
-    startTimeoutMs,
-  );
-  initialised.catch(() => {});
-
-  async function openSession({ cwd, load }: Turn): Promise<OpenedSession> {
-    const agent = await initialised;
-    if (agent.protocolVersion !== protocolVersion) {
-      throw new HarnessFailure(
-        `The harness ${harness} speaks version ${agent.protocolVersion} of the Agent Client Protocol; version ${protocolVersion} is needed.`,
-      );
-    }
-    const mcp = mcpServersOf(options.config, {
-      stdio: !options.builtin,
-      http: agent.agentCapabilities?.mcpCapabilities?.http === true,
-    });
-    canLoad = !options.builtin && agent.agentCapabilities?.loadSession === true;
-    const notLoaded =
-      load === undefined ? undefined : await loadSession({ sessionId: load, cwd, mcpServers: mcp.servers });
-    if (load !== undefined && notLoaded === undefined) return { sessionId: load, skipped: mcp.skipped, loaded: true };
-    const session = await answer('session/new', link.newSession({ cwd, mcpServers: mcp.servers }), startTimeoutMs);
-    return { sessionId: session.sessionId, skipped: mcp.skipped, loaded: false, notLoaded };
-  }
-
-  /** Why the harness does not go on with its earlier session; undefined: it does. What it repeats of it meanwhile is not told again. */
-  async function loadSession(session: LoadSessionRequest): Promise<string | undefined> {
-    if (!canLoad) return `The harness ${harness} does not load sessions any more.`;
-    replayed = session.sessionId;
-    try {
-      await answer('session/load', link.loadSession(session), startTimeoutMs);
-      replayed = undefined;
-      return undefined;
-    } catch (error) {
-      return errorText(error);
-    }
-  }
-
-  async function play(turn: Turn): Promise<HarnessOutcome> {
-    const opened: OpenedSession =
-      sessionId === undefined ? await openSession(turn) : { sessionId, skipped: [], loaded: true };
-    sessionId = opened.sessionId;
+  async function prompt(turn: Turn): Promise<HarnessOutcome> {
+    const { sessionId, loaded, skipped, notLoaded } = await session.open(turn);
     stepId = turn.stepId;
     turn.onStarted();
-    for (const skipped of opened.skipped) updates.notice('mcp_server_skipped', skipped);
-    if (opened.notLoaded !== undefined) updates.notice('session_not_loaded', { reason: opened.notLoaded });
-    const sees = (await initialised).agentCapabilities?.promptCapabilities?.image === true;
-    const images = imageContent(turn.images, sees, options.imageLimits);
-    for (const notSent of images.notSent) updates.notice('image_not_sent', notSent);
+    for (const server of skipped) updates.notice('mcp_server_skipped', server);
+    if (notLoaded !== undefined) updates.notice('session_not_loaded', { reason: notLoaded });
+    const takesImages = (await session.initialised).agentCapabilities?.promptCapabilities?.image === true;
+    const images = imageContent(turn.images, takesImages, options.imageLimits);
+    for (const image of images.notSent) updates.notice('image_not_sent', image);
     if (cancelled) return { kind: 'cancelled' };
     if (interrupted) return { kind: 'interrupted', summary: '' };
-    const prompt = [...turn.prompt(opened.loaded), ...images.blocks];
-    const response = await answer('session/prompt', link.prompt({ sessionId, prompt }));
+    const blocks = [...turn.prompt(loaded), ...images.blocks];
+    const response = await answers('session/prompt', link.prompt({ sessionId, prompt: blocks }));
     if (interrupted) return { kind: 'interrupted', summary: updates.lastText.trim() };
-    return outcomeOf(response, options, updates.lastText);
+    return outcomeOf(response, profile, updates.lastText);
+  }
+
+  function outcomeOfError(error: unknown): HarnessOutcome {
+    return deadline.exceeded === undefined
+      ? { kind: 'failed', code: 'agent_process_failed', summary: '', message: errorText(error) }
+      : { kind: 'interrupted', summary: updates.lastText.trim() };
+  }
+
+  /** Ends what waits for a person, and asks the harness to end the turn. */
+  function askToEndTurn(reason: string): void {
+    turnEnded.abort(new Error(reason));
+    if (session.id !== undefined) link.cancel({ sessionId: session.id });
   }
 
   return {
-    initialised,
+    initialised: session.initialised,
     get loadableSession() {
-      return canLoad ? sessionId : undefined;
+      return session.loadableId;
     },
     get isAlive() {
       return link.isAlive();
     },
     exited: link.exited,
     async run(turn) {
-      let outcome: HarnessOutcome;
       interrupted = false;
-      overdue = undefined;
-      isPlaying = true;
+      isRunning = true;
+      deadline.beginTurn();
       turnEnded = new AbortController();
       if (cancelled) turnEnded.abort(new Error('cancelled'));
       stepId = '';
       updates.startTurn();
-      try {
-        outcome = await play(turn);
-      } catch (error) {
-        outcome =
-          overdue === undefined
-            ? { kind: 'failed', code: 'agent_process_failed', summary: '', message: errorText(error) }
-            : { kind: 'interrupted', summary: updates.lastText.trim() };
-      }
-      isPlaying = false;
-      clearTimeout(deadline);
-      deadlineAt = Number.POSITIVE_INFINITY;
-      if (overdue !== undefined && stepId !== '') updates.notice('harness_killed', { reason: overdue });
-      if (cancelled) outcome = { kind: 'cancelled' };
+      const ended = await prompt(turn).catch(outcomeOfError);
+      isRunning = false;
+      deadline.endTurn();
+      const hasStarted = stepId !== '';
+      if (deadline.exceeded !== undefined && hasStarted)
+        updates.notice('harness_killed', { reason: deadline.exceeded });
+      const outcome: HarnessOutcome = cancelled ? { kind: 'cancelled' } : ended;
       turnEnded.abort(new Error('the turn is over'));
       updates.endTurn(
         outcome.kind === 'succeeded' ? 'the harness ended its turn without telling the result' : 'interrupted',
       );
-      if (stepId !== '') turn.onEnded(updates.lastText.trim());
+      if (hasStarted) turn.onEnded(updates.lastText.trim());
       return outcome;
     },
     cancel() {
       cancelled = true;
-      turnEnded.abort(new Error('cancelled'));
-      if (sessionId !== undefined) link.cancel({ sessionId });
+      askToEndTurn('cancelled');
     },
     interrupt(graceMs) {
       interrupted = true;
-      turnEnded.abort(new Error('interrupted'));
-      if (sessionId !== undefined) link.cancel({ sessionId });
-      // The harness in this process obeys its signal; there is no process to kill.
-      if (options.builtin || !isPlaying || performance.now() + graceMs >= deadlineAt) return;
-      deadlineAt = performance.now() + graceMs;
-      clearTimeout(deadline);
-      deadline = setTimeout(() => {
-        overdue = `The harness ${harness} did not end its turn within ${graceMs / 1000} s of the interrupt and was killed.`;
-        void link.kill();
-      }, graceMs);
+      askToEndTurn('interrupted');
+      // A harness in this process obeys its signal; there is no process to kill.
+      if (capabilities.ownProcess && isRunning) deadline.start(graceMs);
     },
     kill: () => link.kill(),
   };

@@ -1,4 +1,3 @@
-/** The harness of an execution: started when a turn first needs it, alive over all turns, and started again where it has died between them. */
 import { Readable } from 'node:stream';
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 import { maxMemoryBytes } from '@runyard/contract/limits';
@@ -8,15 +7,11 @@ import type { Driver } from './driver.ts';
 import { type HarnessOptions, startHarness } from './start-harness.ts';
 
 export interface ExecutionHarnessOptions
-  extends Omit<
-    HarnessOptions,
-    'task' | 'connection' | 'emit' | 'ready' | 'saturated' | 'tree' | 'memory' | 'remember'
-  > {
+  extends Omit<HarnessOptions, 'task' | 'connection' | 'ready' | 'saturated' | 'tree' | 'memory' | 'remember'> {
   client: ServiceClient;
   reporter: Reporter;
-  emit: HarnessOptions['emit'];
-  tree: (task: AgentTask) => HarnessOptions['tree'];
-  /** Turn that is played. */
+  treeOf: (task: AgentTask) => HarnessOptions['tree'];
+  /** Returns the number of the current turn. */
   turn: () => number;
   /** Aborts when the run stops. */
   stop: AbortSignal;
@@ -24,36 +19,42 @@ export interface ExecutionHarnessOptions
   reporting: AbortSignal;
 }
 
-/** A harness that lives. */
 interface StartedHarness {
   readonly driver: Driver;
-  /** Set where this call started it in place of one that had ended. */
+  /** Set if this call started the harness in place of one that had exited. */
   readonly restarted?: {
-    /** How the earlier one ended. */
+    /** How the earlier process ended. */
     readonly reason: string;
-    /** Its session, where it could load it again. */
+    /** The session of the earlier process, if another process can load it. */
     readonly session: string | undefined;
   };
 }
 
+/** The harness of an execution. It starts when a turn first needs it, lives through all turns, and starts again if it exits. */
 export interface ExecutionHarness {
-  /** Absent before its start. */
+  /** Undefined before the first start. */
   readonly driver: Driver | undefined;
+  /** Returns the driver of the harness; starts the harness if it does not run. */
   start(task: AgentTask): Promise<StartedHarness>;
 }
+
+/** Times that sending the memory may take, while the run goes on and after a stop. */
+const memoryTimeoutMs = 30_000;
+const memoryTimeoutAfterStopMs = 1_000;
 
 export function executionHarness(options: ExecutionHarnessOptions): ExecutionHarness {
   const { client, reporter, stop, reporting } = options;
   let driver: Driver | undefined;
   let starting: Promise<Driver> | undefined;
-  /** The last session that a process of the harness could load again. */
+  /** The last session of the harness that another process can load. */
   let session: string | undefined;
 
-  /** Losing it costs a later execution the harness's own view, not the conversation. */
+  /** Saves the memory of the harness. If that fails, a later execution still has the conversation, but not the harness's own view of it. */
   async function remember(memory: string, requestId?: string): Promise<void> {
     const bytes = Buffer.from(memory);
     const ofRequest = requestId === undefined ? '' : `&request_id=${encodeURIComponent(requestId)}`;
-    const signal = AbortSignal.any([reporting, AbortSignal.timeout(stop.aborted ? 1_000 : 30_000)]);
+    const timeoutMs = stop.aborted ? memoryTimeoutAfterStopMs : memoryTimeoutMs;
+    const signal = AbortSignal.any([reporting, AbortSignal.timeout(timeoutMs)]);
     await client
       .upload(
         `/api/v1/harness-support/memory?turn=${options.turn()}${ofRequest}`,
@@ -62,7 +63,7 @@ export function executionHarness(options: ExecutionHarnessOptions): ExecutionHar
         'application/octet-stream',
         { signal },
       )
-      .catch((error: unknown) => process.stderr.write(`agent: the memory was not kept: ${String(error)}\n`));
+      .catch((error: unknown) => process.stderr.write(`agent: the memory was not saved: ${String(error)}\n`));
   }
 
   async function begin(task: AgentTask): Promise<Driver> {
@@ -74,7 +75,7 @@ export function executionHarness(options: ExecutionHarnessOptions): ExecutionHar
       connection: client.connection,
       ready: () => reporter.ready(),
       saturated: () => reporter.saturated,
-      tree: options.tree(task),
+      tree: options.treeOf(task),
       memory: memory?.toString(),
       remember,
     });

@@ -1,7 +1,7 @@
 import type { McpServer } from '@agentclientprotocol/sdk';
 import type { AmbientAgentConfig } from '@runyard/contract/config';
 
-/** The run's MCP servers as ACP wants them, and why some are left out. */
+/** Returns the MCP servers of a run in the form of ACP, and those that the harness does not get, each with the reason. */
 export function mcpServersOf(
   config: AmbientAgentConfig,
   capabilities: { stdio: boolean; http: boolean },

@@ -1,10 +1,39 @@
 import { asObject, asString } from '../acp/tool-output.ts';
+import type { Approvals } from '../approvals/approvals.ts';
+import { newId } from '../new-id.ts';
+import type { SessionUpdates } from './session-updates.ts';
+
+export interface PermissionOptions {
+  readonly harness: string;
+  readonly approvals: Pick<Approvals, 'ask'>;
+  readonly updates: Pick<SessionUpdates, 'permission' | 'hold' | 'release'>;
+  /** Aborts when the turn is over or was cancelled: no answer is needed any more. */
+  readonly signal: AbortSignal;
+}
 
 /**
- * The option that says `approve` or `deny` to a permission request: once before always, which some harnesses write into
- * their settings. Undefined: none says so, and the request is cancelled.
+ * Answers the permission request of a harness with the id of one of its options; undefined cancels the request. Waits for a person as
+ * long as it takes. Rejects when `signal` aborts.
  */
-export function optionFor(decision: 'approve' | 'deny', options: unknown): string | undefined {
+export async function answerPermission(
+  params: Readonly<Record<string, unknown>>,
+  { harness, approvals, updates, signal }: PermissionOptions,
+): Promise<string | undefined> {
+  const asked = updates.permission(params.toolCall);
+  const title = asked?.title ?? `something that ${harness} does not name`;
+  const action = asked ?? { id: newId(), name: 'tool', category: 'integration' as const, input: {} };
+  updates.hold(action.id);
+  const verdict = await approvals.ask({ kind: 'permission', title, action, messageIsTurn: true }, signal);
+  const decision = verdict.decision === 'approve' ? 'approve' : 'deny';
+  updates.release(action.id, decision);
+  return optionFor(decision, params.options);
+}
+
+/**
+ * Returns the option that says `approve` or `deny`; undefined if there is none. "Once" is chosen before "always", because some
+ * harnesses write "always" into their settings.
+ */
+function optionFor(decision: 'approve' | 'deny', options: unknown): string | undefined {
   if (!Array.isArray(options)) return undefined;
   const known = options.map((option) => {
     const members = asObject(option);

@@ -7,48 +7,47 @@ import { decisionText } from '../approvals/decision-text.ts';
 import { aboutTree, orchestrateMode } from '../run-tree/prompt-text.ts';
 import type { WrittenAttachment } from '../workspace/attachments.ts';
 import { answerMeta } from './oz/agent.ts';
-import { isBuiltin } from './start-harness.ts';
+import { harnessProfile } from './profile.ts';
 
-/** A prompt with what its mode asks for. The runbook orchestrates nothing: it decides nothing. */
+/** Returns a prompt with the text that its mode adds. */
 export function promptText(task: AgentTask, message: string, mode: RunMode | undefined): string {
   if (mode === 'plan') return `${planOnly}\n\n${message}`;
-  if (isRunbook(task)) return message;
-  // Where the configuration forbids it there is nothing to orchestrate.
-  const orchestrates = mode === 'orchestrate' && task.agent_config.child_runs?.enabled !== false;
+  const mayStartRuns = capabilitiesOf(task).readsAdvice && task.agent_config.child_runs?.enabled !== false;
+  const orchestrates = mode === 'orchestrate' && mayStartRuns;
   return orchestrates ? `${orchestrateMode}\n\n${message}` : message;
 }
 
-/** What is said first in an execution: what was decided about a request of an earlier sandbox, then the prompt. */
+/** Returns the first message of an execution: the decision about a request of an earlier sandbox, then the prompt. */
 export function firstMessage({ decision, prompt }: AgentTask): string {
-  const words = decision === undefined ? '' : decisionText(decision.request, decision);
-  return [words, prompt].filter((part) => part !== '').join('\n\n');
+  const answer = decision === undefined ? '' : decisionText(decision.request, decision);
+  return [answer, prompt].filter((part) => part !== '').join('\n\n');
 }
 
-/** A message for a sandbox whose setup failed. */
+/** Returns the prompt for a message of a person in the sandbox of a failed setup. */
 export function debugText(task: AgentTask, failure: string, message: string): string {
-  if (isRunbook(task)) return message;
+  if (!capabilitiesOf(task).readsAdvice) return message;
   return `The setup of this sandbox failed:\n\n${failure}\n\nThe sandbox is as the failure left it, and the task itself is not to be worked on now. The user says:\n\n${message}`;
 }
 
-const isRunbook = (task: AgentTask): boolean => isBuiltin(task) && task.harness.model === undefined;
+const capabilitiesOf = (task: AgentTask) => harnessProfile(task).capabilities;
 
-/** The record of earlier executions, in front of the first prompt. The runbook would play its commands again. */
+/** Returns the record of earlier executions, for the front of the first prompt. */
 function conversationSoFar(task: AgentTask, restored: boolean): string[] {
-  if (task.conversation?.kind !== 'text' || isRunbook(task)) return [];
+  if (task.conversation?.kind !== 'text' || !capabilitiesOf(task).readsAdvice) return [];
   return [
     `You go on with a conversation whose sandbox is gone. What was said and done so far, as a record, not as instructions to repeat:\n\n<conversation>\n${task.conversation.text}\n</conversation>\n\n${restored ? 'The files of its workspace are there.' : 'Files of the earlier workspace may be missing.'} The user now says:`,
   ];
 }
 
-/** For harnesses that reach other runs by a command; the built-in loop has it in its instructions. */
+/** Returns the text about other runs, for a harness that has it not in its own instructions. */
 function aboutRuns(task: AgentTask): string[] {
-  const about = isBuiltin(task)
+  const about = capabilitiesOf(task).ownInstructions
     ? ''
     : aboutTree({ maxLive: task.child_runs?.max_live, parent: task.parent_run }, 'commands');
   return about === '' ? [] : [about];
 }
 
-/** The prompt of a turn for a harness that was started again in its sandbox and could not load its session. */
+/** Returns the prompt of a turn for a harness that was started again in its sandbox and could not load its session. */
 export function promptAfterRestart(task: AgentTask, record: string, prompt: string): string {
   const earlier = task.conversation?.kind === 'text' ? [task.conversation.text] : [];
   const conversation = [...earlier, record].filter((part) => part !== '').join('\n\n');
@@ -61,13 +60,16 @@ export function promptAfterRestart(task: AgentTask, record: string, prompt: stri
   ].join('\n\n');
 }
 
-/** For harnesses that have no place for it. */
+/** Returns the base prompt, for a harness that has it not in its own instructions. */
 function basePrompt(task: AgentTask): string[] {
-  const base = isBuiltin(task) ? undefined : task.agent_config.base_prompt;
+  const base = capabilitiesOf(task).ownInstructions ? undefined : task.agent_config.base_prompt;
   return base === undefined || base.trim() === '' ? [] : [base];
 }
 
-/** The first prompt as ACP content: attachments are links into the workspace, a base prompt goes before where the harness has no place for it. */
+/**
+ * Returns the first prompt as ACP content. Attachments are links into the workspace. The base prompt, the text about other runs and
+ * the record of earlier executions come first, if the harness needs them.
+ */
 export function promptContent(
   task: AgentTask,
   attachments: readonly WrittenAttachment[],
@@ -76,24 +78,24 @@ export function promptContent(
   const aboutRun = [...basePrompt(task), ...aboutRuns(task), ...conversationSoFar(task, restored)];
   const before = loaded ? [] : aboutRun;
   const links = fileLinks(attachments);
-  if (!isBuiltin(task) || task.decision === undefined) {
+  if (!capabilitiesOf(task).continuesDecidedActions || task.decision === undefined) {
     const parts = [...before, promptText(task, firstMessage(task), task.mode)];
     return [{ type: 'text', text: parts.join('\n\n') }, ...links];
   }
-  // In a block of its own: the built-in harness may take up by itself what it had asked.
-  const words = decisionText(task.decision.request, task.decision);
-  const answer = task.prompt === '' ? promptText(task, words, task.mode) : words;
+  // In a block of its own, which the harness skips if it continues the action that it had asked for.
+  const decision = decisionText(task.decision.request, task.decision);
+  const answer = task.prompt === '' ? promptText(task, decision, task.mode) : decision;
   const prompt = task.prompt === '' ? [] : [promptText(task, task.prompt, task.mode)];
-  const text = (said: string): ContentBlock => ({ type: 'text', text: said });
+  const textBlock = (text: string): ContentBlock => ({ type: 'text', text });
   return [
-    ...before.map(text),
+    ...before.map(textBlock),
     { type: 'text', text: answer, _meta: { [answerMeta]: true } },
-    ...prompt.map(text),
+    ...prompt.map(textBlock),
     ...links,
   ];
 }
 
-/** Files of the workspace as links. */
+/** Returns files of the workspace as links. */
 export function fileLinks(attachments: readonly WrittenAttachment[]): ContentBlock[] {
   return attachments.map((attachment) => ({
     type: 'resource_link',

@@ -2,7 +2,7 @@ import type { AgentEventBody, AgentTask } from '@runyard/contract/agent-protocol
 import type { AgentLink, LinkEvents } from '../acp/agent-link.ts';
 import type { Approvals } from '../approvals/approvals.ts';
 import type { ArtifactRequest, ArtifactResult } from '../artifacts/report.ts';
-import type { HandoffResult } from '../handoff/declared.ts';
+import type { HandoffResult } from '../handoff/handoff-files.ts';
 import { imageLimits } from '../images/images.ts';
 import type { RunTree } from '../run-tree/tree.ts';
 import type { ServiceConnection } from '../service/connection.ts';
@@ -12,12 +12,13 @@ import { ozAgent } from './oz/agent.ts';
 import { connectOz } from './oz/link.ts';
 import { runbookEngine } from './oz/runbook.ts';
 import type { Engine } from './oz/session.ts';
+import { type HarnessKind, harnessProfile } from './profile.ts';
 
 export interface HarnessOptions {
   task: AgentTask;
   workspace: string;
   env: Readonly<Record<string, string | undefined>>;
-  /** `NAME=value` in `env` by which all that the run started is found again. */
+  /** `NAME=value` of `env` that marks every process of the run. */
   marker: string;
   connection: ServiceConnection;
   emit: (event: AgentEventBody) => void;
@@ -27,36 +28,30 @@ export interface HarnessOptions {
   reportArtifact: (request: ArtifactRequest) => Promise<ArtifactResult>;
   tree: RunTree;
   approvals: Approvals;
-  /** What `remember` was given last in an earlier execution. */
+  /** The memory that `remember` saved last in an earlier execution. */
   memory?: string | undefined;
-  /** Keeps the harness's memory of the conversation at the end of each turn, and before a person is asked (`requestId`). Never rejects. */
+  /** Saves the harness's memory of the conversation at the end of each turn, and before a person is asked (`requestId`). Never rejects. */
   remember: (memory: string, requestId?: string) => Promise<void>;
   startTimeoutMs?: number;
 }
 
-const builtinTypes: ReadonlySet<string> = new Set(['oz', 'builtin', '']);
+/** Connects to a harness that it starts. */
+type HarnessStarter = (events: LinkEvents) => AgentLink;
 
-export function isBuiltin(task: AgentTask): boolean {
-  return builtinTypes.has(task.harness.type);
-}
+/** Prepares the start of each kind of harness. A module that only one kind needs is loaded only for that kind. */
+const starters: Readonly<Record<HarnessKind, (options: HarnessOptions) => Promise<HarnessStarter>>> = {
+  runbook: async (options) => builtinStarter(options, runbook(options)),
+  'model-loop': async (options) => builtinStarter(options, await modelLoop(options)),
+  external: childStarter,
+};
 
-/** Name that the run's records carry. */
-export function harnessName(task: AgentTask): string {
-  return isBuiltin(task) ? 'oz' : task.harness.type;
-}
-
-/** Model that the run's records carry. */
-export function modelId(task: AgentTask): string {
-  return task.harness.model?.id ?? (isBuiltin(task) ? 'runbook' : (task.agent_config.model_id ?? task.harness.type));
-}
-
-/** Starts the run's harness and returns its driver. Modules that only one kind needs are loaded only for it. */
+/** Starts the harness of a run and returns its driver. */
 export async function startHarness(options: HarnessOptions): Promise<Driver> {
   const { task } = options;
+  const profile = harnessProfile(task);
   return driveHarness({
-    harness: harnessName(task),
-    builtin: isBuiltin(task),
-    start: await (isBuiltin(task) ? builtinStarter(options) : childStarter(options)),
+    profile,
+    start: await starters[profile.kind](options),
     emit: options.emit,
     ready: options.ready,
     config: task.agent_config,
@@ -66,21 +61,27 @@ export async function startHarness(options: HarnessOptions): Promise<Driver> {
   });
 }
 
-type Starter = (events: LinkEvents) => AgentLink;
-
-async function builtinStarter(options: HarnessOptions): Promise<Starter> {
-  const engine = await builtinEngine(options);
+function builtinStarter(options: HarnessOptions, engine: Engine): HarnessStarter {
   const seesImages = options.task.harness.model?.vision_supported === true;
   return (events) => connectOz(ozAgent(engine, { seesImages }), events);
 }
 
-/** The runbook comes with the program: each module file of its own would cost a short run time. */
-async function builtinEngine(options: HarnessOptions): Promise<Engine> {
+const backpressureOf =
+  ({ saturated, ready }: HarnessOptions) =>
+  () =>
+    saturated() ? ready() : undefined;
+
+/** The runbook is loaded with the program, because another module file would cost a short run time. */
+function runbook(options: HarnessOptions): Engine {
   const { task, workspace, env, approvals } = options;
-  const backpressure = () => (options.saturated() ? options.ready() : undefined);
+  const backpressure = backpressureOf(options);
+  return runbookEngine({ cwd: workspace, env, backpressure, approvals, earlier: task.decision });
+}
+
+async function modelLoop(options: HarnessOptions): Promise<Engine> {
+  const { task, workspace, env, approvals } = options;
   const { model } = task.harness;
-  if (model === undefined)
-    return runbookEngine({ cwd: workspace, env, backpressure, approvals, earlier: task.decision });
+  if (model === undefined) throw new Error('the model loop needs a model');
   const { modelEngine } = await import('./oz/loop.ts');
   return modelEngine({
     model,
@@ -88,7 +89,7 @@ async function builtinEngine(options: HarnessOptions): Promise<Engine> {
     basePrompt: task.agent_config.base_prompt,
     workspace,
     env,
-    backpressure,
+    backpressure: backpressureOf(options),
     connection: options.connection,
     reportArtifact: options.reportArtifact,
     handoff: options.handoff,
@@ -99,7 +100,7 @@ async function builtinEngine(options: HarnessOptions): Promise<Engine> {
   });
 }
 
-async function childStarter({ task, workspace, env, marker }: HarnessOptions): Promise<Starter> {
+async function childStarter({ task, workspace, env, marker }: HarnessOptions): Promise<HarnessStarter> {
   const [program, ...args] = task.harness.command ?? [];
   if (program === undefined) {
     throw new SetupFailure(
@@ -111,7 +112,7 @@ async function childStarter({ task, workspace, env, marker }: HarnessOptions): P
     try {
       return startChildLink({ command: [program, ...args], cwd: workspace, env, marker, events });
     } catch (error) {
-      // The kernel refuses the arguments: spawn throws then, and tells of nothing later.
+      // spawn throws if the kernel refuses the arguments.
       const reason = error instanceof Error ? error.message : String(error);
       throw new SetupFailure(
         `The harness ${task.harness.type} cannot be started: ${reason}. Correct config.harness.command.`,

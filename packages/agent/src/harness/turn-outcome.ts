@@ -1,13 +1,14 @@
 import type { PromptResponse } from '@agentclientprotocol/sdk';
 import type { BuiltinVerdict, HarnessOutcome } from '../acp/outcome.ts';
+import type { HarnessProfile } from './profile.ts';
 
-/** Returns how a turn ended that the harness answered. `builtin`: its verdict about its own end is believed. */
+/** Returns how a turn ended, from the answer of the harness to the prompt. `lastText` is the end of its last message. */
 export function outcomeOf(
   response: PromptResponse,
-  options: { readonly harness: string; readonly builtin: boolean },
+  { name, capabilities }: HarnessProfile,
   lastText: string,
 ): HarnessOutcome {
-  const verdict = options.builtin ? (response._meta?.runyard as BuiltinVerdict | undefined) : undefined;
+  const verdict = capabilities.trustedVerdict ? (response._meta?.runyard as BuiltinVerdict | undefined) : undefined;
   const summary = lastText.trim();
   if (verdict !== undefined && !verdict.success) {
     return {
@@ -21,7 +22,7 @@ export function outcomeOf(
     case 'end_turn':
       return { kind: 'succeeded', summary };
     case 'cancelled':
-      return { kind: 'failed', summary, message: `The harness ${options.harness} cancelled its turn by itself.` };
+      return { kind: 'failed', summary, message: `The harness ${name} cancelled its turn by itself.` };
     case 'max_tokens':
       return {
         kind: 'failed',
@@ -37,12 +38,12 @@ export function outcomeOf(
           'The agent stopped because it reached its limit of model requests in one turn. Continue the run, or give it a smaller task.',
       };
     case 'refusal':
-      return { kind: 'failed', summary, message: 'The model refused to go on with this prompt.' };
+      return { kind: 'failed', summary, message: 'The model refused to continue with this prompt.' };
     default:
       return {
         kind: 'failed',
         summary,
-        message: `The agent stopped for a reason that is not known here: ${String(response.stopReason)}`,
+        message: `The agent stopped for an unknown reason: ${String(response.stopReason)}`,
       };
   }
 }

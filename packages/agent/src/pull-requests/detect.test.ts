@@ -145,7 +145,7 @@ describe('over the commands of a run', () => {
 
   test('each is noticed once, and none that is known already', () => {
     const detector = detectPullRequests();
-    detector.know('https://github.com/o/r/pull/1/files');
+    detector.markKnown('https://github.com/o/r/pull/1/files');
     const output = `https://github.com/o/r/pull/1\n${url}\n${url}/files\n`;
     expect(detector.inCommand('gh pr create', output).map((found) => found.url)).toEqual([url]);
     expect(detector.inCommand('gh pr create', output)).toEqual([]);

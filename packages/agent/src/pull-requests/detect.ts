@@ -4,15 +4,15 @@ import { pullRequestLocator } from './locators.ts';
 /** A pull or merge request that a command opened or updated. */
 export interface NoticedPullRequest {
   readonly url: string;
-  /** `HEAD` where no command told its name. */
+  /** `HEAD` if no command named the branch. */
   readonly branch: string;
 }
 
 export interface PullRequestDetector {
-  /** Those that this command printed and that were not noticed before. `command`: a script, or a program with its arguments. */
+  /** Returns the pull requests that this command printed and that are new. `command`: a script, or a program with its arguments. */
   inCommand(command: string | readonly string[], output: string): NoticedPullRequest[];
-  /** It was told of by other means. */
-  know(url: string): void;
+  /** Marks a pull request that is known by other means. */
+  markKnown(url: string): void;
 }
 
 interface Printed {
@@ -24,8 +24,8 @@ const maxCommandLength = 64 * 1024;
 const maxBranchLength = 250;
 
 /**
- * Notices pull requests in what `git push`, `gh pr create`, `glab mr create` and `hub pull-request` print, and in nothing
- * else: a URL in a file that was shown is not one that the run opened.
+ * Notices pull requests in the output of `git push`, `gh pr create`, `glab mr create` and `hub pull-request`. The output of other
+ * commands is ignored, because it may show a pull request that the run did not open.
  */
 export function detectPullRequests(): PullRequestDetector {
   const known = new Set<string>();
@@ -47,7 +47,7 @@ export function detectPullRequests(): PullRequestDetector {
       }
       return found;
     },
-    know: (url) => {
+    markKnown: (url) => {
       known.add(pullRequestLocator(url) ?? url);
     },
   };
@@ -75,7 +75,7 @@ function printedBy([program, ...args]: Invocation, lines: readonly string[]): Pr
 const isCreate = ([noun, verb]: readonly string[]) =>
   (noun === 'pr' || noun === 'mr') && (verb === 'create' || verb === 'new');
 
-/** What comes before a subcommand with a value of its own. */
+/** Options before the subcommand of git that take a value. */
 const gitOptions: ReadonlySet<string> = new Set(['-C', '-c', '--git-dir', '--work-tree', '--namespace']);
 
 function gitCommand(args: readonly string[]): readonly string[] {
@@ -84,7 +84,7 @@ function gitCommand(args: readonly string[]): readonly string[] {
   return args.slice(at);
 }
 
-/** The branch that a command says it is about. */
+/** Returns the branch that a command names. */
 function branchOf([program, ...args]: Invocation): string | undefined {
   if (program === 'gh' || program === 'glab' || program === 'hub') {
     const flags =
@@ -115,7 +115,7 @@ function flagValue(args: readonly string[], flags: readonly string[]): string | 
   return undefined;
 }
 
-/** What the server says to a push comes behind `remote:`; then git lists what it pushed. */
+/** Finds pull requests in the output of a push: lines of the server begin with `remote:`, then git lists the branches that it pushed. */
 function inPush(lines: readonly string[]): Printed[] {
   const found: Printed[] = [];
   // ` * [new branch]      fix -> fix`, `   1a2b3c4..5d6e7f8  fix -> fix`
@@ -135,7 +135,7 @@ function inPush(lines: readonly string[]): Printed[] {
   return found;
 }
 
-/** The tools print the URL on a line of its own. */
+/** Finds pull requests in the output of a command that creates one: the tools print the URL on a line of its own. */
 function inCreate(lines: readonly string[]): Printed[] {
   const found: Printed[] = [];
   let named: string | undefined;

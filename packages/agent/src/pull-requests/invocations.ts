@@ -2,7 +2,7 @@
 export type Invocation = readonly string[];
 
 const shells: ReadonlySet<string> = new Set(['sh', 'bash', 'dash', 'zsh']);
-/** Words that stand before a program without being one. */
+/** Words before the name of a program. */
 const prefixes: ReadonlySet<string> = new Set([
   'sudo',
   'env',
@@ -20,12 +20,12 @@ const prefixes: ReadonlySet<string> = new Set([
 ]);
 const maxDepth = 3;
 
-/** The programs that a shell script calls, as far as its text says: quotes are understood, variables are not. */
+/** Returns the programs that a shell script calls, as far as its text tells: quotes are understood, variables are not. */
 export function invocationsOf(script: string, depth = 0): Invocation[] {
   return splitScript(script).flatMap((words) => unwrap(words, depth));
 }
 
-/** The same for a program that was started with these arguments. */
+/** Returns the programs that a command line calls: the program itself, or the programs of the script that it gives to a shell. */
 export function unwrap(words: readonly string[], depth = 0): Invocation[] {
   const start = words.findIndex((word) => !prefixes.has(word) && !/^\w+=/.test(word));
   const [program, ...rest] = start === -1 ? [] : words.slice(start);

@@ -1,4 +1,4 @@
-/** Paths of one pull or merge request, of any host: many run GitLab or GitHub under a name of their own. */
+/** Paths of one pull or merge request, on any host, because many teams run GitLab or GitHub under their own name. */
 const requestPaths: readonly RegExp[] = [
   // GitHub; Gitea and Forgejo write `pulls`.
   /^\/[^/]+\/[^/]+\/pulls?\/\d+(?=\/|$)/,
@@ -9,7 +9,7 @@ const requestPaths: readonly RegExp[] = [
   /^(?:\/[^/]+)?\/(?:projects|users)\/[^/]+\/repos\/[^/]+\/pull-requests\/\d+(?=\/|$)/,
 ];
 
-/** The locator of the pull request that a URL leads to, without tabs, query and credentials; undefined: it leads to none. */
+/** Returns the URL of a pull request without tabs, query and credentials; undefined if the text is not the URL of a pull request. */
 export function pullRequestLocator(text: string): string | undefined {
   const url = URL.parse(text);
   if (url?.protocol !== 'https:' && url?.protocol !== 'http:') return undefined;

@@ -2,12 +2,12 @@ import type { AgentEventBody } from '@runyard/contract/agent-protocol';
 import { detectPullRequests, type NoticedPullRequest } from './detect.ts';
 
 export interface PullRequestWatch {
-  /** Looks at an event of the harness. */
-  see(event: AgentEventBody): void;
-  /** The run has reported it by itself. */
-  know(url: string): void;
-  /** Resolves when all that was noticed is reported. */
-  settled(): Promise<void>;
+  /** Takes an event of the harness. */
+  observe(event: AgentEventBody): void;
+  /** Marks a pull request that the run has reported by itself. */
+  markReported(url: string): void;
+  /** Resolves when every pull request that was noticed is reported. */
+  reported(): Promise<void>;
 }
 
 type Command = string | readonly string[];
@@ -17,7 +17,7 @@ interface WatchedAction {
   output: string;
 }
 
-/** More than any action's output that is passed on. */
+/** Characters of an action's output that are searched: more than any action passes on. */
 const maxOutputLength = 256 * 1024;
 
 /** Follows the commands of a run and reports the pull requests that they open. A report that fails does not fail the run. */
@@ -39,7 +39,7 @@ export function watchPullRequests(report: (noticed: NoticedPullRequest) => Promi
   };
 
   return {
-    see: (event) => {
+    observe: (event) => {
       switch (event.type) {
         case 'action': {
           if (event.category !== 'command') return;
@@ -64,14 +64,14 @@ export function watchPullRequests(report: (noticed: NoticedPullRequest) => Promi
         default:
       }
     },
-    know: (url) => detector.know(url),
-    settled: async () => {
+    markReported: (url) => detector.markKnown(url),
+    reported: async () => {
       await Promise.all(reports);
     },
   };
 }
 
-/** Under the names that harnesses use. */
+/** Returns the command of an action's input, which harnesses give different names. */
 function commandOf(input: unknown): Command | undefined {
   if (typeof input === 'string') return input;
   if (typeof input !== 'object' || input === null) return undefined;

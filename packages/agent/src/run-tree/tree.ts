@@ -34,11 +34,14 @@ export interface RunTree {
 /** Shorter than what proxies on the way take for a dead connection. */
 const longestCallMs = 25_000;
 
-/** The runs around the run of this task. `orchestrate` is told of each mode that a turn begins with. */
-export function runTree(
-  client: Pick<ServiceClient, 'ask'>,
-  task: AgentTask,
-): RunTree & { orchestrate(mode: RunMode | undefined): void } {
+/** The runs around this one, as the turns of the run use them. */
+export interface OrchestratingRunTree extends RunTree {
+  /** Called with the mode of each turn. The mode `orchestrate` lets the run start others, unless its configuration forbids it. */
+  orchestrate(mode: RunMode | undefined): void;
+}
+
+/** Returns the runs around the run of this task. */
+export function runTree(client: Pick<ServiceClient, 'ask'>, task: AgentTask): OrchestratingRunTree {
   let maxLive = task.child_runs?.max_live;
   const list = async (query: string, options: AskOptions) =>
     (await client.ask<ChildRunList>('GET', `child-runs${query}`, options)).child_runs;

@@ -1,4 +1,4 @@
-import type { HandoffResult } from '../handoff/declared.ts';
+import type { HandoffResult } from '../handoff/handoff-files.ts';
 import { askAgent } from './ask-agent.ts';
 
 /** `report-artifact handoff FILE…` of the sandbox. Returns its exit code. */

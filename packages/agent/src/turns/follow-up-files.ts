@@ -2,15 +2,18 @@ import type { AgentAttachment } from '@runyard/contract/agent-protocol';
 import type { FollowUp } from '../service/inbox.ts';
 import type { WrittenAttachment } from '../workspace/attachments.ts';
 
-/** The files that come with follow-ups, in the workspace. */
+/** The files of follow-ups in the workspace. */
 export interface FollowUpFiles {
-  /** Writes them, once: an answer whose files were written may yet be played as a turn. Tried again after a failure. */
+  /**
+   * Writes the files of a follow-up once, although it may be asked for twice: an answer whose files were written can become a turn of
+   * its own. After a failure the next call tries again.
+   */
   written(followUp: FollowUp): Promise<readonly WrittenAttachment[]>;
-  /** The follow-up will not be asked for again. */
+  /** Forgets a follow-up that is not asked for again. */
   forget(followUp: FollowUp): void;
 }
 
-/** `write` puts files into the workspace, under names that nothing there has. */
+/** `write` puts files into the workspace, under names that do not exist there yet. */
 export function followUpFiles(
   write: (files: readonly AgentAttachment[]) => Promise<readonly WrittenAttachment[]>,
 ): FollowUpFiles {

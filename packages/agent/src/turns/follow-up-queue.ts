@@ -1,15 +1,15 @@
 import type { FollowUp } from '../service/inbox.ts';
 
-/** Follow-ups that arrived and are not played yet. */
-export interface FollowUps {
+/** Follow-ups that wait for their turn. */
+export interface FollowUpQueue {
   add(followUp: FollowUp): void;
-  /** Nothing more comes. */
+  /** Ends the queue: no more follow-ups come, and those that wait are not returned any more. */
   end(): void;
-  /** The next one for which `accept` holds, when it is there; the others are dropped. Undefined: nothing more comes. */
+  /** Waits for the next follow-up that `accept` takes and drops the others. Returns undefined when the queue has ended. */
   next(accept: (followUp: FollowUp) => boolean): Promise<FollowUp | undefined>;
 }
 
-export function followUpQueue(): FollowUps {
+export function followUpQueue(): FollowUpQueue {
   const waiting: FollowUp[] = [];
   let ended = false;
   let wake = () => {};
@@ -23,15 +23,15 @@ export function followUpQueue(): FollowUps {
       wake();
     },
     async next(accept) {
-      for (;;) {
-        const next = ended ? undefined : waiting.shift();
-        if (ended) return undefined;
+      while (!ended) {
+        const next = waiting.shift();
         if (next !== undefined && accept(next)) return next;
         if (next !== undefined) continue;
         await new Promise<void>((resolve) => {
           wake = resolve;
         });
       }
+      return undefined;
     },
   };
 }

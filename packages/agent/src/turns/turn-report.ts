@@ -1,7 +1,7 @@
 import type { FinishTask } from '@runyard/contract/agent-protocol';
 import type { HarnessOutcome } from '../acp/outcome.ts';
 
-/** What the service is told of the end of a turn. */
+/** Returns the report of the end of a turn for the service. */
 export function turnReport(outcome: HarnessOutcome, turn: number): FinishTask {
   switch (outcome.kind) {
     case 'succeeded':

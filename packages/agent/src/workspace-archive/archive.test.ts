@@ -34,23 +34,23 @@ const collect = async (stream: AsyncIterable<Buffer>) => {
 };
 const never = new AbortController().signal;
 const env = { PATH: process.env.PATH };
-const folders = () => {
+const newFolders = () => {
   const top = testFolder();
   const [workspace, home] = [join(top, 'workspace'), join(top, 'home')];
   mkdirSync(workspace);
   mkdirSync(home);
-  return { top, workspace, home, roots: archivedFolders(workspace, home) };
+  return { top, workspace, home, folders: archivedFolders(workspace, home) };
 };
 const bytesOf = async (stream: AsyncIterable<Buffer>) => Buffer.concat(await collect(stream));
-const pack = async (roots: readonly ArchivedFolder[], maxBytes = 1e9) =>
-  await bytesOf(packFolders(roots, { env, maxBytes, signal: never }));
+const pack = async (folders: readonly ArchivedFolder[], maxBytes = 1e9) =>
+  await bytesOf(packFolders(folders, { env, maxBytes, signal: never }));
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
-const unpack = (bytes: Buffer, roots: readonly ArchivedFolder[]) =>
-  unpackFolders(Readable.from([bytes]), roots, { sha256: sha256(bytes), env, signal: never });
+const unpack = (bytes: Buffer, folders: readonly ArchivedFolder[]) =>
+  unpackFolders(Readable.from([bytes]), folders, { sha256: sha256(bytes), env, signal: never });
 
 describe('an archive', () => {
   test('brings back files, modes, times, links, hidden and odd names, of workspace and home', async () => {
-    const from = folders();
+    const from = newFolders();
     mkdirSync(join(from.workspace, 'deep/er'), { recursive: true });
     const long = 'n'.repeat(200);
     for (const [name, text] of [
@@ -73,8 +73,8 @@ describe('an archive', () => {
     mkdirSync(join(from.home, '.cache/big'), { recursive: true });
     writeFileSync(join(from.home, '.cache/big/x'), 'cached');
 
-    const to = folders();
-    await unpack(await pack(from.roots), to.roots);
+    const to = newFolders();
+    await unpack(await pack(from.folders), to.folders);
     expect(readdirSync(to.workspace).sort()).toEqual(readdirSync(from.workspace).sort());
     expect(readFileSync(join(to.workspace, 'deep/er/with space\nand newline'), 'utf8')).toBe('x');
     expect(readFileSync(join(to.workspace, `deep/${long}`), 'utf8')).toBe('long');
@@ -89,42 +89,42 @@ describe('an archive', () => {
   });
 
   test('leaves sockets out and does not wait for named pipes', async () => {
-    const from = folders();
+    const from = newFolders();
     const server = createServer().listen(join(from.workspace, 's.sock'));
     await new Promise((resolve) => server.once('listening', resolve));
     execFileSync('sh', ['-c', 'mkfifo pipe'], { cwd: from.workspace });
     writeFileSync(join(from.workspace, 'file'), 'f');
-    const to = folders();
-    await unpack(await pack(from.roots), to.roots);
+    const to = newFolders();
+    await unpack(await pack(from.folders), to.folders);
     server.close();
     expect(readdirSync(to.workspace).sort()).toEqual(['file', 'pipe']);
   });
 
   test('that would be larger than the limit is not made', async () => {
-    const { workspace, roots } = folders();
+    const { workspace, folders } = newFolders();
     execFileSync('sh', ['-c', 'head -c 300000 /dev/urandom > big'], { cwd: workspace });
-    await expect(pack(roots, 200_000)).rejects.toBeInstanceOf(ArchiveTooLarge);
-    expect((await pack(roots, 400_000)).length).toBeGreaterThan(300_000);
+    await expect(pack(folders, 200_000)).rejects.toBeInstanceOf(ArchiveTooLarge);
+    expect((await pack(folders, 400_000)).length).toBeGreaterThan(300_000);
   });
 
   test('of which a part is missing or changed is refused', async () => {
-    const { workspace, roots } = folders();
+    const { workspace, folders } = newFolders();
     writeFileSync(join(workspace, 'a'), 'A'.repeat(100_000));
-    const whole = await pack(roots);
-    await expect(unpack(whole.subarray(0, whole.length - 20), folders().roots)).rejects.toThrow();
+    const whole = await pack(folders);
+    await expect(unpack(whole.subarray(0, whole.length - 20), newFolders().folders)).rejects.toThrow();
     const changed = Buffer.from(whole);
     changed[whole.length - 30] = (changed[whole.length - 30] ?? 0) ^ 1;
-    await expect(unpack(changed, folders().roots)).rejects.toThrow();
+    await expect(unpack(changed, newFolders().folders)).rejects.toThrow();
     const other = { sha256: '0'.repeat(64), env, signal: never };
-    await expect(unpackFolders(Readable.from([whole]), folders().roots, other)).rejects.toThrow('not the one');
-    await expect(unpack(Buffer.from('no archive'), folders().roots)).rejects.toThrow();
+    await expect(unpackFolders(Readable.from([whole]), newFolders().folders, other)).rejects.toThrow('not the one');
+    await expect(unpack(Buffer.from('no archive'), newFolders().folders)).rejects.toThrow();
   });
 
   test('stops being made as soon as it is given up', async () => {
-    const { workspace, roots } = folders();
+    const { workspace, folders } = newFolders();
     execFileSync('sh', ['-c', 'head -c 200000000 /dev/urandom > big'], { cwd: workspace });
     const abort = new AbortController();
-    const archive = packFolders(roots, { env, maxBytes: 1e9, signal: abort.signal });
+    const archive = packFolders(folders, { env, maxBytes: 1e9, signal: abort.signal });
     archive.once('data', () => abort.abort(new Error('given up')));
     await expect(bytesOf(archive)).rejects.toThrow();
     expect(archive.destroyed).toBe(true);
@@ -135,8 +135,8 @@ describe('an archive', () => {
     ['an absolute name', ['--absolute-names', '--transform=s,^,TOP/,', 'evil']],
     ['a file behind a link to outside', ['link', '--transform=s,^evil,link/evil,', 'evil']],
   ])('with %s writes nothing outside', async (_name, args) => {
-    const from = folders();
-    const to = folders();
+    const from = newFolders();
+    const to = newFolders();
     writeFileSync(join(from.workspace, 'evil'), 'evil');
     symlinkSync(to.top, join(from.workspace, 'link'));
     const tar = execFileSync('tar', ['-cf', '-', ...args.map((arg) => arg.replace('TOP', to.top))], {
@@ -144,58 +144,58 @@ describe('an archive', () => {
     });
     const empty = execFileSync('tar', ['-cf', '-', '-T', '/dev/null']);
     const bytes = zstdCompressSync(await bytesOf(framed([Readable.from([tar]), Readable.from([empty])])));
-    await unpack(bytes, to.roots).catch(() => {});
+    await unpack(bytes, to.folders).catch(() => {});
     expect(readdirSync(to.top).sort()).toEqual(['home', 'workspace']);
   });
 });
 
 describe('the fingerprint', () => {
-  const look = (roots: readonly ArchivedFolder[]) => fingerprint(roots, never);
+  const look = (folders: readonly ArchivedFolder[]) => fingerprint(folders, never);
 
   test('is the same until something changes, even where its time is set back', async () => {
-    const { workspace, home, roots } = folders();
-    expect(await look(roots)).toBe('empty');
+    const { workspace, home, folders } = newFolders();
+    expect(await look(folders)).toBe('empty');
     writeFileSync(join(workspace, 'a'), 'one');
     utimesSync(join(workspace, 'a'), 1, 1);
-    const first = await look(roots);
-    expect(await look(roots)).toBe(first);
+    const first = await look(folders);
+    expect(await look(folders)).toBe(first);
     writeFileSync(join(workspace, 'a'), 'two');
     utimesSync(join(workspace, 'a'), 1, 1);
-    const second = await look(roots);
+    const second = await look(folders);
     expect(second).not.toBe(first);
     mkdirSync(join(home, '.cache'));
-    expect(await look(roots)).toBe(second);
+    expect(await look(folders)).toBe(second);
     writeFileSync(join(home, '.settings'), '');
-    expect(await look(roots)).not.toBe(second);
+    expect(await look(folders)).not.toBe(second);
   });
 
   test('is not made of very many files', async () => {
-    const { workspace, roots } = folders();
+    const { workspace, folders } = newFolders();
     execFileSync('sh', ['-c', 'seq 1 5001 | xargs touch'], { cwd: workspace });
-    expect(await look(roots)).toBeUndefined();
+    expect(await look(folders)).toBeUndefined();
   });
 });
 
 test('a sandbox without tar keeps nothing, and says why', async () => {
-  const { workspace } = folders();
+  const { workspace } = newFolders();
   writeFileSync(join(workspace, 'a'), 'A');
   const reasons: string[] = [];
   const client = {
     upload: async (_path: string, open: () => Readable) => void (await bytesOf(open())),
     uploadSnapshot: async () => ({ files: [] }),
   };
-  const nothing = { declared: () => [], session: () => undefined, onLeftOut: () => {} };
-  const keeper = workspaceSaver({
+  const nothing = { handedOff: () => [], session: () => undefined, onLeftOut: () => {} };
+  const saver = workspaceSaver({
     ...nothing,
     client,
     workspace,
-    roots: archivedFolders(workspace, undefined),
+    folders: archivedFolders(workspace, undefined),
     env: { PATH: '/nonexistent' },
     maxBytes: 1e6,
     restored: false,
     signal: never,
-    onNotKept: (reason) => reasons.push(reason),
+    onNotSaved: (reason) => reasons.push(reason),
   });
-  await keeper.keep(1);
+  await saver.save(1);
   expect(reasons).toEqual([expect.stringContaining('ENOENT')]);
 });

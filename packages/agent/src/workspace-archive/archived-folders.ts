@@ -1,16 +1,17 @@
 import { relative, resolve } from 'node:path';
 
-/** A folder that is kept, and what of it is not: paths below it that begin with `./`. */
+/** A folder that is archived. */
 export interface ArchivedFolder {
-  folder: string;
-  without: readonly string[];
+  readonly path: string;
+  /** Paths below the folder that are left out; each begins with `./`. */
+  readonly excluded: readonly string[];
 }
 
-/** Why nothing is kept or restored where the worker did not make the folders for the run. */
+/** Why nothing is saved or restored if the worker did not make the folders for the run. */
 export const foreignFolders =
   'The worker started the agent in a folder that was not made for this run, so nothing of it is kept. Let the worker make an empty folder for each run, named after the run.';
 
-/** What tools fetch again by themselves, and what takes long to pack and nobody misses. */
+/** Folders of a home that tools fill again by themselves, that are large, and that nobody misses. */
 const caches = [
   '.bun/install/cache',
   '.cache',
@@ -27,12 +28,12 @@ const caches = [
   'go/pkg',
 ].map((path) => `./${path}`);
 
-/** Workspace and home: sessions and settings of harnesses, and what setup commands installed, are in the home. */
+/** Returns workspace and home. The home has the sessions and settings of harnesses, and what setup commands installed. */
 export function archivedFolders(workspace: string, home: string | undefined): ArchivedFolder[] {
-  const roots: ArchivedFolder[] = [{ folder: workspace, without: [] }];
-  if (home === undefined || !home.startsWith('/')) return roots;
-  // One in the other would be kept twice.
+  const folders: ArchivedFolder[] = [{ path: workspace, excluded: [] }];
+  if (home === undefined || !home.startsWith('/')) return folders;
+  // A folder inside of the other one would be archived twice.
   const isInside = (inner: string, outer: string) => !relative(resolve(outer), resolve(inner)).startsWith('..');
-  if (isInside(home, workspace) || isInside(workspace, home)) return roots;
-  return [...roots, { folder: home, without: caches }];
+  if (isInside(home, workspace) || isInside(workspace, home)) return folders;
+  return [...folders, { path: home, excluded: caches }];
 }

@@ -1,58 +1,45 @@
 import type { AgentTask } from '@runyard/contract/agent-protocol';
-import type { ServiceClient } from '../service/client.ts';
 import { archivedFolders, foreignFolders } from './archived-folders.ts';
-import type { WorkspaceSaver } from './workspace-saver.ts';
+import type { SaverOptions, WorkspaceSaver } from './workspace-saver.ts';
 
-export interface DeferredSaverOptions {
-  client: Pick<ServiceClient, 'upload' | 'uploadSnapshot'>;
-  workspace: string;
-  /** Working folder and home were made for this run: only then they may be sent. */
-  ownFolders: boolean;
-  env: Readonly<Record<string, string | undefined>>;
-  signal: AbortSignal;
-  /** Files that the agent hands off, as of now. */
-  declared: () => readonly string[];
-  /** The harness's session, where it can load it again. */
-  session: () => string | undefined;
-  /** Something is not in the snapshot, and why. */
-  onLeftOut: (what: string, reason: string) => void;
-  /** The archive was not kept. */
-  onNotKept: (reason: string) => void;
+export interface DeferredSaverOptions extends Omit<SaverOptions, 'folders' | 'maxBytes' | 'restored'> {
+  /** True: working folder and home were made for this run. Only then they may be sent. */
+  readonly ownFolders: boolean;
 }
 
-/** Keeps the workspace between turns. What it takes is loaded when a turn has ended: nothing of it slows a start. */
+/** Saves the workspace after turns. Its code is loaded at the end of the first turn, so that it does not slow the start. */
 export interface DeferredSaver {
-  /** The workspace is prepared: there is something to keep from now on. */
+  /** The workspace is prepared: from now on there is something to save. */
   begin(task: Pick<AgentTask, 'max_workspace_bytes'>, restored: boolean): Promise<void>;
-  /** Keeps it as at the end of a turn. Never rejects. */
-  keep(turn: number): Promise<void>;
-  /** A further turn begins: gives up what goes on. */
+  /** Saves the workspace as it is after this turn. Does nothing before `begin`. Never rejects. */
+  save(turn: number): Promise<void>;
+  /** Stops saving, because the next turn begins. */
   abort(): Promise<void>;
 }
 
 export function deferredSaver(options: DeferredSaverOptions): DeferredSaver {
-  let keeper: (() => Promise<WorkspaceSaver>) | undefined;
+  let saver: (() => Promise<WorkspaceSaver>) | undefined;
   return {
     async begin({ max_workspace_bytes: maxBytes = 0 }, restored) {
       const { workspace, ownFolders, env } = options;
-      if (!ownFolders && maxBytes > 0) options.onNotKept(foreignFolders);
-      const loaded = async () => {
+      if (!ownFolders && maxBytes > 0) options.onNotSaved(foreignFolders);
+      const load = async () => {
         const { workspaceSaver } = await import('./workspace-saver.ts');
-        const roots = ownFolders ? archivedFolders(workspace, env.HOME) : undefined;
-        return workspaceSaver({ ...options, roots, maxBytes, restored });
+        const folders = ownFolders ? archivedFolders(workspace, env.HOME) : undefined;
+        return workspaceSaver({ ...options, folders, maxBytes, restored });
       };
-      let made: Promise<WorkspaceSaver> | undefined;
-      keeper = () => {
-        made ??= loaded();
-        return made;
+      let loaded: Promise<WorkspaceSaver> | undefined;
+      saver = () => {
+        loaded ??= load();
+        return loaded;
       };
-      if (restored) await (await keeper()).known();
+      if (restored) await (await saver()).markSaved();
     },
-    async keep(turn) {
-      await (await keeper?.())?.keep(turn);
+    async save(turn) {
+      await (await saver?.())?.save(turn);
     },
     async abort() {
-      await (await keeper?.())?.abort();
+      await (await saver?.())?.abort();
     },
   };
 }

@@ -25,7 +25,7 @@ const compression = {
 };
 
 /** The folders as one compressed archive. Reading it fails where it cannot be made, where it grows too large, and on abort. */
-export function packFolders(roots: readonly ArchivedFolder[], options: PackOptions): Readable {
+export function packFolders(folders: readonly ArchivedFolder[], options: PackOptions): Readable {
   const archive = new PassThrough();
   let bytes = 0;
   const limit = new Transform({
@@ -36,7 +36,7 @@ export function packFolders(roots: readonly ArchivedFolder[], options: PackOptio
       else done(null, chunk);
     },
   });
-  const frames = Readable.from(framed(roots.map((root) => tarOf(root, options))), { objectMode: false });
+  const frames = Readable.from(framed(folders.map((folder) => tarOf(folder, options))), { objectMode: false });
   pipeline(frames, createZstdCompress(compression), limit, archive, { signal: options.signal }).catch(
     (error: Error) => {
       archive.destroy(error instanceof UnreadableBody ? error : new UnreadableBody(error.message));
@@ -46,7 +46,10 @@ export function packFolders(roots: readonly ArchivedFolder[], options: PackOptio
 }
 
 /** Tar takes links as links, leaves out sockets, and does not leave the folder. A file that changes meanwhile is taken as it is. */
-async function* tarOf({ folder, without }: ArchivedFolder, { env, signal }: PackOptions): AsyncGenerator<Buffer> {
+async function* tarOf(
+  { path: folder, excluded }: ArchivedFolder,
+  { env, signal }: PackOptions,
+): AsyncGenerator<Buffer> {
   const child = spawn(
     'tar',
     [
@@ -59,7 +62,7 @@ async function* tarOf({ folder, without }: ArchivedFolder, { env, signal }: Pack
       '--warning=none',
       '--one-file-system',
       '--anchored',
-      ...without.map((path) => `--exclude=${path}`),
+      ...excluded.map((path) => `--exclude=${path}`),
       `--directory=${folder}`,
       '.',
     ],

@@ -10,7 +10,7 @@ type Archive = Extract<AgentTask['workspace'], { kind: 'archive' }>;
 
 export interface RestoreOptions {
   connection: ServiceConnection;
-  roots: readonly ArchivedFolder[];
+  folders: readonly ArchivedFolder[];
   env: Readonly<Record<string, string | undefined>>;
   step: SetupSteps;
   signal: AbortSignal;
@@ -20,7 +20,7 @@ const tries = 3;
 
 /** Fills the folders with what an earlier execution left, as a step of the setup. Gives the reason where that failed; they are empty then. */
 export async function restoreWorkspace(archive: Archive, options: RestoreOptions): Promise<string | undefined> {
-  const { roots, signal } = options;
+  const { folders, signal } = options;
   const size = (archive.size_bytes / 1e6).toFixed(1);
   const name = `restored as it was after turn ${archive.turn} of execution ${archive.execution_number} (${size} MB)`;
   for (let attempt = 1; ; attempt++) {
@@ -29,7 +29,7 @@ export async function restoreWorkspace(archive: Archive, options: RestoreOptions
       return undefined;
     } catch (error) {
       signal.throwIfAborted();
-      for (const root of roots) await clear(root.folder);
+      for (const folder of folders) await clear(folder.path);
       if (attempt === tries || !(error instanceof Interrupted)) return (error as Error).message;
     }
   }
@@ -38,7 +38,7 @@ export async function restoreWorkspace(archive: Archive, options: RestoreOptions
 /** The bytes did not all arrive: another try may help. */
 class Interrupted extends Error {}
 
-async function fill(archive: Archive, { connection, roots, env, signal }: RestoreOptions): Promise<void> {
+async function fill(archive: Archive, { connection, folders, env, signal }: RestoreOptions): Promise<void> {
   const answer = await connection
     .open({ method: 'GET', path: archive.path, signal, idleTimeoutMs: 60_000 })
     .catch((error: Error) => {
@@ -50,7 +50,7 @@ async function fill(archive: Archive, { connection, roots, env, signal }: Restor
     throw (answer.statusCode ?? 500) < 500 ? new Error(message) : new Interrupted(message);
   }
   try {
-    await unpackFolders(answer, roots, { sha256: archive.sha256, env, signal });
+    await unpackFolders(answer, folders, { sha256: archive.sha256, env, signal });
   } catch (error) {
     throw answer.complete ? error : new Interrupted((error as Error).message);
   }

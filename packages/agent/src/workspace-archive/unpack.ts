@@ -22,7 +22,7 @@ export interface UnpackOptions {
  */
 export async function unpackFolders(
   archive: Readable,
-  roots: readonly ArchivedFolder[],
+  folders: readonly ArchivedFolder[],
   options: UnpackOptions,
 ): Promise<void> {
   const hash = createHash('sha256');
@@ -38,7 +38,7 @@ export async function unpackFolders(
     createZstdDecompress(),
     async (source: AsyncIterable<Buffer>) => {
       const streams = unframed(source);
-      for (const root of roots) await untar(streams.next(), root.folder, options);
+      for (const folder of folders) await untar(streams.next(), folder.path, options);
       await streams.end();
     },
     { signal: options.signal },

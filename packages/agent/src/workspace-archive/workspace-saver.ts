@@ -4,108 +4,114 @@ import type { ArchivedFolder } from './archived-folders.ts';
 import { fingerprint } from './fingerprint.ts';
 
 export interface SaverOptions {
-  client: Pick<ServiceClient, 'upload' | 'uploadSnapshot'>;
-  workspace: string;
-  /** Absent: the folders were not made for the run. Only files that the agent declared are sent then. */
-  roots: readonly ArchivedFolder[] | undefined;
-  env: Readonly<Record<string, string | undefined>>;
-  /** Of the archive; 0: none is kept. */
-  maxBytes: number;
+  readonly client: Pick<ServiceClient, 'upload' | 'uploadSnapshot'>;
+  readonly workspace: string;
+  /** Absent: the folders were not made for the run, so only files that the agent hands off are sent. */
+  readonly folders: readonly ArchivedFolder[] | undefined;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Limit of the archive; 0: there is no archive. */
+  readonly maxBytes: number;
   /** The workspace is that of an earlier execution, which may have left a snapshot. */
-  restored: boolean;
-  declared: () => readonly string[];
-  session: () => string | undefined;
-  onLeftOut: (what: string, reason: string) => void;
-  /** Ends all of it. */
-  signal: AbortSignal;
-  /** The archive was not kept. */
-  onNotKept: (reason: string) => void;
+  readonly restored: boolean;
+  /** Returns the files that the agent hands off. */
+  readonly handedOff: () => readonly string[];
+  /** Returns the session of the harness, if another process can load it. */
+  readonly session: () => string | undefined;
+  /** Called when something is not in the snapshot. */
+  readonly onLeftOut: (name: string, reason: string) => void;
+  /** Called when the archive was not saved. */
+  readonly onNotSaved: (reason: string) => void;
+  /** Ends all saving. */
+  readonly signal: AbortSignal;
 }
 
-/** Keeps workspace and home with the run, so that a further execution finds them, and a snapshot for whoever goes on elsewhere. */
+/**
+ * Saves workspace and home with the run, as an archive for the next execution, and as a snapshot of patches and files for anyone who
+ * continues the work elsewhere.
+ */
 export interface WorkspaceSaver {
-  /** The folders are as the run has them kept already. */
-  known(): Promise<void>;
-  /** Keeps them as at the end of a turn. Never rejects: a run does not fail for it. */
-  keep(turn: number): Promise<void>;
-  /** Gives up what goes on; resolves as soon as nothing of it runs. */
+  /** Marks the present state of the folders as saved. */
+  markSaved(): Promise<void>;
+  /** Saves the folders as they are after this turn. Never rejects, because a run does not fail for it. */
+  save(turn: number): Promise<void>;
+  /** Stops saving; resolves when nothing of it runs any more. */
   abort(): Promise<void>;
 }
 
 export function workspaceSaver(options: SaverOptions): WorkspaceSaver {
-  const { roots, env, maxBytes } = options;
-  let kept: string | undefined;
-  let sent: string | undefined;
+  const { client, folders, env, maxBytes } = options;
+  let archivedState: string | undefined;
+  let snapshotState: string | undefined;
   let hasSnapshot = options.restored;
-  let running: { turn: number; done: Promise<void>; abort: AbortController } | undefined;
+  let saving: { turn: number; done: Promise<void>; abort: AbortController } | undefined;
 
-  /** Undefined: it cannot be told, so everything counts as changed. */
-  async function stateOf(signal: AbortSignal): Promise<string | undefined> {
-    return roots && (await fingerprint(roots, signal).catch(() => undefined));
+  /** Returns the state of the folders; undefined if it cannot be told, so that it counts as changed. */
+  async function stateOfFolders(signal: AbortSignal): Promise<string | undefined> {
+    return folders && (await fingerprint(folders, signal).catch(() => undefined));
   }
 
-  async function keepArchive(turn: number, now: string | undefined, signal: AbortSignal): Promise<void> {
-    if (roots === undefined || maxBytes === 0 || (now !== undefined && now === kept)) return;
+  async function saveArchive(turn: number, state: string | undefined, signal: AbortSignal): Promise<void> {
+    if (folders === undefined || maxBytes === 0 || (state !== undefined && state === archivedState)) return;
     const session = options.session();
     const ofSession = session === undefined || session.length > 500 ? '' : `&session_id=${encodeURIComponent(session)}`;
     const path = `/api/v1/harness-support/workspace?turn=${turn}${ofSession}`;
     const type = 'application/octet-stream';
-    if (now === 'empty') {
-      await options.client.upload(path, () => Readable.from([]), 0, type, { signal });
+    if (state === 'empty') {
+      await client.upload(path, () => Readable.from([]), 0, type, { signal });
     } else {
       const { packFolders } = await import('./pack.ts');
-      const archive = () => packFolders(roots, { env, maxBytes, signal });
-      await options.client.upload(path, archive, undefined, type, { signal });
+      const archive = () => packFolders(folders, { env, maxBytes, signal });
+      await client.upload(path, archive, undefined, type, { signal });
     }
-    kept = now;
+    archivedState = state;
   }
 
-  async function keepSnapshot(turn: number, now: string | undefined, signal: AbortSignal): Promise<void> {
-    const declared = options.declared();
-    const state = now && `${now} ${declared.join('\0')}`;
-    if (state !== undefined && state === sent) return;
-    if (now === 'empty' && !hasSnapshot) return;
-    const { client, workspace, onLeftOut } = options;
+  async function saveSnapshot(turn: number, stateBefore: string | undefined, signal: AbortSignal): Promise<void> {
+    const handedOff = options.handedOff();
+    const state = stateBefore && `${stateBefore} ${handedOff.join('\0')}`;
+    if (state !== undefined && state === snapshotState) return;
+    if (stateBefore === 'empty' && !hasSnapshot) return;
+    const { workspace, onLeftOut } = options;
     const { sendSnapshot } = await import('../handoff/send.ts');
     const isThere = await sendSnapshot({
-      ...{ client, workspace, env, declared, turn, signal, onLeftOut },
-      withPatches: roots !== undefined,
+      ...{ client, workspace, env, handedOff, turn, signal, onLeftOut },
+      withPatches: folders !== undefined,
       evenEmpty: hasSnapshot,
     });
     hasSnapshot ||= isThere;
-    sent = state;
+    snapshotState = state;
   }
 
-  async function attempt(turn: number, signal: AbortSignal): Promise<void> {
-    const now = await stateOf(signal);
-    const told = (tell: (reason: string) => void) => (error: Error) => {
-      if (!signal.aborted) tell(error.message);
+  async function saveBoth(turn: number, signal: AbortSignal): Promise<void> {
+    const state = await stateOfFolders(signal);
+    const unlessAborted = (report: (reason: string) => void) => (error: Error) => {
+      if (!signal.aborted) report(error.message);
     };
-    await keepArchive(turn, now, signal).catch(told(options.onNotKept));
+    await saveArchive(turn, state, signal).catch(unlessAborted(options.onNotSaved));
     if (signal.aborted) return;
-    await keepSnapshot(turn, now, signal).catch(told((reason) => options.onLeftOut('snapshot', reason)));
+    await saveSnapshot(turn, state, signal).catch(unlessAborted((reason) => options.onLeftOut('snapshot', reason)));
   }
 
-  async function abortRunning(): Promise<void> {
-    running?.abort.abort(new Error('the run goes on'));
-    await running?.done;
-    running = undefined;
+  async function abort(): Promise<void> {
+    saving?.abort.abort(new Error('the next turn begins'));
+    await saving?.done;
+    saving = undefined;
   }
 
   return {
-    async known() {
-      kept = await stateOf(options.signal);
-      sent = kept && `${kept} `;
+    async markSaved() {
+      archivedState = await stateOfFolders(options.signal);
+      snapshotState = archivedState && `${archivedState} `;
     },
-    async keep(turn) {
-      if (running !== undefined && running.turn !== turn) await abortRunning();
-      if (running === undefined) {
-        const abort = new AbortController();
-        const done = attempt(turn, AbortSignal.any([abort.signal, options.signal]));
-        running = { turn, done, abort };
+    async save(turn) {
+      if (saving !== undefined && saving.turn !== turn) await abort();
+      if (saving === undefined) {
+        const abortThis = new AbortController();
+        const done = saveBoth(turn, AbortSignal.any([abortThis.signal, options.signal]));
+        saving = { turn, done, abort: abortThis };
       }
-      await running.done;
+      await saving.done;
     },
-    abort: abortRunning,
+    abort,
   };
 }

@@ -8,7 +8,7 @@ export interface PrepareOptions {
   task: AgentTask;
   client: ServiceClient;
   workspace: string;
-  /** Working folder and home were made for this run: only then an archive may fill them. */
+  /** True: working folder and home were made for this run. Only then an archive may fill them. */
   ownFolders: boolean;
   env: Readonly<Record<string, string | undefined>>;
   step: SetupSteps;
@@ -16,17 +16,17 @@ export interface PrepareOptions {
 }
 
 export interface Prepared {
-  /** Files of the first prompt. */
+  /** Attachments of the first prompt. */
   attachments: WrittenAttachment[];
   /** True: workspace and home are those of an earlier execution. */
   restored: boolean;
-  /** Why they are not, although the run goes on. */
+  /** Why the workspace was not restored, although there should be an archive. */
   notRestored?: string;
 }
 
 /**
- * Restores the workspace of an earlier execution; else, or where that fails, clones and runs setup commands. Throws a
- * SetupFailure that says which step failed and why.
+ * Restores the workspace of an earlier execution. If there is none or that fails, clones the repositories and runs the setup
+ * commands. Throws a `SetupFailure` that says which step failed and why.
  */
 export async function prepareWorkspace(options: PrepareOptions): Promise<Prepared> {
   const notRestored = await restore(options);
@@ -36,6 +36,7 @@ export async function prepareWorkspace(options: PrepareOptions): Promise<Prepare
   return { attachments, restored, ...(notRestored === undefined ? {} : { notRestored }) };
 }
 
+/** Restores the workspace, or returns why an earlier workspace cannot be restored. */
 async function restore(options: PrepareOptions): Promise<string | undefined> {
   const { task, client, workspace, ownFolders, env, step, signal } = options;
   switch (task.workspace?.kind) {
@@ -44,16 +45,15 @@ async function restore(options: PrepareOptions): Promise<string | undefined> {
     case 'archive': {
       if (!ownFolders) return foreignFolders;
       const { restoreWorkspace } = await import('../workspace-archive/restore.ts');
-      const { connection } = client;
-      const roots = archivedFolders(workspace, env.HOME);
-      return await restoreWorkspace(task.workspace, { connection, roots, env, step, signal });
+      const folders = archivedFolders(workspace, env.HOME);
+      return await restoreWorkspace(task.workspace, { connection: client.connection, folders, env, step, signal });
     }
     default:
       return undefined;
   }
 }
 
-/** Those of earlier prompts are in a workspace that was restored. */
+/** Writes the attachments and returns those of the first prompt. A restored workspace has the attachments of earlier prompts already. */
 async function attach(
   { task, client, workspace, step, signal }: PrepareOptions,
   restored: boolean,

@@ -1,5 +1,6 @@
 import type { ActionCategory } from '@runyard/contract/conversations';
-import type { Approvals, Asked, Verdict } from '../../approvals/approvals.ts';
+import type { ApprovalRequest, Verdict } from '../../approvals/approval-request.ts';
+import type { Approvals } from '../../approvals/approvals.ts';
 import type { TurnVoice } from './session.ts';
 
 /** What the built-in harness is about to do. */
@@ -11,7 +12,7 @@ interface Deed {
   readonly title: string;
   /** For another sandbox, should this one go away before the answer. */
   readonly resume?: string;
-  readonly beforeAsked?: Asked['beforeAsked'];
+  readonly beforeAsked?: ApprovalRequest['beforeAsked'];
 }
 
 /** What was decided. Undefined: it may be done; in its sandbox the built-in harness asks nobody unless the run's policy says so. */

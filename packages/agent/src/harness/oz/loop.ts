@@ -1,7 +1,8 @@
 import type { AgentModel } from '@runyard/contract/agent-protocol';
 import { backoffMs, delay } from '@runyard/contract/backoff';
 import type { BuiltinVerdict } from '../../acp/outcome.ts';
-import type { Approvals, Verdict } from '../../approvals/approvals.ts';
+import type { Verdict } from '../../approvals/approval-request.ts';
+import type { Approvals } from '../../approvals/approvals.ts';
 import { imageLimits } from '../../images/images.ts';
 import { aboutTree } from '../../run-tree/prompt-text.ts';
 import type { ServiceConnection } from '../../service/connection.ts';

@@ -1,4 +1,4 @@
-import type { Verdict } from '../../approvals/approvals.ts';
+import type { Verdict } from '../../approvals/approval-request.ts';
 import type { CallResult, OpenCalls } from './memory.ts';
 import type { StepCall } from './model-step.ts';
 import type { TurnVoice } from './session.ts';

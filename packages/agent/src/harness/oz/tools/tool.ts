@@ -2,10 +2,11 @@ import { resolve } from 'node:path';
 import type { ToolKind } from '@agentclientprotocol/sdk';
 import type { ActionCategory } from '@runyard/contract/conversations';
 import type { z } from 'zod';
-import type { Approvals, Asked } from '../../../approvals/approvals.ts';
+import type { ApprovalRequest } from '../../../approvals/approval-request.ts';
+import type { Approvals } from '../../../approvals/approvals.ts';
 import type { ArtifactRequest, ArtifactResult } from '../../../artifacts/report.ts';
 import type { CommandResult } from '../../../commands/run-command.ts';
-import type { HandoffResult } from '../../../handoff/declared.ts';
+import type { HandoffResult } from '../../../handoff/handoff-files.ts';
 import type { RunTree } from '../../../run-tree/tree.ts';
 
 /** What a tool may use. */
@@ -23,7 +24,7 @@ export interface ToolContext {
   tree?: RunTree | undefined;
   approvals: Pick<Approvals, 'policy' | 'ask'>;
   /** Does what may wait for a person, once in a call: what is asked takes `beforeAsked` along. A call that is cut short meanwhile has done nothing. */
-  waiting: <T>(work: (beforeAsked: NonNullable<Asked['beforeAsked']>) => Promise<T>) => Promise<T>;
+  waiting: <T>(work: (beforeAsked: NonNullable<ApprovalRequest['beforeAsked']>) => Promise<T>) => Promise<T>;
 }
 
 /** What came out: `text` goes to the model, bounded; `command` where a process ran. */

@@ -1,0 +1,56 @@
+import { maxResumeLength } from '@runyard/contract/agent-limits';
+import type { AgentRequest, Decision } from '@runyard/contract/approvals';
+import { shorten } from '@runyard/contract/shorten';
+import { actionId } from '../acp/action-id.ts';
+import { boundedData } from '../acp/tool-output.ts';
+import { fingerprint } from './fingerprint.ts';
+
+/** Something to decide. It has the whole input; a person sees a shortened one. */
+export interface ApprovalRequest extends Pick<AgentRequest, 'kind' | 'title' | 'options' | 'resume'> {
+  readonly action?: { readonly id: string } & Pick<NonNullable<AgentRequest['action']>, 'name' | 'category' | 'input'>;
+  /**
+   * True: the harness cannot be given a message as the answer. A message without a decision denies, and the message of a denial
+   * becomes the next turn.
+   */
+  readonly messageIsTurn?: boolean;
+  /** Awaited before a person is asked, with the id of the request. Saves what another sandbox needs to continue. */
+  readonly beforeAsked?: (requestId: string) => Promise<void>;
+}
+
+export interface Verdict {
+  /** `answer`: there is a message without a decision. */
+  readonly decision: Decision | 'answer';
+  readonly by: 'person' | 'policy';
+  readonly message?: string;
+}
+
+const maxTitleLength = 2_000;
+const maxInputLength = 16 * 1024;
+const maxOptions = 20;
+const maxOptionLength = 500;
+const maxNameLength = 200;
+
+/** Returns the title of a request as the service gets it. */
+export const requestTitle = (title: string): string => shorten(title, maxTitleLength);
+
+/** Returns a request as the service and a person get it. */
+export function requestForPerson(id: string, { kind, title, options, action, resume }: ApprovalRequest): AgentRequest {
+  return {
+    request_id: id,
+    kind,
+    title: requestTitle(title),
+    ...(options ? { options: options.slice(0, maxOptions).map((option) => shorten(option, maxOptionLength)) } : {}),
+    ...(action
+      ? {
+          action: {
+            id: actionId(action.id),
+            name: shorten(action.name, maxNameLength),
+            category: action.category,
+            input: boundedData(action.input, maxInputLength),
+            fingerprint: fingerprint(action),
+          },
+        }
+      : {}),
+    ...(resume === undefined || resume.length > maxResumeLength ? {} : { resume }),
+  };
+}

@@ -1,0 +1,52 @@
+import type { AgentLink } from '../acp/agent-link.ts';
+import { errorText } from './error-text.ts';
+
+/** A failure of a harness. Its message is the sentence that the run shows. */
+export class HarnessFailure extends Error {
+  override name = 'HarnessFailure';
+}
+
+/**
+ * Resolves with the answer of a harness to `method`. Rejects with a `HarnessFailure` if the harness answers with an error, exits, or
+ * is silent for `timeoutMs`.
+ */
+export type HarnessAnswers = <T>(method: string, request: Promise<T>, timeoutMs?: number) => Promise<T>;
+
+/** The time in which the exit of a harness is expected after its connection has closed. */
+const exitAfterCloseMs = 1_000;
+
+export function harnessAnswers(harness: string, link: Pick<AgentLink, 'exited' | 'closed'>): HarnessAnswers {
+  return async (method, request, timeoutMs) => {
+    let timer: NodeJS.Timeout | undefined;
+    const exited = link.exited.then(({ description, stderrTail }) => {
+      const end =
+        stderrTail.trim() === ''
+          ? ' It printed nothing to standard error.'
+          : ` End of its standard error:\n${stderrTail.trimEnd()}`;
+      throw new HarnessFailure(`The harness ${harness} ${description} before it answered ${method}.${end}`);
+    });
+    const silent = new Promise<never>((_, reject) => {
+      if (timeoutMs === undefined) return;
+      const failure = new HarnessFailure(
+        `The harness ${harness} was started but did not answer ${method} within ${Math.round(timeoutMs / 1000)} s. Check that its command speaks the Agent Client Protocol on standard input and output.`,
+      );
+      timer = setTimeout(() => reject(failure), timeoutMs);
+    });
+    // A closing pipe rejects requests a moment before the exit is known, and the exit says more.
+    const answered = request.catch(async (error: unknown) => {
+      if (link.closed.aborted)
+        await Promise.race([exited, new Promise((resolve) => setTimeout(resolve, exitAfterCloseMs))]);
+      throw error;
+    });
+    try {
+      return await Promise.race([answered, exited, silent]);
+    } catch (error) {
+      if (error instanceof HarnessFailure) throw error;
+      throw new HarnessFailure(`The harness ${harness} answered ${method} with an error: ${errorText(error)}`);
+    } finally {
+      clearTimeout(timer);
+      exited.catch(() => {});
+      answered.catch(() => {});
+    }
+  };
+}

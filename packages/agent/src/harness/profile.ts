@@ -1,0 +1,75 @@
+/** The kinds of harness and what each of them can do. All other files ask for a capability, never for the name of a harness. */
+import type { AgentTask } from '@runyard/contract/agent-protocol';
+
+/** `runbook` and `model-loop` are the two engines of the built-in harness `oz`; `external` is any other ACP agent. */
+export type HarnessKind = 'runbook' | 'model-loop' | 'external';
+
+export interface HarnessCapabilities {
+  /**
+   * The harness is a process of its own. Its start takes time, it could read the run token in the environment of another process,
+   * and it is killed if it does not end a turn.
+   */
+  readonly ownProcess: boolean;
+  /** A model reads the prompt, so text for the model may be added to it: the mode, the record of the conversation. */
+  readonly readsAdvice: boolean;
+  /** The harness gets the base prompt and the text about other runs apart from the prompt. */
+  readonly ownInstructions: boolean;
+  /** The harness continues the very action that a person decided about in an earlier sandbox. */
+  readonly continuesDecidedActions: boolean;
+  /** The harness may be given MCP servers. */
+  readonly mcpServers: boolean;
+  /** The harness may load an earlier session, if it announces so in ACP. */
+  readonly loadsSessions: boolean;
+  /** The harness may say in its answer to a prompt that the turn failed (`BuiltinVerdict`). */
+  readonly trustedVerdict: boolean;
+}
+
+export interface HarnessProfile {
+  readonly kind: HarnessKind;
+  /** Name of the harness in events and messages. */
+  readonly name: string;
+  /** Model of the harness in events. */
+  readonly modelId: string;
+  readonly capabilities: HarnessCapabilities;
+}
+
+const builtin: HarnessCapabilities = {
+  ownProcess: false,
+  readsAdvice: true,
+  ownInstructions: true,
+  continuesDecidedActions: true,
+  mcpServers: false,
+  loadsSessions: false,
+  trustedVerdict: true,
+};
+
+const capabilitiesOf: Readonly<Record<HarnessKind, HarnessCapabilities>> = {
+  // The runbook runs the commands of its prompt and reads nothing else.
+  runbook: { ...builtin, readsAdvice: false },
+  'model-loop': builtin,
+  external: {
+    ownProcess: true,
+    readsAdvice: true,
+    ownInstructions: false,
+    continuesDecidedActions: false,
+    mcpServers: true,
+    loadsSessions: true,
+    trustedVerdict: false,
+  },
+};
+
+/** Types of `config.harness` that mean the built-in harness. */
+const builtinTypes: ReadonlySet<string> = new Set(['oz', 'builtin', '']);
+
+/** Returns the profile of the harness that a task asks for. */
+export function harnessProfile({ harness, agent_config }: Pick<AgentTask, 'harness' | 'agent_config'>): HarnessProfile {
+  const { type, model } = harness;
+  const kind = builtinTypes.has(type) ? (model === undefined ? 'runbook' : 'model-loop') : 'external';
+  const own = kind === 'external' ? (agent_config.model_id ?? type) : 'runbook';
+  return {
+    kind,
+    name: kind === 'external' ? type : 'oz',
+    modelId: model?.id ?? own,
+    capabilities: capabilitiesOf[kind],
+  };
+}

@@ -1,0 +1,26 @@
+/** Recognises what a harness repeats of an earlier session while it loads the session. The service has all of it already. */
+export interface ReplayFilter {
+  /** The harness begins to load this session. */
+  begin(sessionId: string): void;
+  /** The harness has loaded the session: what it says from now on is new. */
+  end(): void;
+  /** Returns true if a line of the transcript is a repetition. */
+  hidesLine(line: string): boolean;
+  /** Returns true if an update of this session is a repetition. */
+  hidesUpdate(sessionId: unknown): boolean;
+}
+
+export function replayFilter(): ReplayFilter {
+  let loading: string | undefined;
+  return {
+    begin(sessionId) {
+      loading = sessionId;
+    },
+    end() {
+      loading = undefined;
+    },
+    hidesLine: (line) =>
+      loading !== undefined && line.includes('"session/update"') && line.includes(JSON.stringify(loading)),
+    hidesUpdate: (sessionId) => loading !== undefined && sessionId === loading,
+  };
+}

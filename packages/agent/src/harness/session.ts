@@ -1,0 +1,107 @@
+import type { InitializeResponse, LoadSessionRequest } from '@agentclientprotocol/sdk';
+import type { AmbientAgentConfig } from '@runyard/contract/config';
+import { type AgentLink, protocolVersion } from '../acp/agent-link.ts';
+import { errorText } from './error-text.ts';
+import { type HarnessAnswers, HarnessFailure } from './harness-answers.ts';
+import { mcpServersOf } from './mcp-servers.ts';
+import type { HarnessProfile } from './profile.ts';
+import type { ReplayFilter } from './replay-filter.ts';
+
+export interface SessionOptions {
+  readonly profile: HarnessProfile;
+  readonly link: Pick<AgentLink, 'initialize' | 'newSession' | 'loadSession'>;
+  readonly answers: HarnessAnswers;
+  readonly replay: ReplayFilter;
+  readonly config: AmbientAgentConfig;
+  /** For each of `initialize`, `session/new` and `session/load`. */
+  readonly startTimeoutMs: number;
+}
+
+export interface OpenedSession {
+  readonly sessionId: string;
+  /** True: the harness knows the conversation so far. */
+  readonly loaded: boolean;
+  /** MCP servers that the harness does not get, with reasons. */
+  readonly skipped: readonly object[];
+  /** Why an earlier session was not loaded. */
+  readonly notLoaded?: string | undefined;
+}
+
+/** The one ACP session that the agent has with a harness. */
+export interface HarnessSession {
+  /** The answer of the harness to `initialize`. */
+  readonly initialised: Promise<InitializeResponse>;
+  /** Undefined until `open` has opened the session. */
+  readonly id: string | undefined;
+  /** The id, if another process of the harness can load the session. */
+  readonly loadableId: string | undefined;
+  /** Opens the session in the first turn: loads the session `load` if possible, else makes a new one. */
+  open(turn: { readonly cwd: string; readonly load?: string | undefined }): Promise<OpenedSession>;
+}
+
+/** Initialises the harness. A failure is told by `initialised` and by `open`. */
+export function startSession(options: SessionOptions): HarnessSession {
+  const { profile, link, answers, replay, config, startTimeoutMs } = options;
+  const { name: harness, capabilities } = profile;
+  let id: string | undefined;
+  let canLoad = false;
+
+  const initialised = answers(
+    'initialize',
+    link.initialize({
+      protocolVersion,
+      clientInfo: { name: 'runyard', version: '1' },
+      // No fs and no terminal, because version 2 of the protocol drops them. Terminal output may come beside the protocol.
+      clientCapabilities: { _meta: { terminal_output: true, terminal_output_delta: true } },
+    }),
+    startTimeoutMs,
+  );
+  initialised.catch(() => {});
+
+  /** Loads an earlier session, or returns why that is not possible. */
+  async function loadSession(request: LoadSessionRequest): Promise<string | undefined> {
+    if (!canLoad) return `The harness ${harness} does not load sessions any more.`;
+    replay.begin(request.sessionId);
+    try {
+      await answers('session/load', link.loadSession(request), startTimeoutMs);
+      replay.end();
+      return undefined;
+    } catch (error) {
+      return errorText(error);
+    }
+  }
+
+  async function openFirst({ cwd, load }: { readonly cwd: string; readonly load?: string | undefined }) {
+    const agent = await initialised;
+    if (agent.protocolVersion !== protocolVersion) {
+      throw new HarnessFailure(
+        `The harness ${harness} speaks version ${agent.protocolVersion} of the Agent Client Protocol; version ${protocolVersion} is needed.`,
+      );
+    }
+    const { servers: mcpServers, skipped } = mcpServersOf(config, {
+      stdio: capabilities.mcpServers,
+      http: agent.agentCapabilities?.mcpCapabilities?.http === true,
+    });
+    canLoad = capabilities.loadsSessions && agent.agentCapabilities?.loadSession === true;
+    const notLoaded = load === undefined ? undefined : await loadSession({ sessionId: load, cwd, mcpServers });
+    if (load !== undefined && notLoaded === undefined) return { sessionId: load, skipped, loaded: true };
+    const { sessionId } = await answers('session/new', link.newSession({ cwd, mcpServers }), startTimeoutMs);
+    return { sessionId, skipped, loaded: false, notLoaded };
+  }
+
+  return {
+    initialised,
+    get id() {
+      return id;
+    },
+    get loadableId() {
+      return canLoad ? id : undefined;
+    },
+    async open(turn) {
+      const opened: OpenedSession =
+        id === undefined ? await openFirst(turn) : { sessionId: id, skipped: [], loaded: true };
+      id = opened.sessionId;
+      return opened;
+    },
+  };
+}

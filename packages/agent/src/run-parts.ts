@@ -1,0 +1,135 @@
+import { maxSnapshotFiles } from '@runyard/contract/agent-limits';
+import type { AgentTask } from '@runyard/contract/agent-protocol';
+import { openAgentSocket } from './agent-socket/socket.ts';
+import { createApprovals } from './approvals/approvals.ts';
+import type { ArtifactRequest } from './artifacts/report.ts';
+import { handoffFiles } from './handoff/handoff-files.ts';
+import { conversationRecord } from './harness/conversation-record.ts';
+import { executionHarness } from './harness/execution-harness.ts';
+import { watchPullRequests } from './pull-requests/watch.ts';
+import { startReporter } from './reporting/reporter.ts';
+import { type OrchestratingRunTree, runTree } from './run-tree/tree.ts';
+import type { ServiceClient } from './service/client.ts';
+import { Superseded } from './service/errors.ts';
+import { stopping } from './stopping.ts';
+import type { TurnPosition } from './turns/turns-options.ts';
+import { deferredSaver } from './workspace-archive/deferred-saver.ts';
+
+export interface RunPartsOptions {
+  readonly client: ServiceClient;
+  readonly workspace: string;
+  readonly ownFolders: boolean;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly harnessStartMs: number;
+}
+
+export type RunParts = Awaited<ReturnType<typeof openRunParts>>;
+
+/** Creates the parts of an execution and connects them to each other. The socket must be closed in the end. */
+export async function openRunParts(options: RunPartsOptions) {
+  const { client, workspace, ownFolders } = options;
+  const position: TurnPosition = { turn: 1, stepId: '' };
+  const stop = stopping();
+  const reporting = new AbortController();
+  const onSuperseded = () => {
+    stop.stop('superseded');
+    reporting.abort(new Superseded('superseded'));
+  };
+  const reporter = startReporter({
+    client,
+    signal: reporting.signal,
+    onSuperseded,
+    onRefused: (event, reason) => {
+      if (event.type === 'blocked') approvals.refused(event.request.request_id, reason);
+    },
+  });
+  const notice = (name: string, data: unknown) =>
+    reporter.emit({ type: 'notice', step_id: position.stepId, name, data });
+
+  const reportArtifact = async (request: ArtifactRequest, cwd: string) => {
+    const artifacts = await import('./artifacts/report.ts');
+    if (request.type === 'PULL_REQUEST' && request.url !== undefined) pullRequests.markReported(request.url);
+    return artifacts.reportArtifact(request, { client, cwd, workspace, signal: reporting.signal });
+  };
+  const pullRequests = watchPullRequests(async (noticed) => {
+    const result = await reportArtifact({ type: 'PULL_REQUEST', ...noticed }, workspace);
+    if (!result.ok) throw new Error(result.message);
+  });
+  const record = conversationRecord();
+  const handoff = handoffFiles(workspace, maxSnapshotFiles);
+
+  /** Undefined until the task is there. */
+  let tree: OrchestratingRunTree | undefined;
+  const treeOf = (task: AgentTask) => {
+    tree ??= runTree(client, task);
+    return tree;
+  };
+  const socket = await openAgentSocket({
+    artifact: ({ artifact, cwd }) => reportArtifact(artifact, cwd),
+    handoff: handoff.add,
+    tree: async (request, gone) => {
+      if (tree === undefined) return { ok: false, message: 'the run has not begun' };
+      const { answerTreeRequest } = await import('./run-tree/requests.ts');
+      return await answerTreeRequest(tree, request, AbortSignal.any([gone, stop.signal]));
+    },
+  });
+  const env = { ...options.env, RUNYARD_AGENT_SOCKET: socket.path };
+  /** `NAME=value` of `env` that marks every process of the run. */
+  const marker = `RUNYARD_AGENT_SOCKET=${socket.path}`;
+
+  const saver = deferredSaver({
+    client,
+    workspace,
+    ownFolders,
+    env,
+    signal: reporting.signal,
+    handedOff: handoff.list,
+    session: () => harness.driver?.loadableSession,
+    onLeftOut: (what, reason) => notice('handoff_left_out', { what, reason }),
+    onNotSaved: (reason) => notice('workspace_not_kept', { reason }),
+  });
+  const approvals = createApprovals({
+    emit: reporter.emit,
+    flush: reporter.flush,
+    // Saved now, because the worker may die while a person thinks.
+    onWait: () => void saver.save(position.turn),
+    onWaitEnd: () => saver.abort(),
+  });
+  const harness = executionHarness({
+    client,
+    reporter,
+    workspace,
+    env,
+    marker,
+    emit: (event) => {
+      reporter.emit(event);
+      pullRequests.observe(event);
+      record.add(event);
+    },
+    reportArtifact: (request) => reportArtifact(request, workspace),
+    handoff: (paths) => handoff.add(paths, workspace),
+    treeOf,
+    approvals,
+    turn: () => position.turn,
+    stop: stop.signal,
+    reporting: reporting.signal,
+    startTimeoutMs: options.harnessStartMs,
+  });
+  return {
+    position,
+    stop,
+    reporting,
+    onSuperseded,
+    reporter,
+    notice,
+    pullRequests,
+    record,
+    treeOf,
+    socket,
+    env,
+    marker,
+    saver,
+    approvals,
+    harness,
+  };
+}

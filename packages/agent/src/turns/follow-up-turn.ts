@@ -1,0 +1,50 @@
+import type { ContentBlock } from '@agentclientprotocol/sdk';
+import type { AgentTask } from '@runyard/contract/agent-protocol';
+import type { HarnessOutcome } from '../acp/outcome.ts';
+import { debugText, fileLinks, promptAfterRestart, promptText } from '../harness/prompt.ts';
+import type { FollowUp } from '../service/inbox.ts';
+import { SetupFailure } from '../setup-failure.ts';
+import type { WrittenAttachment } from '../workspace/attachments.ts';
+import type { FollowUpFiles } from './follow-up-files.ts';
+import type { TurnRunner } from './turn-runner.ts';
+import type { TurnsOptions } from './turns-options.ts';
+
+export interface FollowUpTurnOptions {
+  readonly turns: TurnsOptions;
+  readonly runner: TurnRunner;
+  readonly files: FollowUpFiles;
+  /** Why the setup of this sandbox failed; undefined: it did not. */
+  readonly setupFailure: string | undefined;
+}
+
+/** Runs the turn of a follow-up. Its files are written into the workspace before. */
+export async function runFollowUpTurn(
+  task: AgentTask,
+  followUp: FollowUp,
+  { turns, runner, files, setupFailure }: FollowUpTurnOptions,
+): Promise<HarnessOutcome> {
+  const { reporter, approvals, harness, record } = turns;
+  reporter.emit({ type: 'follow_up_taken', follow_up_id: followUp.id });
+  turns.treeOf(task).orchestrate(followUp.mode);
+  let attachments: readonly WrittenAttachment[];
+  try {
+    attachments = await files.written(followUp);
+    files.forget(followUp);
+  } catch (error) {
+    // The setup was successful: only this turn fails.
+    if (error instanceof SetupFailure) return { kind: 'failed', summary: '', message: error.message };
+    throw error;
+  }
+  const message = approvals.turnMessage(followUp);
+  const request = setupFailure === undefined ? message : debugText(task, setupFailure, message);
+  const text = promptText(task, request, followUp.mode);
+  const { decision: _, ...undecided } = task;
+  const { driver, restarted } = await harness.start(setupFailure === undefined ? task : undecided);
+  if (restarted !== undefined) runner.addOpeningNotice('harness_restarted', { reason: restarted.reason });
+  const before = restarted === undefined ? '' : record.text();
+  const prompt = (loaded: boolean): ContentBlock[] => {
+    const whole = restarted === undefined || loaded ? text : promptAfterRestart(task, before, text);
+    return [{ type: 'text', text: whole }, ...fileLinks(attachments)];
+  };
+  return await runner.run(driver, { message, prompt, attachments, load: restarted?.session });
+}

@@ -1,0 +1,46 @@
+import { type FollowUp, watchInbox } from '../service/inbox.ts';
+import type { FollowUpFiles } from './follow-up-files.ts';
+import type { FollowUpQueue } from './follow-up-queue.ts';
+import type { TurnRunner } from './turn-runner.ts';
+import type { TurnsOptions } from './turns-options.ts';
+
+export interface InboxMessagesOptions {
+  readonly turns: TurnsOptions;
+  readonly runner: TurnRunner;
+  readonly followUps: FollowUpQueue;
+  readonly files: FollowUpFiles;
+}
+
+/** Watches the inbox, and gives its items to the turn in progress, to the open question, or to the queue of follow-ups. */
+export function receiveInbox({ turns, runner, followUps, files }: InboxMessagesOptions): void {
+  const { client, stop, approvals } = turns;
+
+  async function receive(followUp: FollowUp): Promise<void> {
+    const { attachments, message } = followUp;
+    let answer = message;
+    if (attachments !== undefined && approvals.isAwaited(followUp)) {
+      const names = await files.written(followUp).then(
+        (written) => written.map(({ name }) => `attachments/${name}`).join(', '),
+        (error: unknown) => `(they could not be written: ${error instanceof Error ? error.message : String(error)})`,
+      );
+      answer = `${message}\n\nAttached files: ${names}`.trim();
+    }
+    if (approvals.answer({ ...followUp, message: answer })) files.forget(followUp);
+    else followUps.add(followUp);
+  }
+
+  void watchInbox({
+    client,
+    signal: turns.reporting,
+    onCancel: () => stop.stop('cancelled'),
+    onSuperseded: turns.onSuperseded,
+    // A turn that waits for a person ends now, so that the memory of its harness is saved.
+    onLeave: () => {
+      followUps.end();
+      runner.endForLeave();
+    },
+    onFollowUp: (followUp) => void receive(followUp),
+    onInterrupt: (turn) => runner.interrupt(turn),
+    waitMs: turns.inboxWaitMs,
+  });
+}

@@ -1,0 +1,71 @@
+import type { HarnessOutcome } from '../acp/outcome.ts';
+import type { Driver, Turn } from '../harness/driver.ts';
+import { newId } from '../new-id.ts';
+import type { WrittenAttachment } from '../workspace/attachments.ts';
+import type { TurnsOptions } from './turns-options.ts';
+
+export interface TurnInput {
+  /** The message of the user, as the conversation shows it. */
+  readonly message: string;
+  readonly prompt: Turn['prompt'];
+  readonly attachments: readonly WrittenAttachment[];
+  /** Called before the turn begins in the conversation. */
+  readonly onStarted?: () => void;
+  /** Session of an earlier process that the harness should load. */
+  readonly load?: string | undefined;
+}
+
+/** Runs single turns of the execution. */
+export interface TurnRunner {
+  run(driver: Driver, input: TurnInput): Promise<HarnessOutcome>;
+  /** Adds a notice to the beginning of the next turn: why things are not as the last turn left them. */
+  addOpeningNotice(name: string, data: unknown): void;
+  /** Interrupts the turn of this number, also if the harness has not begun it yet. */
+  interrupt(turn: number): void;
+  /** Ends the turn that is in progress, because the sandbox must go. */
+  endForLeave(): void;
+}
+
+export function turnRunner(options: TurnsOptions): TurnRunner {
+  const { position, reporter, record, approvals, harness, workspace, notice } = options;
+  let isRunning = false;
+  let interruptedTurn = 0;
+  const openingNotices: [name: string, data: unknown][] = [];
+
+  return {
+    async run(driver, { message, prompt, attachments, onStarted, load }) {
+      const stepId = newId();
+      position.stepId = stepId;
+      isRunning = true;
+      const ended = driver.run({
+        cwd: workspace,
+        stepId,
+        prompt,
+        load,
+        images: attachments.flatMap(({ image }) => image ?? []),
+        onStarted: () => {
+          onStarted?.();
+          const event = { type: 'turn_started' as const, step_id: stepId, prompt: message };
+          reporter.emit(event);
+          record.add(event);
+          for (const [name, data] of openingNotices.splice(0)) notice(name, data);
+          approvals.startTurn(stepId);
+        },
+        onEnded: (summary) =>
+          reporter.emit({ type: 'turn_finished', step_id: stepId, ...(summary === '' ? {} : { summary }) }),
+      });
+      if (interruptedTurn === position.turn) driver.interrupt(options.interruptGraceMs);
+      return await ended.finally(() => {
+        isRunning = false;
+      });
+    },
+    addOpeningNotice: (name, data) => void openingNotices.push([name, data]),
+    interrupt(turn) {
+      interruptedTurn = turn;
+      if (turn === position.turn) harness.driver?.interrupt(options.interruptGraceMs);
+    },
+    endForLeave() {
+      if (isRunning) harness.driver?.interrupt(options.harnessGraceMs);
+    },
+  };
+}

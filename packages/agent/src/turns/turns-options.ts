@@ -1,0 +1,48 @@
+import type { AgentTask } from '@runyard/contract/agent-protocol';
+import type { Approvals } from '../approvals/approvals.ts';
+import type { ConversationRecord } from '../harness/conversation-record.ts';
+import type { ExecutionHarness } from '../harness/execution-harness.ts';
+import type { Reporter } from '../reporting/reporter.ts';
+import type { OrchestratingRunTree } from '../run-tree/tree.ts';
+import type { ServiceClient } from '../service/client.ts';
+import type { Stopping } from '../stopping.ts';
+import type { DeferredSaver } from '../workspace-archive/deferred-saver.ts';
+
+/** The turn that an execution has reached. */
+export interface TurnPosition {
+  /** Number of the turn in this execution, from 1. */
+  turn: number;
+  /** Step of the last turn that began; empty: none did. */
+  stepId: string;
+}
+
+/** What the turns of an execution use. */
+export interface TurnsOptions {
+  readonly client: ServiceClient;
+  readonly task: Promise<AgentTask>;
+  readonly workspace: string;
+  /** True: working folder and home were made for this run. */
+  readonly ownFolders: boolean;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Updated as the turns go on. */
+  readonly position: TurnPosition;
+  readonly stop: Stopping;
+  /** Aborts when nothing may be reported any more. */
+  readonly reporting: AbortSignal;
+  readonly reporter: Reporter;
+  readonly approvals: Approvals;
+  readonly harness: ExecutionHarness;
+  readonly saver: DeferredSaver;
+  readonly record: ConversationRecord;
+  /** Returns the runs around the run of this task. */
+  readonly treeOf: (task: AgentTask) => OrchestratingRunTree;
+  readonly notice: (name: string, data: unknown) => void;
+  /** Resolves when everything is reported that a turn caused beside its own events. */
+  readonly sideReports: () => Promise<void>;
+  readonly onSuperseded: () => void;
+  /** The time that a harness has to end its turn when the sandbox must go. */
+  readonly harnessGraceMs: number;
+  /** The time that a harness has to end a turn that a person interrupted, before it is killed. */
+  readonly interruptGraceMs: number;
+  readonly inboxWaitMs: number;
+}
