@@ -4,7 +4,7 @@ import { parseRunArguments } from './arguments.ts';
 const parse = (line: string, env: Record<string, string> = {}) => parseRunArguments(line.split(' '), env);
 
 describe('parseRunArguments', () => {
-  test('reads the line of the worker protocol', () => {
+  test('reads the command line of the worker protocol', () => {
     const line =
       '--share team:edit --task-id T --sandboxed --server-root-url https://x.test/ --model M --skill S --mcp {} --no-computer-use --harness oz --environment E --idle-on-complete 10m';
     expect(parse(line)).toEqual({
@@ -13,14 +13,14 @@ describe('parseRunArguments', () => {
     });
   });
 
-  test('bears --idle-on-complete without a time', () => {
+  test('accepts --idle-on-complete without a time', () => {
     expect(parse('--task-id T --idle-on-complete --server-root-url http://x')).toMatchObject({
       ok: true,
       arguments: { taskId: 'T' },
     });
   });
 
-  test('skips what it does not know, with its value', () => {
+  test('skips unknown flags with their values', () => {
     expect(parse('--new-thing 7 --task-id=T --other=1 --server-root-url http://x --flag')).toEqual({
       ok: true,
       arguments: {
@@ -32,13 +32,13 @@ describe('parseRunArguments', () => {
     });
   });
 
-  test('reads --stop-with-parent wherever it stands', () => {
+  test('reads --stop-with-parent at any place', () => {
     expect(parse('--task-id T --server-root-url http://x --idle-on-complete --stop-with-parent')).toMatchObject({
       arguments: { unknown: [], stopWithParent: true },
     });
   });
 
-  test('takes what is missing from the environment', () => {
+  test('takes missing values from the environment', () => {
     expect(parse('--sandboxed', { TASK_ID: 'T', WARP_SERVER_ROOT_URL: 'http://x' })).toMatchObject({ ok: true });
   });
 

@@ -2,21 +2,21 @@ export interface RunArguments {
   taskId: string;
   /** Without `/api/v1`. */
   serverRoot: string;
-  /** Flags that were not understood, for a warning. */
+  /** Unknown flags, for a warning. */
   unknown: string[];
-  /** Standard input is a pipe that the parent holds: the run ends with the parent. */
+  /** True: standard input is a pipe of the parent, and the run ends with the parent. */
   stopWithParent: boolean;
 }
 
 export type ParsedArguments = { ok: true; arguments: RunArguments } | { ok: false; message: string };
 
-/** Flags of the worker protocol with a value; what they say comes with the task too, which decides. */
+/** Flags of the worker protocol with a value. They are ignored, because the task has the same values. */
 const withValue = new Set(['--share', '--model', '--skill', '--mcp', '--harness', '--environment']);
 const withoutValue = new Set(['--sandboxed', '--computer-use', '--no-computer-use']);
 
 /**
- * Reads the arguments behind `agent run`. What a newer service adds must not stop an older agent: unknown flags are
- * skipped, each with the value that seems to belong to it.
+ * Parses the arguments of `agent run`. Unknown flags are skipped, each with the value that seems to belong to it, so that the flags of
+ * a newer service do not stop an older agent.
  */
 export function parseRunArguments(
   argv: readonly string[],
@@ -38,7 +38,7 @@ export function parseRunArguments(
       stopWithParent = true;
       continue;
     } else if (withoutValue.has(flag)) continue;
-    // The time behind it may be left out.
+    // The value of this flag is optional.
     else if (flag !== '--idle-on-complete' && !withValue.has(flag)) unknown.push(flag);
     if (takesNext) index++;
   }

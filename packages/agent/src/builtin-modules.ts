@@ -3,14 +3,13 @@ import type * as Fs from 'node:fs';
 import type * as Http from 'node:http';
 
 /**
- * Built-in modules without their ESM facade: `import 'node:http'` reads every export of the module, one of which loads
- * undici, and `import 'node:fs'` loads fs/promises (`bench/modules.md` has both ways). The agent's start counts in every
- * run.
+ * Built-in modules that are loaded without their ESM facade, for a quick start of the agent: `import 'node:http'` reads every export of
+ * the module, one of which loads undici, and `import 'node:fs'` loads fs/promises. `bench/modules.md` has the times of both ways.
  */
 export const fs: typeof Fs = process.getBuiltinModule('node:fs');
 
-/** Loaded by the call: `report-artifact` needs none. */
+/** Returns `node:http`; loads it on the first call, because `report-artifact` does not need it. */
 export const loadHttp = (): typeof Http => process.getBuiltinModule('node:http');
 
-/** Loaded by the call: most runs hash nothing. */
+/** Creates a hash; loads `node:crypto` on the first call, because most runs need no hash. */
 export const createHash = (algorithm: string): Hash => process.getBuiltinModule('node:crypto').createHash(algorithm);

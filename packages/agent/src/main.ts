@@ -6,8 +6,8 @@ import { connectToService } from './service/connection.ts';
 import { openRunFolders, type RunFolders } from './workspace/run-folders.ts';
 
 /**
- * The program inside the sandbox: `agent run …` plays one execution, `report-artifact …` and `child-run …` are what commands in
- * the sandbox call. What one of them does not need is not loaded for it.
+ * Runs the program inside the sandbox: `agent run …` runs one execution; `report-artifact …` and `child-run …` are commands for
+ * programs in the sandbox. Each command loads only the modules that it needs.
  */
 async function main(argv: readonly string[]): Promise<number> {
   const [command, ...rest] = argv[0] === 'agent' ? argv.slice(1) : argv;
@@ -34,7 +34,7 @@ async function main(argv: readonly string[]): Promise<number> {
   }
 }
 
-/** Names that everything started in the run must not inherit: how to reach the service, and how the agent was started. */
+/** Variables that the processes of the run must not inherit: how to reach the service, and how the agent was started. */
 const ownVariables = [
   'RUNYARD_RUN_TOKEN',
   'RUNYARD_RUN_TOKEN_FD',
@@ -61,7 +61,7 @@ async function run(argv: readonly string[]): Promise<number> {
     connection: connectToService({ serverRoot, relaySocket: given.RUNYARD_RELAY_SOCKET || undefined, token }),
   });
 
-  // The service answers while the rest is loaded: the question must have left before the loading takes the processor.
+  // The request must be sent before the loading of the other modules takes the processor, so that the service answers meanwhile.
   const task = client.resolvePrompt();
   task.catch(() => {});
   await new Promise(setImmediate);
@@ -94,12 +94,12 @@ async function run(argv: readonly string[]): Promise<number> {
   }
 }
 
-/** Calls `then` when standard input closes: the parent holds its other end. */
+/** Calls `then` when standard input closes, because the parent has exited. */
 function onParentGone(then: () => void): void {
   process.stdin.on('end', then).on('error', then).resume();
 }
 
-/** A fault of the agent itself is told to the service where it still listens, within a few seconds. */
+/** Reports a fault of the agent itself to the service, if the service answers within a few seconds. Returns the exit code. */
 async function reportCrash(error: unknown, client: ServiceClient): Promise<number> {
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
   process.stderr.write(`agent: ${text}\n`);
@@ -111,10 +111,10 @@ async function reportCrash(error: unknown, client: ServiceClient): Promise<numbe
       { signal },
     );
   } catch {
-    // The worker sees the exit code.
+    // The worker still sees the exit code.
   }
   return 1;
 }
 
-// Not waiting for idle connections and background pipes: all that must be told has been told.
+// Exits without waiting for idle connections and background pipes: everything is reported.
 process.exit(await main(process.argv.slice(2)));

@@ -1,8 +1,8 @@
 let counter = 0;
 
 /**
- * An id that is unique among all executions: time, process, randomness, a counter. Nobody's rights hang on it, so it
- * is made without node:crypto, whose loading the start would wait for (`bench/modules.md`).
+ * Returns an id that is unique among all executions, from time, process, randomness and a counter. It is no secret, so it is made
+ * without node:crypto, which would slow the start (`bench/modules.md`).
  */
 export function newId(): string {
   const random = () =>

@@ -11,7 +11,7 @@ const asked = async (count = 1) => {
 const answer = (position: number, answers: string, decision: 'approve' | 'deny' | undefined, message = '') =>
   fake.tell({ type: 'follow_up', id: `f${position}`, position, message, answers, ...(decision ? { decision } : {}) });
 
-test('a command waits for its approval, and an approval is on record before the command runs', async () => {
+test('runs a command after its approval is on record', async () => {
   await start({ ...sh('touch it'), ...ask });
   const request = await asked();
   expect(existsSync(join(agent.workspace, 'it'))).toBe(false);
@@ -28,7 +28,7 @@ test('a command waits for its approval, and an approval is on record before the 
   expect(fake.finished).toMatchObject([{ success: true }]);
 });
 
-test('what it made before it asked is kept while it waits', async () => {
+test('saves the workspace while it waits for an answer', async () => {
   await start({ ...sh('echo made > file', 'touch it'), ...ask, max_workspace_bytes: 10_000_000 });
   answer(1, await asked(), 'approve');
   const second = await asked(2);
@@ -40,7 +40,7 @@ test('what it made before it asked is kept while it waits', async () => {
   expect(fake.workspaces.length, 'and what it made after it at the end').toBeGreaterThan(before);
 });
 
-test('sent away while it waits, the agent ends its turn and goes', async () => {
+test('ends the turn and exits when it must leave while it waits for an answer', async () => {
   await start({ ...sh('touch it'), ...ask });
   await asked();
   fake.tell({ type: 'leave' });
@@ -52,7 +52,7 @@ test('sent away while it waits, the agent ends its turn and goes', async () => {
   expect(fake.shutdowns).toEqual(['finished']);
 });
 
-test('so does one whose harness does not end its turn', async () => {
+test('exits also if its harness does not end the turn', async () => {
   await start({ ...scripted('permission-first'), ...ask });
   await asked();
   fake.tell({ type: 'leave' });
@@ -60,7 +60,7 @@ test('so does one whose harness does not end its turn', async () => {
   expect(fake.finished).toHaveLength(1);
 });
 
-test('an action whose id is long can be approved', async () => {
+test('approves an action whose id is long', async () => {
   await start({ ...scripted('permission-long-id'), ...ask });
   answer(1, await asked(), 'approve');
   answer(2, await asked(2), 'approve');
@@ -74,7 +74,7 @@ test('an action whose id is long can be approved', async () => {
   expect(of('action_result').map(({ action_id }) => action_id)).toEqual(ids);
 });
 
-test('a question that the service refuses does not wait for an answer', async () => {
+test('does not wait for an answer to a question that the service refuses', async () => {
   await start(
     { ...sh('touch it'), ...ask },
     {
@@ -91,7 +91,7 @@ test('a question that the service refuses does not wait for an answer', async ()
   ]);
 });
 
-test('a cancel ends the wait', async () => {
+test('ends the wait on a cancel', async () => {
   await start({ ...sh('touch it'), ...ask });
   await asked();
   fake.cancel();
@@ -99,7 +99,7 @@ test('a cancel ends the wait', async () => {
   expect(existsSync(join(agent.workspace, 'it'))).toBe(false);
 });
 
-test('in a new sandbox the runbook goes on behind what was approved, and asks for the rest', async () => {
+test('continues the runbook in a new sandbox with the approved command and asks about the rest', async () => {
   const request = {
     request_id: 'q1',
     kind: 'permission' as const,
@@ -125,7 +125,7 @@ test('in a new sandbox the runbook goes on behind what was approved, and asks fo
   ]);
 });
 
-test('what was denied before is not done, and the run says which command it was', async () => {
+test('does not run a denied command in a new sandbox and names the command', async () => {
   const request = {
     request_id: 'q1',
     kind: 'permission' as const,
@@ -140,7 +140,7 @@ test('what was denied before is not done, and the run says which command it was'
   ]);
 });
 
-test('an approval that comes after its turn was interrupted is told in words in the next one', async () => {
+test('puts an approval into words if its turn was interrupted before', async () => {
   await start({ ...scripted('echo'), ...ask });
   fake.next = 'wait';
   await fake.until(() => fake.finished.length === 1);
@@ -154,24 +154,21 @@ test('an approval that comes after its turn was interrupted is told in words in 
 test.each([
   ['deny', 'the words are the next turn'],
   ['approve', 'there are no words to pass on'],
-] as const)(
-  'a file that comes with an answer to another harness is written once: %s, where %s',
-  async (decision, _) => {
-    await start({ ...scripted('permission-first'), ...ask });
-    fake.next = 'wait';
-    fake.files.set('/api/v1/harness-support/files/1', Buffer.from('hi'));
-    const attachments = [
-      { file_name: 'a.txt', mime_type: 'text/plain', size_bytes: 2, path: '/api/v1/harness-support/files/1' },
-    ];
-    const answers = await asked();
-    fake.tell({ type: 'follow_up', id: 'f1', position: 1, message: 'See this.', answers, decision, attachments });
-    if (decision === 'deny') answer(2, await asked(2), 'approve');
-    await fake.until(() => fake.finished.length === (decision === 'deny' ? 2 : 1));
-    fake.tell({ type: 'leave' });
-    await ended();
-    expect(readdirSync(join(agent.workspace, 'attachments'))).toEqual(['a.txt']);
-    expect(of('turn_started').map(({ prompt }) => prompt)).toEqual(
-      decision === 'deny' ? [expect.anything(), 'See this.'] : [expect.anything()],
-    );
-  },
-);
+] as const)('writes a file of an answer to an external harness once: %s, if %s', async (decision, _) => {
+  await start({ ...scripted('permission-first'), ...ask });
+  fake.next = 'wait';
+  fake.files.set('/api/v1/harness-support/files/1', Buffer.from('hi'));
+  const attachments = [
+    { file_name: 'a.txt', mime_type: 'text/plain', size_bytes: 2, path: '/api/v1/harness-support/files/1' },
+  ];
+  const answers = await asked();
+  fake.tell({ type: 'follow_up', id: 'f1', position: 1, message: 'See this.', answers, decision, attachments });
+  if (decision === 'deny') answer(2, await asked(2), 'approve');
+  await fake.until(() => fake.finished.length === (decision === 'deny' ? 2 : 1));
+  fake.tell({ type: 'leave' });
+  await ended();
+  expect(readdirSync(join(agent.workspace, 'attachments'))).toEqual(['a.txt']);
+  expect(of('turn_started').map(({ prompt }) => prompt)).toEqual(
+    decision === 'deny' ? [expect.anything(), 'See this.'] : [expect.anything()],
+  );
+});

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { ended, fake, of, sh, start } from '../test/run.ts';
 
 describe('artifacts', () => {
-  test('are kept by the command in the sandbox, which prints their uid', async () => {
+  test('are stored by report-artifact, which prints the uid', async () => {
     await start(
       sh(
         'mkdir out && printf 123 > out/result.json && cd out && report-artifact result.json --title Result --description "The one"',
@@ -27,7 +27,7 @@ describe('artifacts', () => {
     ]);
   });
 
-  test('from outside of the workspace are told with the whole path', async () => {
+  test('have their whole path if they are outside of the workspace', async () => {
     await start(sh('f=$(mktemp) && report-artifact "$f" && echo "at $f" && rm "$f"'));
     await ended();
     const filepath = (fake.artifacts[0]!.data as { filepath?: string }).filepath;
@@ -35,7 +35,7 @@ describe('artifacts', () => {
     expect(fake.output(of('action')[0]!.action_id)).toContain(`at ${filepath}\n`);
   });
 
-  test('of every type are reported with their data', async () => {
+  test('have the data of each type', async () => {
     await start(
       sh(
         'echo "# Plan" > plan.md; report-artifact plan.md --type PLAN --title "My plan"',
@@ -71,7 +71,7 @@ describe('artifacts', () => {
     expect(fake.artifacts).toEqual([]);
   });
 
-  test('are reported once where the answer was lost', async () => {
+  test('are stored once if the answer is lost', async () => {
     let cuts = 0;
     await start(sh('echo a > plan.md; report-artifact plan.md --type PLAN'), {
       prepare: (fake) => {
@@ -83,7 +83,7 @@ describe('artifacts', () => {
     expect(fake.artifacts).toHaveLength(1);
   });
 
-  test('survive a service that fails the first upload', async () => {
+  test('are uploaded again after a failed upload', async () => {
     let failures = 0;
     await start(sh('head -c 300000 /dev/zero > big; report-artifact big'), {
       prepare: (fake) => {

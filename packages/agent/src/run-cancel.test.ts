@@ -10,7 +10,7 @@ describe('a cancel', () => {
     numbered();
   }
 
-  test('stops a command, settles it, reports the shutdown and exits with 0', async () => {
+  test('stops and settles a command, reports the shutdown and exits with 0', async () => {
     await start(sh('echo begun; sleep 600'));
     await fake.until(() => of('action_output').length === 1);
     await cancelled();
@@ -21,7 +21,7 @@ describe('a cancel', () => {
     expect(fake.shutdowns).toEqual(['cancelled']);
   });
 
-  test('stops a command that ignores SIGTERM and what it detached', async () => {
+  test('stops a command that ignores SIGTERM, with its detached processes', async () => {
     await start(sh('trap "" TERM\nsetsid sleep 600 & echo $!\nwhile true; do sleep 1; done'));
     await fake.until(() => of('action_output').length === 1);
     const pid = Number(of('action_output')[0]?.text);
@@ -30,7 +30,7 @@ describe('a cancel', () => {
     expect(fake.shutdowns).toEqual(['cancelled']);
   });
 
-  test('ends a harness that ignores it, with what it detached', async () => {
+  test('ends a harness that ignores it, with its detached processes', async () => {
     await start(scripted('ignores-cancel'));
     await fake.until(() => of('action').length === 1);
     const { pid } = of('action')[0]!.input as { pid: number };
@@ -49,7 +49,7 @@ describe('a cancel', () => {
     expect(fake.shutdowns).toEqual(['cancelled']);
   });
 
-  test('ends the agent although the service takes no reports', async () => {
+  test('ends the agent if the service takes no reports', async () => {
     await start(sh('echo begun; sleep 600'));
     await fake.until(() => of('action_output').length === 1);
     fake.fault = ({ path }) => (path.endsWith('/inbox') ? undefined : { status: 503 });
@@ -57,7 +57,7 @@ describe('a cancel', () => {
     expect(await agent.exited).toBe(0);
   });
 
-  test('by SIGTERM stops the run in the same way', async () => {
+  test('stops the run in the same way by SIGTERM', async () => {
     await start(sh('echo begun; sleep 600'));
     await fake.until(() => of('action_output').length === 1);
     await cancelled(() => agent.child.kill('SIGTERM'));

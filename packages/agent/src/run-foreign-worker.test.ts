@@ -58,7 +58,7 @@ const outputs = () => fake.events.flatMap((event) => (event.type === 'action_out
 const notices = () => fake.events.flatMap((event) => (event.type === 'notice' ? [event.name] : []));
 
 describe('started by another worker, in the folder of the run', () => {
-  test('keeps workspace and home that it made, and nothing of the user’s home', async () => {
+  test('saves the workspace and the home that it made, and nothing of the user’s home', async () => {
     await play(sh('echo made > file; echo setting > ~/.setting; echo "HOME=$HOME"; pwd'));
     expect(outputs()).toBe(`HOME=${agent?.cwd}/home\n${agent?.cwd}/workspace\n`);
     expect(notices()).toEqual([]);
@@ -78,7 +78,7 @@ describe('started by another worker, in the folder of the run', () => {
 });
 
 describe('started by another worker, with the run token in its environment', () => {
-  test('has it in no environment block while commands run', async () => {
+  test('shows the run token in no environment while commands run', async () => {
     // The command itself, the agent, and what started it.
     const look =
       'p=$$; while [ "$p" -gt 1 ]; do tr "\\0" "\\n" </proc/$p/environ; p=$(awk "/^PPid/ { print \\$2 }" /proc/$p/status); done';
@@ -98,7 +98,7 @@ describe('started by another worker, in a folder that others use', () => {
     return folder;
   };
 
-  test('works there and sends neither the folder, nor patches of its repositories, nor the home', async () => {
+  test('works there and sends neither the folder nor patches nor the home', async () => {
     const targetDir = checkout();
     await play(sh('pwd; echo "HOME=$HOME"; ls; ls -A ~'), { targetDir });
     expect(outputs()).toContain(`${targetDir}\n`);
@@ -110,12 +110,12 @@ describe('started by another worker, in a folder that others use', () => {
     expect(notices()).toEqual(['workspace_not_kept']);
   });
 
-  test('leaves no home behind', async () => {
+  test('removes the temporary home', async () => {
     await play(sh('echo x > ~/file'), { targetDir: checkout() });
     expect(readdirSync(join(machine, 'tmp')).filter((name) => name.startsWith('runyard-'))).toEqual([]);
   });
 
-  test('sends what the agent hands off by name', async () => {
+  test('sends files that the agent hands off', async () => {
     const bin = join(machine, 'bin');
     mkdirSync(bin);
     writeFileSync(
@@ -132,7 +132,7 @@ describe('started by another worker, in a folder that others use', () => {
     expect(fake.snapshots.map(({ files }) => files.map(({ filename }) => filename))).toEqual([['result.txt']]);
   });
 
-  test('does not let an archive of an earlier execution fill or clear the folder', async () => {
+  test('does not restore an archive into the folder', async () => {
     const targetDir = checkout();
     const path = '/api/v1/harness-support/workspace/earlier';
     const workspace = { kind: 'archive', path, size_bytes: 9, sha256: 'a'.repeat(64), execution_number: 1, turn: 1 };
@@ -142,7 +142,7 @@ describe('started by another worker, in a folder that others use', () => {
     expect(fake.requests.map((request) => request.path)).not.toContain(path);
   });
 
-  test('uses a home that the operator names, and does not send it', async () => {
+  test('uses the home that the operator names and does not send it', async () => {
     await play(sh('ls -A ~'), { targetDir: checkout(), env: { RUNYARD_AGENT_HOME: home } });
     expect(outputs()).toBe('.ssh\n');
     expect(fake.workspaces).toEqual([]);

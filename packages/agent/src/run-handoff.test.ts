@@ -4,7 +4,7 @@ import { ended, fake, of, sh, start } from '../test/run.ts';
 const output = (index: number) => fake.output(of('action')[index]?.action_id ?? '');
 
 describe('a snapshot', () => {
-  test('holds a patch of each repository and the files that were handed off, as they are at the end', async () => {
+  test('has a patch of each repository and the files that were handed off, as they are at the end', async () => {
     await start(
       sh(
         'git init -q made; echo new > made/file',
@@ -21,7 +21,7 @@ describe('a snapshot', () => {
     expect(file?.bytes?.toString()).toBe('late\n');
   });
 
-  test('takes no file from outside the workspace, and says what is wrong', async () => {
+  test('refuses a file outside of the workspace and says why', async () => {
     await start(
       sh(
         'report-artifact handoff /etc/passwd || echo refused-$?',
@@ -35,7 +35,7 @@ describe('a snapshot', () => {
     expect(fake.snapshots).toEqual([]);
   });
 
-  test('leaves out what is gone at the end, with a notice', async () => {
+  test('leaves out a file that was removed, with a notice', async () => {
     await start(sh('echo a > a; echo b > b; report-artifact handoff a b; rm a'));
     await ended();
     expect(fake.snapshots[0]?.files.map(({ filename }) => filename)).toEqual(['b']);
@@ -44,7 +44,7 @@ describe('a snapshot', () => {
     ]);
   });
 
-  test('is not sent by a run that leaves nothing', async () => {
+  test('is not sent by a run without changes', async () => {
     await start(sh('echo just a file > file'));
     await ended();
     expect(fake.snapshots).toEqual([]);

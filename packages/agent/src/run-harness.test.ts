@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { startFakeGitHost } from '../../../test/fakes/git-host.ts';
 import { agent, ended, fake, of, scripted, start } from '../test/run.ts';
 
-describe('another harness', () => {
-  test('is driven over stdio, with its start as a step of the setup', async () => {
+describe('an external harness', () => {
+  test('is driven over stdio, and its start is a step of the setup', async () => {
     await start({ ...scripted('hello'), agent_config: { model_id: 'm' } });
     await ended();
     expect(of('setup_step_finished')).toEqual([expect.objectContaining({ kind: 'harness', name: 'acp' })]);
@@ -63,7 +63,7 @@ describe('another harness', () => {
     ]);
   });
 
-  test('that exits at once makes an error that says why', async () => {
+  test('reports why it exited at once', async () => {
     await start(scripted('exits-at-once'));
     await ended();
     expect(fake.finished[0]?.error).toEqual({
@@ -74,7 +74,7 @@ describe('another harness', () => {
     expect(of('setup_step_finished')[0]?.error).toContain('exited with code 2');
   });
 
-  test('without a command fails the setup', async () => {
+  test('fails the setup if the run names no command', async () => {
     await start({ harness: { type: 'claude' } });
     await ended();
     expect(fake.finished[0]?.error).toEqual({
@@ -83,7 +83,7 @@ describe('another harness', () => {
     });
   });
 
-  test('with a command that no program can be given fails the setup', async () => {
+  test('fails the setup if the kernel refuses the command', async () => {
     await start({ harness: { type: 'claude', command: ['true', 'x'.repeat(140_000)] } });
     await ended();
     expect(fake.finished[0]?.error).toEqual({
@@ -92,7 +92,7 @@ describe('another harness', () => {
     });
   });
 
-  test('that floods is slowed down while the service does not answer, and nothing is lost', async () => {
+  test('is slowed down while the service does not answer, and loses nothing', async () => {
     let refuse = true;
     await start(scripted('flood'), {
       prepare: (fake) => {

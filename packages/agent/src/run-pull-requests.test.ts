@@ -15,7 +15,7 @@ chmod +x bin/*`;
 
 const reported = () => fake.artifacts.map(({ artifact_type, data }) => [artifact_type, data]);
 
-test('pull requests that a run opens are its artifacts, before it is told to be finished', async () => {
+test('reports the pull requests that a run opens as artifacts before the end of the turn', async () => {
   let finishedWith = -1;
   await start(sh(tools, 'PATH="$PWD/bin:$PATH"\ngit push origin fix', 'bin/gh pr create --fill --head topic'), {
     prepare: (fake) => {
@@ -34,7 +34,7 @@ test('pull requests that a run opens are its artifacts, before it is told to be 
   expect(finishedWith).toBe(2);
 });
 
-test('a pull request that is printed twice or reported by the run itself is reported once', async () => {
+test('reports a pull request once if it is printed twice or reported by the run itself', async () => {
   await start(
     sh(
       tools,
@@ -50,13 +50,13 @@ test('a pull request that is printed twice or reported by the run itself is repo
   ]);
 });
 
-test('a pull request in the output of another command is none of the run', async () => {
+test('ignores a pull request in the output of another command', async () => {
   await start(sh('echo https://github.test/o/r/pull/1; echo "remote: https://github.test/o/r/pull/2"'));
   await ended();
   expect(reported()).toEqual([]);
 });
 
-test('a run whose pull request cannot be reported succeeds all the same', async () => {
+test('does not fail a run whose pull request cannot be reported', async () => {
   await start(sh(tools, 'bin/gh pr create'), {
     prepare: (fake) => {
       fake.fault = ({ path }) => (path.endsWith('/report-artifact') ? { status: 400 } : undefined);

@@ -6,7 +6,7 @@ import { startFakeGitHost } from '../../../test/fakes/git-host.ts';
 import { ended, fake, of, sh, start } from '../test/run.ts';
 
 describe('behind the relay', () => {
-  test('all goes over its Unix socket, also a clone by git, and no token stays behind', async () => {
+  test('sends everything over the Unix socket, also a clone by git, and leaves no token behind', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'runyard-relay-'));
     const git = await startFakeGitHost();
     try {
@@ -42,7 +42,7 @@ describe('behind the relay', () => {
     }
   });
 
-  test('a repository that does not exist fails the setup with what git said', async () => {
+  test('fails the setup with the message of git if a repository does not exist', async () => {
     await start({
       ...sh('true'),
       repositories: [{ owner: 'acme', repo: 'gone', gateway_path: '/api/v1/gateway/git/acme/gone.git' }],

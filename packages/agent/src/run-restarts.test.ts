@@ -30,7 +30,7 @@ async function leave(): Promise<void> {
 }
 
 describe('a harness that dies between turns', () => {
-  test('is started again for the next follow-up and goes on with its session', async () => {
+  test('is started again for the next follow-up and continues its session', async () => {
     const first = await playAndDie('remembers-and-dies');
     followUp(1, 'What was it?');
     await fake.until(() => fake.finished.length === 2);
@@ -43,7 +43,7 @@ describe('a harness that dies between turns', () => {
     ]);
   });
 
-  test('is told what was said and done where it loads no sessions', async () => {
+  test('gets the conversation as text if it loads no sessions', async () => {
     await playAndDie('forgets-and-dies', { agent_config: { base_prompt: 'The base.' } });
     followUp(1, 'What was it?');
     await fake.until(() => fake.finished.length === 2);
@@ -61,7 +61,7 @@ describe('a harness that dies between turns', () => {
   });
 });
 
-test('an interrupt that the harness ignores ends it, and the next follow-up has a new one', async () => {
+test('kills a harness that ignores an interrupt and starts a new one for the next follow-up', async () => {
   await start(scripted('ignores-cancel'), { prepare: stay });
   await fake.until(() => of('action').length === 1);
   const pid = Number((of('action')[0]?.input as { pid?: unknown } | undefined)?.pid);

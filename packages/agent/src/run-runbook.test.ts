@@ -5,7 +5,7 @@ import { eventually, isRunning } from '../test/agent.ts';
 import { agent, ended, fake, of, sh, start } from '../test/run.ts';
 
 describe('a runbook', () => {
-  test('runs the blocks, tells everything in order, finishes and exits with 0', async () => {
+  test('runs the blocks, reports everything in order and exits with 0', async () => {
     await start({ prompt: 'Please\n\n```sh\necho hello\n```\nand\n```bash\necho world >&2\n```\n' });
     await ended();
     expect(fake.events.filter((event) => event.type !== 'transcript').map((event) => event.type)).toEqual([
@@ -36,7 +36,7 @@ describe('a runbook', () => {
     expect(agent.stderr()).toBe('');
   });
 
-  test('tells a command whose line is cut inside of an emoji', async () => {
+  test('reports a command whose line is cut inside of an emoji', async () => {
     const command = `echo ${'x'.repeat(73)}\u{1F600}${'y'.repeat(20)}`;
     await start(sh(command));
     await ended();
@@ -44,7 +44,7 @@ describe('a runbook', () => {
     expect(fake.text()).not.toContain('\uFFFD');
   });
 
-  test('stops at the first failure and says which command it was', async () => {
+  test('stops at the first failure and names the command', async () => {
     await start(sh('true', 'echo oops; exit 4', 'touch never'));
     await ended();
     expect(of('action_result').map((event) => [event.state, event.exit_code])).toEqual([
@@ -57,14 +57,14 @@ describe('a runbook', () => {
     expect(existsSync(join(agent.workspace, 'never'))).toBe(false);
   });
 
-  test('goes on after a failure where it is told to', async () => {
+  test('continues after a failure of a block with continue-on-error', async () => {
     await start({ prompt: '```sh continue-on-error\nfalse\n```\n```sh\necho on\n```' });
     await ended();
     expect(of('action_result')).toHaveLength(2);
     expect(fake.finished[0]?.success).toBe(true);
   });
 
-  test('runs nothing in the mode plan, and says what it would run', async () => {
+  test('runs nothing in the mode plan and says what it would run', async () => {
     await start({ ...sh('touch made', 'echo more'), mode: 'plan' });
     await ended();
     expect(of('action')).toEqual([]);
@@ -74,7 +74,7 @@ describe('a runbook', () => {
     expect(fake.finished[0]?.success).toBe(true);
   });
 
-  test('says which MCP servers it does not use', async () => {
+  test('names the MCP servers that it does not use', async () => {
     await start({ ...sh('true'), agent_config: { mcp_servers: { tools: { command: 'tools-mcp' } } } });
     await ended();
     expect(of('notice')).toEqual([
@@ -82,7 +82,7 @@ describe('a runbook', () => {
     ]);
   });
 
-  test('explains itself where the prompt has no command', async () => {
+  test('explains what it needs if the prompt has no command', async () => {
     await start({ prompt: 'Write me a poem.' });
     await ended();
     expect(fake.text()).toContain('nothing to run');
@@ -90,7 +90,7 @@ describe('a runbook', () => {
     expect(fake.finished[0]?.success).toBe(true);
   });
 
-  test('bounds an output of 200 MB, in the agent and in what it reports', async () => {
+  test('bounds an output of 200 MB in memory and in reports', async () => {
     await start(sh('echo START; head -c 200000000 /dev/zero | tr "\\0" x; echo; echo END'));
     let peak = 0;
     const watch = setInterval(() => {
@@ -112,7 +112,7 @@ describe('a runbook', () => {
     expect(peak).toBeLessThan(250_000);
   }, 30_000);
 
-  test('reports output that is not UTF-8 and holds NUL', async () => {
+  test('reports output that is not UTF-8 or has NUL', async () => {
     await start(sh("printf 'a\\377b\\000c'"));
     await ended();
     expect(fake.output(of('action')[0]!.action_id)).toBe('a\uFFFDb\uFFFDc');
@@ -132,7 +132,7 @@ describe('a runbook', () => {
     await eventually(() => !isRunning(pid));
   });
 
-  test('keeps the run token and the relay from the environment, arguments and descriptors of what it starts', async () => {
+  test('keeps the run token and the relay out of environment, arguments and descriptors of its processes', async () => {
     const look = 'for p in self $PPID; do tr "\\0" "\\n" </proc/$p/environ; tr "\\0" " " </proc/$p/cmdline; done; env';
     const descriptors = 'for n in 3 4 5 6 7 8 9; do (timeout 5 cat <&$n) 2>&1 || echo "$n closed"; done';
     await start(sh(look, descriptors));

@@ -30,7 +30,7 @@ async function archived(session?: string): Promise<{ bytes: Buffer; workspace: A
 const output = () => fake.output(of('action').at(-1)?.action_id ?? '');
 
 describe('the workspace', () => {
-  test('is kept when the run is over, and not before its end is told', async () => {
+  test('is saved after the end of the run is reported', async () => {
     await start({ ...sh('echo made > file'), ...keeps });
     await ended();
     expect(fake.workspaces.map(({ turn }) => turn)).toEqual([1]);
@@ -39,14 +39,14 @@ describe('the workspace', () => {
     expect(paths.indexOf('report-shutdown')).toBeGreaterThan(paths.indexOf('workspace'));
   });
 
-  test('that is larger than what is kept is told in the run', async () => {
+  test('is reported if it is too large to be saved', async () => {
     await start({ ...sh('head -c 100000 /dev/urandom > file'), max_workspace_bytes: 50_000 });
     await ended();
     expect(fake.workspaces).toEqual([]);
     expect(of('notice').map(({ name }) => name)).toEqual(['workspace_not_kept']);
   });
 
-  test('of a cancelled run is kept in the time that is left', async () => {
+  test('is saved in the time that a cancelled run has left', async () => {
     await start({ ...sh('echo made > file; echo begun; sleep 60'), ...keeps });
     await fake.until(() => of('action_output').length > 0);
     fake.cancel();
@@ -55,7 +55,7 @@ describe('the workspace', () => {
     expect(fake.shutdowns).toEqual(['cancelled']);
   });
 
-  test('of an earlier execution is there instead of a new setup, and is not kept again where nothing changed', async () => {
+  test('is restored instead of a new setup and is not saved again without changes', async () => {
     const { bytes, workspace } = await archived();
     await start(
       { ...sh('cat file; ls'), ...setup, ...keeps, workspace },
@@ -81,7 +81,7 @@ describe('the workspace', () => {
     ['broken', (bytes: Buffer) => bytes.subarray(0, bytes.length - 9)],
     ['another one', () => Buffer.from('no archive at all')],
     ['gone', () => undefined],
-  ])('that is %s is set up anew, with a notice', async (_name, damage) => {
+  ])('is set up again, with a notice, if the archive is %s', async (_name, damage) => {
     const { bytes, workspace } = await archived();
     await start(
       { ...sh('ls'), ...setup, ...keeps, workspace },
@@ -101,14 +101,14 @@ describe('the workspace', () => {
     expect(agent.stderr()).not.toContain('Error');
   });
 
-  test('in which nothing was is empty again', async () => {
+  test('is restored empty if it was empty', async () => {
     await start({ ...sh('ls'), ...setup, ...keeps, workspace: { kind: 'empty' } });
     await ended();
     expect(output()).toBe('');
     expect(of('notice')).toEqual([]);
   });
 
-  test('carries the session of a harness that can load it, and not of another', async () => {
+  test('is saved with the session of a harness that loads sessions', async () => {
     await start({ ...scripted('remembers'), ...keeps });
     await ended();
     expect(fake.workspaces.map(({ session }) => session)).toEqual([expect.stringMatching(/^s\d/)]);
@@ -121,7 +121,7 @@ describe('the workspace', () => {
   test.each([
     ['goes on in it where that is restored', true],
     ['begins a new one with the conversation as text where it is not', false],
-  ])('with a session: the harness %s', async (_name, isThere) => {
+  ])('is restored with its session: the harness %s', async (_name, isThere) => {
     const { bytes, workspace } = await archived('s1');
     if (workspace?.kind !== 'archive') throw new Error('no archive');
     await start(
@@ -145,7 +145,7 @@ describe('the workspace', () => {
     expect(of('notice').map(({ name }) => name)).toEqual(isThere ? [] : ['workspace_not_restored']);
   });
 
-  test('is kept while the agent waits; a follow-up ends the packing, and the next turn is kept', async () => {
+  test('is saved while the agent waits, and saving stops for a follow-up', async () => {
     let isDown = true;
     await start(
       { ...sh('echo one > file'), ...keeps },
@@ -169,7 +169,7 @@ describe('the workspace', () => {
     expect(fake.workspaces.map(({ turn }) => turn)).toEqual([2]);
   });
 
-  test('takes the files of a follow-up; where they cannot be written only that turn fails', async () => {
+  test('gets the files of a follow-up, and only that turn fails if they cannot be written', async () => {
     await start(sh('rm -rf attachments; touch attachments'), {
       prepare: (fake) => {
         fake.next = 'wait';

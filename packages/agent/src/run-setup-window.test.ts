@@ -10,7 +10,7 @@ const broken = (command = 'echo kept > file; exit 5') => ({
 const say = (position: number, message: string, more: object = {}) =>
   fake.tell({ type: 'follow_up', id: `f${position}`, position, message, debug: true, ...more });
 
-test('in the sandbox of a failed setup it plays what is said to it, where the failure left it', async () => {
+test('runs the messages of a person in the sandbox of a failed setup', async () => {
   await start({ ...sh('echo the task'), ...broken() }, { prepare: stay });
   await fake.until(() => fake.finished.length === 1);
   fake.tell({ type: 'follow_up', id: 'f1', position: 1, message: '```sh\necho before\n```' });
@@ -33,7 +33,7 @@ test('in the sandbox of a failed setup it plays what is said to it, where the fa
   ]);
 });
 
-test('another harness than the runbook is told what failed', async () => {
+test('tells an external harness why the setup failed', async () => {
   await start({ ...scripted('echo'), ...broken('exit 5') }, { prepare: stay });
   await fake.until(() => fake.finished.length === 1);
   say(1, 'What is wrong?');
@@ -44,7 +44,7 @@ test('another harness than the runbook is told what failed', async () => {
   expect(of('turn_started')[0]?.prompt).toBe('What is wrong?');
 });
 
-test('there too it asks before it runs something, and does it when that is approved', async () => {
+test('asks a person in the sandbox of a failed setup too', async () => {
   await start({ ...sh('true'), ...broken(), agent_config: { approval_policy: 'ask' } }, { prepare: stay });
   await fake.until(() => fake.finished.length === 1);
   say(1, '```sh\ncat file\n```');
@@ -71,7 +71,7 @@ test('there too it asks before it runs something, and does it when that is appro
   expect(fake.finished.map(({ success }) => success)).toEqual([false, true, false]);
 });
 
-test('what was decided about the task in an earlier sandbox is not acted on there', async () => {
+test('does not use a decision about the task in the sandbox of a failed setup', async () => {
   const action = { name: 'shell', category: 'command' as const, input: { command: 'touch it' }, fingerprint: 'f' };
   const request = {
     request_id: 'q1',

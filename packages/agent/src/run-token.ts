@@ -1,7 +1,7 @@
 import { fs } from './builtin-modules.ts';
 
 /**
- * Starts the program in its arguments again, with the run token in a pipe instead of the environment. A shell keeps a
+ * A shell script that starts the program of its arguments with the run token in a pipe instead of the environment. A shell keeps a
  * here-document of this size in a pipe.
  */
 const intoPipe = `exec 4<<END
@@ -12,11 +12,11 @@ export RUNYARD_RUN_TOKEN_FD=4
 exec "$@"`;
 
 /**
- * Takes the run token from the descriptor that `RUNYARD_RUN_TOKEN_FD` names, and closes it. Empty where there is none.
+ * Reads the run token from the descriptor that `RUNYARD_RUN_TOKEN_FD` names, and closes the descriptor. Returns '' if there is none.
  *
- * The environment that a process was started with stays readable in /proc/PID/environ for every process of its user, whatever the
- * process deletes later. So an agent that finds the token in its environment, where other workers leave it, replaces itself
- * with an agent that gets it from a pipe; the call does not return then.
+ * Every process of the same user can read the environment that a process was started with in /proc/PID/environ, also after the
+ * process has deleted a variable. Other workers pass the token in the environment: then this function replaces the agent with an agent
+ * that gets the token from a pipe, and does not return.
  */
 export function takeRunToken(env: NodeJS.ProcessEnv): string {
   const { RUNYARD_RUN_TOKEN: exposed, RUNYARD_RUN_TOKEN_FD: descriptor } = env;

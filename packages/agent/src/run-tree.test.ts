@@ -35,7 +35,7 @@ function withRuns(runs: ChildRun[], asked: Asked[]) {
 const output = (index = 0) => fake.output(of('action')[index]?.action_id ?? '');
 
 describe('child-run in the sandbox', () => {
-  test('starts runs, awaits them, lists, cancels and writes to them', async () => {
+  test('starts, awaits, lists, cancels and writes to runs', async () => {
     const asked: Asked[] = [];
     const runs = [child('a', { summary: 'It is 42.' }), child('b', { summary: 'And 43.' })];
     await start(
@@ -73,7 +73,7 @@ describe('child-run in the sandbox', () => {
     ]);
   });
 
-  test('starts one run where the answer was lost', async () => {
+  test('starts one run if the answer is lost', async () => {
     const asked: Asked[] = [];
     let cuts = 0;
     await start(sh('child-run start a'), {
@@ -86,7 +86,7 @@ describe('child-run in the sandbox', () => {
     expect([cuts, asked.length, output()]).toEqual([2, 1, 'new-1\n']);
   });
 
-  test('exits with 1 where a run that it awaited did not succeed, and goes on asking while runs are at work', async () => {
+  test('asks until all runs have ended and exits with 1 if one did not succeed', async () => {
     const asked: Asked[] = [];
     const runs = [child('a', { state: 'INPROGRESS' })];
     await start(sh('child-run await'), {
@@ -133,7 +133,7 @@ describe('child-run in the sandbox', () => {
     expect(output()).toContain(reason);
   });
 
-  test('stops to wait as soon as the run is cancelled', async () => {
+  test('stops waiting when the run is cancelled', async () => {
     const asked = Promise.withResolvers<void>();
     await start(sh('child-run await'), {
       prepare: (service) => {
@@ -150,7 +150,7 @@ describe('child-run in the sandbox', () => {
   });
 });
 
-test('another harness is told of the command where it may start runs, and for whom it works', async () => {
+test('tells an external harness about child-run and about the run that it works for', async () => {
   await start({ ...scripted('hello'), child_runs: { max_live: 3 }, parent_run: { run_id: 'lead', title: 'Lead' } });
   await ended();
   const prompt = of('transcript')

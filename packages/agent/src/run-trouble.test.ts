@@ -3,7 +3,7 @@ import { eventually, isRunning } from '../test/agent.ts';
 import { agent, ended, fake, of, sh, start } from '../test/run.ts';
 
 describe('a service in trouble', () => {
-  test('that answers 503 for a while gets everything once, in order', async () => {
+  test('gets everything once and in order after answers of 503', async () => {
     let faults = 6;
     await start(sh('for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.05; done', 'echo end'), {
       prepare: (fake) => {
@@ -15,7 +15,7 @@ describe('a service in trouble', () => {
     expect(fake.finished[0]?.success).toBe(true);
   }, 30_000);
 
-  test('whose acknowledgements are lost stores nothing twice', async () => {
+  test('stores nothing twice if acknowledgements are lost', async () => {
     let requests = 0;
     await start(sh('for i in 1 2 3 4 5 6; do echo $i; sleep 0.05; done'), {
       prepare: (fake) => {
@@ -27,7 +27,7 @@ describe('a service in trouble', () => {
     expect(fake.output(of('action')[0]!.action_id)).toBe('1\n2\n3\n4\n5\n6\n');
   });
 
-  test('that refuses one event gets a notice in its place and all others', async () => {
+  test('gets a notice in place of an event that it refuses, and all other events', async () => {
     await start(sh('echo one', 'echo poison', 'echo three'), {
       prepare: (fake) => {
         fake.fault = ({ path, body }) => {
@@ -45,7 +45,7 @@ describe('a service in trouble', () => {
     expect(of('action_result')).toHaveLength(3);
   });
 
-  test('that calls the execution superseded stops the agent at once, with its commands and without a report', async () => {
+  test('stops the agent at once, with its commands and without a report, when the execution is superseded', async () => {
     await start(sh('echo $$; exec sleep 600'));
     await fake.until(() => of('action_output').length === 1);
     const pid = Number(of('action_output')[0]?.text);
@@ -58,7 +58,7 @@ describe('a service in trouble', () => {
     expect(fake.shutdowns).toEqual([]);
   });
 
-  test('that does not know the run makes the agent report and end', async () => {
+  test('makes the agent report and exit if it does not know the run', async () => {
     await start(sh('true'), {
       prepare: (fake) => {
         fake.fault = ({ path }) => (path.endsWith('/resolve-prompt') ? { status: 404 } : undefined);
@@ -71,7 +71,7 @@ describe('a service in trouble', () => {
     });
   });
 
-  test('that hands out a task the agent cannot understand is told of the fault of the agent', async () => {
+  test('gets a report about a task that the agent cannot read', async () => {
     await start(sh('true'), {
       prepare: (fake) => {
         fake.task = {} as typeof fake.task;

@@ -21,7 +21,7 @@ describe('safeNames', () => {
     expect(safeNames([name])).toEqual([safe]);
   });
 
-  test('makes names unique, also where only case differs', () => {
+  test('makes names unique, also if they differ only in case', () => {
     expect(safeNames(['a.txt', 'a.txt', 'A.TXT', 'a-2.txt'])).toEqual(['a.txt', 'a-2.txt', 'A-3.TXT', 'a-2-2.txt']);
   });
 
@@ -31,7 +31,7 @@ describe('safeNames', () => {
     expect(name.endsWith('ü.json')).toBe(true);
   });
 
-  test('never leads out of a folder, whatever comes', () => {
+  test('never leads out of a folder', () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: 'binary', maxLength: 400 }), { maxLength: 6 }), (names) => {
         const safe = safeNames(names);

@@ -1,14 +1,15 @@
-/**
- * File names for attachments. The name that came with an attachment is hostile: it may climb out of the folder, hide,
- * carry control or bidirectional characters, or be the same as another one's.
- */
+/** Bytes of a file name on Linux. */
 const maxNameBytes = 255;
 
 /** Path separators, characters that Windows forbids, C0 and C1 controls, DEL, bidirectional overrides, line separators. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the expression finds control characters.
 const unsafe = /[/\\:*?"<>|\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufffd]/g;
 
-/** A name for each of `names`, in order: one path segment, not hidden, at most 255 bytes, no two the same and none of `existing`. */
+/**
+ * Returns a safe file name for each of `names`, in order: one path segment, not hidden, at most 255 bytes, no two the same and none of
+ * `existing`. The names of attachments are hostile: they may lead out of the folder, hide a file, or have control or bidirectional
+ * characters.
+ */
 export function safeNames(names: readonly string[], existing: readonly string[] = []): string[] {
   const taken = new Set(existing.map((name) => name.toLowerCase()));
   return names.map((name) => {
@@ -30,7 +31,7 @@ function safeName(name: string): string {
   return suffixed(clean === '' ? 'attachment' : clean, '');
 }
 
-/** `name` with `suffix` before its extension, shortened so that all fits. */
+/** Returns `name` with `suffix` before its extension, shortened to the limit. */
 function suffixed(name: string, suffix: string): string {
   const dot = name.lastIndexOf('.');
   const extension = dot > 0 && name.length - dot <= 16 ? name.slice(dot) : '';

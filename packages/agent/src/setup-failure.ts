@@ -1,6 +1,6 @@
 import type { ErrorCode } from '@runyard/contract/errors';
 
-/** The workspace could not be prepared: the run fails before its harness begins. */
+/** The workspace could not be prepared, or the harness could not be started. The run fails before its first turn. */
 export class SetupFailure extends Error {
   override name = 'SetupFailure';
   readonly code: ErrorCode;

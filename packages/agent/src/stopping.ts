@@ -1,10 +1,10 @@
-/** Why a run stops before its harness has ended. */
+/** Why a run stops before its end. */
 export type StopReason = 'cancelled' | 'terminated' | 'superseded';
 
 export interface Stopping {
-  /** Aborts when the work must stop. */
+  /** Aborts when the run must stop. */
   readonly signal: AbortSignal;
-  /** The first reason wins, except that being superseded overrides: then nothing may be reported. */
+  /** The first reason that was given; `superseded` replaces another reason, because then nothing may be reported. */
   readonly reason: StopReason | undefined;
   stop(reason: StopReason): void;
 }
@@ -24,7 +24,7 @@ export function stopping(): Stopping {
   };
 }
 
-/** Rejects when the work must stop. */
+/** Rejects when the signal aborts. */
 export function stopped(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     if (signal.aborted) return reject(signal.reason);
@@ -32,7 +32,7 @@ export function stopped(signal: AbortSignal): Promise<never> {
   });
 }
 
-/** Resolves when the harness has had its time after a stop. */
+/** Resolves when the time of the harness after a stop is over; at once after `superseded`. */
 export function stopDeadline(stop: Stopping, graceMs: number): Promise<void> {
   return new Promise((resolve) => {
     const onStop = () => {

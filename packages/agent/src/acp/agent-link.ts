@@ -10,7 +10,7 @@ import type {
   PromptResponse,
 } from '@agentclientprotocol/sdk';
 
-/** Version 1 of the Agent Client Protocol: what the driver speaks with every harness. */
+/** The version of the Agent Client Protocol that the driver speaks. */
 export const protocolVersion = 1;
 
 /** The driver's end of a connection to an ACP agent, in a child process or in this one. */
@@ -20,13 +20,13 @@ export interface AgentLink {
   loadSession(params: LoadSessionRequest): Promise<LoadSessionResponse>;
   prompt(params: PromptRequest): Promise<PromptResponse>;
   cancel(params: CancelNotification): void;
-  /** Aborts when the connection has closed: no answer will come any more. */
+  /** Aborts when the connection has closed, so that no answer can come. */
   readonly closed: AbortSignal;
-  /** False as soon as its process has ended, also before `exited` has its last words. */
+  /** False as soon as the process has ended, also before `exited` has the end of its output. */
   isAlive(): boolean;
-  /** Resolves when the harness is gone; never rejects. */
+  /** Resolves when the harness has exited; never rejects. */
   readonly exited: Promise<HarnessExit>;
-  /** Ends the harness and everything it started; resolves when its process is gone. */
+  /** Kills the harness and everything that it started; resolves when its process has exited. */
   kill(): Promise<void>;
 }
 
@@ -37,14 +37,14 @@ export interface HarnessExit {
   stderrTail: string;
 }
 
-/** What a link tells the driver. */
+/** The callbacks of a link to the driver. */
 export interface LinkEvents {
   /** A raw line of either direction, without its newline, for the transcript. */
   line(line: string): void;
-  /** The `update` of a `session/update`, in the order of arrival; both of any shape. */
+  /** The `update` of a `session/update`, in the order of arrival. Both parameters have any shape. */
   update(update: unknown, sessionId?: unknown): void;
-  /** A permission request, of any shape; resolves with the option to select, undefined to cancel. Never rejects. */
+  /** Answers a permission request of any shape with the option to select; undefined cancels the request. Never rejects. */
   permission(params: Record<string, unknown>): Promise<string | undefined>;
-  /** Resolves when there is room for more: a link reads no further before. */
+  /** Resolves when there is room for more. A link reads nothing before. */
   ready(): Promise<void>;
 }

@@ -3,15 +3,15 @@ import type { ErrorCode } from '@runyard/contract/errors';
 /** How a turn of a harness ended. */
 export type HarnessOutcome =
   | { kind: 'succeeded'; summary: string }
-  /** The agent failed at its task, or (`code`) something around it did. */
+  /** The agent failed at its task, or, with a `code`, something around it failed. */
   | { kind: 'failed'; summary: string; message: string; code?: ErrorCode }
-  /** Someone asked for the end of the turn; the harness lives on. */
+  /** A person ended the turn; the harness keeps running. */
   | { kind: 'interrupted'; summary: string }
   | { kind: 'cancelled' };
 
 /**
- * What the built-in harness says about its end in `_meta.runyard` of its answer to `session/prompt`: ACP's stop reasons
- * do not know failure. Believed only of the harness in this process.
+ * The verdict of the built-in harness about its turn, in `_meta.runyard` of its answer to `session/prompt`, because ACP has no stop
+ * reason for a failure. It is ignored from any other harness.
  */
 export interface BuiltinVerdict {
   success: boolean;

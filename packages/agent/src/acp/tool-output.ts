@@ -1,7 +1,7 @@
 import { firstPart } from '@runyard/contract/shorten';
 import { maxDataChars } from './limits.ts';
 
-/** Reads what harnesses put into tool calls. All of it is untrusted JSON of any shape. */
+/** An object in a tool call of a harness. All of it is untrusted JSON of any shape. */
 export type JsonObject = Record<string, unknown>;
 
 export function asObject(value: unknown): JsonObject | undefined {
@@ -12,7 +12,7 @@ export function asString(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-/** Text of a tool call's `content`: text blocks, and of a diff its path. Undefined where there is nothing to show. */
+/** Returns the text of a tool call's `content`: text blocks, and the path of a diff. Undefined if there is no text. */
 export function contentText(content: unknown): string | undefined {
   if (!Array.isArray(content)) return undefined;
   const parts = content.map((item) => {
@@ -25,7 +25,7 @@ export function contentText(content: unknown): string | undefined {
   return texts.length === 0 ? undefined : texts.join('\n');
 }
 
-/** Text of an ACP content block. */
+/** Returns the text of an ACP content block; undefined if the block is of an unknown type. */
 export function blockText(value: unknown): string | undefined {
   const block = asObject(value);
   switch (block?.type) {
@@ -43,7 +43,7 @@ export function blockText(value: unknown): string | undefined {
   }
 }
 
-/** Output that comes only beside the protocol: codex sends `terminal_output_delta`, pi and others `terminal_output`; both append. */
+/** Returns output that comes beside the protocol: codex sends `terminal_output_delta`, pi and others `terminal_output`. Both append. */
 export function terminalOutput(meta: unknown): string | undefined {
   const members = asObject(meta);
   const parts = [members?.terminal_output_delta, members?.terminal_output].map((part) =>
@@ -53,7 +53,7 @@ export function terminalOutput(meta: unknown): string | undefined {
   return texts.length === 0 ? undefined : texts.join('');
 }
 
-/** Text in `rawOutput`, under the names that harnesses use. */
+/** Returns the text in `rawOutput`, for which harnesses use different names. */
 export function rawOutputText(raw: unknown): string | undefined {
   if (typeof raw === 'string') return raw;
   const members = asObject(raw);
@@ -77,7 +77,7 @@ export function exitCode(meta: unknown, raw: unknown): number | undefined {
   return candidates.find((code): code is number => Number.isInteger(code));
 }
 
-/** Untrusted data with long strings, long lists and deep nesting cut, so that an action that writes a file does not carry the file. */
+/** Returns untrusted data with long strings, long lists and deep nesting cut, so that an action that writes a file does not have the file. */
 export function boundedData(value: unknown, maxStringLength = 16 * 1024): unknown {
   const bounded = cutDeep(value, maxStringLength, 0);
   const json = JSON.stringify(bounded) ?? 'null';

@@ -6,19 +6,19 @@ import { fs } from '../builtin-modules.ts';
 import type { HandoffResult } from '../handoff/handoff-files.ts';
 import type { TreeAnswer } from '../run-tree/requests.ts';
 
-/** What `report-artifact` in the sandbox says to the agent: one line of JSON, answered by one line of JSON. */
+/** A request of the command `report-artifact`. Requests and answers are one line of JSON each. */
 export interface ArtifactSocketRequest {
   artifact: ArtifactRequest;
-  /** Folder the command was called in. */
+  /** Folder in which the command was called. */
   cwd: string;
 }
 
-/** Who answers which command. What they throw is told to the command. */
+/** The function that answers each command. Its error is the answer to the command. */
 export interface SocketHandlers {
   artifact: (request: ArtifactSocketRequest) => Promise<ArtifactResult>;
   /** `report-artifact handoff` */
   handoff: (paths: readonly string[], cwd: string) => Promise<HandoffResult>;
-  /** `child-run`; `gone` aborts when the command does not wait any more. */
+  /** `child-run`; `gone` aborts when the command has exited. */
   tree: (request: Readonly<Record<string, unknown>>, gone: AbortSignal) => Promise<TreeAnswer>;
 }
 
@@ -29,7 +29,7 @@ export interface AgentSocket {
 
 const maxRequestBytes = 2 * 1024 * 1024;
 
-/** Opens the agent's socket in a folder only this user can enter. Commands need no token: they ask the agent. */
+/** Opens the agent's socket in a folder that only this user can enter. Commands in the sandbox use it instead of a token. */
 export function openAgentSocket(handlers: SocketHandlers): Promise<AgentSocket> {
   const folder = fs.mkdtempSync(join(tmpdir().length < 60 ? tmpdir() : '/tmp', 'runyard-'));
   const path = join(folder, 'agent.sock');

@@ -31,7 +31,7 @@ function open(flush: () => Promise<void> = async () => {}) {
   return { approvals, events, types, abort, asked, signal: abort.signal };
 }
 
-test('auto-approve allows and auto-deny refuses, both on record, without asking anybody', async () => {
+test('allows under auto-approve and refuses under auto-deny, records both, and asks nobody', async () => {
   for (const [policy, decision] of [
     ['auto-approve', 'approve'],
     ['auto-deny', 'deny'],
@@ -46,7 +46,7 @@ test('auto-approve allows and auto-deny refuses, both on record, without asking 
   }
 });
 
-test('ask tells what it wants and goes on with the answer when that is on record', async () => {
+test('asks a person and continues when the answer is on record', async () => {
   let stored = () => {};
   const flushed = new Promise<void>((resolve) => {
     stored = resolve;
@@ -74,7 +74,7 @@ test('ask tells what it wants and goes on with the answer when that is on record
   expect(approvals.answer(followUp(id, { decision: 'deny' })), 'one answer each').toBe(false);
 });
 
-test('several requests at the same time are asked one after the other', async () => {
+test('asks about several requests one after another', async () => {
   const { approvals, types, asked, signal } = open();
   approvals.begin('ask', undefined);
   const both = [approvals.ask(permission('one'), signal), approvals.ask(permission('two'), signal)];
@@ -88,7 +88,7 @@ test('several requests at the same time are asked one after the other', async ()
   expect((await Promise.all(both)).map(({ decision }) => decision)).toEqual(['approve', 'deny']);
 });
 
-test('words that the harness cannot be told deny, and stay a turn of their own', async () => {
+test('denies with a message that the harness cannot get, and makes the message a turn', async () => {
   const { approvals, types, asked, signal } = open();
   approvals.begin('ask', undefined);
   const asking = approvals.ask({ ...permission(), messageIsTurn: true }, signal);
@@ -99,7 +99,7 @@ test('words that the harness cannot be told deny, and stay a turn of their own',
   expect(approvals.turnMessage(words)).toBe('rather list it');
 });
 
-test('an abort ends the wait, and an answer that comes after it says in words what it is about', async () => {
+test('ends the wait on an abort, and puts a later answer into words', async () => {
   const { approvals, abort, asked, signal, types } = open();
   approvals.begin('ask', undefined);
   const asking = approvals.ask(permission('make it'), signal);
@@ -113,7 +113,7 @@ test('an abort ends the wait, and an answer that comes after it says in words wh
   expect(types()).toEqual(['blocked', 'decided']);
 });
 
-test('what was approved in an earlier sandbox is not asked for again, once, and only that', async () => {
+test('uses an approval of an earlier sandbox once and only for the same action', async () => {
   const { approvals, events, asked, signal } = open();
   const earlier = {
     request: {
@@ -138,7 +138,7 @@ test('what was approved in an earlier sandbox is not asked for again, once, and 
   expect((await again).decision).toBe('deny');
 });
 
-test('nobody answers questions under auto-deny; under auto-approve a person does', async () => {
+test('answers questions with a denial under auto-deny and asks a person under auto-approve', async () => {
   const denying = open();
   denying.approvals.begin('auto-deny', undefined);
   expect(await denying.approvals.ask(question, denying.signal)).toEqual({ decision: 'deny', by: 'policy' });
@@ -148,7 +148,7 @@ test('nobody answers questions under auto-deny; under auto-approve a person does
   expect(await asking).toEqual({ decision: 'answer', by: 'person', message: 'the red one' });
 });
 
-test('a long input is cut for the eye, and still told from another one', async () => {
+test('cuts a long input for the person and gives it a fingerprint of its own', async () => {
   const long = 'x'.repeat(100_000);
   const { approvals, events, asked, signal } = open();
   approvals.begin('ask', undefined);
@@ -158,7 +158,7 @@ test('a long input is cut for the eye, and still told from another one', async (
   expect(fingerprint(action(`${long}a`))).not.toBe(fingerprint(action(`${long}b`)));
 });
 
-test('a fingerprint does not depend on the order of members', () => {
+test('makes a fingerprint that does not depend on the order of members', () => {
   const of = (input: object) => fingerprint({ name: 'shell', input });
   expect(of({ a: 1, b: { c: [1, 2], d: null } })).toBe(of({ b: { d: null, c: [1, 2] }, a: 1 }));
   expect(of({ a: [1, 2] })).not.toBe(of({ a: [2, 1] }));

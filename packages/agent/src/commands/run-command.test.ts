@@ -15,24 +15,24 @@ const sh = (script: string, options: Partial<CommandOptions> = {}) =>
   runCommand({ argv: ['/bin/sh', '-c', script], cwd: folder, env: { PATH: process.env.PATH }, ...options });
 
 describe('runCommand', () => {
-  test('gives output of both streams in order and the exit code', async () => {
+  test('returns the output of both streams in order and the exit code', async () => {
     const live: string[] = [];
     const result = await sh('echo one; echo two >&2; echo three; exit 3', { onOutput: (text) => live.push(text) });
     expect(result).toMatchObject({ outcome: 'exited', exitCode: 3, output: 'one\ntwo\nthree\n', truncated: false });
     expect(live.join('')).toBe('one\ntwo\nthree\n');
   });
 
-  test('tells 128 + signal where a signal ends the command', async () => {
+  test('returns 128 + signal if a signal ends the command', async () => {
     expect(await sh('kill -9 $$')).toMatchObject({ exitCode: 137, signal: 'SIGKILL' });
   });
 
-  test('says so where the program does not exist', async () => {
+  test('reports a program that does not exist', async () => {
     const result = await runCommand({ argv: ['/no/such/program'], cwd: folder, env: {} });
     expect(result.exitCode).toBe(127);
     expect(result.output).toContain('/no/such/program');
   });
 
-  test('says so where the folder does not exist', async () => {
+  test('reports a folder that does not exist', async () => {
     const result = await runCommand({ argv: ['true'], cwd: join(folder, 'absent'), env: {} });
     expect(result).toMatchObject({ outcome: 'not_started', exitCode: 127 });
   });
@@ -44,7 +44,7 @@ describe('runCommand', () => {
     expect(live.join('')).toBe(result.output);
   });
 
-  test('keeps a character whole that comes in two chunks', async () => {
+  test('joins a character that comes in two chunks', async () => {
     const live: string[] = [];
     const result = await sh(String.raw`printf '\303'; sleep 0.05; printf '\274'`, {
       onOutput: (text) => live.push(text),
@@ -53,7 +53,7 @@ describe('runCommand', () => {
     expect(live.join('')).toBe('ü');
   });
 
-  test('keeps head, tail and size of 200 MB in constant memory', async () => {
+  test('keeps head, tail and size of 200 MB of output in constant memory', async () => {
     const before = process.memoryUsage().rss;
     let live = 0;
     let peak = 0;
@@ -76,7 +76,7 @@ describe('runCommand', () => {
     expect(peak - before).toBeLessThan(120 * 1024 * 1024);
   }, 30_000);
 
-  test('does not split a character where the output is cut', async () => {
+  test('does not split a character at a cut', async () => {
     const result = await sh(`i=0; while [ $i -lt 3000 ]; do printf 'aüüüüüüüüüüüüüüüüüüüüüüü'; i=$((i+1)); done`);
     expect(result.truncated).toBe(true);
     expect(result.output).not.toContain('\uFFFD');
@@ -107,7 +107,7 @@ describe('runCommand', () => {
     });
   });
 
-  test('does not wait for a process left in the background, and leaves it alive', async () => {
+  test('does not wait for a background process and leaves it alive', async () => {
     const result = await sh('sleep 600 & echo $!');
     const pid = Number(result.output);
     expect(result).toMatchObject({ outcome: 'exited', exitCode: 0 });
@@ -116,7 +116,7 @@ describe('runCommand', () => {
     process.kill(pid, 'SIGKILL');
   });
 
-  test('does not break the pipe of a process left in the background', async () => {
+  test('does not break the pipe of a background process', async () => {
     const result = await sh(
       'sh -c \'trap "" PIPE; i=0; while [ $i -lt 30 ]; do sleep 0.02; echo tick || exit 1; i=$((i+1)); done; echo ok > survived\' & echo started',
     );
@@ -131,7 +131,7 @@ describe('runCommand', () => {
     });
   });
 
-  test('pauses the command while there is no room for its output', async () => {
+  test('pauses the command while the reporter has no room', async () => {
     let release = () => {};
     let asked = 0;
     const room = new Promise<void>((resolve) => {

@@ -77,7 +77,7 @@ function changeALot(clone: string) {
 }
 
 describe('the patch of a repository', () => {
-  test('makes the same tree of a fresh clone: commits, staged, unstaged, untracked, binary, modes, links, deletions', async () => {
+  test('turns a fresh clone into the same tree: commits, staged, unstaged, untracked, binary, modes, links, deletions', async () => {
     const place = cloned();
     changeALot(place.clone);
     const before = git(place.clone, 'status', '--porcelain');
@@ -87,7 +87,7 @@ describe('the patch of a repository', () => {
     expect(treeWith(patch, place)).toBe(treeOf(place.clone));
   });
 
-  test('is against the commit that was cloned, wherever branches went since', async () => {
+  test('is based on the cloned commit, also if branches have moved', async () => {
     const place = cloned();
     git(place.clone, 'checkout', '--quiet', '-b', 'other');
     writeFileSync(join(place.clone, 'new.txt'), 'n');
@@ -99,7 +99,7 @@ describe('the patch of a repository', () => {
     expect(treeWith((await patchOf(place.clone)) ?? '', place)).toBe(treeOf(place.clone));
   });
 
-  test('is not there where nothing differs, holds everything where nothing was cloned, and begins at a clone of the run', async () => {
+  test('is absent without changes, has all files of a new repository, and is based on a clone that the run made', async () => {
     const { workspace, clone, origin } = cloned();
     expect(await patchOf(clone)).toBeUndefined();
     git(clone, 'update-ref', '-d', baseRef);
@@ -112,13 +112,13 @@ describe('the patch of a repository', () => {
     expect(readFileSync((await patchOf(made)) ?? '', 'utf8')).toContain('+A');
   });
 
-  test('that would be too large is not made', async () => {
+  test('fails if it would be too large', async () => {
     const { clone } = cloned();
     execFileSync('sh', ['-c', 'head -c 300000 /dev/urandom > big'], { cwd: clone });
     await expect(patchOf(clone, 200_000)).rejects.toBeInstanceOf(OutputTooLarge);
   });
 
-  test('stores no contents beside the working folder, which may fill the disk', async () => {
+  test('stores no copies of the files', async () => {
     const { clone } = cloned();
     writeFileSync(join(clone, 'kept.txt'), randomBytes(2_000_000));
     for (let n = 0; n < 10; n += 1) writeFileSync(join(clone, `untracked-${n}`), randomBytes(1_000_000));
@@ -134,20 +134,17 @@ describe('the patch of a repository', () => {
     expect(used).toBeLessThan(500_000);
   });
 
-  test.skipIf(process.getuid?.() === 0)(
-    'leaves out files that cannot be read, and what is new or changed beside them is there',
-    async () => {
-      const { clone } = cloned();
-      for (const name of ['kept.txt', 'secret']) writeFileSync(join(clone, name), 'changed');
-      for (const name of ['kept.txt', 'secret']) chmodSync(join(clone, name), 0);
-      writeFileSync(join(clone, 'new'), 'new');
-      const patch = readFileSync((await patchOf(clone)) ?? '', 'utf8');
-      expect(patch).toContain('+new');
-      expect(patch).not.toMatch(/kept.txt|secret/);
-    },
-  );
+  test.skipIf(process.getuid?.() === 0)('leaves out only the files that cannot be read', async () => {
+    const { clone } = cloned();
+    for (const name of ['kept.txt', 'secret']) writeFileSync(join(clone, name), 'changed');
+    for (const name of ['kept.txt', 'secret']) chmodSync(join(clone, name), 0);
+    writeFileSync(join(clone, 'new'), 'new');
+    const patch = readFileSync((await patchOf(clone)) ?? '', 'utf8');
+    expect(patch).toContain('+new');
+    expect(patch).not.toMatch(/kept.txt|secret/);
+  });
 
-  test('is refused before git reads a file that is larger than the patch may be', async () => {
+  test('is refused before git reads a file that is larger than the limit', async () => {
     for (const name of ['hole', 'kept.txt']) {
       const { clone } = cloned();
       writeFileSync(join(clone, name), '');
@@ -157,7 +154,7 @@ describe('the patch of a repository', () => {
     }
   });
 
-  test('knows files whose names are no UTF-8, empty ones, and folders that became files and the reverse', async () => {
+  test('has files with names that are not UTF-8, empty files, and folders that became files and the reverse', async () => {
     const place = cloned();
     const { clone, origin } = place;
     mkdirSync(join(origin, 'folder'));

@@ -29,7 +29,7 @@ function tracked() {
   };
 }
 
-test('the duration of a call that was allowed begins with the decision', () => {
+test('counts the duration of an approved call from the decision', () => {
   const { tell, pass, hold, release, durations } = tracked();
   tell('pending');
   pass(50);
@@ -41,7 +41,7 @@ test('the duration of a call that was allowed begins with the decision', () => {
   expect(durations()).toEqual([70]);
 });
 
-test('of a call that asked while it ran, the time before and after counts', () => {
+test('does not count the wait of a call that asks while it runs', () => {
   const { tell, pass, hold, release, durations } = tracked();
   tell('in_progress');
   pass(20);
@@ -55,7 +55,7 @@ test('of a call that asked while it ran, the time before and after counts', () =
   expect(durations()).toEqual([80]);
 });
 
-test('a call that tells by itself that it waits for a person is not running meanwhile', () => {
+test('does not count the time in which a call says that it waits for a person', () => {
   const { tell, pass, durations } = tracked();
   tell('in_progress');
   pass(5);
@@ -68,7 +68,7 @@ test('a call that tells by itself that it waits for a person is not running mean
   expect(durations()).toEqual([12]);
 });
 
-test('a call that waits as pending, without a request, runs when it says so', () => {
+test('counts the duration of a pending call from the update that says that it runs', () => {
   const { tell, pass, durations } = tracked();
   tell('pending');
   pass(5_000);
@@ -78,7 +78,7 @@ test('a call that waits as pending, without a request, runs when it says so', ()
   expect(durations()).toEqual([40]);
 });
 
-test('a call that never says that it begins counts from when it was told of', () => {
+test('counts the duration of a call without a start from its first update', () => {
   const { tell, pass, durations } = tracked();
   tell('pending');
   pass(40);
@@ -86,7 +86,7 @@ test('a call that never says that it begins counts from when it was told of', ()
   expect(durations()).toEqual([40]);
 });
 
-test('a call that never ran has no duration: denied, or ended while it waits', () => {
+test('reports no duration of a call that was denied or ended while it waited', () => {
   const asked = tracked();
   asked.tell('pending');
   asked.hold('t1');

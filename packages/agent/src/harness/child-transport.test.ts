@@ -5,7 +5,7 @@ import { startChildHarness } from './child-transport.ts';
 const count = 300;
 const script = `for (let id = 1; id <= ${count}; id++) process.stdout.write(JSON.stringify({ jsonrpc: '2.0', id, method: 'x' }) + '\\n'); process.stdin.resume();`;
 
-test('gives a reader that comes late all messages, in order', async () => {
+test('gives a late reader all messages in order', async () => {
   const cwd = testFolder();
   let lines = 0;
   const { readable, kill } = startChildHarness({

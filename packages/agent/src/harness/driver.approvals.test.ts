@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { drive } from '../../test/driver.ts';
 
 describe('the driver', () => {
-  test('takes a tool call that is first seen in a permission request, allows it once and records that', async () => {
+  test('takes a tool call from a permission request, allows it once and records the decision', async () => {
     const { run, of, text } = drive('permission-first');
     expect((await run()).kind).toBe('succeeded');
     expect(text()).toBe('answered {"outcome":"selected","optionId":"once"}');
@@ -27,7 +27,7 @@ describe('the driver', () => {
       ...(decision ? { decision } : {}),
     });
 
-    test('one request after the other, each with its own answer, while nothing else of the turn ends', async () => {
+    test('one request after another while the turn goes on', async () => {
       const { run, approvals, of, text, until } = drive('permission-twice', ask);
       const running = run();
       await until(() => of('blocked').length === 1);
@@ -51,7 +51,7 @@ describe('the driver', () => {
       expect(of('follow_up_taken')).toHaveLength(2);
     });
 
-    test('and does not count the time that the answer took as time that the call ran', async () => {
+    test('and does not count the time of the answer as time of the call', async () => {
       const { run, approvals, of, until } = drive('permission-first', ask);
       const began = performance.now();
       const running = run();
@@ -66,7 +66,7 @@ describe('the driver', () => {
     });
 
     test.each(['approve', 'deny'] as const)(
-      'and plays the words of a denial as the next turn, not those of an approval (%s)',
+      'and makes the message of a denial the next turn, not that of an approval (%s)',
       async (decision) => {
         const { run, approvals, of, text, until } = drive('permission-first', ask);
         const running = run();
@@ -80,7 +80,7 @@ describe('the driver', () => {
       },
     );
 
-    test('and takes words for a denial that is the next turn', async () => {
+    test('and treats a message without a decision as a denial and as the next turn', async () => {
       const { run, approvals, of, text, until } = drive('permission-first', ask);
       const running = run();
       await until(() => of('blocked').length === 1);
@@ -91,7 +91,7 @@ describe('the driver', () => {
       expect(of('follow_up_taken')).toEqual([]);
     });
 
-    test('and cancels the request where no option says no, or the turn is interrupted', async () => {
+    test('and cancels the request if no option denies or the turn is interrupted', async () => {
       const { driver, run, of, text } = drive('permission-without-no', { config: { approval_policy: 'auto-deny' } });
       expect((await run()).kind).toBe('succeeded');
       expect(text()).toBe('cancelled');

@@ -3,7 +3,7 @@ import { eventually, isRunning } from '../../test/agent.ts';
 import { drive } from '../../test/driver.ts';
 
 describe('the driver', () => {
-  test('tells exit code and last words of a harness that exits at once', async () => {
+  test('reports exit code and standard error of a harness that exits at once', async () => {
     const outcome = await drive('exits-at-once').run();
     expect(outcome).toMatchObject({ kind: 'failed', code: 'agent_process_failed' });
     expect(outcome.kind === 'failed' && outcome.message).toMatch(
@@ -11,7 +11,7 @@ describe('the driver', () => {
     );
   });
 
-  test('says so where the harness cannot be started', async () => {
+  test('reports a harness that cannot be started', async () => {
     const outcome = await drive('', { command: ['/no/such/harness'] }).run();
     expect(outcome).toMatchObject({
       kind: 'failed',
@@ -23,7 +23,7 @@ describe('the driver', () => {
   test.each([
     ['silent', 'initialize'],
     ['silent-session', 'session/new'],
-  ])('does not wait for ever for a harness that is %s', async (mode, method) => {
+  ])('stops waiting for a harness that is %s', async (mode, method) => {
     const outcome = await drive(mode, { startTimeoutMs: 500 }).run();
     expect(outcome).toMatchObject({
       kind: 'failed',
@@ -32,21 +32,21 @@ describe('the driver', () => {
     });
   });
 
-  test('passes on the error of a harness that wants a login', async () => {
+  test('reports the error of a harness that wants a login', async () => {
     expect(await drive('wants-login').run()).toMatchObject({
       kind: 'failed',
       message: expect.stringContaining('Authentication required'),
     });
   });
 
-  test('refuses a harness that speaks another version', async () => {
+  test('refuses a harness that speaks another version of the protocol', async () => {
     expect(await drive('other-version').run()).toMatchObject({
       kind: 'failed',
       message: expect.stringContaining('version 2'),
     });
   });
 
-  test('tells the death of a harness in the middle of a turn and settles its actions', async () => {
+  test('reports a harness that exits in a turn and settles its actions', async () => {
     const { run, of } = drive('dies-in-turn');
     const outcome = await run();
     expect(outcome).toMatchObject({ kind: 'failed', code: 'agent_process_failed' });
@@ -57,7 +57,7 @@ describe('the driver', () => {
     expect(of('turn_finished')).toHaveLength(1);
   });
 
-  test('kills a harness that ignores an interrupt, with what it started, and takes the turn for interrupted', async () => {
+  test('kills a harness that ignores an interrupt, with its processes, and counts the turn as interrupted', async () => {
     const { driver, run, of, until } = drive('ignores-cancel');
     const running = run();
     await until(() => of('action').length === 1);
@@ -74,7 +74,7 @@ describe('the driver', () => {
     expect(of('turn_finished')).toHaveLength(1);
   });
 
-  test('leaves a harness alone that ends its turn in time after an interrupt', async () => {
+  test('does not kill a harness that ends its turn in time after an interrupt', async () => {
     const { driver, run, of, until } = drive('obeys-cancel');
     const running = run();
     await until(() => of('action').length === 1);
@@ -88,7 +88,7 @@ describe('the driver', () => {
     ['refuses', 'refused'],
     ['token-limit', 'limit of tokens'],
     ['cancels-itself', 'cancelled its turn by itself'],
-  ])('takes the end of an agent that %s for a failure', async (mode, message) => {
+  ])('reports a failure if the agent %s', async (mode, message) => {
     expect(await drive(mode).run()).toMatchObject({ kind: 'failed', message: expect.stringContaining(message) });
   });
 });

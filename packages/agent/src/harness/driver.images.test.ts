@@ -9,7 +9,7 @@ const image = (size: number, path = 'attachments/a.png'): PromptImage => ({
 });
 
 describe('images', () => {
-  test('go behind the prompt to a harness that takes them', async () => {
+  test('follow the prompt to a harness that takes images', async () => {
     const { run, text } = drive('echo-images');
     await run([image(3)]);
     expect(JSON.parse(text())).toEqual([
@@ -18,7 +18,7 @@ describe('images', () => {
     ]);
   });
 
-  test('are not sent to one that does not say so, and a notice names each', async () => {
+  test('are not sent to a harness that takes no images, and a notice names each', async () => {
     const { run, text, of } = drive('echo');
     await run([image(3)]);
     expect(JSON.parse(text())).toEqual([{ type: 'text', text: 'Do it.' }]);
@@ -27,7 +27,7 @@ describe('images', () => {
     ]);
   });
 
-  test('that are too large are left out, the others are sent', async () => {
+  test('are left out if they are too large, and the others are sent', async () => {
     const { run, text, of } = drive('echo-images');
     await run([image(4 * 1024 * 1024, 'attachments/big.png'), image(3)]);
     expect(JSON.parse(text())).toHaveLength(2);

@@ -11,7 +11,7 @@ describe('a session of an earlier process', () => {
     return first.driver.loadableSession;
   };
 
-  test('goes on where the harness loads sessions; what it repeats is not told again', async () => {
+  test('is continued if the harness loads sessions, and its repetition is not reported', async () => {
     const session = await before('remembers');
     expect(session).toMatch(/^s\d/);
     const { run, text, of, driver } = drive('remembers', { home });
@@ -22,7 +22,7 @@ describe('a session of an earlier process', () => {
     expect(JSON.stringify(of('transcript'))).not.toContain('replayed');
   });
 
-  test('is begun anew where loading it fails, with a notice', async () => {
+  test('is replaced by a new one, with a notice, if loading fails', async () => {
     const session = await before('remembers');
     const { run, text, of, driver } = drive('load-fails', { home });
     expect((await run([], session)).kind).toBe('succeeded');
@@ -34,7 +34,7 @@ describe('a session of an earlier process', () => {
     expect(JSON.stringify(of('transcript'))).toContain('I remember');
   });
 
-  test('is not named where the harness does not load sessions', async () => {
+  test('is not reported if the harness does not load sessions', async () => {
     expect(await before('remembers-not')).toBeUndefined();
   });
 });

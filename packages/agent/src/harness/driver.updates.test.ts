@@ -3,7 +3,7 @@ import { eventually } from '../../test/agent.ts';
 import { drive } from '../../test/driver.ts';
 
 describe('the driver', () => {
-  test('takes output and exit code that come only in _meta', async () => {
+  test('reads output and exit code from _meta', async () => {
     const { run, of } = drive('terminal-output');
     await run();
     expect(of('action')).toHaveLength(1);
@@ -12,7 +12,7 @@ describe('the driver', () => {
     expect(of('action_result')[0]).not.toHaveProperty('output');
   });
 
-  test('takes output and exit code from rawOutput, and settles an action only once', async () => {
+  test('reads output and exit code from rawOutput and settles an action once', async () => {
     const { run, of } = drive('raw-output');
     await run();
     expect(of('action')).toEqual([expect.objectContaining({ input: { command: 'ls' } })]);
@@ -21,7 +21,7 @@ describe('the driver', () => {
     ]);
   });
 
-  test('tells categories from kinds and from the names that harnesses give MCP tools', async () => {
+  test('derives categories from kinds and from the names of MCP tools', async () => {
     const { run, of } = drive('kinds', { config: { mcp_servers: { github: { command: 'github-mcp' } } } });
     await run();
     expect(of('action').map(({ name, category }) => [name, category])).toEqual([
@@ -39,7 +39,7 @@ describe('the driver', () => {
     ]);
   });
 
-  test('passes on thoughts, plans, modes and what it does not know as notices, and bears nonsense', async () => {
+  test('reports thoughts, plans, modes and unknown updates as notices and ignores nonsense', async () => {
     const { run, of, text } = drive('other-updates');
     expect((await run()).kind).toBe('succeeded');
     expect(of('notice').map((event) => event.name)).toEqual(['thought', 'plan', 'mode', 'from_the_future', 'usage']);
@@ -48,14 +48,14 @@ describe('the driver', () => {
     expect(of('action')).toEqual([]);
   });
 
-  test('settles what the harness leaves open', async () => {
+  test('settles actions that the harness leaves open', async () => {
     const { run, of } = drive('leaves-open');
     await run();
     expect(of('action_result')).toEqual([expect.objectContaining({ action_id: 't1', state: 'failed' })]);
     expect(of('action_output')[0]?.text).toContain('without telling the result');
   });
 
-  test('bears lines that are no messages and keeps them in the transcript', async () => {
+  test('keeps lines that are no messages in the transcript', async () => {
     const { run, of, text } = drive('garbage');
     expect((await run()).kind).toBe('succeeded');
     expect(text()).toBe('still here');
@@ -66,7 +66,7 @@ describe('the driver', () => {
     expect(raw).toEqual(['Welcome to the agent!', '{"not":"a message"}', '{broken', '[1,2]', expect.any(String)]);
   });
 
-  test('splits a long text and keeps only the beginning of its line in the transcript', async () => {
+  test('splits a long text and keeps the beginning of its line in the transcript', async () => {
     const { run, of, text } = drive('long-text');
     expect((await run()).kind).toBe('succeeded');
     expect(text()).toBe('z'.repeat(3 * 1024 * 1024));
@@ -74,14 +74,14 @@ describe('the driver', () => {
     expect(Math.max(...of('transcript').map((event) => event.line.length))).toBeLessThan(10_000);
   });
 
-  test('does not split an emoji at the border of two pieces of a text', async () => {
+  test('does not split an emoji between two pieces of a text', async () => {
     const { run, of, text } = drive('emoji-at-64k');
     expect((await run()).kind).toBe('succeeded');
     expect(text()).toBe(`${'x'.repeat(64 * 1024 - 1)}\u{1F600}${'y'.repeat(10)}`);
     expect(of('text').map((event) => event.text.length)).toEqual([64 * 1024 - 1, 12]);
   });
 
-  test('cuts a line that is too long, tells so in the transcript and goes on', async () => {
+  test('cuts a line that is too long, notes that in the transcript and continues', async () => {
     const { run, of, text } = drive('huge-line');
     expect((await run()).kind).toBe('succeeded');
     expect(text()).toBe('after');
@@ -92,7 +92,7 @@ describe('the driver', () => {
     expect(cut?.raw?.length).toBeLessThan(5000);
   });
 
-  test('reads a flood only as fast as there is room', async () => {
+  test('reads a harness only as fast as the reporter has room', async () => {
     let room = Promise.resolve();
     let passed = 0;
     let open = () => {};

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { fileLinks } from './prompt.ts';
 
 test.each(['notes #2.txt', 'why?.txt', '100%25.txt', 'a b.txt', 'ünï 🙂.txt', 'back\\slash.txt', 'line\nbreak.txt'])(
-  'the link of the attachment %j leads to its file',
+  'makes a link to the attachment %j that leads to its file',
   (name) => {
     const path = `/workspace/attachments/${name}`;
     const [link] = fileLinks([{ path, name, mimeType: 'text/plain', size: 1 }]);

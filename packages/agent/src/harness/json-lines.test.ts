@@ -11,13 +11,13 @@ describe('lineSplitter', () => {
     expect(split(['a\nb', 'c\n', '\nd'])).toEqual([{ text: 'a' }, { text: 'bc' }, { text: '' }, { text: 'd' }]);
   });
 
-  test('cuts a long line, however it comes, and goes on after it', () => {
+  test('cuts a long line and continues after it', () => {
     for (const chunks of [[`${'x'.repeat(250)}\nnext\n`], [...Array.from({ length: 250 }, () => 'x'), '\nnext\n']]) {
       expect(split(chunks)).toEqual([{ text: 'xxxxxxxxxx', cutFrom: 250 }, { text: 'next' }]);
     }
   });
 
-  test('keeps a line of exactly the limit', () => {
+  test('keeps a line that is exactly as long as the limit', () => {
     expect(split([`${'x'.repeat(100)}\n`])).toEqual([{ text: 'x'.repeat(100) }]);
   });
 });

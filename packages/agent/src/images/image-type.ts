@@ -1,7 +1,7 @@
 /** Images that language models take. */
 export type ImageType = 'image/png' | 'image/jpeg' | 'image/gif' | 'image/webp';
 
-/** By the signature at the beginning of the bytes: names and declared types may be wrong, and providers refuse what does not fit. */
+/** Returns the type of an image from its first bytes. Names and declared types may be wrong, and providers refuse wrong types. */
 export function imageTypeOf(bytes: Buffer): ImageType | undefined {
   const ascii = (start: number, end: number) => bytes.subarray(start, end).toString('latin1');
   if (ascii(0, 8) === '\x89PNG\r\n\x1a\n') return 'image/png';

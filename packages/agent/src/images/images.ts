@@ -2,36 +2,36 @@ import type { ContentBlock } from '@agentclientprotocol/sdk';
 import type { AgentModel } from '@runyard/contract/agent-protocol';
 import type { ImageType } from './image-type.ts';
 
-/** An image that came with a prompt. Its file is in the workspace, whether a model sees it or not. */
+/** An image of a prompt. Its file is in the workspace, also if no model sees it. */
 export interface PromptImage {
   path: string;
   type: ImageType;
   bytes: Buffer;
 }
 
-/** What may be sent. Sizes are of the base64 text: that is what travels and what providers measure. */
+/** Limits of the images of a prompt. Sizes are those of the base64 text, which providers measure. */
 export interface ImageLimits {
   types: ReadonlySet<ImageType>;
   maxEach: number;
-  /** Of one prompt, and of all prompts that a conversation still carries. */
+  /** Limit for the images of one prompt, and for all images of a conversation. */
   maxTogether: number;
 }
 
 const mb = 1024 * 1024;
-const all: ReadonlySet<ImageType> = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp']);
+const allTypes: ReadonlySet<ImageType> = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp']);
 
 /**
  * Anthropic refuses images over 5 MB and requests over 32 MB; Google requests over 20 MB, and gif; the Responses API takes
- * 50 MB in a request. What an endpoint of one's own takes is not known.
+ * 50 MB in a request. The limits of a self-hosted endpoint are not known.
  */
 const byProtocol: Readonly<Record<AgentModel['protocol'], ImageLimits>> = {
-  anthropic: { types: all, maxEach: 5 * mb, maxTogether: 20 * mb },
-  'openai-responses': { types: all, maxEach: 20 * mb, maxTogether: 20 * mb },
+  anthropic: { types: allTypes, maxEach: 5 * mb, maxTogether: 20 * mb },
+  'openai-responses': { types: allTypes, maxEach: 20 * mb, maxTogether: 20 * mb },
   google: { types: new Set(['image/png', 'image/jpeg', 'image/webp']), maxEach: 14 * mb, maxTogether: 14 * mb },
-  'openai-compatible': { types: all, maxEach: 20 * mb, maxTogether: 20 * mb },
+  'openai-compatible': { types: allTypes, maxEach: 20 * mb, maxTogether: 20 * mb },
 };
 
-/** Limits of a model; without one those of the strictest size, for harnesses that choose their model themselves. */
+/** Returns the limits of a model; without a model, those of Anthropic, for harnesses that choose their model themselves. */
 export function imageLimits(model: AgentModel | undefined): ImageLimits {
   return byProtocol[model?.protocol ?? 'anthropic'];
 }
@@ -42,10 +42,10 @@ export interface ImageNotSent {
   reason: string;
 }
 
-/** The images of a prompt as content for a harness that takes images (`sees`), and those that it does not get. */
+/** Returns the images of a prompt as content, and the images that are not sent. `takesImages`: the harness takes images. */
 export function imageContent(
   images: readonly PromptImage[],
-  sees: boolean,
+  takesImages: boolean,
   limits: ImageLimits,
 ): { blocks: ContentBlock[]; notSent: ImageNotSent[] } {
   const blocks: ContentBlock[] = [];
@@ -53,7 +53,7 @@ export function imageContent(
   let together = 0;
   for (const { path, type, bytes } of images) {
     const size = Math.ceil(bytes.length / 3) * 4;
-    const reason = !sees
+    const reason = !takesImages
       ? 'The model or harness does not take images.'
       : !limits.types.has(type)
         ? `The model does not take ${type}.`

@@ -12,13 +12,13 @@ To gitlab.example.com:group/sub/repo.git
 `;
 
 describe('a push notices', () => {
-  test('the merge request of GitLab, with its branch', () => {
+  test('a merge request of GitLab with its branch', () => {
     expect(detect('git push', gitlabPush)).toEqual([
       { url: 'https://gitlab.example.com/group/sub/repo/-/merge_requests/42', branch: 'fix-login' },
     ]);
   });
 
-  test('the pull request of Bitbucket, without its query', () => {
+  test('a pull request of Bitbucket without its query', () => {
     const output = `remote: 
 remote: View pull request for fix => main:
 remote:   https://bitbucket.org/team/repo/pull-requests/5?t=1
@@ -30,7 +30,7 @@ To bitbucket.org:team/repo.git
     ]);
   });
 
-  test('those of Bitbucket Data Center and of Forgejo, with the branch that was pushed', () => {
+  test('pull requests of Bitbucket Data Center and Forgejo with the pushed branch', () => {
     const pushed = '   1a2b3c4..5d6e7f8  HEAD -> topic (forced update)';
     const onHost = (url: string) =>
       detect('git push', `remote: Visit the existing pull request:\nremote:   ${url}\n${pushed}`);
@@ -42,7 +42,7 @@ To bitbucket.org:team/repo.git
     ]);
   });
 
-  test('nothing in an invitation to open one', () => {
+  test('nothing in an invitation to open a pull request', () => {
     const invitations = `remote: Create a pull request for 'fix' on GitHub by visiting:
 remote:      https://github.com/o/r/pull/new/fix
 remote: To create a merge request for fix, visit:
@@ -52,7 +52,7 @@ remote:   https://bitbucket.org/o/r/pull-requests/new?source=fix&t=1
     expect(detect('git push -u origin fix', invitations)).toEqual([]);
   });
 
-  test('only what comes from the server', () => {
+  test('only lines of the server', () => {
     expect(
       detect('git push; cat README.md', 'see https://github.com/o/r/pull/1\nhttps://github.com/o/r/pull/2'),
     ).toEqual([]);
@@ -68,7 +68,7 @@ remote:   https://bitbucket.org/o/r/pull-requests/new?source=fix&t=1
     expect(detect(command, gitlabPush)).toEqual([expect.objectContaining({ branch })]);
   });
 
-  test('given as a program with its arguments', () => {
+  test('a command that is given as a program with arguments', () => {
     expect(detect(['git', 'push'], gitlabPush)).toHaveLength(1);
     expect(detect(['/bin/bash', '-lc', 'git push'], gitlabPush)).toHaveLength(1);
   });
@@ -81,7 +81,7 @@ remote:   https://bitbucket.org/o/r/pull-requests/new?source=fix&t=1
     "echo 'x; git push'",
     'grep -r git push .',
     '',
-  ])('nothing where the command is %s', (command) => {
+  ])('nothing if the command is %s', (command) => {
     expect(detect(command, gitlabPush)).toEqual([]);
   });
 });
@@ -89,7 +89,7 @@ remote:   https://bitbucket.org/o/r/pull-requests/new?source=fix&t=1
 describe('gh, glab and hub notice', () => {
   const url = 'https://github.com/o/r/pull/12';
 
-  test('what they opened, with the branch they name', () => {
+  test('the pull request that they open and its branch', () => {
     const output = `\nCreating draft pull request for fix into main in o/r\n\n\u001b[36m${url}\u001b[0m\n`;
     expect(detect('gh pr create --draft --fill', output)).toEqual([{ url, branch: 'fix' }]);
     const glab = `\nCreating merge request for fix into main in o/r\n\n!7 Fix it (fix)\n https://gitlab.com/o/r/-/merge_requests/7\n`;
@@ -99,12 +99,12 @@ describe('gh, glab and hub notice', () => {
     expect(detect('hub pull-request -m "Fix" -h me:fix', url)).toEqual([{ url, branch: 'fix' }]);
   });
 
-  test('one that was there already', () => {
+  test('a pull request that exists already', () => {
     const output = `a pull request for branch "me:fix" into branch "main" already exists:\n${url}\n`;
     expect(detect('gh pr create', output)).toEqual([{ url, branch: 'fix' }]);
   });
 
-  test('the branch from their flag, also behind a title with separators', () => {
+  test('the branch of their flag, also after a title with separators', () => {
     expect(detect(`gh pr create --title 'a; b | c' --body "x && y" --head me:topic`, url)).toEqual([
       { url, branch: 'topic' },
     ]);
@@ -112,7 +112,7 @@ describe('gh, glab and hub notice', () => {
     expect(detect('gh pr create --head=topic', url)).toEqual([{ url, branch: 'topic' }]);
   });
 
-  test('nothing of what they only show, and nothing inside of a sentence', () => {
+  test('nothing that they only show, and nothing inside of a sentence', () => {
     expect(detect('gh pr list', url)).toEqual([]);
     expect(detect('gh pr view 12', url)).toEqual([]);
     expect(detect('gh pr create', `Warning: see ${url} for more`)).toEqual([]);
@@ -139,11 +139,11 @@ describe('over the commands of a run', () => {
     expect(detector.inCommand('gh pr create --fill', url)).toEqual([{ url, branch: 'topic' }]);
   });
 
-  test('it is HEAD where no command told it', () => {
+  test('it is HEAD if no command names it', () => {
     expect(detect('gh pr create --head "$BRANCH"', url)).toEqual([{ url, branch: 'HEAD' }]);
   });
 
-  test('each is noticed once, and none that is known already', () => {
+  test('each pull request is noticed once, and no known one', () => {
     const detector = detectPullRequests();
     detector.markKnown('https://github.com/o/r/pull/1/files');
     const output = `https://github.com/o/r/pull/1\n${url}\n${url}/files\n`;
@@ -151,13 +151,13 @@ describe('over the commands of a run', () => {
     expect(detector.inCommand('gh pr create', output)).toEqual([]);
   });
 
-  test('credentials in a URL are left out', () => {
+  test('credentials of a URL are left out', () => {
     expect(detect('gh pr create', 'https://user:secret@github.com/o/r/pull/1?token=x')).toEqual([
       { url: 'https://github.com/o/r/pull/1', branch: 'HEAD' },
     ]);
   });
 
-  test('long and odd commands and outputs do no harm', () => {
+  test('long and odd commands and outputs are accepted', () => {
     const start = performance.now();
     expect(detect('"'.repeat(200_000), gitlabPush)).toEqual([]);
     expect(detect(`${'bash -c '.repeat(10_000)}`, '')).toEqual([]);

@@ -39,7 +39,7 @@ const output = (text: string, action_id = 'a'): AgentEventBody => ({ type: 'acti
 const line = (line: string): AgentEventBody => ({ type: 'transcript', line });
 
 describe('the reporter', () => {
-  test('numbers events from 1, without gaps, over batches', async () => {
+  test('numbers events from 1 without gaps', async () => {
     const { reporter, batches } = report();
     for (let index = 0; index < 2500; index++) reporter.emit(line(`${index}`));
     await reporter.flush();
@@ -54,7 +54,7 @@ describe('the reporter', () => {
     expect(batches.map((batch) => batch.length)).toEqual([2, 1, 1, 1]);
   });
 
-  test('joins text of one message and output of one action while they wait, past transcript lines', async () => {
+  test('joins waiting text of one message and waiting output of one action, also across transcript lines', async () => {
     const { reporter, batches } = report();
     for (const event of [text('a'), line('1'), text('b'), line('2'), text('c')]) reporter.emit(event);
     reporter.emit(output('x'));
@@ -64,7 +64,7 @@ describe('the reporter', () => {
     expect(batches.flat().flatMap((event) => ('text' in event ? [event.text] : []))).toEqual(['abc', 'xz', 'y']);
   });
 
-  test('does not join over anything whose place would change', async () => {
+  test('does not join events if another event between them would change its place', async () => {
     const { reporter, batches } = report();
     reporter.emit(text('a'));
     reporter.emit({ type: 'notice', step_id: 's', name: 'n', data: {} });
@@ -73,7 +73,7 @@ describe('the reporter', () => {
     expect(batches.flat().map((event) => event.type)).toEqual(['text', 'notice', 'text']);
   });
 
-  test('has one request under way and collects what comes meanwhile', async () => {
+  test('sends one request at a time and collects events meanwhile', async () => {
     let answer = () => {};
     let first = true;
     const { reporter, batches } = report((events) => {
@@ -96,7 +96,7 @@ describe('the reporter', () => {
     expect(batches[1]).toEqual([expect.objectContaining({ seq: 2, text: 'ab' })]);
   });
 
-  test('sends again what was not acknowledged, under the same numbers', async () => {
+  test('sends events that were not acknowledged again under the same numbers', async () => {
     let calls = 0;
     const { reporter, batches } = report((events) => (++calls === 1 ? 1 : (events.at(-1)?.seq ?? 0)));
     for (const each of ['1', '2', '3']) reporter.emit(line(each));
@@ -107,7 +107,7 @@ describe('the reporter', () => {
     ]);
   });
 
-  test('replaces an event that is refused, and only that one', async () => {
+  test('replaces only the event that is refused', async () => {
     const { reporter, batches } = report((events) =>
       events.some((event) => event.type === 'transcript' && event.line === 'bad')
         ? new ServiceRefusal(400, '/events', '{}')
@@ -122,13 +122,13 @@ describe('the reporter', () => {
     expect(accepted.find((event) => event.seq === 3)).toMatchObject({ type: 'notice', name: 'event_refused' });
   });
 
-  test('gives up where even the plainest replacement is refused', async () => {
+  test('stops if the last replacement is refused too', async () => {
     const { reporter } = report(() => new ServiceRefusal(404, '/events', ''));
     reporter.emit(line('1'));
     await expect(reporter.flush()).rejects.toBeInstanceOf(ServiceRefusal);
   });
 
-  test('makes NUL and lone surrogates storable', async () => {
+  test('replaces NUL and lone surrogates', async () => {
     const { reporter, batches } = report();
     reporter.emit({
       type: 'action',
@@ -142,7 +142,7 @@ describe('the reporter', () => {
     expect(batches.flat()[0]).toMatchObject({ input: { 'k\uFFFD': ['\uFFFD', '\uFFFD', 'fine\\u0000'] } });
   });
 
-  test('asks producers to pause above the high-water mark and lets them go on below half of it', async () => {
+  test('makes producers pause above the high-water mark until half of it is sent', async () => {
     let answer = () => {};
     const { reporter } = report(
       (events) =>
@@ -165,7 +165,7 @@ describe('the reporter', () => {
     expect(reporter.saturated).toBe(false);
   });
 
-  test('stops for ever and releases everybody when the execution is superseded', async () => {
+  test('stops and releases all waiting callers when the execution is superseded', async () => {
     const { reporter, superseded, batches } = report(() => new Superseded('over'), { highWaterBytes: 10 });
     reporter.emit(line('1'));
     reporter.emit(line('2'));

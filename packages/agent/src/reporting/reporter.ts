@@ -7,7 +7,7 @@ import { waitingEvents } from './waiting-events.ts';
 
 export interface ReporterOptions {
   client: Pick<ServiceClient, 'sendEvents'>;
-  /** Aborts every request: superseded, or the end of the time to flush. */
+  /** Aborts every request, because the execution was superseded or the time to flush is over. */
   signal: AbortSignal;
   /** Called once, when the service says that this execution is over. */
   onSuperseded: () => void;
@@ -15,19 +15,19 @@ export interface ReporterOptions {
   onRefused?: (event: AgentEvent, reason: string) => void;
   flushDelayMs?: number;
   batchBytes?: number;
-  /** Above this many waiting bytes producers must pause; they may go on below half of it. */
+  /** Above this many waiting bytes producers must pause until half of them is sent. */
   highWaterBytes?: number;
   clock?: () => Date;
 }
 
-/** Numbers events, sends them in batches and keeps them until they are acknowledged. */
+/** Numbers events, sends them in batches and keeps each event until the service acknowledges it. */
 export interface Reporter {
   emit(event: AgentEventBody): void;
-  /** True while producers must wait for `ready()`. Nothing is ever dropped for want of room. */
+  /** True while producers must wait for `ready()`. No event is dropped. */
   readonly saturated: boolean;
-  /** Resolves when there is room again, at once where there is, and when the reporter has stopped. */
+  /** Resolves when there is room, or when the reporter has stopped. */
   ready(): Promise<void>;
-  /** Resolves when everything emitted so far is acknowledged; rejects where the reporter was stopped. */
+  /** Resolves when every event so far is acknowledged; rejects if the reporter has stopped. */
   flush(): Promise<void>;
 }
 
@@ -36,7 +36,7 @@ interface SentEvent {
   type: AgentEventBody['type'];
   occurredAt: string;
   json: string;
-  /** How often it was refused and replaced. */
+  /** How often the event was replaced. */
   replaced: number;
 }
 
@@ -45,7 +45,7 @@ function stepIdOf(event: SentEvent): string {
   return typeof step_id === 'string' ? step_id : '';
 }
 
-/** Events whose sight starts a clock or a screen for somebody: sent without waiting for company. */
+/** Events that start a clock or change a screen: they are sent without waiting for other events. */
 const urgent: ReadonlySet<AgentEventBody['type']> = new Set([
   'agent_started',
   'turn_started',
@@ -112,7 +112,7 @@ export function startReporter(options: ReporterOptions): Reporter {
     }
   }
 
-  /** More than one batch, somebody waiting for the flush, or an urgent event: no reason to wait for company. */
+  /** Returns true if events are sent without waiting for more: a full batch, a flush, or an urgent event. */
   const dueNow = () => waiting.length > 0 && (urgentWaiting || waiting.bytes >= batchBytes || flushWaiters.length > 0);
 
   function number(): void {
@@ -129,7 +129,10 @@ export function startReporter(options: ReporterOptions): Reporter {
     });
   }
 
-  /** Sends `batch`, a prefix of what is unacknowledged, until all of it is; a batch that is refused is halved down to the culprit. */
+  /**
+   * Sends `batch`, the first of the unacknowledged events, until all of it is acknowledged. A refused batch is halved until the refused
+   * event is found.
+   */
   async function sendBatch(batch: readonly SentEvent[]): Promise<void> {
     const last = batch.at(-1);
     for (
@@ -144,7 +147,7 @@ export function startReporter(options: ReporterOptions): Reporter {
         });
         const before = unacknowledged.length;
         unacknowledged = unacknowledged.filter((event) => event.seq > acknowledged);
-        // An answer that acknowledges nothing new must not make a busy loop.
+        // Waits, because an answer that acknowledges nothing new would make a busy loop.
         if (unacknowledged.length === before)
           await delay(backoffMs({ firstMs: 50, longestMs: 5_000 }, attempt + 1), signal);
         else attempt = 0;
@@ -160,7 +163,7 @@ export function startReporter(options: ReporterOptions): Reporter {
     }
   }
 
-  /** The service crosses no gap in the numbers, so what it refuses is replaced: by a notice, else by ever plainer things. */
+  /** Replaces a refused event by a notice, and a refused notice by plainer events, because the service accepts no gap in the numbers. */
   function replaceRefused(event: SentEvent, refusal: ServiceRefusal): void {
     process.stderr.write(`agent: event ${event.seq} (${event.type}) was refused: ${refusal.message}\n`);
     if (event.replaced === 0) options.onRefused?.(JSON.parse(event.json) as AgentEvent, refusal.detail);

@@ -10,22 +10,22 @@ export interface StepResult {
   error?: string;
 }
 
-/** Runs one step of the setup between its pair of events. A step that throws is told with the error, and throws on. */
-export type SetupSteps = <T>(kind: StepKind, name: string, work: (told: StepResult) => Promise<T>) => Promise<T>;
+/** Runs one step of the setup between its two events. An error of the step is reported and thrown again. */
+export type SetupSteps = <T>(kind: StepKind, name: string, work: (result: StepResult) => Promise<T>) => Promise<T>;
 
 export function setupSteps(emit: (event: AgentEventBody) => void): SetupSteps {
   return async (kind, name, work) => {
     const step = { step_id: newId(), kind, name: shorten(name, 500) };
     const started = performance.now();
-    const told: StepResult = {};
+    const result: StepResult = {};
     emit({ type: 'setup_step_started', ...step });
     try {
-      return await work(told);
+      return await work(result);
     } catch (error) {
-      told.error ??= error instanceof Error ? error.message : String(error);
+      result.error ??= error instanceof Error ? error.message : String(error);
       throw error;
     } finally {
-      emit({ type: 'setup_step_finished', ...step, duration_ms: Math.round(performance.now() - started), ...told });
+      emit({ type: 'setup_step_finished', ...step, duration_ms: Math.round(performance.now() - started), ...result });
     }
   };
 }

@@ -1,20 +1,20 @@
 import type { AgentEventBody } from '@runyard/contract/agent-protocol';
 
-/** An event that was not sent yet: it has a date but no number, so text may still join it. */
+/** An event that was not sent yet. It has a date but no number, so more text can join it. */
 export interface WaitingEvent {
   body: AgentEventBody;
   occurredAt: string;
-  /** About what it takes in memory and on the wire. */
+  /** Approximate size in memory and on the wire. */
   bytes: number;
 }
 
-/** Coalesced text does not grow an event beyond this. */
+/** No text joins an event that is larger. */
 const maxCoalescedBytes = 32 * 1024;
 const envelopeBytes = 160;
 
 /**
- * The events that wait to be numbered and sent. Deltas of one message or one action join while they wait, as long as
- * nothing of the conversation stands between them that would change places; transcript lines never stand between.
+ * Creates the queue of events that wait to be numbered and sent. Pieces of one message or one action are joined while they wait, unless
+ * another event of the conversation is between them. Transcript lines do not count.
  */
 export function waitingEvents() {
   let events: WaitingEvent[] = [];

@@ -1,6 +1,6 @@
 import type { RunTree } from './tree.ts';
 
-/** By what an agent reaches the runs around its own: tools of the built-in loop, or a command in its shell. */
+/** How an agent reaches other runs: with the tools of the model loop, or with a command in its shell. */
 type Means = 'tools' | 'commands';
 
 const startAndAwait: Record<Means, string> = {
@@ -10,7 +10,7 @@ const startAndAwait: Record<Means, string> = {
     'The command child-run starts agents of their own, each in a fresh sandbox that has nothing of this workspace: put all that one needs into its prompt, and say what it shall answer. `child-run start PROMPT` prints its id, `child-run await [ID…]` waits and prints the last words of each; `child-run --help` has the rest.',
 };
 
-/** What an agent should know of the runs around its own; '': nothing. */
+/** Returns the text about the runs around the agent's own; '' if there can be none. */
 export function aboutTree(tree: Pick<RunTree, 'maxLive' | 'parent'>, means: Means): string {
   const parts: string[] = [];
   if (tree.maxLive !== undefined) {
@@ -27,6 +27,6 @@ export function aboutTree(tree: Pick<RunTree, 'maxLive' | 'parent'>, means: Mean
   return parts.join('\n\n');
 }
 
-/** Before a prompt in the mode `orchestrate`. */
+/** The text before a prompt in the mode `orchestrate`. */
 export const orchestrateMode =
   'Mode: orchestrate. Split the work into parts that can be done on their own, start a run for each, all at once where they do not need one another, await them, look at what they report, start further ones where something is missing, and end with a summary of the whole. Do yourself only what is too small to hand over.';

@@ -1,10 +1,9 @@
-/** What commands in the sandbox ask of the runs around their own, by the agent's socket. */
-
 import type { ChildRun } from '@runyard/contract/child-runs';
 import type { RunMode } from '@runyard/contract/run-request';
 import { ServiceRefusal } from '../service/errors.ts';
 import type { RunTree } from './tree.ts';
 
+/** A request of the command `child-run` to the agent. */
 export type TreeRequest =
   | { op: 'start'; prompt: string; title?: string; mode?: RunMode; model_id?: string }
   | { op: 'await'; run_ids?: string[]; until: 'all' | 'any'; timeout_seconds: number }
@@ -18,7 +17,7 @@ export type TreeAnswer =
 
 const longestWaitSeconds = 7 * 24 * 3600;
 
-/** Does what a command asks; `signal` aborts when it is gone. What the service refuses is its answer. */
+/** Answers a request of the command `child-run`. `signal` aborts when the command has exited. A refusal of the service is an answer. */
 export async function answerTreeRequest(
   tree: RunTree,
   request: Readonly<Record<string, unknown>>,

@@ -13,7 +13,7 @@ const answering = (answer: unknown, asked: [string, AskOptions | undefined][] = 
   },
 });
 
-test('a follow-up in the mode orchestrate lets the agent start runs, unless the configuration forbids it', () => {
+test('lets the agent start runs after a follow-up in the mode orchestrate, unless the configuration forbids it', () => {
   const maxLive = (config: AmbientAgentConfig, ...modes: ('normal' | 'plan' | 'orchestrate' | undefined)[]) => {
     const tree = runTree(answering({}), fakeTask({ agent_config: config }));
     for (const mode of modes) tree.orchestrate(mode);
@@ -25,14 +25,14 @@ test('a follow-up in the mode orchestrate lets the agent start runs, unless the 
   expect(maxLive({ child_runs: { enabled: false } }, 'orchestrate')).toBeUndefined();
 });
 
-test('a wait for no runs is over at once, without a call', async () => {
+test('returns at once, without a call, from a wait for no runs', async () => {
   const asked: [string, AskOptions | undefined][] = [];
   const tree = runTree(answering({}, asked), fakeTask());
   expect(await tree.wait({ runIds: [], until: 'all', timeoutMs: 1000 }, signal)).toEqual({ runs: [], timedOut: false });
   expect(asked).toEqual([]);
 });
 
-test('ids are put into paths as they are, not as parts of a path', async () => {
+test('escapes ids in paths', async () => {
   const asked: [string, AskOptions | undefined][] = [];
   const tree = runTree(answering({ child_runs: [] }, asked), fakeTask());
   await tree.cancel('../messages?x', signal);

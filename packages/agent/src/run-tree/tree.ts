@@ -7,31 +7,28 @@ import type { AskOptions, ServiceClient } from '../service/client.ts';
 
 /** Which runs to wait for, and how long. */
 export interface RunWait {
-  /** Absent: all that this run started. */
+  /** Default: all runs that this run started. */
   readonly runIds?: readonly string[] | undefined;
   readonly until: 'all' | 'any';
   readonly timeoutMs: number;
 }
 
-/**
- * The runs around this one. Every call rejects with a `ServiceRefusal` where the service has a reason, and as soon as
- * `signal` aborts.
- */
+/** The runs around this one. A call rejects with a `ServiceRefusal` if the service refuses it, and when `signal` aborts. */
 export interface RunTree {
-  /** Runs below this one that may be live at once; undefined: it may start none. */
+  /** Runs below this one that may be live at the same time; undefined: this run may start none. */
   readonly maxLive: number | undefined;
-  /** The run that this one works for. */
+  /** The run that started this one. */
   readonly parent: { readonly run_id: string; readonly title: string } | undefined;
   start(request: ChildRunRequest, signal: AbortSignal): Promise<ChildRunResponse>;
   list(signal: AbortSignal): Promise<ChildRun[]>;
-  /** The runs as they are when they have ended or are BLOCKED, or when the time is over (`timedOut`). */
+  /** Waits until the runs have ended or are BLOCKED, or until the time is over (`timedOut`), and returns them. */
   wait(wait: RunWait, signal: AbortSignal): Promise<{ readonly runs: ChildRun[]; readonly timedOut: boolean }>;
   cancel(runId: string, signal: AbortSignal): Promise<ChildRun>;
-  /** To a run of the tree, or to the `parent`; what became of it. */
+  /** Sends a message to a run of the tree or to `parent`, and returns what became of it. */
   send(runId: string, message: string, signal: AbortSignal): Promise<string>;
 }
 
-/** Shorter than what proxies on the way take for a dead connection. */
+/** Longest wait in one request, so that proxies do not close the connection. */
 const longestCallMs = 25_000;
 
 /** The runs around this one, as the turns of the run use them. */
@@ -54,7 +51,7 @@ export function runTree(client: Pick<ServiceClient, 'ask'>, task: AgentTask): Or
       if (mode !== 'orchestrate' || task.agent_config.child_runs?.enabled === false) return;
       maxLive ??= task.agent_config.child_runs?.max_live ?? 8;
     },
-    // The same key on each try: a run whose answer was lost is not started twice.
+    // With an idempotency key, a run whose answer was lost is not started twice.
     start: (body, signal) => client.ask('POST', 'child-runs', { body, idempotencyKey: newId(), signal }),
     list: (signal) => list('', { signal }),
     async wait({ runIds, until, timeoutMs }, signal) {
@@ -71,7 +68,7 @@ export function runTree(client: Pick<ServiceClient, 'ask'>, task: AgentTask): Or
         if (performance.now() >= deadline) return { runs, timedOut: true };
       }
     },
-    // The service waits for one that is PENDING, 20 s at most.
+    // The service waits at most 20 s for a run that is PENDING.
     cancel: (runId, signal) =>
       client.ask('POST', `child-runs/${encodeURIComponent(runId.toWellFormed())}/cancel`, {
         body: {},

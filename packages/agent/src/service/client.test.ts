@@ -32,7 +32,7 @@ describe('the service client', () => {
     expect(performance.now() - started).toBeGreaterThan(990);
   });
 
-  test('asks again where the service says nothing for too long', async () => {
+  test('asks again after a silence of the service', async () => {
     let silent = 1;
     fake.fault = ({ path }) => {
       if (path.endsWith('/resolve-prompt') && silent-- > 0)
@@ -42,12 +42,12 @@ describe('the service client', () => {
     expect(await client().resolvePrompt({ idleTimeoutMs: 50 })).toMatchObject({ run_id: 'run-1' });
   });
 
-  test('takes 401 for the end of the execution and does not ask again', async () => {
+  test('treats 401 as the end of the execution and does not ask again', async () => {
     await expect(client('wrong').resolvePrompt()).rejects.toBeInstanceOf(Superseded);
     expect(fake.requests).toHaveLength(1);
   });
 
-  test('gives the reason of a refusal and its code', async () => {
+  test('reports the reason and the code of a refusal', async () => {
     fake.fault = () => ({
       status: 403,
       body: JSON.stringify({ title: 'Not authorized', detail: 'other team', error_code: 'not_authorized' }),
@@ -64,7 +64,7 @@ describe('the service client', () => {
     expect(fake.requests).toHaveLength(1);
   });
 
-  test('stops asking at once when it is aborted', async () => {
+  test('stops at once when it is aborted', async () => {
     fake.fault = () => ({ status: 503 });
     const abort = new AbortController();
     const asked = client().resolvePrompt({ signal: abort.signal });
@@ -73,13 +73,13 @@ describe('the service client', () => {
     await expect(asked).rejects.toThrow('enough');
   });
 
-  test('refuses a download that is larger than announced', async () => {
+  test('refuses a download that is larger than the limit', async () => {
     fake.files.set('/big', Buffer.alloc(1000));
     await expect(client().download('/big', 999)).rejects.toBeInstanceOf(AnswerTooLarge);
     expect(await client().download('/big', 1000)).toHaveLength(1000);
   });
 
-  test('cleans each body of what the service cannot store', async () => {
+  test('replaces characters that the service cannot store in every body', async () => {
     const bad = 'a\u0000b\ud83dc';
     const good = 'a\ufffdb\ufffdc';
     const bodies: unknown[] = [];
@@ -104,7 +104,7 @@ describe('the service client', () => {
     ]);
   });
 
-  test('does not send again what cannot be read', async () => {
+  test('does not send a body again that cannot be read', async () => {
     const broken = () =>
       Readable.from(
         (async function* () {
@@ -116,7 +116,7 @@ describe('the service client', () => {
   });
 });
 
-describe('what waits', () => {
+describe('requests that wait', () => {
   const { signal } = new AbortController();
 
   test.each([

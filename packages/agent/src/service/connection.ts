@@ -13,13 +13,13 @@ export interface ConnectionOptions {
 }
 
 /**
- * Which connections a request uses. A kind of request that may take long must not delay the others: `reports` has events, the inbox
- * and the ends of turns, each at most one at a time; `waits` has the calls that the service answers when something happens to another
- * run; `work` has all else, models and files too.
+ * The connections that a request uses, so that long requests do not delay others. `reports`: events, the inbox and the ends of turns,
+ * each at most one at a time. `waits`: calls that the service answers when something happens to another run. `work`: all other calls,
+ * also models and files.
  */
 export type Lane = 'reports' | 'work' | 'waits';
 
-/** Together less than the 64 that the worker's relay allows a sandbox. */
+/** Connections of each lane, together fewer than the 64 that the worker's relay allows a sandbox. */
 const socketsOf: Readonly<Record<Lane, number>> = { reports: 4, work: 16, waits: 24 };
 
 export interface ServiceRequest {
@@ -27,21 +27,21 @@ export interface ServiceRequest {
   /** Path below the server root, with its query. */
   path: string;
   headers?: Record<string, string>;
-  /** A string or bytes are sent whole; a stream is piped and needs `content-length` in `headers`. */
+  /** A string or bytes are sent whole. A stream is piped and needs `content-length` in `headers`. */
   body?: string | Uint8Array | Readable | undefined;
   signal?: AbortSignal | undefined;
-  /** Longest silence of the peer before the request fails; counts from each byte. */
+  /** Longest silence of the service before the request fails. */
   idleTimeoutMs: number;
-  /** Absent: `work`. */
+  /** Default: `work`. */
   lane?: Lane | undefined;
 }
 
-/** HTTP to the service, with kept connections, through the relay's socket where there is one. */
+/** HTTP to the service, over connections that are reused, and over the relay's socket if there is one. */
 export interface ServiceConnection {
   readonly serverRoot: string;
   readonly token: string;
   readonly relaySocket: string | undefined;
-  /** Resolves with the headers; the body is still to be read. Rejects on connection errors, silence and abort. */
+  /** Resolves with an answer whose body is still to be read. Rejects on connection errors, silence and abort. */
   open(request: ServiceRequest): Promise<IncomingMessage>;
   close(): void;
 }

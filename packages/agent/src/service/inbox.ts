@@ -10,15 +10,15 @@ export interface InboxOptions {
   signal: AbortSignal;
   onCancel: () => void;
   onSuperseded: () => void;
-  /** Nothing more comes. */
+  /** The agent must leave: no more items come. */
   onLeave: () => void;
   onInterrupt: (turn: number) => void;
-  /** Each once, in order. */
+  /** Called once for each follow-up, in order. */
   onFollowUp: (followUp: FollowUp) => void;
   waitMs?: number;
 }
 
-/** An answer that comes at once and brings nothing must not make a busy loop. */
+/** Shortest time between two requests after an empty answer, so that answers that come at once make no busy loop. */
 const minPollMs = 250;
 
 /** Long-polls the inbox until the signal aborts, a cancel or a leave has come, or the execution is superseded. Never rejects. */

@@ -5,9 +5,8 @@ import type { ServiceConnection } from './connection.ts';
 export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
 /**
- * `fetch` for the AI SDK over the service's connection: the relay's socket where there is one, and no limit but the
- * silence of the other end. Node's own fetch ends a body after 300 s without a byte and cannot use a Unix socket.
- * `idleTimeoutMs`: longest silence, before the first byte and between two.
+ * Returns a `fetch` for the AI SDK over the connection to the service. A request fails only after `idleTimeoutMs` without a byte. Node's
+ * own fetch ends a body after 300 s without a byte and cannot use a Unix socket.
  */
 export function modelFetch(connection: ServiceConnection, idleTimeoutMs: number): Fetch {
   const root = new URL(connection.serverRoot);
@@ -16,7 +15,7 @@ export function modelFetch(connection: ServiceConnection, idleTimeoutMs: number)
     const url = new URL(input instanceof Request ? input.url : input);
     if (url.origin !== root.origin) throw new TypeError(`models are reached through ${root.origin}, not ${url.origin}`);
     const headers = Object.fromEntries(new Headers(init.headers));
-    // The one credential there is; providers' clients put it where their service wants it.
+    // The clients of the providers put the token into headers of their own; the service reads this one.
     headers.authorization = `Bearer ${connection.token}`;
     const answer = await connection.open({
       method: (init.method ?? 'GET') as 'GET' | 'POST',
@@ -37,7 +36,7 @@ export function modelFetch(connection: ServiceConnection, idleTimeoutMs: number)
   };
 }
 
-/** Half a surrogate pair as JSON.stringify writes it: providers refuse a request that has one, and the conversation would have it in each. */
+/** Half a surrogate pair as JSON.stringify writes it. Providers refuse a request that has one, and every later request of the conversation. */
 const loneSurrogate = /\\ud[89a-f]/i;
 
 function bodyOf(body: RequestInit['body']): string | Uint8Array | undefined {

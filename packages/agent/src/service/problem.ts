@@ -4,7 +4,7 @@ interface ProblemMembers {
   error_code?: string;
 }
 
-/** Returns the members of a problem document (RFC 9457) that a message needs; undefined if the body is something else. */
+/** Returns the members of a problem document (RFC 7807) that a message needs; undefined if the body is something else. */
 export function parseProblem(body: string): ProblemMembers | undefined {
   try {
     const value: unknown = JSON.parse(body);

@@ -49,7 +49,7 @@ const unpack = (bytes: Buffer, folders: readonly ArchivedFolder[]) =>
   unpackFolders(Readable.from([bytes]), folders, { sha256: sha256(bytes), env, signal: never });
 
 describe('an archive', () => {
-  test('brings back files, modes, times, links, hidden and odd names, of workspace and home', async () => {
+  test('restores files, modes, times, links, hidden and odd names of workspace and home', async () => {
     const from = newFolders();
     mkdirSync(join(from.workspace, 'deep/er'), { recursive: true });
     const long = 'n'.repeat(200);
@@ -88,7 +88,7 @@ describe('an archive', () => {
     expect(existsSync(join(to.home, '.cache'))).toBe(false);
   });
 
-  test('leaves sockets out and does not wait for named pipes', async () => {
+  test('leaves out sockets and does not wait for named pipes', async () => {
     const from = newFolders();
     const server = createServer().listen(join(from.workspace, 's.sock'));
     await new Promise((resolve) => server.once('listening', resolve));
@@ -100,14 +100,14 @@ describe('an archive', () => {
     expect(readdirSync(to.workspace).sort()).toEqual(['file', 'pipe']);
   });
 
-  test('that would be larger than the limit is not made', async () => {
+  test('fails if it would be larger than the limit', async () => {
     const { workspace, folders } = newFolders();
     execFileSync('sh', ['-c', 'head -c 300000 /dev/urandom > big'], { cwd: workspace });
     await expect(pack(folders, 200_000)).rejects.toBeInstanceOf(ArchiveTooLarge);
     expect((await pack(folders, 400_000)).length).toBeGreaterThan(300_000);
   });
 
-  test('of which a part is missing or changed is refused', async () => {
+  test('is refused if a part is missing or changed', async () => {
     const { workspace, folders } = newFolders();
     writeFileSync(join(workspace, 'a'), 'A'.repeat(100_000));
     const whole = await pack(folders);
@@ -120,7 +120,7 @@ describe('an archive', () => {
     await expect(unpack(Buffer.from('no archive'), newFolders().folders)).rejects.toThrow();
   });
 
-  test('stops being made as soon as it is given up', async () => {
+  test('stops when it is aborted', async () => {
     const { workspace, folders } = newFolders();
     execFileSync('sh', ['-c', 'head -c 200000000 /dev/urandom > big'], { cwd: workspace });
     const abort = new AbortController();
@@ -152,7 +152,7 @@ describe('an archive', () => {
 describe('the fingerprint', () => {
   const look = (folders: readonly ArchivedFolder[]) => fingerprint(folders, never);
 
-  test('is the same until something changes, even where its time is set back', async () => {
+  test('changes with every change, also if the time of a file is set back', async () => {
     const { workspace, home, folders } = newFolders();
     expect(await look(folders)).toBe('empty');
     writeFileSync(join(workspace, 'a'), 'one');
@@ -169,14 +169,14 @@ describe('the fingerprint', () => {
     expect(await look(folders)).not.toBe(second);
   });
 
-  test('is not made of very many files', async () => {
+  test('is undefined for very many files', async () => {
     const { workspace, folders } = newFolders();
     execFileSync('sh', ['-c', 'seq 1 5001 | xargs touch'], { cwd: workspace });
     expect(await look(folders)).toBeUndefined();
   });
 });
 
-test('a sandbox without tar keeps nothing, and says why', async () => {
+test('reports why nothing is saved in a sandbox without tar', async () => {
   const { workspace } = newFolders();
   writeFileSync(join(workspace, 'a'), 'A');
   const reasons: string[] = [];

@@ -88,7 +88,7 @@ async function play(tree: RunTree | undefined, signal = new AbortController().si
   };
 }
 
-test('starts runs, awaits them and is given their last words as words of others', async () => {
+test('starts and awaits runs and marks their summaries as text of other agents', async () => {
   models.script([
     {
       toolCalls: [
@@ -124,7 +124,7 @@ test('starts runs, awaits them and is given their last words as words of others'
   ]);
 });
 
-test('is offered only what the run may do', async () => {
+test('offers only the tools that the run may use', async () => {
   models.script([{ text: ['ok'] }]);
   const treeTools = async (tree: RunTree | undefined) =>
     (await play(tree)).tools.filter(
@@ -137,7 +137,7 @@ test('is offered only what the run may do', async () => {
   expect((await play(fakeTree({ maxLive: undefined, parent }))).instructions).toContain('run lead');
 });
 
-test('is told what the service refuses', async () => {
+test('tells the model about a refusal of the service', async () => {
   models.script([{ toolCalls: [{ name: 'start_run', input: { prompt: 'a' } }] }, { text: ['So be it.'] }]);
   const body = JSON.stringify({ title: 'Conflict', detail: 'Await or cancel some first.' });
   const refusing = fakeTree({ start: () => Promise.reject(new ServiceRefusal(409, '/child-runs', body)) });
@@ -146,7 +146,7 @@ test('is told what the service refuses', async () => {
   expect(results[1]).toBe('Await or cancel some first.');
 });
 
-test('very long words of many runs are cut to what a result may hold', async () => {
+test('cuts the summaries of many runs to the size of a result', async () => {
   models.script([{ toolCalls: [{ name: 'await_runs', input: {} }] }, { text: ['ok'] }]);
   const runs = Array.from({ length: 30 }, (_, n) => child(`r${n}`, `begin-${n} ${'x'.repeat(16_000)}`));
   const { results } = await play(fakeTree({ wait: async () => ({ runs, timedOut: true }) }));
@@ -155,7 +155,7 @@ test('very long words of many runs are cut to what a result may hold', async () 
   expect(results[1]).toContain('not all had ended');
 });
 
-test('an abort ends the wait at once', async () => {
+test('ends a wait at once when the turn is aborted', async () => {
   models.script([{ toolCalls: [{ name: 'await_runs', input: {} }] }, { text: ['never'] }]);
   const abort = new AbortController();
   const waiting = fakeTree({

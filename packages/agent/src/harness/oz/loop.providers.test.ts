@@ -6,7 +6,7 @@ import { openTestLoops, providers, results } from '../../../test/loop.ts';
 const { models, workspace, engine } = await openTestLoops();
 
 describe.each(Object.keys(providers))('the loop with %s', (provider) => {
-  test('streams text, runs a command, gives its result back and ends', async () => {
+  test('streams text, runs a command and returns its result to the model', async () => {
     models.script([
       {
         thinking: 'Let me look.',
@@ -37,7 +37,7 @@ describe.each(Object.keys(providers))('the loop with %s', (provider) => {
     if (provider === 'openai responses') expect(second?.body.store).toBe(false);
   });
 
-  test('sends the bytes of an image with the prompt, also when the memory goes on in another engine', async () => {
+  test('sends the bytes of an image with the prompt, also after another engine has read the memory', async () => {
     models.script([{ text: ['A dot.'] }, { text: ['Still.'] }]);
     const data = Buffer.from('\x89PNG\r\n\x1a\nbytes of an image', 'latin1').toString('base64');
     let memory = '';
@@ -54,7 +54,7 @@ describe.each(Object.keys(providers))('the loop with %s', (provider) => {
     expect(JSON.stringify(models.requests.at(-1)?.body)).toContain(data);
   });
 
-  test('asks again after a cut in the middle of the stream', async () => {
+  test('asks again after the stream breaks off', async () => {
     models.script([{ text: ['one ', 'two ', 'three'] }]);
     models.misbehave({ kind: 'cut', afterPieces: 2 });
     const { turn, texts, thoughts } = engine(provider);
@@ -63,7 +63,7 @@ describe.each(Object.keys(providers))('the loop with %s', (provider) => {
     expect(thoughts.join('')).toContain('trying again');
   });
 
-  test('gives up on 500 with a message that names the model, the status and what to do', async () => {
+  test('fails after repeated 500 with a message that names the model, the status and what to do', async () => {
     models.misbehave({ kind: 'status', status: 500, message: 'melted' }, 3);
     const { verdict } = await engine(provider).turn('Hi.');
     expect(verdict).toMatchObject({ success: false, code: 'internal_error' });
@@ -82,7 +82,7 @@ describe.each(Object.keys(providers))('the loop with %s', (provider) => {
     expect(models.requests.length - before).toBe(1);
   });
 
-  test('asks again after an error event in a stream that began well', async () => {
+  test('asks again after an error event in a stream', async () => {
     models.script([{ text: ['fine'] }]);
     models.misbehave({ kind: 'error_event', afterPieces: 2 });
     const { turn, texts } = engine(provider);

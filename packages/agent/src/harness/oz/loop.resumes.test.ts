@@ -56,7 +56,7 @@ function goOn(provider: string, was: { request: Asked; memory: string }, decisio
 const shell = { name: 'shell', input: { command: 'echo made > made; echo done-$((40+2))' } };
 
 describe.each(Object.keys(providers))('with %s', (provider) => {
-  test('what was approved runs now, behind the results before it and before the calls after it', async () => {
+  test('runs an approved call after the earlier results and before the later calls', async () => {
     const after = goOn(provider, await left(provider, shell), { decision: 'approve', message: 'mind the cat' });
     expect(await after.turn('', [], [], 'You had asked.')).toMatchObject({ verdict: { success: true } });
     expect(resultsTold()).toEqual([
@@ -69,7 +69,7 @@ describe.each(Object.keys(providers))('with %s', (provider) => {
     expect(after.kept.at(-1)?.requestId, 'the memory is whole again').toBeUndefined();
   });
 
-  test('what was denied is not done, and the model is told the words as the result', async () => {
+  test('does not run a denied call and tells the model the reason of the person', async () => {
     const after = goOn(provider, await left(provider, shell), { decision: 'deny', message: 'never' });
     await after.turn('And then rest.', [], [], 'You had asked.');
     expect(existsSync(join(workspace(), 'made'))).toBe(false);
@@ -81,13 +81,13 @@ describe.each(Object.keys(providers))('with %s', (provider) => {
 
 const anthropic = 'anthropic';
 
-test('a question gets its answer as its result', async () => {
+test('returns the answer of a person as the result of a question', async () => {
   const was = await left(anthropic, { name: 'ask_user', input: { question: 'Which one?' } });
   await goOn(anthropic, was, { message: 'the red one' }).turn('');
   expect(resultsTold()[1]).toBe('the red one');
 });
 
-test('told only to go on, it asks again', async () => {
+test('asks again if the person only continued the run', async () => {
   const was = await left(anthropic, shell);
   const after = goOn(anthropic, was, {});
   const playing = after.turn('', [], [], 'You had asked.');
@@ -99,7 +99,7 @@ test('told only to go on, it asks again', async () => {
   expect((await playing).stopReason).toBe('cancelled');
 });
 
-test('an approval is used once: the same command is asked for again', async () => {
+test('uses an approval once and asks again for the same command', async () => {
   const was = await left(anthropic, shell);
   models.script([{}, { toolCalls: [shell] }, { text: ['no more'] }]);
   const after = goOn(anthropic, was, { decision: 'approve' });
@@ -109,7 +109,7 @@ test('an approval is used once: the same command is asked for again', async () =
   await playing;
 });
 
-test('where something else was decided, the call counts as not done', async () => {
+test('records a call as not done if the decision was about another request', async () => {
   const was = await left(anthropic, shell);
   const other = { ...was, request: { ...was.request, request_id: 'another' } };
   models.script([{ text: ['I see.'] }]);

@@ -6,7 +6,7 @@ import { openTestLoops } from '../../../test/loop.ts';
 const { models, workspace, engine } = await openTestLoops();
 
 describe('the loop', () => {
-  test('waits as long as Retry-After says and then goes on', async () => {
+  test('waits as long as Retry-After says and continues', async () => {
     models.script([{ text: ['done'] }]);
     models.misbehave({ kind: 'status', status: 429, retryAfterSeconds: 1 });
     const { turn } = engine();
@@ -15,12 +15,12 @@ describe('the loop', () => {
     expect(performance.now() - started).toBeGreaterThan(990);
   });
 
-  test('calls a used-up rate limit resource_unavailable, which the platform retries', async () => {
+  test('reports a used-up rate limit as resource_unavailable, which the platform retries', async () => {
     models.misbehave({ kind: 'status', status: 429 }, 3);
     expect((await engine().turn('Hi.')).verdict).toMatchObject({ success: false, code: 'resource_unavailable' });
   });
 
-  test('does not let the platform repeat a run that has already acted', async () => {
+  test('reports no retryable code for a run that has already acted', async () => {
     models.script([
       { toolCalls: [{ name: 'shell', input: { command: 'true' } }] },
       { text: ['never'], misbehaviour: { kind: 'status', status: 429 } },
@@ -28,7 +28,7 @@ describe('the loop', () => {
     expect((await engine().turn('Hi.')).verdict).toMatchObject({ success: false, code: 'agent_process_failed' });
   });
 
-  test('takes a silent model for broken after the stall timeout', async () => {
+  test('gives up on a silent model after the stall timeout', async () => {
     models.misbehave({ kind: 'silent' }, 3);
     const { verdict } = await engine('anthropic', { stallTimeoutMs: 50 }).turn('Hi.');
     expect(verdict).toMatchObject({
@@ -58,7 +58,7 @@ describe('the loop', () => {
     expect(await request?.end).toBe('client_gone');
   });
 
-  test('stops a command at once when it is cancelled, and the history says that it was interrupted', async () => {
+  test('stops a command at once when it is cancelled, and records the interruption', async () => {
     models.script([
       { toolCalls: [{ name: 'shell', input: { command: 'echo begun; sleep 600; touch late' } }] },
       { text: ['go on'] },
@@ -90,7 +90,7 @@ describe('the loop', () => {
     expect(models.requests.at(-1)?.conversation).toMatchObject({ turn: 1, prompt: 'Two.' });
   });
 
-  test('forgets the oldest images when a conversation carries too many bytes of them', async () => {
+  test('drops the oldest images of a conversation that has too many bytes of images', async () => {
     models.script([{ text: ['1'] }, { text: ['2'] }, { text: ['3'] }]);
     let memory = '';
     const { turn } = engine('google', {

@@ -6,7 +6,7 @@ import { openTestLoops, results } from '../../../test/loop.ts';
 const { models, workspace, engine } = await openTestLoops();
 
 describe('the loop', () => {
-  test('tells the model of malformed input and unknown tools and goes on', async () => {
+  test('tells the model about malformed input and unknown tools and continues', async () => {
     models.script([
       {
         toolCalls: [
@@ -31,7 +31,7 @@ describe('the loop', () => {
   test.each([
     ['longer than an argument may be', `echo ${'x'.repeat(140_000)}`, 'The longest that can be passed is'],
     ['with a NUL character', 'echo a\u0000b', 'NUL'],
-  ])('tells the model that a command %s was not run, and goes on', async (_, command, reason) => {
+  ])('tells the model that a command %s was not run and continues', async (_, command, reason) => {
     models.script([
       {
         toolCalls: [
@@ -52,7 +52,7 @@ describe('the loop', () => {
     expect(told[2]).toContain('ok');
   });
 
-  test('sends the model no half of a surrogate pair, whatever a call has in its input', async () => {
+  test('sends the model no lone surrogate from the input of a call', async () => {
     models.script([{ toolCalls: [{ name: 'read', input: { path: 'a\ud83d' } }] }, { text: ['ok'] }]);
     const { turn } = engine();
     expect((await turn('Hi.')).verdict.success).toBe(true);
@@ -111,7 +111,7 @@ describe('the loop', () => {
     ]);
   });
 
-  test('bounds what a command may put into the context', async () => {
+  test('bounds the output of a command in the context', async () => {
     models.script([
       { toolCalls: [{ name: 'shell', input: { command: 'head -c 5000000 /dev/zero | tr "\\0" x' } }] },
       { text: ['big'] },

@@ -4,25 +4,25 @@ import { blocksAsMarkdown, runbookBlocks } from './runbook-blocks.ts';
 const scripts = (prompt: string) => runbookBlocks(prompt).map((block) => `${block.shell}: ${block.script}`);
 
 describe('runbookBlocks', () => {
-  test('takes sh, shell and bash blocks in order and leaves others', () => {
+  test('returns sh, shell and bash blocks in order and skips others', () => {
     expect(
       scripts('a\n```sh\none\n```\n```python\nno\n```\n```bash\ntwo\nmore\n```\n``` shell\nthree\n```\n```\nno\n```'),
     ).toEqual(['sh: one', 'bash: two\nmore', 'sh: three']);
   });
 
-  test('knows tildes, longer fences, indentation, CRLF and upper case', () => {
+  test('reads tildes, longer fences, indentation, CRLF and upper case', () => {
     expect(scripts('~~~sh\n```\necho\n```\n~~~')).toEqual(['sh: ```\necho\n```']);
     expect(scripts('````sh\n```\n````')).toEqual(['sh: ```']);
     expect(scripts('  ```sh\n  one\n    two\n  ```')).toEqual(['sh: one\n  two']);
     expect(scripts('```SH\r\none\r\n```\r\n')).toEqual(['sh: one']);
   });
 
-  test('ends an open block with the text, and skips empty ones', () => {
+  test('ends an open block at the end of the text and skips empty blocks', () => {
     expect(scripts('```sh\none')).toEqual(['sh: one']);
     expect(scripts('```sh\n\n```')).toEqual([]);
   });
 
-  test('does not take a block inside another one for a block', () => {
+  test('ignores a block inside another block', () => {
     expect(scripts('````markdown\n```sh\nrm -rf /\n```\n````')).toEqual([]);
   });
 
@@ -39,7 +39,7 @@ describe('runbookBlocks', () => {
   });
 });
 
-test('blocksAsMarkdown is read back as the same blocks', () => {
+test('blocksAsMarkdown returns text that runbookBlocks reads as the same blocks', () => {
   const blocks = runbookBlocks(
     '```sh\necho one\n```\n````bash continue-on-error\ncat <<X\n```sh\ninner\n```\nX\n````\n~~~sh\n  three\n\n~~~',
   );
