@@ -5,7 +5,6 @@ import { actionId } from '../acp/action-id.ts';
 import {
   asObject,
   asString,
-  boundedData,
   contentText,
   exitCode,
   type JsonObject,
@@ -13,34 +12,18 @@ import {
   terminalOutput,
 } from '../acp/tool-output.ts';
 import { cutText } from '../commands/output-window.ts';
-import { identifyTool, type ToolIdentity } from './categories.ts';
+import {
+  type ActionState,
+  actionTitle,
+  beginWait,
+  describeAction,
+  durationOf,
+  endWait,
+  newAction,
+} from './action-state.ts';
+import type { ToolIdentity } from './categories.ts';
 
-interface Action {
-  id: string;
-  identity: ToolIdentity;
-  call: { name?: string | undefined; kind?: string | undefined; title?: string | undefined };
-  input: unknown;
-  announced: boolean;
-  announcedInput: string | undefined;
-  /** When it was first told of. */
-  toldAt: number;
-  /** Since when it runs; undefined: it is pending. */
-  startedAt: number | undefined;
-  /** Since when it waits for a person. */
-  waitsSince: number | undefined;
-  /** How long it waited for people while it ran. */
-  waitedMs: number;
-  /** Appended to the conversation so far. */
-  passedOn: string;
-  /** Of all appended text, also what was over the limit. */
-  outputBytes: number;
-  /** The latest `content`: replaced by each update that has one. */
-  content: string | undefined;
-  /** Text that came as terminal output: the true output, `content` is then only a frame around it. */
-  streamed: boolean;
-}
-
-/** An action as a person is asked about it. */
+/** An action in a request to a person. */
 export interface ActionInQuestion extends ToolIdentity {
   readonly id: string;
   readonly title: string;
@@ -54,15 +37,15 @@ export interface ActionsOptions {
   now?: () => number;
 }
 
-/** Tool calls of a harness as actions: upserted by id from whatever message names them first, each settled exactly once. */
+/** Turns tool calls of a harness into actions. The first message about a call creates its action; each action is settled exactly once. */
 export function trackActions(options: ActionsOptions) {
   const { emit } = options;
   const now = options.now ?? (() => performance.now());
-  const open = new Map<string, Action>();
+  const open = new Map<string, ActionState>();
   const settled = new Set<string>();
   const denied = new Set<string>();
 
-  function announce(action: Action): void {
+  function announce(action: ActionState): void {
     const input = JSON.stringify(action.input);
     if (action.announced && action.announcedInput === input) return;
     action.announced = true;
@@ -77,33 +60,25 @@ export function trackActions(options: ActionsOptions) {
     });
   }
 
-  function append(action: Action, text: string): void {
+  function append(action: ActionState, text: string): void {
     if (text === '') return;
     announce(action);
     action.outputBytes += Buffer.byteLength(text);
-    const room = maxOutputBytes - action.passedOn.length;
+    const room = maxOutputBytes - action.appended.length;
     if (room <= 0) return;
     const part = firstPart(text, room);
-    action.passedOn += part;
+    action.appended += part;
     emit({ type: 'action_output', action_id: action.id, text: part });
   }
 
-  /** How long it ran, in ms: what it waited for a person is not counted. Undefined: it never ran. */
-  function durationOf({ startedAt, waitsSince, waitedMs, toldAt }: Action, wasDenied: boolean): number | undefined {
-    const end = waitsSince ?? now();
-    if (startedAt !== undefined) return Math.round(end - startedAt - waitedMs);
-    // Some harnesses never say that a call begins.
-    return wasDenied || waitsSince !== undefined ? undefined : Math.round(end - toldAt);
-  }
-
-  function finish(action: Action, state: 'completed' | 'failed', update: JsonObject): void {
+  function finish(action: ActionState, state: 'completed' | 'failed', update: JsonObject): void {
     announce(action);
     const raw = asObject(update.rawOutput);
     const final = action.streamed ? fullOutputOf(raw) : (action.content ?? rawOutputText(update.rawOutput));
     const cut = final === undefined ? undefined : cutText(final, maxOutputBytes);
     const code = exitCode(update._meta, update.rawOutput);
     const wasDenied = state === 'failed' && (denied.has(action.id) || saysDenied(update));
-    const duration = durationOf(action, wasDenied);
+    const duration = durationOf(action, wasDenied, now());
     const bytes = Number.isInteger(raw?.output_bytes)
       ? (raw?.output_bytes as number)
       : (cut?.totalBytes ?? action.outputBytes);
@@ -111,7 +86,7 @@ export function trackActions(options: ActionsOptions) {
       type: 'action_result',
       action_id: action.id,
       state: wasDenied ? 'denied' : state,
-      ...(cut !== undefined && cut.text !== action.passedOn ? { output: cut.text } : {}),
+      ...(cut !== undefined && cut.text !== action.appended ? { output: cut.text } : {}),
       ...(code === undefined ? {} : { exit_code: code }),
       ...(duration === undefined ? {} : { duration_ms: duration }),
       ...(bytes > maxOutputBytes ? { output_bytes: bytes } : {}),
@@ -120,7 +95,7 @@ export function trackActions(options: ActionsOptions) {
     settled.add(action.id);
   }
 
-  /** `update`: a `tool_call`, a `tool_call_update`, or the `toolCall` of a permission request. */
+  /** Applies a `tool_call`, a `tool_call_update`, or the `toolCall` of a permission request. */
   function upsert(update: JsonObject, askedPermission = false): void {
     const given = asString(update.toolCallId);
     if (given === undefined) return;
@@ -128,25 +103,10 @@ export function trackActions(options: ActionsOptions) {
     if (settled.has(id)) return;
     let action = open.get(id);
     if (action === undefined) {
-      action = {
-        id,
-        identity: { name: 'tool', category: 'integration' },
-        call: {},
-        input: {},
-        announced: false,
-        announcedInput: undefined,
-        toldAt: now(),
-        startedAt: undefined,
-        waitsSince: undefined,
-        waitedMs: 0,
-        passedOn: '',
-        outputBytes: 0,
-        content: undefined,
-        streamed: false,
-      };
+      action = newAction(id, now());
       open.set(id, action);
     }
-    describe(action, update, options.mcpServers);
+    describeAction(action, update, options.mcpServers);
     const waits = asObject(asObject(update._meta)?.runyard)?.waits;
     if (waits === true) hold(action.id);
     if (waits === false) release(action.id, 'approve');
@@ -170,10 +130,10 @@ export function trackActions(options: ActionsOptions) {
     if (status === 'completed' || status === 'failed') finish(action, status, update);
   }
 
-  /** Settles what the harness left open: at the end of a turn, after a cancel, at its death. */
+  /** Settles the actions that the harness left open at the end of a turn, after a cancel, or when it exited. */
   function settle(note: string): void {
     for (const action of [...open.values()]) {
-      append(action, `${action.passedOn === '' || action.passedOn.endsWith('\n') ? '' : '\n'}[${note}]\n`);
+      append(action, `${action.appended === '' || action.appended.endsWith('\n') ? '' : '\n'}[${note}]\n`);
       action.streamed = true;
       finish(action, 'failed', {});
     }
@@ -181,61 +141,35 @@ export function trackActions(options: ActionsOptions) {
 
   function hold(id: string): void {
     const action = open.get(id);
-    if (action) action.waitsSince ??= now();
+    if (action) beginWait(action, now());
   }
 
   function release(id: string, decision: 'approve' | 'deny'): void {
     if (decision === 'deny') denied.add(id);
     const action = open.get(id);
-    if (action?.waitsSince === undefined) return;
-    if (action.startedAt !== undefined) action.waitedMs += now() - action.waitsSince;
-    else if (decision === 'approve') action.startedAt = now();
-    action.waitsSince = undefined;
+    if (action) endWait(action, decision, now());
   }
 
   return {
     upsert,
     settle,
-    /** Of an open action, what a request about it has to say. */
+    /** Returns an open action for a request to a person. */
     inQuestion(toolCallId: string | undefined): ActionInQuestion | undefined {
       const action = toolCallId === undefined ? undefined : open.get(actionId(toolCallId));
       if (action === undefined) return undefined;
-      const { identity, input, call } = action;
-      return { id: action.id, ...identity, input, title: commandOf(input) ?? call.title ?? identity.name };
+      return { id: action.id, ...action.identity, input: action.input, title: actionTitle(action) };
     },
-    /** It waits for a person from now on. */
+    /** Marks that an action waits for a person. */
     hold,
-    /** It was decided. Denied: its failure will be that it was not allowed. */
+    /** Marks that a person has decided about an action. A denied action fails as denied. */
     release,
   };
 }
 
-/** The built-in harness says so itself. */
+/** Returns true if the built-in harness says that it did not run the call, because a person denied it. */
 const saysDenied = (update: JsonObject): boolean => asObject(asObject(update._meta)?.runyard)?.denied === true;
 
-/** A command says more than the title that a harness gives it. */
-function commandOf(input: unknown): string | undefined {
-  const command = asObject(input)?.command;
-  if (Array.isArray(command)) return command.map(String).join(' ');
-  return asString(command);
-}
-
-function describe(action: Action, update: JsonObject, mcpServers: readonly string[]): void {
-  const call = { name: asString(update.name), kind: asString(update.kind), title: asString(update.title) };
-  action.call = {
-    name: call.name ?? action.call.name,
-    kind: call.kind ?? action.call.kind,
-    title: call.title ?? action.call.title,
-  };
-  action.identity = identifyTool(action.call, mcpServers);
-  const raw = update.rawInput;
-  if (raw !== undefined && raw !== null && JSON.stringify(raw) !== '{}') action.input = boundedData(raw);
-  else if (!action.announced && action.call.title !== undefined && JSON.stringify(action.input) === '{}') {
-    action.input = { title: firstPart(action.call.title, 1000) };
-  }
-}
-
-/** A harness that streams may also give head and tail of the whole in the end; only then does it replace what was appended. */
+/** Returns head and tail of a long streamed output, which the built-in harness sends at the end; undefined if the appended output is whole. */
 function fullOutputOf(raw: JsonObject | undefined): string | undefined {
   return raw?.output_truncated === true ? asString(raw.output) : undefined;
 }

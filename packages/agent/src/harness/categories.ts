@@ -7,8 +7,8 @@ export interface ToolIdentity {
 }
 
 /**
- * Names of MCP tools as harnesses write them: `mcp__srv__tool` (claude), `mcp.srv.tool` (codex), `tool (srv MCP Server)`
- * (gemini), `srv_tool` (opencode; only told from others by the known server names).
+ * Returns the name of an MCP tool from the forms of different harnesses: `mcp__srv__tool` (claude), `mcp.srv.tool` (codex), `tool (srv MCP Server)`
+ * (gemini), `srv_tool` (opencode, which only the names of the servers tell from other tools).
  */
 function mcpTool(text: string, servers: readonly string[]): string | undefined {
   const marked = /^mcp__(.+?)__(.+)$/.exec(text) ?? /^mcp\.([^.\s]+)\.(\S+)/.exec(text);
@@ -29,7 +29,7 @@ const categoryOfKind: Readonly<Record<string, ActionCategory>> = {
   execute: 'command',
 };
 
-/** For kind `other` and `think`: what the name says. First match wins. */
+/** Categories by the name of the tool, for kinds such as `other` and `think`. The first match counts. */
 const categoryOfName: readonly (readonly [RegExp, ActionCategory])[] = [
   [/skill/i, 'skill'],
   [/review/i, 'review'],
@@ -40,7 +40,7 @@ const categoryOfName: readonly (readonly [RegExp, ActionCategory])[] = [
   [/file|read|write|edit|patch|artifact|list|^ls$/i, 'files'],
 ];
 
-/** Name and category of a tool call from what its harness says about it, all of it untrusted text. */
+/** Returns name and category of a tool call from the untrusted texts of its harness. */
 export function identifyTool(
   call: { name?: string | undefined; kind?: string | undefined; title?: string | undefined },
   mcpServers: readonly string[],

@@ -7,7 +7,7 @@ import { type ChildHarnessOptions, startChildHarness } from './child-transport.t
 export function startChildLink(options: ChildHarnessOptions): AgentLink {
   const { readable, writable, isAlive, exited, kill } = startChildHarness(options);
   const connection = client({ name: 'runyard' })
-    // Parsed by hand: the SDK's schema refuses what it does not know.
+    // Parsed without the SDK's schema, which refuses unknown members.
     .onRequest(
       'session/request_permission',
       (params: unknown) => asObject(params) ?? {},

@@ -10,7 +10,7 @@ import { type Line, lineSplitter } from './json-lines.ts';
 
 /** ACP messages to and from a child process. */
 export interface ChildTransport {
-  /** What the harness says, but for session updates. Reading slowly slows the harness down. */
+  /** The messages of the harness without session updates. A slow reader slows the harness. */
   readable: ReadableStream<AnyMessage>;
   writable: WritableStream<AnyMessage>;
   isAlive(): boolean;
@@ -22,14 +22,14 @@ export interface ChildHarnessOptions {
   command: readonly [string, ...string[]];
   cwd: string;
   env: Readonly<Record<string, string | undefined>>;
-  /** `NAME=value` in `env` by which everything that the harness started is found again. */
+  /** `NAME=value` of `env` that marks every process that the harness starts. */
   marker: string;
   events: LinkEvents;
   maxLineBytes?: number;
   graceMs?: number;
 }
 
-/** Of a line that cannot be kept whole. */
+/** Bytes that are kept of a line that is too long. */
 const keptOfCutLine = 4 * 1024;
 
 /** Starts an ACP agent as a child process that speaks on stdio. */
@@ -44,7 +44,7 @@ export function startChildHarness(options: ChildHarnessOptions): ChildTransport 
   });
   const stderr = outputWindow(0, 8 * 1024);
   child.stderr.on('data', (chunk: Buffer) => stderr.push(chunk));
-  // A harness that is gone: its exit tells more than the broken pipe.
+  // The harness has exited, and its exit says more than the broken pipe.
   child.stdin.on('error', () => {});
 
   const exited = new Promise<HarnessExit>((resolve) => {
@@ -56,7 +56,7 @@ export function startChildHarness(options: ChildHarnessOptions): ChildTransport 
     });
     child.on('exit', (code, signal) => {
       description ??= signal === null ? `exited with code ${code}` : `was ended by ${signal}`;
-      // Its last words may still be in the pipe, which something it left behind may hold open.
+      // The end of its output may still be in the pipe, and one of its background processes may keep the pipe open.
       setTimeout(finish, 200);
     });
     child.on('close', finish);
@@ -66,7 +66,7 @@ export function startChildHarness(options: ChildHarnessOptions): ChildTransport 
   const readable = new ReadableStream<AnyMessage>(
     {
       pull: () => room.resolve(),
-      // Not awaited: a stream calls `pull` only when its start is over.
+      // Not awaited, because a stream calls `pull` only after `start` has ended.
       start: (controller) => void read(controller),
     },
     { highWaterMark: 64 },
@@ -101,8 +101,8 @@ export function startChildHarness(options: ChildHarnessOptions): ChildTransport 
       return;
     }
     events.line(text.length <= maxTranscriptLine ? text : cutLine(text, Buffer.byteLength(text)));
-    // Not left to the SDK's dispatch: that is asynchronous for notifications, so the answer to session/prompt could
-    // overtake the last words of the turn, and it drops what harnesses newer than its schemas add.
+    // Not dispatched by the SDK: it handles notifications asynchronously, so that the answer to session/prompt could overtake the last
+    // text of the turn, and it drops updates that its schemas do not know.
     if ('method' in message && message.method === 'session/update' && !('id' in message)) {
       const params = asObject(message.params);
       events.update(params?.update, params?.sessionId);
@@ -117,7 +117,7 @@ export function startChildHarness(options: ChildHarnessOptions): ChildTransport 
     write(message) {
       const text = JSON.stringify(message);
       events.line(text);
-      // A harness that reads nothing must not hold us: what it may be sent is bounded, images included.
+      // Does not wait for a harness that reads nothing. The size of its messages is bounded, images included.
       if (child.stdin.writable) child.stdin.write(`${text}\n`);
     },
     close: () => void child.stdin.end(),
@@ -148,12 +148,12 @@ export function startChildHarness(options: ChildHarnessOptions): ChildTransport 
   };
 }
 
-/** What the transcript keeps of a line that is too long. */
+/** Returns the line of the transcript for a line that is too long. */
 function cutLine(text: string, bytes: number): string {
   return JSON.stringify({ raw: firstPart(text, keptOfCutLine), cut_from_bytes: bytes });
 }
 
-/** A JSON object is a message; anything else on stdout is noise that some agents print. */
+/** Returns the message of a line; undefined if the line is no JSON-RPC object, because some agents print other text. */
 function parseMessage(text: string): AnyMessage | undefined {
   if (!text.startsWith('{')) return undefined;
   try {

@@ -1,6 +1,6 @@
 import { asObject, asString } from '../acp/tool-output.ts';
 
-/** A readable sentence of whatever was thrown; JSON-RPC errors carry theirs in `data`. */
+/** Returns an error as a readable sentence. JSON-RPC errors have their details in `data`. */
 export function errorText(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const data = asObject((error as Error & { data?: unknown }).data);

@@ -1,16 +1,13 @@
 import { firstPart } from '@runyard/contract/shorten';
 
-/** One line, or the beginning of one that was too long to be kept. */
+/** One line, or the beginning of a line that is too long. */
 export interface Line {
   text: string;
-  /** Bytes of the whole line, where it was cut. */
+  /** Bytes of the whole line, if it was cut. */
   cutFrom?: number;
 }
 
-/**
- * Splits bytes into lines in bounded memory: of a line over `maxBytes` the first `keptBytes` are kept and the rest is
- * counted. A message that was cut cannot be parsed, so it is lost as a message, but told in the transcript.
- */
+/** Splits bytes into lines in bounded memory. Of a line over `maxBytes` only the first `keptBytes` are kept, and the rest is counted. */
 export function lineSplitter(maxBytes: number, keptBytes: number) {
   let chunks: Buffer[] = [];
   let size = 0;
@@ -21,10 +18,10 @@ export function lineSplitter(maxBytes: number, keptBytes: number) {
       if (part.length > 0) chunks.push(part);
       return;
     }
-    // Over the limit: shrink to what is kept once, then only count.
-    const held = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
-    if (held < keptBytes) chunks.push(part);
-    if (chunks.length > 1 || held > keptBytes) chunks = [Buffer.concat(chunks).subarray(0, keptBytes)];
+    // The line is over the limit: shrinks to the kept bytes once, then only counts.
+    const collected = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+    if (collected < keptBytes) chunks.push(part);
+    if (chunks.length > 1 || collected > keptBytes) chunks = [Buffer.concat(chunks).subarray(0, keptBytes)];
   }
 
   function take(): Line {

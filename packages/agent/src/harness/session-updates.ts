@@ -11,10 +11,10 @@ export interface NormaliserOptions {
   mcpServers: readonly string[];
 }
 
-/** Thoughts come in small pieces: they are collected and told in pieces of this size. */
+/** Thoughts come in small pieces. They are collected and emitted in pieces of about this many characters. */
 const thoughtChars = 4_000;
 
-/** Turns what a harness says about a session into agent events. Nothing here trusts the shape of what it reads. */
+/** Turns the session updates of a harness into agent events. The updates are untrusted and may have any shape. */
 export function sessionUpdates(options: NormaliserOptions) {
   const { emit, stepId } = options;
   const actions = trackActions(options);
@@ -32,7 +32,7 @@ export function sessionUpdates(options: NormaliserOptions) {
     thought = '';
   }
 
-  /** Something else than text came: the next text is a new message. */
+  /** Ends the current message, because an update that is no text came. */
   function interruptText(): void {
     flushThought();
     messageId = undefined;
@@ -74,7 +74,7 @@ export function sessionUpdates(options: NormaliserOptions) {
       case 'usage_update':
         usage = update;
         return;
-      // Our own prompt, and what only an editor needs: the transcript has them.
+      // Our own prompt, and updates that only an editor needs. The transcript has them.
       case 'user_message_chunk':
       case 'available_commands_update':
       case 'config_option_update':
@@ -90,7 +90,7 @@ export function sessionUpdates(options: NormaliserOptions) {
 
   return {
     update,
-    /** A permission is asked for; undefined: it names no action that goes on. */
+    /** Returns the action of a permission request; undefined if the request names no open action. */
     permission(toolCall: unknown): ActionInQuestion | undefined {
       interruptText();
       const call = asObject(toolCall) ?? {};
@@ -103,14 +103,14 @@ export function sessionUpdates(options: NormaliserOptions) {
     startTurn(): void {
       lastText = '';
     },
-    /** Ends a turn: settles open actions with `note` and tells what was collected. */
+    /** Ends a turn: settles open actions with `note` and emits collected thoughts and usage. */
     endTurn(note: string): void {
       interruptText();
       actions.settle(note);
       if (usage !== undefined) notice('usage', { used: usage.used, size: usage.size, cost: usage.cost });
       usage = undefined;
     },
-    /** The end of the last message, for a summary. */
+    /** The end of the last message, for the summary of the turn. */
     get lastText(): string {
       return lastText;
     },

@@ -13,10 +13,10 @@ import { type Engine, turnVoice } from './session.ts';
 /** Sends a `session/update`; resolves when there is room for more. */
 export type SendUpdate = (sessionId: string, update: SessionUpdate) => Promise<void>;
 
-/** In `_meta` of a text block: it says what was decided about a request of an earlier sandbox. */
+/** A member of `_meta` of a text block: the block has the decision about a request of an earlier sandbox. */
 export const answerMeta = 'runyard.answer';
 
-/** The built-in harness as an ACP v1 agent: its answers to the protocol's methods, whatever carries them. */
+/** Returns the answers of the built-in harness to the methods of ACP v1. */
 export function ozAgent(engine: Engine, { seesImages }: { seesImages: boolean }) {
   const turns = new Map<string, AbortController>();
   return {

@@ -3,21 +3,21 @@ import type { ApprovalRequest, Verdict } from '../../approvals/approval-request.
 import type { Approvals } from '../../approvals/approvals.ts';
 import type { TurnVoice } from './session.ts';
 
-/** What the built-in harness is about to do. */
-interface Deed {
+/** An action that the built-in harness is about to run. */
+interface PlannedAction {
   readonly id: string;
   readonly name: string;
   readonly category: ActionCategory;
   readonly input: unknown;
   readonly title: string;
-  /** For another sandbox, should this one go away before the answer. */
+  /** What another sandbox needs to continue, if this one ends before the answer. */
   readonly resume?: string;
   readonly beforeAsked?: ApprovalRequest['beforeAsked'];
 }
 
-/** What was decided. Undefined: it may be done; in its sandbox the built-in harness asks nobody unless the run's policy says so. */
+/** Asks whether an action may run. Undefined: it may, because under auto-approve the built-in harness asks nobody in its sandbox. */
 export async function askFirst(
-  { title, resume, beforeAsked, ...action }: Deed,
+  { title, resume, beforeAsked, ...action }: PlannedAction,
   approvals: Pick<Approvals, 'policy' | 'ask'>,
   signal: AbortSignal,
 ): Promise<Verdict | undefined> {
@@ -26,15 +26,15 @@ export async function askFirst(
   return await approvals.ask({ kind: 'permission', title, action, ...more }, signal);
 }
 
-/** Why it was not done, in words for the model or the person. */
+/** Returns why an action did not run, for the model or a person. */
 export function refusalText({ by, message }: Verdict): string {
   if (by === 'policy')
     return 'refused: the approval policy of this run is auto-deny, so nothing is run and no file is changed; reading and searching are allowed';
   return `denied by the user${message === undefined ? '' : `, who says: ${message}`}`;
 }
 
-/** The end of an action that was not allowed. */
-export async function tellDenied(voice: TurnVoice, toolCallId: string, text: string): Promise<void> {
+/** Reports the end of an action that was denied. */
+export async function reportDenied(voice: TurnVoice, toolCallId: string, text: string): Promise<void> {
   await voice.update({
     sessionUpdate: 'tool_call_update',
     toolCallId,

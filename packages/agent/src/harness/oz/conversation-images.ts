@@ -6,7 +6,7 @@ export interface TurnImage {
   data: string;
 }
 
-/** A user's message: its text, then its images. */
+/** Returns the content of a user's message: its text, then its images. */
 export function userContent(text: string, images: readonly TurnImage[]): UserContent {
   if (images.length === 0) return text;
   return [
@@ -19,9 +19,9 @@ export function userContent(text: string, images: readonly TurnImage[]): UserCon
   ];
 }
 
-const leftOut = '[An image that was here is left out: the conversation has grown. Its file is in the workspace.]';
+const leftOutNote = '[An image that was here is left out: the conversation has grown. Its file is in the workspace.]';
 
-/** Replaces the oldest images by words where all together have more than `maxBytes` as base64: each request carries all of them. */
+/** Replaces the oldest images by a note if all images together have more than `maxBytes` as base64, because each request has all of them. */
 export function forgetOldImages(messages: ModelMessage[], maxBytes: number): void {
   let kept = 0;
   for (const message of messages.toReversed()) {
@@ -33,7 +33,7 @@ export function forgetOldImages(messages: ModelMessage[], maxBytes: number): voi
         return part;
       }
       kept = maxBytes;
-      return { type: 'text', text: leftOut };
+      return { type: 'text', text: leftOutNote };
     });
     message.content.reverse();
   }

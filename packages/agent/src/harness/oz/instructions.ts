@@ -1,4 +1,4 @@
-/** The model's instructions: what it is, where it is, what runs are around it, how to end. A run's own base prompt comes last and may override. */
+/** Returns the instructions of the model: its task, its workspace, the runs around it, and last the base prompt of the run, which may override the rest. */
 export function instructions(workspace: string, basePrompt: string | undefined, aboutTree: string): string {
   const own = `You are a software agent that works on its own in a sandbox. Nobody watches: decide, act, check the result, and go on until the task is done or cannot be done. Where you can neither find out nor decide and a wrong choice would do harm, ask_user waits for a person; that is rare.
 

@@ -5,14 +5,13 @@ import { asObject } from '../../acp/tool-output.ts';
 import type { OzAgent, SendUpdate } from './agent.ts';
 
 /**
- * Connects the built-in harness in this process: the same messages and the same transcript as over stdio, without a
- * second Node and without the SDK on both ends. Loading the SDK with its schemas and shaking hands with itself
- * costs a short run much of its processor time (`bench/modules.md`).
+ * Connects the built-in harness in this process, with the same messages and the same transcript as over stdio. It uses no second Node
+ * and no SDK, whose loading and handshake would cost a short run much of its processor time (`bench/modules.md`).
  */
 export function connectOz(agent: OzAgent, events: LinkEvents): AgentLink {
   const closed = new AbortController();
   let nextId = 0;
-  let told: Promise<void> = Promise.resolve();
+  let lastUpdate: Promise<void> = Promise.resolve();
   const line = (message: object) => events.line(storableJson({ jsonrpc: '2.0', ...message }));
 
   async function call<P, R>(method: string, params: P, answer: (params: P) => R | Promise<R>): Promise<R> {
@@ -20,7 +19,7 @@ export function connectOz(agent: OzAgent, events: LinkEvents): AgentLink {
     line({ id, method, params: withoutImages(params) });
     try {
       const result = await answer(params);
-      await told;
+      await lastUpdate;
       line({ id, result });
       return result;
     } catch (error) {
@@ -29,21 +28,21 @@ export function connectOz(agent: OzAgent, events: LinkEvents): AgentLink {
     }
   }
 
-  /** One after another, each when there is room. */
+  /** Sends updates one after another, each when there is room. */
   const send: SendUpdate = (sessionId, update) => {
-    told = told
+    lastUpdate = lastUpdate
       .then(() => events.ready())
       .then(() => {
         line({ method: 'session/update', params: { sessionId, update } });
         events.update(update);
       });
-    return told;
+    return lastUpdate;
   };
 
   return {
     initialize: (params) => call('initialize', params, agent.initialize),
     newSession: (params) => call('session/new', params, agent.newSession),
-    // Never announced: it is given its memory when it is made.
+    // Never announced, because the harness gets its memory when it is created.
     loadSession: () => Promise.reject(new Error('oz loads no sessions')),
     prompt: (params) => call('session/prompt', params, (prompt) => agent.prompt(prompt, send)),
     cancel: (params) => {
@@ -57,12 +56,12 @@ export function connectOz(agent: OzAgent, events: LinkEvents): AgentLink {
   };
 }
 
-/** The transcript names images, it does not hold their bytes: the run's attachments do. */
+/** Returns parameters without the bytes of images, for the transcript. The attachments of the run have the bytes. */
 function withoutImages(params: unknown): unknown {
   const prompt = asObject(params)?.prompt;
   if (!Array.isArray(prompt)) return params;
-  const shown = prompt.map((block: ContentBlock) =>
+  const blocks = prompt.map((block: ContentBlock) =>
     block.type === 'image' ? { ...block, data: '', _meta: { bytes: Buffer.byteLength(block.data, 'base64') } } : block,
   );
-  return { ...asObject(params), prompt: shown };
+  return { ...asObject(params), prompt: blocks };
 }

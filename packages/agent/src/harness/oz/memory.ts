@@ -1,33 +1,33 @@
 import type { ModelMessage } from 'ai';
 import type { StepCall } from './model-step.ts';
 
-/** What came out of a call, for the model. */
+/** The result of a call for the model. */
 export interface CallResult {
   readonly text: string;
   readonly failed: boolean;
 }
 
-/** The calls of the last message, of which the first without a result waits for a person. */
+/** The calls of the last message. The first call without a result waits for a person. */
 export interface OpenCalls {
-  /** Of what the person was asked. */
+  /** Id of the request to the person. */
   readonly requestId: string;
   readonly calls: readonly StepCall[];
-  /** By the call's id, in order. */
+  /** Results by the id of the call, in order. */
   readonly results: readonly (readonly [toolCallId: string, result: CallResult])[];
 }
 
-/** The conversation as the model loop has it, provider metadata included. */
+/** The conversation of the model loop, with the metadata of the provider. */
 export interface Memory {
   readonly messages: ModelMessage[];
   readonly open?: OpenCalls | undefined;
 }
 
-/** For an engine in another sandbox. */
+/** Returns the memory as text for an engine in another sandbox. */
 export function memoryText({ messages, open }: Memory): string {
   return JSON.stringify(open === undefined ? messages : { messages, open });
 }
 
-/** One that cannot be read is as good as none. */
+/** Reads a memory. A text that cannot be read counts as an empty memory. */
 export function readMemory(text: string | undefined): Memory {
   try {
     const memory: unknown = JSON.parse(text ?? '[]');

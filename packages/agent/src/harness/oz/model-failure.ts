@@ -4,9 +4,9 @@ import { firstPart } from '@runyard/contract/shorten';
 import { APICallError } from 'ai';
 import { parseProblem } from '../../service/problem.ts';
 
-/** Why a request to the model failed, and whether the same request may do better later. */
+/** Why a request to the model failed, and whether the same request may succeed later. */
 export interface ModelFailure {
-  /** Of the answer; undefined where there was none, or it broke off. */
+  /** Status of the answer; undefined if there was no answer or it broke off. */
   status: number | undefined;
   retryable: boolean;
   retryAfterMs: number | undefined;
@@ -16,10 +16,11 @@ export interface ModelFailure {
   advice: string;
 }
 
-/** Errors of the SDK that say that the request itself is wrong; the names are theirs. */
+/** Names of errors of the SDK that mean that the request itself is wrong. */
 const ourFault =
   /^AI_(InvalidPrompt|InvalidArgument|UnsupportedFunctionality|LoadAPIKey|LoadSetting|NoSuchModel|InvalidMessageRole|MessageConversion)Error$/;
 
+/** Returns the failure that an error of the SDK, a provider or the connection means. */
 export function modelFailure(error: unknown): ModelFailure {
   if (!APICallError.isInstance(error)) {
     const wrong = error instanceof Error && ourFault.test(error.name);
@@ -82,7 +83,7 @@ function adviceOfStatus(status: number): string {
   return 'The model refused the request; give a smaller task, or use another model.';
 }
 
-/** The provider's own sentence where it has one, else the error's message and its cause. */
+/** Returns the message of the provider, or that of the error and its causes. */
 function shortReason(error: unknown): string {
   const texts: string[] = [];
   for (let current: unknown = error, depth = 0; current !== undefined && current !== null && depth < 4; depth++) {
@@ -93,7 +94,7 @@ function shortReason(error: unknown): string {
   return firstPart(texts.join(': '), 1_000) || 'no reason given';
 }
 
-/** Error events inside a stream are plain objects, with the message at one of two depths, or strings. */
+/** Returns the message of an error event of a stream: a string, or an object with the message at one of two depths. */
 function messageOf(value: unknown): string | undefined {
   if (typeof value === 'string') return value;
   if (typeof value !== 'object' || value === null) return undefined;

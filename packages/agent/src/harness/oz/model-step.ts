@@ -7,31 +7,31 @@ export interface StepCall {
   toolCallId: string;
   toolName: string;
   input: unknown;
-  /** Set where the SDK could not parse the input or does not know the tool: what the model is told. */
+  /** The message for the model if the SDK could not parse the input or does not know the tool. */
   invalid: string | undefined;
 }
 
-/** What one answer of the model was. */
+/** One answer of the model. */
 export interface StepAnswer {
-  /** The assistant's messages as the next request must carry them, provider metadata included. */
+  /** The assistant's messages for the next request, with the metadata of the provider. */
   messages: ModelMessage[];
   calls: StepCall[];
   finishReason: string;
 }
 
-/** The stream ended without the provider saying that it was finished. */
+/** The stream ended before the provider said that the answer was finished. */
 class CutAnswer extends Error {
   override name = 'CutAnswer';
 }
 
-/** What of a failed answer had already been said. */
+/** The text of an answer so far, for the case that the answer fails. */
 export interface PartialAnswer {
   text: string;
 }
 
 /**
- * Asks the model once and passes its words on while they come. Retries are the caller's: the SDK's own do not know of a
- * break in the middle of a stream. In SDK 7 `response.messages` holds this step only (in 6 it was cumulative).
+ * Asks the model once and reports its text while it comes. The caller retries, because the retries of the SDK do not cover a stream
+ * that breaks off. In SDK 7 `response.messages` has only the messages of this step.
  */
 export async function modelStep(
   access: ModelAccess,
@@ -99,7 +99,7 @@ export async function modelStep(
   return { messages: (await result.response).messages, calls, finishReason };
 }
 
-/** All results of one step in one message, in the order of the calls: what the SDK answered for invalid calls, and ours. */
+/** Returns all results of one step in one message, in the order of the calls. An invalid call has the message of the SDK as its result. */
 export function toolMessage(
   calls: readonly StepCall[],
   results: ReadonlyMap<string, { text: string; failed: boolean }>,

@@ -10,7 +10,7 @@ export interface ModelAccess {
   providerOptions: ProviderOptions;
 }
 
-/** The run's model behind the gateway. Only the module of its own provider is loaded. */
+/** Opens the run's model behind the gateway. Only the module of its provider is loaded. */
 export async function openModel(
   model: AgentModel,
   options: { connection: ServiceConnection; reasoningLevel?: string | undefined; stallTimeoutMs: number },
@@ -26,7 +26,7 @@ export async function openModel(
       const { createAnthropic } = await import('@ai-sdk/anthropic');
       return {
         model: createAnthropic(settings)(model.provider_model),
-        // The growing conversation is read from the cache: about a tenth of the price of each step's input.
+        // The provider reads the earlier conversation from its cache, at about a tenth of the price of new input.
         providerOptions: { anthropic: { cacheControl: { type: 'ephemeral' }, ...(level ? { effort: level } : {}) } },
       };
     }
@@ -34,7 +34,7 @@ export async function openModel(
       const { createOpenAI } = await import('@ai-sdk/openai');
       return {
         model: createOpenAI(settings).responses(model.provider_model),
-        // Nothing of a run stays with the provider, so reasoning travels with the conversation.
+        // The provider stores nothing, so the conversation has the encrypted reasoning.
         providerOptions: {
           openai: {
             store: false,

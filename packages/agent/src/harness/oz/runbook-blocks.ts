@@ -7,9 +7,9 @@ export interface RunbookBlock {
 const shells: Readonly<Record<string, RunbookBlock['shell']>> = { sh: 'sh', shell: 'sh', bash: 'bash' };
 
 /**
- * The fenced `sh`, `shell` and `bash` blocks of a Markdown text, in order (CommonMark 0.31, 4.5 fenced code blocks).
- * `continue-on-error` behind the language lets the runbook go on when that block fails; as an HTML comment before the
- * first block, `<!-- continue-on-error -->`, it holds for all of them.
+ * Returns the fenced `sh`, `shell` and `bash` blocks of a Markdown text, in order (CommonMark 0.31, 4.5 fenced code blocks).
+ * `continue-on-error` after the language lets the runbook continue when that block fails. As an HTML comment before the
+ * first block, `<!-- continue-on-error -->`, it is valid for all blocks.
  */
 export function runbookBlocks(prompt: string): RunbookBlock[] {
   const blocks: RunbookBlock[] = [];
@@ -43,7 +43,7 @@ export function runbookBlocks(prompt: string): RunbookBlock[] {
   return blocks;
 }
 
-/** The blocks as a Markdown text of which `runbookBlocks` makes the same. */
+/** Returns the blocks as a Markdown text that `runbookBlocks` reads as the same blocks. */
 export function blocksAsMarkdown(blocks: readonly RunbookBlock[]): string {
   return blocks
     .map(({ shell, script, continueOnError }) => {

@@ -9,7 +9,7 @@ import type { Approvals } from '../../approvals/approvals.ts';
 import { fs } from '../../builtin-modules.ts';
 import { type CommandResult, runCommand } from '../../commands/run-command.ts';
 import { newId } from '../../new-id.ts';
-import { askFirst, refusalText, tellDenied } from './ask-first.ts';
+import { askFirst, refusalText, reportDenied } from './ask-first.ts';
 import { blocksAsMarkdown, type RunbookBlock, runbookBlocks } from './runbook-blocks.ts';
 import { commandEnd, commandOutput, type Engine, type TurnVoice } from './session.ts';
 
@@ -18,7 +18,7 @@ export interface RunbookOptions {
   env: Readonly<Record<string, string | undefined>>;
   backpressure: () => Promise<void> | undefined;
   approvals: Approvals;
-  /** What was decided about a block of an earlier sandbox. */
+  /** The decision about a block of an earlier sandbox. */
   earlier?: AgentTask['decision'];
 }
 
@@ -27,7 +27,7 @@ const maxInlineScript = 100 * 1024;
 
 const noModel = `No language model is configured for this run, so nothing was decided by one: the \`runbook\` model runs the prompt's fenced \`sh\` and \`bash\` blocks one by one and does nothing else. To use a language model, set RUNYARD_ANTHROPIC_API_KEY, RUNYARD_OPENAI_API_KEY or RUNYARD_GOOGLE_API_KEY in the environment of the service, or RUNYARD_MODEL_BASE_URL for an OpenAI-compatible endpoint (Ollama, vLLM, llama.cpp), and start it again.`;
 
-/** The engine without a language model: deterministic, and plain about it. */
+/** Creates the engine without a language model, which runs the fenced shell blocks of the prompt and nothing else. */
 export function runbookEngine(options: RunbookOptions): Engine {
   let { earlier } = options;
   return async ({ prompt, voice, signal }) => {
@@ -78,7 +78,7 @@ export function runbookEngine(options: RunbookOptions): Engine {
   };
 }
 
-/** The block that an earlier sandbox asked about. A verdict: it was denied, and the blocks behind it are not run either. */
+/** Reports the decision about a block of an earlier sandbox. Returns a verdict if the block was denied: later blocks do not run either. */
 async function takeUp(
   answered: NonNullable<AgentTask['decision']>,
   voice: TurnVoice,
@@ -116,15 +116,15 @@ async function runBlock(
     rawInput: input,
   });
   if (asks) {
-    const deed = { id: toolCallId, name: 'shell', category: 'command' as const, input, title: block.script.trim() };
-    const ask = () => askFirst({ ...deed, resume: blocksAsMarkdown(left) }, options.approvals, signal);
+    const planned = { id: toolCallId, name: 'shell', category: 'command' as const, input, title: block.script.trim() };
+    const ask = () => askFirst({ ...planned, resume: blocksAsMarkdown(left) }, options.approvals, signal);
     const verdict = await ask().catch((error: unknown) => {
       if (signal.aborted) return null;
       throw error;
     });
     if (verdict === null) return undefined;
     if (verdict && verdict.decision !== 'approve') {
-      await tellDenied(voice, toolCallId, refusalText(verdict));
+      await reportDenied(voice, toolCallId, refusalText(verdict));
       return verdict;
     }
     await voice.update({ sessionUpdate: 'tool_call_update', toolCallId, status: 'in_progress' });

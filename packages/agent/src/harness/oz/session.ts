@@ -3,7 +3,7 @@ import type { BuiltinVerdict } from '../../acp/outcome.ts';
 import type { CommandResult } from '../../commands/run-command.ts';
 import type { TurnImage } from './conversation-images.ts';
 
-/** What an engine of the built-in harness says during a turn. Each call resolves when there is room for more. */
+/** Reports the output of an engine during a turn. Each call resolves when there is room for more. */
 export interface TurnVoice {
   say(text: string, messageId?: string): Promise<void>;
   think(text: string): Promise<void>;
@@ -15,11 +15,11 @@ export interface TurnEnd {
   verdict: BuiltinVerdict;
 }
 
-/** One turn of an engine: plays the prompt until its end, or until `signal` aborts. */
+/** Runs one turn of an engine, until the end of the prompt or until `signal` aborts. */
 export type Engine = (turn: {
-  /** What is said, but for what was decided about a request of an earlier sandbox. */
+  /** The prompt without the decision about a request of an earlier sandbox. */
   prompt: string;
-  /** With that, in words: for an engine that does not take up by itself what it had asked. */
+  /** The prompt with the decision in words, for an engine that does not continue the action that it had asked for. */
   promptWithAnswer: string;
   /** One line for each file that came with the prompt: path, type, size. */
   files: readonly string[];
@@ -41,7 +41,7 @@ export function turnVoice(update: TurnVoice['update']): TurnVoice {
   };
 }
 
-/** A piece of a running command's output, as other harnesses send it too. */
+/** Returns the update for a piece of a running command's output, in the form of other harnesses. */
 export function commandOutput(toolCallId: string, data: string): SessionUpdate {
   return {
     sessionUpdate: 'tool_call_update',
@@ -50,7 +50,7 @@ export function commandOutput(toolCallId: string, data: string): SessionUpdate {
   };
 }
 
-/** The end of a command. Its output went out while it ran; only head and tail of a long one are sent again. */
+/** Returns the update for the end of a command. Its output was sent while it ran; only head and tail of a long output are sent again. */
 export function commandEnd(toolCallId: string, result: CommandResult): SessionUpdate {
   return {
     sessionUpdate: 'tool_call_update',

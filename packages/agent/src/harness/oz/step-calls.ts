@@ -5,21 +5,21 @@ import type { TurnVoice } from './session.ts';
 import { runToolCall } from './tool-calls.ts';
 import type { ToolContext } from './tools/tool.ts';
 
-/** What stands for the result of a call that a person was asked about and did not answer. */
+/** The result of a call that a person was asked about and did not answer. */
 export const notAnswered = 'not done: the turn ended before the user had answered';
 
 export interface StepCallsOptions {
   readonly context: Omit<ToolContext, 'onOutput' | 'waiting'>;
   readonly voice: TurnVoice;
-  /** What a person had decided about the first call without a result before this engine was there. */
+  /** The decision of a person about the first call without a result, from an earlier engine. */
   readonly given?: Verdict | undefined;
-  /** A call is about to wait for a person: awaited before the question is asked. */
+  /** Called before a call waits for a person, and awaited before the question is asked. */
   onOpen(open: OpenCalls): Promise<void>;
-  /** It was answered. */
+  /** Called when the person has answered. */
   onAnswered(): void;
 }
 
-/** Runs the calls that have no result yet, one after another, and puts what came out into `results`; those that an abort cuts short are interrupted. */
+/** Runs the calls that have no result yet, one after another, and adds their results to `results`. An aborted call gets an interrupted result. */
 export async function runStepCalls(
   calls: readonly StepCall[],
   results: Map<string, CallResult>,
@@ -38,7 +38,7 @@ export async function runStepCalls(
       call,
       {
         ...context,
-        // A call asks once.
+        // A call asks once, so the verdict is valid for all of it.
         approvals: verdict === undefined ? approvals : { policy: approvals.policy, ask: async () => verdict },
         async waiting(ask) {
           const answer = await ask((requestId) => onOpen({ requestId, calls, results: before }));

@@ -1,12 +1,12 @@
 import { basename } from 'node:path';
 import { firstPart } from '@runyard/contract/shorten';
-import { askFirst, refusalText, tellDenied } from './ask-first.ts';
+import { askFirst, refusalText, reportDenied } from './ask-first.ts';
 import type { StepCall } from './model-step.ts';
 import { commandEnd, commandOutput, type TurnVoice } from './session.ts';
 import { failedWith, type ToolContext, type ToolOutcome } from './tools/tool.ts';
 import { builtinTools } from './tools/tool-list.ts';
 
-/** Runs one tool call of the model and tells its course. A call that cannot be run is told to the model, not thrown. */
+/** Runs one tool call of the model and reports its progress. An invalid call is a failed result for the model, not an error. */
 export async function runToolCall(
   call: StepCall,
   context: Omit<ToolContext, 'onOutput'>,
@@ -30,9 +30,9 @@ export async function runToolCall(
     await voice.update(textResult(toolCallId, outcome));
     return outcome;
   }
-  let words: string | undefined;
+  let approvalMessage: string | undefined;
   if (asks && tool.acts) {
-    const deed = {
+    const planned = {
       id: toolCallId,
       name: tool.name,
       category: tool.acts.category,
@@ -40,21 +40,21 @@ export async function runToolCall(
       title: tool.title(call.input),
     };
     const verdict = await context.waiting((beforeAsked) =>
-      askFirst({ ...deed, beforeAsked }, context.approvals, context.signal),
+      askFirst({ ...planned, beforeAsked }, context.approvals, context.signal),
     );
     if (verdict !== undefined && verdict.decision !== 'approve') {
       const outcome = failedWith(refusalText(verdict));
-      await tellDenied(voice, toolCallId, outcome.text);
+      await reportDenied(voice, toolCallId, outcome.text);
       return outcome;
     }
-    words = verdict?.message;
+    approvalMessage = verdict?.message;
     await voice.update({ sessionUpdate: 'tool_call_update', toolCallId, status: 'in_progress' });
   }
   let said: Promise<void> = Promise.resolve();
   const onOutput = (text: string) => {
     said = voice.update(commandOutput(toolCallId, text));
   };
-  /** What a tool asks in the middle of its run: the person's time is not the action's. */
+  /** Marks the time in which a tool waits for a person, which is no time of the action. */
   const waiting: ToolContext['waiting'] = async (work) => {
     const tell = (waits: boolean) =>
       voice.update({ sessionUpdate: 'tool_call_update', toolCallId, _meta: { runyard: { waits } } });
@@ -67,12 +67,12 @@ export async function runToolCall(
   };
   const outcome = await tool.run(call.input, { ...context, onOutput, waiting });
   await said;
-  // A search runs a command too, but shows its result as a whole.
+  // A search runs a command too, but its result is reported as text.
   await voice.update(
     outcome.command === undefined ? textResult(toolCallId, outcome) : commandEnd(toolCallId, outcome.command),
   );
-  if (words === undefined) return outcome;
-  return { ...outcome, text: `${outcome.text}\n[The user, who approved this, says: ${words}]` };
+  if (approvalMessage === undefined) return outcome;
+  return { ...outcome, text: `${outcome.text}\n[The user, who approved this, says: ${approvalMessage}]` };
 }
 
 function textResult(toolCallId: string, outcome: ToolOutcome) {

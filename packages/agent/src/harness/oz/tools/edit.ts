@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { readTextFile, writeTextFile } from './regular-file.ts';
-import { defineTool, failedWith, succeeded, toldToModel, toolPath } from './tool.ts';
+import { defineTool, errorsToModel, failedWith, succeeded, toolPath } from './tool.ts';
 
 const Input = z.object({
   path: z.string().min(1).describe('Relative to the workspace or absolute.'),
@@ -18,7 +18,7 @@ export const editTool = defineTool({
   schema: Input,
   title: ({ path }) => `Edit ${path}`,
   run: ({ path, old_text, new_text, replace_all = false }, context) =>
-    toldToModel(async () => {
+    errorsToModel(async () => {
       const target = toolPath(context, path);
       const text = await readTextFile(target);
       const pieces = text.split(old_text);

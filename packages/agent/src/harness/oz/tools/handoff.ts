@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { defineTool, failedWith, succeeded, toldToModel } from './tool.ts';
+import { defineTool, errorsToModel, failedWith, succeeded } from './tool.ts';
 
 const Input = z.object({
   paths: z.array(z.string().min(1)).min(1).max(100).describe('Files of the workspace, relative to it or absolute.'),
 });
 
-/** Keeps files for whoever goes on with the work elsewhere. */
+/** Marks files for anyone who continues the work elsewhere. */
 export const handoffTool = defineTool({
   name: 'handoff',
   description:
@@ -14,7 +14,7 @@ export const handoffTool = defineTool({
   schema: Input,
   title: ({ paths }) => `Hand off ${paths.join(', ')}`,
   run: ({ paths }, context) =>
-    toldToModel(async () => {
+    errorsToModel(async () => {
       const result = await context.handoff(paths);
       return result.ok ? succeeded(`will be handed off: ${result.files.join(', ')}`) : failedWith(result.message);
     }),

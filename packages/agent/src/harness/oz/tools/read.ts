@@ -2,7 +2,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { z } from 'zod';
 import { cutText } from '../../../commands/output-window.ts';
 import { readTextFile } from './regular-file.ts';
-import { defineTool, maxResultBytes, succeeded, toldToModel, toolPath } from './tool.ts';
+import { defineTool, errorsToModel, maxResultBytes, succeeded, toolPath } from './tool.ts';
 
 const Input = z.object({
   path: z.string().min(1).describe('File or folder, relative to the workspace or absolute.'),
@@ -18,7 +18,7 @@ export const readTool = defineTool({
   schema: Input,
   title: ({ path }) => `Read ${path}`,
   run: ({ path, first_line = 1, lines = 1000 }, context) =>
-    toldToModel(async () => {
+    errorsToModel(async () => {
       const target = toolPath(context, path);
       if ((await stat(target)).isDirectory()) return succeeded(await listing(target));
       const all = (await readTextFile(target)).split('\n');

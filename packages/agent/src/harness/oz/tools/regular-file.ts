@@ -1,9 +1,9 @@
 import { constants, type FileHandle, open } from 'node:fs/promises';
 
-/** Files over this are for the shell's tools. */
+/** Larger files are left to the tools of the shell. */
 const maxFileBytes = 4 * 1024 * 1024;
 
-/** Opens a regular file for reading; a named pipe or device must not make the tool wait. */
+/** Opens a regular file for reading. Does not wait for a named pipe or a device. */
 async function openRegular(path: string): Promise<{ file: FileHandle; size: number }> {
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   const stat = await file.stat();
@@ -12,7 +12,7 @@ async function openRegular(path: string): Promise<{ file: FileHandle; size: numb
   throw new Error(`${path} is ${stat.isDirectory() ? 'a folder' : 'not a regular file'}`);
 }
 
-/** Text of a file of at most 4 MB; errors say what to do instead. */
+/** Returns the text of a file of at most 4 MB. Errors say what to do instead. */
 export async function readTextFile(path: string): Promise<string> {
   const { file, size } = await openRegular(path);
   try {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineTool, failedWith, succeeded, toldToModel } from './tool.ts';
+import { defineTool, errorsToModel, failedWith, succeeded } from './tool.ts';
 
 const Input = z.object({
   type: z.enum(['FILE', 'SCREENSHOT', 'PLAN', 'PULL_REQUEST', 'EXTERNAL_REFERENCE']),
@@ -21,7 +21,7 @@ export const reportArtifactTool = defineTool({
   schema: Input,
   title: ({ type, path, url, title }) => `Report ${type} ${path ?? title ?? url ?? ''}`.trim(),
   run: (input, context) =>
-    toldToModel(async () => {
+    errorsToModel(async () => {
       const result = await context.reportArtifact(input);
       return result.ok ? succeeded(`kept as artifact ${result.artifact_uid}`) : failedWith(result.message);
     }),

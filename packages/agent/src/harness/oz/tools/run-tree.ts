@@ -1,4 +1,4 @@
-/** Tools for the runs around this one. They are offered only where there can be some. */
+/** Tools for the runs around this one. A run gets them only if there can be such runs. */
 
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
@@ -15,11 +15,11 @@ import {
   type ToolOutcome,
 } from './tool.ts';
 
-const shown = (runs: Parameters<typeof formatRuns>[0]): string =>
+const runsText = (runs: Parameters<typeof formatRuns>[0]): string =>
   formatRuns(runs, maxResultBytes - 2000, randomBytes(6).toString('hex'));
 
-/** What the service refuses is told to the model; an end of the turn is not caught. */
-async function around(context: ToolContext, work: (tree: RunTree) => Promise<ToolOutcome>): Promise<ToolOutcome> {
+/** Runs work on the run tree. A refusal of the service is a failed result for the model; an end of the turn is thrown. */
+async function withTree(context: ToolContext, work: (tree: RunTree) => Promise<ToolOutcome>): Promise<ToolOutcome> {
   if (context.tree === undefined) return failedWith('there are no other runs around this one');
   try {
     return await work(context.tree);
@@ -39,7 +39,7 @@ const startRun = defineTool({
   schema: z.object({ prompt: z.string().min(1), title: z.string().max(200).optional() }),
   title: ({ prompt, title }) => `Start ${title ?? prompt}`,
   run: ({ prompt, title }, context) =>
-    around(context, async (tree) => {
+    withTree(context, async (tree) => {
       const started = await tree.start({ prompt, ...(title === undefined ? {} : { title }) }, context.signal);
       return succeeded(`started run ${started.run_id}; its state is ${started.state}`);
     }),
@@ -57,11 +57,11 @@ const awaitRuns = defineTool({
   }),
   title: ({ run_ids }) => (run_ids === undefined ? 'Await all runs' : `Await ${run_ids.length} runs`),
   run: ({ run_ids, until = 'all', timeout_seconds = 3600 }, context) =>
-    around(context, async (tree) => {
+    withTree(context, async (tree) => {
       const wait = { runIds: run_ids, until, timeoutMs: timeout_seconds * 1000 };
       const { runs, timedOut } = await tree.wait(wait, context.signal);
       const end = timedOut ? `\n\n[after ${timeout_seconds} s not all had ended]` : '';
-      return succeeded(shown(runs) + end);
+      return succeeded(runsText(runs) + end);
     }),
 });
 
@@ -71,7 +71,7 @@ const listRuns = defineTool({
   kind: 'other',
   schema: z.object({}),
   title: () => 'List runs',
-  run: (_input, context) => around(context, async (tree) => succeeded(shown(await tree.list(context.signal)))),
+  run: (_input, context) => withTree(context, async (tree) => succeeded(runsText(await tree.list(context.signal)))),
 });
 
 const cancelRun = defineTool({
@@ -81,7 +81,7 @@ const cancelRun = defineTool({
   schema: z.object({ run_id: runId }),
   title: ({ run_id }) => `Cancel run ${run_id}`,
   run: ({ run_id }, context) =>
-    around(context, async (tree) => succeeded(`its state is ${(await tree.cancel(run_id, context.signal)).state}`)),
+    withTree(context, async (tree) => succeeded(`its state is ${(await tree.cancel(run_id, context.signal)).state}`)),
 });
 
 const sendMessage = defineTool({
@@ -92,7 +92,7 @@ const sendMessage = defineTool({
   schema: z.object({ run_id: runId, message: z.string().min(1) }),
   title: ({ run_id }) => `Write to run ${run_id}`,
   run: ({ run_id, message }, context) =>
-    around(context, async (tree) => {
+    withTree(context, async (tree) => {
       if (run_id === 'parent' && tree.parent === undefined) return failedWith('this run works for no other');
       return succeeded(`sent (${await tree.send(run_id, message, context.signal)})`);
     }),
@@ -100,10 +100,10 @@ const sendMessage = defineTool({
 
 const below: readonly BuiltinTool[] = [startRun, awaitRuns, listRuns, cancelRun];
 
-/** All of them, by what the service allows. */
+/** All tools for other runs. */
 export const treeTools: readonly BuiltinTool[] = [...below, sendMessage];
 
-/** True where the tool makes sense for the runs around this one. */
+/** Returns true if the run gets the tool. */
 export function isOffered(tool: BuiltinTool, tree: Pick<RunTree, 'maxLive' | 'parent'> | undefined): boolean {
   if (below.includes(tool)) return tree?.maxLive !== undefined;
   return tool !== sendMessage || tree?.maxLive !== undefined || tree?.parent !== undefined;

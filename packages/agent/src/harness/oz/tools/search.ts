@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { cutText } from '../../../commands/output-window.ts';
 import { runCommand } from '../../../commands/run-command.ts';
-import { defineTool, failedWith, maxResultBytes, succeeded, toldToModel, toolPath } from './tool.ts';
+import { defineTool, errorsToModel, failedWith, maxResultBytes, succeeded, toolPath } from './tool.ts';
 
 const Input = z.object({
   pattern: z.string().min(1).describe('Extended regular expression (grep -E).'),
@@ -22,7 +22,7 @@ export const searchTool = defineTool({
   schema: Input,
   title: ({ pattern, path }) => `Search ${pattern}${path === undefined ? '' : ` in ${path}`}`,
   run: ({ pattern, path = '.', glob, names_only = false }, context) =>
-    toldToModel(async () => {
+    errorsToModel(async () => {
       const result = await runCommand({
         argv: [
           'grep',

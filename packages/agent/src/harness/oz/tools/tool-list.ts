@@ -11,7 +11,7 @@ import { shellTool } from './shell.ts';
 import type { BuiltinTool } from './tool.ts';
 import { writeTool } from './write.ts';
 
-const list = [
+const tools = [
   shellTool,
   readTool,
   writeTool,
@@ -23,13 +23,13 @@ const list = [
   ...treeTools,
 ];
 
-/** By name. */
-export const builtinTools: ReadonlyMap<string, BuiltinTool> = new Map(list.map((each) => [each.name, each]));
+/** The tools of the model loop by name. */
+export const builtinTools: ReadonlyMap<string, BuiltinTool> = new Map(tools.map((each) => [each.name, each]));
 
-/** For the model: without `execute`, so that the SDK ends a step at its tool calls and the loop runs them. */
+/** Returns the tools for the model. They have no `execute`, so that the SDK ends a step at its tool calls and the loop runs them. */
 export const toolSetOf = (tree: RunTree | undefined): ToolSet =>
   Object.fromEntries(
-    list
+    tools
       .filter((each) => isOffered(each, tree))
       .map((each) => [each.name, tool({ description: each.description, inputSchema: each.schema })]),
   );

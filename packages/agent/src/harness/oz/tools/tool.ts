@@ -9,25 +9,25 @@ import type { CommandResult } from '../../../commands/run-command.ts';
 import type { HandoffResult } from '../../../handoff/handoff-files.ts';
 import type { RunTree } from '../../../run-tree/tree.ts';
 
-/** What a tool may use. */
+/** The things that a tool may use. */
 export interface ToolContext {
   workspace: string;
   env: Readonly<Record<string, string | undefined>>;
   signal: AbortSignal;
-  /** Live output of a command. */
+  /** Reports output of a running command. */
   onOutput: (text: string) => void;
   backpressure: () => Promise<void> | undefined;
   reportArtifact: (request: ArtifactRequest) => Promise<ArtifactResult>;
-  /** Marks files of the workspace for whoever goes on elsewhere. */
+  /** Marks files of the workspace for anyone who continues the work elsewhere. */
   handoff: (paths: readonly string[]) => Promise<HandoffResult>;
   /** The runs around this one. */
   tree?: RunTree | undefined;
   approvals: Pick<Approvals, 'policy' | 'ask'>;
-  /** Does what may wait for a person, once in a call: what is asked takes `beforeAsked` along. A call that is cut short meanwhile has done nothing. */
+  /** Runs work that may wait for a person, at most once in a call. The request takes `beforeAsked`. A call that is aborted meanwhile has done nothing. */
   waiting: <T>(work: (beforeAsked: NonNullable<ApprovalRequest['beforeAsked']>) => Promise<T>) => Promise<T>;
 }
 
-/** What came out: `text` goes to the model, bounded; `command` where a process ran. */
+/** The result of a tool: `text` for the model, and `command` if a process ran. */
 export interface ToolOutcome {
   text: string;
   failed: boolean;
@@ -38,7 +38,7 @@ interface ToolDefinition<I> {
   name: string;
   description: string;
   kind: ToolKind;
-  /** Set where it runs or changes something: the run's policy may want a person to allow it. */
+  /** Set if the tool runs or changes something, so that the policy of the run may ask a person. */
   acts?: { category: ActionCategory };
   schema: z.ZodType<I>;
   /** One line for a person. */
@@ -46,7 +46,7 @@ interface ToolDefinition<I> {
   run: (input: I, context: ToolContext) => Promise<ToolOutcome>;
 }
 
-/** A tool whatever its input; it throws where the input is not of its schema. */
+/** A tool with any input. It throws if the input does not match its schema. */
 export type BuiltinTool = ToolDefinition<unknown>;
 
 export function defineTool<I>(definition: ToolDefinition<I>): BuiltinTool {
@@ -61,7 +61,7 @@ export function defineTool<I>(definition: ToolDefinition<I>): BuiltinTool {
 /** Text that one tool result may put into the model's context. */
 export const maxResultBytes = 32 * 1024;
 
-/** Paths of tools start from the workspace. The sandbox, not this, is what keeps them in. */
+/** Returns the absolute path of a tool's path, which starts from the workspace. Only the sandbox limits it. */
 export function toolPath(context: ToolContext, path: string): string {
   return resolve(context.workspace, path);
 }
@@ -69,8 +69,8 @@ export function toolPath(context: ToolContext, path: string): string {
 export const succeeded = (text: string): ToolOutcome => ({ text, failed: false });
 export const failedWith = (text: string): ToolOutcome => ({ text, failed: true });
 
-/** Errors of the file system are told to the model, which can do something about them. */
-export async function toldToModel(work: () => Promise<ToolOutcome>): Promise<ToolOutcome> {
+/** Runs work of a tool. Its error is a failed result, because the model can act on errors of the file system. */
+export async function errorsToModel(work: () => Promise<ToolOutcome>): Promise<ToolOutcome> {
   try {
     return await work();
   } catch (error) {

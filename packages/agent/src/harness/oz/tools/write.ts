@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { z } from 'zod';
 import { writeTextFile } from './regular-file.ts';
-import { defineTool, succeeded, toldToModel, toolPath } from './tool.ts';
+import { defineTool, errorsToModel, succeeded, toolPath } from './tool.ts';
 
 const Input = z.object({
   path: z.string().min(1).describe('Relative to the workspace or absolute.'),
@@ -19,7 +19,7 @@ export const writeTool = defineTool({
   schema: Input,
   title: ({ path }) => `Write ${path}`,
   run: ({ path, content }, context) =>
-    toldToModel(async () => {
+    errorsToModel(async () => {
       const target = toolPath(context, path);
       await mkdir(dirname(target), { recursive: true });
       await writeTextFile(target, content);

@@ -1,0 +1,94 @@
+/** What is known of a tool call of a harness, from all messages about it so far. */
+import { firstPart } from '@runyard/contract/shorten';
+import { asObject, asString, boundedData, type JsonObject } from '../acp/tool-output.ts';
+import { identifyTool, type ToolIdentity } from './categories.ts';
+
+export interface ActionState {
+  readonly id: string;
+  identity: ToolIdentity;
+  call: { name?: string | undefined; kind?: string | undefined; title?: string | undefined };
+  input: unknown;
+  announced: boolean;
+  /** The announced input as JSON. */
+  announcedInput: string | undefined;
+  /** When the first message about the call came. */
+  readonly firstSeenAt: number;
+  /** When the call began to run; undefined: it is pending. */
+  startedAt: number | undefined;
+  /** Since when the call waits for a person. */
+  waitsSince: number | undefined;
+  /** How long the call waited for people while it ran. */
+  waitedMs: number;
+  /** The output that was appended to the conversation. */
+  appended: string;
+  /** Bytes of all output, also beyond the limit. */
+  outputBytes: number;
+  /** The latest `content`. Each update with a `content` replaces it. */
+  content: string | undefined;
+  /** True: the output came as terminal output, and `content` only describes it. */
+  streamed: boolean;
+}
+
+export const newAction = (id: string, now: number): ActionState => ({
+  id,
+  identity: { name: 'tool', category: 'integration' },
+  call: {},
+  input: {},
+  announced: false,
+  announcedInput: undefined,
+  firstSeenAt: now,
+  startedAt: undefined,
+  waitsSince: undefined,
+  waitedMs: 0,
+  appended: '',
+  outputBytes: 0,
+  content: undefined,
+  streamed: false,
+});
+
+const maxTitleLength = 1_000;
+
+/** Adds what an update says about the tool and its input. */
+export function describeAction(action: ActionState, update: JsonObject, mcpServers: readonly string[]): void {
+  const { name, kind, title } = action.call;
+  action.call = {
+    name: asString(update.name) ?? name,
+    kind: asString(update.kind) ?? kind,
+    title: asString(update.title) ?? title,
+  };
+  action.identity = identifyTool(action.call, mcpServers);
+  const raw = update.rawInput;
+  if (raw !== undefined && raw !== null && JSON.stringify(raw) !== '{}') action.input = boundedData(raw);
+  else if (!action.announced && action.call.title !== undefined && JSON.stringify(action.input) === '{}') {
+    action.input = { title: firstPart(action.call.title, maxTitleLength) };
+  }
+}
+
+/** Returns the title of an action for a person: its command if it has one, because that says more than the title of the harness. */
+export function actionTitle({ input, call, identity }: ActionState): string {
+  const command = asObject(input)?.command;
+  const line = Array.isArray(command) ? command.map(String).join(' ') : asString(command);
+  return line ?? call.title ?? identity.name;
+}
+
+/** Marks that the action waits for a person. */
+export function beginWait(action: ActionState, now: number): void {
+  action.waitsSince ??= now;
+}
+
+/** Marks that the wait for a person has ended. An approved action that was pending begins to run. */
+export function endWait(action: ActionState, decision: 'approve' | 'deny', now: number): void {
+  if (action.waitsSince === undefined) return;
+  if (action.startedAt !== undefined) action.waitedMs += now - action.waitsSince;
+  else if (decision === 'approve') action.startedAt = now;
+  action.waitsSince = undefined;
+}
+
+/** Returns how long the action ran, in ms, without its waits for people; undefined if it never ran. */
+export function durationOf(action: ActionState, denied: boolean, now: number): number | undefined {
+  const { startedAt, waitsSince, waitedMs, firstSeenAt } = action;
+  const end = waitsSince ?? now;
+  if (startedAt !== undefined) return Math.round(end - startedAt - waitedMs);
+  // Some harnesses never say that a call begins.
+  return denied || waitsSince !== undefined ? undefined : Math.round(end - firstSeenAt);
+}
