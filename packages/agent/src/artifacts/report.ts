@@ -5,7 +5,7 @@ import { type ServiceClient, ServiceRefusal, UnreadableBody } from '../service/c
 import { ServiceRefusal, UnreadableBody } from '../service/errors.ts';
 import { openChunks, pathOf } from './upload-file.ts';
 
-/** What a command or the model asks to have kept. */
+/** An artifact as a command or the model reports it. */
 export interface ArtifactRequest {
   type: string;
   path?: string | undefined;
@@ -24,14 +24,14 @@ export interface ArtifactOptions {
   client: Pick<ServiceClient, 'reportArtifact' | 'upload'>;
   /** Folder that relative paths start from. */
   cwd: string;
-  /** Folder that the paths which are told start from. */
+  /** Folder from which the reported paths start. */
   workspace: string;
   signal?: AbortSignal | undefined;
 }
 
 const maxPlanBytes = 1024 * 1024;
 
-/** Reports an artifact and, for file-like ones, uploads its bytes. Never throws for what the caller did wrong. */
+/** Reports an artifact and uploads its file, if it has one. A mistake of the caller is a result, not an error. */
 export async function reportArtifact(request: ArtifactRequest, options: ArtifactOptions): Promise<ArtifactResult> {
   try {
     switch (request.type) {
@@ -41,31 +41,31 @@ export async function reportArtifact(request: ArtifactRequest, options: Artifact
       case 'PLAN':
         return await reportPlan(request, options);
       case 'PULL_REQUEST':
-        return await report(options, request, { url: needed(request, 'url'), branch: needed(request, 'branch') });
+        return await report(options, request, { url: required(request, 'url'), branch: required(request, 'branch') });
       case 'EXTERNAL_REFERENCE':
         return await report(options, request, {
           reference_type: request.reference_type ?? 'link',
-          url: needed(request, 'url'),
+          url: required(request, 'url'),
           ...optional(request, 'title'),
         });
       default:
-        return refused(
+        return failure(
           `unknown artifact type ${JSON.stringify(request.type)}; known: FILE, SCREENSHOT, PLAN, PULL_REQUEST, EXTERNAL_REFERENCE`,
         );
     }
   } catch (error) {
     if (error instanceof BadArtifact || error instanceof ServiceRefusal || error instanceof UnreadableBody)
-      return refused(error.message);
+      return failure(error.message);
     throw error;
   }
 }
 
 class BadArtifact extends Error {}
 
-const refused = (message: string): ArtifactResult => ({ ok: false, message });
+const failure = (message: string): ArtifactResult => ({ ok: false, message });
 
 async function reportFile(request: ArtifactRequest, options: ArtifactOptions): Promise<ArtifactResult> {
-  const path = resolve(options.cwd, needed(request, 'path'));
+  const path = resolve(options.cwd, required(request, 'path'));
   const { file, size } = await openRegularFile(path);
   try {
     const mimeType = request.mime_type ?? mimeTypeOf(path);
@@ -74,7 +74,7 @@ async function reportFile(request: ArtifactRequest, options: ArtifactOptions): P
         artifact_type: request.type as 'FILE' | 'SCREENSHOT',
         data: {
           filename: basename(path),
-          filepath: toldPath(options.workspace, path),
+          filepath: reportedPath(options.workspace, path),
           mime_type: mimeType,
           size_bytes: size,
           ...optional(request, 'title'),
@@ -94,8 +94,8 @@ async function reportFile(request: ArtifactRequest, options: ArtifactOptions): P
   }
 }
 
-/** Outside of the workspace a path is told as it is. */
-function toldPath(workspace: string, path: string): string {
+/** Returns a path relative to the workspace; a path outside of the workspace stays whole. */
+function reportedPath(workspace: string, path: string): string {
   const inside = relative(workspace, path);
   return inside === '..' || inside.startsWith(`..${sep}`) || isAbsolute(inside) ? path : inside;
 }
@@ -103,7 +103,7 @@ function toldPath(workspace: string, path: string): string {
 async function reportPlan(request: ArtifactRequest, options: ArtifactOptions): Promise<ArtifactResult> {
   let content = request.content;
   if (content === undefined) {
-    const { file, size } = await openRegularFile(resolve(options.cwd, needed(request, 'path')));
+    const { file, size } = await openRegularFile(resolve(options.cwd, required(request, 'path')));
     try {
       if (size > maxPlanBytes) throw new BadArtifact(`the plan is larger than ${maxPlanBytes} bytes`);
       content = await file.readFile('utf8');
@@ -126,7 +126,7 @@ async function report(
   return { ok: true, artifact_uid: answer.artifact_uid };
 }
 
-/** Opens without following a last symbolic link and without waiting on a pipe; only a regular file passes. */
+/** Opens a regular file. Does not follow a symbolic link in the last segment and does not wait for a pipe. */
 async function openRegularFile(path: string): Promise<{ file: FileHandle; size: number }> {
   let file: FileHandle;
   try {
@@ -146,7 +146,7 @@ async function openRegularFile(path: string): Promise<{ file: FileHandle; size: 
   );
 }
 
-function needed(request: ArtifactRequest, key: 'path' | 'url' | 'branch'): string {
+function required(request: ArtifactRequest, key: 'path' | 'url' | 'branch'): string {
   const value = request[key];
   if (value === undefined || value.trim() === '')
     throw new BadArtifact(`an artifact of type ${request.type} needs ${key}`);

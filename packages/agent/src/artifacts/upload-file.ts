@@ -2,7 +2,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { UnreadableBody } from '../service/errors.ts';
 
-/** The first `size` bytes of an open file, by position: each try reads from the start, and the file stays open. */
+/** Returns a stream of the first `size` bytes of an open file. Each stream starts at the beginning and leaves the file open. */
 export function openChunks(file: FileHandle, size: number): Readable {
   return Readable.from(chunksOf(file, size));
 }
@@ -19,7 +19,7 @@ async function* chunksOf(file: FileHandle, size: number): AsyncGenerator<Buffer>
   }
 }
 
-/** A signed URL is used through our own connection: in a sandbox there is no other way out. */
+/** Returns the path of a signed URL, for the connection to the service, which is the only way out of a sandbox. */
 export function pathOf(urlOrPath: string): string {
   if (urlOrPath.startsWith('/')) return urlOrPath;
   const url = new URL(urlOrPath);

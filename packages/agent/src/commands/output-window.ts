@@ -1,11 +1,11 @@
-/** What is kept of an output of any size: its first and last bytes and its length. Memory stays constant. */
+/** Keeps the first and last bytes of an output of any size, and its length, in constant memory. */
 export interface OutputWindow {
   push(chunk: Buffer): void;
   readonly totalBytes: number;
   readonly truncated: boolean;
-  /** The whole output, or head, a line that tells what is missing, and tail. Invalid UTF-8 and NUL become U+FFFD. */
+  /** Returns the whole output, or head, a line with the number of missing bytes, and tail. Invalid UTF-8 and NUL become U+FFFD. */
   text(): string;
-  /** The end of the output alone. */
+  /** Returns only the end of the output. */
   tailText(): string;
 }
 
@@ -18,7 +18,7 @@ export function outputWindow(headBytes = 32 * 1024, tailBytes = 32 * 1024): Outp
 
   function pushTail(chunk: Buffer): void {
     const last = chunk.length > tailBytes ? chunk.subarray(chunk.length - tailBytes) : chunk;
-    // A copy: a slice would keep the pipe's whole read buffer alive.
+    // Copied, because a slice would keep the whole read buffer of the pipe in memory.
     tail.push(Buffer.from(last));
     tailSize += last.length;
     if (tailSize > 4 * tailBytes || tail.length > 1024) {
@@ -60,7 +60,7 @@ export function outputWindow(headBytes = 32 * 1024, tailBytes = 32 * 1024): Outp
   };
 }
 
-/** Decoded UTF-8 with replacement, NUL replaced as well: the database's text cannot hold it. */
+/** Decodes UTF-8. Invalid bytes become U+FFFD, and NUL too, because text of the database cannot have it. */
 function printable(bytes: Buffer): string {
   return withoutNul(new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes));
 }
@@ -69,7 +69,7 @@ export function withoutNul(text: string): string {
   return text.includes('\u0000') ? text.replaceAll('\u0000', '\uFFFD') : text;
 }
 
-/** Drops a character that the cut split, so that it does not look like invalid output. */
+/** Removes a character that the cut has split, so that it does not look like invalid output. */
 function withoutCutEnd(bytes: Buffer): Buffer {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back] ?? 0;
@@ -86,7 +86,7 @@ function withoutCutStart(bytes: Buffer): Buffer {
   return bytes.subarray(start);
 }
 
-/** Text of any size cut to about `maxBytes`: head, what is missing, tail. */
+/** Cuts text of any size to about `maxBytes`: head, the number of missing bytes, tail. */
 export function cutText(text: string, maxBytes: number): { text: string; truncated: boolean; totalBytes: number } {
   const totalBytes = Buffer.byteLength(text);
   if (totalBytes <= maxBytes) return { text, truncated: false, totalBytes };

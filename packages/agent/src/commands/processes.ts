@@ -1,6 +1,6 @@
 import { fs } from '../builtin-modules.ts';
 
-/** Signals a process group; false where it no longer exists. */
+/** Sends a signal to a process group. Returns false if the group does not exist. */
 export function signalGroup(pid: number, signal: NodeJS.Signals): boolean {
   try {
     process.kill(-pid, signal);
@@ -11,23 +11,23 @@ export function signalGroup(pid: number, signal: NodeJS.Signals): boolean {
 }
 
 /**
- * Kills every process whose environment holds `marker` (`NAME=value`), except this one: what left its process group,
- * by setsid or as a daemon, still carries the environment it was started with. Returns how many were hit.
+ * Kills every process whose environment has `marker` (`NAME=value`), except this one. A process that left its group as a daemon still
+ * has the environment with which it was started. Returns the number of killed processes.
  */
 export function killMarked(marker: string): number {
-  let hit = 0;
+  let killed = 0;
   for (const name of listProc()) {
     const pid = Number(name);
     if (!Number.isInteger(pid) || pid === process.pid) continue;
     try {
       if (!fs.readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0').includes(marker)) continue;
       process.kill(pid, 'SIGKILL');
-      hit++;
+      killed++;
     } catch {
-      // Gone meanwhile, or another user's: not ours to kill.
+      // The process has exited, or it belongs to another user.
     }
   }
-  return hit;
+  return killed;
 }
 
 function listProc(): string[] {

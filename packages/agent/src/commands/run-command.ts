@@ -10,32 +10,32 @@ export interface CommandOptions {
   argv: readonly [string, ...string[]];
   cwd: string;
   env: Readonly<Record<string, string | undefined>>;
-  /** Output as it comes, up to 64 KB. */
+  /** Called with output while it comes, up to 64 KB. */
   onOutput?: (text: string) => void;
-  /** Asked after each chunk: a promise pauses the child's output until it resolves. */
+  /** Called after each chunk. A promise pauses the output of the command until it resolves. */
   backpressure?: () => Promise<void> | undefined;
   signal?: AbortSignal | undefined;
   timeoutMs?: number | undefined;
-  /** Between SIGTERM and SIGKILL. */
+  /** Time between SIGTERM and SIGKILL; default 1 s. */
   graceMs?: number | undefined;
 }
 
 export interface CommandResult {
-  /** `not_started`: the program could not be spawned; `output` says why. */
+  /** `not_started`: the program could not be started, and `output` says why. */
   outcome: 'exited' | 'timed_out' | 'aborted' | 'not_started';
-  /** 128 + signal where a signal ended it, 127 where it was not started. */
+  /** 128 + signal if a signal ended the command, 127 if it was not started. */
   exitCode: number;
   signal: string | undefined;
   output: string;
   outputBytes: number;
-  /** True: `output` is head and tail only. */
+  /** True: `output` has only head and tail. */
   truncated: boolean;
   durationMs: number;
 }
 
 /**
- * Background processes keep the pipe open. What the command itself wrote is in the pipe (64 KB at most) when it ends, so
- * reading stops after a little silence, and at the latest after a second.
+ * Times after the exit of a command until reading stops: after a short silence, and at the latest after a second. A background process
+ * may keep the pipe open, but the output of the command itself is in the pipe (at most 64 KB) when it exits.
  */
 const drainQuietMs = 100;
 const drainMaxMs = 1_000;
@@ -46,8 +46,8 @@ const notStarted = { outcome: 'not_started', exitCode: 127, signal: undefined } 
 
 /**
  * Runs a command in its own process group, with stdin closed and both outputs in one pipe, in order. Output of any size
- * takes constant memory. On abort or timeout the group gets SIGTERM, after the grace SIGKILL, and so does what left
- * the group. What a command leaves running in the background lives on until the agent ends.
+ * takes constant memory. On abort or timeout the group gets SIGTERM, and after `graceMs` SIGKILL, also the processes
+ * that left the group. A background process of a command keeps running until the agent exits.
  */
 export async function runCommand(options: CommandOptions): Promise<CommandResult> {
   const started = performance.now();
@@ -97,7 +97,7 @@ export async function runCommand(options: CommandOptions): Promise<CommandResult
   }
 }
 
-/** Starts the command, or returns why the system cannot: spawn throws where the kernel refuses the arguments. */
+/** Starts the command, or returns why that is not possible. spawn throws if the kernel refuses the arguments. */
 function spawnShell({ argv, cwd, env }: CommandOptions, commandId: string): ChildProcess | Error {
   if (argv.some((argument) => argument.includes('\u0000')))
     return new Error('it has a NUL character, which no argument of a program can have');
@@ -140,7 +140,7 @@ function exitAndOutput(child: ChildProcess, window: OutputWindow, options: Comma
       if (exit === undefined) return;
       live?.end();
       stdout?.off('data', onData).off('close', finish);
-      // Read on and forget: a server left in the background must not die of a broken pipe.
+      // Keeps reading and drops the output, so that a background server does not exit because of a broken pipe.
       stdout?.resume().unref();
       resolve(exit);
     };

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 const maxDepth = 3;
 const maxRepositories = 20;
 
-/** Working folders of git repositories in the workspace, near its top. Links are not followed. */
+/** Returns the working folders of git repositories near the top of the workspace. Links are not followed. */
 export async function gitRepositories(workspace: string): Promise<string[]> {
   const found: string[] = [];
   const look = async (folder: string, depth: number): Promise<void> => {
@@ -23,14 +23,14 @@ export async function gitRepositories(workspace: string): Promise<string[]> {
   return found;
 }
 
-/** Where a clone of ours began; a repository that did not come from us has no such ref. */
+/** The ref of the commit that the agent cloned. Other repositories have no such ref. */
 export const baseRef = 'refs/runyard/base';
 
 const objectId = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
 
 /**
- * Commit that a repository was cloned at; undefined: it was made here. Read from its files: git itself would read the
- * repository's configuration, which may name programs to run.
+ * Returns the commit at which a repository was cloned; undefined if it was made here. It is read from files, because git would read the
+ * configuration of the repository, which may name programs to run.
  */
 export async function clonedAt(repository: string): Promise<string | undefined> {
   const text = (name: string) => smallText(join(repository, '.git', name));
@@ -45,7 +45,7 @@ export async function clonedAt(repository: string): Promise<string | undefined> 
   return /\tclone: /.test(first) && objectId.test(id) ? id : undefined;
 }
 
-/** `sha256` where the repository says so. */
+/** Returns the object format of a repository. */
 export async function objectFormat(repository: string): Promise<'sha1' | 'sha256'> {
   const config = await smallText(join(repository, '.git/config'));
   return /^\s*objectformat\s*=\s*"?sha256/im.test(config) ? 'sha256' : 'sha1';

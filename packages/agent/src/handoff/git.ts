@@ -5,7 +5,7 @@ import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { lastPart } from '@runyard/contract/shorten';
 
-/** More output than was allowed. */
+/** The output is larger than its limit. */
 export class OutputTooLarge extends Error {}
 
 export interface GitOptions {
@@ -13,16 +13,16 @@ export interface GitOptions {
   env: Readonly<Record<string, string>>;
   signal: AbortSignal;
   input?: string;
-  /** Writes its output there, at most so many bytes; else it is returned. */
+  /** Writes the output to a file, at most so many bytes. Without it the output is returned. */
   to?: { file: string; maxBytes: number };
-  /** Of input and output. `latin1` keeps names of files that are no UTF-8: a character for each byte. */
+  /** Encoding of input and output. `latin1` keeps file names that are not UTF-8, with a character for each byte. */
   encoding?: 'utf8' | 'latin1';
 }
 
-/** Most that is returned: names of a few hundred thousand files. */
+/** Limit of returned output: the names of a few hundred thousand files. */
 const maxReturnedBytes = 32 * 1024 * 1024;
 
-/** Runs git; throws with what it said where it fails. */
+/** Runs git and returns its output. Throws an error with the message of git if it fails. */
 export async function git(args: readonly string[], options: GitOptions): Promise<string> {
   const { cwd, env, signal, to, encoding = 'utf8' } = options;
   signal.throwIfAborted();
@@ -31,12 +31,12 @@ export async function git(args: readonly string[], options: GitOptions): Promise
   closed.catch(() => {});
   const stop = () => child.kill('SIGKILL');
   signal.addEventListener('abort', stop, { once: true });
-  let said = '';
+  let errorOutput = '';
   let output = '';
   child.stdin.on('error', () => {});
   child.stdin.end(options.input ?? '', encoding);
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    said = lastPart(said + text, 1_000);
+    errorOutput = lastPart(errorOutput + text, 1_000);
   });
   try {
     if (to !== undefined)
@@ -44,7 +44,7 @@ export async function git(args: readonly string[], options: GitOptions): Promise
     else for await (const chunk of child.stdout.pipe(bounded(maxReturnedBytes)).setEncoding(encoding)) output += chunk;
     const [code] = await closed;
     signal.throwIfAborted();
-    if (code !== 0) throw new Error(`git ${args[0]} ended with ${code}: ${said.trim()}`);
+    if (code !== 0) throw new Error(`git ${args[0]} ended with ${code}: ${errorOutput.trim()}`);
     return output;
   } finally {
     signal.removeEventListener('abort', stop);

@@ -8,7 +8,7 @@ export interface IndexOptions {
   git: RunGit;
   /** Commit or tree that the index holds already. */
   base: string;
-  /** Size of a patch; a changed file that is larger alone would not fit. */
+  /** Limit of the patch. A changed file that is larger would not fit. */
   maxBytes: number;
 }
 
@@ -33,11 +33,11 @@ export async function indexWithoutContents(repository: string, options: IndexOpt
     for (const entry of await list('ls-tree', '-r', '-l', base)) {
       const [, bytes, name = ''] = /^\d+ \w+ [0-9a-f]+ +(\d+|-)\t(.*)$/s.exec(entry) ?? [];
       const found = large.get(name);
-      // What has another size has changed: git does not have to read it to know.
+      // A file of another size has changed, so git does not have to read it.
       if (found !== undefined && found.bytes !== Number(bytes)) refuseLarge(name, found, maxBytes);
     }
   }
-  // Files whose contents are those of the base are known as such from here on. It ends with 1 where some are not.
+  // Marks the files whose contents are those of the base. Git exits with 1 if other files have changed.
   await git(['update-index', '-q', '--refresh']).catch((error: Error) => {
     if (!/^git update-index ended with 1:/.test(error.message)) throw error;
   });
@@ -47,7 +47,7 @@ export async function indexWithoutContents(repository: string, options: IndexOpt
     if (found !== undefined) refuseLarge(name, found, maxBytes);
     if (found?.readable === false) unreadable.push(name);
   }
-  // Files that cannot be read are left out, the others are there.
+  // Leaves out files that cannot be read.
   if (unreadable.length > 0)
     await git(['update-index', '--assume-unchanged', '-z', '--stdin'], {
       input: zeroEnded(unreadable),
@@ -62,7 +62,7 @@ export async function indexWithoutContents(repository: string, options: IndexOpt
     refuseLarge(name, found, maxBytes);
     entries.push(`${found.mode} ${empty}\t${name}`);
   }
-  // The id stands for contents that nobody stored: the diff sees that the file has changed since and reads it.
+  // Each entry has the id of an empty file. The diff sees that the file has changed since, and reads it.
   await git(['update-index', '--add', '--replace', '-z', '--index-info'], {
     input: zeroEnded(entries),
     encoding: 'latin1',
@@ -75,7 +75,7 @@ interface FoundFile {
   readable: boolean;
 }
 
-/** `undefined`: there is none, or what git keeps no contents of. */
+/** Returns a file; undefined if there is none, or if git keeps no contents of it. */
 async function look(path: Buffer): Promise<FoundFile | undefined> {
   const stat = await lstat(path).catch(() => undefined);
   if (stat?.isSymbolicLink()) return { mode: '120000', bytes: stat.size, readable: true };

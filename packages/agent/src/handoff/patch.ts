@@ -5,14 +5,14 @@ import { clonedAt, objectFormat } from './git-repositories.ts';
 import { indexWithoutContents, type RunGit } from './index-without-contents.ts';
 
 export interface PatchOptions {
-  /** Folder for what is needed meanwhile; the patch is in it. */
+  /** Folder for temporary files and the patch. */
   scratch: string;
   path: string | undefined;
   maxBytes: number;
   signal: AbortSignal;
 }
 
-/** What nothing of the run's may decide: which programs git runs, and how it reads and writes. */
+/** Settings that the run must not change: which programs git runs, and how it reads and writes. */
 const settings = [
   ['core.fsmonitor', 'false'],
   ['core.hooksPath', '/dev/null'],
@@ -28,12 +28,12 @@ const settings = [
 ] as const;
 
 /**
- * Everything that differs from the commit that was cloned, as one patch for `git apply`: commits, staged, unstaged and
- * untracked changes, binary files; not what is ignored. Gives its file; undefined: nothing differs.
+ * Makes one patch for `git apply` of all changes since the cloned commit: commits, staged, unstaged and untracked changes, and binary
+ * files, but not ignored files. Returns the file of the patch; undefined if there are no changes.
  *
- * Git works in a repository of our own beside, which borrows the objects, with a new index and without any configuration of
- * the run's: file system monitors, filters, diff drivers, hooks and submodules that the run has set up are not asked. The diff
- * reads the files where they are: no copy of them is made, which the disk of the sandbox may have no room for.
+ * Git works in a repository of its own, which borrows the objects, with a new index and without the configuration of the run. So it uses
+ * no file system monitors, filters, diff drivers, hooks and submodules of the run. The diff reads the files in place, because the disk
+ * of the sandbox may have no room for copies.
  */
 export async function repositoryPatch(repository: string, options: PatchOptions): Promise<string | undefined> {
   const { scratch, maxBytes, signal } = options;

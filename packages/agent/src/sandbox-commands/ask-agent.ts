@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 
-/** Asks the agent of this sandbox, by its socket: one line of JSON, answered by one. Rejects where it closes without an answer. */
+/** Sends a request to the agent of this sandbox over its socket and returns the answer. Rejects if the socket closes without an answer. */
 export function askAgent<T>(path: string, request: object): Promise<T> {
   return new Promise((resolve, reject) => {
     let received = '';

@@ -29,7 +29,7 @@ const options = {
 
 class BadUsage extends Error {}
 
-/** The `child-run` command of the sandbox. Returns its exit code. */
+/** Runs the command `child-run` of the sandbox. Returns its exit code. */
 export async function childRunCommand(
   argv: readonly string[],
   env: NodeJS.ProcessEnv,
@@ -50,7 +50,7 @@ export async function childRunCommand(
     if (!socket) return fail('RUNYARD_AGENT_SOCKET is not set: this command works only inside a run');
     const answer = await askAgent<TreeAnswer>(socket, { tree: request });
     if (!answer.ok) return fail(answer.message);
-    return tell(request, answer, values.json === true);
+    return printAnswer(request, answer, values.json === true);
   } catch (error) {
     const isUsage =
       error instanceof BadUsage || String((error as NodeJS.ErrnoException).code).startsWith('ERR_PARSE_ARGS');
@@ -72,9 +72,9 @@ async function requestOf(
       const { title, mode, model } = values;
       return {
         op,
-        prompt: await given(first, stdin),
+        prompt: await textOrStdin(first, stdin),
         ...(title === undefined ? {} : { title }),
-        // The service says which modes there are.
+        // The service checks the mode.
         ...(mode === undefined ? {} : { mode: mode as 'normal' }),
         ...(model === undefined ? {} : { model_id: model }),
       };
@@ -94,28 +94,28 @@ async function requestOf(
     case 'message':
       if (first === undefined || second === undefined || more.length > 0)
         throw new BadUsage('message takes an ID and one TEXT; quote it');
-      return { op, run_id: first, message: await given(second, stdin) };
+      return { op, run_id: first, message: await textOrStdin(second, stdin) };
     default:
       throw new BadUsage(op === undefined ? 'what shall be done?' : `unknown command ${JSON.stringify(op)}`);
   }
 }
 
-async function given(argument: string, stdin: AsyncIterable<Buffer>): Promise<string> {
+async function textOrStdin(argument: string, stdin: AsyncIterable<Buffer>): Promise<string> {
   if (argument !== '-') return argument;
   const chunks: Buffer[] = [];
   for await (const chunk of stdin) chunks.push(chunk);
   return Buffer.concat(chunks).toString('utf8');
 }
 
-const maxShownBytes = 64 * 1024;
+const maxPrintedBytes = 64 * 1024;
 
-function tell(request: TreeRequest, answer: Extract<TreeAnswer, { ok: true }>, json: boolean): number {
+function printAnswer(request: TreeRequest, answer: Extract<TreeAnswer, { ok: true }>, json: boolean): number {
   if (answer.run_id !== undefined) process.stdout.write(`${answer.run_id}\n`);
   if (answer.delivery !== undefined) process.stdout.write(`${answer.delivery}\n`);
   const { runs } = answer;
   if (runs === undefined) return 0;
   if (json) process.stdout.write(`${JSON.stringify(runs)}\n`);
-  else process.stdout.write(`${formatRuns(runs, maxShownBytes, randomBytes(6).toString('hex'))}\n`);
+  else process.stdout.write(`${formatRuns(runs, maxPrintedBytes, randomBytes(6).toString('hex'))}\n`);
   if (request.op !== 'await') return 0;
   if (answer.timed_out) {
     process.stderr.write('child-run: the time is over\n');

@@ -1,7 +1,7 @@
 import type { HandoffResult } from '../handoff/handoff-files.ts';
 import { askAgent } from './ask-agent.ts';
 
-/** `report-artifact handoff FILE…` of the sandbox. Returns its exit code. */
+/** Runs the command `report-artifact handoff FILE…` of the sandbox. Returns its exit code. */
 export async function handoffCommand(paths: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
   const fail = (message: string) => {
     process.stderr.write(`report-artifact handoff: ${message}\n`);

@@ -10,7 +10,7 @@ const usage = `Usage: report-artifact PATH [--type FILE|SCREENSHOT|PLAN] [--titl
 Keeps a file or a reference with the run. Prints the artifact's uid.
 `;
 
-/** The `report-artifact` command of the sandbox. Returns its exit code. */
+/** Runs the command `report-artifact` of the sandbox. Returns its exit code. */
 export async function reportArtifactCommand(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
   const fail = (message: string) => {
     process.stderr.write(`report-artifact: ${message}\n`);

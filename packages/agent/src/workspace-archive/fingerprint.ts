@@ -1,12 +1,12 @@
 import { fs } from '../builtin-modules.ts';
 import type { ArchivedFolder } from './archived-folders.ts';
 
-/** Above it looking costs as much as packing. */
+/** With more entries, reading their states costs as much as packing them. */
 const maxEntries = 5_000;
 
 /**
- * Tells states of the folders apart without reading files: by name, kind, size, and times, of which the change time cannot
- * be set back. `empty`: there is nothing in them. Undefined: there is too much in them to say.
+ * Returns a hash of the state of the folders without reading files: names, kinds, sizes and times. Programs cannot set the change time
+ * back. `empty`: the folders are empty. Undefined: they have too many entries.
  */
 export async function fingerprint(
   folders: readonly ArchivedFolder[],

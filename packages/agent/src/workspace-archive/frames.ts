@@ -1,13 +1,12 @@
 /**
- * Several byte streams one after another in one: each is cut into frames of a length (4 bytes, big-endian) and so many
- * bytes, and ends with a frame of length 0. Workspace and home are two tar streams: paths of one sandbox are not those of
- * the next.
+ * Several byte streams in one. Each stream is cut into frames: a length (4 bytes, big-endian) and so many bytes. A frame of length 0
+ * ends the stream. Workspace and home are two tar streams, because their paths differ between sandboxes.
  */
 
-/** No frame is longer: a broken archive must not make us wait for gigabytes. */
+/** Limit of a frame, so that a damaged archive cannot announce gigabytes. */
 const maxFrameBytes = 16 * 1024 * 1024;
 
-/** The framed form of the streams. */
+/** Returns the framed form of the streams. */
 export async function* framed(streams: readonly AsyncIterable<Buffer>[]): AsyncGenerator<Buffer> {
   for (const stream of streams) {
     for await (const chunk of stream) {
@@ -27,12 +26,12 @@ function lengthOf(bytes: number): Buffer {
   return length;
 }
 
-/** Reads framed streams back: `next()` gives the chunks of the next one, which must be read to its end before another. */
+/** Reads framed streams. `next()` returns the chunks of the next stream, which must be read to its end before another. */
 export function unframed(source: AsyncIterable<Buffer>): { next(): AsyncGenerator<Buffer>; end(): Promise<void> } {
   const chunks = source[Symbol.asyncIterator]();
   let buffered: Buffer = Buffer.alloc(0);
 
-  /** Between 1 and `most` bytes; null at the end of the source. */
+  /** Returns between 1 and `most` bytes; null at the end of the source. */
   async function some(most: number): Promise<Buffer | null> {
     while (buffered.length === 0) {
       const { done, value } = await chunks.next();
@@ -70,7 +69,7 @@ export function unframed(source: AsyncIterable<Buffer>): { next(): AsyncGenerato
       }
     },
     async end() {
-      if ((await some(1)) !== null) throw new Error('the archive goes on behind its end');
+      if ((await some(1)) !== null) throw new Error('the archive continues after its end');
     },
   };
 }

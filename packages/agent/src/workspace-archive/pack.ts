@@ -8,7 +8,7 @@ import { UnreadableBody } from '../service/errors.ts';
 import type { ArchivedFolder } from './archived-folders.ts';
 import { framed } from './frames.ts';
 
-/** The archive would be larger than what is kept. */
+/** The archive would be larger than the limit. */
 export class ArchiveTooLarge extends UnreadableBody {
   override name = 'ArchiveTooLarge';
 }
@@ -19,12 +19,12 @@ export interface PackOptions {
   signal: AbortSignal;
 }
 
-/** Content checksums tell a broken archive from a whole one. */
+/** The checksums let the reader find a damaged archive. */
 const compression = {
   params: { [constants.ZSTD_c_compressionLevel]: 3, [constants.ZSTD_c_checksumFlag]: 1 },
 };
 
-/** The folders as one compressed archive. Reading it fails where it cannot be made, where it grows too large, and on abort. */
+/** Returns the folders as one compressed archive. Reading it fails if it cannot be made or grows too large, and on abort. */
 export function packFolders(folders: readonly ArchivedFolder[], options: PackOptions): Readable {
   const archive = new PassThrough();
   let bytes = 0;
@@ -45,7 +45,7 @@ export function packFolders(folders: readonly ArchivedFolder[], options: PackOpt
   return archive;
 }
 
-/** Tar takes links as links, leaves out sockets, and does not leave the folder. A file that changes meanwhile is taken as it is. */
+/** Returns a folder as a tar stream. Links stay links and sockets are left out. A file that changes meanwhile is taken as it is. */
 async function* tarOf(
   { path: folder, excluded }: ArchivedFolder,
   { env, signal }: PackOptions,
@@ -70,17 +70,17 @@ async function* tarOf(
   );
   const closed = once(child, 'close') as Promise<[number | null]>;
   closed.catch(() => {});
-  let said = '';
+  let errorOutput = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    said = lastPart(said + text, 500);
+    errorOutput = lastPart(errorOutput + text, 500);
   });
   const stop = () => child.kill('SIGKILL');
   signal.addEventListener('abort', stop, { once: true });
   try {
     for await (const chunk of child.stdout) yield chunk as Buffer;
     const [code] = await closed;
-    // 1: a file changed while it was read.
-    if (code !== 0 && code !== 1) throw new UnreadableBody(`tar ended with ${code}: ${said.trim()}`);
+    // The exit code 1 means that a file changed while it was read.
+    if (code !== 0 && code !== 1) throw new UnreadableBody(`tar ended with ${code}: ${errorOutput.trim()}`);
   } finally {
     signal.removeEventListener('abort', stop);
     stop();

@@ -18,7 +18,7 @@ export interface RestoreOptions {
 
 const tries = 3;
 
-/** Fills the folders with what an earlier execution left, as a step of the setup. Gives the reason where that failed; they are empty then. */
+/** Restores the folders of an earlier execution, as a step of the setup. Returns the reason if that failed; the folders are empty then. */
 export async function restoreWorkspace(archive: Archive, options: RestoreOptions): Promise<string | undefined> {
   const { folders, signal } = options;
   const size = (archive.size_bytes / 1e6).toFixed(1);
@@ -35,7 +35,7 @@ export async function restoreWorkspace(archive: Archive, options: RestoreOptions
   }
 }
 
-/** The bytes did not all arrive: another try may help. */
+/** The download broke off, so another try may help. */
 class Interrupted extends Error {}
 
 async function fill(archive: Archive, { connection, folders, env, signal }: RestoreOptions): Promise<void> {
@@ -56,7 +56,7 @@ async function fill(archive: Archive, { connection, folders, env, signal }: Rest
   }
 }
 
-/** Half a workspace is worse than none. */
+/** Empties a folder, because half a workspace is worse than none. */
 async function clear(folder: string): Promise<void> {
   await chmod(folder, 0o700).catch(() => {});
   for (const name of await readdir(folder).catch(() => [])) {

@@ -9,16 +9,15 @@ import type { ArchivedFolder } from './archived-folders.ts';
 import { unframed } from './frames.ts';
 
 export interface UnpackOptions {
-  /** Of the whole archive, in hexadecimal digits. */
+  /** SHA-256 of the whole archive, in hexadecimal digits. */
   sha256: string;
   env: Readonly<Record<string, string | undefined>>;
   signal: AbortSignal;
 }
 
 /**
- * Unpacks an archive of `packFolders` into the same number of folders. Throws where it is not whole; then something of it may
- * be there. What it holds was made by code that nobody trusts: this happens inside the sandbox, with no more rights than
- * that code has.
+ * Unpacks an archive of `packFolders` into the same number of folders. Throws if the archive is damaged; some of its
+ * files may be there then. The contents were made by untrusted code, so this runs inside the sandbox, with the same rights as that code.
  */
 export async function unpackFolders(
   archive: Readable,
@@ -46,7 +45,7 @@ export async function unpackFolders(
   if (hash.digest('hex') !== options.sha256) throw new Error('the archive is not the one that was kept');
 }
 
-/** Tar itself refuses names with `..`, cuts a leading `/`, and makes links only when everything else is there. */
+/** Unpacks a tar stream into a folder. Tar refuses names with `..`, cuts a leading `/`, and makes links last. */
 async function untar(tar: AsyncIterable<Buffer>, folder: string, { env }: UnpackOptions): Promise<void> {
   const child = spawn(
     'tar',
@@ -55,17 +54,17 @@ async function untar(tar: AsyncIterable<Buffer>, folder: string, { env }: Unpack
   );
   const closed = once(child, 'close') as Promise<[number | null]>;
   closed.catch(() => {});
-  let said = '';
+  let errorOutput = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    said = lastPart(said + text, 500);
+    errorOutput = lastPart(errorOutput + text, 500);
   });
   try {
     await pipeline(Readable.from(tar, { objectMode: false }), child.stdin).catch((error: NodeJS.ErrnoException) => {
-      // What tar says when it ends early tells more.
+      // The message of tar says more if it ended early.
       if (error.code !== 'EPIPE') throw error;
     });
     const [code] = await closed;
-    if (code !== 0) throw new Error(`tar ended with ${code}: ${said.trim()}`);
+    if (code !== 0) throw new Error(`tar ended with ${code}: ${errorOutput.trim()}`);
   } finally {
     child.kill('SIGKILL');
   }

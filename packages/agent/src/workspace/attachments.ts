@@ -8,7 +8,7 @@ import type { ServiceClient } from '../service/client.ts';
 import { AnswerTooLarge, ServiceRefusal } from '../service/errors.ts';
 import { SetupFailure } from '../setup-failure.ts';
 
-/** The contract allows 10 MB each; more than this is not an attachment but a fault. */
+/** The agent downloads nothing larger, although the contract allows only 10 MB. */
 const maxAttachmentBytes = 32 * 1024 * 1024;
 
 export interface WrittenAttachment {
@@ -19,13 +19,13 @@ export interface WrittenAttachment {
   image?: PromptImage;
 }
 
-/** Downloads attachments into `attachments/` of the workspace, under names that cannot lead out of it and that nothing there has. */
+/** Downloads attachments into `attachments/` of the workspace, under safe names that do not exist there yet. Throws a `SetupFailure`. */
 export async function writeAttachments(
   attachments: readonly AgentAttachment[],
   options: { client: Pick<ServiceClient, 'download'>; workspace: string; signal?: AbortSignal },
 ): Promise<WrittenAttachment[]> {
   const folder = join(options.workspace, 'attachments');
-  // Where something else has the name, what it is tells more than the error.
+  // An error is ignored: the next check says more if something else has the name.
   await mkdir(folder).catch(() => {});
   if (!(await lstat(folder).catch(() => undefined))?.isDirectory())
     throw new SetupFailure(`${folder} is not a folder, so attachments cannot be written there.`);

@@ -6,7 +6,7 @@ export interface RelayForwarder {
   close(): void;
 }
 
-/** Listens on loopback inside the sandbox and pipes to the relay's Unix socket, for programs that only know TCP: git. */
+/** Listens on loopback inside the sandbox and pipes to the relay's Unix socket, for programs that use only TCP, such as git. */
 export function startRelayForwarder(relaySocket: string): Promise<RelayForwarder> {
   const open = new Set<Socket>();
   const server = createServer((incoming) => {

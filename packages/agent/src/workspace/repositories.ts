@@ -21,11 +21,11 @@ export interface CloneOptions {
   firstRetryMs?: number;
 }
 
-/** What git prints when the other end, not the request, was at fault. */
-const passing =
+/** Messages of git for failures that may pass: the request itself was correct. */
+const temporaryFailure =
   /Could not resolve|Connection refused|Connection reset|timed out|early EOF|RPC failed|unexpected disconnect|error: (?:408|429|5\d\d)|Failed to connect/i;
 
-/** Clones the run's repositories into folders of the workspace, through the service's gateway, which holds the credential. */
+/** Clones the run's repositories into folders of the workspace, through the gateway of the service, which has the credential. */
 export async function cloneRepositories(repositories: AgentTask['repositories'], options: CloneOptions): Promise<void> {
   if (repositories.length === 0) return;
   const { connection } = options;
@@ -41,7 +41,7 @@ export async function cloneRepositories(repositories: AgentTask['repositories'],
   }
 }
 
-/** Two repositories of the same name go to `owner-repo`. */
+/** Returns a folder for each repository: its name, or `owner-repo` if the name is taken. */
 function folderNames(repositories: AgentTask['repositories']): string[] {
   const lower = repositories.map(({ repo }) => repo.toLowerCase());
   return repositories.map(({ owner, repo }, index) =>
@@ -60,42 +60,42 @@ async function clone(
     forwarder === undefined
       ? connection.serverRoot
       : forwarder.url + new URL(connection.serverRoot).pathname.replace(/\/+$/, '');
-  await options.step('clone', `${owner}/${repo}`, async (told) => {
+  await options.step('clone', `${owner}/${repo}`, async (result) => {
     const name = `https://github.com/${owner}/${repo}.git`;
     const target = join(workspace, folder);
     for (let attempt = 1; ; attempt++) {
-      const result = await runCommand({
+      const cloned = await runCommand({
         argv: ['git', 'clone', '--quiet', '--depth', '1', '--no-tags', '--', name, target],
         cwd: workspace,
         env: { ...options.env, ...gitEnvironment(root, gateway_path, name, connection.token) },
         signal,
       });
       signal.throwIfAborted();
-      told.exit_code = result.exitCode;
-      if (result.exitCode === 0) return await markBase(target, options);
-      const output = lastPart(result.output.replaceAll(connection.token, '[run token]'), maxSetupOutputBytes);
-      if (attempt < tries && passing.test(output)) {
+      result.exit_code = cloned.exitCode;
+      if (cloned.exitCode === 0) return await markBase(target, options);
+      const output = lastPart(cloned.output.replaceAll(connection.token, '[run token]'), maxSetupOutputBytes);
+      if (attempt < tries && temporaryFailure.test(output)) {
         await rm(target, { recursive: true, force: true });
         await delay(backoffMs({ firstMs: firstRetryMs, longestMs: 10_000 }, attempt), signal);
         continue;
       }
-      told.output_tail = output;
+      result.output_tail = output;
       throw new SetupFailure(
-        `Cloning ${owner}/${repo} failed: git exited with code ${result.exitCode} after ${attempt} ${attempt === 1 ? 'try' : 'tries'}.\n${output.trim()}\nCheck that the repository exists and that the service's credential for the code host may read it.`,
+        `Cloning ${owner}/${repo} failed: git exited with code ${cloned.exitCode} after ${attempt} ${attempt === 1 ? 'try' : 'tries'}.\n${output.trim()}\nCheck that the repository exists and that the service's credential for the code host may read it.`,
       );
     }
   });
 }
 
-/** The commit that was cloned, whatever becomes of branches: what the run changed is measured against it. */
+/** Marks the cloned commit with a ref. The patch of the run is made against it, also after branches have moved. */
 async function markBase(target: string, { env, signal }: CloneOptions): Promise<void> {
   await runCommand({ argv: ['git', 'update-ref', baseRef, 'HEAD'], cwd: target, env, signal });
 }
 
 /**
- * The name that git writes into `.git/config` is the repository's public one; where it really goes and the run token are
- * told by environment only, so that neither is in an argument list or on disk. The header is bound to the gateway's URL:
- * git does not send it anywhere else, redirects included.
+ * Returns the variables that lead git to the gateway. Git writes the repository's public URL into `.git/config`. The gateway's URL and
+ * the run token are only in the environment, never in arguments or on disk. The header is bound to the gateway's URL, so git sends it
+ * nowhere else, also not after a redirect.
  */
 function gitEnvironment(root: string, gatewayPath: string, name: string, token: string): Record<string, string> {
   const url = root + gatewayPath;

@@ -7,7 +7,7 @@ export interface RunFolders {
   readonly workspace: string;
   /** `HOME` of everything that the run starts. */
   readonly home: string;
-  /** True: both were made for this run alone. Only then may the agent send what they hold to the service. */
+  /** True: both folders were made for this run alone. Only then the agent may send their contents to the service. */
   readonly own: boolean;
   /** Removes what `openRunFolders` made outside the working folder. */
   remove(): void;
@@ -21,7 +21,7 @@ export interface RunFoldersRequest {
   temporaryFolder: string;
 }
 
-/** Files that `oz-agent-worker` itself puts into the folder of a run. */
+/** Files that `oz-agent-worker` puts into the folder of a run. */
 const ofWorker = /^(oz-env-.*|\.gitconfig)$/;
 
 /**
@@ -30,7 +30,7 @@ const ofWorker = /^(oz-env-.*|\.gitconfig)$/;
  * the machine's user:
  *
  * - An empty folder that is named after the run, as `oz-agent-worker` makes it, gets `workspace` and `home` of its own.
- * - In any other folder the run works, but nothing of the folder is sent. The home is a new temporary folder.
+ * - In any other folder the run works there, but nothing of the folder is sent. The home is a new temporary folder.
  *
  * `RUNYARD_AGENT_HOME` names another home, which is not sent either.
  */

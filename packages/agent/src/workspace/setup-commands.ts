@@ -11,7 +11,7 @@ export interface SetupCommandOptions {
   signal: AbortSignal;
 }
 
-/** Runs an environment's setup commands one by one; the first that fails ends the setup. */
+/** Runs an environment's setup commands one after another. Throws a `SetupFailure` at the first that fails. */
 export async function runSetupCommands(commands: readonly string[], options: SetupCommandOptions): Promise<void> {
   for (const [index, command] of commands.entries()) {
     await options.step('setup_command', command, async (told) => {

@@ -1,6 +1,4 @@
 import type { AgentModel } from '@runyard/contract/agent-protocol';
-import { backoffMs, delay } from '@runyard/contract/backoff';
-import type { BuiltinVerdict } from '../../acp/outcome.ts';
 import type { Verdict } from '../../approvals/approval-request.ts';
 import type { Approvals } from '../../approvals/approvals.ts';
 import { imageLimits } from '../../images/images.ts';
@@ -9,15 +7,15 @@ import type { ServiceConnection } from '../../service/connection.ts';
 import { forgetOldImages, type TurnImage, userContent } from './conversation-images.ts';
 import { instructions } from './instructions.ts';
 import { type CallResult, memoryText, type OpenCalls, readMemory } from './memory.ts';
-import { type ModelFailure, modelFailure } from './model-failure.ts';
-import { modelStep, type PartialAnswer, type StepAnswer, type StepCall, toolMessage } from './model-step.ts';
+import { answerOfModel, gaveUpVerdict, ModelGaveUp, type ModelRetry } from './model-answers.ts';
+import { type StepAnswer, type StepCall, toolMessage } from './model-step.ts';
 import { type ModelAccess, openModel } from './providers.ts';
 import type { Engine, TurnEnd, TurnVoice } from './session.ts';
 import { notAnswered, runStepCalls } from './step-calls.ts';
 import type { ToolContext } from './tools/tool.ts';
 import { toolSetOf } from './tools/tool-list.ts';
 
-// The SDK prints warnings about models to the console unless told otherwise.
+// Stops the SDK from printing warnings about models to the console.
 (globalThis as { AI_SDK_LOG_WARNINGS?: boolean }).AI_SDK_LOG_WARNINGS = false;
 
 export interface LoopOptions
@@ -27,36 +25,25 @@ export interface LoopOptions
   reasoningLevel?: string | undefined;
   basePrompt?: string | undefined;
   connection: ServiceConnection;
-  /** The conversation as `remember` was given it by an earlier engine; one that cannot be read is as good as none. */
+  /** The conversation that an earlier engine gave to `remember`. A text that cannot be read counts as none. */
   memory?: string | undefined;
-  /** Keeps the conversation at the end of each turn, and before a person is asked (`requestId`). */
+  /** Saves the conversation at the end of each turn, and before a person is asked (`requestId`). */
   remember?: (memory: string, requestId?: string) => Promise<void>;
-  /** Model requests in one turn. */
+  /** Limit of model requests in one turn. */
   maxSteps?: number;
-  /** Longest silence of the model; there is no limit to how long it may take in all. */
+  /** Longest silence of the model. An answer as a whole may take any time. */
   stallTimeoutMs?: number;
-  retry?: { tries: number; firstMs: number; maxMs: number };
-  /** Tells the model's place; tests put a model of their own here. */
+  retry?: ModelRetry;
+  /** Opens the model; tests give a model of their own. */
   open?: () => Promise<ModelAccess>;
 }
 
-/** A model request that was given up. */
-class ModelGaveUp extends Error {
-  readonly failure: ModelFailure;
-  readonly tries: number;
-  constructor(failure: ModelFailure, tries: number) {
-    super(failure.reason);
-    this.failure = failure;
-    this.tries = tries;
-  }
-}
-
-/** The engine with a language model. The conversation lives as long as the engine: a further prompt continues it. */
+/** Creates the engine with a language model. The conversation lives as long as the engine, and each prompt continues it. */
 export function modelEngine(options: LoopOptions): Engine {
   const { model, maxSteps = 200, stallTimeoutMs = 300_000 } = options;
   const retry = options.retry ?? { tries: 6, firstMs: 1_000, maxMs: 30_000 };
   const { messages, ...earlier } = readMemory(options.memory);
-  /** Calls of the last message that have no results in the history, because one of them waits for a person. */
+  /** Calls of the last message whose results are not in the history yet, because one of them waits for a person. */
   let open: OpenCalls | undefined = earlier.open;
   const access = (
     options.open ??
@@ -64,43 +51,21 @@ export function modelEngine(options: LoopOptions): Engine {
   )();
   access.catch(() => {});
 
-  /** One answer of the model, asked for again where that may help. */
-  async function answer(voice: TurnVoice, signal: AbortSignal): Promise<StepAnswer> {
-    for (let tries = 1; ; tries++) {
-      const partial: PartialAnswer = { text: '' };
-      try {
-        const { workspace, basePrompt, tree } = options;
-        const about = tree === undefined ? '' : aboutTree(tree, 'tools');
-        const request = {
-          instructions: instructions(workspace, basePrompt, about),
-          messages,
-          tools: toolSetOf(tree),
-          signal,
-        };
-        return await modelStep(await access, request, voice, partial);
-      } catch (error) {
-        if (signal.aborted) {
-          if (partial.text !== '') messages.push({ role: 'assistant', content: partial.text });
-          throw error;
-        }
-        const failure = modelFailure(error);
-        if (!failure.retryable || tries >= retry.tries) throw new ModelGaveUp(failure, tries);
-        // A provider may ask for hours; a run does not wait longer than two minutes for one try.
-        const waitMs = Math.max(
-          backoffMs({ firstMs: retry.firstMs, longestMs: retry.maxMs }, tries),
-          Math.min(failure.retryAfterMs ?? 0, 120_000),
-        );
-        await voice.think(
-          `[the model did not answer: ${failure.reason}; trying again in ${(waitMs / 1000).toFixed(1)} s]\n`,
-        );
-        await delay(waitMs, signal);
-      }
-    }
+  function answer(voice: TurnVoice, signal: AbortSignal): Promise<StepAnswer> {
+    const { workspace, basePrompt, tree } = options;
+    const about = tree === undefined ? '' : aboutTree(tree, 'tools');
+    const request = {
+      instructions: instructions(workspace, basePrompt, about),
+      messages,
+      tools: toolSetOf(tree),
+      signal,
+    };
+    return answerOfModel(access, request, voice, retry, (text) => messages.push({ role: 'assistant', content: text }));
   }
 
   const remember = async () => options.remember?.(memoryText({ messages, open }), open?.requestId);
 
-  /** Runs the calls of a step. However that ends, the history stays whole, or goes on where a person was asked. */
+  /** Runs the calls of a step. Each call gets a result in the history, unless a call still waits for a person. */
   async function runCalls(
     calls: readonly StepCall[],
     results: Map<string, CallResult>,
@@ -124,7 +89,7 @@ export function modelEngine(options: LoopOptions): Engine {
     }
   }
 
-  /** Goes on with the call that an earlier turn asked about. False: what was decided is not about it, so it was not done. */
+  /** Continues the call that an earlier turn asked about. Returns false if the decision is about another request: the call is not run. */
   async function takeUp({ requestId, calls, results }: OpenCalls, voice: TurnVoice, signal: AbortSignal) {
     const decided = await options.approvals.takeUp(requestId);
     open = undefined;
@@ -139,10 +104,10 @@ export function modelEngine(options: LoopOptions): Engine {
     return false;
   }
 
-  /** What the user says, behind all that the model has done. */
-  function hear(text: string, files: readonly string[], images: readonly TurnImage[]): void {
-    const said = [text, ...(files.length === 0 ? [] : [`Files that came with it:\n- ${files.join('\n- ')}`])];
-    messages.push({ role: 'user', content: userContent(said.filter((part) => part !== '').join('\n\n'), images) });
+  /** Adds a message of the user to the conversation. */
+  function addUserMessage(text: string, files: readonly string[], images: readonly TurnImage[]): void {
+    const parts = [text, ...(files.length === 0 ? [] : [`Files that came with it:\n- ${files.join('\n- ')}`])];
+    messages.push({ role: 'user', content: userContent(parts.filter((part) => part !== '').join('\n\n'), images) });
     forgetOldImages(messages, imageLimits(model).maxTogether);
   }
 
@@ -152,7 +117,7 @@ export function modelEngine(options: LoopOptions): Engine {
       const tookUp = open !== undefined && (await takeUp(open, voice, signal));
       acted = tookUp;
       const text = tookUp ? prompt : promptWithAnswer;
-      if (!tookUp || text !== '' || files.length > 0) hear(text, files, images);
+      if (!tookUp || text !== '' || files.length > 0) addUserMessage(text, files, images);
       signal.throwIfAborted();
       for (let step = 0; step < maxSteps; step++) {
         const { messages: said, calls, finishReason } = await answer(voice, signal);
@@ -183,15 +148,4 @@ function end(finishReason: string): TurnEnd {
     default:
       return { stopReason: 'end_turn', verdict };
   }
-}
-
-/**
- * A retryable code makes the platform play the whole run again. Once the agent has acted that would do things twice, so
- * the failure is then one that is not retried.
- */
-function gaveUpVerdict(model: AgentModel, { failure, tries }: ModelGaveUp, acted: boolean): BuiltinVerdict {
-  const answered = failure.status === undefined ? 'did not finish its answer' : `answered ${failure.status}`;
-  const after = tries === 1 ? '' : ` after ${tries} tries`;
-  const message = `The model ${model.id} (${model.protocol}) ${answered}${after}: ${failure.reason}. ${failure.advice}`;
-  return { success: false, message, code: failure.retryable && acted ? 'agent_process_failed' : failure.code };
 }

@@ -1,0 +1,74 @@
+import type { AgentModel } from '@runyard/contract/agent-protocol';
+import { backoffMs, delay } from '@runyard/contract/backoff';
+import type { BuiltinVerdict } from '../../acp/outcome.ts';
+import { type ModelFailure, modelFailure } from './model-failure.ts';
+import { modelStep, type PartialAnswer, type StepAnswer } from './model-step.ts';
+import type { ModelAccess } from './providers.ts';
+import type { TurnVoice } from './session.ts';
+
+export interface ModelRetry {
+  readonly tries: number;
+  readonly firstMs: number;
+  readonly maxMs: number;
+}
+
+/** The longest time by which the `Retry-After` of a provider delays a try. A provider may ask for hours. */
+const longestRetryAfterMs = 120_000;
+
+/** The model did not answer, and no further try is made. */
+export class ModelGaveUp extends Error {
+  override name = 'ModelGaveUp';
+  readonly failure: ModelFailure;
+  readonly tries: number;
+  constructor(failure: ModelFailure, tries: number) {
+    super(failure.reason);
+    this.failure = failure;
+    this.tries = tries;
+  }
+}
+
+/**
+ * Returns one answer of the model, asked for again if that may help. Throws `ModelGaveUp`, or the reason of an aborted signal; the text
+ * of the aborted answer is given to `onAborted`.
+ */
+export async function answerOfModel(
+  access: Promise<ModelAccess>,
+  request: Parameters<typeof modelStep>[1],
+  voice: TurnVoice,
+  retry: ModelRetry,
+  onAborted: (text: string) => void,
+): Promise<StepAnswer> {
+  const { signal } = request;
+  for (let tries = 1; ; tries++) {
+    const partial: PartialAnswer = { text: '' };
+    try {
+      return await modelStep(await access, request, voice, partial);
+    } catch (error) {
+      if (signal.aborted) {
+        if (partial.text !== '') onAborted(partial.text);
+        throw error;
+      }
+      const failure = modelFailure(error);
+      if (!failure.retryable || tries >= retry.tries) throw new ModelGaveUp(failure, tries);
+      const waitMs = Math.max(
+        backoffMs({ firstMs: retry.firstMs, longestMs: retry.maxMs }, tries),
+        Math.min(failure.retryAfterMs ?? 0, longestRetryAfterMs),
+      );
+      await voice.think(
+        `[the model did not answer: ${failure.reason}; trying again in ${(waitMs / 1000).toFixed(1)} s]\n`,
+      );
+      await delay(waitMs, signal);
+    }
+  }
+}
+
+/**
+ * Returns the verdict of a turn whose model gave up. A retryable code makes the platform run the whole run again, which would repeat
+ * what the agent has done, so a turn with actions gets another code.
+ */
+export function gaveUpVerdict(model: AgentModel, { failure, tries }: ModelGaveUp, acted: boolean): BuiltinVerdict {
+  const answered = failure.status === undefined ? 'did not finish its answer' : `answered ${failure.status}`;
+  const after = tries === 1 ? '' : ` after ${tries} tries`;
+  const message = `The model ${model.id} (${model.protocol}) ${answered}${after}: ${failure.reason}. ${failure.advice}`;
+  return { success: false, message, code: failure.retryable && acted ? 'agent_process_failed' : failure.code };
+}
