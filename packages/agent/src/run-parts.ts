@@ -23,8 +23,6 @@ export interface RunPartsOptions {
   readonly harnessStartMs: number;
 }
 
-export type RunParts = Awaited<ReturnType<typeof openRunParts>>;
-
 /** Creates the parts of an execution and connects them to each other. The socket must be closed in the end. */
 export async function openRunParts(options: RunPartsOptions) {
   const { client, workspace, ownFolders } = options;

@@ -28,7 +28,10 @@ export interface AgentRunOptions {
 
 /** The times after a cancel fit into the 5 s after which the worker kills the sandbox. */
 const defaultTiming = {
-  /** From a cancel: the time that the harness has to stop by itself. The rest is left for the last reports, also on a slow machine. */
+  /**
+   * From a cancel: the time that the harness has to stop by itself. The rest is left for the last reports, also on a slow
+   * machine.
+   */
   harnessGraceMs: 3_000,
   /** From the interrupt of a person: the time that the harness has to end its turn. */
   interruptGraceMs: 10_000,
@@ -89,7 +92,10 @@ export async function runAgent(options: AgentRunOptions): Promise<{ exitCode: nu
     reporting.abort(new Error('the run is over'));
   }
 
-  /** Ends a cancelled, terminated or superseded run within `exitMs` of the stop, also if the harness or the service does not answer. */
+  /**
+   * Ends a cancelled, terminated or superseded run within `exitMs` of the stop, also if the harness or the service does not
+   * answer.
+   */
   async function leave(turns: Promise<void>): Promise<{ exitCode: number }> {
     const exitCode = stop.reason === 'terminated' ? 128 + 15 : 0;
     const reportEnd = async () => {

@@ -43,7 +43,10 @@ export function blockText(value: unknown): string | undefined {
   }
 }
 
-/** Returns output that comes beside the protocol: codex sends `terminal_output_delta`, pi and others `terminal_output`. Both append. */
+/**
+ * Returns output that comes beside the protocol: codex sends `terminal_output_delta`, pi and others `terminal_output`. Both
+ * append.
+ */
 export function terminalOutput(meta: unknown): string | undefined {
   const members = asObject(meta);
   const parts = [members?.terminal_output_delta, members?.terminal_output].map((part) =>
@@ -77,7 +80,10 @@ export function exitCode(meta: unknown, raw: unknown): number | undefined {
   return candidates.find((code): code is number => Number.isInteger(code));
 }
 
-/** Returns untrusted data with long strings, long lists and deep nesting cut, so that an action that writes a file does not have the file. */
+/**
+ * Returns untrusted data with long strings, long lists and deep nesting cut, so that an action that writes a file does not have
+ * the file.
+ */
 export function boundedData(value: unknown, maxStringLength = 16 * 1024): unknown {
   const bounded = cutDeep(value, maxStringLength, 0);
   const json = JSON.stringify(bounded) ?? 'null';

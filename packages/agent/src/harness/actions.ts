@@ -37,7 +37,10 @@ export interface ActionsOptions {
   now?: () => number;
 }
 
-/** Turns tool calls of a harness into actions. The first message about a call creates its action; each action is settled exactly once. */
+/**
+ * Turns tool calls of a harness into actions. The first message about a call creates its action; each action is settled exactly
+ * once.
+ */
 export function trackActions(options: ActionsOptions) {
   const { emit } = options;
   const now = options.now ?? (() => performance.now());
@@ -169,7 +172,10 @@ export function trackActions(options: ActionsOptions) {
 /** Returns true if the built-in harness says that it did not run the call, because a person denied it. */
 const saysDenied = (update: JsonObject): boolean => asObject(asObject(update._meta)?.runyard)?.denied === true;
 
-/** Returns head and tail of a long streamed output, which the built-in harness sends at the end; undefined if the appended output is whole. */
+/**
+ * Returns head and tail of a long streamed output, which the built-in harness sends at the end; undefined if the appended output
+ * is whole.
+ */
 function fullOutputOf(raw: JsonObject | undefined): string | undefined {
   return raw?.output_truncated === true ? asString(raw.output) : undefined;
 }

@@ -13,7 +13,10 @@ export interface ConversationRecord {
   text(): string;
 }
 
-/** Records the conversation of this execution as text, for a harness that is started again in the middle of it. Memory is bounded. */
+/**
+ * Records the conversation of this execution as text, for a harness that is started again in the middle of it. Memory is
+ * bounded.
+ */
 export function conversationRecord(): ConversationRecord {
   let record = '';
   let role = '';

@@ -49,7 +49,10 @@ export function executionHarness(options: ExecutionHarnessOptions): ExecutionHar
   /** The last session of the harness that another process can load. */
   let session: string | undefined;
 
-  /** Saves the memory of the harness. If that fails, a later execution still has the conversation, but not the harness's own view of it. */
+  /**
+   * Saves the memory of the harness. If that fails, a later execution still has the conversation, but not the harness's own view
+   * of it.
+   */
   async function remember(memory: string, requestId?: string): Promise<void> {
     const bytes = Buffer.from(memory);
     const ofRequest = requestId === undefined ? '' : `&request_id=${encodeURIComponent(requestId)}`;

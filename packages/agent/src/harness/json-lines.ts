@@ -7,7 +7,10 @@ export interface Line {
   cutFrom?: number;
 }
 
-/** Splits bytes into lines in bounded memory. Of a line over `maxBytes` only the first `keptBytes` are kept, and the rest is counted. */
+/**
+ * Splits bytes into lines in bounded memory. Of a line over `maxBytes` only the first `keptBytes` are kept, and the rest is
+ * counted.
+ */
 export function lineSplitter(maxBytes: number, keptBytes: number) {
   let chunks: Buffer[] = [];
   let size = 0;

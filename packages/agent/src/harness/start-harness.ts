@@ -30,7 +30,10 @@ export interface HarnessOptions {
   approvals: Approvals;
   /** The memory that `remember` saved last in an earlier execution. */
   memory?: string | undefined;
-  /** Saves the harness's memory of the conversation at the end of each turn, and before a person is asked (`requestId`). Never rejects. */
+  /**
+   * Saves the harness's memory of the conversation at the end of each turn, and before a person is asked (`requestId`). Never
+   * rejects.
+   */
   remember: (memory: string, requestId?: string) => Promise<void>;
   startTimeoutMs?: number;
 }

@@ -115,7 +115,10 @@ function flagValue(args: readonly string[], flags: readonly string[]): string | 
   return undefined;
 }
 
-/** Finds pull requests in the output of a push: lines of the server begin with `remote:`, then git lists the branches that it pushed. */
+/**
+ * Finds pull requests in the output of a push: lines of the server begin with `remote:`, then git lists the branches that it
+ * pushed.
+ */
 function inPush(lines: readonly string[]): Printed[] {
   const found: Printed[] = [];
   // ` * [new branch]      fix -> fix`, `   1a2b3c4..5d6e7f8  fix -> fix`

@@ -9,7 +9,9 @@ const requestPaths: readonly RegExp[] = [
   /^(?:\/[^/]+)?\/(?:projects|users)\/[^/]+\/repos\/[^/]+\/pull-requests\/\d+(?=\/|$)/,
 ];
 
-/** Returns the URL of a pull request without tabs, query and credentials; undefined if the text is not the URL of a pull request. */
+/**
+ * Returns the URL of a pull request without tabs, query and credentials; undefined if the text is not the URL of a pull request.
+ */
 export function pullRequestLocator(text: string): string | undefined {
   const url = URL.parse(text);
   if (url?.protocol !== 'https:' && url?.protocol !== 'http:') return undefined;

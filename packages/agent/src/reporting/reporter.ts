@@ -163,7 +163,10 @@ export function startReporter(options: ReporterOptions): Reporter {
     }
   }
 
-  /** Replaces a refused event by a notice, and a refused notice by plainer events, because the service accepts no gap in the numbers. */
+  /**
+   * Replaces a refused event by a notice, and a refused notice by plainer events, because the service accepts no gap in the
+   * numbers.
+   */
   function replaceRefused(event: SentEvent, refusal: ServiceRefusal): void {
     process.stderr.write(`agent: event ${event.seq} (${event.type}) was refused: ${refusal.message}\n`);
     if (event.replaced === 0) options.onRefused?.(JSON.parse(event.json) as AgentEvent, refusal.detail);

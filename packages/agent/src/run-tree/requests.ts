@@ -17,7 +17,10 @@ export type TreeAnswer =
 
 const longestWaitSeconds = 7 * 24 * 3600;
 
-/** Answers a request of the command `child-run`. `signal` aborts when the command has exited. A refusal of the service is an answer. */
+/**
+ * Answers a request of the command `child-run`. `signal` aborts when the command has exited. A refusal of the service is an
+ * answer.
+ */
 export async function answerTreeRequest(
   tree: RunTree,
   request: Readonly<Record<string, unknown>>,

@@ -1,6 +1,9 @@
 import { connect } from 'node:net';
 
-/** Sends a request to the agent of this sandbox over its socket and returns the answer. Rejects if the socket closes without an answer. */
+/**
+ * Sends a request to the agent of this sandbox over its socket and returns the answer. Rejects if the socket closes without an
+ * answer.
+ */
 export function askAgent<T>(path: string, request: object): Promise<T> {
   return new Promise((resolve, reject) => {
     let received = '';

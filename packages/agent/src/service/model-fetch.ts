@@ -36,7 +36,10 @@ export function modelFetch(connection: ServiceConnection, idleTimeoutMs: number)
   };
 }
 
-/** Half a surrogate pair as JSON.stringify writes it. Providers refuse a request that has one, and every later request of the conversation. */
+/**
+ * Half a surrogate pair as JSON.stringify writes it. Providers refuse a request that has one, and every later request of the
+ * conversation.
+ */
 const loneSurrogate = /\\ud[89a-f]/i;
 
 function bodyOf(body: RequestInit['body']): string | Uint8Array | undefined {

@@ -7,7 +7,10 @@ import { prepareWorkspace, setupCommands } from '../workspace/prepare.ts';
 import type { TurnRunner } from './turn-runner.ts';
 import type { TurnsOptions } from './turns-options.ts';
 
-/** Prepares the workspace, starts the harness and runs the first turn. Throws a `SetupFailure` if the workspace cannot be prepared. */
+/**
+ * Prepares the workspace, starts the harness and runs the first turn. Throws a `SetupFailure` if the workspace cannot be
+ * prepared.
+ */
 export async function runFirstTurn(
   task: AgentTask,
   options: TurnsOptions,

@@ -18,7 +18,10 @@ export interface RestoreOptions {
 
 const tries = 3;
 
-/** Restores the folders of an earlier execution, as a step of the setup. Returns the reason if that failed; the folders are empty then. */
+/**
+ * Restores the folders of an earlier execution, as a step of the setup. Returns the reason if that failed; the folders are empty
+ * then.
+ */
 export async function restoreWorkspace(archive: Archive, options: RestoreOptions): Promise<string | undefined> {
   const { folders, signal } = options;
   const size = (archive.size_bytes / 1e6).toFixed(1);

@@ -19,7 +19,10 @@ export interface WrittenAttachment {
   image?: PromptImage;
 }
 
-/** Downloads attachments into `attachments/` of the workspace, under safe names that do not exist there yet. Throws a `SetupFailure`. */
+/**
+ * Downloads attachments into `attachments/` of the workspace, under safe names that do not exist there yet. Throws a
+ * `SetupFailure`.
+ */
 export async function writeAttachments(
   attachments: readonly AgentAttachment[],
   options: { client: Pick<ServiceClient, 'download'>; workspace: string; signal?: AbortSignal },

@@ -53,7 +53,10 @@ async function restore(options: PrepareOptions): Promise<string | undefined> {
   }
 }
 
-/** Writes the attachments and returns those of the first prompt. A restored workspace has the attachments of earlier prompts already. */
+/**
+ * Writes the attachments and returns those of the first prompt. A restored workspace has the attachments of earlier prompts
+ * already.
+ */
 async function attach(
   { task, client, workspace, step, signal }: PrepareOptions,
   restored: boolean,

@@ -15,7 +15,9 @@ interface PlannedAction {
   readonly beforeAsked?: ApprovalRequest['beforeAsked'];
 }
 
-/** Asks whether an action may run. Undefined: it may, because under auto-approve the built-in harness asks nobody in its sandbox. */
+/**
+ * Asks whether an action may run. Undefined: it may, because under auto-approve the built-in harness asks nobody in its sandbox.
+ */
 export async function askFirst(
   { title, resume, beforeAsked, ...action }: PlannedAction,
   approvals: Pick<Approvals, 'policy' | 'ask'>,

@@ -21,7 +21,10 @@ export function userContent(text: string, images: readonly TurnImage[]): UserCon
 
 const leftOutNote = '[An image that was here is left out: the conversation has grown. Its file is in the workspace.]';
 
-/** Replaces the oldest images by a note if all images together have more than `maxBytes` as base64, because each request has all of them. */
+/**
+ * Replaces the oldest images by a note if all images together have more than `maxBytes` as base64, because each request has all
+ * of them.
+ */
 export function forgetOldImages(messages: ModelMessage[], maxBytes: number): void {
   let kept = 0;
   for (const message of messages.toReversed()) {

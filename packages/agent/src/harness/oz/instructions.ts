@@ -1,4 +1,7 @@
-/** Returns the instructions of the model: its task, its workspace, the runs around it, and last the base prompt of the run, which may override the rest. */
+/**
+ * Returns the instructions of the model: its task, its workspace, the runs around it, and last the base prompt of the run, which
+ * may override the rest.
+ */
 export function instructions(workspace: string, basePrompt: string | undefined, aboutTree: string): string {
   const own = `You are a software agent that works on its own in a sandbox. Nobody watches: decide, act, check the result, and go on until the task is done or cannot be done. Where you can neither find out nor decide and a wrong choice would do harm, ask_user waits for a person; that is rare.
 

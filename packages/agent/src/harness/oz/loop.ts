@@ -89,7 +89,10 @@ export function modelEngine(options: LoopOptions): Engine {
     }
   }
 
-  /** Continues the call that an earlier turn asked about. Returns false if the decision is about another request: the call is not run. */
+  /**
+   * Continues the call that an earlier turn asked about. Returns false if the decision is about another request: the call is not
+   * run.
+   */
   async function takeUp({ requestId, calls, results }: OpenCalls, voice: TurnVoice, signal: AbortSignal) {
     const decided = await options.approvals.takeUp(requestId);
     open = undefined;

@@ -99,7 +99,10 @@ export async function modelStep(
   return { messages: (await result.response).messages, calls, finishReason };
 }
 
-/** Returns all results of one step in one message, in the order of the calls. An invalid call has the message of the SDK as its result. */
+/**
+ * Returns all results of one step in one message, in the order of the calls. An invalid call has the message of the SDK as its
+ * result.
+ */
 export function toolMessage(
   calls: readonly StepCall[],
   results: ReadonlyMap<string, { text: string; failed: boolean }>,

@@ -78,7 +78,10 @@ export function runbookEngine(options: RunbookOptions): Engine {
   };
 }
 
-/** Reports the decision about a block of an earlier sandbox. Returns a verdict if the block was denied: later blocks do not run either. */
+/**
+ * Reports the decision about a block of an earlier sandbox. Returns a verdict if the block was denied: later blocks do not run
+ * either.
+ */
 async function takeUp(
   answered: NonNullable<AgentTask['decision']>,
   voice: TurnVoice,

@@ -50,7 +50,10 @@ export function commandOutput(toolCallId: string, data: string): SessionUpdate {
   };
 }
 
-/** Returns the update for the end of a command. Its output was sent while it ran; only head and tail of a long output are sent again. */
+/**
+ * Returns the update for the end of a command. Its output was sent while it ran; only head and tail of a long output are sent
+ * again.
+ */
 export function commandEnd(toolCallId: string, result: CommandResult): SessionUpdate {
   return {
     sessionUpdate: 'tool_call_update',

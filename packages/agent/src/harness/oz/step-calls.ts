@@ -19,7 +19,10 @@ export interface StepCallsOptions {
   onAnswered(): void;
 }
 
-/** Runs the calls that have no result yet, one after another, and adds their results to `results`. An aborted call gets an interrupted result. */
+/**
+ * Runs the calls that have no result yet, one after another, and adds their results to `results`. An aborted call gets an
+ * interrupted result.
+ */
 export async function runStepCalls(
   calls: readonly StepCall[],
   results: Map<string, CallResult>,

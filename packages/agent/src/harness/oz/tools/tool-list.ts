@@ -26,7 +26,9 @@ const tools = [
 /** The tools of the model loop by name. */
 export const builtinTools: ReadonlyMap<string, BuiltinTool> = new Map(tools.map((each) => [each.name, each]));
 
-/** Returns the tools for the model. They have no `execute`, so that the SDK ends a step at its tool calls and the loop runs them. */
+/**
+ * Returns the tools for the model. They have no `execute`, so that the SDK ends a step at its tool calls and the loop runs them.
+ */
 export const toolSetOf = (tree: RunTree | undefined): ToolSet =>
   Object.fromEntries(
     tools

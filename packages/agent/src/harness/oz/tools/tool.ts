@@ -23,7 +23,10 @@ export interface ToolContext {
   /** The runs around this one. */
   tree?: RunTree | undefined;
   approvals: Pick<Approvals, 'policy' | 'ask'>;
-  /** Runs work that may wait for a person, at most once in a call. The request takes `beforeAsked`. A call that is aborted meanwhile has done nothing. */
+  /**
+   * Runs work that may wait for a person, at most once in a call. The request takes `beforeAsked`. A call that is aborted
+   * meanwhile has done nothing.
+   */
   waiting: <T>(work: (beforeAsked: NonNullable<ApprovalRequest['beforeAsked']>) => Promise<T>) => Promise<T>;
 }
 
