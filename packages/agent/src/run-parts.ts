@@ -1,5 +1,5 @@
-import { maxSnapshotFiles } from '@runyard/contract/agent-limits';
 import type { AgentTask } from '@runyard/contract/agent-protocol';
+import { maxSnapshotFiles } from '@runyard/contract/limits';
 import { openAgentSocket } from './agent-socket/socket.ts';
 import { createApprovals } from './approvals/approvals.ts';
 import type { ArtifactRequest } from './artifacts/report.ts';

@@ -1,9 +1,5 @@
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 import { delay } from '@runyard/contract/backoff';
-import { maxSnapshotFiles } from '@runyard/contract/limits';
-import { openAgentSocket } from './agent-socket/socket.ts';
-import { createApprovals } from './approvals/approvals.ts';
-import type { ArtifactRequest } from './artifacts/report.ts';
 import { killMarked } from './commands/processes.ts';
 import { openRunParts } from './run-parts.ts';
 import type { ServiceClient } from './service/client.ts';

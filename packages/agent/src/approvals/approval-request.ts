@@ -1,5 +1,5 @@
-import { maxResumeLength } from '@runyard/contract/agent-limits';
 import type { AgentRequest, Decision } from '@runyard/contract/approvals';
+import { maxResumeLength } from '@runyard/contract/limits';
 import { shorten } from '@runyard/contract/shorten';
 import { actionId } from '../acp/action-id.ts';
 import { boundedData } from '../acp/tool-output.ts';
