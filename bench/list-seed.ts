@@ -1,4 +1,5 @@
 /** The runs that `list.ts` looks through: a million of one team, as uneven as those of a real one. */
+import type pg from 'pg';
 import type { Database } from '../packages/service/src/store/database/database.ts';
 
 export interface Seeded {
@@ -41,7 +42,7 @@ const teamId = '01900000-0000-7000-8000-000000000001';
 /** `rank` of n by SQL's own random numbers, skewed alike. */
 const rank = (n: number) => `floor(${n} * power(random(), 3))::int`;
 
-/** Fills tables of the first migration. `count` runs over 180 days, the last one a minute ago. */
+/** Fills the tables of a migrated database with `count` runs over 180 days, the last one a minute ago. */
 export async function seedRuns(db: Database, count: number): Promise<Seeded> {
   const random = randomNumbers(7);
   const vocabulary = makeVocabulary(random, 20_000);
@@ -50,8 +51,11 @@ export async function seedRuns(db: Database, count: number): Promise<Seeded> {
   const sentences = Array.from({ length: 5000 }, () => sentence(25));
   const titles = Array.from({ length: 5000 }, () => sentence(5));
   await db.onOwnConnection(async (client) => {
-    // Foreign keys hold by construction; checking them one by one takes longer than all the rest.
-    await client.query(`SET session_replication_role = replica; SELECT setseed(0.5)`);
+    // Without triggers: foreign keys hold by construction, and checking them one by one takes longer than everything else.
+    await client.query(
+      `SET session_replication_role = replica; SET maintenance_work_mem = '256MB'; SELECT setseed(0.5)`,
+    );
+    const createIndexes = await dropIndexes(client);
     await client.query(`INSERT INTO teams (id, uid, name) VALUES ($1, 'BenchBenchBenchBench22', 'Bench')`, [teamId]);
     await client.query(
       `CREATE TEMP TABLE texts AS SELECT n - 1 AS n, sentence, title FROM unnest($1::text[], $2::text[]) WITH ORDINALITY u(sentence, title, n)`,
@@ -107,6 +111,9 @@ export async function seedRuns(db: Database, count: number): Promise<Seeded> {
        FROM (SELECT id, team_id, row_number() OVER () AS n FROM runs) r WHERE n % 4 = 0`,
       [count],
     );
+    await client.query(fillFacets);
+    await client.query(fillSearch);
+    await client.query(createIndexes);
   });
   const parents = await db.query<{ id: string }>(
     'SELECT ancestor_ids[1] AS id FROM (SELECT ancestor_ids FROM runs WHERE ancestor_ids <> $1 LIMIT 3000) r WHERE random() < 0.1 LIMIT 100',
@@ -119,3 +126,28 @@ const timeAt = (i: string) => `(now() - interval '1 minute' - ($2::int - (${i}))
 /** A UUID version 7 of that time. */
 const idAt = (i: string) =>
   `(lpad(to_hex((extract(epoch FROM ${timeAt(i)}) * 1000)::bigint), 12, '0') || '7000' || '8000' || lpad(to_hex(${i}), 12, '0'))::uuid`;
+
+/** Drops the indexes of the tables that the list reads, and returns the statements that create them again: creating them after all rows is faster. */
+async function dropIndexes(client: pg.ClientBase): Promise<string> {
+  const { rows } = await client.query<{ name: string; definition: string }>(`
+    SELECT i.indexrelid::regclass::text AS name, pg_get_indexdef(i.indexrelid) AS definition FROM pg_index i
+    WHERE i.indrelid IN ('runs'::regclass, 'run_facets'::regclass, 'run_search'::regclass) AND NOT i.indisunique`);
+  await client.query(`DROP INDEX ${rows.map(({ name }) => name).join()}`);
+  return rows.map(({ definition }) => definition).join(';\n');
+}
+
+/** Does for all runs what the triggers index_new_runs and index_run_artifacts do for a changed one. */
+const fillFacets = `
+  INSERT INTO run_facets (run_id, facet, team_id, updated_hour)
+  SELECT r.id, 'metadata:' || m.key || '=' || m.value, r.team_id, run_hour(r.updated_at) FROM runs r, jsonb_each_text(r.metadata) m
+  UNION ALL
+  SELECT r.id, 'ancestor:' || a, r.team_id, run_hour(r.updated_at) FROM runs r, unnest(r.ancestor_ids) a
+  UNION
+  SELECT r.id, 'artifact:' || a.artifact_type, r.team_id, run_hour(r.updated_at)
+  FROM artifacts a JOIN runs r ON r.id = a.run_id WHERE a.is_ready`;
+
+/** Does for all runs what the background loop of the search does for new ones. */
+const fillSearch = `
+  INSERT INTO run_search (run_id, team_id, updated_hour, parts)
+  SELECT id, team_id, run_hour(updated_at),
+    mark_parts(search_mark(team_id, search_week(run_hour(updated_at))), search_parts(title, skill_spec, prompt)) FROM runs`;

@@ -79,11 +79,9 @@ interface Filled {
 
 async function fill(name: string, url: string, remove: () => Promise<void>): Promise<Filled> {
   const db = await openDatabase({ address: { connectionString: url }, maxConnections: 4, log: silentLog });
-  await migrateDatabase(db, { upTo: 1 });
+  await migrateDatabase(db);
   log(name, 'filling');
   const seeded = await seedRuns(db, count);
-  log(name, 'building indexes');
-  await migrateDatabase(db);
   await db.onOwnConnection((client) => client.query('VACUUM ANALYZE'));
   log(name, 'filled');
   return { name, db, seeded, remove: () => db.close().then(remove) };

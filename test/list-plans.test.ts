@@ -19,9 +19,8 @@ let seeded: Seeded;
 beforeAll(async () => {
   database = await createEmptyDatabase();
   db = await openDatabase({ address: { connectionString: database.url }, maxConnections: 2, log: silentLog });
-  await migrateDatabase(db, { upTo: 1 });
-  seeded = await seedRuns(db, count);
   await migrateDatabase(db);
+  seeded = await seedRuns(db, count);
   await db.onOwnConnection((client) => client.query('VACUUM ANALYZE'));
 }, 300_000);
 afterAll(async () => {

@@ -3,6 +3,7 @@ import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createEmptyDatabase } from '../../../test/database.ts';
 import { type Database, openDatabase } from '../database/database.ts';
@@ -25,7 +26,7 @@ afterEach(async () => {
 
 const write = (name: string, sql: string) => writeFile(path.join(folder, name), sql);
 
-test('migrations are applied once, in the order of their numbers', async () => {
+test('applies migrations once, in the order of their numbers', async () => {
   await write('0002_more.sql', 'ALTER TABLE things ADD COLUMN b int;');
   await write('0001_things.sql', 'CREATE TABLE things (a int); INSERT INTO things VALUES (1);');
   expect(await migrateDatabase(db, { folder })).toEqual(['0001_things', '0002_more']);
@@ -33,7 +34,7 @@ test('migrations are applied once, in the order of their numbers', async () => {
   expect(await db.query('SELECT * FROM things')).toEqual([{ a: 1, b: null }]);
 });
 
-test('a migration that fails in the middle leaves nothing, and the ones before it stay', async () => {
+test('undoes a migration that fails in the middle and keeps the ones before it', async () => {
   await write('0001_things.sql', 'CREATE TABLE things (a int);');
   await write('0002_bad.sql', 'CREATE TABLE more (a int); SELECT 1/0;');
   await expect(migrateDatabase(db, { folder })).rejects.toThrow(/0002_bad failed: division by zero/);
@@ -44,7 +45,7 @@ test('a migration that fails in the middle leaves nothing, and the ones before i
   expect(await migrateDatabase(db, { folder })).toEqual(['0002_bad']);
 });
 
-describe('refused', () => {
+describe('rejects', () => {
   beforeEach(async () => {
     await write('0001_things.sql', 'CREATE TABLE things (a int);\n');
     await migrateDatabase(db, { folder });
@@ -73,13 +74,13 @@ describe('refused', () => {
     await expect(migrateDatabase(db, { folder })).rejects.toThrow(/0002_late comes before 0003_more/);
   });
 
-  test('but other line ends are the same migration', async () => {
+  test('but not an applied migration that has other line ends now', async () => {
     await write('0001_things.sql', 'CREATE TABLE things (a int);\r\n');
     expect(await migrateDatabase(db, { folder })).toEqual([]);
   });
 });
 
-test('files with the same number or another kind of name are refused', async () => {
+test('rejects files that share a number or have another kind of name', async () => {
   await write('0001_a.sql', '');
   await write('0001_b.sql', '');
   await expect(readMigrations(folder)).rejects.toThrow(/two migrations with the number 0001/);
@@ -88,7 +89,7 @@ test('files with the same number or another kind of name are refused', async () 
   await expect(readMigrations(folder)).rejects.toThrow(/2_b.sql is not named/);
 });
 
-test('30 starts at once, from three processes, all succeed and each migration runs once', async () => {
+test('applies each migration once when 30 starts at the same time, in three processes, migrate one database', async () => {
   for (const { name } of await readMigrations())
     await copyFile(path.join(migrationsFolder, `${name}.sql`), path.join(folder, `${name}.sql`));
   await write('9998_slow.sql', 'CREATE TABLE slow AS SELECT pg_sleep(0.2)::text;');
@@ -114,4 +115,31 @@ test('30 starts at once, from three processes, all succeed and each migration ru
   );
   const applied = outputs.flatMap(({ stdout }) => JSON.parse(stdout) as string[]);
   expect(applied.sort()).toEqual((await readMigrations(folder)).map(({ name }) => name));
+});
+
+test('needs no other right than to create tables in the schema', async () => {
+  const role = `runyard_test_role_${process.pid}`;
+  const admin = new pg.Client({ connectionString: empty.url });
+  await admin.connect();
+  const database = new URL(empty.url).pathname.slice(1);
+  try {
+    await admin.query(`CREATE ROLE ${role} NOSUPERUSER`);
+    await admin.query(`GRANT ALL ON SCHEMA public TO ${role}`);
+    // Connections that open from now on act as the role. The servers of tests may not let the role log in without a password.
+    await admin.query(`ALTER ROLE CURRENT_USER IN DATABASE ${database} SET role = '${role}'`);
+    const asRole = await openDatabase({ address: { connectionString: empty.url }, maxConnections: 1, log: silentLog });
+    try {
+      await migrateDatabase(asRole);
+      expect(await asRole.query("SELECT tableowner FROM pg_tables WHERE tablename = 'runs'")).toEqual([
+        { tableowner: role },
+      ]);
+    } finally {
+      await asRole.close();
+    }
+  } finally {
+    await admin.query(`ALTER ROLE CURRENT_USER IN DATABASE ${database} RESET role`);
+    await admin.query(`DROP OWNED BY ${role} CASCADE`);
+    await admin.query(`DROP ROLE ${role}`);
+    await admin.end();
+  }
 });

@@ -1,7 +1,7 @@
 /**
- * Migrations: plain SQL files `migrations/NNNN_name.sql`, applied once, in order, never undone. Each runs in its own
- * transaction together with its record, under an advisory lock that ends with the transaction; so any number of
- * processes may start at once, and one that dies in between leaves nothing half done.
+ * Applies migrations: SQL files `migrations/NNNN_name.sql`, each once, in the order of their numbers. Each runs in its own
+ * transaction together with its record, under an advisory lock that ends with the transaction. So any number of processes may
+ * start at the same time, and a process that dies in between leaves no half migration.
  */
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
@@ -11,26 +11,26 @@ import type { Database } from '../database/database.ts';
 
 export interface Migration {
   readonly version: number;
-  /** `0001_start` */
+  /** File name without its ending: `0001_access`. */
   readonly name: string;
   readonly sql: string;
   /** SHA-256 of the file, as hex. */
   readonly checksum: string;
 }
 
-/** Any number of 64 bits, the same in all versions. */
+/** An arbitrary number of 64 bits, the same in all versions of Runyard. */
 const lockKey = '7236430154412310';
 
 export const migrationsFolder = import.meta.dirname;
 
-/** In order. Throws where a file's name is not `NNNN_name.sql` or a number is there twice. */
+/** Reads the migrations of a folder, in order. Throws if a file is not named `NNNN_name.sql` or two files have the same number. */
 export async function readMigrations(folder = migrationsFolder): Promise<Migration[]> {
   const migrations: Migration[] = [];
   for (const file of (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort()) {
     const version = /^(\d{4})_[a-z0-9_]+\.sql$/.exec(file)?.[1];
-    if (version === undefined) throw new Error(`${file} is not named like 0001_start.sql`);
+    if (version === undefined) throw new Error(`${file} is not named like 0001_access.sql`);
     const text = await readFile(path.join(folder, file), 'utf8');
-    // Git may have turned line ends into CRLF: that is not a change.
+    // Git may have converted line ends to CRLF. That is no change of the migration.
     const sql = text.replaceAll('\r\n', '\n');
     const checksum = createHash('sha256').update(sql).digest('hex');
     if (migrations.at(-1)?.version === Number(version))
@@ -41,15 +41,15 @@ export async function readMigrations(folder = migrationsFolder): Promise<Migrati
 }
 
 export interface MigrateOptions {
-  /** Default: the service's own. */
+  /** Default: the migrations of the service. */
   readonly folder?: string;
   /** The last migration to apply. Default: all. */
   readonly upTo?: number;
 }
 
 /**
- * Brings the database to the state of the code and returns the names of what it applied. Throws, having changed nothing,
- * where an applied migration was changed since, or where the database is newer than the code.
+ * Applies the migrations that the database does not have yet, and returns their names. Throws and changes nothing if a
+ * migration was changed after it was applied, or if the database is newer than the code.
  */
 export async function migrateDatabase(db: Database, options: MigrateOptions = {}): Promise<string[]> {
   const { folder = migrationsFolder, upTo = Number.POSITIVE_INFINITY } = options;
@@ -64,7 +64,7 @@ export async function migrateDatabase(db: Database, options: MigrateOptions = {}
   });
 }
 
-/** Undefined where nothing was left to apply. */
+/** Applies one migration and returns its name; undefined: all are applied. */
 async function applyNext(client: pg.Client, migrations: readonly Migration[]): Promise<string | undefined> {
   await client.query('BEGIN');
   try {
@@ -98,6 +98,7 @@ export interface AppliedMigration {
   readonly checksum: string;
 }
 
+/** Returns the migrations that the database has, in order. */
 export async function readApplied(client: pg.ClientBase): Promise<AppliedMigration[]> {
   const { rows } = await client.query<AppliedMigration>(
     'SELECT version, name, checksum FROM schema_migrations ORDER BY version',
@@ -105,7 +106,7 @@ export async function readApplied(client: pg.ClientBase): Promise<AppliedMigrati
   return rows;
 }
 
-/** Empty where the database was never migrated. */
+/** Returns the same; an empty list for a database that was never migrated. */
 export async function readAppliedIfAny(client: pg.ClientBase): Promise<AppliedMigration[]> {
   const { rows } = await client.query<{ there: boolean }>(
     "SELECT to_regclass('schema_migrations') IS NOT NULL AS there",
@@ -113,6 +114,7 @@ export async function readAppliedIfAny(client: pg.ClientBase): Promise<AppliedMi
   return rows[0]?.there ? await readApplied(client) : [];
 }
 
+/** Returns the first migration that is not applied. Throws if the applied ones are not the beginning of `migrations`. */
 function nextToApply(applied: readonly AppliedMigration[], migrations: readonly Migration[]): Migration | undefined {
   for (const [index, done] of applied.entries()) {
     const known = migrations[index];
@@ -126,7 +128,7 @@ function nextToApply(applied: readonly AppliedMigration[], migrations: readonly 
     }
     if (known.version < done.version) {
       throw new Error(
-        `Migration ${known.name} comes before ${done.name}, which is applied already. Give it a higher number.`,
+        `Migration ${known.name} comes before ${done.name}, which is already applied. Give it a higher number.`,
       );
     }
     if (known.checksum !== done.checksum) {

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { createTestDatabase } from '../../../test/database.ts';
 import { renderTables } from './render-tables.ts';
 
-test('tables.md is what the migrations make (else run generate-tables.ts)', async () => {
+test('renders tables.md (if this fails, run generate-tables.ts)', async () => {
   const { db, drop } = await createTestDatabase();
   try {
     expect(await readFile(path.join(import.meta.dirname, 'tables.md'), 'utf8')).toBe(await renderTables(db));

@@ -1,4 +1,4 @@
-/** Renders the tables of a migrated database as a page, so that a reader sees them without playing the migrations. */
+/** Renders the tables of a migrated database as a page, for readers who want to see them without adding up the migrations. */
 import type { Queryable } from '../database/database.ts';
 
 interface Column {
@@ -11,7 +11,7 @@ interface Column {
   readonly default: string | null;
   readonly generated: boolean;
   readonly inPrimaryKey: boolean;
-  /** Table that a foreign key of this column leads to. */
+  /** The table that a foreign key of this column refers to. */
   readonly references: string | null;
 }
 
@@ -20,7 +20,7 @@ const head = `# Tables
 Written from the migrations by \`node packages/service/src/store/migrations/generate-tables.ts\`.
 `;
 
-/** The text of `tables.md`. */
+/** Returns the text of `tables.md`. */
 export async function renderTables(db: Queryable): Promise<string> {
   const choices = await readChoices(db);
   const tables = Map.groupBy(await readColumns(db), (column) => column.table);
@@ -60,7 +60,7 @@ async function readColumns(db: Queryable): Promise<Column[]> {
     ORDER BY c.relname COLLATE "C", a.attnum`);
 }
 
-/** Values of columns with a check of the form `column IN ('a', 'b')`, by `table.column`. */
+/** Returns the values of columns with a check of the form `column IN ('a', 'b')`, by `table.column`. */
 async function readChoices(db: Queryable): Promise<Map<string, string[]>> {
   const checks = await db.query<{ table: string; definition: string }>(`
     SELECT c.relname AS table, pg_get_constraintdef(k.oid) AS definition

@@ -1,7 +1,7 @@
 /**
  * The export file, written and read as a stream. It is plain (compress it as you like) and made of sections:
  *
- *     {"format":"runyard-export","version":1,"createdAt":"…","migrations":[{"version":1,"name":"0001_start","checksum":"…"}]}
+ *     {"format":"runyard-export","version":1,"createdAt":"…","migrations":[{"version":1,"name":"0001_access","checksum":"…"}]}
  *     {"table":"runs","columns":["id",…]}         then a body: rows in PostgreSQL's text format of COPY
  *     {"sequence":"teams_number_seq","lastValue":"7","isCalled":true}
  *     {"blob":"artifacts/0190…"}                  then a body: the bytes

@@ -1,4 +1,6 @@
--- Ids that SQL makes: UUIDv7 (RFC 9562, 5.7) too, so that they sort by time.
+-- Event subscriptions: webhooks that Runyard sends when a run changes.
+
+-- Returns a new UUIDv7 (RFC 9562, section 5.7), for ids that statements make.
 CREATE FUNCTION new_uuid_v7() RETURNS uuid LANGUAGE sql VOLATILE AS $$
   SELECT encode(set_bit(set_bit(
     overlay(uuid_send(gen_random_uuid())
@@ -12,44 +14,48 @@ CREATE TABLE event_subscriptions (
   name text,
   url text NOT NULL,
   events text[] NOT NULL,
-  -- A run must have all of them; NULL, {}: any run.
+  -- Filters: a run must match all of them. NULL and {} match every run.
   filter_source text,
   filter_name text,
   filter_metadata jsonb NOT NULL DEFAULT '{}',
-  -- Sealed by the key of this id (secrets/vault.ts).
+  -- The vault key that sealed the secrets (secrets/vault.ts).
   vault_key_id text NOT NULL,
   sealed_secret bytea NOT NULL,
-  -- Signs beside the current one for a while after a rotation.
+  -- After a rotation the previous secret signs too, until previous_secret_until.
   previous_sealed_secret bytea,
   previous_secret_until timestamptz,
   enabled boolean NOT NULL DEFAULT true,
-  -- Why and when it was disabled by itself.
+  -- Why and when the service disabled the subscription.
   disabled_reason text,
   disabled_at timestamptz,
   -- The first failed attempt since the last success.
   failing_since timestamptz,
+  -- The last failed attempt, to the hour. After days without an attempt, an old failing_since does not disable the subscription.
+  failed_at timestamptz,
   created_at timestamptz NOT NULL DEFAULT now(),
   updated_at timestamptz NOT NULL DEFAULT now()
 );
 CREATE INDEX event_subscriptions_team ON event_subscriptions (team_id, id);
 
--- One event for one subscription; its id is the `webhook-id`. Written by the statement that changes the run.
+-- One event for one subscription. The statement that changes the run writes it.
 CREATE TABLE event_deliveries (
+  -- Sent as `webhook-id`.
   id uuid PRIMARY KEY DEFAULT new_uuid_v7(),
-  -- No reference: that check would make a run's change fail when the subscription is deleted at the same time.
+  -- No foreign key: its check would let the change of a run fail when the subscription is deleted at the same time.
   subscription_id uuid NOT NULL,
   event text NOT NULL,
   data jsonb NOT NULL,
   occurred_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   status text NOT NULL DEFAULT 'pending' CHECK (status IN ('pending', 'delivered', 'failed')),
-  -- Attempts begun; whoever records an outcome must have begun the last one.
+  -- Number of attempts that began. Only the process that began the last attempt may record its outcome.
   attempts integer NOT NULL DEFAULT 0,
-  -- Of these, since the event or since it was sent again by hand: the backoff counts them.
+  -- Attempts of the current round, which begins with the event or with a manual resend. The backoff counts them.
   round_attempts integer NOT NULL DEFAULT 0,
+  -- During an attempt it equals leased_until.
   next_attempt_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-  -- While an attempt is under way: when its process is taken for dead. `next_attempt_at` is the same then.
+  -- During an attempt: when the process that makes it is assumed to be dead.
   leased_until timestamptz,
-  -- 24 h after the first attempt of the round: the first failure after it is the last.
+  -- 24 hours after the first attempt of the round: the first failure after it is final.
   retry_until timestamptz,
   delivered_at timestamptz
 );
@@ -61,7 +67,7 @@ CREATE TABLE event_delivery_attempts (
   number integer NOT NULL,
   started_at timestamptz NOT NULL,
   duration_ms integer NOT NULL,
-  -- NULL: there was no answer.
+  -- NULL: no answer arrived.
   http_status integer,
   error text,
   PRIMARY KEY (delivery_id, number)

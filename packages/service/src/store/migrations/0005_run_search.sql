@@ -1,26 +1,29 @@
--- What `q` finds (docs/decisions/run-list.md). A table of its own: a run's row changes often, its words do not.
+-- The search index behind the parameter `q` of GET /agent/runs (docs/decisions/run-list.md).
 
-SET LOCAL maintenance_work_mem = '256MB';
-
--- In any language, without endings or stop words. Punctuation parts them: PostgreSQL's parser would keep URLs, paths and versions whole.
+-- Returns the words of a text in any language, with their endings and with stop words. Punctuation separates words:
+-- PostgreSQL's own parser would keep URLs, paths and versions whole.
 CREATE FUNCTION search_words(of text) RETURNS text[]
   LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN tsvector_to_array(to_tsvector('simple'::regconfig, translate(of,
     $t$!"#$%&'()*+,-./:;<=>?@[\]^_`{|}~‘’“”„«»–—…·•→$t$, repeat(' ', 45))));
 
--- Mondays at midnight, UTC.
+-- Returns the number of a week. Weeks begin on Mondays at midnight, UTC.
 CREATE FUNCTION search_week(at timestamptz) RETURNS integer
   LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN floor(extract(epoch FROM at - TIMESTAMPTZ '2000-01-03 00:00:00Z') / 604800)::integer;
 
--- Begins each of the parts of words of a team's runs of one week, six characters, so that the index keeps them together.
--- Teams are told apart by the random end of their id: where two have the same one, each finds some runs of the other and drops them.
+-- Returns the six characters with which each part of a team's runs of one week begins, so that the index keeps these parts
+-- together. Teams differ by the random end of their id: two teams with the same end find some of each other's runs, and the
+-- query drops those of the other team.
 CREATE FUNCTION search_mark(team_id uuid, week integer) RETURNS text
   LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN left(encode(int4send(('x' || right(team_id::text, 8))::bit(32)::integer # week), 'base64'), 6);
 
--- What a run is found by, without the mark: `=` and a word; `~` and what is left of a word of title or skill without its first
--- letters; `?` and such a word, without digits, whole and with each of its letters left out, by which misspelt ones meet.
+-- Returns the parts by which a search finds a run, without the mark:
+-- `=` and a word;
+-- `~` and the rest of a word of title or skill without its first letters;
+-- `?` and a word of title or skill that has no digits: whole, and once without each of its letters, so that a misspelt word
+-- shares a part with the right one.
 CREATE FUNCTION search_parts(title text, skill_spec text, prompt text) RETURNS text[]
   LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN (
@@ -36,32 +39,38 @@ CREATE FUNCTION search_parts(title text, skill_spec text, prompt text) RETURNS t
       UNION ALL SELECT '?' || overlay(word PLACING '' FROM n FOR 1) FROM heading, generate_series(1, length(word)) n WHERE has_like
     ) parts);
 
+-- Puts the mark before each part.
 CREATE FUNCTION mark_parts(mark text, parts text[]) RETURNS tsvector
   LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN array_to_tsvector(ARRAY(SELECT mark || part FROM unnest(parts) part));
 
--- The long column is kept out of the row: the rows of many matches are read for their hour alone.
+-- Returns the parts of a run that changed at `before` and again at `after`: in another week they have another mark.
+CREATE FUNCTION move_parts(parts tsvector, team_id uuid, before timestamptz, after timestamptz) RETURNS tsvector
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN CASE WHEN search_week(before) = search_week(after) THEN parts ELSE
+    mark_parts(search_mark(team_id, search_week(after)), ARRAY(SELECT substr(part, 7) FROM unnest(tsvector_to_array(parts)) part)) END;
+
+-- The parts of each run. A table of its own, because a run's row changes often and its words do not. The low
+-- toast_tuple_target keeps `parts` out of the row: a search reads the rows of many matches only for their hour.
 CREATE TABLE run_search (
   run_id uuid PRIMARY KEY REFERENCES runs ON DELETE CASCADE,
   team_id uuid NOT NULL,
+  -- run_hour of the run.
   updated_hour timestamptz NOT NULL,
-  -- Marked by team and week of `updated_hour`.
+  -- search_parts with the mark of the team and of the week of `updated_hour`.
   parts tsvector NOT NULL
 ) WITH (fillfactor = 90, toast_tuple_target = 128);
-
-INSERT INTO run_search (run_id, team_id, updated_hour, parts)
-SELECT id, team_id, run_hour(updated_at),
-  mark_parts(search_mark(team_id, search_week(run_hour(updated_at))), search_parts(title, skill_spec, prompt)) FROM runs;
-
--- Without a list of pending entries: each look at one of many weeks would read it from end to end.
+-- Without fastupdate, because a search looks at many weeks and would read the whole list of pending entries for each.
 CREATE INDEX run_search_parts ON run_search USING gin (parts) WITH (fastupdate = off);
 
--- Taking words apart costs more than creating a run, so it is done afterwards, in turns. At most 100 runs in a row.
+-- New runs that are not in run_search yet, at most 100 per row. Computing their parts costs more than creating a run, so a
+-- background loop does it.
 CREATE TABLE run_search_waiting (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   run_ids uuid[] NOT NULL
 );
 
+-- Adds new runs to run_search_waiting.
 CREATE FUNCTION await_run_search() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   INSERT INTO run_search_waiting (run_ids)
@@ -71,7 +80,8 @@ END $$;
 CREATE TRIGGER await_run_search AFTER INSERT ON runs REFERENCING NEW TABLE AS new_runs
   FOR EACH STATEMENT EXECUTE FUNCTION await_run_search();
 
--- Seldom, so at once: whoever takes apart the old words at the same time does not write over these.
+-- Updates run_search when the words of a run change. Such changes are rare, so this happens at once: the background loop,
+-- which may have read the old words, inserts no second row and does not overwrite this one.
 CREATE FUNCTION index_run_words() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   INSERT INTO run_search (run_id, team_id, updated_hour, parts)
@@ -84,13 +94,8 @@ CREATE TRIGGER index_run_words AFTER UPDATE OF title, skill_spec, prompt ON runs
   FOR EACH ROW WHEN ((OLD.title, OLD.skill_spec, OLD.prompt) IS DISTINCT FROM (NEW.title, NEW.skill_spec, NEW.prompt))
   EXECUTE FUNCTION index_run_words();
 
--- The parts of a run that changes after `before`: as they are, or in another week with another mark.
-CREATE FUNCTION move_parts(parts tsvector, team_id uuid, before timestamptz, after timestamptz) RETURNS tsvector
-  LANGUAGE sql IMMUTABLE PARALLEL SAFE
-  RETURN CASE WHEN search_week(before) = search_week(after) THEN parts ELSE
-    mark_parts(search_mark(team_id, search_week(after)), ARRAY(SELECT substr(part, 7) FROM unnest(tsvector_to_array(parts)) part)) END;
-
-CREATE OR REPLACE FUNCTION move_run_hour() RETURNS trigger LANGUAGE plpgsql AS $$
+-- Copies the hour of a run's last change to run_search and run_facets when a new hour begins.
+CREATE FUNCTION move_run_hour() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   UPDATE run_search
   SET updated_hour = run_hour(NEW.updated_at), parts = move_parts(parts, team_id, updated_hour, run_hour(NEW.updated_at))
@@ -98,3 +103,5 @@ BEGIN
   UPDATE run_facets SET updated_hour = run_hour(NEW.updated_at) WHERE run_id = NEW.id;
   RETURN NULL;
 END $$;
+CREATE TRIGGER move_run_hour AFTER UPDATE ON runs
+  FOR EACH ROW WHEN (run_hour(OLD.updated_at) <> run_hour(NEW.updated_at)) EXECUTE FUNCTION move_run_hour();
