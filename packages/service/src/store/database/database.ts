@@ -3,7 +3,7 @@ import { backoffMs } from '@runyard/contract/backoff';
 import type pg from 'pg';
 import { acquire, type DatabaseConfig, makePool, ownConnection, spoilsConnection, sqlState } from './connections.ts';
 import { makeListener } from './listener.ts';
-import type { TypedStatement } from './statement.ts';
+import { boolean, defineStatement, integer, type TypedStatement, text } from './statement.ts';
 import { asUnavailable } from './unavailable.ts';
 
 /** A statement with a name of its own: the server parses and plans it once for each connection. At most 63 characters. */
@@ -140,10 +140,15 @@ async function retrying<T>(attempt: () => Promise<T>): Promise<T> {
   }
 }
 
+const describeServer = defineStatement({
+  name: 'describe_server',
+  text: `SELECT current_setting('server_version_num')::int AS version, current_setting('server_encoding') AS encoding, pg_is_in_recovery() AS standby`,
+  row: { version: integer, encoding: text(), standby: boolean },
+});
+
+/** Throws if the service cannot work with the server: an old version, another encoding, or a server that refuses writes. */
 async function checkServer(db: Queryable): Promise<void> {
-  const [server] = await db.query<{ version: number; encoding: string; standby: boolean }>(
-    `SELECT current_setting('server_version_num')::int AS version, current_setting('server_encoding') AS encoding, pg_is_in_recovery() AS standby`,
-  );
+  const [server] = await db.query(describeServer);
   if (server === undefined || server.version < minServerVersion) {
     throw new Error(`PostgreSQL ${Math.trunc((server?.version ?? 0) / 10_000)} is too old: Runyard needs 14 or newer`);
   }

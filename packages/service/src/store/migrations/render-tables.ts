@@ -1,19 +1,46 @@
 /** Renders the tables of a migrated database as a page, for readers who want to see them without adding up the migrations. */
 import type { Queryable } from '../database/database.ts';
+import { boolean, defineStatement, nullable, type RowOf, text } from '../database/statement.ts';
 
-interface Column {
-  readonly table: string;
-  readonly name: string;
-  /** As in CREATE TABLE. */
-  readonly type: string;
-  readonly nullable: boolean;
-  /** Expression in SQL; null: none, or `generated`. */
-  readonly default: string | null;
-  readonly generated: boolean;
-  readonly inPrimaryKey: boolean;
-  /** The table that a foreign key of this column refers to. */
-  readonly references: string | null;
-}
+const columnsOfTables = defineStatement({
+  name: 'read_columns_of_tables',
+  text: `
+    SELECT c.relname::text AS table, a.attname::text AS name, format_type(a.atttypid, a.atttypmod) AS type, NOT a.attnotnull AS nullable,
+      CASE WHEN a.attgenerated = '' THEN pg_get_expr(d.adbin, d.adrelid) END AS default,
+      a.attidentity <> '' OR a.attgenerated <> '' AS generated,
+      EXISTS (SELECT FROM pg_constraint k WHERE k.conrelid = c.oid AND k.contype = 'p' AND a.attnum = ANY(k.conkey)) AS "inPrimaryKey",
+      (SELECT min(k.confrelid::regclass::text) FROM pg_constraint k
+       WHERE k.conrelid = c.oid AND k.contype = 'f' AND k.conkey = ARRAY[a.attnum]) AS references
+    FROM pg_class c
+    JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+    LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
+    WHERE c.relkind IN ('r', 'p') AND c.relnamespace = current_schema()::regnamespace AND c.relname <> 'schema_migrations'
+    ORDER BY c.relname COLLATE "C", a.attnum`,
+  row: {
+    table: text(),
+    name: text(),
+    // As in CREATE TABLE.
+    type: text(),
+    nullable: boolean,
+    // An SQL expression; null: the column has no default, or is generated.
+    default: nullable(text()),
+    generated: boolean,
+    inPrimaryKey: boolean,
+    // The table that a foreign key of this column refers to.
+    references: nullable(text()),
+  },
+});
+
+type Column = RowOf<typeof columnsOfTables>;
+
+const checksOfTables = defineStatement({
+  name: 'read_checks_of_tables',
+  text: `
+    SELECT c.relname::text AS table, pg_get_constraintdef(k.oid) AS definition
+    FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
+    WHERE k.contype = 'c' AND c.relnamespace = current_schema()::regnamespace`,
+  row: { table: text(), definition: text() },
+});
 
 const head = `# Tables
 
@@ -23,7 +50,7 @@ Written from the migrations by \`node packages/service/src/store/migrations/gene
 /** Returns the text of `tables.md`. */
 export async function renderTables(db: Queryable): Promise<string> {
   const choices = await readChoices(db);
-  const tables = Map.groupBy(await readColumns(db), (column) => column.table);
+  const tables = Map.groupBy(await db.query(columnsOfTables), (column) => column.table);
   const sections = [...tables].map(([table, columns]) => {
     const rows = columns.map((column) => {
       const values = choices.get(`${table}.${column.name}`);
@@ -45,29 +72,10 @@ function propertiesOf(column: Column, choices: readonly string[] | undefined): s
   ];
 }
 
-async function readColumns(db: Queryable): Promise<Column[]> {
-  return await db.query<Column & Record<string, unknown>>(`
-    SELECT c.relname AS table, a.attname AS name, format_type(a.atttypid, a.atttypmod) AS type, NOT a.attnotnull AS nullable,
-      CASE WHEN a.attgenerated = '' THEN pg_get_expr(d.adbin, d.adrelid) END AS default,
-      a.attidentity <> '' OR a.attgenerated <> '' AS generated,
-      EXISTS (SELECT FROM pg_constraint k WHERE k.conrelid = c.oid AND k.contype = 'p' AND a.attnum = ANY(k.conkey)) AS "inPrimaryKey",
-      (SELECT min(k.confrelid::regclass::text) FROM pg_constraint k
-       WHERE k.conrelid = c.oid AND k.contype = 'f' AND k.conkey = ARRAY[a.attnum]) AS references
-    FROM pg_class c
-    JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-    LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
-    WHERE c.relkind IN ('r', 'p') AND c.relnamespace = current_schema()::regnamespace AND c.relname <> 'schema_migrations'
-    ORDER BY c.relname COLLATE "C", a.attnum`);
-}
-
 /** Returns the values of columns with a check of the form `column IN ('a', 'b')`, by `table.column`. */
 async function readChoices(db: Queryable): Promise<Map<string, string[]>> {
-  const checks = await db.query<{ table: string; definition: string }>(`
-    SELECT c.relname AS table, pg_get_constraintdef(k.oid) AS definition
-    FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
-    WHERE k.contype = 'c' AND c.relnamespace = current_schema()::regnamespace`);
   const choices = new Map<string, string[]>();
-  for (const { table, definition } of checks) {
+  for (const { table, definition } of await db.query(checksOfTables)) {
     const match = /^CHECK \(\((\w+) = ANY \(ARRAY\[([^\]]*)\]\)\)\)$/.exec(definition);
     if (match === null) continue;
     const values = [...(match[2] ?? '').matchAll(/'((?:[^']|'')*)'::text/g)].map((value) => value[1] ?? '');
