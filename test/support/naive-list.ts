@@ -1,4 +1,4 @@
-/** What a list must give, found in the plainest way: every run is looked at, and all that match are sorted. */
+/** Computes what a list must return, in the plainest way: it looks at every run and sorts all that match. */
 import type { ListRunsQuery } from '@runyard/contract/run-list';
 import type { Queryable } from '../../packages/service/src/store/database/database.ts';
 
@@ -46,23 +46,33 @@ interface Texts {
 
 const wordsIn = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
 
-const exactly = (word: string, { heading, prompt }: Texts): boolean =>
-  heading.toLowerCase().includes(word) || new RegExp(`(?<![\\p{L}\\p{M}\\p{N}])${word}`, 'iu').test(prompt);
+/** Tells whether a run matches a word of the query. Made once per word: what depends on the word alone is computed once. */
+type Match = (texts: Texts) => boolean;
 
-const similarly = (word: string, texts: Texts): boolean =>
-  word.length < 4 || /\d/.test(word)
-    ? exactly(word, texts)
-    : wordsIn(texts.heading).some((other) => other.length > 3 && !/\d/.test(other) && isOneSlip(word, other));
+const exactly = (word: string): Match => {
+  const atWordStart = new RegExp(`(?<![\\p{L}\\p{M}\\p{N}])${word}`, 'iu');
+  return ({ heading, prompt }) => heading.toLowerCase().includes(word) || atWordStart.test(prompt);
+};
 
-/** One letter wrong, missing, too many, or exchanged with the next; long words may go on. */
-function isOneSlip(word: string, other: string): boolean {
-  const without = (text: string) => [text, ...[...text].map((_, at) => text.slice(0, at) + text.slice(at + 1))];
-  return without(other).some((right) =>
-    without(word).some((left) => (word.length < 6 ? right === left : right.startsWith(left))),
-  );
+const similarly = (word: string): Match => {
+  if (word.length < 4 || /\d/.test(word)) return exactly(word);
+  const isOneSlip = oneSlipFrom(word);
+  return ({ heading }) => wordsIn(heading).some((other) => other.length > 3 && !/\d/.test(other) && isOneSlip(other));
+};
+
+/** Returns the text, and the text without each of its letters. */
+const withoutALetter = (text: string) => [text, ...[...text].map((_, at) => text.slice(0, at) + text.slice(at + 1))];
+
+/** Tells whether one letter is wrong, missing, too many, or exchanged with the next; after a long word more letters may follow. */
+function oneSlipFrom(word: string): (other: string) => boolean {
+  const lefts = withoutALetter(word);
+  return (other) =>
+    withoutALetter(other).some((right) =>
+      lefts.some((left) => (word.length < 6 ? right === left : right.startsWith(left))),
+    );
 }
 
-/** Ids of the first `count` runs of the list, latest or oldest change first. */
+/** Returns the ids of the first `count` runs of the list, latest or oldest change first. */
 export async function naiveList(db: Queryable, teamId: string, query: ListRunsQuery, count: number): Promise<string[]> {
   const values: unknown[] = [teamId];
   const bind: Bind = (value) => `$${values.push(value)}`;
@@ -78,8 +88,10 @@ export async function naiveList(db: Queryable, teamId: string, query: ListRunsQu
      FROM matching ORDER BY updated_at ${query.sort_order}, id ${query.sort_order}`,
     values,
   );
-  const having = (ways: (word: string, texts: Texts) => boolean) =>
-    rows.filter((row) => (words ?? []).every((word) => ways(word, row)));
+  const having = (matchOf: (word: string) => Match) => {
+    const matches = (words ?? []).map(matchOf);
+    return rows.filter((row) => matches.every((match) => match(row)));
+  };
   const exact = having(exactly);
   return (exact.length > 0 || words === null ? exact : having(similarly)).slice(0, count).map(({ id }) => id);
 }
