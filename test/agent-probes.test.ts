@@ -100,7 +100,7 @@ describe.skipIf(!works)('a hostile command of a run in a bubblewrap sandbox', ()
     ]);
   });
 
-  test('opens no inspector in the agent by SIGUSR1, and does not end it by that', async () => {
+  test('neither opens an inspector in the agent nor ends it when a command sends SIGUSR1', async () => {
     const printed = await probe.attemptInNode(() => startVictim + sendSignal);
     expect(printed).toBe('handled by the agent: 0 by the control: 1\ninspector of the control\nagent refused\n');
   });

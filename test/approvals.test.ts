@@ -173,7 +173,7 @@ describeSystemWithModels('approvals', { env: { RUNYARD_WORKER_SLOTS: '2' } }, (s
     }, 60_000);
   });
 
-  test('a runbook asks for each command, and goes on behind the approved one in a new sandbox', async () => {
+  test('asks for each command of a runbook and continues after the approved one in a new sandbox', async () => {
     const prompt =
       '```sh\necho one-$((1+0))\n```\n\n```bash\necho two-$((1+1))\n```\n\n```sh\necho three-$((1+2))\n```';
     const runId = await system.createRun(prompt, {
@@ -194,7 +194,7 @@ describeSystemWithModels('approvals', { env: { RUNYARD_WORKER_SLOTS: '2' } }, (s
     expect(outputs).toEqual(['one-1', 'two-2', 'three-3']);
   }, 60_000);
 
-  test('a question of the model is answered in words, in its sandbox and after it', async () => {
+  test('gives the answer to a question to the model, in its sandbox and in a later one', async () => {
     const question = (title: string) => ({
       toolCalls: [{ name: 'ask_user', input: { question: title, options: ['a', 'b'] } }],
     });
@@ -219,7 +219,7 @@ describeSystemWithModels('approvals', { env: { RUNYARD_WORKER_SLOTS: '2' } }, (s
     expect(await decisionsOf(runId)).toEqual(['answer by person', 'answer by person']);
   }, 90_000);
 
-  test('auto-deny runs nothing and says which policy it was', async () => {
+  test('runs no command under the auto-deny policy and names the policy', async () => {
     const runId = await system.createRun('```sh\necho done-$((40+2))\n```', {
       config: { ...runbook, approval_policy: 'auto-deny' },
     });

@@ -31,7 +31,7 @@ describeSystem('artifacts', {}, (system) => {
     return item?.data as Record<string, string>;
   };
 
-  test('of all five types are in the run', async () => {
+  test('shows artifacts of all five types in the run', async () => {
     const items = (await system.run(runId)).artifacts?.map(({ artifact_type, data }) => [artifact_type, data]);
     expect(items).toEqual([
       ['FILE', expect.objectContaining({ filename: 'made.txt', filepath: 'made.txt', size_bytes: 4 })],
@@ -42,12 +42,12 @@ describeSystem('artifacts', {}, (system) => {
     ]);
   });
 
-  test('lead from a reference to the run', async () => {
+  test('finds the run of an external reference', async () => {
     const url = encodeURIComponent('https://tracker.example/ISSUE/7');
     expect(await system.call('GET', `/agent/run-by-external-reference?url=${url}`)).toEqual({ run_id: runId });
   });
 
-  test('are read by everyone while they are shared', async () => {
+  test('lets everyone read an artifact while it is shared', async () => {
     const plan = await artifactOf('PLAN');
     expect((await open(`/agent/artifacts/${plan?.artifact_uid}`)).status).toBe(401);
     const shared = await system.call<{ public_url: string }>('POST', `/agent/artifacts/${plan?.artifact_uid}/share`);
@@ -62,7 +62,7 @@ describeSystem('artifacts', {}, (system) => {
     expect((await open(sharedFile.public_url)).status).toBe(401);
   });
 
-  test('go with the run that made them; a rerun of it makes its own', async () => {
+  test('deletes artifacts with their run; a rerun makes artifacts of its own', async () => {
     const uid = (await artifactOf('SCREENSHOT'))?.artifact_uid;
     const { data } = await system.call<{ data: { download_url: string } }>('GET', `/agent/artifacts/${uid}`);
     expect(await (await open(data.download_url)).text()).toBe('png');

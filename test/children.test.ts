@@ -61,7 +61,7 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
   /** Starts a run that sleeps, and waits for it. */
   const sleepers = over(start(runbook('echo asleep-$((1+1)); sleep 300')), 'child-run await');
 
-  test('a model starts two runs, awaits them on the only slot, and sums up what they said', async () => {
+  test('lets a model start two runs, await them on the only slot and summarise their answers', async () => {
     models.script((said) => {
       if (!said.prompt.includes('Split it')) return defaultScript(said);
       switch (said.turnOfPrompt) {
@@ -100,7 +100,7 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
     );
   }, 90_000);
 
-  test('a runbook does the same from its shell, three deep', async () => {
+  test('lets a runbook start and await runs from its shell, three levels deep', async () => {
     const leaf = runbook('echo leaf-$((40+2))');
     const middle = over(start(leaf), 'child-run await');
     const top = overAll(start(middle, '--mode orchestrate --title Middle'), 'child-run await --timeout 120');
@@ -114,7 +114,7 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
     expect(await conversation(runId)).toContain(`run ${first?.run_id} SUCCEEDED`);
   }, 120_000);
 
-  test('many runs that wait for others share the slot, each finishes, and few of them only wait', async () => {
+  test('shares the slot between many runs that wait for others until all have finished', async () => {
     const parts = over(`${start(runbook('sleep 0.3'))}\n${start(runbook('echo done'))}`, 'child-run await');
     const runIds = await Promise.all(Array.from({ length: 5 }, () => orchestrate(parts)));
     let most = 0;
@@ -135,7 +135,7 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
     expect((await Promise.all(runIds.map(below))).map((runs) => runs.length)).toEqual([2, 2, 2, 2, 2]);
   }, 120_000);
 
-  test('a run that may not start others is told so', async () => {
+  test('rejects a run that may not start others, with the reason', async () => {
     const runId = await system.createRun(runbook('child-run start "Do it."'));
     const run = await system.untilEnded(runId);
     expect(run.state).toBe('FAILED');
@@ -143,7 +143,7 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
     expect(await below(runId)).toEqual([]);
   }, 60_000);
 
-  test('a child writes to its parent, which plays it as its next turn; the parent continues the child', async () => {
+  test('delivers a message of a child as the next turn of its parent, and lets the parent continue the child', async () => {
     const answer = runbook('echo "heard-$((6*7))"');
     const report = `child-run message parent '${answer}'`;
     const again = `child-run message "$(cat child)" '${runbook('echo again-$((1+2))')}'; child-run await`;
@@ -209,7 +209,7 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
     }, 120_000);
   });
 
-  test('the cancel of a run ends the sandboxes below it within 5 s and the grace', async () => {
+  test('ends the sandboxes of all descendants within 5 s and the grace after a cancel', async () => {
     const runId = await orchestrate(sleepers);
     const [child] = await untilBelow(runId, 1, (run) => run.state === 'INPROGRESS', 60_000);
     await eventually('output', async () => (await conversation(child?.run_id ?? '')).includes('asleep-2'));
@@ -223,7 +223,7 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
     expect(performance.now() - before).toBeLessThan(15_000);
   }, 90_000);
 
-  test('a service that is killed between the cancel of a run and of those below it goes on with it when it is back', async () => {
+  test('continues to cancel descendants after a restart of a service that was killed in between', async () => {
     const runId = await orchestrate(sleepers);
     const [child] = await untilBelow(runId, 1, (run) => run.state === 'INPROGRESS', 60_000);
     const holder = await db.connect();
@@ -246,7 +246,7 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
     await system.until(runId, (run) => run.is_sandbox_running === false);
   }, 150_000);
 
-  test('a worker that is killed before the cancel takes no run with it into uncertainty', async () => {
+  test('settles every run of a tree that is cancelled after its worker was killed', async () => {
     const runId = await orchestrate(sleepers);
     await untilBelow(runId, 1, (run) => run.state === 'INPROGRESS', 60_000);
     await killHard(system.worker());
@@ -260,7 +260,7 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
     expect((await system.untilEnded(next, 60_000)).state).toBe('SUCCEEDED');
   }, 150_000);
 
-  test('children of a run whose worker was lost go on', async () => {
+  test('keeps the children of a run working when the worker of that run is lost', async () => {
     const runId = await orchestrate(over(start(runbook('echo later')), 'sleep 300'));
     const [child] = await untilBelow(runId, 1, () => true, 60_000);
     await killHard(system.worker());

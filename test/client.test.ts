@@ -22,7 +22,7 @@ describe('the client', () => {
     expect(await client.cancelRun({ params: { runId: run_id } })).toBe(run_id);
   });
 
-  test('reads what needs no arguments, and where a redirect leads', async () => {
+  test('reads operations without arguments and follows redirects', async () => {
     expect((await client.listModels()).default_model_id).toBe('runbook');
     const { runId, runToken } = await service.startExecution();
     await service.request('POST', '/harness-support/events', {
@@ -33,7 +33,7 @@ describe('the client', () => {
     expect(await (await fetch(location)).text()).toBe('{}\n');
   });
 
-  test('throws the problem', async () => {
+  test('throws the problem document of an error', async () => {
     const asked = client.getRun({ params: { runId: 'x' } });
     await expect(asked).rejects.toThrow(ApiError);
     await expect(asked).rejects.toMatchObject({
@@ -43,7 +43,7 @@ describe('the client', () => {
     });
   });
 
-  test('says that nobody answers', async () => {
+  test('reports a service that does not answer', async () => {
     const nobody = createClient({ baseUrl: 'http://127.0.0.1:1', retries: 0 });
     await expect(nobody.listModels()).rejects.toThrow(ConnectionError);
   });
@@ -59,7 +59,7 @@ describe('the client', () => {
     expect(seen.at(-1)).toBe('CANCELLED');
   });
 
-  test('ends where nothing is behind the last event', async () => {
+  test('ends when no event follows the last one', async () => {
     const { run_id } = await client.createRun({ body: { prompt: 'Say hello' } });
     await client.cancelRun({ params: { runId: run_id } });
     let lastEventId = '';
@@ -85,7 +85,7 @@ describe('the client', () => {
     await following;
   });
 
-  test('stops to follow when it is told to', async () => {
+  test('stops following when its signal aborts', async () => {
     const { run_id } = await client.createRun({ body: { prompt: 'Say hello' } });
     const controller = new AbortController();
     const follow = async () => {
@@ -129,7 +129,7 @@ describe('over bad connections the client', () => {
     await fake.close();
   });
 
-  test('goes on behind the last event it has seen, and skips kinds it does not know', async () => {
+  test('continues after the last event that it has seen and skips unknown kinds of events', async () => {
     const state = (id: number, name: string) => `id: ${id}\nevent: state\ndata: {"type":"state","state":"${name}"}\n\n`;
     const fake = await scripted(
       (_, response) => {
@@ -150,7 +150,7 @@ describe('over bad connections the client', () => {
     await fake.close();
   });
 
-  test('waits as long as the stream says before it connects again, and ends where the stream says so', async () => {
+  test('waits before it connects again as long as the stream asks, and ends when the stream says so', async () => {
     const times: number[] = [];
     const fake = await scripted(
       (_, response) => {
@@ -169,7 +169,7 @@ describe('over bad connections the client', () => {
     await fake.close();
   });
 
-  test('says that events are not kept any more', async () => {
+  test('reports events that are no longer kept', async () => {
     const fake = await scripted((_, response) => response.writeHead(410).end());
     const asked = createClient(fake).streamTeamEvents({ lastEventId: 'old' }).next();
     await expect(asked).rejects.toThrow(EventsGoneError);

@@ -48,7 +48,7 @@ const call = (args: string[], more: { env?: Record<string, string>; input?: stri
     ...(more.input ? { input: more.input } : {}),
   });
 
-test('a run goes to the service that RUNYARD_BASE_URL names, with attachments and metadata; nothing is started here', async () => {
+test('sends a run with attachments and metadata to the service of RUNYARD_BASE_URL and starts no program here', async () => {
   writeFileSync(path.join(folder, 'note.txt'), 'attached words');
   const prompt = '```sh\ncat attachments/note.txt\n```';
   const { code, output } = await call(
@@ -66,7 +66,7 @@ test('a run goes to the service that RUNYARD_BASE_URL names, with attachments an
   expect(existsSync(path.join(folder, 'client/logs'))).toBe(false);
 });
 
-test('a detached run prints its id, can be followed, and cancelled', async () => {
+test('prints the id of a detached run, which can be followed and cancelled', async () => {
   const { output } = await call(['run', '--detach', '--json', '-'], { input: '```sh\necho begun; sleep 300\n```' });
   const { run_id: runId } = JSON.parse(output);
   const follow = startCommand([runyard, 'logs', runId, '--follow'], { cwd: folder, env: client });
@@ -79,7 +79,7 @@ test('a detached run prints its id, can be followed, and cancelled', async () =>
   expect(again.output).toContain('invalid_request: ');
 });
 
-test('what is asked in the sandbox of a failed setup is shown, approved, and followed to its end', async () => {
+test('shows a question from the sandbox of a failed setup, approves it and follows the run to its end', async () => {
   const created = await fetch(`${client.RUNYARD_BASE_URL}/api/v1/agent/environments`, {
     method: 'POST',
     headers: { authorization: `Bearer ${client.RUNYARD_API_KEY}`, 'content-type': 'application/json' },
@@ -101,7 +101,7 @@ test('what is asked in the sandbox of a failed setup is shown, approved, and fol
   expect(done.output).not.toContain('runyard approve');
 });
 
-test('--json prints one event a line, the run last, and nothing that is not JSON', async () => {
+test('prints with --json one event per line, then the run, and nothing else', async () => {
   const { output } = await call(['run', '--json', '-'], { input: '```sh\nprintf "\\033[31mred\\n"\n```' });
   const lines = output
     .trimEnd()
@@ -112,7 +112,7 @@ test('--json prints one event a line, the run last, and nothing that is not JSON
   expect(output).not.toContain('\u001b');
 });
 
-test('a key that was created works, and is refused once it is deleted', async () => {
+test('accepts a key that was created until it is deleted', async () => {
   const created = await call(['keys', 'create', 'mine', '--expires-in', '1d', '--json']);
   const { key, uid } = JSON.parse(created.output);
   expect((await call(['runs'], { env: { RUNYARD_API_KEY: key } })).code).toBe(0);
@@ -140,13 +140,15 @@ test.each([
   expect(result.code).toBe(code);
 });
 
-test('a service that does not answer is told by its address', async () => {
+test('names the address of a service that does not answer', async () => {
   const result = await call(['runs'], { env: { RUNYARD_BASE_URL: 'http://127.0.0.1:9' } });
   expect(result.output).toContain('http://127.0.0.1:9 does not answer');
   expect(result.code).toBe(1);
 });
 
-test('an export of the running service, imported elsewhere, has the same runs', { timeout: 120_000 }, async () => {
+test('finds the same runs after an export of the running service is imported elsewhere', {
+  timeout: 120_000,
+}, async () => {
   await call(['run', '-', '--title', 'Exported'], { input: '```sh\ntrue\n```' });
   const file = path.join(folder, 'all.export');
   const from = { RUNYARD_DATA_DIR: path.join(folder, 'service') };
@@ -167,7 +169,9 @@ test('an export of the running service, imported elsewhere, has the same runs', 
   expect(await second.exited).toBe(0);
 });
 
-test('doctor finds what is here, and exits with 1 where no run could work', { timeout: 60_000 }, async () => {
+test('lists with doctor what the machine has, and exits with 1 when no run could work', {
+  timeout: 60_000,
+}, async () => {
   const { RUNYARD_BASE_URL: _, ...here } = client;
   const good = await runCommand([runyard, 'doctor', '--json'], { cwd: folder, env: { ...here, RUNYARD_PORT: '0' } });
   const { works, findings } = JSON.parse(good.output);
@@ -184,7 +188,7 @@ test('doctor finds what is here, and exits with 1 where no run could work', { ti
   expect(bad.output).not.toContain('hunter2');
 });
 
-test('a second Ctrl-C leaves a run whose cancel is not answered, with exit code 130', async () => {
+test('exits with 130 at a second Ctrl-C when the cancel of the run is not answered', async () => {
   const running = startCommand([runyard, 'run', 'sleep.md'], { cwd: folder, env: client });
   await running.sees('│ begun');
   const [program] = processesOf(folder).filter(({ command }) => command.includes('packages/service/src/main.ts'));
@@ -202,7 +206,7 @@ test('a second Ctrl-C leaves a run whose cancel is not answered, with exit code 
   await call(['cancel', runId]);
 });
 
-test('logs ends with exit code 0 when its reader goes away', async () => {
+test('ends logs with exit code 0 when its reader closes the pipe', async () => {
   const { output } = await call(['run', '--detach', '-'], {
     input: '```sh\nwhile true; do echo again; sleep 0.2; done\n```',
   });
@@ -214,7 +218,7 @@ test('logs ends with exit code 0 when its reader goes away', async () => {
   await call(['cancel', runId]);
 });
 
-test('a worker that gets SIGTERM finishes the run that it has', { timeout: 60_000 }, async () => {
+test('finishes the current run when the worker gets SIGTERM', { timeout: 60_000 }, async () => {
   const running = startCommand([runyard, 'run', '-'], {
     cwd: folder,
     env: client,
@@ -229,7 +233,7 @@ test('a worker that gets SIGTERM finishes the run that it has', { timeout: 60_00
   await vi.waitFor(() => expect(processesOf(path.join(folder, 'worker'))).toEqual([]), { timeout: 15_000 });
 });
 
-test('down waits for the runs of a worker that was started alone, longer than for anything else', {
+test('waits with down for the runs of a worker that was started alone, longer than for other programs', {
   timeout: 180_000,
 }, async () => {
   const env = { ...client, RUNYARD_DATA_DIR: path.join(folder, 'drained'), RUNYARD_WORKER_NAME: 'drained' };
@@ -254,7 +258,7 @@ test('down waits for the runs of a worker that was started alone, longer than fo
   expect(follow.output()).toContain('│ finished');
 });
 
-test('down --now ends the runs of a worker that was started alone', { timeout: 120_000 }, async () => {
+test('ends with down --now the runs of a worker that was started alone', { timeout: 120_000 }, async () => {
   const env = { ...client, RUNYARD_DATA_DIR: path.join(folder, 'ended'), RUNYARD_WORKER_NAME: 'ended' };
   const worker = startCommand([runyard, 'worker'], { cwd: folder, env });
   await worker.sees('a worker for');

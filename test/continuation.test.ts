@@ -101,7 +101,7 @@ describeSystemWithModels('continuations', withGitHost, (system) => {
     }, 120_000);
   });
 
-  test('the handoff of a run makes the same tree of a fresh clone, and holds what was handed off', async () => {
+  test('turns a fresh clone into the same tree with the handoff of a run', async () => {
     await host.commit('acme', 'app', { 'readme.md': 'one\n', 'old.txt': 'old\n' });
     const { uid } = await system.call<{ uid: string }>(
       'POST',
@@ -184,7 +184,7 @@ describeSystemWithModels('continuations', withGitHost, (system) => {
     60_000,
   );
 
-  test('what is too large to keep is told, and the next sandbox begins anew and says so', async () => {
+  test('reports a workspace that is too large to keep, and begins anew in the next sandbox, with a notice', async () => {
     const runId = await system.createRun(block('head -c 8000000 /dev/urandom > big'), { config: runbook });
     await system.until(runId, gone);
     expect(await textOf(runId)).toContain('workspace_not_kept');
@@ -192,7 +192,7 @@ describeSystemWithModels('continuations', withGitHost, (system) => {
     expect(await textOf(runId)).toContain('workspace_not_restored');
   }, 60_000);
 
-  test('another run of the conversation begins with an empty workspace', async () => {
+  test('begins another run of the conversation with an empty workspace', async () => {
     const runId = await system.createRun(block('echo kept > file'), { config: runbook });
     const first = await system.until(runId, gone);
     const other = await system.createRun(block('test -e file || echo not-$((1+2))'), {

@@ -117,7 +117,7 @@ function killIfThere(pid: number): void {
 }
 
 describe('kill -9 in the middle of writes', () => {
-  test('of the service: no acknowledged row is lost, its database stops, the next start is quick', {
+  test('of the service: loses no acknowledged row, stops its database and starts again quickly', {
     timeout: 120_000,
   }, async () => {
     note('first start on a fresh folder', (await startService()).startMs);
@@ -136,7 +136,7 @@ describe('kill -9 in the middle of writes', () => {
     }
   });
 
-  test('of the guard: it is replaced, and the database still stops with its service', {
+  test('of the guard: replaces it, and still stops the database with its service', {
     timeout: 120_000,
   }, async () => {
     for (let round = 1; round <= rounds; round += 1) {
@@ -159,7 +159,7 @@ describe('kill -9 in the middle of writes', () => {
     }
   });
 
-  test('of service and guard together: the next start stops the database that they left and loses nothing', {
+  test('of service and guard together: stops the database that they left at the next start and loses no row', {
     timeout: 120_000,
   }, async () => {
     await startService();
@@ -176,7 +176,7 @@ describe('kill -9 in the middle of writes', () => {
     }
   });
 
-  test('of the postmaster: the service starts it again and goes on writing', { timeout: 120_000 }, async () => {
+  test('of the postmaster: starts it again and continues to write', { timeout: 120_000 }, async () => {
     await startService();
     for (let round = 1; round <= rounds; round += 1) {
       await moreRows(100);
@@ -192,7 +192,7 @@ describe('kill -9 in the middle of writes', () => {
     }
   });
 
-  test('of everything at once: the next start replays the log', { timeout: 120_000 }, async () => {
+  test('of everything at once: replays the log at the next start', { timeout: 120_000 }, async () => {
     await startService();
     for (let round = 1; round <= rounds; round += 1) {
       await moreRows(100);
@@ -207,7 +207,7 @@ describe('kill -9 in the middle of writes', () => {
   });
 });
 
-test('a service that ends properly leaves no process and no socket folder', async () => {
+test('leaves no process and no socket folder when the service ends properly', async () => {
   const { child } = await startService();
   const found = await findEmbeddedPostgres(folder);
   child.stdin?.end();

@@ -25,14 +25,14 @@ function allAnswers(): string[] {
   );
 }
 
-test('statuses that several test processes have seen are enough together; what is no operation does not count', async () => {
+test('combines the statuses that several test processes have seen and ignores routes that are no operations', async () => {
   const answers = allAnswers();
   await writeFile(path.join(folder, '1.txt'), `${answers.slice(0, 50).join('\n')}\nGET /healthz 200\n`);
   await writeFile(path.join(folder, '2.txt'), `${answers.slice(40).join('\n')}\nHEAD /api/v1/agent/runs 200\n`);
   expect(compareAnswers(folder)).toEqual([]);
 });
 
-test('a status that no test has seen is named with its operation, and so is one that is not declared', async () => {
+test('names each status that no test has seen, and each that is not declared, with its operation', async () => {
   const answers = allAnswers().filter((line) => line !== 'POST /api/v1/agent/run 413');
   await writeFile(path.join(folder, '1.txt'), `${answers.join('\n')}\nGET /api/v1/agent/models 418\n`);
   expect(compareAnswers(folder).sort()).toEqual([

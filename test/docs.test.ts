@@ -15,7 +15,7 @@ function isThere(named: string): boolean {
   return files.some((file) => end.test(file));
 }
 
-test('there are pages and files', () => {
+test('finds pages and source files to check', () => {
   expect(pages).toContain('docs/architecture.md');
   expect(files).toContain('packages/service/src/executions/transitions/transition.ts');
 });
@@ -45,7 +45,7 @@ test.each(pages)('%s names settings that there are', (page) => {
   expect(named.filter((name) => !(name in settingsTable || agentVariables.includes(name)))).toEqual([]);
 });
 
-test('comments name pages that are there', () => {
+test('finds each page that a comment names', () => {
   const named = files
     .filter((file) => /\.(ts|js|mjs|sql)$/.test(file))
     .flatMap((file) => {

@@ -23,7 +23,7 @@ describeSystem('end to end in a sandbox', {}, (system) => {
   const timelineOf = async (runId: string) =>
     (await system.call<Timeline>('GET', `/agent/runs/${runId}/timeline`)).events;
 
-  test('a runbook prompt succeeds and can be read back whole', async () => {
+  test('runs a runbook prompt and returns everything that it reported', async () => {
     const prompt =
       'Say hello.\n\n```sh\necho "hello from $(pwd)"\n```\n\n```sh\necho made > made.txt && report-artifact made.txt --description "a file"\n```\n';
     const runId = await system.createRun(prompt, {
@@ -88,7 +88,7 @@ describeSystem('end to end in a sandbox', {}, (system) => {
     await system.until(runId, (item) => item.is_sandbox_running === false);
   });
 
-  test('the published client creates a run and retrieves it until it is done', async () => {
+  test('works with the published client, which creates a run and reads it until it is done', async () => {
     const client = new OzAPI({ apiKey: system.key, baseURL: `${system.baseUrl()}/api/v1` });
     const { run_id } = await client.agent.run({ prompt: '```sh\necho from the published client\n```', title: 'SDK' });
     const done = await eventually('end of the run', async () => {
@@ -101,7 +101,7 @@ describeSystem('end to end in a sandbox', {}, (system) => {
     await expect(client.agent.runs.cancel(run_id)).rejects.toBeInstanceOf(BadRequestError);
   });
 
-  test('a command that fails makes the run FAILED, with its exit code', async () => {
+  test('ends a run as FAILED with the exit code of its failing command', async () => {
     const runId = await system.createRun('```sh\necho before; exit 7\n```\n```sh\necho never\n```');
     const run = await system.untilEnded(runId);
     expect(run.state).toBe('FAILED');
@@ -111,14 +111,14 @@ describeSystem('end to end in a sandbox', {}, (system) => {
     expect(blocks.filter((block) => block.type === 'action')).toHaveLength(1);
   });
 
-  test('a prompt without a block says plainly that no language model is configured', async () => {
+  test('says plainly that no language model is configured when a prompt has no block', async () => {
     const run = await system.untilEnded(await system.createRun('Please write a poem.'));
     expect(run.state).toBe('SUCCEEDED');
     const conversation = await system.call<Conversation>('GET', `/agent/runs/${run.run_id}/conversation`);
     expect(JSON.stringify(blocksOf(conversation))).toMatch(/no language model is configured/i);
   });
 
-  test('setup commands run before the agent, each with duration and exit code; a failing one fails the run with its output', async () => {
+  test('runs setup commands before the agent, each with duration and exit code, and fails the run with the output of a failing one', async () => {
     const make = (setup_commands: string[]) =>
       system.call<{ uid: string }>('POST', '/agent/environments', { config: { name: 'env', setup_commands } }, 201);
     const good = await make(['echo prepared > prepared.txt']);
@@ -138,7 +138,7 @@ describeSystem('end to end in a sandbox', {}, (system) => {
     expect(second.status_message?.message).toContain('3');
   });
 
-  test('attachments lie in the workspace, under safe names', async () => {
+  test('puts attachments into the workspace under safe names', async () => {
     const runId = await system.createRun('```sh\ncat attachments/*\nls -a attachments | sort\n```', {
       attachments: [
         {
@@ -153,7 +153,7 @@ describeSystem('end to end in a sandbox', {}, (system) => {
     expect(JSON.stringify(await system.call('GET', `/agent/runs/${runId}/conversation`))).toContain('attached!');
   });
 
-  test('a cancel is in the record at once, and the sandbox is gone within seconds, also when the command ignores SIGTERM', async () => {
+  test('records a cancel at once and ends the sandbox within seconds, also when the command ignores SIGTERM', async () => {
     const runId = await system.createRun("```sh\ntrap '' TERM INT HUP; echo ready; while true; do sleep 1; done\n```");
     await eventually('output', async () =>
       JSON.stringify(await system.call('GET', `/agent/runs/${runId}/conversation`).catch(() => '')).includes('ready'),
@@ -164,7 +164,7 @@ describeSystem('end to end in a sandbox', {}, (system) => {
     await system.call('POST', `/agent/runs/${runId}/cancel`, undefined, 400);
   });
 
-  test('200 MB of output and invalid UTF-8 are handled: bounded, told with its size', async () => {
+  test('bounds 200 MB of output and invalid UTF-8, and reports the size', async () => {
     const runId = await system.createRun(
       '```sh\nprintf "start \\377\\376 "; head -c 200000000 /dev/zero | tr "\\\\0" x; printf " end"\n```',
     );
@@ -177,14 +177,14 @@ describeSystem('end to end in a sandbox', {}, (system) => {
     expect(text).toMatch(/200,?000,?0\d\d/);
   }, 90_000);
 
-  test('a prompt of 1 MB runs, and comes back whole', async () => {
+  test('runs a prompt of 1 MB and returns all of it', async () => {
     const prompt = `${'x'.repeat(1024 * 1024 - 40)}\n\`\`\`sh\necho ok\n\`\`\`\n`;
     const run = await system.untilEnded(await system.createRun(prompt));
     expect(run.state).toBe('SUCCEEDED');
     expect(run.prompt).toBe(prompt);
   });
 
-  test('an ACP harness that exits at once, or never answers, ends the run with the reason', async () => {
+  test('ends the run with the reason when an ACP harness exits at once or never answers', async () => {
     const quits = await system.createRun('Go.', {
       config: { harness: { type: 'acp', command: ['sh', '-c', 'echo no licence >&2; exit 9'] } },
     });
@@ -193,7 +193,7 @@ describeSystem('end to end in a sandbox', {}, (system) => {
     expect(run.status_message?.message).toContain('no licence');
   });
 
-  test('the run token and the service’s keys are not to be found in what a run leaves behind', async () => {
+  test('leaves neither the run token nor a key of the service in the files and records of a run', async () => {
     // Letters are replaced (ROT13), because the service removes a token that it recognises from all text.
     const look =
       '(env; cat /proc/*/environ; cat /proc/*/cmdline) 2>/dev/null | tr "\\0" "\\n" | tr a-zA-Z n-za-mN-ZA-M';

@@ -42,7 +42,7 @@ const deliveriesOf = async (system: System, id: string, limit = 100) =>
   (await system.call<ListEventDeliveriesResponse>('GET', `/event-subscriptions/${id}/deliveries?limit=${limit}`))
     .deliveries;
 
-test('a process killed between sending and recording: the event is sent again, with the same webhook-id', async () => {
+test('sends an event again with the same webhook-id when its process was killed before it recorded the delivery', async () => {
   const system = await start();
   const id = await subscribe(system);
   receiver.behave('hang');
@@ -66,7 +66,7 @@ test('a process killed between sending and recording: the event is sent again, w
   expect(created[0]?.body).toBe(created[1]?.body);
 });
 
-test('two processes deliver every event once, and a cancel made in one is delivered too', async () => {
+test('delivers every event once from two processes, also a cancel that one of them made', async () => {
   const [one, two] = [await start(), await start()];
   const id = await subscribe(one);
   const runIds = await Promise.all(Array.from({ length: 20 }, (_, n) => (n % 2 ? one : two).createRun('Do it.')));

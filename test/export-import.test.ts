@@ -101,7 +101,7 @@ describe.runIf(systemPostgres)('from one kind of database to another', () => {
   });
   afterAll(() => system.stop());
 
-  test('embedded to a server and back gives the same rows, blobs and next numbers', async () => {
+  test('returns the same rows, blobs and next numbers after a way from the embedded database to a server and back', async () => {
     const embedded = await place();
     await fill(embedded);
     const exported = await exportDatabase({ ...embedded, to: file() });
@@ -120,7 +120,7 @@ describe.runIf(systemPostgres)('from one kind of database to another', () => {
   });
 });
 
-test('through streams, and into a database without tables', async () => {
+test('copies through streams into a database without tables', async () => {
   const source = await place();
   await fill(source);
   const pipe = new PassThrough();
@@ -129,7 +129,7 @@ test('through streams, and into a database without tables', async () => {
   expect(await contents(target)).toEqual(await contents(source));
 });
 
-test('ids of team streams are of one database: an imported one has an epoch of its own, and its old events are no news', async () => {
+test('gives an imported database an epoch of its own and shows none of its old events as news', async () => {
   const source = await place();
   await fill(source);
   const before = await ensureEpoch(source.db);
@@ -146,7 +146,7 @@ test('ids of team streams are of one database: an imported one has an epoch of i
   expect(await target.db.query(`SELECT FROM run_events WHERE xact > '0'`)).toHaveLength(2);
 });
 
-test('the file is for its owner only, and no half-written one is left', async () => {
+test('writes a file for its owner only and leaves no half-written one', async () => {
   const source = await place();
   await fill(source);
   await exportDatabase({ ...source, to: file() });
@@ -161,7 +161,7 @@ test('the file is for its owner only, and no half-written one is left', async ()
   expect((await readdir(folder)).filter((name) => name.startsWith('export'))).toEqual(['export']);
 });
 
-test('all tables are of one moment, while others write', async () => {
+test('exports all tables as of one moment while others write', async () => {
   const source = await place();
   await fill(source);
   let writing = true;

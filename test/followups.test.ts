@@ -130,7 +130,7 @@ describeSystemWithModels('follow-ups', { env: { RUNYARD_WORKER_SLOTS: '2' } }, (
     60_000,
   );
 
-  test('a model that goes on in a new sandbox is sent what was said before, from its memory', async () => {
+  test('sends a model that continues in a new sandbox the earlier messages from its memory', async () => {
     const runId = await system.createRun('Please run `echo the-word-is-$((40+2))`.', {
       config: oneModel,
     });
@@ -142,7 +142,7 @@ describeSystemWithModels('follow-ups', { env: { RUNYARD_WORKER_SLOTS: '2' } }, (
     expect(JSON.stringify(first?.body)).toContain('the-word-is-42');
   }, 60_000);
 
-  test('waiting sandboxes hold no slot, and the oldest leave when there are too many', async () => {
+  test('lets sandboxes wait without a slot and ends the oldest when there are too many', async () => {
     const runIds: string[] = [];
     for (let n = 0; n < 6; n += 1) {
       const runId = await system.createRun('```sh\ntrue\n```', runbookThatStays);
@@ -155,7 +155,7 @@ describeSystemWithModels('follow-ups', { env: { RUNYARD_WORKER_SLOTS: '2' } }, (
     });
   }, 60_000);
 
-  test('a sandbox whose worker dies while it waits is gone, the run stays as it was, and a follow-up still continues it', async () => {
+  test('keeps the state of a run whose worker dies while its sandbox waits, and continues it with a follow-up', async () => {
     const runId = await system.createRun('```sh\ntrue\n```', runbookThatStays);
     await system.untilEnded(runId);
     await killHard(system.worker());

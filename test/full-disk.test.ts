@@ -46,7 +46,7 @@ describe.skipIf(problem)(problem ? `with a full disk (skipped: ${problem})` : 'w
   };
   const create = () => ask('POST', '/api/v1/agent/runs', { prompt: '```sh\ntrue\n```' });
 
-  test('refuses what would be stored with 503 and a reason, reads, keeps sandboxes alive, and recovers by itself', async () => {
+  test('refuses writes with 503 and a reason, serves reads, keeps sandboxes alive and recovers by itself', async () => {
     const pids = [system.service().pid, system.worker().pid];
     const running = await system.createRun('```sh\nsleep 40; echo went\n```');
     const ended = await system.createRun('```sh\necho done\n```');

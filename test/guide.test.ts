@@ -26,7 +26,7 @@ const printed = (expected: string): RegExp =>
 afterAll(endCommands);
 
 describeSystem('the guide', { env: { RUNYARD_ALLOW_PRIVATE_NETWORKS: '127.0.0.0/8' } }, (system) => {
-  test('prints what it says', { timeout: 120_000 }, async () => {
+  test('prints the output that the guide shows', { timeout: 120_000 }, async () => {
     const page = readFileSync(path.join(repository, 'docs/guide.md'), 'utf8')
       .replace('http://127.0.0.1:4180/api/v1', `${system.baseUrl()}/api/v1`)
       .replace('$(cat .runyard/bootstrap-key)', system.key)

@@ -35,7 +35,7 @@ describeSystemWithModels('images', {}, (system, models) => {
     60_000,
   );
 
-  test('a model that does not see gets the path of the file, and the run says so', async () => {
+  test('gives the path of the image to a model that cannot see images, and says so in the run', async () => {
     const before = models.requests.length;
     const runId = await system.createRun('Please run `ls attachments`.', {
       config: { model_id: 'local/fake-local' },

@@ -74,7 +74,7 @@ test('rejects a folder of the service that is in no layer', async () => {
   ]);
 });
 
-test('docs/architecture.md shows the layers that the check holds', async () => {
+test('finds the layers of the check in docs/architecture.md', async () => {
   const page = await readFile(path.join(import.meta.dirname, '../docs/architecture.md'), 'utf8');
   expect(page).toContain(serviceLayers.map((layer) => layer.join(' · ')).join('\n'));
 });

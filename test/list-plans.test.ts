@@ -75,20 +75,20 @@ async function scannedBy(make: Make, sort: (typeof sorts)[number]): Promise<stri
   return [...scanned];
 }
 
-test('a scan of a table is noticed', async () => {
+test('notices a scan of a table', async () => {
   const scanned = new Set<string>();
   await observed(scanned).query('SELECT count(*) FROM runs WHERE prompt = $1', ['x']);
   expect([...scanned]).toEqual(['runs']);
 });
 
 test.each(sorts.map(([by, order]) => ({ by, order })))(
-  'sorting by $by $order reads no table of runs from end to end',
+  'reads no whole table of runs to sort by $by $order',
   async ({ by, order }) => {
     expect(await scannedBy(() => ({}), [by, order])).toEqual([]);
   },
 );
 
-test('no filter reads a table of runs from end to end, in either order of changes', async () => {
+test('reads no whole table of runs for any filter, in either order of changes', async () => {
   const found: Record<string, string[]> = {};
   for (const [filter, make] of Object.entries(casesOf(seeded, count))) {
     for (const sort of sorts.slice(0, 2)) {
@@ -99,7 +99,7 @@ test('no filter reads a table of runs from end to end, in either order of change
   expect(found).toEqual({});
 }, 300_000);
 
-test('every filter, alone and with others, gives what looking at every run gives, in either order of changes', async () => {
+test('returns for every filter, alone and with others, the same runs as a look at every run, in either order of changes', async () => {
   const wrong: unknown[] = [];
   for (const [filter, make] of Object.entries(casesOf(seeded, count))) {
     const random = randomNumbers(5);

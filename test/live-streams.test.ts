@@ -90,7 +90,7 @@ function byRun(reader: CutOffReader): Map<string, string[]> {
   return found;
 }
 
-test('every reader has every event once and in order, whoever is killed meanwhile', async () => {
+test('gives every reader every event once and in order while processes are killed', async () => {
   const runs: Run[] = [];
   const lifeMs = () => 20 + Math.random() ** 2 * 1500;
   const follow = (path: string) =>

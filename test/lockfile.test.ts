@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest';
 import { findMissing, readLockfile } from './checks/lockfile.ts';
 
-test('the lockfile holds the optional packages of all platforms, so that npm ci works (else: node test/checks/lockfile.ts)', () => {
+test('finds the optional packages of all platforms in the lockfile, as npm ci needs them (if this fails: node test/checks/lockfile.ts)', () => {
   expect(findMissing(readLockfile())).toEqual([]);
 });
 
-test('the lockfile names no registry: it is the one of whoever installs', () => {
+test('finds no registry in the lockfile, so that npm uses the configured one', () => {
   const hosts = JSON.stringify(readLockfile()).match(/"resolved":"https?:\/\/[^/"]+/g) ?? [];
   expect(hosts.filter((host) => !host.endsWith('//registry.npmjs.org'))).toEqual([]);
 });
 
-test('a missing optional package is found, at the top and below the package that needs it', () => {
+test('finds a missing optional package at the top and below the package that needs it', () => {
   const packages = {
     '': {},
     'node_modules/a': { optionalDependencies: { 'a-linux-x64': '1.0.0', 'a-darwin-arm64': '1.0.0' } },

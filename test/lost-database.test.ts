@@ -55,7 +55,9 @@ test('answers 503 with Retry-After, never 500, to requests whose connection is l
   expect([...seen.keys()].sort()).toEqual(seen.has(503) ? [200, 503] : [200]);
 });
 
-test('/readyz and status say that PostgreSQL does not start, until it does', { timeout: 180_000 }, async () => {
+test('reports with /readyz and status that PostgreSQL does not start, until it does', {
+  timeout: 180_000,
+}, async () => {
   const status = () =>
     runCommand([runyard, 'status'], { cwd: system.dataDir, env: { RUNYARD_DATA_DIR: system.dataDir } });
   const killed = postmaster();

@@ -163,7 +163,7 @@ async function bytesOnTheirWay(): Promise<number> {
   return (await Promise.all(sizes)).reduce<number>((sum, size) => sum + (size ?? 0), 0);
 }
 
-test('large bodies, half-sent ones, uploads, long conversations and the reference, all at once, leave the service below 400 MB and healthy', async () => {
+test('stays healthy and below 400 MB under large and half-sent bodies, uploads, long conversations and reads of the reference at the same time', async () => {
   const watch: WatchedService = { pid: system.service().pid ?? 0, baseUrl: system.baseUrl() };
   const watcher = new Worker(new URL('support/watch-service.ts', import.meta.url), { workerData: watch });
   const looking = lookAtDisk();

@@ -20,7 +20,7 @@ describeSystemWithModels('language models', {}, (system, models) => {
     else expect(run.request_usage?.inference_cost_usd).toBeUndefined();
   });
 
-  test('no answer of the service and nothing in the sandbox holds a provider key', async () => {
+  test('shows no provider key in an answer of the service or in the sandbox', async () => {
     const runId = await system.createRun('Please run `env; cat /proc/*/environ /proc/*/cmdline`.', {
       config: { model_id: ids[0] },
     });
@@ -30,7 +30,7 @@ describeSystemWithModels('language models', {}, (system, models) => {
     expect(await system.logs()).not.toContain(fakeModelKeys.anthropic);
   });
 
-  test('a provider that is overloaded for a moment is asked again, and the run succeeds', async () => {
+  test('asks a provider again that is overloaded for a moment, and the run succeeds', async () => {
     models.misbehave({ kind: 'status', status: 429, retryAfterSeconds: 1 }, 1);
     const run = await system.untilEnded(
       await system.createRun('Please run `echo ok`.', { config: { model_id: ids[1] } }),
@@ -39,7 +39,7 @@ describeSystemWithModels('language models', {}, (system, models) => {
     expect(run.state, JSON.stringify(run.status_message)).toBe('SUCCEEDED');
   }, 90_000);
 
-  test('a stream that is cut in the middle does not lose the run', async () => {
+  test('finishes a run whose stream from the model is cut in the middle', async () => {
     models.misbehave({ kind: 'cut', afterPieces: 3 }, 1);
     const run = await system.untilEnded(
       await system.createRun('Please run `echo ok`.', { config: { model_id: ids[0] } }),
@@ -48,7 +48,7 @@ describeSystemWithModels('language models', {}, (system, models) => {
     expect(run.state, JSON.stringify(run.status_message)).toBe('SUCCEEDED');
   }, 120_000);
 
-  test('a slow stream is shown while it comes, and can be cancelled', async () => {
+  test('shows a slow stream while it arrives and lets it be cancelled', async () => {
     models.misbehave({ kind: 'slow', delayMs: 400 }, 1);
     const runId = await system.createRun('Please run `echo ok`.', { config: { model_id: ids[0] } });
     await system.until(runId, (run) => run.state === 'INPROGRESS');
@@ -57,7 +57,7 @@ describeSystemWithModels('language models', {}, (system, models) => {
     expect((await system.run(runId)).state).toBe('CANCELLED');
   });
 
-  test('an unknown model is refused before anything is created', async () => {
+  test('rejects an unknown model before it creates a run', async () => {
     const before = await system.call<{ runs: unknown[] }>('GET', '/agent/runs?limit=500');
     await system.call('POST', '/agent/runs', { prompt: 'Go.', config: { model_id: 'anthropic/no-such-model' } }, 400);
     const after = await system.call<{ runs: unknown[] }>('GET', '/agent/runs?limit=500');

@@ -35,7 +35,9 @@ function commands(): string[] {
   return [...text.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, body]) => (body ?? '').trim());
 }
 
-test('the first command installs, starts everything, shows the run and succeeds', { timeout: 300_000 }, async () => {
+test('installs and starts everything with the first command, shows the run and succeeds', {
+  timeout: 300_000,
+}, async () => {
   const [first] = commands();
   expect(first).toBe('bin/runyard run examples/hello.md');
   const { code, output } = await runCommand(['sh', '-c', first ?? ''], { cwd: clone, env });
@@ -49,7 +51,7 @@ test('the first command installs, starts everything, shows the run and succeeds'
   expect(await (await fetch(link)).text()).toMatch(/^Hello from run /);
 });
 
-test('the curl example works as pasted, and its run succeeds', { timeout: 60_000 }, async () => {
+test('succeeds with a run of the curl example as pasted', { timeout: 60_000 }, async () => {
   const curl = commands().find((command) => command.startsWith('curl'));
   const { output } = await runCommand(['sh', '-c', curl ?? 'false'], { cwd: clone, env });
   const { run_id: runId, state } = JSON.parse(output);
@@ -60,7 +62,7 @@ test('the curl example works as pasted, and its run succeeds', { timeout: 60_000
   expect(JSON.parse(item).state).toBe('SUCCEEDED');
 });
 
-test('the command works from another folder and through a symbolic link', { timeout: 60_000 }, async () => {
+test('works from another folder and through a symbolic link', { timeout: 60_000 }, async () => {
   const link = path.join(folder, 'yard');
   symlinkSync(path.join(clone, 'bin/runyard'), link);
   const { code, output } = await runCommand([link, 'run', '-'], {
@@ -72,7 +74,7 @@ test('the command works from another folder and through a symbolic link', { time
   expect(code).toBe(0);
 });
 
-test('a run that fails gives exit code 1', { timeout: 60_000 }, async () => {
+test('exits with 1 when the run fails', { timeout: 60_000 }, async () => {
   const { code, output } = await runCommand(['bin/runyard', 'run', '-'], {
     cwd: clone,
     env,
@@ -83,7 +85,7 @@ test('a run that fails gives exit code 1', { timeout: 60_000 }, async () => {
   expect(code).toBe(1);
 });
 
-test('the second command runs the checks of the clone', { timeout: 120_000 }, async () => {
+test('runs the checks of the clone with the second command', { timeout: 120_000 }, async () => {
   expect(commands()).toContain('bin/test');
   // All of them would run this test again, and so on.
   const { code, output } = await runCommand(['bin/test', '--filter', 'live/amounts'], { cwd: clone, env });
@@ -91,7 +93,7 @@ test('the second command runs the checks of the clone', { timeout: 120_000 }, as
   expect(code).toBe(0);
 });
 
-test('down stops all of it: no process is left', { timeout: 60_000 }, async () => {
+test('stops everything with down and leaves no process', { timeout: 60_000 }, async () => {
   expect(processesOf(clone).length).toBeGreaterThan(0);
   const { code, output } = await runCommand(['bin/runyard', 'down'], { cwd: clone, env });
   expect(output).toBe('stopped\n');
@@ -100,7 +102,7 @@ test('down stops all of it: no process is left', { timeout: 60_000 }, async () =
   expect((await runCommand(['bin/runyard', 'status'], { cwd: clone, env })).code).toBe(1);
 });
 
-test('up shows a curl example that works as pasted, and Ctrl-C leaves nothing behind', {
+test('shows with up a curl example that works as pasted, and leaves no process after Ctrl-C', {
   timeout: 90_000,
 }, async () => {
   const up = startCommand(['bin/runyard', 'up'], { cwd: clone, env });

@@ -92,7 +92,7 @@ test('cancels a run that is PENDING as soon as it is claimed, without being told
   expect(await cancelled).toBe(runId);
 });
 
-test('learns when to call again where it calls too often', async () => {
+test('learns when to call again after too many calls', async () => {
   const lead = await service.startExecution({ mode: 'orchestrate' });
   const inside = new OzAPI({ apiKey: lead.runToken, baseURL: `${service.baseUrl}/api/v1`, maxRetries: 0 });
   const child = await inside.post<{ run_id: string }>('/harness-support/child-runs', { body: { prompt: 'A part.' } });

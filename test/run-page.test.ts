@@ -145,7 +145,7 @@ describe.skipIf(!existsSync(executablePath))(title, () => {
     expect(complaints).toEqual([]);
   });
 
-  test('shows what was last told of an action that is told again, once', async () => {
+  test('shows an action once, with its last report', async () => {
     const execution = await service.startExecution();
     const action = { type: 'action', step_id: 's', action_id: 'a', category: 'command' };
     await report(execution, ...begin, { ...action, name: 'tool', input: { title: 'Terminal' } });
@@ -157,7 +157,7 @@ describe.skipIf(!existsSync(executablePath))(title, () => {
     expect(complaints).toEqual([]);
   });
 
-  test('tells of a wrong key and asks again; forgets a key when told to', async () => {
+  test('reports a wrong key and asks again, and forgets a key on request', async () => {
     const runId = await service.newRun({ title: 'Mine' });
     await open(runId, 'ryk_wrong');
     await page.getByText('This key is not valid.').waitFor();
@@ -185,7 +185,7 @@ describe.skipIf(!existsSync(executablePath))(title, () => {
   const talk = (runId: string) =>
     service.request('POST', `/agent/runs/${runId}/followups`, { body: { message: 'Look.' } });
 
-  test('shows what is said in the sandbox of a failed setup, and what it asks, without being opened again', async () => {
+  test('shows messages and questions from the sandbox of a failed setup without a reload', async () => {
     const execution = await service.startExecution({ title: 'Broken' });
     await failSetup(execution);
     await open(execution.runId);
@@ -201,7 +201,7 @@ describe.skipIf(!existsSync(executablePath))(title, () => {
     expect(complaints).toEqual([]);
   });
 
-  test('misses nothing of it that is said between the end of the stream and the next look at the run', async () => {
+  test('misses no message between the end of the stream and the next read of the run', async () => {
     const execution = await service.startExecution({ title: 'Broken' });
     await failSetup(execution);
     let looks = 0;
@@ -219,7 +219,7 @@ describe.skipIf(!existsSync(executablePath))(title, () => {
     expect(complaints).toEqual([]);
   });
 
-  test('reads everything again now and then where the stream is held back', async () => {
+  test('reads everything again from time to time when a proxy holds back the stream', async () => {
     const execution = await service.startExecution({ title: 'Polled' });
     await report(execution, ...begin);
     await page.route('**/events', (route) => route.abort());
@@ -232,7 +232,7 @@ describe.skipIf(!existsSync(executablePath))(title, () => {
     await page.locator('#state[data-state=CANCELLED]').waitFor();
   });
 
-  test('and the reference are readable on a narrow screen in the dark', async () => {
+  test('is readable on a narrow screen in dark mode, as is the reference', async () => {
     await page.emulateMedia({ colorScheme: 'dark' });
     await page.setViewportSize({ width: 400, height: 800 });
     await open(await service.newRun({ title: 'A run with a very long title that does not fit into one line at all' }));
@@ -247,7 +247,7 @@ describe.skipIf(!existsSync(executablePath))(title, () => {
     expect(complaints).toEqual([]);
   });
 
-  test('of every error and the reference are there in the light too', async () => {
+  test('is readable in light mode too, as are the pages of errors and the reference', async () => {
     await page.goto(`${service.baseUrl}/docs`);
     await page.getByRole('link', { name: 'Create a run', exact: true }).click();
     await page.screenshot({ path: path.join(screenshots ?? folder, 'docs.png') });

@@ -17,7 +17,7 @@ describe.skipIf(features === undefined)('a hostile program in a bubblewrap sandb
   const attempt = (script: string) => probe.attempt(script);
   const outcome = (script: string) => probe.outcome(script);
 
-  test('a fork bomb stays small and ends with its sandbox', async () => {
+  test('bounds a fork bomb and ends it with its sandbox', async () => {
     const mark = `471300${process.pid}`;
     const seen = await attempt(
       `i=0; while [ $i -lt 300 ]; do sleep ${mark} & i=$((i+1)); done; ls -d /proc/[0-9]* | wc -l`,
@@ -48,7 +48,7 @@ describe.skipIf(features === undefined)('a hostile program in a bubblewrap sandb
     expect(failure_reason).toBe('out_of_memory');
   });
 
-  test('/tmp and /dev/shm are full at their limit, and the rest of what is in memory cannot be written', async () => {
+  test('fills /tmp and /dev/shm only to their limit and allows no other writes to memory', async () => {
     const seen = await attempt(
       'head -c 30000000 /dev/zero >/tmp/fill; stat -c %s /tmp/fill; rm /tmp/fill; head -c 30000000 /dev/zero >/dev/shm/fill; stat -c %s /dev/shm/fill; rm /dev/shm/fill; for d in / /dev /run /run/runyard /etc /home /var /opt; do touch $d/x; done',
     );
@@ -57,7 +57,7 @@ describe.skipIf(features === undefined)('a hostile program in a bubblewrap sandb
     expect(seen.match(/Read-only file system/g)).toHaveLength(8);
   });
 
-  test('a workspace that is filled ends its sandbox, with the reason', async () => {
+  test('ends the sandbox with the reason when its workspace is full', async () => {
     const { failure_reason, message } = await outcome(
       'i=0; while :; do head -c 10000000 /dev/zero >fill-$i; i=$((i+1)); [ $i -gt 30 ] && sleep 10; done',
     );
@@ -65,7 +65,7 @@ describe.skipIf(features === undefined)('a hostile program in a bubblewrap sandb
     expect(message).toContain('64 MB');
   });
 
-  test('files that are open and have no name any more count as well', async () => {
+  test('counts open files that have no name any more', async () => {
     const hold = (fd: number) => `exec ${fd}>gone; rm gone; head -c 30000000 /dev/zero >&${fd}`;
     const { failure_reason } = await outcome(`${[3, 4, 5].map(hold).join('; ')}; exec sleep 60`);
     expect(failure_reason).toBe('disk_limit');
@@ -84,7 +84,7 @@ describe.skipIf(features === undefined)('a hostile program in a bubblewrap sandb
     },
   );
 
-  test('one file cannot be larger than the whole disk limit', async () => {
+  test('allows no file larger than the whole disk limit', async () => {
     const seen = await attempt('trap "" XFSZ; truncate -s 100000000 one; stat -c %s one');
     expect(seen).toContain('File too large');
     expect(Number(/^\d+$/m.exec(seen)?.[0])).toBeLessThanOrEqual(64 * 1024 * 1024);

@@ -51,7 +51,7 @@ describe.skipIf(!works)('a hostile program in a bubblewrap sandbox', () => {
     for (const name of (await attempt('ls -A /')).trim().split(/\s+/)) expect(allowed).toContain(name);
   });
 
-  test('gets to no file of the machine by symbolic links, open descriptors or the roots of other processes', async () => {
+  test('reaches no file of the machine by symbolic links, open descriptors or the roots of other processes', async () => {
     const target = path.join(probe.hostFolder, 'key');
     const seen = await attempt(
       [
@@ -66,7 +66,7 @@ describe.skipIf(!works)('a hostile program in a bubblewrap sandbox', () => {
     expect(seen).not.toMatch(/-> \/(tmp|var|work|root)\b/);
   });
 
-  test('a link that it leaves in its workspace leads nobody astray when the workspace is removed', async () => {
+  test('follows no link in the workspace when the workspace is removed', async () => {
     await attempt(`ln -s ${probe.hostFolder} away; mkdir -p ${'d/'.repeat(200)}; ln -s / root; chmod 0 d`);
     await until(
       async () => (await readdir(path.join(probe.it.worker.stateRoot, 'trash')).catch(() => [])).length === 0,
@@ -74,7 +74,7 @@ describe.skipIf(!works)('a hostile program in a bubblewrap sandbox', () => {
     expect(await readFile(path.join(probe.hostFolder, 'key'), 'utf8')).toBe(secret);
   });
 
-  test('sees no process but its own, and none of the environment of service and worker', async () => {
+  test('sees only its own processes, and no environment of service and worker', async () => {
     const seen = await attempt(
       'for p in /proc/[0-9]*; do tr "\\0" " " <$p/cmdline; echo; tr "\\0" "\\n" <$p/environ; done',
     );
@@ -103,7 +103,7 @@ describe.skipIf(!works)('a hostile program in a bubblewrap sandbox', () => {
     }
   });
 
-  test('nothing of a run’s environment can be read from the machine’s process list', async () => {
+  test('shows nothing of the environment of a run in the process list of the machine', async () => {
     const id = 'visible';
     probe.it.service.send(
       fakeAssignment(id, ['--fixture', 'sh', untilToldToGo], { RUNYARD_RUN_TOKEN: 'token-nobody-sees' }),
@@ -142,7 +142,7 @@ describe.skipIf(!works)('a hostile program in a bubblewrap sandbox', () => {
     for (const address of addresses) expect(seen).toContain(`${address} error`);
   });
 
-  test('abstract sockets of the machine are out of reach', async () => {
+  test('cannot reach abstract sockets of the machine', async () => {
     const server = createServer((socket) => socket.end(secret));
     server.listen(`\0runyard-probe-${process.pid}`);
     await once(server, 'listening');
@@ -152,7 +152,7 @@ describe.skipIf(!works)('a hostile program in a bubblewrap sandbox', () => {
     expect(seen.trim()).toBe('ECONNREFUSED');
   });
 
-  test('the relay gives only what is for agents', async () => {
+  test('reaches through the relay only the routes for agents', async () => {
     const before = probe.it.service.requests.length;
     const seen = await attemptInNode(`import net from 'node:net';
       const targets = ['/api/v1/harness-support/ok', '/api/v1/agent/runs', '/api/v1/gateway/../agent/runs', '/api/v1/gateway/%2e%2e/agent/runs', '/api/v1/gateway/..%2fagent/runs', 'http://127.0.0.1:${probe.it.service.port}/api/v1/agent/runs', '/healthz'];
@@ -181,7 +181,7 @@ describe.skipIf(!works)('a hostile program in a bubblewrap sandbox', () => {
     expect(seen).toMatch(/NoNewPrivs:\s+1/);
   });
 
-  test('kills and traces only what is its own', async () => {
+  test('kills and traces only its own processes', async () => {
     const seen = await attempt(
       `kill -9 ${process.pid} && echo GAINED; kill -9 -1; kill -9 1; echo still; for p in 2 3 4 5 6 7 8 9; do cat /proc/$p/mem >/dev/null 2>&1 && echo GAINED-mem; done; echo end`,
     );
@@ -189,7 +189,7 @@ describe.skipIf(!works)('a hostile program in a bubblewrap sandbox', () => {
     expect((await attempt('echo alive')).trim()).toBe('alive');
   });
 
-  test('writes nothing of the agent program that other runs use', async () => {
+  test('cannot write to the agent program that other runs use', async () => {
     const seen = await attempt(
       'for f in node agent/main.mjs bin/node agent/cache/x new; do echo x >>/opt/runyard/$f && echo GAINED; done; rm -rf /opt/runyard/bin && echo GAINED; chmod 777 /opt/runyard && echo GAINED; find /opt/runyard -writable',
     );
@@ -197,7 +197,7 @@ describe.skipIf(!works)('a hostile program in a bubblewrap sandbox', () => {
     expect(seen.match(/Read-only file system/g)?.length).toBeGreaterThanOrEqual(5);
   });
 
-  test('writes nothing below /usr, and devices are the harmless ones', async () => {
+  test('cannot write below /usr and has only harmless devices', async () => {
     const seen = await attempt(
       'for f in /usr/x /usr/bin/x /etc/passwd /etc/hosts; do echo x >>$f && echo GAINED; done; ls /dev',
     );

@@ -74,7 +74,7 @@ ${Object.entries(routes)
   .map(([name, route]) => settingsOf(name, route))
   .join('')}`;
 
-test('schemathesis finds no request whose answer the OpenAPI document does not declare', { timeout: 600_000 }, async ({
+test('gives schemathesis no answer that the OpenAPI document does not declare', { timeout: 600_000 }, async ({
   skip,
 }) => {
   if (packages.kind === 'missing') return skip(packages.reason);

@@ -40,7 +40,7 @@ const lastWordsOfService = (): unknown => {
 };
 const origin = () => JSON.parse(readFileSync(path.join(folder, 'data/supervisor.json'), 'utf8')).origin as string;
 
-test('SIGTERM stops everything, and the service has its time for it', { timeout: 120_000 }, async () => {
+test('stops everything at SIGTERM and gives the service its time to stop', { timeout: 120_000 }, async () => {
   const up = start('up');
   await up.sees('Ctrl-C stops everything.');
   expect(programs('service')).toHaveLength(1);
@@ -53,7 +53,7 @@ test('SIGTERM stops everything, and the service has its time for it', { timeout:
   expect(lastWordsOfService(), 'it was not killed').toBe('service stopped');
 });
 
-test('the service has its flags of Node, at its first start and at each later one', { timeout: 120_000 }, async () => {
+test('starts the service with its Node flags, the first time and each later time', { timeout: 120_000 }, async () => {
   const up = start('up');
   await up.sees('Ctrl-C stops everything.');
   const flags = () =>
@@ -64,7 +64,7 @@ test('the service has its flags of Node, at its first start and at each later on
   expect(flags()).toEqual([true]);
 });
 
-test('a stop in the middle of the start leaves nothing behind', { timeout: 120_000 }, async () => {
+test('leaves no process after a stop in the middle of the start', { timeout: 120_000 }, async () => {
   const up = start('up');
   await vi.waitFor(() => expect(programs('service')).toHaveLength(1), { timeout: 30_000, interval: 20 });
   up.child.kill('SIGINT');
@@ -74,7 +74,7 @@ test('a stop in the middle of the start leaves nothing behind', { timeout: 120_0
   expect(lastWordsOfService()).toMatch(/^service stopped/);
 });
 
-test('kill -9 of the supervisor leaves no process behind', { timeout: 120_000 }, async () => {
+test('leaves no process after kill -9 of the supervisor', { timeout: 120_000 }, async () => {
   const up = start('up');
   await up.sees('Ctrl-C stops everything.');
   up.child.kill('SIGKILL');
@@ -84,7 +84,7 @@ test('kill -9 of the supervisor leaves no process behind', { timeout: 120_000 },
   await again.sees('Ctrl-C stops everything.');
 });
 
-test('a service and a worker that die are started again where they were, and it is said', {
+test('starts a service and a worker that died again at the same address, and says so', {
   timeout: 180_000,
 }, async () => {
   const up = start('up');
@@ -108,7 +108,7 @@ test('a service and a worker that die are started again where they were, and it 
   expect(code).toBe(0);
 });
 
-test('a second up says that one is running, and where; a second run uses it', { timeout: 120_000 }, async () => {
+test('says with a second up where the first one runs; a second run uses it', { timeout: 120_000 }, async () => {
   const up = start('up');
   await up.sees('Ctrl-C stops everything.');
   const second = await runCommand([runyard, 'up'], { cwd: folder, env });
@@ -120,7 +120,7 @@ test('a second up says that one is running, and where; a second run uses it', { 
   expect(last).toMatchObject({ type: 'run', run: { state: 'SUCCEEDED' } });
 });
 
-test('a port in use is refused by its number, and nothing is left', { timeout: 120_000 }, async () => {
+test('rejects a port that is in use, names it and leaves no process', { timeout: 120_000 }, async () => {
   const server = net.createServer();
   const port = await new Promise<number>((resolve) => {
     server.listen(0, '127.0.0.1', () => resolve((server.address() as net.AddressInfo).port));
@@ -140,7 +140,7 @@ test('a port in use is refused by its number, and nothing is left', { timeout: 1
   }
 });
 
-test('wrong settings are refused before anything starts, secrets not shown', { timeout: 120_000 }, async () => {
+test('rejects wrong settings before it starts a program, without showing secrets', { timeout: 120_000 }, async () => {
   const refused = await runCommand([runyard, 'up'], {
     cwd: folder,
     env: { ...env, RUNYARD_LOG: 'loud', RUNYARD_DATABASE_URL: 'mysql://u:hunter2@h/d' },
@@ -152,7 +152,7 @@ test('wrong settings are refused before anything starts, secrets not shown', { t
   expect(processesOf(folder)).toEqual([]);
 });
 
-test('a database server that cannot be reached is told with the last words of the service', {
+test('reports an unreachable database server with the last log lines of the service', {
   timeout: 120_000,
 }, async () => {
   const refused = await runCommand([runyard, 'up'], {
@@ -166,7 +166,7 @@ test('a database server that cannot be reached is told with the last words of th
   expect(processesOf(folder)).toEqual([]);
 });
 
-test('run in a pipeline ends with the run, although what it started stays', { timeout: 120_000 }, async () => {
+test('ends run in a pipeline with the run, although the started programs stay', { timeout: 120_000 }, async () => {
   writeFileSync(path.join(folder, 'p.md'), '```sh\necho piped\n```\n');
   // `cat` and the lock on descriptor 9 would wait for ever if the background processes had inherited them.
   const script = `exec 9>lock; ${runyard} run p.md 2>&1 | cat`;
@@ -179,7 +179,7 @@ test('run in a pipeline ends with the run, although what it started stays', { ti
   }
 });
 
-test('run starts although a crash left a service.json whose process id another program has now', {
+test('starts although a crash left a service.json whose process id another program has now', {
   timeout: 120_000,
 }, async () => {
   mkdirSync(path.join(folder, 'data'));
@@ -195,7 +195,7 @@ test('run starts although a crash left a service.json whose process id another p
   expect(run.code).toBe(0);
 });
 
-test('what runs in the background says that its data folder was removed, and stops', { timeout: 120_000 }, async () => {
+test('stops programs in the background whose data folder was removed, and says so', { timeout: 120_000 }, async () => {
   await runCommand([runyard, 'run', '-'], { cwd: folder, env, input: '```sh\ntrue\n```' });
   expect(programs('service')).toHaveLength(1);
   const log = openSync(path.join(folder, 'data/logs/supervisor.log'), 'r');
@@ -209,7 +209,7 @@ test('what runs in the background says that its data folder was removed, and sto
   }
 });
 
-test('two first runs at once share what one of them starts', { timeout: 180_000 }, async () => {
+test('shares between two first runs the programs that one of them starts', { timeout: 180_000 }, async () => {
   const runs = ['one', 'two'].map((word) =>
     runCommand([runyard, 'run', '-'], { cwd: folder, env, input: `\`\`\`sh\necho ${word}\n\`\`\`` }),
   );
@@ -221,7 +221,7 @@ test('two first runs at once share what one of them starts', { timeout: 180_000 
   expect(programs('worker')).toHaveLength(1);
 });
 
-test('a first Ctrl-C cancels the run, which ends as CANCELLED with exit code 1', { timeout: 120_000 }, async () => {
+test('cancels the run at the first Ctrl-C and exits with 1', { timeout: 120_000 }, async () => {
   writeFileSync(path.join(folder, 'sleep.md'), '```sh\necho begun\nsleep 300\n```\n');
   const running = startCommand([runyard, 'run', 'sleep.md'], { cwd: folder, env });
   await running.sees('│ begun');
@@ -231,7 +231,7 @@ test('a first Ctrl-C cancels the run, which ends as CANCELLED with exit code 1',
   expect(running.output()).toContain('CANCELLED');
 });
 
-test('the worker has no database address, no provider key and nothing of the shell; folders are for their owner only', {
+test('gives the worker no database address, no provider key and no variable of the shell, and makes folders for their owner only', {
   timeout: 120_000,
 }, async () => {
   const up = start('up', { RUNYARD_ANTHROPIC_API_KEY: 'sk-canary-anthropic', AWS_SECRET_ACCESS_KEY: 'canary-shell' });
