@@ -1,16 +1,21 @@
-/** What a check came to; one line of the table at the end. */
+/** The result of a check: one line of the table at the end. */
 export interface Outcome {
   readonly name: string;
   readonly passed: number;
   readonly failed: number;
   /** Each with its reason. */
   readonly skipped: readonly { readonly name: string; readonly reason: string }[];
-  /** Names of what failed. */
+  /** Names of the tests that failed, or other reasons. */
   readonly failures: readonly string[];
   readonly durationMs: number;
+  /** Time of each test file, where the check runs tests. */
+  readonly files?: readonly { readonly name: string; readonly durationMs: number }[];
 }
 
-/** The table, what failed, what was skipped and why, and as last line the sums. */
+/** How many of the slowest test files the table names. */
+const slowestCount = 10;
+
+/** Renders the table, the slowest test files, the failures, the skipped tests with their reasons, and the sums in the last line. */
 export function renderOutcomes(outcomes: readonly Outcome[]): string {
   const width = Math.max(...outcomes.map((outcome) => outcome.name.length), 5);
   const lines = ['', `${'check'.padEnd(width)}  passed  failed  skipped  seconds`];
@@ -21,6 +26,9 @@ export function renderOutcomes(outcomes: readonly Outcome[]): string {
       `${outcome.name.padEnd(width)}  ${passed?.padStart(6)}  ${failed?.padStart(6)}  ${skipped?.padStart(7)}  ${(outcome.durationMs / 1000).toFixed(1).padStart(7)}`,
     );
   }
+  const files = outcomes.flatMap((outcome) => (outcome.files ?? []).map((file) => ({ ...file, check: outcome.name })));
+  for (const { check, name, durationMs } of files.sort((a, b) => b.durationMs - a.durationMs).slice(0, slowestCount))
+    lines.push(`slowest: ${check}: ${name}: ${(durationMs / 1000).toFixed(1)} seconds`);
   for (const { name, skipped } of outcomes) {
     for (const test of skipped) lines.push(`skipped: ${name}: ${test.name}: ${test.reason}`);
   }

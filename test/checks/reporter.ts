@@ -1,4 +1,4 @@
-/** Vitest reporter for bin/test: writes what each test came to, with the reason of a skip, which the json reporter leaves out. */
+/** Vitest reporter for bin/test: writes the result of each test, with the reason of a skip, which the json reporter leaves out. */
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Reporter, SerializedError, TestModule } from 'vitest/node';
@@ -7,12 +7,15 @@ export interface VitestReport {
   readonly passed: number;
   readonly skipped: readonly { readonly name: string; readonly reason: string }[];
   readonly failures: readonly string[];
+  /** Time of each test file, in milliseconds. */
+  readonly files: readonly { readonly name: string; readonly durationMs: number }[];
 }
 
-/** Where the report goes. */
+/** Names the environment variable with the file of the report. */
 export const reportVariable = 'CHECKS_REPORT';
 
 function readModule(module: TestModule): VitestReport {
+  const { collectDuration, duration } = module.diagnostic();
   const file = path.relative(process.cwd(), module.moduleId);
   const skipped: { name: string; reason: string }[] = [];
   const failures: string[] = [];
@@ -29,9 +32,9 @@ function readModule(module: TestModule): VitestReport {
       });
     } else failures.push(`${name} (did not end)`);
   }
-  // A file that does not load, or whose hooks fail, has failed even where no test of it has.
+  // A file that does not load, or whose hooks fail, has failed even if none of its tests has.
   if (module.state() === 'failed' && failures.length === 0) failures.push(`${file}: the file itself`);
-  return { passed, skipped, failures };
+  return { passed, skipped, failures, files: [{ name: file, durationMs: collectDuration + duration }] };
 }
 
 /** @public vitest loads it by its path. */
@@ -48,6 +51,7 @@ export default class ChecksReporter implements Reporter {
         ...read.flatMap((module) => module.failures),
         ...unhandled.map((error) => `error outside of any test: ${error.message}`),
       ],
+      files: read.flatMap((module) => module.files),
     };
     writeFileSync(file, JSON.stringify(report));
   }

@@ -1,18 +1,31 @@
-import { globSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
 export interface TestFiles {
-  /** Beside the source: units, and what talks to a database, on the embedded PostgreSQL. */
+  /** Beside the source of all packages but the service. */
   readonly packages: readonly string[];
-  /** Those of them that touch the database: run again on a PostgreSQL server. */
+  /** Beside the source of the service, on the embedded PostgreSQL. None changes what other files of its process see. */
+  readonly service: readonly string[];
+  /** Tests that depend on the database itself: run again on a PostgreSQL server. */
   readonly database: readonly string[];
-  /** Whole programs: real service, worker and sandbox. */
+  /** Tests of whole programs: real service, worker and sandbox. */
   readonly endToEnd: readonly string[];
-  /** In a real browser. */
+  /** Tests in a real browser. */
   readonly browser: readonly string[];
 }
 
-/** All test files of the repository whose path holds `filter`, by the group that runs them; paths relative to `root`. */
+const serviceFolder = 'packages/service/';
+
+/** Tests across programs whose subject is the database: copies of it, query plans, the order of its transactions. */
+const databaseSubjects = ['test/export-import.test.ts', 'test/list-plans.test.ts', 'test/live-streams.test.ts'];
+
+/**
+ * Folders without SQL of their own. Their tests reach the database only through functions of the domains, whose own tests run on
+ * the server, where a test also prepares each statement.
+ */
+const withoutSql = ['packages/service/src/http/api/', 'packages/service/src/http/agent/'];
+
+/** Returns all test files of the repository whose path contains `filter`, by the group that runs them. Paths are relative to `root`. */
 export function findTestFiles(root: string, filter: string): TestFiles {
   const find = (pattern: string) =>
     globSync(pattern, { cwd: root, exclude: (name) => name === 'node_modules' })
@@ -20,12 +33,18 @@ export function findTestFiles(root: string, filter: string): TestFiles {
       .sort();
   const packages = find('packages/*/src/**/*.test.ts');
   const acrossPrograms = find('test/**/*.test.ts');
+  for (const file of databaseSubjects)
+    if (!existsSync(path.join(root, file))) throw new Error(`test-files.ts names ${file}, which does not exist`);
   const isBrowser = (file: string) => readFileSync(path.join(root, file), 'utf8').includes("from 'playwright-core'");
+  const dependsOnDatabase = (file: string) =>
+    !withoutSql.some((folder) => file.startsWith(folder)) && usesTestDatabase(path.join(root, file));
   return {
-    packages: packages.filter((file) => !isBrowser(file)),
-    database: [...packages, ...acrossPrograms].filter(
-      (file) => !isBrowser(file) && usesTestDatabase(path.join(root, file)),
-    ),
+    packages: packages.filter((file) => !isBrowser(file) && !file.startsWith(serviceFolder)),
+    service: packages.filter((file) => !isBrowser(file) && file.startsWith(serviceFolder)),
+    database: [
+      ...packages.filter((file) => !isBrowser(file) && dependsOnDatabase(file)),
+      ...acrossPrograms.filter((file) => databaseSubjects.includes(file)),
+    ],
     endToEnd: acrossPrograms.filter((file) => !isBrowser(file)),
     browser: [...packages, ...acrossPrograms].filter(isBrowser),
   };
@@ -33,7 +52,7 @@ export function findTestFiles(root: string, filter: string): TestFiles {
 
 const databaseModule = 'packages/service/test/database.ts';
 
-/** Whether a test reaches the test database, by itself or through the files beside it that it imports. */
+/** Tells whether a test imports the test database, directly or through files that it imports. */
 function usesTestDatabase(file: string, seen = new Set<string>()): boolean {
   if (seen.has(file)) return false;
   seen.add(file);

@@ -1,0 +1,39 @@
+/**
+ * Notes which route of each HTTP app in this process gave which status, so that bin/test can compare the statuses that the
+ * OpenAPI document declares with those that tests have seen. Fastify announces each new app on a diagnostics channel, so the
+ * service needs no code for this.
+ */
+import { subscribe } from 'node:diagnostics_channel';
+import { appendFileSync } from 'node:fs';
+import path from 'node:path';
+
+/** The part of a Fastify app that is used here. */
+interface AnnouncedApp {
+  addHook(
+    name: 'onResponse',
+    hook: (
+      request: { readonly method: string; readonly routeOptions: { readonly url?: string } },
+      reply: { readonly statusCode: number },
+    ) => Promise<void>,
+  ): void;
+}
+
+let isRecording = false;
+
+/** Begins to write the answers to a file of this process in `folder`. Further calls do nothing. */
+export function recordAnswers(folder: string): void {
+  if (isRecording) return;
+  isRecording = true;
+  const file = path.join(folder, `${process.pid}.txt`);
+  const seen = new Set<string>();
+  subscribe('fastify.initialization', (message) => {
+    const { fastify } = message as { fastify: AnnouncedApp };
+    fastify.addHook('onResponse', async (request, reply) => {
+      if (request.routeOptions.url === undefined) return;
+      const line = `${request.method} ${request.routeOptions.url} ${reply.statusCode}\n`;
+      if (seen.has(line)) return;
+      seen.add(line);
+      appendFileSync(file, line);
+    });
+  });
+}
