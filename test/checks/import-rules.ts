@@ -24,8 +24,8 @@ export const serviceLayers: readonly (readonly string[])[] = [
   ['files'],
   ['executions'],
   ['conversations', 'environments', 'subscriptions', 'usage'],
-  ['access', 'idempotency', 'models', 'redaction', 'secrets', 'uploads'],
-  ['bodies', 'names'],
+  ['access', 'idempotency', 'models', 'redaction', 'uploads'],
+  ['bodies', 'names', 'secrets'],
   ['store'],
   ['fault.ts'],
 ];

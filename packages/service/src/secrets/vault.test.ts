@@ -11,7 +11,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-test('what was sealed is opened by the same key for the same purpose only', () => {
+test('opens a sealed text only with the same key and for the same purpose', () => {
   const vault = makeVault(randomBytes(32));
   const sealed = vault.seal('a', 'sécret');
   expect(sealed.toString('latin1')).not.toContain('cret');
@@ -20,7 +20,7 @@ test('what was sealed is opened by the same key for the same purpose only', () =
   expect(() => makeVault(randomBytes(32)).open('a', sealed)).toThrow();
 });
 
-test('no byte of it can be changed or left out', () => {
+test('refuses a sealed text of which a byte was changed or left out', () => {
   const vault = makeVault(randomBytes(32));
   const sealed = vault.seal('a', 'secret');
   for (let index = 0; index < sealed.length; index += 1) {
@@ -31,12 +31,12 @@ test('no byte of it can be changed or left out', () => {
   }
 });
 
-test('the same text is never sealed to the same bytes', () => {
+test('never seals the same text to the same bytes', () => {
   const vault = makeVault(randomBytes(32));
   expect(vault.seal('a', 'b')).not.toEqual(vault.seal('a', 'b'));
 });
 
-test('the key is made once, for its owner only, however many processes start at once', async () => {
+test('creates one key file with mode 0600 when several processes start at once', async () => {
   const vaults = await Promise.all([1, 2, 3, 4].map(() => openVault(folder, undefined)));
   expect(new Set(vaults.map(({ keyId }) => keyId)).size).toBe(1);
   const file = path.join(folder, 'secrets-key');
@@ -44,7 +44,7 @@ test('the key is made once, for its owner only, however many processes start at 
   expect(Buffer.from(await readFile(file, 'utf8'), 'base64')).toHaveLength(32);
 });
 
-test('the setting goes before the file, and a broken file is refused', async () => {
+test('prefers the setting to the file and refuses a broken file', async () => {
   await writeFile(path.join(folder, 'secrets-key'), 'too short\n');
   await expect(openVault(folder, undefined)).rejects.toThrow('32 bytes');
   const key = randomBytes(32);

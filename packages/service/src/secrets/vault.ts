@@ -1,43 +1,26 @@
-/** Secrets at rest: AES-256-GCM under one key that is not in the database. */
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+/** Seals secrets for the database under one key that is not in the database. */
+import { createHash, randomBytes } from 'node:crypto';
 import path from 'node:path';
 import { createKeptFile, readKeptFile } from '../store/kept-file.ts';
+import { openText, sealText } from './aes-gcm.ts';
 
 export interface Vault {
-  /** Names the key without telling anything of it: 16 hex digits. */
+  /** Names the key and reveals nothing of it: 16 hex digits. */
   readonly keyId: string;
-  /** `purpose` says whose secret it is: what was sealed for one place cannot be opened as another's. */
+  /** Seals a text. `purpose` names its owner: a text that was sealed for one owner cannot be opened for another. */
   seal(purpose: string, text: string): Buffer;
-  /** Throws where it was sealed with another key or for another purpose, or was changed. */
+  /** Opens a sealed text. Throws if it was sealed with another key or for another purpose, or was changed. */
   open(purpose: string, sealed: Buffer): string;
 }
 
-/** NIST SP 800-38D, 8.2: 96 bits, random, far fewer than 2^32 seals under one key. */
-const nonceBytes = 12;
-const tagBytes = 16;
+/** Makes a vault with the given key of 32 bytes. */
+export const makeVault = (key: Buffer): Vault => ({
+  keyId: createHash('sha256').update('runyard vault key id').update(key).digest('hex').slice(0, 16),
+  seal: (purpose, text) => sealText(key, purpose, text),
+  open: (purpose, sealed) => openText(key, purpose, sealed),
+});
 
-/** A vault with the given key of 32 bytes. */
-export function makeVault(key: Buffer): Vault {
-  return {
-    keyId: createHash('sha256').update('runyard vault key id').update(key).digest('hex').slice(0, 16),
-    seal: (purpose, text) => {
-      const nonce = randomBytes(nonceBytes);
-      const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(purpose));
-      const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
-      return Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
-    },
-    open: (purpose, sealed) => {
-      const nonce = sealed.subarray(0, nonceBytes);
-      const tag = sealed.subarray(nonceBytes, nonceBytes + tagBytes);
-      const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: tagBytes })
-        .setAAD(Buffer.from(purpose))
-        .setAuthTag(tag);
-      return decipher.update(sealed.subarray(nonceBytes + tagBytes), undefined, 'utf8') + decipher.final('utf8');
-    },
-  };
-}
-
-/** The vault of the setting RUNYARD_SECRETS_KEY, else of `{data dir}/secrets-key`, which the first call makes. */
+/** Opens the vault with the key of RUNYARD_SECRETS_KEY, or of `{data dir}/secrets-key`, which the first call creates. */
 export async function openVault(dataDir: string, setting: string | undefined): Promise<Vault> {
   const file = path.join(dataDir, 'secrets-key');
   const text =
