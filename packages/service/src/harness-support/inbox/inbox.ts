@@ -5,6 +5,7 @@ import type { Engine } from '../../executions/engine.ts';
 import { renewLeaseByAgent } from '../../executions/lease/renew-by-agent.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';
+import { waitForRuns } from '../../executions/wait-for-runs.ts';
 import { type AttachmentRow, agentAttachment, attachmentsOf } from '../../files/attachments/agent-view.ts';
 import { defineStatement, integer, json, nullable, type RowOf, text } from '../../store/database/statement.ts';
 
@@ -79,33 +80,17 @@ export async function waitForInbox(
   waitMs: number,
   signal: AbortSignal,
 ): Promise<AgentInbox | 'superseded'> {
-  const deadline = performance.now() + waitMs;
-  let woken = Promise.withResolvers<void>();
-  const wake = () => woken.resolve();
-  const stopListening = engine.notices.onRun(session.runId, wake);
-  signal.addEventListener('abort', wake, { once: true });
-  try {
-    for (;;) {
-      // Created before the read, so that a notice between the read and the wait is not lost.
-      woken = Promise.withResolvers<void>();
-      const [row] = await engine.db.query(readInbox, [
-        session.executionId,
-        engine.timing.leaseSeconds,
-        session.runId,
-        position.after,
-        session.tokenHash,
-      ]);
-      if (!row) return 'superseded';
-      const items = itemsOf(row, position);
-      if (items.length > 0) return { items };
-      const leftMs = deadline - performance.now();
-      if (leftMs <= 0 || signal.aborted) return { items: [] };
-      const timer = setTimeout(wake, leftMs);
-      await woken.promise;
-      clearTimeout(timer);
-    }
-  } finally {
-    stopListening();
-    signal.removeEventListener('abort', wake);
-  }
+  const found = await waitForRuns(engine.notices, { runIds: () => [session.runId], waitMs, signal }, async () => {
+    const [row] = await engine.db.query(readInbox, [
+      session.executionId,
+      engine.timing.leaseSeconds,
+      session.runId,
+      position.after,
+      session.tokenHash,
+    ]);
+    if (!row) return 'superseded';
+    const items = itemsOf(row, position);
+    return items.length > 0 ? { items } : undefined;
+  });
+  return found ?? { items: [] };
 }

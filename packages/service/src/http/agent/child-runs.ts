@@ -6,6 +6,7 @@ import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
 import { cancelRun } from '../../executions/cancel/cancel.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
+import { waitForRuns } from '../../executions/wait-for-runs.ts';
 import { childRequest } from '../../runs/submit/child-request.ts';
 import { submitRun } from '../../runs/submit/submit.ts';
 import { awaitChildren } from '../../runs/tree/await-children.ts';
@@ -62,25 +63,15 @@ export function registerChildRunRoutes(app: FastifyInstance, deps: ServiceDeps):
     const signal = signalOf(request);
     if ((await awaitChildren(engine, session, { runIds, until: 'all', waitMs: 0, signal })) === 'not_found')
       return notFound('run');
-    const deadline = performance.now() + pendingPatienceMs;
-    let woken = Promise.withResolvers<void>();
-    const stop = engine.notices.onRun(params.childRunId.toLowerCase(), () => woken.resolve());
-    signal.addEventListener('abort', () => woken.resolve(), { once: true });
-    try {
-      for (;;) {
-        woken = Promise.withResolvers<void>();
-        const outcome = await cancelRun(engine, params.childRunId, session);
-        if (outcome !== 'pending') return await readChild(session, params.childRunId);
-        const left = deadline - performance.now();
-        if (left <= 0 || signal.aborted)
-          return refuse('conflict', { detail: 'The run is still PENDING; try again in some seconds.' });
-        const timer = setTimeout(woken.resolve, left);
-        await woken.promise;
-        clearTimeout(timer);
-      }
-    } finally {
-      stop();
-    }
+    const runId = params.childRunId.toLowerCase();
+    const wait = { runIds: () => [runId], waitMs: pendingPatienceMs, signal };
+    const outcome = await waitForRuns(engine.notices, wait, async () => {
+      const cancelled = await cancelRun(engine, params.childRunId, session);
+      return cancelled === 'pending' ? undefined : cancelled;
+    });
+    if (outcome === undefined)
+      return refuse('conflict', { detail: 'The run is still PENDING; try again in some seconds.' });
+    return await readChild(session, params.childRunId);
   });
 }
 

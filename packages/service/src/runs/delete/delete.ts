@@ -3,6 +3,7 @@ import type { RunState } from '@runyard/contract/states';
 import { isRunTypeCancellable } from '../../executions/cancel/cancel.ts';
 import type { Engine } from '../../executions/engine.ts';
 import { endWait } from '../../executions/idle/idle.ts';
+import { waitForRuns } from '../../executions/wait-for-runs.ts';
 import type { Queryable } from '../../store/database/database.ts';
 import { defineStatement, nullable, text } from '../../store/database/statement.ts';
 import { isUuid } from '../../store/database/uuid.ts';
@@ -34,23 +35,12 @@ export async function deleteRun(
   patienceMs = 5_000,
 ): Promise<DeleteRunOutcome> {
   if (!isUuid(runId)) return { kind: 'not_found' };
-  const deadline = performance.now() + patienceMs;
-  let woken = Promise.withResolvers<void>();
-  const stopListening = engine.notices.onRun(runId, () => woken.resolve());
-  try {
-    for (;;) {
-      // Made before the attempt, so that a notice between the attempt and the wait is not lost.
-      woken = Promise.withResolvers<void>();
-      const outcome = await tryToDelete(engine, teamId, runId);
-      const left = deadline - performance.now();
-      if (outcome.kind !== 'sandbox_running' || left <= 0) return outcome;
-      const timer = setTimeout(woken.resolve, left);
-      await woken.promise;
-      clearTimeout(timer);
-    }
-  } finally {
-    stopListening();
-  }
+  const wait = { runIds: () => [runId], waitMs: patienceMs };
+  const outcome = await waitForRuns(engine.notices, wait, async () => {
+    const tried = await tryToDelete(engine, teamId, runId);
+    return tried.kind === 'sandbox_running' ? undefined : tried;
+  });
+  return outcome ?? { kind: 'sandbox_running' };
 }
 
 const lockRun = defineStatement({

@@ -2,6 +2,8 @@ import { isSettled } from '@runyard/contract/run-states';
 import type { Engine } from '../../executions/engine.ts';
 import { markAwaiting, unmarkAwaiting } from '../../executions/queue/awaiting.ts';
 import type { Attempt } from '../../executions/run-tokens/attempt.ts';
+import { waitForRuns } from '../../executions/wait-for-runs.ts';
+
 import { readChildStates } from './read-children.ts';
 
 /** Time between two calls of an agent that waits longer than one call; after it the execution holds a slot again. */
@@ -26,34 +28,27 @@ export async function awaitChildren(
   wait: Wait,
 ): Promise<'settled' | 'waiting' | 'not_found'> {
   const deadline = performance.now() + wait.waitMs;
-  let woken = Promise.withResolvers<void>();
-  const wake = () => woken.resolve();
-  const listening = new Map<string, () => void>();
-  wait.signal.addEventListener('abort', wake, { once: true });
+  let childIds: readonly string[] = [];
   let isMarked = false;
-  try {
-    for (;;) {
-      // Made before the read, so that a notice between the read and the wait is not lost.
-      woken = Promise.withResolvers<void>();
-      const children = await readChildStates(engine.db, session.runId, wait.runIds);
-      if (!children) return 'not_found';
-      const settled = children.filter(({ state }) => isSettled(state)).length;
-      if (settled === children.length || (wait.until === 'any' && settled > 0)) return 'settled';
-      const left = deadline - performance.now();
-      if (left <= 0 || wait.signal.aborted) return 'waiting';
-      const unheard = children.filter(({ id }) => !listening.has(id));
-      for (const { id } of unheard) listening.set(id, engine.notices.onRun(id, wake));
-      // Read again: a child may have changed before its listener was added.
-      if (unheard.length > 0) continue;
+  const waiting = {
+    runIds: () => childIds,
+    waitMs: wait.waitMs,
+    signal: wait.signal,
+    beforePause: async () => {
       if (!isMarked) await markAwaiting(engine.db, session, wait.waitMs + betweenCallsMs);
       isMarked = true;
-      const timer = setTimeout(wake, left);
-      await woken.promise;
-      clearTimeout(timer);
-    }
+    },
+  };
+  try {
+    const outcome = await waitForRuns(engine.notices, waiting, async () => {
+      const children = await readChildStates(engine.db, session.runId, wait.runIds);
+      if (!children) return 'not_found';
+      childIds = children.map(({ id }) => id);
+      const settled = children.filter(({ state }) => isSettled(state)).length;
+      return settled === children.length || (wait.until === 'any' && settled > 0) ? 'settled' : undefined;
+    });
+    return outcome ?? 'waiting';
   } finally {
-    for (const stop of listening.values()) stop();
-    wait.signal.removeEventListener('abort', wake);
     // After the full wait the agent usually asks again, so the mark stays for the time between two calls.
     if (isMarked && (wait.signal.aborted || performance.now() < deadline)) await unmarkAwaiting(engine.db, session);
   }

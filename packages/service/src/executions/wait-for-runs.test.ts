@@ -1,0 +1,61 @@
+import { EventEmitter } from 'node:events';
+import { expect, test } from 'vitest';
+import { waitForRuns } from './wait-for-runs.ts';
+
+/** Notices that a test sends. */
+function fakeNotices() {
+  const emitter = new EventEmitter();
+  return {
+    emitter,
+    onRun: (runId: string, listener: () => void) => {
+      emitter.on(runId, listener);
+      return () => void emitter.off(runId, listener);
+    },
+  };
+}
+
+test('returns the value of the first look without a pause', async () => {
+  const notices = fakeNotices();
+  expect(await waitForRuns(notices, { runIds: () => ['a'], waitMs: 0 }, async () => 'found')).toBe('found');
+  expect(notices.emitter.eventNames()).toEqual([]);
+});
+
+test('looks again after a notice that came during a look', async () => {
+  const notices = fakeNotices();
+  let looks = 0;
+  const look = async () => {
+    looks += 1;
+    if (looks === 1) notices.emitter.emit('a');
+    return looks === 2 ? 'found' : undefined;
+  };
+  expect(await waitForRuns(notices, { runIds: () => ['a'], waitMs: 60_000 }, look)).toBe('found');
+});
+
+test('looks again at once when a look finds a further run, and then listens to that run', async () => {
+  const notices = fakeNotices();
+  const runIds: string[] = [];
+  let looks = 0;
+  let pauses = 0;
+  const look = async () => {
+    looks += 1;
+    if (looks === 1) runIds.push('b');
+    return looks === 3 ? 'found' : undefined;
+  };
+  const beforePause = async () => {
+    pauses += 1;
+    notices.emitter.emit('b');
+  };
+  expect(await waitForRuns(notices, { runIds: () => runIds, waitMs: 60_000, beforePause }, look)).toBe('found');
+  expect([looks, pauses]).toEqual([3, 1]);
+});
+
+test('returns undefined when the time has passed or the signal aborts', async () => {
+  const notices = fakeNotices();
+  const nothing = async () => undefined;
+  expect(await waitForRuns(notices, { runIds: () => ['a'], waitMs: 5 }, nothing)).toBeUndefined();
+  const ending = new AbortController();
+  const beforePause = async () => ending.abort();
+  const wait = { runIds: () => ['a'], waitMs: 60_000, signal: ending.signal, beforePause };
+  expect(await waitForRuns(notices, wait, nothing)).toBeUndefined();
+  expect(notices.emitter.eventNames()).toEqual([]);
+});

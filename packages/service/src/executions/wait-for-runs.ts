@@ -1,0 +1,51 @@
+import type { Notices } from './notices.ts';
+
+interface Wait {
+  /** The runs whose notices end a pause. Asked again after each look, because a look may find further runs. */
+  runIds(): readonly string[];
+  readonly waitMs: number;
+  /** Aborts when no one needs the answer any more. */
+  readonly signal?: AbortSignal;
+  /** Called before each pause. */
+  beforePause?(): Promise<void>;
+}
+
+/**
+ * Calls `look` at once and again after each notice about the runs, until it returns a value. Returns `undefined` when `waitMs` have
+ * passed or the signal aborts. No notice is missed: one that comes between a look and the pause after it causes another look.
+ */
+export async function waitForRuns<T>(
+  notices: Pick<Notices, 'onRun'>,
+  { runIds, waitMs, signal, beforePause }: Wait,
+  look: () => Promise<T | undefined>,
+): Promise<T | undefined> {
+  const deadline = performance.now() + waitMs;
+  let noticed = Promise.withResolvers<void>();
+  const wake = () => noticed.resolve();
+  const listening = new Map<string, () => void>();
+  /** Returns true when it began to listen to a further run. */
+  const listen = (): boolean => {
+    const further = runIds().filter((runId) => !listening.has(runId));
+    for (const runId of further) listening.set(runId, notices.onRun(runId, wake));
+    return further.length > 0;
+  };
+  signal?.addEventListener('abort', wake, { once: true });
+  try {
+    listen();
+    for (;;) {
+      noticed = Promise.withResolvers<void>();
+      const found = await look();
+      if (found !== undefined) return found;
+      if (performance.now() >= deadline || signal?.aborted) return undefined;
+      // A notice about a further run may have come before this process listened to it.
+      if (listen()) continue;
+      await beforePause?.();
+      const timer = setTimeout(wake, deadline - performance.now());
+      await noticed.promise;
+      clearTimeout(timer);
+    }
+  } finally {
+    for (const stop of listening.values()) stop();
+    signal?.removeEventListener('abort', wake);
+  }
+}
