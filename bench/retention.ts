@@ -9,6 +9,7 @@ import type { Database } from '../packages/service/src/store/database/database.t
 import { silentLog } from '../packages/service/src/store/database/log.ts';
 import { startEmbeddedPostgres } from '../packages/service/src/store/embedded/start.ts';
 import { openTestEngine, type TestEngine } from '../packages/service/test/engine.ts';
+import { registeredRetention } from '../packages/service/test/retention.ts';
 import { report } from './report.ts';
 import { timed } from './turns.ts';
 
@@ -53,6 +54,7 @@ async function sweep({ db, log }: TestEngine['engine'], days: { detail: number; 
     blobs: await openFolderBlobs(path.join(folder, 'blobs')),
     log,
     signal: new AbortController().signal,
+    registered: registeredRetention,
     settings: { RUNYARD_RETENTION_RUN_DAYS: days.runs, RUNYARD_RETENTION_DETAIL_DAYS: days.detail },
   };
   // The first call only notes when the next one is due.
@@ -119,7 +121,9 @@ try {
       note('detail', await sweep(whole, { detail: detailDays, runs: 0 }));
       note('runs', await sweep(whole, { detail: 0, runs: runDays }));
       note('nothing', await sweep(whole, { detail: detailDays, runs: runDays }));
-      const detail = await compare(one.db, other.db, detailDays, deleteOldDetail);
+      const detail = await compare(one.db, other.db, detailDays, (db, days, from) =>
+        deleteOldDetail(db, days, from, registeredRetention.runDetail),
+      );
       const runs = await compare(one.db, other.db, runDays, deleteOldRuns);
       note('detail, behind', detail.behind);
       note('detail, beginning', detail.beginning);

@@ -17,6 +17,7 @@ export const packageRules: Readonly<Record<string, readonly string[]>> = {
 export const serviceLayers: readonly (readonly string[])[] = [
   ['main.ts'],
   ['service.ts'],
+  ['start'],
   ['http'],
   ['gateway'],
   ['harness-support', 'workers', 'live', 'retention'],
@@ -25,7 +26,7 @@ export const serviceLayers: readonly (readonly string[])[] = [
   ['executions'],
   ['conversations', 'environments', 'subscriptions', 'usage'],
   ['access', 'idempotency', 'models', 'redaction', 'uploads'],
-  ['bodies', 'names', 'secrets'],
+  ['bodies', 'domain.ts', 'names', 'secrets'],
   ['store'],
   ['fault.ts'],
 ];

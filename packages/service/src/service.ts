@@ -1,45 +1,82 @@
-/** The whole service in one process: database, engine, HTTP, worker connections, background loops. */
-import { randomUUIDv7 } from 'node:crypto';
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+/** The whole service in one process: the list of its domains, and their start and stop. */
 import path from 'node:path';
-import { thisProcess } from '@runyard/contract/process-identity';
 import type { Settings } from '@runyard/contract/settings';
+import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
-import { bootstrap } from './access/keys/bootstrap.ts';
-import { defaultTiming, type Engine } from './executions/engine.ts';
-import {
-  beatServiceInstance,
-  forgetServiceInstance,
-  heartbeatMs,
-  repeat,
-  serviceSilentSeconds,
-} from './executions/lease/heartbeat.ts';
-import { openNotices } from './executions/notices.ts';
-import { expireWaiting, reconcile } from './executions/reconcile/reconcile.ts';
-import { composeTranscripts } from './executions/transcript/compose-transcripts.ts';
-import { limitsOf } from './harness-support/events/event-budget.ts';
+import { conversationsDomain } from './conversations/domain.ts';
+import type { Domain, Loop } from './domain.ts';
+import { executionsDomain } from './executions/domain/domain.ts';
+import { filesDomain } from './files/domain.ts';
+import { gatewayDomain } from './gateway/domain/domain.ts';
+import { registerChildRunRoutes } from './http/agent/child-runs.ts';
+import { registerHarnessArtifactRoutes } from './http/agent/harness-artifacts.ts';
+import { registerHarnessSupport } from './http/agent/harness-support.ts';
+import { registerHarnessWorkspaceRoutes } from './http/agent/harness-workspace.ts';
+import { registerRunMessageRoutes } from './http/agent/run-messages.ts';
+import { registerArtifactRoutes } from './http/api/artifacts.ts';
+import { registerBlobRoutes } from './http/api/blobs.ts';
+import { registerConversationRoutes } from './http/api/conversations.ts';
+import { registerDeleteRunRoute } from './http/api/delete-run.ts';
+import { registerEnvironmentRoutes } from './http/api/environments.ts';
+import { registerEventSubscriptionRoutes } from './http/api/event-subscriptions.ts';
+import { registerHandoffRoutes } from './http/api/handoff.ts';
+import { registerKeyRoutes } from './http/api/keys.ts';
+import { registerLiveRoutes } from './http/api/live.ts';
+import { registerRedirectRoutes } from './http/api/redirects.ts';
+import { registerRunRoutes } from './http/api/runs.ts';
+import { registerServiceInfoRoutes } from './http/api/service-info.ts';
 import { buildApp } from './http/app.ts';
-import { loadSigner } from './http/server/signer.ts';
-import { openModels } from './models/models.ts';
-import { systemNames } from './names/resolver.ts';
-import { sweepWhenDue } from './retention/sweep.ts';
-import { indexRunWords, runsPerTurn } from './runs/list/search-index.ts';
-import { openVault } from './secrets/vault.ts';
-import { openFolderBlobs } from './store/blobs/folder-blobs.ts';
-import { openDatabase } from './store/database/database.ts';
-import { startEmbeddedPostgres } from './store/embedded/start.ts';
-import { watchFreeSpace } from './store/free-space/free-space.ts';
-import { migrateDatabase } from './store/migrations/migrate.ts';
-import { makeAddressRules } from './subscriptions/addresses.ts';
-import { openDeliverer } from './subscriptions/deliverer.ts';
-import { countUnreadableSecrets } from './subscriptions/subscriptions.ts';
-import { openHub } from './workers/hub.ts';
-import { forgetUnusedInstances } from './workers/instances.ts';
-import { dropConnectionsOfDeadServices } from './workers/lost-connections.ts';
-import { serveWorkerSockets } from './workers/socket.ts';
+import { registerPages } from './http/pages/pages.ts';
+import { authenticateWorker } from './http/server/authenticate-worker.ts';
+import type { ServiceDeps } from './http/server/deps.ts';
+import { idempotencyDomain } from './idempotency/domain.ts';
+import { liveDomain } from './live/domain.ts';
+import { retentionDomain } from './retention/domain.ts';
+import { runsDomain } from './runs/domain.ts';
+import { startLoops } from './start/loops.ts';
+import { openParts } from './start/open-parts.ts';
+import { writeServiceFile } from './start/service-file.ts';
+import { StartProblem } from './start/start-problem.ts';
+import { storeDomain } from './start/store-domain.ts';
+import { makeUndo } from './start/undo.ts';
+import { subscriptionsDomain } from './subscriptions/domain.ts';
+import { uploadsDomain } from './uploads/domain.ts';
+import { workersDomain } from './workers/domain.ts';
 
-/** A mistake of whoever starts the service: told in a sentence, without a stack. */
-export class StartProblem extends Error {}
+/**
+ * Lists the domains, from the ground up: the sweep of old runs asks them in this order, and they are closed in the reverse order.
+ * A new domain is a folder and one line here. Listing them opens nothing.
+ */
+export function listDomains(deps: ServiceDeps): readonly Domain[] {
+  type Register = (app: FastifyInstance, deps: ServiceDeps) => void | Promise<void>;
+  /** Pairs a domain with its routes, which are in `http/` because domains do not import it. */
+  const served = (domain: Domain, ...routes: readonly Register[]): Domain => ({
+    ...domain,
+    routes: async (app) => {
+      for (const register of routes) await register(app, deps);
+    },
+  });
+  const domains: readonly Domain[] = [
+    storeDomain(deps),
+    idempotencyDomain,
+    uploadsDomain,
+    served({ name: 'service information' }, registerServiceInfoRoutes, registerPages),
+    served({ name: 'access' }, registerKeyRoutes),
+    served({ name: 'environments' }, registerEnvironmentRoutes),
+    served(subscriptionsDomain(deps), registerEventSubscriptionRoutes),
+    executionsDomain(deps),
+    served(conversationsDomain, registerConversationRoutes),
+    served(filesDomain, registerArtifactRoutes, registerBlobRoutes, registerHandoffRoutes),
+    served(runsDomain(deps), registerRunRoutes, registerDeleteRunRoute, registerRedirectRoutes),
+    served({ name: 'agent files' }, registerHarnessArtifactRoutes, registerHarnessWorkspaceRoutes),
+    served({ name: 'agent runs' }, registerChildRunRoutes, registerRunMessageRoutes),
+    served({ name: 'harness support' }, registerHarnessSupport),
+    served(liveDomain, registerLiveRoutes),
+    workersDomain(deps, (authorization) => authenticateWorker(deps.keys, authorization)),
+    gatewayDomain(deps),
+  ];
+  return [...domains, retentionDomain(deps, domains)];
+}
 
 export interface RunningService {
   /** Origin under which clients reach it. */
@@ -49,10 +86,9 @@ export interface RunningService {
   stop(): Promise<void>;
 }
 
-/** Starts the service; resolves when it answers requests. Where `signal` aborts, the start ends with its current part, leaves nothing and throws the reason. */
+/** Starts the service and resolves when it answers requests. When `signal` aborts, the start stops after its current part, closes everything and throws the reason. */
 export async function startService(settings: Settings, log: Logger, signal: AbortSignal): Promise<RunningService> {
   const dataDir = path.resolve(settings.RUNYARD_DATA_DIR);
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const startedIn: Record<string, number> = {};
   let mark = performance.now();
   const took = (part: string) => {
@@ -60,169 +96,38 @@ export async function startService(settings: Settings, log: Logger, signal: Abor
     mark = performance.now();
     signal.throwIfAborted();
   };
-  // Undone in reverse order, at the end or where the start fails half-way.
-  const undo: (() => Promise<unknown>)[] = [];
-  const stop = async () => {
-    for (const step of undo.splice(0).reverse()) {
-      await step().catch((error: unknown) => log.error({ err: error }, 'a part of the service did not stop cleanly'));
-    }
-  };
+  const undo = makeUndo(log);
+  let baseUrl = settings.RUNYARD_BASE_URL ?? '';
   try {
-    const embedded = settings.RUNYARD_DATABASE_URL
-      ? null
-      : await startEmbeddedPostgres({ dataDir: path.join(dataDir, 'postgres'), log });
-    if (embedded) undo.push(() => embedded.stop());
-    took('database');
-
-    const db = await openDatabase({
-      address: embedded ? embedded.connection : { connectionString: settings.RUNYARD_DATABASE_URL ?? '' },
-      maxConnections: settings.RUNYARD_DATABASE_CONNECTIONS,
-      log,
-    });
-    undo.push(() => db.close());
-    const freeSpace = watchFreeSpace({
-      folder: dataDir,
-      ...(embedded && { reserveFile: path.join(dataDir, 'disk-reserve') }),
-      log,
-    });
-    const applied = await migrateDatabase(db);
-    if (applied.length > 0) log.info({ applied }, 'database migrated');
-    took('migrations');
-
-    const keys = await bootstrap(db, { dataDir, key: settings.RUNYARD_BOOTSTRAP_KEY });
-    const opened = await openModels(settings, { log });
-    if (!opened.ok) throw new StartProblem(opened.problems.join('\n'));
-    const { models } = opened;
-    const engine: Engine = {
-      db,
-      log,
-      notices: await openNotices(db),
-      timing: {
-        ...defaultTiming,
-        leaseSeconds: settings.RUNYARD_LEASE_SECONDS,
-        reconnectGraceSeconds: settings.RUNYARD_RECONNECT_GRACE_SECONDS,
-        claimTimeoutSeconds: settings.RUNYARD_CLAIM_TIMEOUT_SECONDS,
-      },
-      limits: limitsOf(settings),
-      secrets: [...secretsOf(settings), ...('key' in keys ? [keys.key] : [])],
-      random: Math.random,
-    };
-    const blobs = await openFolderBlobs(path.join(dataDir, 'blobs'));
-    const signing = await loadSigner(db);
-    const vault = await openVault(dataDir, settings.RUNYARD_SECRETS_KEY);
-    const unreadable = await countUnreadableSecrets(db, vault);
-    if (unreadable > 0) {
-      log.warn(
-        { subscriptions: unreadable },
-        'secrets of event subscriptions were sealed with another key: set RUNYARD_SECRETS_KEY, or rotate them',
-      );
+    const deps = await openParts({ settings, log, dataDir, baseUrl: () => baseUrl, took, undo });
+    const domains = listDomains(deps);
+    const app = await buildApp(deps, domains);
+    undo.add(() => app.close());
+    for (const domain of domains) {
+      undo.add(async () => await domain.close?.());
+      await domain.open?.();
     }
-    took('wiring');
-
-    let baseUrl = settings.RUNYARD_BASE_URL ?? '';
-    const { app, authenticateWorker, keyWatch } = await buildApp({
-      db,
-      blobs,
-      settings,
-      baseUrl: () => baseUrl,
-      log,
-      models,
-      engine,
-      signing,
-      vault,
-      freeSpace,
-      databaseProblem: () => embedded?.problem() ?? null,
-    });
-    undo.push(() => app.close());
-
-    const instanceId = randomUUIDv7();
-    const beat = async () => {
-      const spared = await beatServiceInstance(engine, instanceId);
-      if (spared > 0) log.info({ executions: spared }, 'leases extended: no service process lived to renew them');
-    };
-    await beat();
-    undo.push(() => forgetServiceInstance(db, instanceId));
-    const hub = openHub(engine, { serviceInstanceId: instanceId });
-    undo.push(() => hub.close());
-    const closeSockets = serveWorkerSockets(app.server, { hub, log, authenticate: authenticateWorker, keyWatch });
-    undo.push(async () => closeSockets());
-
-    const address = await app
-      .listen({ host: settings.RUNYARD_HOST, port: settings.RUNYARD_PORT })
-      .catch((error: NodeJS.ErrnoException) => {
-        throw error.code === 'EADDRINUSE' ? new StartProblem(portInUse(settings)) : error;
-      });
-    baseUrl ||= address;
+    baseUrl ||= await listen(app, settings);
     took('listen');
 
-    // Only now: payloads hold the address.
-    const deliverer = await openDeliverer({
-      db,
-      log,
-      vault,
-      rules: makeAddressRules(settings.RUNYARD_ALLOW_PRIVATE_NETWORKS),
-      resolve: systemNames.resolve,
-      baseUrl: () => baseUrl,
-      random: Math.random,
-    });
-    undo.push(() => deliverer.close());
-
-    const ending = new AbortController();
-    const loops = [
-      repeat(engine, 'measuring the free disk space', 1_000, () => freeSpace.measure()),
-      repeat(engine, 'the heartbeat of the service', heartbeatMs(engine.timing), beat),
-      repeat(engine, 'assigning work', 1_000, () => hub.dispatch()),
-      repeat(engine, 'sending stop orders', 1_000, () => hub.sendStopOrders()),
-      repeat(engine, 'the reconciler', 1_000, () => reconcile(engine)),
-      repeat(engine, 'the time limit of the queue', 60_000, () => expireWaiting(engine)),
-      repeat(engine, 'composing transcripts', 2_000, () => composeTranscripts(db, blobs)),
-      repeat(engine, 'delivering events', 1_000, () => deliverer.deliver()),
-      repeat(engine, 'the words of new runs', 1_000, () => indexRunWords(db, runsPerTurn)),
-      repeat(engine, 'the sweep of dead services', 5_000, () =>
-        dropConnectionsOfDeadServices(engine, instanceId, serviceSilentSeconds),
-      ),
-      repeat(engine, 'the sweep of worker instances', 60_000, () => forgetUnusedInstances(db)),
-      repeat(engine, 'the nightly retention', 60_000, () =>
-        sweepWhenDue({ db, blobs, log, settings, signal: ending.signal }),
-      ),
-    ];
-    undo.push(async () => {
-      ending.abort();
-      await Promise.all(loops.map((stopLoop) => stopLoop()));
-    });
-
-    const file = path.join(dataDir, 'service.json');
-    await writeFile(
-      `${file}.${process.pid}`,
-      JSON.stringify({
-        ...thisProcess(),
-        base_url: baseUrl,
-        started_at: new Date().toISOString(),
-      }),
-    );
-    await rename(`${file}.${process.pid}`, file);
-    undo.push(() => rm(file, { force: true }));
+    const loops: Loop[] = [];
+    for (const domain of domains) loops.push(...((await domain.loops?.()) ?? []));
+    undo.add(startLoops(loops, { log, random: Math.random }));
+    undo.add(await writeServiceFile(dataDir, baseUrl));
     log.info({ base_url: baseUrl, started_in_ms: startedIn }, 'service ready');
-    return { baseUrl, startedIn, stop };
+    return { baseUrl, startedIn, stop: () => undo.run() };
   } catch (error) {
-    await stop();
+    await undo.run();
     throw error;
   }
 }
 
-/** What must never be found in anything that an agent wrote: a sandbox has none of it, unless it is no sandbox. */
-function secretsOf(settings: Settings): string[] {
-  return [
-    settings.RUNYARD_ANTHROPIC_API_KEY,
-    settings.RUNYARD_OPENAI_API_KEY,
-    settings.RUNYARD_GOOGLE_API_KEY,
-    settings.RUNYARD_MODEL_KEY,
-    settings.RUNYARD_BOOTSTRAP_KEY,
-    settings.RUNYARD_SECRETS_KEY,
-    settings.RUNYARD_DATABASE_URL,
-  ].filter((secret) => secret !== undefined);
-}
-
-function portInUse(settings: Settings): string {
-  return `RUNYARD_PORT: port ${settings.RUNYARD_PORT} on ${settings.RUNYARD_HOST} is in use by another program; stop that or set another port.`;
+async function listen(app: FastifyInstance, settings: Settings): Promise<string> {
+  const { RUNYARD_HOST: host, RUNYARD_PORT: port } = settings;
+  return await app.listen({ host, port }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EADDRINUSE') throw error;
+    throw new StartProblem(
+      `RUNYARD_PORT: port ${port} on ${host} is in use by another program; stop that or set another port.`,
+    );
+  });
 }

@@ -3,11 +3,15 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { ServiceMessage } from '@runyard/contract/worker-protocol';
 import { expect, vi } from 'vitest';
 import { WebSocket } from 'ws';
+import { openKeyDirectory } from '../src/access/keys/directory.ts';
+import { openKeyWatch } from '../src/access/keys/watch.ts';
 import { beatServiceInstance } from '../src/executions/lease/heartbeat.ts';
 import { buildApp } from '../src/http/app.ts';
+import { authenticateWorker } from '../src/http/server/authenticate-worker.ts';
 import type { ServiceDeps } from '../src/http/server/deps.ts';
 import { openHub } from '../src/workers/hub.ts';
 import { serveWorkerSockets } from '../src/workers/socket.ts';
+import { domainsWithoutWorkers } from './service.ts';
 
 /** One service process, without its background loops. */
 export interface TestProcess {
@@ -17,17 +21,20 @@ export interface TestProcess {
   close(): Promise<void>;
 }
 
-/** Starts a further service process on the database of `deps`. */
-export async function startTestProcess(deps: ServiceDeps): Promise<TestProcess> {
-  const { app, ...workers } = await buildApp(deps);
+/** Starts a further service process on the database of `shared`. */
+export async function startTestProcess(shared: ServiceDeps): Promise<TestProcess> {
+  const keys = await openKeyDirectory(shared.db, shared.log);
+  const keyWatch = await openKeyWatch(shared.db, shared.log);
   const serviceInstanceId = randomUUIDv7();
+  const deps: ServiceDeps = { ...shared, keys, keyWatch, serviceInstanceId };
+  const app = await buildApp(deps, domainsWithoutWorkers(deps));
   await beatServiceInstance(deps.engine, serviceInstanceId);
   const hub = openHub(deps.engine, { serviceInstanceId });
   const closeSockets = serveWorkerSockets(app.server, {
     hub,
     log: deps.log,
-    authenticate: workers.authenticateWorker,
-    keyWatch: workers.keyWatch,
+    authenticate: (authorization) => authenticateWorker(keys, authorization),
+    keyWatch,
   });
   const baseUrl = await app.listen({ host: '127.0.0.1', port: 0 });
   return {
@@ -37,6 +44,8 @@ export async function startTestProcess(deps: ServiceDeps): Promise<TestProcess> 
       closeSockets();
       await hub.close();
       await app.close();
+      keys.close();
+      keyWatch.close();
     },
   };
 }

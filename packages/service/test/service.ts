@@ -6,23 +6,29 @@ import path from 'node:path';
 import { Problem } from '@runyard/contract/errors';
 import { apiPrefix } from '@runyard/contract/route';
 import { parseSettings } from '@runyard/contract/settings';
+import type { FastifyInstance } from 'fastify';
 import pino, { type Logger } from 'pino';
 import { afterAll } from 'vitest';
 import { bootstrap } from '../src/access/keys/bootstrap.ts';
+import { openKeyDirectory } from '../src/access/keys/directory.ts';
 import { hashKey, newRawKey, shownParts } from '../src/access/keys/raw-key.ts';
+import { openKeyWatch } from '../src/access/keys/watch.ts';
 import { newUid } from '../src/access/teams/uid.ts';
-import type { BodyLimits } from '../src/bodies/body-budget.ts';
+import { type BodyLimits, makeBodyBudget } from '../src/bodies/body-budget.ts';
+import { readLimits } from '../src/conversations/read-limits.ts';
+import type { Domain } from '../src/domain.ts';
 import { defaultTiming, type Engine } from '../src/executions/engine.ts';
 import { openNotices } from '../src/executions/notices.ts';
 import { type Assignment, assignNext } from '../src/executions/queue/assign.ts';
 import { claim } from '../src/executions/transitions/transitions.ts';
 import type { AdmitModelRequest } from '../src/gateway/models/gateway.ts';
 import { limitsOf } from '../src/harness-support/events/event-budget.ts';
-import { type BuiltApp, buildApp, type ClientTimeouts } from '../src/http/app.ts';
+import { buildApp, type ClientTimeouts } from '../src/http/app.ts';
 import type { ServiceDeps } from '../src/http/server/deps.ts';
 import { loadSigner } from '../src/http/server/signer.ts';
 import { openModels } from '../src/models/models.ts';
 import { makeVault } from '../src/secrets/vault.ts';
+import { listDomains } from '../src/service.ts';
 import { openFolderBlobs } from '../src/store/blobs/folder-blobs.ts';
 import { openDatabase } from '../src/store/database/database.ts';
 import { silentLog } from '../src/store/database/log.ts';
@@ -57,7 +63,7 @@ export interface KeyOptions {
 export interface TestService {
   readonly baseUrl: string;
   readonly deps: ServiceDeps;
-  readonly built: BuiltApp;
+  readonly app: FastifyInstance;
   readonly database: TestDatabase;
   readonly key: string;
   readonly teamId: string;
@@ -95,6 +101,10 @@ export interface TestServiceOptions {
 function captureLog(lines: string[]): Logger {
   return pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) });
 }
+
+/** The domains without the endpoint of workers: tests open their own. */
+export const domainsWithoutWorkers = (deps: ServiceDeps): Domain[] =>
+  listDomains(deps).filter(({ name }) => name !== 'workers');
 
 /** Starts one for the tests of a file, and closes it behind them. */
 export async function openTestService(options?: TestServiceOptions): Promise<TestService> {
@@ -143,11 +153,16 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     signing: await loadSigner(db),
     vault: makeVault(randomBytes(32)),
     ...(options.admitModelRequest ? { admitModelRequest: options.admitModelRequest } : {}),
+    keys: await openKeyDirectory(db, log),
+    keyWatch: await openKeyWatch(db, log),
+    bodies: makeBodyBudget(options.bodyLimits),
+    conversationReads: makeBodyBudget(readLimits),
+    serviceInstanceId: randomUUIDv7(),
     freeSpace: unlimitedSpace,
     databaseProblem: () => null,
   };
-  const built = await buildApp(deps, options.timeouts, options.bodyLimits);
-  baseUrl = await built.app.listen({ host: '127.0.0.1', port: 0 });
+  const app = await buildApp(deps, domainsWithoutWorkers(deps), options.timeouts);
+  baseUrl = await app.listen({ host: '127.0.0.1', port: 0 });
   const [team] = await db.query<{ id: string }>('SELECT id FROM teams');
   const teamId = team?.id ?? '';
   const otherTeamId = randomUUIDv7();
@@ -258,7 +273,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   return {
     baseUrl,
     deps,
-    built,
+    app,
     database,
     key: first.key,
     teamId,
@@ -282,7 +297,9 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     claimRun,
     assignNext: () => assignFrom(''),
     close: async () => {
-      await built.app.close();
+      await app.close();
+      deps.keys.close();
+      deps.keyWatch.close();
       if (db !== database.db) await db.close();
       await database.drop();
       await rm(folder, { recursive: true, force: true });

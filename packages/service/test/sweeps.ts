@@ -12,6 +12,7 @@ import type { BlobStore } from '../src/store/blobs/blobs.ts';
 import { openFolderBlobs } from '../src/store/blobs/folder-blobs.ts';
 import type { Database } from '../src/store/database/database.ts';
 import { openTestEngine, type TestEngine } from './engine.ts';
+import { registeredRetention } from './retention.ts';
 
 export interface TestSweeps {
   readonly test: TestEngine;
@@ -55,6 +56,7 @@ export async function openTestSweeps(): Promise<TestSweeps> {
       db,
       blobs,
       settings,
+      registered: registeredRetention,
       log: pino({ level: 'debug' }, { write: (line: string) => void logged.push(line) }),
       signal: new AbortController().signal,
       ...more,

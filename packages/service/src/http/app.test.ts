@@ -6,6 +6,7 @@ import { ListModelsResponse } from '@runyard/contract/models';
 import { ListConnectedSelfHostedWorkersResponse } from '@runyard/contract/workers';
 import { describe, expect, test } from 'vitest';
 import { openTestService } from '../../test/service.ts';
+import { authenticateWorker } from './server/authenticate-worker.ts';
 
 const service = await openTestService();
 
@@ -170,18 +171,18 @@ describe('models and workers', () => {
     expect(workers).toMatchObject([{ worker_host: 'box', connection_count: 2 }]);
   });
 
-  test("the key of a worker's connection is found as on a route", async () => {
-    const { authenticateWorker } = service.built;
-    expect(await authenticateWorker(`Bearer ${service.key}`)).toMatchObject({
+  test('finds the key of the connection of a worker as the key of a request', async () => {
+    const { keys } = service.deps;
+    expect(await authenticateWorker(keys, `Bearer ${service.key}`)).toMatchObject({
       teamId: service.teamId,
       isOperator: true,
     });
-    expect(await authenticateWorker(`Bearer ${service.otherKey}`)).toMatchObject({
+    expect(await authenticateWorker(keys, `Bearer ${service.otherKey}`)).toMatchObject({
       teamId: service.otherTeamId,
       isOperator: false,
     });
-    expect(await authenticateWorker('Bearer nope')).toBeNull();
-    expect(await authenticateWorker(undefined)).toBeNull();
+    expect(await authenticateWorker(keys, 'Bearer nope')).toBeNull();
+    expect(await authenticateWorker(keys, undefined)).toBeNull();
   });
 });
 

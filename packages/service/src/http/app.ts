@@ -5,36 +5,9 @@ import Fastify, {
   type FastifyRequest,
   LogController,
 } from 'fastify';
-import { openKeyDirectory } from '../access/keys/directory.ts';
-import { type KeyWatch, openKeyWatch } from '../access/keys/watch.ts';
-import { type BodyLimits, makeBodyBudget } from '../bodies/body-budget.ts';
-import { readLimits } from '../conversations/read-limits.ts';
-import { readRepositories } from '../environments/repositories.ts';
-import { authenticateWorkingRunToken } from '../executions/run-tokens/sessions.ts';
-import { registerGitGateway } from '../gateway/git/git.ts';
-import { registerGateway } from '../gateway/models/gateway.ts';
+import type { Domain } from '../domain.ts';
 import { StoreUnavailable } from '../store/database/unavailable.ts';
-import { recordUsage } from '../usage/record-usage.ts';
-import type { WorkerPrincipal } from '../workers/principal.ts';
 import { isWorkerUpgrade } from '../workers/socket.ts';
-import { registerChildRunRoutes } from './agent/child-runs.ts';
-import { registerHarnessArtifactRoutes } from './agent/harness-artifacts.ts';
-import { registerHarnessSupport } from './agent/harness-support.ts';
-import { registerHarnessWorkspaceRoutes } from './agent/harness-workspace.ts';
-import { registerRunMessageRoutes } from './agent/run-messages.ts';
-import { registerArtifactRoutes } from './api/artifacts.ts';
-import { registerBlobRoutes } from './api/blobs.ts';
-import { registerConversationRoutes } from './api/conversations.ts';
-import { registerDeleteRunRoute } from './api/delete-run.ts';
-import { registerEnvironmentRoutes } from './api/environments.ts';
-import { registerEventSubscriptionRoutes } from './api/event-subscriptions.ts';
-import { registerHandoffRoutes } from './api/handoff.ts';
-import { registerKeyRoutes } from './api/keys.ts';
-import { registerLiveRoutes } from './api/live.ts';
-import { registerRedirectRoutes } from './api/redirects.ts';
-import { registerRunRoutes } from './api/runs.ts';
-import { registerServiceInfoRoutes } from './api/service-info.ts';
-import { registerPages } from './pages/pages.ts';
 import type { RefuseWhileFull } from './server/add-route.ts';
 import { makeAuthorizer } from './server/authorize.ts';
 import { closeConnectionsWhileClosing } from './server/closing.ts';
@@ -48,24 +21,17 @@ import { logRequests } from './server/request-log.ts';
 import { requestId, traceOf } from './server/trace.ts';
 import { answerUnreadable } from './server/unreadable-request.ts';
 
-/** How long a client may take, milliseconds. */
+/** The time that a client has, milliseconds. */
 export interface ClientTimeouts {
-  /** For its request's headers. */
+  /** For the headers of its request. */
   readonly headersMs: number;
   /** For the whole request: 64 MB of body over a slow line. */
   readonly requestMs: number;
-  /** How often the two are looked at. */
+  /** How often both limits are checked. */
   readonly checkEveryMs: number;
 }
 
 const defaultTimeouts: ClientTimeouts = { headersMs: 15_000, requestMs: 300_000, checkEveryMs: 2_000 };
-
-export interface BuiltApp {
-  readonly app: FastifyInstance;
-  /** The owner of an `Authorization` header; null: 401. */
-  authenticateWorker(authorization: string | undefined): Promise<WorkerPrincipal | null>;
-  readonly keyWatch: KeyWatch;
-}
 
 /** Headers of every answer. */
 function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
@@ -73,15 +39,13 @@ function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
   reply.header('x-content-type-options', 'nosniff');
 }
 
-/** The service's HTTP side, ready to listen. Its gateway, pages and API answer as soon as it does. */
+/** Builds the HTTP side of the service with the routes of the domains. Nothing answers before the app listens. */
 export async function buildApp(
   deps: ServiceDeps,
+  domains: readonly Domain[],
   timeouts: ClientTimeouts = defaultTimeouts,
-  bodyLimits?: BodyLimits,
-): Promise<BuiltApp> {
-  const { db, log, engine } = deps;
-  const keys = await openKeyDirectory(db, log);
-  const keyWatch = await openKeyWatch(db, log);
+): Promise<FastifyInstance> {
+  const { db, log, keys, bodies } = deps;
   const app: FastifyInstance = Fastify({
     loggerInstance: log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
@@ -108,10 +72,6 @@ export async function buildApp(
   });
   const authorizer = makeAuthorizer(db, keys);
   app.decorate('authorizer', authorizer);
-  app.addHook('onClose', async () => {
-    keys.close();
-    keyWatch.close();
-  });
 
   const methods = collectMethods(app);
   const refuseWhileFull: RefuseWhileFull = async () => {
@@ -134,7 +94,6 @@ export async function buildApp(
   closeConnectionsWhileClosing(app);
   logRequests(app, authorizer, log);
 
-  const bodies = makeBodyBudget(bodyLimits);
   parseJsonBodies(app, { authorizer, bodies });
 
   app.setErrorHandler((error, request, reply) => {
@@ -146,50 +105,10 @@ export async function buildApp(
   });
   app.setNotFoundHandler((request, reply) => sendRefusal(methods.refusalOf(request), request, reply, deps.baseUrl()));
 
-  const conversationReads = makeBodyBudget(readLimits);
-  registerHealthRoutes(app, deps);
-  registerRunRoutes(app, deps);
-  registerDeleteRunRoute(app, deps);
-  await registerLiveRoutes(app, deps, keyWatch);
-  registerConversationRoutes(app, deps, conversationReads);
-  registerRedirectRoutes(app, deps);
-  registerArtifactRoutes(app, deps);
-  registerBlobRoutes(app, deps);
-  registerHandoffRoutes(app, deps);
-  registerEnvironmentRoutes(app, deps);
-  registerKeyRoutes(app, deps);
-  registerEventSubscriptionRoutes(app, deps);
-  registerServiceInfoRoutes(app, deps);
-  registerHarnessSupport(app, deps, conversationReads);
-  registerHarnessArtifactRoutes(app, deps);
-  registerChildRunRoutes(app, deps);
-  registerRunMessageRoutes(app, deps);
-  registerHarnessWorkspaceRoutes(app, deps);
-  await registerPages(app, deps);
-  const ofRunToken = (token: string) => authenticateWorkingRunToken(db, token);
-  await registerGateway(app, {
-    models: deps.models,
-    authenticateRunToken: ofRunToken,
-    recordUsage: (usage) => recordUsage(db, usage),
-    ...(deps.admitModelRequest ? { admit: deps.admitModelRequest } : {}),
-    log,
-    bodies,
-  });
-  await registerGitGateway(app, {
-    codeHostUrl: deps.settings.RUNYARD_CODE_HOST_URL,
-    authenticateRunToken: ofRunToken,
-    repositoriesOf: (executionId) => readRepositories(engine.db, executionId),
-    // Credentials of code hosts are not kept yet: public repositories only.
-    codeHostCredential: async () => undefined,
-    log,
-  });
-
-  return {
+  registerHealthRoutes(
     app,
-    keyWatch,
-    authenticateWorker: async (authorization) => {
-      const principal = await authorizer.findPrincipal(authorization);
-      return principal && { keyId: principal.keyId, teamId: principal.teamId, isOperator: principal.isOperator };
-    },
-  };
+    domains.flatMap(({ readiness }) => readiness ?? []),
+  );
+  for (const domain of domains) await domain.routes?.(app);
+  return app;
 }

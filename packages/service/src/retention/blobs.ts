@@ -1,51 +1,37 @@
 /**
- * Rows and blobs go in two steps, rows first, so a crash may leave a blob that no row names. It is found here, as is
- * the opposite, which only a fault or a restore of one without the other explains, and which nobody can repair.
+ * Compares blobs and rows. A row is deleted before its blob, so a crash may leave a blob that no row names: it is deleted here. A row
+ * without its blob is only logged: it comes from a fault, or from a restore of one without the other, and cannot be repaired.
  */
 import type { Logger } from 'pino';
+import type { BlobColumn } from '../domain.ts';
 import type { BlobStore } from '../store/blobs/blobs.ts';
 import type { Queryable } from '../store/database/database.ts';
 
-/** A blob is put before its row is written: younger ones may be about to be used. */
+/** A blob is stored before its row is written: younger blobs may still get their row. */
 export const graceMs = 24 * 3600 * 1000;
 
 const batchSize = 500;
 const loggedAtMost = 100;
 
-interface BlobOwner {
-  /** First segment of the keys. */
-  readonly prefix: string;
-  readonly table: string;
-  readonly column: string;
-}
-
-/** Which rows name which blobs. Blobs with other keys are never deleted here. */
-const blobOwners: readonly BlobOwner[] = [
-  { prefix: 'attachments', table: 'attachments', column: 'blob_key' },
-  { prefix: 'artifacts', table: 'artifacts', column: 'blob_key' },
-  { prefix: 'transcripts', table: 'executions', column: 'transcript_blob' },
-  { prefix: 'handoffs', table: 'snapshot_files', column: 'blob_key' },
-  { prefix: 'workspaces', table: 'executions', column: 'workspace_blob' },
-  { prefix: 'memories', table: 'executions', column: 'memory_blob' },
-];
-
 export interface BlobSweepDeps {
   readonly db: Queryable;
   readonly blobs: BlobStore;
+  /** The columns that name blobs. A blob whose key has another first segment is never deleted. */
+  readonly columns: readonly BlobColumn[];
   readonly log: Logger;
   /** Milliseconds since 1970, by the clock that dates the blobs. */
   readonly now: () => number;
-  /** Called between batches; throws where the sweep must stop. */
+  /** Called between batches; throws when the sweep must stop. */
   readonly goOn: () => Promise<void>;
 }
 
-/** Deletes blobs that no row names and that are older than the grace. Gives their number. */
+/** Deletes blobs that no row names and that are older than the grace. Returns their number. */
 export async function sweepUnreferencedBlobs(deps: BlobSweepDeps): Promise<number> {
-  const { db, blobs, log, now, goOn } = deps;
+  const { db, blobs, columns, log, now, goOn } = deps;
   let deleted = 0;
   let unknown = 0;
-  const waiting = new Map<BlobOwner, string[]>();
-  const flush = async ({ table, column }: BlobOwner, keys: readonly string[]) => {
+  const waiting = new Map<BlobColumn, string[]>();
+  const deleteOrphans = async ({ table, column }: BlobColumn, keys: readonly string[]) => {
     await goOn();
     const orphans = await db.query<{ key: string }>(
       `SELECT key FROM unnest($1::text[]) AS key WHERE NOT EXISTS (SELECT FROM ${table} WHERE ${column} = key)`,
@@ -56,7 +42,7 @@ export async function sweepUnreferencedBlobs(deps: BlobSweepDeps): Promise<numbe
   };
   for await (const { key, storedAt } of blobs.list()) {
     if (now() - storedAt.getTime() < graceMs) continue;
-    const owner = blobOwners.find(({ prefix }) => key.startsWith(`${prefix}/`));
+    const owner = columns.find(({ prefix }) => key.startsWith(`${prefix}/`));
     if (!owner) {
       unknown += 1;
       continue;
@@ -64,18 +50,18 @@ export async function sweepUnreferencedBlobs(deps: BlobSweepDeps): Promise<numbe
     const keys = waiting.get(owner) ?? [];
     keys.push(key);
     waiting.set(owner, keys);
-    if (keys.length === batchSize) await flush(owner, keys.splice(0));
+    if (keys.length === batchSize) await deleteOrphans(owner, keys.splice(0));
   }
-  for (const [owner, keys] of waiting) if (keys.length > 0) await flush(owner, keys);
+  for (const [owner, keys] of waiting) if (keys.length > 0) await deleteOrphans(owner, keys);
   if (unknown > 0) log.warn({ blobs: unknown }, 'blobs of a kind that this version does not know were left alone');
   return deleted;
 }
 
-/** Logs rows whose blob is gone. Gives their number. */
+/** Logs rows whose blob is missing. Returns their number. */
 export async function reportMissingBlobs(deps: BlobSweepDeps): Promise<number> {
-  const { db, blobs, log, goOn } = deps;
+  const { db, blobs, columns, log, goOn } = deps;
   let missing = 0;
-  for (const { table, column } of blobOwners) {
+  for (const { table, column } of columns) {
     let after = '00000000-0000-0000-0000-000000000000';
     for (;;) {
       await goOn();
@@ -86,7 +72,7 @@ export async function reportMissingBlobs(deps: BlobSweepDeps): Promise<number> {
       for (const { id, key } of rows) {
         after = id;
         if ((await blobs.stat(key)) !== undefined) continue;
-        // Deleted since it was read, as the row is then too.
+        // The row may have been deleted with its blob since it was read.
         const still = await db.query(`SELECT FROM ${table} WHERE id = $1 AND ${column} = $2`, [id, key]);
         if (still.length === 0) continue;
         missing += 1;

@@ -5,17 +5,17 @@ import type { BlobStore } from '../store/blobs/blobs.ts';
 import type { Database } from '../store/database/database.ts';
 import { reportMissingBlobs, sweepUnreferencedBlobs } from './blobs.ts';
 import { claimSweep } from './claim.ts';
-import { mergeOldEvents } from './merge-events.ts';
-import { deleteOldRows, rowPolicies } from './rows.ts';
-import { deleteOldDetail, deleteOldRuns, start } from './runs.ts';
-import { markEventStreams } from './stream-marks.ts';
+import type { RegisteredRetention } from './registered.ts';
+import { deleteOldRows } from './rows.ts';
+import { deleteOldDetail, deleteOldRuns, type Place, type RunBatch, start } from './runs.ts';
 
 export interface SweepDeps {
   readonly db: Database;
   readonly blobs: BlobStore;
   readonly log: Logger;
   readonly settings: Pick<Settings, 'RUNYARD_RETENTION_RUN_DAYS' | 'RUNYARD_RETENTION_DETAIL_DAYS'>;
-  /** Aborted as the process ends: the sweep stops between two batches, and another process goes on with it. */
+  readonly registered: RegisteredRetention;
+  /** Aborts when the process ends: the sweep stops between two batches, and another process continues it. */
   readonly signal: AbortSignal;
   /** Milliseconds since 1970, by the clock that dates the blobs. */
   readonly now?: () => number;
@@ -23,15 +23,15 @@ export interface SweepDeps {
 
 const retryAfterMinutes = 15;
 
-/** The sweep was stopped in good order. */
+/** The process ends, or another process took the sweep over. */
 class Stopped extends Error {}
 
-/** `not_due`: nothing to do, or another process does it. `stopped`: what is left is done by whoever comes next. */
+/** `not_due`: nothing to do, or another process does it. `stopped`: the next process continues. */
 export type SweepOutcome = 'not_due' | 'done' | 'stopped';
 
-/** The nightly sweep, where it is due and nobody else is at it. Any number of processes may call it at any time. */
+/** Does the nightly sweep if it is due and no other process does it. Any number of processes may call it at any time. */
 export async function sweepWhenDue(deps: SweepDeps): Promise<SweepOutcome> {
-  const { db, blobs, log, settings, signal } = deps;
+  const { db, blobs, log, settings, signal, registered } = deps;
   if (signal.aborted) return 'stopped';
   const claim = await claimSweep(db, 'retention', randomUUIDv7());
   if (!claim) return 'not_due';
@@ -41,53 +41,53 @@ export async function sweepWhenDue(deps: SweepDeps): Promise<SweepOutcome> {
     if (signal.aborted || !isOurs) throw new Stopped();
   };
 
-  const deleteRows = async () => {
+  /** Repeats `work` until nothing is left, and returns the number of rows. */
+  const inBatches = async (work: () => Promise<{ rows: number; more: boolean }>) => {
     let total = 0;
-    for (const policy of rowPolicies) {
-      for (let more = true; more; ) {
-        await goOn();
-        const batch = await deleteOldRows(db, policy);
-        total += batch.rows;
-        more = batch.more;
-      }
+    for (let more = true; more; ) {
+      await goOn();
+      const batch = await work();
+      total += batch.rows;
+      more = batch.more;
     }
     return total;
   };
-  const deleteOfRuns = async (days: number, deleteBatch: typeof deleteOldRuns) => {
+  const deleteRows = async () => {
+    let total = 0;
+    for (const rule of registered.rows) total += await inBatches(() => deleteOldRows(db, rule));
+    return total;
+  };
+  const deleteOfRuns = async (days: number, deleteBatch: (from: Place) => Promise<RunBatch>) => {
     let total = 0;
     // 0 days: kept for ever.
     for (let from = days > 0 ? start : null; from; ) {
       await goOn();
-      const batch = await deleteBatch(db, days, from);
+      const batch = await deleteBatch(from);
       total += batch.runs;
       from = batch.next;
       for (const key of batch.blobKeys) await blobs.delete(key);
     }
     return total;
   };
-
-  const mergeEvents = async () => {
-    let total = 0;
-    for (let more = true; more; ) {
-      await goOn();
-      const batch = await mergeOldEvents(db);
-      total += batch.rows;
-      more = batch.more;
-    }
-    return total;
+  const doNightlyTasks = async () => {
+    const results: Record<string, number> = {};
+    for (const { name, run } of registered.nightly) results[name] = await inBatches(() => run(db));
+    return results;
   };
 
   try {
-    const context = { db, blobs, log, goOn, now: deps.now ?? Date.now };
+    const blobSweep = { db, blobs, columns: registered.blobs, log, goOn, now: deps.now ?? Date.now };
+    const { RUNYARD_RETENTION_DETAIL_DAYS: detailDays, RUNYARD_RETENTION_RUN_DAYS: runDays } = settings;
     const result = {
       rows: await deleteRows(),
-      runs_without_detail: await deleteOfRuns(settings.RUNYARD_RETENTION_DETAIL_DAYS, deleteOldDetail),
-      runs: await deleteOfRuns(settings.RUNYARD_RETENTION_RUN_DAYS, deleteOldRuns),
-      merged_events: await mergeEvents(),
-      blobs: await sweepUnreferencedBlobs(context),
-      missing_blobs: await reportMissingBlobs(context),
+      runs_without_detail: await deleteOfRuns(detailDays, (from) =>
+        deleteOldDetail(db, detailDays, from, registered.runDetail),
+      ),
+      runs: await deleteOfRuns(runDays, (from) => deleteOldRuns(db, runDays, from)),
+      ...(await doNightlyTasks()),
+      blobs: await sweepUnreferencedBlobs(blobSweep),
+      missing_blobs: await reportMissingBlobs(blobSweep),
     };
-    await markEventStreams(db);
     await claim.finish(result);
     log.info({ deleted: result }, 'retention swept');
     return 'done';

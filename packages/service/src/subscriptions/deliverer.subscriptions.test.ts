@@ -1,7 +1,8 @@
 import { EventPayload } from '@runyard/contract/event-subscriptions';
 import { describe, expect, test } from 'vitest';
+import { registeredRetention } from '../../test/retention.ts';
 import { openTestSubscriptions, patience } from '../../test/subscriptions.ts';
-import { deleteOldRows, rowPolicies } from '../retention/rows.ts';
+import { deleteOldRows } from '../retention/rows.ts';
 import { enqueuePing } from './deliveries.ts';
 import { deleteSubscription, updateSubscription } from './subscriptions.ts';
 
@@ -118,9 +119,9 @@ test('deliveries older than 14 days are removed with their attempts', async () =
   await subscriptions.openDeliverer();
   await subscriptions.newRun();
   await subscriptions.untilAttempts(1);
-  const policy = rowPolicies.find(({ table }) => table === 'event_deliveries');
-  if (!policy) throw new Error('there is no policy');
-  const sweep = async () => (await deleteOldRows(db, policy)).rows;
+  const rule = registeredRetention.rows.find(({ table }) => table === 'event_deliveries');
+  if (!rule) throw new Error('there is no rule');
+  const sweep = async () => (await deleteOldRows(db, rule)).rows;
   const copyFrom = async (daysAgo: number) => {
     const hex = (Date.now() - daysAgo * 86_400_000).toString(16).padStart(12, '0');
     const id = `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;

@@ -1,5 +1,4 @@
-/** The sign of life of a service process, and the loops that run beside its requests. */
-
+/** The sign of life of each service process. */
 import type { Database } from '../../store/database/database.ts';
 import { defineStatement, integer } from '../../store/database/statement.ts';
 import type { Engine, EngineTiming } from '../engine.ts';
@@ -55,31 +54,4 @@ const forget = defineStatement({
 /** Deletes the sign of life of this process when it ends, and those of processes that died long ago. */
 export async function forgetServiceInstance(db: Database, id: string): Promise<void> {
   await db.query(forget, [id]);
-}
-
-/** Calls `work` every `intervalMs`, never twice at once. An error is logged, and the next round tries again. Returns a function that stops the loop. */
-export function repeat(
-  engine: Engine,
-  name: string,
-  intervalMs: number,
-  work: () => Promise<unknown>,
-): () => Promise<void> {
-  let stopped = false;
-  let timer: NodeJS.Timeout | undefined;
-  let current: Promise<void> = Promise.resolve();
-  const round = () => {
-    current = work().then(
-      () => undefined,
-      (error: unknown) => engine.log.error({ err: error }, `${name} failed; the next round tries again`),
-    );
-    void current.then(() => {
-      if (!stopped) timer = setTimeout(round, intervalMs * (0.9 + 0.2 * engine.random()));
-    });
-  };
-  round();
-  return async () => {
-    stopped = true;
-    clearTimeout(timer);
-    await current;
-  };
 }

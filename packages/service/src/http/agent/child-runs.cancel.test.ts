@@ -38,7 +38,7 @@ describe('POST child-runs/{id}/cancel', () => {
       body: { prompt: 'a' },
     });
     await stopping.claimRun(child.body.run_id, 'PENDING');
-    const arrived = once(stopping.built.app.server, 'request');
+    const arrived = once(stopping.app.server, 'request');
     const answer = stopping.problem(409, 'POST', `${children}/${child.body.run_id}/cancel`, { key: parent.runToken });
     await arrived;
     const startedAt = performance.now();

@@ -1,7 +1,6 @@
 /** What the agent inside a sandbox calls, with the token of its execution. */
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
-import type { BodyBudget } from '../../bodies/body-budget.ts';
 import { applyAgentEvents } from '../../harness-support/events/apply-agent-events.ts';
 import { finishTask } from '../../harness-support/finish/finish-task.ts';
 import { waitForInbox } from '../../harness-support/inbox/inbox.ts';
@@ -19,8 +18,8 @@ import { signalOfReply } from '../server/reply-signal.ts';
 import { waitingSignals } from '../server/waiting.ts';
 
 /** Registers resolve-prompt, events, inbox, finish-task, memory and report-shutdown. */
-export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps, reads: BodyBudget): void {
-  const { engine, models } = deps;
+export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps): void {
+  const { engine, models, conversationReads: reads } = deps;
   const signalOf = waitingSignals(app);
 
   addRoute(app, routes.resolvePrompt, async ({ session, reply }) => {

@@ -1,9 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
+import { deleteDetail } from '../../../test/retention.ts';
 import { openTestService } from '../../../test/service.ts';
 import { holdSandbox } from '../../executions/lease/hold-for-upload.ts';
 import { assignNext, hashRunToken } from '../../executions/queue/assign.ts';
-import { deleteOldDetail, start as fromStart } from '../../retention/runs.ts';
 
 const service = await openTestService({ env: { RUNYARD_WORKSPACE_MB: '1' } });
 
@@ -166,7 +166,7 @@ test('it goes with the conversation, and with the run', async () => {
     await db().query(`UPDATE executions SET phase = 'ended' WHERE id = $1`, [executionId]);
   }
   await db().query(`UPDATE runs SET ended_at = now() - interval '91 days' WHERE id = $1`, [first.runId]);
-  const { blobKeys } = await deleteOldDetail(db(), 90, fromStart);
+  const { blobKeys } = await deleteDetail(db());
   for (const key of blobKeys) await service.deps.blobs.delete(key);
   expect(await blobsNow()).toBe(before + 1);
   expect((await service.request('DELETE', `/agent/runs/${second.runId}`)).status).toBe(200);

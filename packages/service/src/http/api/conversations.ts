@@ -3,7 +3,6 @@ import { routes } from '@runyard/contract/routes';
 import { isTerminal } from '@runyard/contract/run-states';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Principal } from '../../access/keys/principal.ts';
-import type { BodyBudget } from '../../bodies/body-budget.ts';
 import { conversationJson } from '../../conversations/as-json.ts';
 import { type ConversationRun, readConversationRuns, readParts, sizeOfConversation } from '../../conversations/read.ts';
 import { readCost } from '../../conversations/read-limits.ts';
@@ -20,8 +19,8 @@ import { signUrl } from '../server/signed-urls.ts';
 import { blobTarget } from './blobs.ts';
 
 /** Registers conversation and transcript, of a run and of a conversation. */
-export function registerConversationRoutes(app: FastifyInstance, deps: ServiceDeps, reads: BodyBudget): void {
-  const { db } = deps;
+export function registerConversationRoutes(app: FastifyInstance, deps: ServiceDeps): void {
+  const { db, conversationReads: reads } = deps;
   const conversationRuns = async (teamId: string, id: string) =>
     isUuid(id) ? await readConversationRuns(db, teamId, id) : [];
 

@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { expect, test } from 'vitest';
+import { deleteDetail } from '../../../test/retention.ts';
 import { openTestService } from '../../../test/service.ts';
-import { deleteOldDetail, start as fromStart } from '../../retention/runs.ts';
 
 const service = await openTestService();
 
@@ -155,7 +155,7 @@ test('files of follow-ups go with the conversation, and with the run', async () 
   await db.query('UPDATE followups SET execution_id = $1, taken_at = now() WHERE run_id = $1', [runId]);
   await service.request('POST', `/agent/runs/${runId}/cancel`);
   await db.query(`UPDATE runs SET ended_at = now() - interval '91 days' WHERE id = $1`, [runId]);
-  const { blobKeys } = await deleteOldDetail(db, 90, fromStart);
+  const { blobKeys } = await deleteDetail(db);
   for (const key of blobKeys) await blobs.delete(key);
   expect(await db.query('SELECT file_name FROM attachments WHERE run_id = $1', [runId])).toEqual([
     { file_name: 'a.txt' },

@@ -2,8 +2,8 @@ import { connect, type Socket } from 'node:net';
 import { describe, expect, test, vi } from 'vitest';
 import { openTestService, startTestService } from '../../../test/service.ts';
 import { followStream, stateNames, untilState } from '../../../test/stream.ts';
+import { mergeOldEvents } from '../../conversations/merge-events.ts';
 import { cancelRun } from '../../executions/cancel/cancel.ts';
-import { mergeOldEvents } from '../../retention/merge-events.ts';
 
 const service = await openTestService();
 
@@ -197,7 +197,7 @@ describe('the stream of a run', () => {
 test('a reader that does not read holds a page in memory, and keeps nobody waiting', async () => {
   const { runId } = await service.startExecution();
   const serverSides: Socket[] = [];
-  service.built.app.server.on('connection', (socket: Socket) => serverSides.push(socket));
+  service.app.server.on('connection', (socket: Socket) => serverSides.push(socket));
   const paused = connect(Number(new URL(service.baseUrl).port), '127.0.0.1').pause();
   paused.write(
     `GET /api/v1/agent/runs/${runId}/events HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${service.key}\r\n\r\n`,

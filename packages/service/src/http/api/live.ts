@@ -1,7 +1,6 @@
 /** Server-sent events of one run, and of all runs of a team. */
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { KeyWatch } from '../../access/keys/watch.ts';
 import { cut, drained, end, leave, type Outlet, type Stream } from '../../live/feed.ts';
 import { idBytes, retryBytes } from '../../live/frame.ts';
 import { openLive } from '../../live/live.ts';
@@ -30,11 +29,7 @@ function lastIdOf(request: FastifyRequest): string | undefined {
 }
 
 /** Registers `GET /agent/runs/{runId}/events` and `GET /agent/runs/events`. Streams are cut when their key ends. */
-export async function registerLiveRoutes(
-  app: FastifyInstance,
-  { engine, db }: ServiceDeps,
-  keyWatch: KeyWatch,
-): Promise<void> {
+export async function registerLiveRoutes(app: FastifyInstance, { engine, db, keyWatch }: ServiceDeps): Promise<void> {
   const live = await openLive(engine);
   let isClosing = false;
   app.addHook('preClose', async () => {

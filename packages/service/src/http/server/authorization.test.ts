@@ -17,7 +17,7 @@ const withOptionalKey = allRoutes.filter(([, route]) => route.auth === 'optional
 test('every route of the table is registered, and says how it is authorized', () => {
   for (const [name, route] of allRoutes) {
     const url = `/api/v1${route.path.replaceAll(/\{(\w+)\}/g, ':$1')}`;
-    expect(service.built.app.hasRoute({ method: route.method, url }), name).toBe(true);
+    expect(service.app.hasRoute({ method: route.method, url }), name).toBe(true);
   }
 });
 

@@ -18,8 +18,6 @@ export interface Authorizer {
   forRoute(route: Pick<Route, 'auth' | 'whileStopping'>): (request: FastifyRequest) => Promise<void>;
   /** What the hook found. */
   callerOf(request: FastifyRequest): Caller;
-  /** Whose key an `Authorization` header carries, outside of a route; null: malformed, unknown, expired or revoked. */
-  findPrincipal(authorization: string | undefined): Promise<Principal | null>;
 }
 
 const nobody: Caller = { principal: null, session: null };
@@ -81,9 +79,5 @@ export function makeAuthorizer(db: Database, keys: KeyDirectory): Authorizer {
   return {
     forRoute: ({ auth, whileStopping }) => (whileStopping ? reportingHook : hooks[auth]),
     callerOf: (request) => callers.get(request) ?? nobody,
-    findPrincipal: async (authorization) => {
-      const token = bearer.exec(authorization ?? '')?.[1];
-      return token === undefined ? null : await keys.authenticate(token);
-    },
   };
 }

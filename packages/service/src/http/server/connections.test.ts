@@ -78,7 +78,7 @@ describe('close()', () => {
     };
     while (!(await isWaiting()));
     const startedAt = performance.now();
-    const closed = service.built.app.close();
+    const closed = service.app.close();
     await lock.query('ROLLBACK');
     lock.release();
     expect(await inFlight).toBe(200);
@@ -95,7 +95,7 @@ describe('close()', () => {
     });
     await Promise.all(sockets.map((socket) => once(socket, 'connect')));
     const startedAt = performance.now();
-    await service.built.app.close();
+    await service.app.close();
     expect(performance.now() - startedAt).toBeLessThan(atOnceMs);
   });
 
@@ -105,7 +105,7 @@ describe('close()', () => {
     const isWaiting = () => service.deps.db.query('SELECT 1 FROM executions WHERE agent_seen_at IS NOT NULL');
     while ((await isWaiting()).length === 0);
     const startedAt = performance.now();
-    await service.built.app.close();
+    await service.app.close();
     expect((await waiting).body).toEqual({ items: [] });
     expect(performance.now() - startedAt).toBeLessThan(atOnceMs);
   });

@@ -1,5 +1,8 @@
 import type { Settings } from '@runyard/contract/settings';
 import type { Logger } from 'pino';
+import type { KeyDirectory } from '../../access/keys/directory.ts';
+import type { KeyWatch } from '../../access/keys/watch.ts';
+import type { BodyBudget } from '../../bodies/body-budget.ts';
 import type { Engine } from '../../executions/engine.ts';
 import type { AdmitModelRequest } from '../../gateway/models/gateway.ts';
 import type { Models } from '../../models/models.ts';
@@ -9,7 +12,7 @@ import type { Database } from '../../store/database/database.ts';
 import type { FreeSpace } from '../../store/free-space/free-space.ts';
 import type { Signer } from './signer.ts';
 
-/** What the routes need from outside. */
+/** What the domains and their routes need from outside. */
 export interface ServiceDeps {
   readonly db: Database;
   readonly blobs: BlobStore;
@@ -21,10 +24,17 @@ export interface ServiceDeps {
   readonly engine: Engine;
   readonly signing: Signer;
   readonly vault: Vault;
+  readonly keys: KeyDirectory;
+  readonly keyWatch: KeyWatch;
+  /** Room for the bodies of requests. */
+  readonly bodies: BodyBudget;
+  /** Room for conversations that are read into memory. */
+  readonly conversationReads: BodyBudget;
+  /** UUID of this service process. */
+  readonly serviceInstanceId: string;
   /** Decides about each request of a run to a model before it is sent; absent: all are admitted. */
   readonly admitModelRequest?: AdmitModelRequest;
-  /** What keeps requests that write from being served: `problem` says why. */
-  readonly freeSpace: Pick<FreeSpace, 'problem'>;
-  /** Says why the database of this process does not run; null: it runs, or is not ours. */
+  readonly freeSpace: FreeSpace;
+  /** Returns why the database of this process does not run; null: it runs, or it is not ours. */
   databaseProblem(): string | null;
 }

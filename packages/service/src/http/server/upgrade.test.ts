@@ -6,6 +6,7 @@ import { WebSocket } from 'ws';
 import { startTestService, type TestService } from '../../../test/service.ts';
 import { type Hub, openHub } from '../../workers/hub.ts';
 import { serveWorkerSockets, workerSocketPath } from '../../workers/socket.ts';
+import { authenticateWorker } from './authenticate-worker.ts';
 
 let service: TestService;
 let hub: Hub;
@@ -13,9 +14,9 @@ let stopServing: () => void;
 beforeAll(async () => {
   service = await startTestService();
   hub = openHub(service.deps.engine, { serviceInstanceId: randomUUIDv7() });
-  const { app, authenticateWorker, keyWatch } = service.built;
-  const { log } = service.deps;
-  stopServing = serveWorkerSockets(app.server, { hub, log, authenticate: authenticateWorker, keyWatch });
+  const { log, keys, keyWatch } = service.deps;
+  const authenticate = (authorization: string | undefined) => authenticateWorker(keys, authorization);
+  stopServing = serveWorkerSockets(service.app.server, { hub, log, authenticate, keyWatch });
 });
 afterAll(async () => {
   stopServing();

@@ -1,9 +1,11 @@
 import { isTerminal, terminalStates } from '@runyard/contract/run-states';
 import type { RunState } from '@runyard/contract/states';
+import { executionBlobs } from '../../executions/blob-columns.ts';
 import { isRunTypeCancellable } from '../../executions/cancel/cancel.ts';
 import type { Engine } from '../../executions/engine.ts';
 import { endWait } from '../../executions/idle/idle.ts';
 import { waitForRuns } from '../../executions/wait-for-runs.ts';
+import { fileBlobs } from '../../files/blob-columns.ts';
 import type { Queryable } from '../../store/database/database.ts';
 import { defineStatement, nullable, text } from '../../store/database/statement.ts';
 import { isUuid } from '../../store/database/uuid.ts';
@@ -74,28 +76,21 @@ async function tryToDelete(engine: Engine, teamId: string, runId: string): Promi
   });
 }
 
-const readBlobKeys = defineStatement({
-  name: 'read_blob_keys_of_runs',
-  text: `
-    SELECT blob_key AS key FROM attachments WHERE run_id = ANY($1::uuid[])
-    UNION SELECT blob_key FROM artifacts WHERE run_id = ANY($1::uuid[]) AND blob_key IS NOT NULL
-    UNION SELECT transcript_blob FROM executions WHERE run_id = ANY($1::uuid[]) AND transcript_blob IS NOT NULL
-    UNION SELECT f.blob_key FROM snapshots s JOIN snapshot_files f ON f.snapshot_id = s.id
-      WHERE s.run_id = ANY($1::uuid[]) AND f.blob_key IS NOT NULL
-    UNION SELECT workspace_blob FROM executions WHERE run_id = ANY($1::uuid[]) AND workspace_blob IS NOT NULL
-    UNION SELECT memory_blob FROM executions WHERE run_id = ANY($1::uuid[]) AND memory_blob IS NOT NULL`,
-  row: { key: text() },
-});
-
 const deleteRows = defineStatement({
   name: 'delete_runs',
   text: 'DELETE FROM runs WHERE id = ANY($1::uuid[])',
   row: {},
 });
 
+/** Keys of all blobs that belong to the runs `$1::uuid[]`. */
+const blobKeysOfRuns = [...fileBlobs, ...executionBlobs].map(({ ofRuns }) => ofRuns).join('\nUNION ');
+
 /** Deletes runs whose rows the transaction has locked and checked. Returns the keys of their blobs. */
 export async function deleteLockedRuns(tx: Queryable, runIds: readonly string[]): Promise<string[]> {
-  const blobs = await tx.query(readBlobKeys, [runIds]);
+  const blobs = await tx.query<{ key: string }>(
+    `SELECT key FROM (${blobKeysOfRuns}) AS blobs (key) WHERE key IS NOT NULL`,
+    [runIds],
+  );
   await tx.query(deleteRows, [runIds]);
   return blobs.map(({ key }) => key);
 }

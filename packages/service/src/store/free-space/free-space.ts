@@ -96,4 +96,4 @@ async function append(handle: FileHandle, bytes: Buffer, most: number): Promise<
 }
 
 /** For tests and programs that do not watch a disk: there is always room. */
-export const unlimitedSpace: Pick<FreeSpace, 'problem'> = { problem: () => null };
+export const unlimitedSpace: FreeSpace = { problem: () => null, measure: async () => undefined };

@@ -1,19 +1,23 @@
 /**
- * Text and output come from agents in pieces of a few words, each a row of its own: most rows of a conversation. Once a run
- * has ended, pieces that follow one another are merged into one, with the number of the last.
+ * Merges the small events of ended runs. Agents send text and output in pieces of a few words, each in a row of its own: they are
+ * most rows of a conversation. A day after the end of a run, adjacent pieces become one row with the number of the last piece.
  */
 import type { Database, Queryable, Statement } from '../store/database/database.ts';
+import { defineStatement, integer, nullable, text, uuid } from '../store/database/statement.ts';
 
 const runsAtOnce = 50;
-/** Rows of a run that are looked at together: pieces on both sides of such a border stay two. */
+/** Rows of a run that one statement reads. Pieces on both sides of such a border are not merged. */
 const rowsAtOnce = 20_000;
-/** Text of a merged event, bytes; more only by its last piece. */
+/** Bytes of text after which a merged event takes no further piece. */
 const maxTextBytes = 32 * 1024;
 
-const readPlace: Statement = {
+const place = { endedAt: text(), id: uuid };
+
+const readPlace = defineStatement({
   name: 'read_place_of_event_merges',
   text: 'SELECT ended_at::text AS "endedAt", run_id AS id FROM event_merges',
-};
+  row: place,
+});
 
 const keepPlace: Statement = {
   name: 'keep_place_of_event_merges',
@@ -22,25 +26,27 @@ const keepPlace: Statement = {
     ON CONFLICT (is_only) DO UPDATE SET ended_at = excluded.ended_at, run_id = excluded.run_id`,
 };
 
-/** A run that goes on and ends again is behind the place again. A day: whoever follows it has read it to its end. */
-const readEnded: Statement = {
+/** After a day every live stream has read the run to its end. A run that is continued and ends again is merged again. */
+const readEnded = defineStatement({
   name: 'read_ended_runs_for_merge',
   text: `
     SELECT id, ended_at::text AS "endedAt" FROM runs
     WHERE ended_at < now() - interval '1 day' AND (ended_at, id) > ($1::timestamptz, $2::uuid)
     ORDER BY ended_at, id LIMIT ${runsAtOnce}`,
-};
+  row: place,
+});
 
-const lockEnded: Statement = {
+const lockEnded = defineStatement({
   name: 'lock_ended_run_for_merge',
-  text: `SELECT FROM runs WHERE id = $1 AND ended_at < now() - interval '1 day' FOR UPDATE`,
-};
+  text: `SELECT id FROM runs WHERE id = $1 AND ended_at < now() - interval '1 day' FOR UPDATE`,
+  row: { id: uuid },
+});
 
 /**
- * Pieces are of the same message or action, and their numbers follow one another: nothing was between them. A piece that is
- * itself merged counts with all of its numbers.
+ * Merges pieces of the same message or action whose numbers are adjacent: no other event came between them. A merged piece
+ * has all numbers from `from_seq` to `seq`.
  */
-const mergePage: Statement = {
+const mergePage = defineStatement({
   name: 'merge_events',
   text: `
     WITH page AS MATERIALIZED (
@@ -67,32 +73,30 @@ const mergePage: Statement = {
       FROM merged m WHERE c.run_id = $1 AND c.seq = m.seq RETURNING 1
     )
     SELECT (SELECT count(*) FROM gone) AS gone, (SELECT count(*) FROM page) AS looked_at, (SELECT max(seq) FROM page) AS last_seq`,
-};
+  row: { gone: integer, looked_at: integer, last_seq: nullable(integer) },
+});
 
 async function mergeRun(tx: Queryable, runId: string): Promise<number> {
   if ((await tx.query(lockEnded, [runId])).length === 0) return 0;
   let gone = 0;
   for (let after = 0; ; ) {
-    const [page] = await tx.query<{ gone: number; looked_at: number; last_seq: number | null }>(mergePage, [
-      runId,
-      after,
-    ]);
+    const [page] = await tx.query(mergePage, [runId, after]);
     gone += page?.gone ?? 0;
     if (!page || page.last_seq === null || page.looked_at < rowsAtOnce) return gone;
     after = page.last_seq;
   }
 }
 
-/** Merges the events of some runs, each in a transaction; the next call goes on with the next runs. */
+/** Merges the events of some runs, each in a transaction of its own. The next call continues with the next runs. */
 export async function mergeOldEvents(db: Database): Promise<{ readonly rows: number; readonly more: boolean }> {
-  const [place] = await db.query<{ endedAt: string; id: string }>(readPlace);
-  const runs = await db.query<{ endedAt: string; id: string }>(readEnded, [
-    place?.endedAt ?? '-infinity',
-    place?.id ?? '00000000-0000-0000-0000-000000000000',
+  const [last] = await db.query(readPlace);
+  const runs = await db.query(readEnded, [
+    last?.endedAt ?? '-infinity',
+    last?.id ?? '00000000-0000-0000-0000-000000000000',
   ]);
   let rows = 0;
   for (const { id } of runs) rows += await db.transaction(async (tx) => await mergeRun(tx, id));
-  const last = runs.at(-1);
-  if (last) await db.query(keepPlace, [last.endedAt, last.id]);
+  const newest = runs.at(-1);
+  if (newest) await db.query(keepPlace, [newest.endedAt, newest.id]);
   return { rows, more: runs.length === runsAtOnce };
 }

@@ -1,0 +1,85 @@
+/** What a domain of the service registers. `service.ts` lists the domains; no other list has to grow with a new one. */
+import type { FastifyInstance } from 'fastify';
+import type { Database, Queryable } from './store/database/database.ts';
+
+/** A domain with everything that the rest of the service does for it. Making one opens nothing. */
+export interface Domain {
+  readonly name: string;
+  /** Registers the endpoints. Called once, before `open`. */
+  routes?(app: FastifyInstance): Promise<void>;
+  /** Does what must be done before the first request. Called once, before the service listens. */
+  open?(): Promise<void>;
+  /** The columns that name blobs. */
+  readonly blobs?: readonly BlobColumn[];
+  readonly retention?: Retention;
+  /** Returns the work beside the requests. Called once, when the service listens and its address is known. */
+  loops?(): Promise<readonly Loop[]>;
+  readonly readiness?: Readiness;
+  /** Closes what the domain opened. Called after the loops have stopped, in the reverse order of the domains. */
+  close?(): Promise<void>;
+}
+
+/** Work that each service process repeats. */
+export interface Loop {
+  /** Subject of the log line where a round fails. */
+  readonly name: string;
+  /** Time between two rounds, milliseconds. */
+  readonly everyMs: number;
+  /** One round. `signal` aborts when the service stops. */
+  work(signal: AbortSignal): Promise<unknown>;
+}
+
+/** What `/readyz` asks. */
+export interface Readiness {
+  /** Returns why requests cannot be served now; null: they can. */
+  problem?(): Promise<string | null>;
+  /** Returns what does not work although requests are served; null: everything works. */
+  degraded?(): string | null;
+}
+
+/** A column that holds keys of blobs. Its table has a column `id` of type uuid. */
+export interface BlobColumn {
+  /** First segment of the keys. */
+  readonly prefix: string;
+  readonly table: string;
+  readonly column: string;
+  /** SQL that selects the keys that belong to the runs `$1::uuid[]`; NULL is allowed. */
+  readonly ofRuns: string;
+}
+
+/** What the nightly sweep does for a domain. */
+export interface Retention {
+  /** Rows that are useless after a fixed time. */
+  readonly rows?: readonly RowRule[];
+  /** Deletes what the domain holds of the conversations of runs that ended long ago. */
+  readonly deleteRunDetail?: DeleteRunDetail;
+  readonly nightly?: readonly NightlyTask[];
+}
+
+/** Says which rows of a table are deleted. */
+export interface RowRule {
+  readonly table: string;
+  /** SQL condition over a row of the table. An index must answer it. */
+  readonly isOver: string;
+}
+
+/**
+ * Deletes a batch of the detail of these runs, whose rows the transaction has locked. The domains are asked in their
+ * order, and the later ones only when the earlier ones are done.
+ */
+export type DeleteRunDetail = (tx: Queryable, runIds: readonly string[]) => Promise<DeletedDetail>;
+
+export interface DeletedDetail {
+  /** Keys of blobs, which are deleted after the commit. */
+  readonly blobKeys: readonly string[];
+  /** False: more is left for the next batch. */
+  readonly isDone: boolean;
+}
+
+/** Work of every night, after the deletes. */
+export interface NightlyTask {
+  /** Key of the number of rows in the result of the sweep. */
+  readonly name: string;
+  /** Does one batch. */
+  run(db: Database): Promise<{ readonly rows: number; readonly more: boolean }>;
+}

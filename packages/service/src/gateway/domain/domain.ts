@@ -1,0 +1,44 @@
+import type { Settings } from '@runyard/contract/settings';
+import type { BodyBudget } from '../../bodies/body-budget.ts';
+import type { Domain } from '../../domain.ts';
+import { readRepositories } from '../../environments/repositories.ts';
+import { authenticateWorkingRunToken } from '../../executions/run-tokens/sessions.ts';
+import type { Models } from '../../models/models.ts';
+import type { Database } from '../../store/database/database.ts';
+import { recordUsage } from '../../usage/record-usage.ts';
+import { registerGitGateway } from '../git/git.ts';
+import { type AdmitModelRequest, type GatewayLog, registerGateway } from '../models/gateway.ts';
+
+interface GatewayDomainDeps {
+  readonly db: Database;
+  readonly log: GatewayLog;
+  readonly models: Models;
+  readonly settings: Pick<Settings, 'RUNYARD_CODE_HOST_URL'>;
+  readonly bodies: BodyBudget;
+  readonly admitModelRequest?: AdmitModelRequest;
+}
+
+/** The ways of agents to model providers and code hosts. */
+export const gatewayDomain = (deps: GatewayDomainDeps): Domain => ({
+  name: 'gateway',
+  routes: async (app) => {
+    const { db, log, models, settings, bodies, admitModelRequest } = deps;
+    const authenticateRunToken = (token: string) => authenticateWorkingRunToken(db, token);
+    await registerGateway(app, {
+      models,
+      authenticateRunToken,
+      recordUsage: (usage) => recordUsage(db, usage),
+      ...(admitModelRequest ? { admit: admitModelRequest } : {}),
+      log,
+      bodies,
+    });
+    await registerGitGateway(app, {
+      codeHostUrl: settings.RUNYARD_CODE_HOST_URL,
+      authenticateRunToken,
+      repositoriesOf: (executionId) => readRepositories(db, executionId),
+      // Only public repositories: the service stores no credentials of code hosts.
+      codeHostCredential: async () => undefined,
+      log,
+    });
+  },
+});

@@ -1,0 +1,13 @@
+import type { KeyDirectory } from '../../access/keys/directory.ts';
+import type { WorkerPrincipal } from '../../workers/principal.ts';
+import { bearerToken } from './authorize.ts';
+
+/** Returns the owner of the key in a worker's `Authorization` header; null: malformed, unknown, expired or revoked. */
+export async function authenticateWorker(
+  keys: KeyDirectory,
+  authorization: string | undefined,
+): Promise<WorkerPrincipal | null> {
+  const token = bearerToken(authorization ?? '');
+  const principal = token === '' ? null : await keys.authenticate(token);
+  return principal && { keyId: principal.keyId, teamId: principal.teamId, isOperator: principal.isOperator };
+}

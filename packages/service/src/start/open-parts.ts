@@ -1,0 +1,117 @@
+/** Opens what the domains share: database, blobs, keys, models. */
+import { randomUUIDv7 } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import path from 'node:path';
+import type { Settings } from '@runyard/contract/settings';
+import type { Logger } from 'pino';
+import { bootstrap } from '../access/keys/bootstrap.ts';
+import { openKeyDirectory } from '../access/keys/directory.ts';
+import { openKeyWatch } from '../access/keys/watch.ts';
+import { makeBodyBudget } from '../bodies/body-budget.ts';
+import { readLimits } from '../conversations/read-limits.ts';
+import { defaultTiming, type Engine } from '../executions/engine.ts';
+import { openNotices } from '../executions/notices.ts';
+import { limitsOf } from '../harness-support/events/event-budget.ts';
+import type { ServiceDeps } from '../http/server/deps.ts';
+import { loadSigner } from '../http/server/signer.ts';
+import { openModels } from '../models/models.ts';
+import { openVault } from '../secrets/vault.ts';
+import { openFolderBlobs } from '../store/blobs/folder-blobs.ts';
+import { openDatabase } from '../store/database/database.ts';
+import { startEmbeddedPostgres } from '../store/embedded/start.ts';
+import { watchFreeSpace } from '../store/free-space/free-space.ts';
+import { migrateDatabase } from '../store/migrations/migrate.ts';
+import { StartProblem } from './start-problem.ts';
+import type { Undo } from './undo.ts';
+
+interface PartOptions {
+  readonly settings: Settings;
+  readonly log: Logger;
+  readonly dataDir: string;
+  baseUrl(): string;
+  /** Called after each part; throws when the start must end. */
+  took(part: string): void;
+  readonly undo: Undo;
+}
+
+/** Opens everything that the domains need. `undo` gets the steps that close it. */
+export async function openParts({ settings, log, dataDir, baseUrl, took, undo }: PartOptions): Promise<ServiceDeps> {
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const embedded = settings.RUNYARD_DATABASE_URL
+    ? null
+    : await startEmbeddedPostgres({ dataDir: path.join(dataDir, 'postgres'), log });
+  if (embedded) undo.add(() => embedded.stop());
+  took('database');
+
+  const db = await openDatabase({
+    address: embedded ? embedded.connection : { connectionString: settings.RUNYARD_DATABASE_URL ?? '' },
+    maxConnections: settings.RUNYARD_DATABASE_CONNECTIONS,
+    log,
+  });
+  undo.add(() => db.close());
+  const freeSpace = watchFreeSpace({
+    folder: dataDir,
+    ...(embedded && { reserveFile: path.join(dataDir, 'disk-reserve') }),
+    log,
+  });
+  const applied = await migrateDatabase(db);
+  if (applied.length > 0) log.info({ applied }, 'database migrated');
+  took('migrations');
+
+  const firstKey = await bootstrap(db, { dataDir, key: settings.RUNYARD_BOOTSTRAP_KEY });
+  const opened = await openModels(settings, { log });
+  if (!opened.ok) throw new StartProblem(opened.problems.join('\n'));
+  const engine: Engine = {
+    db,
+    log,
+    notices: await openNotices(db),
+    timing: {
+      ...defaultTiming,
+      leaseSeconds: settings.RUNYARD_LEASE_SECONDS,
+      reconnectGraceSeconds: settings.RUNYARD_RECONNECT_GRACE_SECONDS,
+      claimTimeoutSeconds: settings.RUNYARD_CLAIM_TIMEOUT_SECONDS,
+    },
+    limits: limitsOf(settings),
+    secrets: [...secretsOf(settings), ...('key' in firstKey ? [firstKey.key] : [])],
+    random: Math.random,
+  };
+  const blobs = await openFolderBlobs(path.join(dataDir, 'blobs'));
+  const signing = await loadSigner(db);
+  const vault = await openVault(dataDir, settings.RUNYARD_SECRETS_KEY);
+  const keys = await openKeyDirectory(db, log);
+  undo.add(async () => keys.close());
+  const keyWatch = await openKeyWatch(db, log);
+  undo.add(async () => keyWatch.close());
+  took('wiring');
+  return {
+    db,
+    blobs,
+    settings,
+    baseUrl,
+    log,
+    models: opened.models,
+    engine,
+    signing,
+    vault,
+    keys,
+    keyWatch,
+    bodies: makeBodyBudget(),
+    conversationReads: makeBodyBudget(readLimits),
+    serviceInstanceId: randomUUIDv7(),
+    freeSpace,
+    databaseProblem: () => embedded?.problem() ?? null,
+  };
+}
+
+/** Returns the secrets of the service. Text of agents that contains one is redacted; only an agent without a sandbox could read one. */
+function secretsOf(settings: Settings): string[] {
+  return [
+    settings.RUNYARD_ANTHROPIC_API_KEY,
+    settings.RUNYARD_OPENAI_API_KEY,
+    settings.RUNYARD_GOOGLE_API_KEY,
+    settings.RUNYARD_MODEL_KEY,
+    settings.RUNYARD_BOOTSTRAP_KEY,
+    settings.RUNYARD_SECRETS_KEY,
+    settings.RUNYARD_DATABASE_URL,
+  ].filter((secret) => secret !== undefined);
+}

@@ -1,0 +1,43 @@
+import type { Database } from '../database/database.ts';
+import type { StoreLog } from '../database/log.ts';
+import { defineStatement, text } from '../database/statement.ts';
+import { readMigrations } from './migrate.ts';
+
+/** How long the database may take to answer. */
+const patienceMs = 2_000;
+
+const readApplied = defineStatement({
+  name: 'read_applied_migrations',
+  text: 'SELECT name FROM schema_migrations',
+  row: { name: text() },
+});
+
+interface ReadinessDeps {
+  readonly db: Database;
+  readonly log: StoreLog;
+  /** Returns why the database of this process does not run; null: it runs, or it is not ours. */
+  databaseProblem(): string | null;
+}
+
+/** Returns the check that the database answers and has all migrations of this code; it returns a problem or null. */
+export function makeStoreCheck(deps: ReadinessDeps): () => Promise<string | null> {
+  let expected: Promise<string[]> | undefined;
+  return async () => {
+    const problem = deps.databaseProblem();
+    if (problem !== null) return problem;
+    const timeout = AbortSignal.timeout(patienceMs);
+    const isLate = new Promise<never>((_, reject) => {
+      timeout.addEventListener('abort', () => reject(new Error(`the database did not answer within ${patienceMs} ms`)));
+    });
+    try {
+      expected ??= readMigrations().then((migrations) => migrations.map(({ name }) => name));
+      const applied = await Promise.race([deps.db.query(readApplied), isLate]);
+      const names = new Set(applied.map(({ name }) => name));
+      const missing = (await expected).filter((name) => !names.has(name));
+      return missing.length > 0 ? `migrations not applied: ${missing.join(', ')}` : null;
+    } catch (error) {
+      deps.log.warn({ err: error }, 'not ready');
+      return 'the database does not answer';
+    }
+  };
+}

@@ -1,0 +1,47 @@
+import type { FastifyInstance } from 'fastify';
+import type { KeyWatch } from '../access/keys/watch.ts';
+import type { Domain } from '../domain.ts';
+import type { Engine } from '../executions/engine.ts';
+import { serviceSilentSeconds } from '../executions/lease/heartbeat.ts';
+import { type Hub, openHub } from './hub.ts';
+import { forgetUnusedInstances } from './instances.ts';
+import { dropConnectionsOfDeadServices } from './lost-connections.ts';
+import type { WorkerPrincipal } from './principal.ts';
+import { serveWorkerSockets } from './socket.ts';
+
+interface WorkerDeps {
+  readonly engine: Engine;
+  readonly keyWatch: Pick<KeyWatch, 'watch'>;
+  /** UUID of this service process. */
+  readonly serviceInstanceId: string;
+}
+
+/** `authenticate` returns the owner of an `Authorization` header; null: 401. */
+export function workersDomain(
+  { engine, keyWatch, serviceInstanceId }: WorkerDeps,
+  authenticate: (authorization: string | undefined) => Promise<WorkerPrincipal | null>,
+): Domain {
+  let opened: { readonly hub: Hub; closeSockets(): void } | undefined;
+  return {
+    name: 'workers',
+    routes: async (app: FastifyInstance) => {
+      const hub = openHub(engine, { serviceInstanceId });
+      const closeSockets = serveWorkerSockets(app.server, { hub, log: engine.log, authenticate, keyWatch });
+      opened = { hub, closeSockets };
+    },
+    loops: async () => [
+      { name: 'assigning work', everyMs: 1_000, work: async () => await opened?.hub.dispatch() },
+      { name: 'sending stop orders', everyMs: 1_000, work: async () => await opened?.hub.sendStopOrders() },
+      {
+        name: 'the sweep of dead services',
+        everyMs: 5_000,
+        work: () => dropConnectionsOfDeadServices(engine, serviceInstanceId, serviceSilentSeconds),
+      },
+      { name: 'the sweep of worker instances', everyMs: 60_000, work: () => forgetUnusedInstances(engine.db) },
+    ],
+    close: async () => {
+      opened?.closeSockets();
+      await opened?.hub.close();
+    },
+  };
+}
