@@ -5,25 +5,19 @@ import type { RunActor } from '../access/actor.ts';
 import { readProfiles } from '../access/profiles.ts';
 import { teamHasRoom } from '../access/teams/has-room.ts';
 import { newUid } from '../access/teams/uid.ts';
-import type { Queryable } from '../store/database/database.ts';
+import type { Queryable, Statement } from '../store/database/database.ts';
+import {
+  boolean,
+  defineStatement,
+  json,
+  nullable,
+  type RowOf,
+  text,
+  timestamp,
+  uuid,
+} from '../store/database/statement.ts';
 
-interface EnvironmentRow {
-  uid: string;
-  config: EnvironmentConfig;
-  updated_at: string;
-  setup_failed: boolean;
-  run_id: string | null;
-  title: string | null;
-  state: RunState | null;
-  run_created_at: string | null;
-  run_updated_at: string | null;
-  run_started_at: string | null;
-  last_started_at: string | null;
-  creator: RunActor | null;
-  last_editor: RunActor | null;
-}
-
-/** Whose environments are shown. */
+/** The team that owns the environments. */
 export interface EnvironmentContext {
   readonly teamId: string;
   readonly teamUid: string;
@@ -44,6 +38,69 @@ const select = `
   LEFT JOIN LATERAL (
     SELECT max(started_at) AS last_started_at FROM runs WHERE team_id = e.team_id AND environment_id = e.uid
   ) s ON true`;
+
+const row = {
+  uid: text(),
+  config: json<EnvironmentConfig>(),
+  updated_at: timestamp,
+  setup_failed: boolean,
+  run_id: nullable(uuid),
+  title: nullable(text()),
+  state: nullable(text<RunState>()),
+  run_created_at: nullable(timestamp),
+  run_updated_at: nullable(timestamp),
+  run_started_at: nullable(timestamp),
+  last_started_at: nullable(timestamp),
+  creator: nullable(json<RunActor>()),
+  last_editor: nullable(json<RunActor>()),
+};
+
+const readByName = defineStatement({
+  name: 'read_environments_by_name',
+  text: `${select} WHERE e.team_id = $1 ORDER BY e.config->>'name' COLLATE "C", e.uid`,
+  row,
+});
+
+const readByUpdate = defineStatement({
+  name: 'read_environments_by_update',
+  text: `${select} WHERE e.team_id = $1 ORDER BY e.updated_at DESC, e.uid`,
+  row,
+});
+
+const readOne = defineStatement({
+  name: 'read_environment',
+  text: `${select} WHERE e.team_id = $1 AND e.uid = $2`,
+  row,
+});
+
+const insert: Statement = {
+  name: 'insert_environment',
+  text: `
+    INSERT INTO environments (uid, team_id, config, creator_kind, creator_uid, last_editor_kind, last_editor_uid)
+    VALUES ($1, $2, $3, $4, $5, $4, $5)`,
+};
+
+const update = defineStatement({
+  name: 'update_environment',
+  text: `
+    UPDATE environments SET config = $3, last_editor_kind = $4, last_editor_uid = $5, updated_at = now()
+    WHERE team_id = $1 AND uid = $2 RETURNING uid`,
+  row: { uid: text() },
+});
+
+const remove = defineStatement({
+  name: 'delete_environment',
+  text: 'DELETE FROM environments WHERE team_id = $1 AND uid = $2 RETURNING uid',
+  row: { uid: text() },
+});
+
+const readOwner = defineStatement({
+  name: 'read_owner_of_environment',
+  text: 'SELECT team_id = $1 AS own FROM environments WHERE uid = $2',
+  row: { own: boolean },
+});
+
+type EnvironmentRow = RowOf<typeof readOne>;
 
 function lastTaskOf(row: EnvironmentRow): Pick<Environment, 'last_task_created'> {
   if (!row.run_id || row.title === null || !row.state || !row.run_created_at || !row.run_updated_at) return {};
@@ -79,28 +136,27 @@ async function toEnvironments(
   }));
 }
 
-/** `name`: by name, then uid; `last_updated`: most recent first. */
+/** Lists the environments of the team. `name`: by name, then uid; `last_updated`: most recent first. */
 export async function listEnvironments(
   db: Queryable,
   context: EnvironmentContext,
   sortBy: 'name' | 'last_updated',
 ): Promise<Environment[]> {
-  const order = sortBy === 'name' ? `e.config->>'name' COLLATE "C", e.uid` : 'e.updated_at DESC, e.uid';
-  const rows = await db.query<EnvironmentRow>(`${select} WHERE e.team_id = $1 ORDER BY ${order}`, [context.teamId]);
+  const rows = await db.query(sortBy === 'name' ? readByName : readByUpdate, [context.teamId]);
   return await toEnvironments(db, context, rows);
 }
 
-/** Null: the team has no such environment. */
+/** Returns an environment; null: the team has none with this uid. */
 export async function readEnvironment(
   db: Queryable,
   context: EnvironmentContext,
   uid: string,
 ): Promise<Environment | null> {
-  const rows = await db.query<EnvironmentRow>(`${select} WHERE e.team_id = $1 AND e.uid = $2`, [context.teamId, uid]);
+  const rows = await db.query(readOne, [context.teamId, uid]);
   return (await toEnvironments(db, context, rows))[0] ?? null;
 }
 
-/** `too_many`: the team has as many as it may have. */
+/** Creates an environment. `too_many`: the team has the largest number allowed. */
 export async function createEnvironment(
   tx: Queryable,
   context: EnvironmentContext & { readonly creator: RunActor },
@@ -109,11 +165,7 @@ export async function createEnvironment(
   const uid = newUid();
   const { teamId, creator } = context;
   if (!(await teamHasRoom(tx, teamId, 'environments', maxEnvironments))) return 'too_many';
-  await tx.query(
-    `INSERT INTO environments (uid, team_id, config, creator_kind, creator_uid, last_editor_kind, last_editor_uid)
-     VALUES ($1, $2, $3, $4, $5, $4, $5)`,
-    [uid, teamId, JSON.stringify(config), creator.kind, creator.uid],
-  );
+  await tx.query(insert, [uid, teamId, JSON.stringify(config), creator.kind, creator.uid]);
   const made = await readEnvironment(tx, context, uid);
   if (!made) throw new Error('the environment was not inserted');
   return made;
@@ -126,30 +178,22 @@ export async function updateEnvironment(
   uid: string,
   config: EnvironmentConfig,
 ): Promise<boolean> {
-  const rows = await db.query(
-    `UPDATE environments SET config = $3, last_editor_kind = $4, last_editor_uid = $5, updated_at = now()
-     WHERE team_id = $1 AND uid = $2 RETURNING uid`,
-    [teamId, uid, JSON.stringify(config), editor.kind, editor.uid],
-  );
+  const rows = await db.query(update, [teamId, uid, JSON.stringify(config), editor.kind, editor.uid]);
   return rows.length > 0;
 }
 
-/** False: the team has no such environment. Runs that name it keep the name. */
+/** Deletes an environment. Runs keep its uid. False: the team has no such environment. */
 export async function deleteEnvironment(db: Queryable, teamId: string, uid: string): Promise<boolean> {
-  const rows = await db.query('DELETE FROM environments WHERE team_id = $1 AND uid = $2 RETURNING uid', [teamId, uid]);
-  return rows.length > 0;
+  return (await db.query(remove, [teamId, uid])).length > 0;
 }
 
-/** Whose environment it is, for a run of `teamId`. */
+/** Returns whether an environment belongs to the team. */
 export async function findEnvironmentOwner(
   db: Queryable,
   teamId: string,
   uid: string,
 ): Promise<'own' | 'other_team' | 'unknown'> {
-  const [row] = await db.query<{ own: boolean }>('SELECT team_id = $1 AS own FROM environments WHERE uid = $2', [
-    teamId,
-    uid,
-  ]);
-  if (!row) return 'unknown';
-  return row.own ? 'own' : 'other_team';
+  const [owner] = await db.query(readOwner, [teamId, uid]);
+  if (!owner) return 'unknown';
+  return owner.own ? 'own' : 'other_team';
 }

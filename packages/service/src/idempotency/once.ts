@@ -1,7 +1,29 @@
 import { timingSafeEqual } from 'node:crypto';
-import type { Database, Queryable } from '../store/database/database.ts';
+import type { Database, Queryable, Statement } from '../store/database/database.ts';
+import { bytes, defineStatement, json } from '../store/database/statement.ts';
 
-/** A request that its sender may repeat. `principal` keeps one caller's keys from another's. */
+const readAnswer = defineStatement({
+  name: 'read_kept_answer',
+  text: `
+    SELECT request_hash, response FROM idempotency_keys
+    WHERE team_id = $1 AND principal = $2 AND key = $3 AND created_at > now() - interval '24 hours'`,
+  row: { request_hash: bytes, response: json<unknown>() },
+});
+
+const lock: Statement = {
+  name: 'lock_idempotency_key',
+  text: 'SELECT pg_advisory_xact_lock(hashtextextended($1, 0))',
+};
+
+const keepAnswer: Statement = {
+  name: 'keep_answer',
+  text: `
+    INSERT INTO idempotency_keys (team_id, principal, key, request_hash, status, response) VALUES ($1, $2, $3, $4, 200, $5)
+    ON CONFLICT (team_id, principal, key) DO UPDATE
+      SET request_hash = excluded.request_hash, response = excluded.response, created_at = now()`,
+};
+
+/** A request that its sender may repeat. `principal` separates the keys of different callers. */
 export interface RepeatableRequest {
   readonly teamId: string;
   readonly principal: string;
@@ -15,33 +37,27 @@ export type ReplayOutcome<T> =
   | { readonly kind: 'conflict' }
   | { readonly kind: 'new' };
 
-/** The answer to an earlier request with the same key within 24 h, where there is one. */
+/** Finds the answer to an earlier request with the same key within 24 h. */
 export async function findReplay<T>(db: Queryable, request: RepeatableRequest): Promise<ReplayOutcome<T>> {
-  const [row] = await db.query<{ request_hash: Buffer; response: T }>(
-    `SELECT request_hash, response FROM idempotency_keys
-     WHERE team_id = $1 AND principal = $2 AND key = $3 AND created_at > now() - interval '24 hours'`,
-    [request.teamId, request.principal, request.key],
-  );
+  const [row] = await db.query(readAnswer, [request.teamId, request.principal, request.key]);
   if (!row) return { kind: 'new' };
   if (!timingSafeEqual(row.request_hash, request.requestHash)) return { kind: 'conflict' };
-  return { kind: 'replayed', response: row.response };
+  return { kind: 'replayed', response: row.response as T };
 }
 
-/** Until the transaction ends nobody else's request with this key is looked at: of two at once the second waits. */
+/** Locks the key until the transaction ends. A concurrent request with the same key waits. */
 async function lockKey(tx: Queryable, request: RepeatableRequest): Promise<void> {
-  await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [
-    `idempotency ${request.teamId} ${request.principal} ${request.key}`,
-  ]);
+  await tx.query(lock, [`idempotency ${request.teamId} ${request.principal} ${request.key}`]);
 }
 
-/** An answer to keep with its key, or a refusal, which is not kept. */
+/** The result of the work: an answer, which is kept with its key, or a refusal, which is not. */
 export type Attempt<T, F> =
   | { readonly kind: 'done'; readonly response: T }
   | { readonly kind: 'failed'; readonly failure: F };
 
 /**
- * Does `work` in one transaction with the record of its answer, once for each key. Of two requests at once the second
- * waits for the first. Without a request every call does the work.
+ * Does `work` once for each key, in one transaction with the record of its answer. Of two concurrent requests the second waits for
+ * the first and returns its answer. Without a request every call does the work.
  */
 export async function once<T, F>(
   db: Database,
@@ -51,7 +67,7 @@ export async function once<T, F>(
   return await db.transaction((tx) => onceWithin(tx, request, work));
 }
 
-/** Does the same in a transaction of the caller, which commits work and answer together. */
+/** Does the same in the transaction of the caller. */
 export async function onceWithin<T, F>(
   tx: Queryable,
   request: RepeatableRequest | undefined,
@@ -64,11 +80,7 @@ export async function onceWithin<T, F>(
   if (earlier.kind === 'replayed') return { kind: 'done', response: earlier.response };
   const attempt = await work(tx);
   if (attempt.kind === 'failed') return attempt;
-  await tx.query(
-    `INSERT INTO idempotency_keys (team_id, principal, key, request_hash, status, response) VALUES ($1, $2, $3, $4, 200, $5)
-     ON CONFLICT (team_id, principal, key) DO UPDATE
-       SET request_hash = excluded.request_hash, response = excluded.response, created_at = now()`,
-    [request.teamId, request.principal, request.key, request.requestHash, JSON.stringify(attempt.response)],
-  );
+  const { teamId, principal, key, requestHash } = request;
+  await tx.query(keepAnswer, [teamId, principal, key, requestHash, JSON.stringify(attempt.response)]);
   return attempt;
 }

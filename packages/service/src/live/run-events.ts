@@ -1,23 +1,34 @@
-/** The events of runs, read from the tables and made frames. */
+/** Reads the events of runs from the tables and turns them into frames. */
 import type { AgentEvent } from '@runyard/contract/agent-protocol';
 import type { LiveEvent } from '@runyard/contract/live-events';
 import { isTerminal } from '@runyard/contract/run-states';
 import type { RunState } from '@runyard/contract/states';
 import type { TimelineEventType } from '@runyard/contract/timeline';
-import type { Queryable, Statement } from '../store/database/database.ts';
+import type { Queryable } from '../store/database/database.ts';
+import {
+  boolean,
+  defineStatement,
+  integer,
+  json,
+  nullable,
+  type RowOf,
+  text,
+  timestamp,
+  uuid,
+} from '../store/database/statement.ts';
 import type { Page } from './feed.ts';
 import { eventBytes, type Frame } from './frame.ts';
 
 /**
- * Twice the number of the last row that was given; less one: of that row the first of its two events was given, its
- * place in the timeline, and not the second, the state.
+ * A position in the stream of a run: twice the number of the last row that the stream got. One less: of that row the stream got the
+ * first event (timeline) but not the second (state).
  */
 export type RunPosition = number;
 
-/** The id of a stream's event, `7` or, for the first of two events of a row, `7.1`. */
+/** The id of an event: `7`, or `7.1` for the first of two events of a row. */
 const runId = /^(\d{1,15})(\.1)?$/;
 
-/** Null: no id of a run's stream. */
+/** Parses the id of an event; null: not an id of a run's stream. */
 export function parseRunPosition(id: string): RunPosition | null {
   const match = runId.exec(id);
   if (!match) return null;
@@ -25,7 +36,7 @@ export function parseRunPosition(id: string): RunPosition | null {
   return position >= 0 ? position : null;
 }
 
-/** Columns of a row of `run_events` that its events are made of. */
+/** The columns of `run_events` from which events are made. */
 export interface TimelineRow {
   event_uuid: string;
   event_type: TimelineEventType | null;
@@ -35,7 +46,7 @@ export interface TimelineRow {
   payload: Record<string, unknown> | null;
 }
 
-/** One or two events: the place in the timeline, then the state. */
+/** Makes the one or two events of a row: the timeline event, then the state. */
 export function* eventsOfRow(runId: string, row: TimelineRow): Generator<Exclude<LiveEvent, { type: 'conversation' }>> {
   if (row.event_type) {
     yield {
@@ -61,24 +72,24 @@ export function* eventsOfRow(runId: string, row: TimelineRow): Generator<Exclude
   }
 }
 
-/** Number of the last row that was given whole. */
+/** Returns the number of the last row that the stream got completely. */
 export const rowOf = (position: RunPosition): number => Math.floor(position / 2);
 
-/** Where a stream is that was given everything up to this row. */
+/** Returns the position behind this row. */
 export const afterRow = (seq: number): RunPosition => seq * 2;
 
-/** A question for the events of a run. */
+/** Asks for the events of a run. */
 interface RunQuestion {
   readonly runId: string;
-  /** Number of the row behind which it is read. */
+  /** Number of the row behind which the page begins. */
   readonly after: number;
 }
 
-/** Bytes of a page, as PostgreSQL stores them: more than these only by one event. */
+/** Bytes of a page, as PostgreSQL stores them. The last event of a page may exceed them. */
 const maxPageBytes = 256 * 1024;
 
-/** $3 rows at most for each run. A row without `seq`: there is nothing behind `after`; no row: the run is gone. */
-const readPages: Statement = {
+/** Reads at most $3 rows for each run. A row without `seq`: nothing is behind `after`. No row: the run was deleted. */
+const readPages = defineStatement({
   name: 'read_live_pages',
   text: `
     SELECT w.n::int AS n, r.state AS run_state, r.event_seq, r.events_kept_after,
@@ -100,21 +111,27 @@ const readPages: Statement = {
       ) b WHERE b.bytes_before < ${maxPageBytes}
     ) v ON r.event_seq > w.after
     ORDER BY w.n, v.seq`,
-};
+  row: {
+    n: integer,
+    run_state: text<RunState>(),
+    event_seq: integer,
+    events_kept_after: integer,
+    /** A turn is in progress in the sandbox of the failed setup. */
+    is_debugged: nullable(boolean),
+    seq: nullable(integer),
+    event_uuid: nullable(uuid),
+    event_type: nullable(text<TimelineEventType>()),
+    state: nullable(text<RunState>()),
+    occurred_at: nullable(timestamp),
+    execution_number: nullable(integer),
+    payload: nullable(json<Record<string, unknown>>()),
+    event: nullable(json<AgentEvent>()),
+    from_seq: nullable(integer),
+    candidates: nullable(integer),
+  },
+});
 
-interface Row extends Omit<TimelineRow, 'event_uuid'> {
-  n: number;
-  run_state: RunState;
-  /** A turn goes on in the sandbox of its failed setup. */
-  is_debugged: boolean;
-  event_seq: number;
-  events_kept_after: number;
-  seq: number | null;
-  candidates: number;
-  event_uuid: string | null;
-  event: AgentEvent | null;
-  from_seq: number | null;
-}
+type Row = RowOf<typeof readPages>;
 
 const isInside = (fromSeq: number | null, after: number): boolean => fromSeq !== null && fromSeq <= after;
 
@@ -125,9 +142,9 @@ function framesOf(runId: string, row: Row, frames: Frame<RunPosition>[]): void {
     frames.push({ at: afterRow(seq), bytes: eventBytes(String(seq), event) });
     return;
   }
-  const { event_uuid } = row;
-  if (event_uuid === null) return;
-  const events = [...eventsOfRow(runId, { ...row, event_uuid })];
+  const { event_uuid, occurred_at } = row;
+  if (event_uuid === null || occurred_at === null) return;
+  const events = [...eventsOfRow(runId, { ...row, event_uuid, occurred_at })];
   for (const [index, event] of events.entries()) {
     const isLast = index === events.length - 1;
     frames.push({ at: afterRow(seq) - (isLast ? 0 : 1), bytes: eventBytes(isLast ? `${seq}` : `${seq}.1`, event) });
@@ -144,22 +161,22 @@ function pageOf({ runId, after }: RunQuestion, rows: readonly Row[], limit: numb
     last.seq === null || last.seq === last.event_seq || (rows.length === last.candidates && rows.length < limit);
   return {
     frames,
-    // Behind the last row nothing was there, though numbers may have been: retention has deleted them.
+    // No row is behind the last one, although there may be numbers: retention has deleted their rows.
     upTo: afterRow(isLast ? first.event_seq : (last.seq ?? 0)),
-    // Of events that were merged, whoever has some cannot have the others.
+    // A stream that got some of the merged events cannot get the others.
     keptAfter: afterRow(isInside(first.from_seq, after) ? (first.seq ?? 0) : first.events_kept_after),
     isLast,
     hasEnded: isLast && isTerminal(first.run_state) && !first.is_debugged,
   };
 }
 
-/** A page of at most `limit` rows for each question, all as of one moment. */
+/** Reads a page of at most `limit` rows for each question, all in one snapshot. */
 export async function readRunPages(
   db: Queryable,
   questions: readonly RunQuestion[],
   limit: number,
 ): Promise<(Page<RunPosition> | 'gone')[]> {
-  const rows = await db.query<Row>(readPages, [
+  const rows = await db.query(readPages, [
     questions.map((question) => question.runId),
     questions.map((question) => question.after),
     limit,
@@ -168,36 +185,33 @@ export async function readRunPages(
   return questions.map((question, index) => pageOf(question, byQuestion.get(index) ?? [], limit));
 }
 
-const readPlace: Statement = {
+const readPlace = defineStatement({
   name: 'read_live_place',
   text: `
     SELECT event_seq, events_kept_after,
       (SELECT c.from_seq FROM conversation_events c WHERE c.run_id = r.id AND c.seq > $3 ORDER BY c.seq LIMIT 1) AS next_from
     FROM runs r WHERE id = $1 AND team_id = $2`,
-};
+  row: { event_seq: integer, events_kept_after: integer, next_from: nullable(integer) },
+});
 
-/** The run, and a position in it. */
+/** What is known about a position in a run. */
 export interface RunPlace {
   /** Number of its last row. */
   readonly lastSeq: number;
   /** Events behind this position are all kept. */
   readonly keptAfter: RunPosition;
-  /** Events behind the position were merged with some before it. */
+  /** Events behind the position were merged with events before it. */
   readonly isInsideMerged: boolean;
 }
 
-/** Null: the team has no such run. */
+/** Returns the place of a position in a run; null: the team has no such run. */
 export async function findRunPlace(
   db: Queryable,
   run: { readonly teamId: string; readonly runId: string },
   position: RunPosition,
 ): Promise<RunPlace | null> {
   const after = rowOf(position);
-  const [row] = await db.query<{ event_seq: number; events_kept_after: number; next_from: number | null }>(readPlace, [
-    run.runId,
-    run.teamId,
-    after,
-  ]);
+  const [row] = await db.query(readPlace, [run.runId, run.teamId, after]);
   if (!row) return null;
   return {
     lastSeq: row.event_seq,

@@ -1,17 +1,30 @@
-/** The timeline events of all runs in one order, read from the table and made frames. */
+/** Reads the timeline events of all runs in one order and turns them into frames. */
 import type { TeamLiveEvent } from '@runyard/contract/live-events';
-import type { Queryable, Statement } from '../store/database/database.ts';
+import type { RunState } from '@runyard/contract/states';
+import type { TimelineEventType } from '@runyard/contract/timeline';
+import type { Queryable } from '../store/database/database.ts';
+import {
+  boolean,
+  defineStatement,
+  integer,
+  json,
+  nullable,
+  type RowOf,
+  text,
+  timestamp,
+  uuid,
+} from '../store/database/statement.ts';
 import type { Page } from './feed.ts';
 import { eventBytes, type Frame } from './frame.ts';
-import { afterRow, eventsOfRow, type TimelineRow } from './run-events.ts';
+import { afterRow, eventsOfRow } from './run-events.ts';
 import { beforeTransaction, rowOfTeamPosition, type TeamPosition, teamIdOf } from './team-position.ts';
 
 /** Rows of a page. */
 const pageRows = 200;
 
 /**
- * The first transaction that may still write: all before it have ended, so no event can appear among theirs any more.
- * Transaction numbers are the cluster's: those of other databases ($1) write no events here.
+ * The first transaction that may still write. All transactions before it have ended, so their events are complete. Transaction
+ * numbers belong to the cluster; transactions of other databases ($1) write no events here.
  */
 const horizon = `
   SELECT coalesce(
@@ -19,7 +32,7 @@ const horizon = `
     pg_snapshot_xmax(s)) AS xact
   FROM pg_current_snapshot() AS s`;
 
-const readEvents: Statement = {
+const readEvents = defineStatement({
   name: 'read_team_events',
   text: `
     WITH horizon AS MATERIALIZED (${horizon})
@@ -33,24 +46,32 @@ const readEvents: Statement = {
       ORDER BY e.xact, e.run_id, e.seq LIMIT ${pageRows}
     ) v ON true
     ORDER BY v.xact, v.run_id, v.seq`,
-};
+  // When there is no event, all columns of `v` are NULL and only `xact` is read.
+  row: {
+    horizon: integer,
+    is_held_back: boolean,
+    xact: nullable(integer),
+    run_id: uuid,
+    seq: integer,
+    event_uuid: uuid,
+    event_type: nullable(text<TimelineEventType>()),
+    state: nullable(text<RunState>()),
+    occurred_at: timestamp,
+    execution_number: nullable(integer),
+    payload: nullable(json<Record<string, unknown>>()),
+    /** NULL when the run was deleted just now. */
+    team_id: nullable(uuid),
+  },
+});
 
-interface Row extends Omit<TimelineRow, 'event_uuid'> {
-  horizon: number;
-  is_held_back: boolean;
-  xact: number | null;
-  run_id: string;
-  seq: number;
-  team_id: string | null;
-  event_uuid: string;
-}
+type Row = RowOf<typeof readEvents>;
 
-/** What was read for all teams at once. */
+/** What one read returned for all teams. */
 export interface TeamNews {
   readonly byTeam: ReadonlyMap<string, readonly Frame<TeamPosition>[]>;
   readonly upTo: TeamPosition;
   readonly isLast: boolean;
-  /** Events were written that cannot be read before an older transaction has ended. */
+  /** Further events can be read only when an older transaction has ended. */
   readonly isHeldBack: boolean;
 }
 
@@ -63,7 +84,7 @@ function framesOf(epoch: string, row: Row, xact: number): Frame<TeamPosition>[] 
   });
 }
 
-/** A page of the events of all runs behind `after`. `foreign`: transactions of other databases. */
+/** Reads a page of the events of all runs behind `after`. `foreign`: transactions of other databases. */
 export async function readTeamNews(
   db: Queryable,
   epoch: string,
@@ -71,7 +92,7 @@ export async function readTeamNews(
   foreign: readonly number[],
 ): Promise<TeamNews> {
   const { xact, runId, seq } = rowOfTeamPosition(after);
-  const rows = await db.query<Row>(readEvents, [foreign, xact, runId, seq]);
+  const rows = await db.query(readEvents, [foreign, xact, runId, seq]);
   const byTeam = new Map<string, Frame<TeamPosition>[]>();
   let last: TeamPosition = after;
   let count = 0;
@@ -79,7 +100,6 @@ export async function readTeamNews(
     if (row.xact === null) continue;
     count += 1;
     last = { xact: row.xact, runId: row.run_id, place: afterRow(row.seq) };
-    // Deleted in this moment.
     if (row.team_id === null) continue;
     const frames = byTeam.get(row.team_id) ?? [];
     frames.push(...framesOf(epoch, row, row.xact));
@@ -89,14 +109,14 @@ export async function readTeamNews(
   const [first] = rows;
   return {
     byTeam,
-    // Another process may have known more foreign transactions, and been further already.
+    // Another process may have known more foreign transactions and read further.
     upTo: isLast && first && first.horizon > last.xact ? beforeTransaction(first.horizon) : last,
     isLast,
     isHeldBack: first?.is_held_back ?? false,
   };
 }
 
-/** One team's part of what was read. */
+/** Returns the part of one team. */
 export const pageOfTeam = (news: TeamNews, teamId: string): Page<TeamPosition> => ({
   frames: news.byTeam.get(teamId) ?? [],
   upTo: news.upTo,
@@ -105,32 +125,40 @@ export const pageOfTeam = (news: TeamNews, teamId: string): Page<TeamPosition> =
   hasEnded: false,
 });
 
-const readPlace: Statement = {
+const readPlace = defineStatement({
   name: 'read_team_place',
   text: `
     SELECT (SELECT xact FROM (${horizon}) h)::text::bigint AS horizon, pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS next,
       coalesce((SELECT xact FROM event_stream_marks WHERE marked_at < now() - interval '7 days' ORDER BY marked_at DESC LIMIT 1), '0')::text::bigint AS kept_after`,
-};
+  row: { horizon: integer, next: integer, kept_after: integer },
+});
 
-/** Where "now" is, the number that the next transaction gets, and before which transaction ids are too old. */
+/** Reads the position of "now", the number of the next transaction, and the transaction before which ids are too old. */
 export async function readTeamPlace(
   db: Queryable,
   foreign: readonly number[],
 ): Promise<{ readonly horizon: number; readonly next: number; readonly keptAfter: number }> {
-  const [row] = await db.query<{ horizon: number; next: number; kept_after: number }>(readPlace, [foreign]);
+  const [row] = await db.query(readPlace, [foreign]);
   if (!row) throw new Error('the place of the team stream cannot be read');
   return { horizon: row.horizon, next: row.next, keptAfter: row.kept_after };
 }
 
-/**
- * Transactions that write in other databases of the cluster now. Whether one does never changes, so that the answer may
- * be older than what it is used for. Locks have the lower 32 bits of a number: it is the one that is nearest to the next.
- */
-export async function readForeignTransactions(db: Queryable): Promise<number[]> {
-  const rows = await db.query<{ xact: number }>(`
+/** Locks show the lower 32 bits of a transaction number. The full number is the one nearest to the next transaction. */
+const readForeign = defineStatement({
+  name: 'read_foreign_transactions',
+  text: `
     SELECT next - (next - l.transactionid::text::bigint) % 4294967296 AS xact
     FROM (SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint + 2147483648 AS next) s,
       pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
-    WHERE l.locktype = 'transactionid' AND l.granted AND l.mode = 'ExclusiveLock' AND a.datname <> current_database()`);
+    WHERE l.locktype = 'transactionid' AND l.granted AND l.mode = 'ExclusiveLock' AND a.datname <> current_database()`,
+  row: { xact: integer },
+});
+
+/**
+ * Reads the transactions that write in other databases of the cluster now. A transaction never changes its database, so an older
+ * answer may be used.
+ */
+export async function readForeignTransactions(db: Queryable): Promise<number[]> {
+  const rows = await db.query(readForeign);
   return rows.map((row) => row.xact);
 }

@@ -1,28 +1,31 @@
-/** Work that is due once a night, by whichever process comes first: `sweeps` has a row for it, and a claim on the row. */
+/** Claims work that one of the processes does once a night: `sweeps` has a row for it, and the claim is on the row. */
 import type { Database, Statement } from '../store/database/database.ts';
+import { defineStatement, nullable, text, uuid } from '../store/database/statement.ts';
 
-/** A claim that was not renewed for so long belongs to a process that died. */
+/** A claim that was not renewed for this time belongs to a process that died. */
 const claimMinutes = 10;
 
-/** 03:00 UTC, tomorrow's where today's is over. */
+/** The next 03:00 UTC. */
 const nextNight = `date_trunc('day', clock_timestamp() - interval '3 hours') + interval '1 day 3 hours'`;
 
 const claimUntil = `clock_timestamp() + interval '${claimMinutes} minutes'`;
 
-/** The first process to ask makes the row, for the next night. */
-const claim: Statement = {
+/** The first call creates the row, which is due in the next night. */
+const claim = defineStatement({
   name: 'claim_sweep',
   text: `
     INSERT INTO sweeps AS s (name, next_at) VALUES ($1, ${nextNight})
     ON CONFLICT (name) DO UPDATE SET claimed_by = $2, claimed_until = ${claimUntil}
       WHERE s.next_at <= clock_timestamp() AND (s.claimed_until IS NULL OR s.claimed_until <= clock_timestamp())
     RETURNING claimed_by`,
-};
+  row: { claimed_by: nullable(uuid) },
+});
 
-const renew: Statement = {
+const renew = defineStatement({
   name: 'renew_sweep',
   text: `UPDATE sweeps SET claimed_until = ${claimUntil} WHERE name = $1 AND claimed_by = $2 RETURNING name`,
-};
+  row: { name: text() },
+});
 
 const finish: Statement = {
   name: 'finish_sweep',
@@ -38,19 +41,19 @@ const release: Statement = {
     WHERE name = $1 AND claimed_by = $2`,
 };
 
-/** A sweep that this process, and no other, is doing. */
+/** A sweep that only this process does. */
 export interface ClaimedSweep {
-  /** False: another process has taken it over. */
+  /** Extends the claim. False: another process has taken the sweep over. */
   renew(): Promise<boolean>;
-  /** It is done until the next night. */
+  /** Stores the result. The sweep is due again in the next night. */
   finish(result: Readonly<Record<string, number>>): Promise<void>;
-  /** It is due again after so many minutes. */
+  /** Gives the claim up. The sweep is due again after `inMinutes`. */
   release(inMinutes: number): Promise<void>;
 }
 
-/** Null: it is not due, or another process is doing it. `claimant` is a UUID of this attempt. */
+/** Claims a sweep; null: it is not due, or another process does it. `claimant` is a UUID of this attempt. */
 export async function claimSweep(db: Database, name: string, claimant: string): Promise<ClaimedSweep | null> {
-  const [row] = await db.query<{ claimed_by: string | null }>(claim, [name, claimant]);
+  const [row] = await db.query(claim, [name, claimant]);
   if (row?.claimed_by !== claimant) return null;
   return {
     renew: async () => (await db.query(renew, [name, claimant])).length > 0,

@@ -2,12 +2,12 @@ import { isIP } from 'node:net';
 import type { Fault } from '../fault.ts';
 import type { AddressRules } from './addresses.ts';
 
-/** Host of a URL without the brackets of an IPv6 address. */
+/** Returns the host of a URL without the brackets of an IPv6 address. */
 export const hostOf = (url: URL): string => url.hostname.replace(/^\[(.*)\]$/, '$1');
 
 /**
- * What is wrong with the URL of a subscription, as far as it can be said without looking its name up: that is done for
- * each attempt. Ports below 1024 but 80 and 443 belong to other protocols, whose servers a POST could be made to talk to.
+ * Checks the URL of a subscription without resolving its host name, which happens at each attempt. Returns the fault or null.
+ * Ports below 1024 other than 80 and 443 belong to other protocols, and a POST must not reach their servers.
  */
 export function checkUrl(text: string, rules: AddressRules, allowsPrivate: boolean): Fault | null {
   const fault = (message: string): Fault => ({ path: 'url', message });

@@ -1,31 +1,26 @@
 import type { DeliveredEventType } from '@runyard/contract/event-subscriptions';
-import type { Queryable, Statement } from '../store/database/database.ts';
+import type { Queryable } from '../store/database/database.ts';
+import {
+  bytes,
+  defineStatement,
+  integer,
+  json,
+  nullable,
+  type RowOf,
+  text,
+  timestamp,
+  uuid,
+} from '../store/database/statement.ts';
 
-/** A delivery whose next attempt is this process's to make. */
-export interface ClaimedDelivery {
-  readonly id: string;
-  readonly subscription_id: string;
-  readonly event: DeliveredEventType;
-  readonly data: Readonly<Record<string, unknown>>;
-  readonly occurred_at: string;
-  /** Number of the attempt; whoever records its outcome brings it. */
-  readonly attempts: number;
-  readonly round_attempts: number;
-  readonly url: string;
-  readonly sealed_secret: Buffer;
-  /** While it still signs. */
-  readonly previous_sealed_secret: Buffer | null;
-}
-
-/** Longer than an attempt can take: after it the process is taken for dead, and the delivery is anyone's. */
+/** Longer than an attempt can take. When the lease ends, its process counts as dead and any process may claim the delivery. */
 const leaseSeconds = 30;
 
 /**
- * Begins attempts of deliveries that are due. SKIP LOCKED and the lease keep other processes from them. So much for each subscription, so that a receiver which hangs takes no place from the others; `now()` and not
- * `clock_timestamp()`, because an index cannot be searched by a volatile function. Subscriptions whose secret this process cannot
- * open are left to those that can.
+ * Begins attempts of deliveries that are due. SKIP LOCKED and the lease exclude other processes. The limit for each subscription
+ * leaves room for the others when a receiver hangs. `now()` and not `clock_timestamp()`, because an index cannot be searched with
+ * a volatile function. A process claims nothing of subscriptions whose secret it cannot open.
  */
-const claimStatement: Statement = {
+const claimDue = defineStatement({
   name: 'claim_deliveries',
   text: `
     WITH due AS MATERIALIZED (
@@ -51,18 +46,36 @@ const claimStatement: Statement = {
       claimed.round_attempts, s.url, s.sealed_secret,
       CASE WHEN s.previous_secret_until > now() THEN s.previous_sealed_secret END AS previous_sealed_secret
     FROM claimed JOIN event_subscriptions s ON s.id = claimed.subscription_id`,
-};
+  row: {
+    id: uuid,
+    subscription_id: uuid,
+    event: text<DeliveredEventType>(),
+    data: json<Readonly<Record<string, unknown>>>(),
+    occurred_at: timestamp,
+    /** Number of this attempt: its outcome is recorded only while it is the last one. */
+    attempts: integer,
+    round_attempts: integer,
+    url: text(),
+    sealed_secret: bytes,
+    /** NULL when it no longer signs. */
+    previous_sealed_secret: nullable(bytes),
+  },
+});
+
+/** A delivery whose next attempt this process makes. */
+export type ClaimedDelivery = Readonly<RowOf<typeof claimDue>>;
 
 export interface ClaimLimits {
   readonly vaultKeyId: string;
-  /** Attempts under way in this process, by subscription. */
+  /** Attempts in progress in this process, by subscription. */
   readonly underWay: Readonly<Record<string, number>>;
   readonly perSubscription: number;
   readonly atMost: number;
 }
 
+/** Claims deliveries that are due, within the limits. The caller makes their attempts. */
 export async function claimDeliveries(db: Queryable, limits: ClaimLimits): Promise<ClaimedDelivery[]> {
-  return await db.query<ClaimedDelivery>(claimStatement, [
+  return await db.query(claimDue, [
     limits.vaultKeyId,
     JSON.stringify(limits.underWay),
     limits.perSubscription,

@@ -1,4 +1,4 @@
-/** Sends what is due, in any number of processes at once; at least once, each with the same webhook-id in every attempt. */
+/** Sends the deliveries that are due, at least once each and in any number of processes. All attempts of a delivery have the same webhook-id. */
 
 import { backoffMs, retryAfterMs } from '@runyard/contract/backoff';
 import type { EventPayload } from '@runyard/contract/event-subscriptions';
@@ -25,12 +25,12 @@ export interface DelivererDeps {
 }
 
 export interface DelivererLimits {
-  /** Attempts at once in this process. */
+  /** Concurrent attempts of this process. */
   readonly atOnce: number;
-  /** Of these, to one subscription. */
+  /** Concurrent attempts for one subscription. */
   readonly perSubscription: number;
   readonly timeoutMs: number;
-  /** Attempts that are under way when the service stops have so long to end. */
+  /** Time for the attempts in progress when the service stops. */
   readonly stopGraceMs: number;
 }
 
@@ -42,9 +42,9 @@ export const defaultLimits: DelivererLimits = {
 };
 
 export interface Deliverer {
-  /** Begins attempts of what is due, as many as there is room for. Call it now and then: retries come due unannounced. */
+  /** Begins attempts of due deliveries within the limits. Call it regularly: no notice announces that a retry is due. */
   deliver(): Promise<void>;
-  /** Begins nothing more; what is under way and does not end soon is left to others. */
+  /** Begins no further attempt. Attempts that do not end in time are released for other processes. */
   close(): Promise<void>;
 }
 
@@ -64,7 +64,7 @@ function payloadOf(delivery: ClaimedDelivery, baseUrl: string): EventPayload {
 /** Waits between attempts: 5 s, 20 s, 80 s, 5 min, 21 min, 85 min, then 4 h; 24 h hold a dozen attempts. */
 const attemptBackoff = { firstMs: 5_000, factor: 4, longestMs: 4 * 3_600_000 };
 
-/** Null: sealed with a key that is not this process's, or changed since. */
+/** Returns the signing secrets; null: one was sealed with another key, or was changed. */
 function openSecrets(vault: Vault, delivery: ClaimedDelivery): string[] | null {
   const purpose = sealPurpose(delivery.subscription_id);
   const sealed = [delivery.sealed_secret, delivery.previous_sealed_secret].filter((each) => each !== null);
@@ -84,7 +84,7 @@ function errorOf(outcome: SendOutcome): string | null {
     : `it answered ${status}`;
 }
 
-/** Opens the deliverer, which hears of new deliveries by NOTIFY. */
+/** Opens the deliverer. New deliveries wake it by NOTIFY. */
 export async function openDeliverer(deps: DelivererDeps, limits: DelivererLimits = defaultLimits): Promise<Deliverer> {
   const { db, vault, log } = deps;
   const underWay = new Map<ClaimedDelivery, Promise<void>>();
@@ -147,7 +147,7 @@ export async function openDeliverer(deps: DelivererDeps, limits: DelivererLimits
         .catch((error: unknown) => log.error({ err: error, delivery_id: delivery.id }, 'a delivery could not be made'))
         .then(() => {
           underWay.delete(delivery);
-          // A place is free: there may be more for it.
+          // A place is free for another delivery.
           wake();
         });
       underWay.set(delivery, done);

@@ -2,10 +2,10 @@ import type { RunEventType } from '@runyard/contract/event-subscriptions';
 import { isTerminal } from '@runyard/contract/run-states';
 import type { RunState } from '@runyard/contract/states';
 
-/** Channel on which it is told that there is something to deliver. */
+/** The channel of notices about new deliveries. */
 export const deliveryChannel = 'runyard_deliveries';
 
-/** What subscribers hear of a run that came to `state`; null: nothing. */
+/** Returns the event that subscribers get when a run enters `state`; null: none. */
 export function eventOfState(state: RunState): RunEventType | null {
   if (isTerminal(state)) return 'run.ended';
   if (state === 'BLOCKED') return 'run.blocked';
@@ -25,9 +25,9 @@ export const enqueuedColumns = [
 ] as const;
 
 /**
- * SQL of a common table expression that goes into the statement which changes runs: one delivery for each subscription
- * that wants to hear of it. So there is a delivery exactly where there is a change. `relation` names a relation of the
- * changed runs with `enqueuedColumns`.
+ * Returns the SQL of a common table expression that inserts one delivery for each subscription to the event. It becomes part of the
+ * statement that changes the runs, so a change and its deliveries are atomic. `relation` names a relation of the changed runs
+ * with `enqueuedColumns`.
  */
 export function enqueueDeliveries(event: RunEventType, state: RunState, relation: string): string {
   return `

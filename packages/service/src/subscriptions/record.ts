@@ -1,30 +1,31 @@
 import type { Queryable, Statement } from '../store/database/database.ts';
+import { defineStatement, uuid } from '../store/database/statement.ts';
 
-/** What came of an attempt. */
+/** The outcome of an attempt. */
 export interface AttemptOutcome {
   readonly deliveryId: string;
-  /** Where it was sent: of another URL than the subscription has by now it says nothing. */
+  /** The URL that was called. If the subscription has another one now, the outcome says nothing about it. */
   readonly url: string;
-  /** Of the attempt: another one has begun where it is not the last. */
+  /** Number of the attempt. If it is not the last one, the outcome is ignored. */
   readonly number: number;
   readonly result: 'delivered' | 'failed' | 'gone';
   readonly httpStatus: number | null;
   readonly error: string | null;
   readonly durationMs: number;
-  /** Until the next attempt, where there is one. */
+  /** Time until the next attempt, if there is one. */
   readonly delayMs: number;
 }
 
-/** A subscription is disabled after so long with nothing but failures. */
+/** A subscription is disabled after this time without a success. */
 const disableAfter = '5 days';
-/** Failures with a longer pause between them, in which nothing was sent, are counted anew: tries of one delivery go on for a day. */
+/** After a longer pause without deliveries the count begins again. The attempts of one delivery take up to a day. */
 const longestPause = '2 days';
 
 /**
- * Writes the outcome into delivery, log and subscription, all or nothing, unless a later attempt has begun. A failure
- * before `retry_until` is tried again, at the latest then.
+ * Writes the outcome into delivery, log and subscription in one statement, unless a later attempt has begun. A failure before
+ * `retry_until` is retried, at the latest then.
  */
-const recordStatement: Statement = {
+const record = defineStatement({
   name: 'record_delivery_attempt',
   text: `
     WITH done AS (
@@ -61,12 +62,20 @@ const recordStatement: Statement = {
       WHERE s.id = done.subscription_id AND before.id = s.id AND $3 <> 'delivered' AND s.url = $8
         AND (now.is_first OR now.ends OR before.failed_at < done.started_at - interval '1 hour')
     )
-    SELECT 1 AS recorded FROM done`,
+    SELECT id FROM done`,
+  row: { id: uuid },
+});
+
+const release: Statement = {
+  name: 'release_delivery',
+  text: `
+    UPDATE event_deliveries SET next_attempt_at = clock_timestamp(), leased_until = NULL, round_attempts = round_attempts - 1
+    WHERE id = $1 AND attempts = $2 AND status = 'pending'`,
 };
 
-/** False: the lease had passed, and another process has begun the next attempt. */
+/** Records the outcome of an attempt. False: the lease had ended and another process has begun the next attempt. */
 export async function recordAttempt(db: Queryable, outcome: AttemptOutcome): Promise<boolean> {
-  const rows = await db.query(recordStatement, [
+  const rows = await db.query(record, [
     outcome.deliveryId,
     outcome.number,
     outcome.result,
@@ -79,14 +88,7 @@ export async function recordAttempt(db: Queryable, outcome: AttemptOutcome): Pro
   return rows.length === 1;
 }
 
-/** Gives up an attempt that was not finished: it is due again at once, and counts for nothing. */
+/** Gives up an attempt that did not finish. The delivery is due at once, and the attempt does not count. */
 export async function releaseDelivery(db: Queryable, deliveryId: string, number: number): Promise<void> {
-  await db.query(
-    {
-      name: 'release_delivery',
-      text: `UPDATE event_deliveries SET next_attempt_at = clock_timestamp(), leased_until = NULL, round_attempts = round_attempts - 1
-        WHERE id = $1 AND attempts = $2 AND status = 'pending'`,
-    },
-    [deliveryId, number],
-  );
+  await db.query(release, [deliveryId, number]);
 }

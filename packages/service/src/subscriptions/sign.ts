@@ -1,8 +1,8 @@
 import { Webhook } from 'standardwebhooks';
 
 /**
- * Headers of one attempt. `secrets`: the current one, and the one before it for a while after a rotation; a receiver
- * takes the delivery if any of the signatures is right.
+ * Returns the signature headers of one attempt. `secrets` holds the current secret and, for 24 h after a rotation, the previous one.
+ * A receiver accepts the delivery if one of the signatures is valid.
  */
 export function signatureHeaders(
   id: string,

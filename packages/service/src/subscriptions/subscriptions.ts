@@ -11,26 +11,106 @@ import type { RunSourceType } from '@runyard/contract/states';
 import { teamHasRoom } from '../access/teams/has-room.ts';
 import type { Vault } from '../secrets/vault.ts';
 import type { Database, Queryable } from '../store/database/database.ts';
+import {
+  boolean,
+  defineStatement,
+  integer,
+  json,
+  nullable,
+  type RowOf,
+  text,
+  texts,
+  timestamp,
+  uuid,
+} from '../store/database/statement.ts';
 import { newSigningSecret, sealPurpose } from './secret.ts';
 
-interface SubscriptionRow {
-  id: string;
-  name: string | null;
-  url: string;
-  events: RunEventType[];
-  filter_source: RunSourceType | null;
-  filter_name: string | null;
-  filter_metadata: Record<string, string>;
-  enabled: boolean;
-  disabled_reason: string | null;
-  disabled_at: string | null;
-  failing_since: string | null;
-  created_at: string;
-  updated_at: string;
-}
+const row = {
+  id: uuid,
+  name: nullable(text()),
+  url: text(),
+  events: texts,
+  filter_source: nullable(text<RunSourceType>()),
+  filter_name: nullable(text()),
+  filter_metadata: json<Record<string, string>>(),
+  enabled: boolean,
+  disabled_reason: nullable(text()),
+  disabled_at: nullable(timestamp),
+  failing_since: nullable(timestamp),
+  created_at: timestamp,
+  updated_at: timestamp,
+};
 
-const columns = `id, name, url, events, filter_source, filter_name, filter_metadata, enabled, disabled_reason, disabled_at,
-  failing_since, created_at, updated_at`;
+const columns = Object.keys(row).join(', ');
+
+const readAll = defineStatement({
+  name: 'read_event_subscriptions_of_team',
+  text: `SELECT ${columns} FROM event_subscriptions WHERE team_id = $1 ORDER BY id`,
+  row,
+});
+
+const readOne = defineStatement({
+  name: 'read_event_subscription',
+  text: `SELECT ${columns} FROM event_subscriptions WHERE team_id = $1 AND id = $2`,
+  row,
+});
+
+const lockOne = defineStatement({
+  name: 'lock_event_subscription',
+  text: `SELECT ${columns} FROM event_subscriptions WHERE team_id = $1 AND id = $2 FOR UPDATE`,
+  row,
+});
+
+const insert = defineStatement({
+  name: 'insert_event_subscription',
+  text: `
+    INSERT INTO event_subscriptions
+      (id, team_id, name, url, events, filter_source, filter_name, filter_metadata, enabled, vault_key_id, sealed_secret)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING ${columns}`,
+  row,
+});
+
+/** $9: the caller sets `enabled`. $10: earlier failures no longer count. */
+const update = defineStatement({
+  name: 'update_event_subscription',
+  text: `
+    UPDATE event_subscriptions SET name = $2, url = $3, events = $4, filter_source = $5, filter_name = $6, filter_metadata = $7,
+      enabled = $8, updated_at = clock_timestamp(),
+      disabled_reason = CASE WHEN $9 THEN NULL ELSE disabled_reason END,
+      disabled_at = CASE WHEN $9 THEN NULL ELSE disabled_at END,
+      failing_since = CASE WHEN $10 THEN NULL ELSE failing_since END
+    WHERE id = $1 RETURNING ${columns}`,
+  row,
+});
+
+/** A secret that was sealed with another key cannot sign, so it is not kept as the previous one. */
+const rotate = defineStatement({
+  name: 'rotate_secret_of_event_subscription',
+  text: `
+    UPDATE event_subscriptions SET
+      previous_sealed_secret = CASE WHEN vault_key_id = $3 THEN sealed_secret END,
+      previous_secret_until = clock_timestamp() + interval '24 hours',
+      vault_key_id = $3, sealed_secret = $4, updated_at = clock_timestamp()
+    WHERE team_id = $1 AND id = $2 RETURNING ${columns}`,
+  row,
+});
+
+const remove = defineStatement({
+  name: 'delete_event_subscription',
+  text: `
+    WITH gone AS (DELETE FROM event_subscriptions WHERE team_id = $1 AND id = $2 RETURNING id),
+      log AS (DELETE FROM event_deliveries d USING gone WHERE d.subscription_id = gone.id)
+    SELECT id FROM gone`,
+  row: { id: uuid },
+});
+
+const countUnreadable = defineStatement({
+  name: 'count_unreadable_secrets',
+  text: 'SELECT count(*) AS count FROM event_subscriptions WHERE vault_key_id <> $1',
+  row: { count: integer },
+});
+
+type SubscriptionRow = RowOf<typeof readOne>;
 
 function filterOf(row: SubscriptionRow): SubscriptionFilter | undefined {
   const filter: SubscriptionFilter = {
@@ -47,7 +127,8 @@ function toSubscription(row: SubscriptionRow): EventSubscription {
     id: row.id,
     ...(row.name === null ? {} : { name: row.name }),
     url: row.url,
-    events: row.events,
+    // The request's schema allows no others.
+    events: row.events as RunEventType[],
     ...(filter ? { filter } : {}),
     enabled: row.enabled,
     ...(row.disabled_reason === null ? {} : { disabled_reason: row.disabled_reason }),
@@ -58,36 +139,30 @@ function toSubscription(row: SubscriptionRow): EventSubscription {
   };
 }
 
-/** All of the team, oldest first. */
+/** Returns the subscriptions of the team, oldest first. */
 export async function listSubscriptions(db: Queryable, teamId: string): Promise<EventSubscription[]> {
-  const rows = await db.query<SubscriptionRow>(
-    `SELECT ${columns} FROM event_subscriptions WHERE team_id = $1 ORDER BY id`,
-    [teamId],
-  );
+  const rows = await db.query(readAll, [teamId]);
   return rows.map(toSubscription);
 }
 
-/** Null: the team has no such subscription. */
+/** Returns a subscription; null: the team has none with this id. */
 export async function readSubscription(db: Queryable, teamId: string, id: string): Promise<EventSubscription | null> {
-  const [row] = await db.query<SubscriptionRow>(
-    `SELECT ${columns} FROM event_subscriptions WHERE team_id = $1 AND id = $2`,
-    [teamId, id],
-  );
+  const [row] = await db.query(readOne, [teamId, id]);
   return row ? toSubscription(row) : null;
 }
 
-/** A subscription and its secret as it is stored: `openSecret` reads it. */
+/** A subscription with its sealed secret, which `openSecret` opens. */
 export interface SealedSubscription {
   readonly subscription: EventSubscription;
   /** Base64 */
   readonly sealedSecret: string;
 }
 
-/** The secret in words that a receiver is given. */
+/** Returns the signing secret as the receiver gets it. */
 export const openSecret = (vault: Vault, { subscription, sealedSecret }: SealedSubscription): string =>
   vault.open(sealPurpose(subscription.id), Buffer.from(sealedSecret, 'base64'));
 
-/** Creates it with a new secret. `too_many`: the team has as many as it may have. */
+/** Creates a subscription with a new secret. `too_many`: the team has the largest number allowed. */
 export async function createSubscription(
   tx: Queryable,
   vault: Vault,
@@ -98,29 +173,24 @@ export async function createSubscription(
   const id = randomUUIDv7();
   const sealed = vault.seal(sealPurpose(id), newSigningSecret());
   const { filter = {} } = request;
-  const [row] = await tx.query<SubscriptionRow>(
-    `INSERT INTO event_subscriptions
-       (id, team_id, name, url, events, filter_source, filter_name, filter_metadata, enabled, vault_key_id, sealed_secret)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING ${columns}`,
-    [
-      id,
-      teamId,
-      request.name ?? null,
-      request.url,
-      request.events,
-      filter.source ?? null,
-      filter.name ?? null,
-      JSON.stringify(filter.metadata ?? {}),
-      request.enabled,
-      vault.keyId,
-      sealed,
-    ],
-  );
+  const [row] = await tx.query(insert, [
+    id,
+    teamId,
+    request.name ?? null,
+    request.url,
+    request.events,
+    filter.source ?? null,
+    filter.name ?? null,
+    JSON.stringify(filter.metadata ?? {}),
+    request.enabled,
+    vault.keyId,
+    sealed,
+  ]);
   if (!row) throw new Error('the subscription was not inserted');
   return { subscription: toSubscription(row), sealedSecret: sealed.toString('base64') };
 }
 
-/** Changes what the request names. Null: the team has no such subscription. */
+/** Changes the fields that the request contains. Null: the team has no such subscription. */
 export async function updateSubscription(
   db: Database,
   teamId: string,
@@ -128,38 +198,27 @@ export async function updateSubscription(
   request: UpdateEventSubscriptionRequest,
 ): Promise<EventSubscription | null> {
   return await db.transaction(async (tx) => {
-    const [old] = await tx.query<SubscriptionRow>(
-      `SELECT ${columns} FROM event_subscriptions WHERE team_id = $1 AND id = $2 FOR UPDATE`,
-      [teamId, id],
-    );
+    const [old] = await tx.query(lockOne, [teamId, id]);
     if (!old) return null;
     const filter = (request.filter === undefined ? filterOf(old) : request.filter) ?? {};
     const url = request.url ?? old.url;
-    const [row] = await tx.query<SubscriptionRow>(
-      `UPDATE event_subscriptions SET name = $2, url = $3, events = $4, filter_source = $5, filter_name = $6, filter_metadata = $7,
-         enabled = $8, updated_at = clock_timestamp(),
-         disabled_reason = CASE WHEN $9 THEN NULL ELSE disabled_reason END,
-         disabled_at = CASE WHEN $9 THEN NULL ELSE disabled_at END,
-         failing_since = CASE WHEN $10 THEN NULL ELSE failing_since END
-       WHERE id = $1 RETURNING ${columns}`,
-      [
-        id,
-        request.name === undefined ? old.name : request.name,
-        url,
-        request.events ?? old.events,
-        filter.source ?? null,
-        filter.name ?? null,
-        JSON.stringify(filter.metadata ?? {}),
-        request.enabled ?? old.enabled,
-        request.enabled !== undefined,
-        request.enabled === true || url !== old.url,
-      ],
-    );
+    const [row] = await tx.query(update, [
+      id,
+      request.name === undefined ? old.name : request.name,
+      url,
+      request.events ?? old.events,
+      filter.source ?? null,
+      filter.name ?? null,
+      JSON.stringify(filter.metadata ?? {}),
+      request.enabled ?? old.enabled,
+      request.enabled !== undefined,
+      request.enabled === true || url !== old.url,
+    ]);
     return row ? toSubscription(row) : null;
   });
 }
 
-/** Gives it a new secret; the old one signs beside it for 24 h. Null: the team has no such subscription. */
+/** Sets a new secret; the previous one also signs for 24 h. Null: the team has no such subscription. */
 export async function rotateSecret(
   db: Queryable,
   vault: Vault,
@@ -167,33 +226,17 @@ export async function rotateSecret(
   id: string,
 ): Promise<SealedSubscription | null> {
   const sealed = vault.seal(sealPurpose(id), newSigningSecret());
-  const [row] = await db.query<SubscriptionRow>(
-    `UPDATE event_subscriptions SET
-       previous_sealed_secret = CASE WHEN vault_key_id = $3 THEN sealed_secret END,
-       previous_secret_until = clock_timestamp() + interval '24 hours',
-       vault_key_id = $3, sealed_secret = $4, updated_at = clock_timestamp()
-     WHERE team_id = $1 AND id = $2 RETURNING ${columns}`,
-    [teamId, id, vault.keyId, sealed],
-  );
+  const [row] = await db.query(rotate, [teamId, id, vault.keyId, sealed]);
   return row ? { subscription: toSubscription(row), sealedSecret: sealed.toString('base64') } : null;
 }
 
-/** Deletes it with its deliveries. False: the team has no such subscription. */
+/** Deletes a subscription with its deliveries. False: the team has no such subscription. */
 export async function deleteSubscription(db: Queryable, teamId: string, id: string): Promise<boolean> {
-  const rows = await db.query(
-    `WITH gone AS (DELETE FROM event_subscriptions WHERE team_id = $1 AND id = $2 RETURNING id),
-       log AS (DELETE FROM event_deliveries d USING gone WHERE d.subscription_id = gone.id)
-     SELECT id FROM gone`,
-    [teamId, id],
-  );
-  return rows.length > 0;
+  return (await db.query(remove, [teamId, id])).length > 0;
 }
 
-/** How many subscriptions have a secret that this process cannot open: nothing is sent to them by it. */
+/** Counts the subscriptions whose secret this process cannot open. It sends them nothing. */
 export async function countUnreadableSecrets(db: Queryable, vault: Vault): Promise<number> {
-  const [row] = await db.query<{ count: number }>(
-    'SELECT count(*)::int AS count FROM event_subscriptions WHERE vault_key_id <> $1',
-    [vault.keyId],
-  );
+  const [row] = await db.query(countUnreadable, [vault.keyId]);
   return row?.count ?? 0;
 }

@@ -1,42 +1,45 @@
-/** Bounds the uploads that a sandbox has going on at once, on all service processes together. */
+/** Bounds the concurrent uploads of a sandbox over all service processes. */
 import { randomUUID } from 'node:crypto';
 import type { Database, Statement } from '../store/database/database.ts';
+import { defineStatement, text } from '../store/database/statement.ts';
 
-/** Renewed well before; after it the upload of a process that died is no longer in the way. */
+/** After this time the lease of a process that died is free again. */
 const leaseSeconds = 30;
 const renewEveryMs = 10_000;
 
-const take: Statement = {
+const take = defineStatement({
   name: 'take_upload_lease',
   text: `
     INSERT INTO upload_leases AS held (name, holder, expires_at)
     VALUES ($1, $2, clock_timestamp() + interval '${leaseSeconds} seconds')
     ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at
     WHERE held.expires_at < clock_timestamp() RETURNING name`,
-};
+  row: { name: text() },
+});
 
-const renew: Statement = {
+const renew = defineStatement({
   name: 'renew_upload_lease',
   text: `
     UPDATE upload_leases SET expires_at = clock_timestamp() + interval '${leaseSeconds} seconds'
     WHERE name = $1 AND holder = $2 RETURNING name`,
-};
+  row: { name: text() },
+});
 
 const giveBack: Statement = {
   name: 'give_back_upload_lease',
   text: 'DELETE FROM upload_leases WHERE name = $1 AND holder = $2',
 };
 
-/** The uploads that share a bound: of an execution's workspace, of a run's artifacts. */
+/** Uploads that share a bound, such as the workspaces of an execution or the artifacts of a run. */
 export interface UploadKind {
   readonly name: string;
-  /** How many may go on at once. */
+  /** The largest number of concurrent uploads. */
   readonly most: number;
 }
 
 /**
- * Runs `work`, which reads `body`, unless as many uploads of the kind go on already: `busy`. An upload whose lease passed to another one,
- * because the database was away for too long, ends with an error at its next piece.
+ * Runs `work`, which reads `body`, while it holds a lease. `busy`: all leases of the kind are taken. If the database was away for so
+ * long that another upload got the lease, the body fails at its next piece.
  */
 export async function oneUpload<T>(
   db: Database,
@@ -66,7 +69,7 @@ export async function oneUpload<T>(
     return await work(whileHeld());
   } finally {
     clearInterval(timer);
-    // What cannot be given back passes by itself.
+    // If this fails, the lease expires by itself.
     await db.query(giveBack, [name, holder]).catch(() => undefined);
   }
 }

@@ -1,0 +1,10 @@
+import type { Statement } from '../../store/database/database.ts';
+
+/**
+ * Removes the transaction numbers of events in a copied database that the database has yet to assign. Part of the transaction in
+ * which `live/epoch.ts` renews the epoch.
+ */
+export const forgetFutureTransactions: Statement = {
+  name: 'forget_future_transactions_of_events',
+  text: `UPDATE run_events SET xact = '0' WHERE xact > '0' AND xact >= pg_current_xact_id()`,
+};
