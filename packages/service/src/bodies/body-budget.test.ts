@@ -22,7 +22,7 @@ function held(place: Place | 'busy' | 'gone' | undefined): Place {
   return place;
 }
 
-test('bodies of an execution wait for its own room, those of others do not', async () => {
+test('makes bodies of an execution wait for its own room without delaying others', async () => {
   const budget = makeBodyBudget(limits);
   const first = held(await budget.enter(own, 150 * kb, staying));
   const second = budget.enter(own, 150 * kb, staying);
@@ -34,7 +34,7 @@ test('bodies of an execution wait for its own room, those of others do not', asy
   expect(await now(budget.enter(own, 150 * kb, staying))).toBeUndefined();
 });
 
-test('bodies of a team leave room for others, and all together have a bound', async () => {
+test('leaves room for other teams and bounds the total', async () => {
   const budget = makeBodyBudget(limits);
   const large = held(await budget.enter({ teamId: 't' }, 600 * kb, staying));
   expect(await now(budget.enter({ teamId: 't' }, 20 * kb, staying))).toBeUndefined();
@@ -45,20 +45,20 @@ test('bodies of a team leave room for others, and all together have a bound', as
   held(await third);
 });
 
-test('a body that is larger than its room is held while nothing else is', async () => {
+test('accepts a body that is larger than its room while there is no other', async () => {
   const budget = makeBodyBudget(limits);
   held(await now(budget.enter(own, 5000 * kb, staying))).release();
   held(await now(budget.enter(own, kb, staying)));
 });
 
-test('small bodies do not wait behind large ones', async () => {
+test('does not let small bodies wait behind large ones', async () => {
   const budget = makeBodyBudget(limits);
   held(await budget.enter(own, 200 * kb, staying));
   expect(await now(budget.enter(own, 200 * kb, staying))).toBeUndefined();
   held(await now(budget.enter(own, 10 * kb, staying)));
 });
 
-test('an execution has so many requests in flight, also without their bytes, and so many that wait', async () => {
+test('bounds the requests of an execution in flight, even without bytes, and the waiting ones', async () => {
   const budget = makeBodyBudget(limits);
   const places = await Promise.all([1, 2, 3].map(() => budget.enter(own, kb, staying)));
   for (const place of places) held(place).releaseBytes();
@@ -70,7 +70,7 @@ test('an execution has so many requests in flight, also without their bytes, and
   for (const place of await Promise.all(waiting)) held(place);
 });
 
-test('who is gone waits no longer, and who waited too long is told that it is busy', async () => {
+test('answers gone to an aborted request and busy after a long wait', async () => {
   const budget = makeBodyBudget({ ...limits, waitMs: 10 });
   held(await budget.enter(own, 200 * kb, staying));
   const gone = new AbortController();
@@ -81,7 +81,7 @@ test('who is gone waits no longer, and who waited too long is told that it is bu
   expect(await budget.enter(own, 100 * kb, staying)).toBe('busy');
 });
 
-test('a large body gets its turn although small requests of others keep coming', async () => {
+test('gives a large body its turn while small requests of others keep coming', async () => {
   const budget = makeBodyBudget(limits);
   const first = held(await budget.enter({ teamId: 't' }, 500 * kb, staying));
   const large = budget.enter({ teamId: 'u' }, 600 * kb, staying);

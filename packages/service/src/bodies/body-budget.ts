@@ -1,13 +1,13 @@
-/** Bounds the memory that bodies of requests take while they arrive and are handled: of one run token, of one team, and in total. */
+/** Bounds the memory of request bodies while they arrive and are handled: for a run token, for a team, and in total. */
 
-/** On whose behalf a body is held. */
+/** The owner of a body. */
 export interface BodyOwner {
   readonly teamId: string;
-  /** Of a run token; absent: an API key of the team. */
+  /** Set for a run token; absent: an API key of the team. */
   readonly executionId?: string | undefined;
 }
 
-/** Bytes that bodies may hold. A single body of more than a bound is held while nothing else is. */
+/** Bytes that bodies may hold. A body larger than a bound is accepted while no other body counts against it. */
 export interface BodyRoom {
   readonly total: number;
   readonly perTeam: number;
@@ -15,7 +15,7 @@ export interface BodyRoom {
 }
 
 export interface BodyLimits {
-  /** Bodies of up to `smallBytes` have a room of their own: a cancel does not wait behind uploads. */
+  /** Bodies of up to `smallBytes` have bounds of their own, so that a cancel does not wait behind uploads. */
   readonly smallBytes: number;
   readonly small: BodyRoom;
   readonly large: BodyRoom;
@@ -40,23 +40,23 @@ export const defaultBodyLimits: BodyLimits = {
   waitMs: 20_000,
 };
 
-/** Room that was taken for a body. */
+/** The room of a body. */
 export interface Place {
-  /** Gives the bytes back, while the request goes on without them. */
+  /** Releases the bytes while the request continues without them. */
   releaseBytes(): void;
-  /** Gives back all; a second call does nothing. */
+  /** Releases everything. A second call does nothing. */
   release(): void;
 }
 
 export interface BodyBudget {
   /**
-   * Resolves when there is room for `bytes`; nothing should be read of the body before, so that its sender waits. `busy`: too many wait
-   * already, or it took too long. `gone`: `signal` was aborted before.
+   * Resolves when there is room for `bytes`. The caller reads nothing of the body before, so that its sender waits. `busy`: too many
+   * requests wait, or the wait was too long. `gone`: `signal` was aborted.
    */
   enter(owner: BodyOwner, bytes: number, signal: AbortSignal): Promise<Place | 'busy' | 'gone'>;
 }
 
-/** Each request costs memory besides its body. */
+/** Memory that each request costs besides its body. */
 const minBytes = kb;
 
 interface Held {
@@ -65,7 +65,7 @@ interface Held {
   waiting: number;
 }
 
-/** What the owners of one kind (teams, executions) hold; those that hold nothing are forgotten. */
+/** The room that each owner of one kind (team, execution) holds. Owners that hold nothing are removed. */
 function holders() {
   const held = new Map<string, Held>();
   const none: Readonly<Held> = { bytes: 0, requests: 0, waiting: 0 };
@@ -82,7 +82,7 @@ function holders() {
   };
 }
 
-/** One for each process of the service, shared by everything that holds bodies. */
+/** Makes a budget. Each service process has one for bodies and one for conversations that are read. */
 export function makeBodyBudget(limits: BodyLimits = defaultBodyLimits): BodyBudget {
   const small = makeRoom(limits, limits.small);
   const large = makeRoom(limits, limits.large);
@@ -131,7 +131,7 @@ function makeRoom(limits: BodyLimits, room: BodyRoom): BodyBudget['enter'] {
       release: () => giveBack({ bytes: held, requests }),
     };
   };
-  /** In the order of their coming. Who waits for its own room does not hold up others; who waits for the total does, or a large one would wait for ever. */
+  /** In order of arrival. A request that waits for the room of its owner does not delay others. A request that waits for the total room does: otherwise a large one would wait for ever. */
   const admitWaiting = (): void => {
     for (const waiting of queue) {
       if (!fits(total, waiting.bytes, room.total)) return;
@@ -177,7 +177,7 @@ function makeRoom(limits: BodyLimits, room: BodyRoom): BodyBudget['enter'] {
     });
   };
 
-  /** True where one that came before would be overtaken: one of the same owner, or one that waits for the total. */
+  /** Returns whether a request would overtake an earlier one of the same owner, or one that waits for the total. */
   function isBehind(owner: BodyOwner): boolean {
     for (const waiting of queue) {
       if (!fits(total, waiting.bytes, room.total)) return true;

@@ -1,22 +1,22 @@
 import type { Readable } from 'node:stream';
 
-/** The least that a sender has to send, so that none holds room with a body that never comes. */
+/** The least speed of a sender, so that a body that never comes holds no room. */
 export interface BodyPace {
-  /** Time at the beginning that is not looked at, milliseconds. */
+  /** Time at the beginning without a check, milliseconds. */
   readonly graceMs: number;
   readonly bytesPerSecond: number;
 }
 
 export const defaultBodyPace: BodyPace = { graceMs: 10_000, bytesPerSecond: 32 * 1024 };
 
-/** `cut`: the connection ended first, or another number of bytes came than was announced. */
+/** `cut`: the connection ended early, or the number of bytes differs from the announced one. */
 export type BodyRead =
   | { readonly kind: 'body'; readonly bytes: Buffer }
   | { readonly kind: 'too_large' | 'too_slow' | 'cut' };
 
 /**
- * Reads a whole body into memory of its announced size, which the system gives page by page as the bytes come. `announced`: the
- * Content-Length; undefined: not known. What is left of a body that is refused is not read.
+ * Reads a whole body into memory of its announced size; the system provides the pages as the bytes come. `announced`: the
+ * Content-Length; undefined: not known. The rest of a refused body is not read.
  */
 export function readBody(
   stream: Readable,
@@ -64,7 +64,7 @@ export function readBody(
   });
 }
 
-/** The Content-Length of a request's headers; undefined: it has none, because it is sent in chunks. */
+/** Returns the Content-Length of a request; undefined: it has none, because the body is sent in chunks. */
 export function announcedBytes(contentLength: string | undefined): number | undefined {
   return contentLength === undefined ? undefined : Number(contentLength);
 }

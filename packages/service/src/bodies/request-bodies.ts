@@ -2,13 +2,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BodyBudget, BodyOwner, Place } from './body-budget.ts';
 import { announcedBytes, type BodyPace, type BodyRead, defaultBodyPace, readBody } from './read-body.ts';
 
-/** A body and its place in the budget, which is given back when the answer was sent or the client is gone. */
+/** A body that holds room in the budget until the answer was sent or the client is gone. */
 export type HeldBody =
   | { readonly kind: 'body'; readonly bytes: Buffer; readonly place: Place }
   | { readonly kind: 'busy' }
   | Exclude<BodyRead, { readonly kind: 'body' }>;
 
-/** Seconds after which a request that was `busy` may be sent again. */
+/** Seconds after which a client should repeat a request that was `busy`. */
 export const busyRetrySeconds = 2;
 
 export interface RequestBody {
@@ -19,7 +19,7 @@ export interface RequestBody {
   readonly pace?: BodyPace;
 }
 
-/** Reads the body of a request as soon as there is room for it; until then its sender is not read from. */
+/** Reads the body of a request when there is room for it. Until then nothing is read from the sender. */
 export async function holdBody(
   bodies: BodyBudget,
   { request, response, owner, maxBytes, pace = defaultBodyPace }: RequestBody,
@@ -28,7 +28,7 @@ export async function holdBody(
   if (announced !== undefined && announced > maxBytes) return { kind: 'too_large' };
   const over = new AbortController();
   response.once('close', () => over.abort());
-  // A client that was gone before has no `close` any more.
+  // No `close` comes from a client that was gone before.
   if (response.destroyed) over.abort();
   const place = await bodies.enter(owner, announced ?? maxBytes, over.signal);
   if (place === 'busy') return { kind: 'busy' };

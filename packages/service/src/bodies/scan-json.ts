@@ -1,7 +1,7 @@
-/** Checks a JSON text byte by byte, without making its values: 16 MB of `{},{},…` would become gigabytes of objects. */
+/** Checks a JSON text byte by byte without building its values: 16 MB of `{},{},…` would become gigabytes of objects. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-/** Where a member of the outermost object stands in the text: bytes from `start` up to, not including, `end`. */
+/** The place of a member of the outermost object: bytes from `start` up to, not including, `end`. */
 export interface Span {
   readonly start: number;
   readonly end: number;
@@ -13,12 +13,12 @@ export interface JsonBounds {
   readonly maxDepth: number;
 }
 
-/** `members`: the values of the outermost object by name; of a repeated name the last one. Undefined: it is no object. */
+/** `members`: the values of the outermost object by name; the last one of a repeated name. Undefined: the text is not an object. */
 export type ScannedJson =
   | { readonly kind: 'json'; readonly members: ReadonlyMap<string, Span> | undefined }
   | { readonly kind: 'not_json' | 'too_many_values' | 'too_deep' };
 
-/** Bytes that are looked at before other work gets its turn: about 2 ms. */
+/** Bytes of one slice, between which other work runs: about 2 ms. */
 const sliceBytes = 256 * 1024;
 /** No number of a request is longer. */
 const maxScalarBytes = 1000;
@@ -39,7 +39,7 @@ const simpleEscapes: ReadonlySet<number> = new Set(Buffer.from('"\\/bfnrt'));
 const isHex = (byte: number): boolean =>
   (byte >= 0x30 && byte <= 0x39) || (byte >= 0x41 && byte <= 0x46) || (byte >= 0x61 && byte <= 0x66);
 
-/** What may stand at the current place. */
+/** What the grammar allows at the current place. */
 type Expected = 'value' | 'value_or_end' | 'name' | 'name_or_end' | 'colon' | 'comma_or_end' | 'nothing';
 
 /**
@@ -55,7 +55,7 @@ export async function scanJson(text: Buffer, bounds: JsonBounds): Promise<Scanne
   }
 }
 
-/** A function that reads up to an offset, and gives the result as soon as there is one. */
+/** Makes a function that reads up to an offset and returns the result when there is one. */
 function makeScanner(text: Buffer, { maxValues, maxDepth }: JsonBounds): (until: number) => ScannedJson | undefined {
   const members = new Map<string, Span>();
   /** True: an object; false: an array. */
@@ -79,7 +79,7 @@ function makeScanner(text: Buffer, { maxValues, maxDepth }: JsonBounds): (until:
     expected = open.length === 0 ? 'nothing' : 'comma_or_end';
   };
 
-  /** Reads on in a string, at most up to `until`. False: it is none. */
+  /** Continues a string, at most up to `until`. False: the string is not valid. */
   const readString = (until: number): boolean => {
     const end = Math.min(until, text.length);
     while (at < end) {

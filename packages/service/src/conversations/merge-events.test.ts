@@ -69,7 +69,7 @@ const story = [
   { type: 'action_result', occurred_at: at, action_id: 'a', state: 'completed' },
 ];
 
-test('pieces of one message or output that follow one another become one, and the conversation stays as it was', async () => {
+test('merges adjacent pieces of a message or output and leaves the conversation unchanged', async () => {
   const id = await endedRun(25, story);
   const before = await conversationOf(id);
   await mergeAll();

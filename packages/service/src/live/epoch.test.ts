@@ -15,14 +15,14 @@ const numbers = async () => {
   return rows.map(({ xact }) => xact);
 };
 
-test('the epoch of a database stays, whichever process asks for it first', async () => {
+test('returns the same epoch to every process', async () => {
   const epochs = await Promise.all(Array.from({ length: 5 }, () => ensureEpoch(t.engine.db)));
   await t.newRun();
   expect(new Set([...epochs, await ensureEpoch(t.engine.db)]).size).toBe(1);
   expect((await numbers())[0]).toBeGreaterThan(0);
 });
 
-test('a copy in another database or cluster has an epoch of its own', async () => {
+test('gives a copy in another database or cluster an epoch of its own', async () => {
   const before = await ensureEpoch(t.engine.db);
   await t.engine.db.query(`UPDATE event_stream_epoch SET identity = '7/5/00000001'`);
   await t.engine.db.query(`INSERT INTO event_stream_marks (xact) VALUES ('7')`);
@@ -32,7 +32,7 @@ test('a copy in another database or cluster has an epoch of its own', async () =
   expect(await t.engine.db.query('SELECT FROM event_stream_marks')).toEqual([]);
 });
 
-test('events whose transactions are still to come here are not taken for new ones', async () => {
+test('removes transaction numbers that the copy has yet to assign', async () => {
   const before = await ensureEpoch(t.engine.db);
   await t.newRun();
   const young = await t.newRun();

@@ -67,7 +67,7 @@ const numbers = (from: number, to: number) =>
 /** What is read from memory arrives in a few turns. */
 const settle = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
 
-test('all streams get what is new from one read, the same bytes', async () => {
+test('writes the bytes of one read to all streams', async () => {
   const { feed, add, asked } = sequence();
   const all = Array.from({ length: 5 }, () => reader(feed).got);
   add(4);
@@ -76,7 +76,7 @@ test('all streams get what is new from one read, the same bytes', async () => {
   expect(asked).toEqual([]);
 });
 
-test('a full stream holds one write, and reads its own pages when it takes more; the others do not wait', async () => {
+test('lets a full stream read its own pages later while the others do not wait', async () => {
   const { feed, add, asked } = sequence();
   const slow = reader(feed, { isSlow: true });
   const quick = reader(feed);
@@ -93,7 +93,7 @@ test('a full stream holds one write, and reads its own pages when it takes more;
   expect(asked).toEqual([10, 13, 16]);
 });
 
-test('what a feed keeps for streams that are behind is bounded, and nothing where there is one stream', () => {
+test('bounds the tail of a feed and keeps none for a single stream', () => {
   const { feed, add } = sequence();
   const first = reader(feed);
   add(500);
@@ -104,7 +104,7 @@ test('what a feed keeps for streams that are behind is bounded, and nothing wher
   expect(first.got.text).toBe(numbers(1, 5_500));
 });
 
-test('a stream that comes a little late gets the tail, one that comes late its pages, and both the rest', async () => {
+test('serves a slightly late stream from the tail and a late one from its own pages', async () => {
   const { feed, add, asked } = sequence();
   reader(feed);
   reader(feed);
@@ -121,7 +121,7 @@ test('a stream that comes a little late gets the tail, one that comes late its p
   expect(asked.length).toBeGreaterThan(1);
 });
 
-test('a stream ends when it was given all, not before', async () => {
+test('ends a stream only when it got all events', async () => {
   const { feed, add } = sequence();
   const slow = reader(feed, { isSlow: true });
   const quick = reader(feed);
@@ -135,7 +135,7 @@ test('a stream ends when it was given all, not before', async () => {
   expect(slow.got).toMatchObject({ text: `${numbers(1, 7)}: end\n\n`, end: 'end' });
 });
 
-test('a stream whose next events were deleted is cut, not given what is behind them', async () => {
+test('cuts a stream whose next events were deleted', async () => {
   const { feed, add, deleteUpTo } = sequence();
   const quick = reader(feed);
   const slow = reader(feed, { isSlow: true });

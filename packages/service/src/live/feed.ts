@@ -1,56 +1,56 @@
 /**
- * A feed is one ordered sequence of events, and the streams that are read from it. What is new is read once and written
- * to all streams; a stream that is behind what the feed has at hand reads pages of its own until it has caught up.
- * `P` is a position in the sequence: what is up to it was given, what is behind it was not.
+ * A feed is one ordered sequence of events with the streams that read it. New events are read once and written to all streams. A
+ * stream that is further behind than the tail of the feed reads pages of its own until it has caught up. `P` is a position in the
+ * sequence: a stream at a position got all events up to it and none behind it.
  */
 import { endBytes, type Frame } from './frame.ts';
 
-/** A part of the sequence, as of one moment. */
+/** A part of the sequence, read in one snapshot. */
 export interface Page<P> {
   readonly frames: readonly Frame<P>[];
-  /** All events behind the asked position up to this one are in `frames`. */
+  /** `frames` holds all events from the requested position up to this one. */
   readonly upTo: P;
-  /** Events behind this position are all kept. */
+  /** No event behind this position was deleted. */
   readonly keptAfter: P;
-  /** Nothing was behind `upTo` at that moment. */
+  /** No event was behind `upTo`. */
   readonly isLast: boolean;
-  /** … and nothing will be, as far as it is known. */
+  /** No event was behind `upTo`, and none is expected. */
   readonly hasEnded: boolean;
 }
 
-/** Where a stream's bytes go. */
+/** The connection to the reader of a stream. */
 export interface Outlet {
-  /** False: it is full; nothing is written until `drained` was told. */
+  /** Writes bytes. False: the outlet is full, and the next write must wait for `drained`. */
   write(bytes: Buffer): boolean;
-  /** Ends in good order. */
+  /** Ends the answer. */
   end(): void;
-  /** Cuts the connection: its reader comes back with its last id. */
+  /** Cuts the connection. The reader connects again with its last id. */
   cut(): void;
 }
 
-/** What differs between the kinds of feeds; `key` names one of them. */
+/** What differs between feeds of runs and of teams. `key` is the id of the run or team. */
 export interface Source<P> {
   compare(a: P, b: P): number;
-  /** A page behind `after`; `gone`: the sequence was deleted. Does not fail: it waits until the database answers. */
+  /** Reads a page behind `after`; `gone`: the sequence was deleted. Never fails: it waits until the database answers. */
   read(key: string, after: P): Promise<Page<P> | 'gone'>;
-  /** Written where nothing else was for a while. */
+  /** Returns the bytes that are written when a stream was silent for a while. */
   heartbeat(position: P): Buffer;
-  /** The feed's last stream has left. */
+  /** Called when the last stream of a feed has left. */
   emptied(key: string): void;
 }
 
 export interface Stream<P> {
   readonly feed: Feed<P>;
   readonly outlet: Outlet;
-  /** Up to here events may be missing: it began after they were deleted. */
+  /** Events up to this position may be missing: they were deleted before the stream began. */
   readonly floor: P;
-  /** It ends here, at the latest; absent: it follows. */
+  /** The stream ends here at the latest; absent: it continues with new events. */
   readonly until?: P;
   position: P;
   isReading: boolean;
-  /** Since when its outlet is full, as `performance.now()`; null: it takes more. */
+  /** When the outlet became full, as `performance.now()`; null: it is not full. */
   fullSince: number | null;
-  /** Something was written since the last heartbeat was due. */
+  /** Bytes were written since the last heartbeat was due. */
   isLively: boolean;
 }
 
@@ -58,7 +58,7 @@ export interface Feed<P> {
   readonly key: string;
   readonly source: Source<P>;
   readonly streams: Set<Stream<P>>;
-  /** The latest frames, for streams that are a little behind: all of those between `tailFrom` and `upTo`. */
+  /** All frames between `tailFrom` and `upTo`, for streams that are a little behind. */
   tail: readonly Frame<P>[];
   tailFrom: P;
   upTo: P;
@@ -68,12 +68,12 @@ export interface Feed<P> {
 const maxTailFrames = 100;
 const maxTailBytes = 64 * 1024;
 
-/** A feed of which nothing is known behind `upTo`. */
+/** Makes a feed that has read its sequence up to `upTo`. */
 export function makeFeed<P>(source: Source<P>, key: string, upTo: P): Feed<P> {
   return { key, source, streams: new Set(), tail: [], tailFrom: upTo, upTo, hasEnded: false };
 }
 
-/** Adds a stream that was given everything up to `position`. */
+/** Adds a stream that begins behind `position`. */
 export function join<P>(feed: Feed<P>, start: Pick<Stream<P>, 'position' | 'floor' | 'until' | 'outlet'>): Stream<P> {
   const { position, floor, until, outlet } = start;
   const stream: Stream<P> = {
@@ -87,42 +87,42 @@ export function join<P>(feed: Feed<P>, start: Pick<Stream<P>, 'position' | 'floo
     isLively: true,
   };
   feed.streams.add(stream);
-  // What the feed knows of its end may be older than what made it go on.
+  // The sequence may have continued since the feed learned that it had ended.
   feed.hasEnded = false;
   advance(stream);
   return stream;
 }
 
-/** The stream's reader is gone. */
+/** Removes a stream whose reader is gone. */
 export function leave<P>(stream: Stream<P>): void {
   const { feed } = stream;
   if (feed.streams.delete(stream) && feed.streams.size === 0) feed.source.emptied(feed.key);
 }
 
-/** All was given. */
+/** Ends a stream that got all events. */
 function finish<P>(stream: Stream<P>): void {
   leave(stream);
   stream.outlet.write(endBytes);
   stream.outlet.end();
 }
 
-/** All was given that it asked for. */
+/** Returns whether the stream has reached its `until`. */
 const isDone = <P>({ feed, position, until }: Stream<P>): boolean =>
   until !== undefined && feed.source.compare(position, until) >= 0;
 
-/** Nothing more is given here: the sequence is gone, or the process stops. */
+/** Ends a stream early: the sequence was deleted, or the process stops. */
 export function end<P>(stream: Stream<P>): void {
   leave(stream);
   stream.outlet.end();
 }
 
-/** The reader cannot have all of it on this connection: its next one is told why, or goes on. */
+/** Cuts a stream that cannot continue without a gap. The reader's next connection continues, or learns why it cannot. */
 export function cut<P>(stream: Stream<P>): void {
   leave(stream);
   stream.outlet.cut();
 }
 
-/** Takes what was read behind `feed.upTo`, and gives it to the streams. */
+/** Adds a page that was read behind `feed.upTo`, and writes it to the streams. */
 export function publish<P>(feed: Feed<P>, page: Page<P>): void {
   const { compare } = feed.source;
   feed.hasEnded = page.hasEnded;
@@ -132,14 +132,14 @@ export function publish<P>(feed: Feed<P>, page: Page<P>): void {
     if (!isWhole) feed.tailFrom = page.upTo;
     feed.upTo = page.upTo;
   }
-  // Most streams are at the same position: what they get is put together once.
+  // Most streams are at the same position: their bytes are joined once.
   const joined = new Map<P, Buffer>();
   for (const stream of feed.streams) advance(stream, joined);
   trimTail(feed);
 }
 
 function trimTail<P>(feed: Feed<P>): void {
-  // A lone stream that takes what it gets needs no tail.
+  // A single stream needs no tail.
   const limit = feed.streams.size > 1 ? maxTailBytes : 0;
   let bytes = feed.tail.reduce((sum, frame) => sum + frame.bytes.length, 0);
   let from = 0;
@@ -153,7 +153,7 @@ function trimTail<P>(feed: Feed<P>): void {
   if (feed.tail.length === 0) feed.tailFrom = feed.upTo;
 }
 
-/** Gives a stream what it lacks, as far as its outlet takes it. */
+/** Writes the missing events to a stream until its outlet is full. */
 function advance<P>(stream: Stream<P>, joined?: Map<P, Buffer>): void {
   const { feed } = stream;
   const { compare } = feed.source;
@@ -203,7 +203,7 @@ async function readOwnPage<P>(stream: Stream<P>): Promise<void> {
   else advance(stream);
 }
 
-/** The outlet takes more again. */
+/** Continues a stream whose outlet is no longer full. */
 export function drained<P>(stream: Stream<P>): void {
   stream.fullSince = null;
   advance(stream);

@@ -1,22 +1,22 @@
-/** The live streams of this process: what is followed, what is read for it, and the one timer behind. */
+/** The live streams of this process: their feeds and their timer. */
 import type { Engine } from '../executions/engine.ts';
 import { makePulse, type Pulse } from './pulse.ts';
 import { openRunFeeds, type RunFeeds } from './run-feeds.ts';
 import { openTeamFeeds, type TeamFeeds } from './team-feeds.ts';
 
-/** A notice that was lost without a sign is made up for within so many seconds. */
+/** Every feed is read once in this time even without a notice, because a notice may be lost. */
 const pollSeconds = 60;
 
 export interface Live {
   readonly runs: RunFeeds;
   readonly teams: TeamFeeds;
   readonly pulse: Pick<Pulse, 'add' | 'remove'>;
-  /** Ends all streams; opens none after it. */
+  /** Ends all streams. */
   stop(): void;
 }
 
 export interface LiveOptions {
-  /** How long a reader may take nothing, milliseconds; default: 60,000. */
+  /** How long a reader may read nothing, milliseconds; default: 60,000. */
   readonly stuckMs?: number;
   readonly beatMs?: number;
 }

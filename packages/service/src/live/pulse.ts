@@ -1,22 +1,22 @@
 /** One timer for all streams of the process. */
 import { cut, type Stream } from './feed.ts';
 
-/** Proxies close connections that are silent for a minute. */
+/** Proxies close connections that are silent for a minute, so each stream gets a heartbeat in this interval. */
 const heartbeatSeconds = 15;
-/** A reader that takes nothing for so long is disconnected; it comes back where it was. */
+/** A reader that reads nothing for this time is disconnected. It can connect again and continue. */
 const defaultStuckMs = 60_000;
 
-/** A stream of either kind. */
+/** A stream of a run or of a team. */
 type AnyStream = Stream<unknown>;
 
 export interface Pulse {
   add(stream: AnyStream): void;
   remove(stream: AnyStream): void;
-  /** One second's share of the streams. */
+  /** Visits the share of the streams of one second. */
   beat(): void;
 }
 
-/** Every stream has its turn once in 15 beats, so that there is never a burst of 5,000 writes. */
+/** Visits every stream once in 15 beats, so that 5,000 streams never cause a burst of writes. */
 export function makePulse(options: { readonly stuckMs?: number } = {}): Pulse {
   const stuckMs = options.stuckMs ?? defaultStuckMs;
   const turns = Array.from({ length: heartbeatSeconds }, () => new Set<AnyStream>());

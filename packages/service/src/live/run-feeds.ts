@@ -1,14 +1,14 @@
-/** The feeds of the runs that are followed here: one for each run, however many follow it. */
+/** The feeds of the runs with streams in this process: one feed for each run. */
 import type { Engine } from '../executions/engine.ts';
 import { cut, end, type Feed, join, makeFeed, type Outlet, publish, type Source, type Stream } from './feed.ts';
 import { heartbeatBytes } from './frame.ts';
 import { afterRow, type RunPosition, readRunPages, rowOf } from './run-events.ts';
 import { sharedReads } from './shared-reads.ts';
 
-/** Rows that are read of each run that has news, and runs that are read together. */
+/** Rows read for each run with new events, and runs in one read. */
 const newsRows = 50;
 const newsRuns = 100;
-/** Rows of a page for a stream that is behind, and streams that are read for together. */
+/** Rows of a page for a stream that is behind, and streams in one read. */
 const pageRows = 200;
 const pageStreams = 10;
 
@@ -16,22 +16,22 @@ const pageStreams = 10;
 export interface RunStart {
   readonly runId: string;
   readonly position: RunPosition;
-  /** Up to here events may be missing. */
+  /** Events up to this position may be missing. */
   readonly floor: RunPosition;
-  /** Where it ends, should the run go on; absent: it follows. */
+  /** Where the stream ends at the latest; absent: it continues with new events. */
   readonly until?: RunPosition;
-  /** Number of the run's last row, as known. */
+  /** Number of the last known row of the run. */
   readonly lastSeq: number;
 }
 
 export interface RunFeeds {
   open(start: RunStart, outlet: Outlet): Stream<RunPosition>;
-  /** Reads every so many of the feeds as if there was a notice: the slow poll behind the notices. */
+  /** Reads one of `turns` shares of the feeds without a notice, in case a notice was lost. */
   poll(turn: number, turns: number): void;
   stop(): void;
 }
 
-/** Opens the room. It reads with two connections of the pool at most. */
+/** Opens the run feeds of this process. They use at most two connections of the pool. */
 export function openRunFeeds({ db, log, notices }: Pick<Engine, 'db' | 'log' | 'notices'>): RunFeeds {
   const feeds = new Map<string, Feed<RunPosition>>();
   const reads = (rows: number, limit: number) =>
@@ -41,7 +41,7 @@ export function openRunFeeds({ db, log, notices }: Pick<Engine, 'db' | 'log' | '
       read: (questions) => readRunPages(db, questions, rows),
       onFailure: (error) => log.warn({ err: error }, 'reading the events of runs failed; trying again'),
     });
-  // Two lanes, so that what is new does not wait behind what is old.
+  // Two queues, so that new events do not wait behind old pages.
   const news = reads(newsRows, newsRuns);
   const pages = reads(pageRows, pageStreams);
 
@@ -53,7 +53,7 @@ export function openRunFeeds({ db, log, notices }: Pick<Engine, 'db' | 'log' | '
   };
 
   const reading = new Set<Feed<RunPosition>>();
-  /** There may be more than what their read in progress sees. */
+  /** Feeds that got a notice since their read in progress began. */
   const withNews = new Set<Feed<RunPosition>>();
 
   async function readNews(feed: Feed<RunPosition>): Promise<void> {
@@ -70,7 +70,7 @@ export function openRunFeeds({ db, log, notices }: Pick<Engine, 'db' | 'log' | '
         }
       }
     } catch (error) {
-      // The readers come back where they were, instead of waiting for a feed that stands still.
+      // The readers connect again and continue; this feed would never move again.
       log.error({ err: error, run_id: feed.key }, 'live streams of a run broke');
       for (const stream of [...feed.streams]) cut(stream);
     } finally {
@@ -86,7 +86,7 @@ export function openRunFeeds({ db, log, notices }: Pick<Engine, 'db' | 'log' | '
   const feedOf = ({ runId, position, lastSeq }: RunStart): Feed<RunPosition> => {
     const known = feeds.get(runId);
     if (known) return known;
-    // A first stream that is a little behind reads with the feed, not before it.
+    // A first stream that is a little behind reads together with the feed.
     const from = lastSeq - rowOf(position) <= newsRows ? rowOf(position) : lastSeq;
     const feed = makeFeed(source, runId, afterRow(from));
     feeds.set(runId, feed);

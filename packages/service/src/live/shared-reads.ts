@@ -1,19 +1,19 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { backoffMs } from '@runyard/contract/backoff';
 
-/** Reads that are answered together. */
+/** Reads that share queries. */
 export interface SharedReads<Q, A> {
-  /** Never fails: while the database does not answer, it asks again. */
+  /** Answers a question. Never fails: it retries while the database does not answer. */
   ask(question: Q): Promise<A>;
   close(): void;
 }
 
 export interface SharedReadsOptions<Q, A> {
-  /** Questions in one query. */
+  /** Largest number of questions in one query. */
   readonly limit: number;
-  /** Equal questions have equal names. */
+  /** Returns the name of a question. Equal questions have equal names. */
   nameOf(question: Q): string;
-  /** One query; answers in the order of the questions. */
+  /** Runs one query. Returns the answers in the order of the questions. */
   read(questions: readonly Q[]): Promise<readonly A[]>;
   onFailure(error: unknown): void;
 }
@@ -26,8 +26,8 @@ interface Waiting<Q, A> {
 }
 
 /**
- * One query at a time: what is asked meanwhile goes together in the next one, and equal questions that wait are one.
- * So any number of streams take one connection of the pool, and the more is asked, the less each question costs.
+ * Runs one query at a time. Questions that arrive meanwhile share the next query, and equal questions are asked once. So any number
+ * of streams use one connection of the pool, and each question costs less under load.
  */
 export function sharedReads<Q, A>(options: SharedReadsOptions<Q, A>): SharedReads<Q, A> {
   const waiting = new Map<string, Waiting<Q, A>>();

@@ -1,4 +1,4 @@
-/** The feeds of the teams that are followed here. What is new is read once for all of them, in the order of `run_events.xact`. */
+/** The feeds of the teams with streams in this process. New events are read once for all teams, in the order of `run_events.xact`. */
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { backoffMs } from '@runyard/contract/backoff';
@@ -10,34 +10,34 @@ import { sharedReads } from './shared-reads.ts';
 import { pageOfTeam, readForeignTransactions, readTeamNews, readTeamPlace, type TeamNews } from './team-events.ts';
 import { beforeTransaction, compareTeamPositions, parseTeamId, type TeamPosition, teamIdOf } from './team-position.ts';
 
-/** Between two reads of what is new: notices that come in between share the next. */
+/** Pause between two reads of new events. Notices in the pause share the next read. */
 const pauseMs = 10;
-/** While events are held back by a transaction that goes on: how soon it is looked again, at first and at most. */
+/** First and longest pause while an open transaction holds events back. */
 const heldBackMs = 50;
 const maxHeldBackMs = 1_000;
-/** Held back for so long, it is asked whether the transaction is another database's. */
+/** After this time the process asks whether the open transaction belongs to another database. */
 const foreignAfterMs = 200;
-/** Transactions of other databases are not asked for more often where a stream begins. */
+/** Age up to which a new stream uses the known transactions of other databases. */
 const foreignAgeMs = 1_000;
 const maxFailureMs = 2_000;
 
-/** Where a stream begins; `unknown` 400: no id of a team's stream; `gone` 410: of another epoch, or too old. */
+/** Where a stream begins. `unknown` 400: not an id of a team's stream; `gone` 410: of another epoch, or too old. */
 export type TeamStart =
   | { readonly kind: 'at'; readonly position: TeamPosition; readonly now: TeamPosition }
   | { readonly kind: 'unknown' }
   | { readonly kind: 'gone' };
 
 export interface TeamFeeds {
-  /** Place of an id; without one: now. */
+  /** Finds the position of an id, or the current position. */
   find(lastId: string | undefined): Promise<TeamStart>;
   open(teamId: string, start: Extract<TeamStart, { kind: 'at' }>, outlet: Outlet): Stream<TeamPosition>;
   idOf(position: TeamPosition): string;
-  /** Reads as if there was a notice. */
+  /** Reads new events without a notice. */
   poll(): void;
   stop(): void;
 }
 
-/** Opens the room. It reads with two connections of the pool at most. */
+/** Opens the team feeds of this process. They use at most two connections of the pool. */
 export async function openTeamFeeds({ db, log, notices }: Pick<Engine, 'db' | 'log' | 'notices'>): Promise<TeamFeeds> {
   let epoch = await ensureEpoch(db);
   const feeds = new Map<string, Feed<TeamPosition>>();
@@ -68,12 +68,12 @@ export async function openTeamFeeds({ db, log, notices }: Pick<Engine, 'db' | 'l
     foreignReadAt = performance.now();
   }
 
-  /** Gives how long to wait before it is read again without a notice; null: not at all. */
+  /** Reads once. Returns the pause before the next read without a notice; null: wait for a notice. */
   async function readOnce(heldBackFor: number): Promise<number | null> {
     if (heldBackFor > foreignAfterMs) await readForeign();
     const after = readTo;
     const news = await readTeamNews(db, epoch, after, foreign);
-    // The last stream has left meanwhile, and another one came, which begins elsewhere.
+    // Meanwhile the last stream left and another one began at another position.
     if (readTo !== after) return 0;
     if (compareTeamPositions(news.upTo, after) > 0) {
       for (const [teamId, feed] of feeds) publish(feed, pageOfTeam(news, teamId));
@@ -109,7 +109,7 @@ export async function openTeamFeeds({ db, log, notices }: Pick<Engine, 'db' | 'l
     isReading = false;
   }
 
-  /** After an outage the server may be another one. */
+  /** Cuts all streams if the database has a new epoch: after an outage the server may be another one. */
   async function checkEpoch(): Promise<void> {
     const now = await ensureEpoch(db);
     if (now === epoch) return;
@@ -122,7 +122,7 @@ export async function openTeamFeeds({ db, log, notices }: Pick<Engine, 'db' | 'l
       if (runId === null) checkEpoch().catch(onFailure);
       void readNews();
     }),
-    // A create tells only the queue.
+    // A new run only notifies the queue.
     notices.onQueue(() => void readNews()),
   ];
 
@@ -131,7 +131,7 @@ export async function openTeamFeeds({ db, log, notices }: Pick<Engine, 'db' | 'l
       const parsed = lastId === undefined ? null : parseTeamId(lastId);
       if (lastId !== undefined && !parsed) return { kind: 'unknown' };
       if (parsed && parsed.epoch !== epoch) return { kind: 'gone' };
-      // "Now" is behind the last transaction of this database, not of another's that goes on for an hour.
+      // The current position must not wait for a long transaction of another database.
       if (!parsed && performance.now() - foreignReadAt > foreignAgeMs) await readForeign();
       const { horizon, next, keptAfter } = await readTeamPlace(db, foreign);
       const now = beforeTransaction(horizon);
@@ -140,7 +140,7 @@ export async function openTeamFeeds({ db, log, notices }: Pick<Engine, 'db' | 'l
       return position.xact < keptAfter ? { kind: 'gone' } : { kind: 'at', position, now };
     },
     open: (teamId, { position, now }, outlet) => {
-      // The first stream here: what was read for others before is long ago.
+      // There was no stream, so `readTo` is old.
       if (feeds.size === 0) readTo = now;
       const feed = feeds.get(teamId) ?? makeFeed(source, teamId, readTo);
       feeds.set(teamId, feed);

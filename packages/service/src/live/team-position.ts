@@ -1,7 +1,7 @@
-/** Where a team's stream is, and the ids of its events. */
+/** Positions in the stream of a team, and the ids of its events. */
 import { afterRow, rowOf } from './run-events.ts';
 
-/** Events are ordered by transaction, run and number; `place` counts two for each number, as `RunPosition` does. */
+/** A position. Events are ordered by transaction, run and number; `place` counts two for each number, as `RunPosition` does. */
 export interface TeamPosition {
   readonly xact: number;
   /** '': before all runs of the transaction. */
@@ -14,7 +14,7 @@ const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 
 export const compareTeamPositions = (a: TeamPosition, b: TeamPosition): number =>
   a.xact - b.xact || compareText(a.runId, b.runId) || a.place - b.place;
 
-/** Before all events of the transaction. */
+/** Returns the position before all events of the transaction. */
 export const beforeTransaction = (xact: number): TeamPosition => ({ xact, runId: '', place: 0 });
 
 /** `EPOCH-XACT`, or with the event `EPOCH-XACT-RUN-SEQ`, and `.1` behind the first of two events of a row. */
@@ -26,7 +26,7 @@ export function teamIdOf(epoch: string, { xact, runId, place }: TeamPosition): s
   return `${epoch}-${xact}-${runId}-${Math.ceil(place / 2)}${place % 2 ? '.1' : ''}`;
 }
 
-/** Null: no id of a team's stream. */
+/** Parses the id of an event; null: not an id of a team's stream. */
 export function parseTeamId(id: string): { readonly epoch: string; readonly position: TeamPosition } | null {
   const [, epoch, xact, runId, seq, half] = form.exec(id) ?? [];
   if (epoch === undefined) return null;
@@ -34,7 +34,7 @@ export function parseTeamId(id: string): { readonly epoch: string; readonly posi
   return position.place < 0 ? null : { epoch, position };
 }
 
-/** The row behind which it goes on, for the tables. */
+/** Returns the row behind which a read continues, as parameters of a statement. */
 export const rowOfTeamPosition = ({ xact, runId, place }: TeamPosition) => ({
   xact: String(xact),
   runId: runId || '00000000-0000-0000-0000-000000000000',

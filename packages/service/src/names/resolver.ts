@@ -1,6 +1,6 @@
 /**
- * Looks host names up with c-ares. Node's own `dns.lookup` waits in one of four threads, which all files share: a name server
- * that says nothing would stop every other look-up of the process. See docs/decisions/name-look-ups.md.
+ * Looks up host names with c-ares. Node's own `dns.lookup` waits in one of four threads that it shares with the file system: a name
+ * server that does not answer would stop every other look-up of the process. See docs/decisions/name-look-ups.md.
  */
 import { promises as dns, type LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
@@ -8,8 +8,8 @@ import { addressesInHosts, namesToTry, readSystemFile, searchRulesIn } from './s
 
 export interface NameResolver {
   /**
-   * All addresses of a host name, IPv4 first. Rejects with the code `ENOTFOUND` where it has none, `EAI_AGAIN` where no
-   * name server said so in time, or with the signal's reason.
+   * Returns all addresses of a host name, IPv4 first. Rejects with the code `ENOTFOUND` if it has none, with `EAI_AGAIN` if no name
+   * server answered in time, or with the reason of the signal.
    */
   resolve(host: string, signal?: AbortSignal): Promise<readonly LookupAddress[]>;
   /** The same for sockets. */
@@ -17,7 +17,7 @@ export interface NameResolver {
 }
 
 export interface ResolverOptions {
-  /** Of one look-up with all its repetitions, milliseconds. */
+  /** Limit of one look-up with all its tries, milliseconds. */
   readonly timeoutMs: number;
   /** `address:port`; default: those of /etc/resolv.conf. */
   readonly servers?: readonly string[];
@@ -26,7 +26,7 @@ export interface ResolverOptions {
 }
 
 const defaults: ResolverOptions = { timeoutMs: 5_000, hostsFile: '/etc/hosts', resolvConf: '/etc/resolv.conf' };
-/** Of these, each of two tries has this long. */
+/** Limit of each of the two tries. */
 const tryMs = 2_000;
 
 interface LookUp {
@@ -46,11 +46,11 @@ class NameError extends Error {
 const withFamily = (addresses: readonly string[]): LookupAddress[] =>
   addresses.map((address) => ({ address, family: isIP(address) })).sort((one, other) => one.family - other.family);
 
-/** The name server says that there is no such name, or no address of this kind. */
+/** The name server answered that the name or an address of this kind does not exist. */
 const saysNo = (error: unknown): boolean =>
   ['ENOTFOUND', 'ENODATA'].includes(String((error as { code?: unknown }).code));
 
-/** Addresses of a full name, of both kinds; none: it has none. Throws where neither question was answered. */
+/** Returns the addresses of both kinds of a full name. Throws if neither question was answered. */
 async function ask(resolver: dns.Resolver, name: string): Promise<LookupAddress[]> {
   const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
   const found = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
@@ -65,7 +65,7 @@ async function lookUp(host: string, options: ResolverOptions, signal: AbortSigna
   if (inHosts.length > 0) return withFamily(inHosts);
   const rules = searchRulesIn(await readSystemFile(options.resolvConf));
   signal.throwIfAborted();
-  // One of its own: `cancel` ends all questions of a resolver.
+  // Each look-up has its own resolver, because `cancel` ends all questions of a resolver.
   const resolver = new dns.Resolver({ timeout: Math.min(tryMs, options.timeoutMs), tries: 2 });
   if (options.servers) resolver.setServers(options.servers);
   const cancel = (): void => resolver.cancel();
@@ -84,7 +84,7 @@ async function lookUp(host: string, options: ResolverOptions, signal: AbortSigna
   throw new NameError('ENOTFOUND', host);
 }
 
-/** Makes a resolver. Look-ups of one name at the same time are one, which ends when nobody waits for it any more. */
+/** Makes a resolver. Concurrent look-ups of a name share one, which ends when no caller waits for it any more. */
 export function makeNameResolver(changes: Partial<ResolverOptions> = {}): NameResolver {
   const options = { ...defaults, ...changes };
   const underWay = new Map<string, LookUp>();
@@ -96,7 +96,7 @@ export function makeNameResolver(changes: Partial<ResolverOptions> = {}): NameRe
       clearTimeout(timer);
       if (underWay.get(host) === begun) underWay.delete(host);
     });
-    // Handled also where everyone who waited has left.
+    // Handled even if every caller has left.
     result.catch(() => undefined);
     const begun: LookUp = { result, ending, waiting: 0 };
     underWay.set(host, begun);
@@ -138,5 +138,5 @@ export function makeNameResolver(changes: Partial<ResolverOptions> = {}): NameRe
   return { resolve, lookup };
 }
 
-/** Resolves names as the machine is set up to. */
+/** Resolves names by the configuration of the machine. */
 export const systemNames: NameResolver = makeNameResolver();

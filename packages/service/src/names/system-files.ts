@@ -1,17 +1,17 @@
-/** The files by which the system resolves names, as far as c-ares by itself does not read them. */
+/** Reads the parts of the system's name configuration that c-ares does not read itself. */
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 
-/** What /etc/resolv.conf says of names that are not complete (resolv.conf(5)). */
+/** The rules of /etc/resolv.conf for incomplete names (resolv.conf(5)). */
 export interface SearchRules {
   readonly domains: readonly string[];
-  /** A name with as many dots is tried as it is before the domains are. */
+  /** A name with this many dots is tried unchanged before the domains. */
   readonly dots: number;
 }
 
 const maxSearchDomains = 6;
 
-/** Addresses of `host` in the text of a hosts file (hosts(5)). */
+/** Finds the addresses of `host` in the text of a hosts file (hosts(5)). */
 export function addressesInHosts(text: string, host: string): string[] {
   const wanted = host.replace(/\.$/, '').toLowerCase();
   return text.split('\n').flatMap((line) => {
@@ -38,14 +38,14 @@ export function searchRulesIn(text: string): SearchRules {
   return { domains, dots };
 }
 
-/** The full names to ask for, in the order in which they are tried. */
+/** Returns the full names to ask for, in the order of the tries. */
 export function namesToTry(host: string, { domains, dots }: SearchRules): string[] {
   if (host.endsWith('.')) return [host.slice(0, -1)];
   const searched = domains.filter((domain) => domain !== '.').map((domain) => `${host}.${domain.replace(/\.$/, '')}`);
   return host.split('.').length - 1 >= dots ? [host, ...searched] : [...searched, host];
 }
 
-/** The text of a system file; a system without it has no entries. */
+/** Reads a system file; a missing file is empty. */
 export async function readSystemFile(path: string): Promise<string> {
   try {
     return await readFile(path, 'utf8');

@@ -6,10 +6,10 @@ import { graceMs } from './blobs.ts';
 const sweeps = await openTestSweeps();
 const { db, blobs, logged, sweep, night, put, isThere, isRow, endedRun } = sweeps;
 
-describe('blobs', () => {
+describe('the sweep of blobs', () => {
   const later = () => Date.now() + graceMs + 60_000;
 
-  test('that no row names are deleted after a day, not before; those of rows and of unknown kinds stay', async () => {
+  test('deletes blobs without a row after a day and keeps blobs with a row and of unknown kinds', async () => {
     const run = await endedRun(1);
     const orphans = [
       await put(`attachments/${randomUUIDv7()}`),
@@ -27,7 +27,7 @@ describe('blobs', () => {
     await blobs.delete(unknown);
   });
 
-  test('of more than one batch are told apart', async () => {
+  test('tells blobs with and without a row apart in more than one batch', async () => {
     const run = await endedRun(1);
     const orphans = await Promise.all(Array.from({ length: 510 }, () => put(`attachments/${randomUUIDv7()}`)));
     await sweep({ now: later });
@@ -35,7 +35,7 @@ describe('blobs', () => {
     expect(await isThere(run.attachmentKey)).toBe(true);
   });
 
-  test('that a row names and that are gone are told in the log, and the row stays', async () => {
+  test('logs a row whose blob is missing and keeps the row', async () => {
     const run = await endedRun(1);
     await blobs.delete(run.transcriptKey);
     await sweep();

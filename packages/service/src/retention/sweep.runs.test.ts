@@ -6,8 +6,8 @@ import { openRunFeeds } from '../live/run-feeds.ts';
 const sweeps = await openTestSweeps();
 const { db, sweep, night, put, isThere, isRow, endedRun, manyOldRuns, eventsOf } = sweeps;
 
-describe('runs', () => {
-  test('lose conversation and transcript after the days for detail, and keep the rest', async () => {
+describe('the sweep of runs', () => {
+  test('deletes conversation and transcript after the days for detail and keeps the rest', async () => {
     const [old, young] = [await endedRun(91), await endedRun(89)];
     expect(await sweep()).toBe('done');
     expect([await eventsOf(old.id), await eventsOf(young.id)]).toEqual([0, 4]);
@@ -19,7 +19,7 @@ describe('runs', () => {
     expect(execution).toEqual({ transcript_blob: null, transcript_bytes: 0 });
   });
 
-  test('without their detail are still followed to their end, not for ever', async () => {
+  test('ends the live stream of a run whose detail was deleted', async () => {
     const { id } = await endedRun(91);
     await sweep();
     const feeds = openRunFeeds(sweeps.test.engine);
@@ -33,7 +33,7 @@ describe('runs', () => {
     feeds.stop();
   });
 
-  test('lose it in bounded batches, and are marked only when all of it is gone', async () => {
+  test('deletes the details of old runs in batches and marks a run only after its last batch', async () => {
     const { id } = await endedRun(91);
     await db.query(
       `INSERT INTO conversation_events (run_id, seq, execution_id, event) SELECT $1, n, $1, '{}' FROM generate_series(6, 12000) AS n`,
@@ -56,7 +56,7 @@ describe('runs', () => {
     expect(Math.max(...deletes)).toBe(10_000);
   });
 
-  test('say up to where their events may be missing', async () => {
+  test('records up to which number the events of a run may be missing', async () => {
     const [old, young] = [await endedRun(91), await endedRun(89)];
     await db.query('UPDATE runs SET event_seq = 6 WHERE id = $1', [old.id]);
     await sweep();
@@ -65,7 +65,7 @@ describe('runs', () => {
     expect([await keptAfter(old.id), await keptAfter(young.id)]).toEqual([5, 0]);
   });
 
-  test('lose again what was said since, where they were continued', async () => {
+  test('deletes the details of a continued run again', async () => {
     const { id } = await endedRun(91);
     await sweep();
     await db.query(`INSERT INTO conversation_events (run_id, seq, execution_id, event) VALUES ($1, 6, $1, '{}')`, [id]);
@@ -78,7 +78,7 @@ describe('runs', () => {
     expect(await eventsOf(id)).toBe(0);
   });
 
-  test('lose follow-ups that were played, with their files, and keep those that wait to be', async () => {
+  test('deletes taken follow-ups with their files and keeps waiting ones', async () => {
     const { id: runId } = await endedRun(91);
     const add = async (execution: string | null) => {
       const [followup, attachment] = [randomUUIDv7(), randomUUIDv7()];
@@ -108,7 +108,7 @@ describe('runs', () => {
     ]);
   });
 
-  test('are deleted after the days for runs with rows and blobs; what they started stays', async () => {
+  test('deletes runs with rows and blobs after the days for runs and keeps their child runs', async () => {
     const old = await endedRun(401);
     const child = await endedRun(1, { parentRunId: old.id, ancestorIds: [old.id] });
     await sweep();
@@ -117,13 +117,13 @@ describe('runs', () => {
     expect([await isRow('runs', child.id), await isThere(child.attachmentKey)]).toEqual([true, true]);
   });
 
-  test('of which there are more than a batch are all deleted', async () => {
+  test('deletes more runs than fit in a batch', async () => {
     const ids = await manyOldRuns();
     await sweep();
     expect(await db.query('SELECT id FROM runs WHERE id = ANY($1::uuid[])', [ids])).toEqual([]);
   });
 
-  test('stay while their conversation goes on, their sandbox lives, or they have not ended', async () => {
+  test('keeps runs while their conversation continues, their sandbox lives, or they have not ended', async () => {
     const conversationId = randomUUIDv7();
     const continued = await endedRun(500, { conversationId });
     const continuing = await endedRun(10, { conversationId });
@@ -136,7 +136,7 @@ describe('runs', () => {
     expect([await eventsOf(continued.id), await eventsOf(alive.id)]).toEqual([4, 4]);
   });
 
-  test('are kept for ever with 0 days', async () => {
+  test('keeps runs for ever with 0 days', async () => {
     const old = await endedRun(10_000);
     await sweep({ settings: { RUNYARD_RETENTION_RUN_DAYS: 0, RUNYARD_RETENTION_DETAIL_DAYS: 0 } });
     expect([await isRow('runs', old.id), await eventsOf(old.id)]).toEqual([true, 4]);

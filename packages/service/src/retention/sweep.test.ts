@@ -8,7 +8,7 @@ const sweeps = await openTestSweeps();
 const { db, blobs, sweep, isRow, endedRun, manyOldRuns } = sweeps;
 
 describe('the sweep', () => {
-  test('is done once a night, however many processes come', async () => {
+  test('is done once a night by one of several processes', async () => {
     const outcomes = await Promise.all(Array.from({ length: 5 }, () => sweep()));
     expect(outcomes.sort()).toEqual(['done', 'not_due', 'not_due', 'not_due', 'not_due']);
     expect(await sweep()).toBe('not_due');
@@ -19,7 +19,7 @@ describe('the sweep', () => {
     expect(row).toMatchObject({ soon: true, hour: 3, claimed_by: null, result: { runs: expect.any(Number) } });
   });
 
-  test('of a process that died is taken over when its claim has run out, and the dead one is refused', async () => {
+  test('takes over the sweep of a dead process when its claim has ended and refuses the dead process', async () => {
     const died = await claimSweep(db, 'retention', randomUUIDv7());
     expect(await sweep()).toBe('not_due');
     await db.query(`UPDATE sweeps SET claimed_until = now() - interval '1 second'`);
@@ -29,7 +29,7 @@ describe('the sweep', () => {
     expect(await sweep()).toBe('not_due');
   });
 
-  test('stops between two batches when its process ends, and another one goes on', async () => {
+  test('stops between two batches when its process ends, and another process continues', async () => {
     await endedRun(501);
     const last = (await manyOldRuns()).at(-1) ?? '';
     const ending = new AbortController();
@@ -47,7 +47,7 @@ describe('the sweep', () => {
     expect(await isRow('runs', last)).toBe(false);
   });
 
-  test('that fails is told and tried again later', async () => {
+  test('reports a failure and tries again later', async () => {
     await endedRun(500);
     const broken: BlobStore = { ...blobs, delete: () => Promise.reject(new Error('the disk is read-only')) };
     await expect(sweep({ blobs: broken })).rejects.toThrow('read-only');
@@ -57,7 +57,7 @@ describe('the sweep', () => {
   });
 });
 
-test('idempotency keys go after 24 hours, uploads that never came after a day, dead services after an hour', async () => {
+test('deletes idempotency keys after 24 hours, abandoned uploads after a day and dead services after an hour', async () => {
   const key = (age: string) =>
     db.query(
       `INSERT INTO idempotency_keys (team_id, principal, key, request_hash, status, response, created_at)
@@ -92,7 +92,7 @@ test('idempotency keys go after 24 hours, uploads that never came after a day, d
   expect([await isRow('service_instances', dead), await isRow('service_instances', alive)]).toEqual([false, true]);
 });
 
-test('each night notes where transactions are, and keeps the notes for 30 days', async () => {
+test('marks the current transaction each night and keeps the marks for 30 days', async () => {
   await db.query('DELETE FROM event_stream_marks');
   await db.query(
     `INSERT INTO event_stream_marks VALUES (now() - interval '31 days', '1'), (now() - interval '8 days', '2')`,
