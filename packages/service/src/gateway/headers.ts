@@ -4,8 +4,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 const upwards = ['content-type', 'accept', 'user-agent', 'anthropic-version', 'anthropic-beta', 'openai-beta'];
 
 /**
- * Of the provider's headers these reach the sandbox: what says how to read the answer and when to come again. The rest names
- * the operator's organisation, its limits and its cookies.
+ * The headers of the provider that reach the sandbox: how to read the answer and when to retry. The others reveal the operator's
+ * organisation, limits and cookies.
  */
 const downwards = [
   'content-type',

@@ -88,15 +88,15 @@ function split(id: string): { provider: ProviderName; providerModel: string } | 
 
 /** A model that only its name is known of. */
 function plain(provider: ProviderName, providerModel: string): Offer {
-  // Nobody says whether such a model sees; the agent may try, and the provider refuses.
+  // It is unknown whether such a model accepts images: the agent may try, and the provider refuses.
   const visionSupported = provider !== 'local';
   const id = `${provider}/${providerModel}`;
   return { id, provider, providerModel, displayName: providerModel, visionSupported, prices: [], aliases: [] };
 }
 
 /**
- * Opens the catalogue for `settings`. Waits for the local endpoint at most 3 s; where it is down the service starts all
- * the same and asks again later. Problems name the setting and the reason.
+ * Opens the catalogue for `settings`. Waits for the local endpoint at most 3 s; if it is down, the service starts without it and
+ * asks again later. Problems name the setting and the reason.
  */
 export async function openModels(settings: ModelSettings, options: OpenModelsOptions = {}): Promise<OpenModelsResult> {
   const { log, now = () => new Date(), fetchLocal = fetchLocalModels } = options;
@@ -119,7 +119,7 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
     const before = local?.ok;
     const answer = await fetchLocal(upstream);
     askedAt = now().getTime();
-    // A list that was good stays in use while the endpoint is down: runs fail with its own error then, which says more.
+    // The last good list stays in use while the endpoint is down: runs then fail with the error of the endpoint, which says more.
     if (answer.ok || local?.ok !== true) local = answer;
     if (!answer.ok && before !== false)
       log?.warn({ reason: answer.reason }, 'RUNYARD_MODEL_BASE_URL does not list its models');
@@ -158,10 +158,10 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
     const named = all.filter((offer) =>
       [offer.providerModel, ...offer.aliases].some((name) => name === wanted || `${offer.provider}/${name}` === wanted),
     );
-    // A name that two providers have means the one that can be used.
+    // If two providers have a model of this name, the usable one is meant.
     const candidates = named.length > 1 ? named.filter(usable) : named;
     if (candidates.length === 1) return candidates[0];
-    // As long as the endpoint has not said what it has, any of its names may be right.
+    // Until the endpoint has listed its models, any name may be valid.
     const parts = split(wanted);
     return parts?.provider === 'local' && local?.ok !== true ? plain('local', parts.providerModel) : undefined;
   };
@@ -259,7 +259,7 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
     },
     target: (modelId) => {
       const parts = split(modelId);
-      // A run keeps its model even where the catalogue or the endpoint has forgotten it meanwhile.
+      // A run keeps its model even if the catalogue or the endpoint no longer has it.
       const offer =
         offers().find((each) => each.id === modelId) ?? (parts && plain(parts.provider, parts.providerModel));
       const upstream = offer && upstreams[offer.provider];

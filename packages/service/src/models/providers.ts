@@ -103,7 +103,7 @@ export function upstreamsOf(settings: ModelSettings): Readonly<Partial<Record<Pr
     upstreams.google = { baseUrl: versioned(settings.RUNYARD_GOOGLE_BASE_URL, 'v1beta'), key: RUNYARD_GOOGLE_API_KEY };
   }
   if (settings.RUNYARD_MODEL_BASE_URL !== undefined) {
-    // As given: compatible endpoints do not all call their version v1.
+    // Used unchanged: not all compatible endpoints call their version v1.
     const baseUrl = settings.RUNYARD_MODEL_BASE_URL;
     upstreams.local =
       settings.RUNYARD_MODEL_KEY === undefined ? { baseUrl } : { baseUrl, key: settings.RUNYARD_MODEL_KEY };

@@ -1,7 +1,7 @@
-/** Which addresses a delivery may go to. The URL is a user's: without this it reaches whatever the service can reach. */
+/** Decides which addresses a delivery may go to. Users choose the URL: without these rules it could reach the internal network. */
 import { BlockList, isIP, isIPv6 } from 'node:net';
 
-/** `public`: anywhere on the internet. `allowed`: not public, and the operator allows it. */
+/** `public`: on the internet. `allowed`: not public, but the operator allows it. */
 export type AddressKind = 'public' | 'allowed' | 'refused';
 
 /** IANA IPv4 Special-Purpose Address Registry (RFC 6890), and multicast. */
@@ -27,7 +27,7 @@ const specialIpv4 = [
   '240.0.0.0/4',
 ];
 
-/** All that IANA has given out for use on the internet (RFC 4291, 2.4). What is outside, such as ::1 and ::ffff:…, is not. */
+/** The addresses that IANA assigns for the internet (RFC 4291, 2.4). Others, such as ::1 and ::ffff:…, are not public. */
 const globalIpv6 = ['2000::/3'];
 
 /** IANA IPv6 Special-Purpose Address Registry, as far as it lies in 2000::/3; 6to4 and Teredo carry IPv4 addresses. */
@@ -45,10 +45,10 @@ function blockList(networks: readonly string[]): BlockList {
 const special = blockList([...specialIpv4, ...specialIpv6]);
 const global = blockList(globalIpv6);
 
-/** Tells what an address is; anything but a plain IP address is refused. */
+/** Returns the kind of an address. Anything other than a plain IP address is refused. */
 export type AddressRules = (address: string) => AddressKind;
 
-/** Rules that also allow the given networks (CIDR), whatever is in them. */
+/** Makes rules that also allow the given networks (CIDR). */
 export function makeAddressRules(allowedNetworks: readonly string[]): AddressRules {
   const allowed = blockList(allowedNetworks);
   return (address) => {
@@ -56,7 +56,7 @@ export function makeAddressRules(allowedNetworks: readonly string[]): AddressRul
     // fe80::1%eth0: a zone is for link-local addresses only.
     if (version === 0 || address.includes('%')) return 'refused';
     const family = version === 6 ? 'ipv6' : 'ipv4';
-    // An IPv4-mapped address is never public: it would be a second spelling of every address above.
+    // An IPv4-mapped address is never public: it is a second spelling of the IPv4 addresses.
     const isPublic = !special.check(address, family) && (family === 'ipv4' || global.check(address, family));
     if (isPublic) return 'public';
     return allowed.check(address, family) ? 'allowed' : 'refused';

@@ -1,4 +1,4 @@
-/** One POST to a URL that a user chose: to public addresses only, bounded in time and size, without redirects. */
+/** Sends one POST to a URL that a user chose: only to public addresses, bounded in time and size, without redirects. */
 import type { LookupAddress } from 'node:dns';
 import http from 'node:http';
 import https from 'node:https';
@@ -7,15 +7,15 @@ import type { NameResolver } from '../names/resolver.ts';
 import type { AddressRules } from './addresses.ts';
 import { hostOf } from './check-url.ts';
 
-/** All addresses of a host name. */
+/** Finds all addresses of a host name. */
 export type Resolve = NameResolver['resolve'];
 
 export interface SendOptions {
   readonly rules: AddressRules;
   readonly resolve: Resolve;
-  /** For all of it: name, connection, answer. */
+  /** Limit for name, connection and answer together. */
   readonly timeoutMs: number;
-  /** Ends it early. */
+  /** Ends the request early. */
   readonly signal: AbortSignal;
 }
 
@@ -25,17 +25,17 @@ export interface SentRequest {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** The answer, or why there was none, in words that name nothing of the service's own network. */
+/** The answer, or why there was none. The text reveals nothing of the service's own network. */
 export type SendOutcome =
   | { readonly kind: 'answered'; readonly status: number; readonly retryAfter: string | undefined }
   | { readonly kind: 'failed'; readonly error: string };
 
-/** Bytes of an answer that are read, and thrown away: so that a receiver sees its answer taken. */
+/** Bytes of an answer that are read and dropped, so that the receiver can send it. */
 const maxAnswerBytes = 16 * 1024;
 
 class Refused extends Error {}
 
-/** The addresses to connect to: every one of the name's must be allowed, or none is taken. */
+/** Returns the addresses to connect to. If one address of the name is refused, all are. */
 async function findAddresses(
   url: URL,
   { rules, resolve }: SendOptions,
@@ -51,7 +51,7 @@ async function findAddresses(
   return addresses;
 }
 
-/** What the sockets ask instead of DNS: the addresses that were checked, whatever the name says by now. */
+/** Gives the sockets the checked addresses instead of another DNS look-up, which could return others. */
 function lookupOf(addresses: readonly LookupAddress[]): LookupFunction {
   return (_host, { all }, callback) => {
     const [first] = addresses;
@@ -69,7 +69,7 @@ function exchange(
   return new Promise((resolve, reject) => {
     const sent = (url.protocol === 'https:' ? https : http).request(url, {
       method: 'POST',
-      // No connection of another delivery, which may have gone to another address of the same name.
+      // No reuse of a connection of another delivery, which may go to another address of the same name.
       agent: false,
       lookup: lookupOf(addresses),
       headers: { ...request.headers, 'content-length': Buffer.byteLength(request.body) },
@@ -85,7 +85,7 @@ function exchange(
         bytes += chunk.length;
         if (bytes >= maxAnswerBytes) response.destroy();
       });
-      // The status is the answer: a body that breaks off, or never ends, changes nothing.
+      // Only the status counts: a body that breaks off or never ends changes nothing.
       response.on('error', () => undefined);
       response.on('close', () => resolve(answered));
     });
@@ -97,7 +97,7 @@ function exchange(
   });
 }
 
-/** By `code` of the errors of Node; certificates: what OpenSSL calls them. */
+/** Texts by the `code` of Node's errors. Errors of certificates keep the names of OpenSSL. */
 const reasons: Readonly<Record<string, string>> = {
   ENOTFOUND: 'the host name does not exist',
   EAI_AGAIN: 'the host name could not be looked up',
@@ -123,7 +123,7 @@ export async function send(request: SentRequest, options: SendOptions): Promise<
   const aborted = Promise.withResolvers<never>();
   const onAbort = () => aborted.reject(signal.reason);
   signal.addEventListener('abort', onAbort, { once: true });
-  // Handled also where nobody waits for it any more.
+  // Handled even when no caller waits for it any more.
   aborted.promise.catch(() => undefined);
   try {
     signal.throwIfAborted();

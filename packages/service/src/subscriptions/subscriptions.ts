@@ -127,7 +127,7 @@ function toSubscription(row: SubscriptionRow): EventSubscription {
     id: row.id,
     ...(row.name === null ? {} : { name: row.name }),
     url: row.url,
-    // The request's schema allows no others.
+    // The schema of requests allows no others.
     events: row.events as RunEventType[],
     ...(filter ? { filter } : {}),
     enabled: row.enabled,

@@ -86,7 +86,7 @@ export function openCodeHost(): CodeHost {
       const request = (secure ? https : http).request(url, {
         method,
         headers,
-        // A pack that was begun cannot be sent again on another connection: it gets a fresh one.
+        // A pack cannot be sent again on another connection once it has begun, so it gets a fresh connection.
         agent: method === 'GET' ? (secure ? tls : plain) : false,
         lookup: systemNames.lookup,
         signal: sent.signal,
@@ -145,7 +145,7 @@ export function openCodeHost(): CodeHost {
       if (sent.wanted.step === 'refs') return refs(sent);
       let base = remembered(sent.base);
       if (base === undefined) {
-        // Another process of the service may have answered `info/refs`: where the repository is, is asked again.
+        // Another service process may have answered `info/refs`, so the place of the repository is asked again.
         const answer = await refs(sent);
         if (answer.kind === 'failed') return answer;
         if (answer.response.statusCode !== 200) return answer;

@@ -27,7 +27,7 @@ export interface GitGatewayDeps {
   readonly log: GatewayLog;
   /** Largest request: a push. Default: 2 GB. */
   readonly maxBodyBytes?: number;
-  /** What a request in flight has when the service closes, milliseconds. Default: 5,000. */
+  /** Time for requests in flight when the service closes, milliseconds. Default: 5,000. */
   readonly drainMs?: number;
 }
 
@@ -48,7 +48,7 @@ const answerHeaders = ['content-type', 'content-length', 'content-encoding', 'ca
 
 /**
  * Registers the git gateway: `/api/v1/gateway/git/{owner}/{repo}.git/…`, smart HTTP in both directions, for the repositories
- * of the run's environment. The run token is the bearer key or the password; the code host's credential stays here.
+ * of the run's environment. The run token is the bearer key or the password. The credential of the code host never leaves the service.
  */
 export async function registerGitGateway(app: FastifyInstance, deps: GitGatewayDeps): Promise<void> {
   const codeHost = openCodeHost();
@@ -117,7 +117,7 @@ export async function registerGitGateway(app: FastifyInstance, deps: GitGatewayD
       if (answer.kind === 'answer') answer.response.destroy();
       if (reply.raw.destroyed || fault === undefined) return;
       deps.log.warn({ ...fields, status: fault.status, fault: fault.message }, 'git request failed');
-      // The rest of a push that nobody reads would block the connection for the next request.
+      // The unread rest of a push would block the connection for the next request.
       const headers = { ...admitted.ownHeaders, 'content-type': 'text/plain; charset=utf-8', connection: 'close' };
       reply.raw.writeHead(fault.status, headers).end(`${fault.message}\n`);
       return;
@@ -145,7 +145,7 @@ function faultOf(
   const status = answer.response.statusCode ?? 502;
   if (status === 200 || status === 304) return undefined;
   if (status === 401 || status === 403) {
-    // A 401 that is passed on makes git ask for a password that nobody in the sandbox has.
+    // A 401 would make git ask for a password, which does not exist in the sandbox.
     const why = credential ? 'refused the credential of the team' : 'wants a credential, and none is configured';
     return { status: 403, message: `The code host ${why}: ${name} cannot be read or written.` };
   }

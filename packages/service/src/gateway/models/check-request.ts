@@ -94,9 +94,9 @@ function writeBody(
 }
 
 /**
- * Checks a request without making its values, of which there may be millions, and writes it again: what was checked is what is
- * sent, where the provider would read a repeated member in another way. Only the run's own model passes. Streams of chat completions
- * are made to tell their usage.
+ * Checks a request without building its values, of which there may be millions, and writes it again: the provider gets what was
+ * checked even if it reads repeated members in another way. Only the model of the run is accepted. Streams of chat completions are
+ * changed to report their usage.
  */
 export async function checkRequest(
   endpoint: Exclude<Endpoint, { kind: 'models' }>,

@@ -20,8 +20,8 @@ function authorization(value: string | undefined): string | undefined {
 }
 
 /**
- * The run token of a request, wherever the clients of the providers and git put a key: `Authorization` (bearer, or
- * password of basic), `x-api-key`, `x-goog-api-key`, `?key=`.
+ * Returns the run token of a request from the places where the clients of the providers and git put a key: `Authorization` (bearer,
+ * or password of basic), `x-api-key`, `x-goog-api-key`, `?key=`.
  */
 export function runTokenOf(headers: IncomingHttpHeaders, query: URLSearchParams | undefined): string | undefined {
   const token =

@@ -6,8 +6,8 @@ import { openAiChatUsage } from './usage/openai-chat.ts';
 import { openAiResponsesUsage } from './usage/openai-responses.ts';
 
 /**
- * An endpoint of a provider that a sandbox may reach. `models` is answered by the gateway itself. `model`: what the path
- * names; absent: the body names it.
+ * An endpoint of a provider that a sandbox may reach. The gateway itself answers `models`. `model`: the model in the path; absent:
+ * the body names it.
  */
 export type Endpoint =
   | { readonly kind: 'models' }

@@ -59,7 +59,7 @@ export async function exchange(
   const gone = new AbortController();
   const leave = (): void => gone.abort();
   client.once('close', leave);
-  // Now: the body is let go when it is sent.
+  // Written now, because the body is released when it is sent.
   const requestTokens = endpoint.kind === 'generate' ? estimatedTokens(sent.body.parts) : 0;
   try {
     const result = await upstreams.send(
@@ -97,12 +97,12 @@ export async function exchange(
       }
       return { status: refused.status, tokens: noTokens, fault: `the provider answered ${status}` };
     }
-    // From here on the answer is read to its end, whether or not its client is still there.
+    // From here on the answer is read to its end, even if its client has left.
     client.off('close', leave);
     const meter =
       endpoint.kind === 'generate' ? openMeter(endpoint.reader, response.headers['content-type']) : undefined;
     client.writeHead(status, { ...sent.ownHeaders, ...headersDownwards(response.headers, coded.changed) });
-    // The client sees that the model is at work before its first piece comes.
+    // The client gets the headers before the first piece of the answer.
     client.flushHeaders();
     const how = await passOn(response, coded.body, client, upstreams.timeouts, (bytes) => meter?.push(bytes));
     const tokens = meter?.counts() ?? noTokens;
@@ -126,7 +126,7 @@ async function errorAnswer(
   coded: ReturnType<typeof decoded>,
 ): Promise<{ status: number; message: string; body?: Buffer }> {
   const kind = providerKinds[sent.target.provider];
-  // Passed on it would read as if the run token were wrong, and some providers quote a part of the key.
+  // Not passed on: it would look as if the run token were wrong, and some providers quote a part of the key.
   const wrongKey = {
     status: 403,
     message: `the model provider refused the service's credential; an administrator must check ${kind.keySetting}`,
@@ -140,7 +140,7 @@ async function errorAnswer(
     return { status: 502, message: 'the model provider answered in a content encoding that is not known' };
   }
   const body = await readUpTo(coded.body, maxErrorBytes);
-  // Google's word for 401.
+  // Google's name for 401.
   if (status === 400 && body.includes('API_KEY_INVALID')) return wrongKey;
   const key = sent.target.upstream.key;
   if (key === undefined || !body.includes(key)) return { status, message: '', body };

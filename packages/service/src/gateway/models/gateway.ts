@@ -16,12 +16,12 @@ import { modelsAnswer } from './models-answer.ts';
 import { providerError } from './provider-error.ts';
 import { openUpstreams, type UpstreamTimeouts } from './upstream.ts';
 
-/** May this request be made? The place where budgets and limits are enforced, before anything is spent. */
+/** The decision whether a request may be sent. Budgets and limits are enforced here, before anything is spent. */
 export type Admission =
   | { readonly ok: true }
   | { readonly ok: false; readonly status: 403 | 429; readonly message: string; readonly retryAfterSeconds?: number };
 
-/** Asked for each request of a run, after the request was checked. What it throws is answered with 500, and nothing is sent. */
+/** Decides about each checked request of a run. If it throws, the answer is 500 and nothing is sent. */
 export type AdmitModelRequest = (holder: RunTokenHolder) => Promise<Admission>;
 
 export interface GatewayLog {
@@ -32,22 +32,22 @@ export interface GatewayLog {
 
 export interface GatewayDeps {
   readonly models: Pick<Models, 'target'>;
-  /** null: unknown, ended or superseded. */
+  /** Returns the holder of a run token; null: unknown, ended or superseded. */
   authenticateRunToken(token: string): Promise<RunTokenHolder | null>;
-  /** Called once for each request to a model, when it is over, however it ended. A failure is logged and changes nothing. */
+  /** Called once for each request to a model when it has ended in any way. A failure is only logged. */
   recordUsage(usage: ModelUsage): Promise<void>;
-  /** Default: everything is admitted. */
+  /** Default: admits every request. */
   readonly admit?: AdmitModelRequest;
   readonly log: GatewayLog;
   /** Default: 10 s to connect, 5 minutes of silence, 30 s after a hang-up. */
   readonly timeouts?: UpstreamTimeouts;
-  /** Looks the providers' names up; default: as the machine is set up to. */
+  /** Looks up the names of the providers; default: by the configuration of the machine. */
   readonly lookup?: LookupFunction;
   /** Default: 16 MB. */
   readonly maxBodyBytes?: number;
   /** Room for bodies; default: one of its own. */
   readonly bodies?: BodyBudget;
-  /** What a request in flight has when the service closes, milliseconds. Default: 5,000. */
+  /** Time for requests in flight when the service closes, milliseconds. Default: 5,000. */
   readonly drainMs?: number;
 }
 
@@ -59,10 +59,10 @@ interface Admitted {
 }
 
 const tokenNeeded = 'a valid run token is needed: the run of this sandbox may have ended';
-/** Of a request to a model: a long conversation with some images. */
+/** Largest request to a model: a long conversation with some images. */
 const defaultMaxBodyBytes = 16 * 1024 * 1024;
 
-/** What a request is told whose body was not read. */
+/** The answers to requests whose body was not read. */
 const unread = {
   busy: { status: 429, message: 'too many requests of this run are in flight; send it again later' },
   too_large: { status: 413, message: 'the request is larger than the gateway takes' },
@@ -115,7 +115,7 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
       return refuse(reply, status, status < 500 ? 'the request cannot be read' : 'internal error');
     });
 
-    // Before the body is read: nobody without a run token makes the service hold one.
+    // Checked before the body is read: a caller without a run token cannot make the service hold a body.
     scope.addHook('onRequest', async (request, reply) => {
       const { path, query } = addressOf(request);
       const token = runTokenOf(request.headers, query);
@@ -156,7 +156,7 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
         maxBytes: deps.maxBodyBytes ?? defaultMaxBodyBytes,
       });
       if (held.kind !== 'body') {
-        // What is left of it is not read.
+        // The rest of the body is not read.
         reply.header('connection', 'close');
         if (held.kind === 'busy') reply.header('retry-after', String(busyRetrySeconds));
         const { status, message } = unread[held.kind];
@@ -164,7 +164,7 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
       }
       const checked = await checkRequest(endpoint, target, held.bytes);
       if (!checked.ok) return refuse(reply, checked.status, checked.message);
-      // The body took its time: the execution may have ended, or been given to another worker, since.
+      // While the body came, the execution may have ended or moved to another worker.
       if ((await deps.authenticateRunToken(token)) === null) return refuse(reply, 401, tokenNeeded);
       const admission = (await deps.admit?.(holder)) ?? { ok: true };
       if (!admission.ok) {

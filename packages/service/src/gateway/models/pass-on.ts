@@ -6,10 +6,10 @@ import type { UpstreamTimeouts } from './upstream.ts';
 export type PassedOn = 'complete' | 'cut' | 'aborted';
 
 /**
- * Passes the bytes of `body` on to the client piece by piece as they come, never more than its socket takes, and shows them to
- * `watch`. `complete`: both sides saw the end. `cut`: the provider broke off, or was silent for `silenceMs`, and the client's
- * connection is broken off too, so that it cannot take a part for the whole. `aborted`: the client hung up. The rest of the
- * answer is then read for up to `hangUpMs` and shown to `watch`: what it cost is told at its end.
+ * Passes the bytes of `body` on to the client as they come, never more than its socket accepts, and gives them to `watch`.
+ * `complete`: both sides got the end. `cut`: the provider broke off, or was silent for `silenceMs`; the connection of the client is
+ * broken off too, so that it cannot mistake a part for the whole. `aborted`: the client hung up. The rest of the answer is then
+ * read for up to `hangUpMs` and given to `watch`, because the provider reports the usage at the end.
  * The headers must have been written. `source` is the answer that `body` comes from.
  */
 export function passOn(
@@ -51,7 +51,7 @@ export function passOn(
     body.on('data', (bytes: Buffer) => {
       watch(bytes);
       if (patience !== undefined || client.write(bytes)) return listen();
-      // A slow client is not a silent provider; `close` tells that it hung up.
+      // A slow client is not a silent provider. `close` reports that it hung up.
       clearTimeout(silence);
       body.pause();
     });
@@ -80,7 +80,7 @@ export async function readUpTo(body: Readable, maxBytes: number): Promise<Buffer
       if (size >= maxBytes) break;
     }
   } catch {
-    // Cut in the middle of an error answer: what came is better than nothing.
+    // The error answer was cut: a part of it is better than nothing.
   }
   return Buffer.concat(parts);
 }

@@ -77,8 +77,8 @@ export function openUpstreams(
       request.on('error', (error: NodeJS.ErrnoException) => {
         clearTimeout(timer);
         clearTimeout(silence);
-        // A kept connection that the provider closed at the very moment: the request was not read. As the documentation
-        // of request.reusedSocket says, it is sent once more, on a connection of its own.
+        // The provider closed a kept connection at this moment and did not read the request. It is sent once more on a
+        // connection of its own, as the documentation of request.reusedSocket says.
         if (request.reusedSocket && error.code === 'ECONNRESET') resolve({ stale: true });
         else resolve({ result: failure(error) });
       });
