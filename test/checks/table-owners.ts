@@ -25,7 +25,14 @@ const stateColumns = [
   'event_seq',
 ];
 /** `runs` resets the counters when it deletes the details of an old run. */
-const counterColumns = ['event_bytes', 'transcript_bytes', 'dropped_events', 'dropped_lines', 'updated_at'];
+const counterColumns = [
+  'events_kept_after',
+  'event_bytes',
+  'transcript_bytes',
+  'dropped_events',
+  'dropped_lines',
+  'updated_at',
+];
 
 const rooms = (columns: readonly string[], ...names: string[]) =>
   Object.fromEntries(columns.map((column) => [column, names]));
@@ -40,7 +47,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   environments: { owner: 'environments' },
   event_deliveries: { owner: 'subscriptions' },
   event_delivery_attempts: { owner: 'subscriptions' },
-  event_merges: { owner: 'retention' },
+  event_merges: { owner: 'conversations' },
   event_stream_epoch: { owner: 'live' },
   event_stream_marks: { owner: 'live' },
   event_subscriptions: { owner: 'subscriptions' },
@@ -58,7 +65,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
     owner: 'runs',
     columns: { ...rooms(stateColumns, 'executions'), ...rooms(counterColumns, 'executions', 'runs') },
   },
-  server_secrets: { owner: 'http' },
+  server_secrets: { owner: 'secrets' },
   service_instances: { owner: 'executions' },
   snapshot_files: { owner: 'files' },
   snapshots: { owner: 'files', alsoDeletedBy: 'executions' },
