@@ -1,8 +1,9 @@
 import type { UserProfile } from '@runyard/contract/profiles';
-import type { Queryable, Statement } from '../store/database/database.ts';
+import type { Queryable } from '../store/database/database.ts';
+import { defineStatement, nullable, text } from '../store/database/statement.ts';
 import type { RunActor } from './actor.ts';
 
-const readNames: Statement = {
+const readNames = defineStatement({
   name: 'read_profiles',
   text: `
     SELECT 'user' AS kind, uid, display_name, email FROM users WHERE uid = ANY($1::text[])
@@ -10,19 +11,17 @@ const readNames: Statement = {
     SELECT 'service_account', coalesce(agent_uid, id::text), min(name), NULL FROM api_keys
     WHERE team_id = $2 AND kind = 'agent' AND coalesce(agent_uid, id::text) = ANY($1::text[])
     GROUP BY coalesce(agent_uid, id::text)`,
-};
+  row: { kind: text<'user' | 'service_account'>(), uid: text(), display_name: text(), email: nullable(text()) },
+});
 
-/** Names and addresses of creators and executors; one that was deleted keeps its uid. */
+/** Reads names and addresses of creators and executors. The profile of a deleted one has only its uid. */
 export async function readProfiles(
   db: Queryable,
   teamId: string,
   actors: readonly RunActor[],
 ): Promise<(actor: RunActor) => UserProfile> {
   const uids = [...new Set(actors.map(({ uid }) => uid))];
-  const rows = await db.query<{ kind: string; uid: string; display_name: string; email: string | null }>(readNames, [
-    uids,
-    teamId,
-  ]);
+  const rows = await db.query(readNames, [uids, teamId]);
   const known = new Map(rows.map((row) => [`${row.kind} ${row.uid}`, row]));
   return ({ kind, uid }) => {
     const found = known.get(`${kind} ${uid}`);

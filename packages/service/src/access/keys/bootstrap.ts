@@ -1,13 +1,14 @@
-/** The first key: what `runyard up` prints and the CLI and the worker use when they are given none. */
+/** The bootstrap key, which `runyard up` prints, and which the CLI and the worker use if they are given no other key. */
 import { randomUUIDv7 } from 'node:crypto';
 import path from 'node:path';
 import type { Database, Queryable } from '../../store/database/database.ts';
+import { boolean, defineStatement, uuid } from '../../store/database/statement.ts';
 import { createKeptFile, readKeptFile } from '../../store/kept-file.ts';
 import { ensureFirstTeam } from '../teams/first-team.ts';
 import { keysChannel } from './directory.ts';
 import { hashKey, newRawKey, shownParts } from './raw-key.ts';
 
-/** `kept_elsewhere`: the database has a bootstrap key that neither the setting nor the data folder knows. */
+/** `kept_elsewhere`: the database has a bootstrap key that is neither in the setting nor in the data folder. */
 export type BootstrapResult =
   | { readonly kind: 'ready'; readonly key: string; readonly from: 'setting' | 'file' | 'generated' }
   | { readonly kind: 'kept_elsewhere' };
@@ -21,17 +22,20 @@ export interface BootstrapOptions {
 const keyName = 'bootstrap';
 const fileName = 'bootstrap-key';
 
+const readBootstrapKeys = defineStatement({
+  name: 'read_bootstrap_keys',
+  text: 'SELECT id, hash = $2 AS same FROM api_keys WHERE is_operator AND name = $1',
+  row: { id: uuid, same: boolean },
+});
+
 async function replaceBootstrapKey(tx: Queryable, key: string): Promise<void> {
   const hash = hashKey(key);
   const { teamId, userId } = await ensureFirstTeam(tx);
-  const old = await tx.query<{ id: string; same: boolean }>(
-    'SELECT id, hash = $2 AS same FROM api_keys WHERE is_operator AND name = $1',
-    [keyName, hash],
-  );
+  const old = await tx.query(readBootstrapKeys, [keyName, hash]);
   if (old.length === 1 && old[0]?.same) return;
   await tx.query('DELETE FROM api_keys WHERE is_operator AND name = $1', [keyName]);
   const { prefix, lastFour } = shownParts(key);
-  // A key that a user made in the meantime, with the same text, becomes the bootstrap key.
+  // If a key with the same text exists, it becomes the bootstrap key.
   await tx.query(
     `INSERT INTO api_keys (id, hash, kind, name, team_id, user_id, is_operator, prefix, last_four)
      VALUES ($1, $2, 'personal', $3, $4, $5, true, $6, $7)
@@ -43,8 +47,8 @@ async function replaceBootstrapKey(tx: Queryable, key: string): Promise<void> {
 }
 
 /**
- * Sees to it that there is a team, an administrator and the bootstrap key: the setting's, else the one of the data
- * folder, else a new one that is kept there with mode 0600. Any number of processes may do this at once.
+ * Creates the first team, its administrator and the bootstrap key if they do not exist. The key is that of the setting, else
+ * that of the data folder, else a new one, which is stored there with mode 0600. Any number of processes may call this at once.
  */
 export async function bootstrap(db: Database, options: BootstrapOptions): Promise<BootstrapResult> {
   const file = path.join(options.dataDir, fileName);

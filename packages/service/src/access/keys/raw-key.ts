@@ -1,12 +1,12 @@
 import { hash, randomBytes } from 'node:crypto';
 
-/** A new raw key: 32 random bytes. */
+/** Returns a new raw key with 32 random bytes. */
 export const newRawKey = (): string => `ryk_${randomBytes(32).toString('base64url')}`;
 
-/** What the database holds of a raw key: it is random, so that neither salt nor stretching is needed. */
+/** Returns the hash that the database holds of a raw key. The key is random: it needs neither salt nor stretching. */
 export const hashKey = (raw: string): Buffer => hash('sha256', raw, 'buffer');
 
-/** What is shown of a key after its creation. Nothing of one that is too short to hide the rest. */
+/** Returns the parts of a key that are shown after its creation. */
 export function shownParts(raw: string): { prefix: string; lastFour: string } {
   return { prefix: raw.slice(0, 8), lastFour: raw.slice(-4) };
 }

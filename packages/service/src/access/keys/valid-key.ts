@@ -1,4 +1,4 @@
-/** SQL: the row `key` of `api_keys` opens something now. A personal key needs its user to be a member of the team. */
+/** SQL: the row `key` of `api_keys` has not expired, and the user of a personal key is a member of the team. */
 export const isValidKey = (key: string): string => `
   ((${key}.expires_at IS NULL OR ${key}.expires_at > clock_timestamp())
     AND (${key}.kind = 'agent'

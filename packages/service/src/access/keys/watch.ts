@@ -1,28 +1,30 @@
 /** Watches the keys behind open connections. */
 import type { Logger } from 'pino';
-import type { Database, Statement } from '../../store/database/database.ts';
+import type { Database } from '../../store/database/database.ts';
+import { defineStatement, float, nullable, uuid } from '../../store/database/statement.ts';
 import { keysChannel } from './directory.ts';
 import { isValidKey } from './valid-key.ts';
 
-/** Tells the owners of open connections when a key ends. */
+/** Notifies open connections of the end of their key. */
 export interface KeyWatch {
   /**
-   * Calls `onEnd` once, within a second after the key was deleted or expired, also where that was before this call.
+   * Calls `onEnd` once, within a second after the key was deleted or expired, also if that happened before this call.
    * Returns the function that stops watching.
    */
   watch(keyId: string, onEnd: () => void): () => void;
   close(): void;
 }
 
-/** A deletion arrives by NOTIFY. This bounds a process whose listening connection died without a sign. */
+/** A deletion arrives by NOTIFY. The check is for a process whose listening connection died without a sign. */
 const checkEveryMs = 5_000;
 
-const readEnds: Statement = {
+const readEnds = defineStatement({
   name: 'read_ends_of_keys',
   text: `
     SELECT k.id, (extract(epoch FROM k.expires_at - clock_timestamp()) * 1000)::float8 AS "remainingMs"
     FROM api_keys k WHERE k.id = ANY($1::uuid[]) AND ${isValidKey('k')}`,
-};
+  row: { id: uuid, remainingMs: nullable(float) },
+});
 
 interface Watched {
   readonly callbacks: Set<() => void>;
@@ -30,7 +32,7 @@ interface Watched {
   endsAt: number;
 }
 
-/** Opens the watch of this process. */
+/** Starts to watch keys in this process. */
 export async function openKeyWatch(db: Database, log: Logger): Promise<KeyWatch> {
   const watched = new Map<string, Watched>();
   let timer: NodeJS.Timeout | undefined;
@@ -55,7 +57,7 @@ export async function openKeyWatch(db: Database, log: Logger): Promise<KeyWatch>
   };
 
   const tick = () => {
-    // By the process's own clock: also while the database does not answer.
+    // Uses the clock of the process, so that keys expire also while the database does not answer.
     for (const [keyId, { endsAt }] of [...watched]) if (endsAt <= performance.now()) end(keyId);
     if (performance.now() - checkedAt >= checkEveryMs) check();
     schedule();
@@ -64,7 +66,7 @@ export async function openKeyWatch(db: Database, log: Logger): Promise<KeyWatch>
   const compare = async () => {
     const asked = new Map(watched);
     if (asked.size === 0) return;
-    const rows = await db.query<{ id: string; remainingMs: number | null }>(readEnds, [[...asked.keys()]]);
+    const rows = await db.query(readEnds, [[...asked.keys()]]);
     const remaining = new Map(rows.map((row) => [row.id, row.remainingMs ?? Number.POSITIVE_INFINITY]));
     for (const [keyId, entry] of asked) {
       if (watched.get(keyId) !== entry) continue;

@@ -1,5 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { Queryable } from '../../store/database/database.ts';
+import { defineStatement, uuid } from '../../store/database/statement.ts';
 import { newUid } from './uid.ts';
 
 /** A team and its administrator. */
@@ -8,11 +9,17 @@ export interface FirstTeam {
   readonly userId: string;
 }
 
-/** The oldest team with its oldest administrator; made where there is none. Call it under a lock. */
-export async function ensureFirstTeam(tx: Queryable): Promise<FirstTeam> {
-  const [known] = await tx.query<{ team_id: string; user_id: string }>(`
+const readFirstTeam = defineStatement({
+  name: 'read_first_team',
+  text: `
     SELECT m.team_id, m.user_id FROM team_members m JOIN teams t ON t.id = m.team_id JOIN users u ON u.id = m.user_id
-    WHERE m.role = 'admin' ORDER BY t.number, u.number LIMIT 1`);
+    WHERE m.role = 'admin' ORDER BY t.number, u.number LIMIT 1`,
+  row: { team_id: uuid, user_id: uuid },
+});
+
+/** Returns the oldest team with its oldest administrator, and creates both if there are none. Call it under a lock. */
+export async function ensureFirstTeam(tx: Queryable): Promise<FirstTeam> {
+  const [known] = await tx.query(readFirstTeam);
   if (known) return { teamId: known.team_id, userId: known.user_id };
   const team = { teamId: randomUUIDv7(), userId: randomUUIDv7() };
   await tx.query(`INSERT INTO teams (id, uid, name) VALUES ($1, $2, 'Default team')`, [team.teamId, newUid()]);

@@ -1,11 +1,11 @@
 import type { Queryable } from '../../store/database/database.ts';
 
-/** What teams may have a limited number of. */
+/** Tables in which the rows of a team are limited. */
 type Limited = 'api_keys' | 'environments' | 'event_subscriptions';
 
 /**
- * True where the team has fewer than `max` rows in the table. Call it in the transaction that adds one: until its end nobody else
- * can, so that of two creates at once the second counts what the first made.
+ * Returns whether the team has fewer than `max` rows in the table. Call it in the transaction that adds a row: it holds a lock until
+ * the transaction ends, so that of two creates at once the second counts the row of the first.
  */
 export async function teamHasRoom(tx: Queryable, teamId: string, table: Limited, max: number): Promise<boolean> {
   await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`${table} of ${teamId}`]);
