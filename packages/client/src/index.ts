@@ -1,5 +1,6 @@
 /** Typed client of the API: one method for each endpoint of the contract's route table. */
 
+import type { AllowKeys } from '@runyard/contract/access';
 import { backoffMs, delay } from '@runyard/contract/backoff';
 import type { TeamLiveEvent } from '@runyard/contract/live-events';
 import { apiPrefix, type Route } from '@runyard/contract/route';
@@ -61,7 +62,7 @@ type Arguments<R extends Route> = R['params'] extends z.ZodType
 
 /** Routes that have a method: not those that need a run token, and not the event streams. */
 type ClientRouteName = {
-  [N in RouteName]: (typeof routes)[N]['auth'] extends 'key' | 'optional_key' | 'none'
+  [N in RouteName]: (typeof routes)[N]['allow'] extends AllowKeys | { readonly anyone: 'always' }
     ? (typeof routes)[N]['answer'] extends { contentType: 'text/event-stream' }
       ? never
       : N
@@ -172,7 +173,7 @@ export function createClient(options: ClientOptions): Client {
   };
 
   const methods = Object.entries(routes)
-    .filter(([, route]) => ['key', 'optional_key', 'none'].includes(route.auth))
+    .filter(([, route]) => 'user' in route.allow || ('anyone' in route.allow && route.allow.anyone === 'always'))
     .map(([name, route]) => [name, (input?: AnyInput) => call(route, input)]);
 
   const open =

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type Allow, describeAllow } from './access.ts';
 import { errorCatalogue, Problem } from './errors.ts';
 import { EventPayload } from './event-subscriptions.ts';
 import { IdempotencyKey } from './primitives.ts';
@@ -76,7 +77,9 @@ function parameters(route: Route, components: Components): Json[] {
   return [
     ...of(route.params, 'path'),
     ...of(route.query, 'query'),
-    ...(route.auth === 'key' ? [header('X-Team-Uid', 'Team of the request; needed by no one in a single team')] : []),
+    ...('user' in route.allow
+      ? [header('X-Team-Uid', 'Team of the request; a caller in one team need not send it')]
+      : []),
     ...(route.once
       ? [header('Idempotency-Key', 'The same key and body within 24 h: the first answer again', IdempotencyKey)]
       : []),
@@ -86,19 +89,28 @@ function parameters(route: Route, components: Components): Json[] {
   ];
 }
 
-/** Problems that a route may answer, beside its own: by how it authenticates and what it takes. */
+/** Returns the problems that callers get because of who they are. */
+function accessProblems(allow: Allow): Record<number, string> {
+  const unauthenticated = errorCatalogue.authentication_required.explanation;
+  if ('run' in allow) {
+    const stopping = 'The execution is stopping: only its end can be reported';
+    return { 401: unauthenticated, ...(allow.run === 'at_work' ? { 409: stopping } : {}) };
+  }
+  if ('anyone' in allow) return {};
+  return {
+    401: allow.publicThings ? 'Not public, and no valid key was sent' : unauthenticated,
+    403: 'The team of X-Team-Uid is not yours, or the kind of your key or your role may not call this',
+  };
+}
+
+/** Returns the problems that a route may answer: by who may call it, by what it takes, and its own. */
 function problems(route: Route): Record<number, string> {
   const takesInput = Boolean(route.body ?? route.query ?? route.once);
+  const access = accessProblems(route.allow);
+  const ownForbidden = route.errors?.[403];
   return {
     ...(takesInput ? { 400: 'Malformed request; `errors` names each wrong member' } : {}),
-    ...(route.auth === 'key' || route.auth === 'run_token'
-      ? { 401: errorCatalogue.authentication_required.explanation }
-      : {}),
-    ...(route.auth === 'run_token' && !route.whileStopping
-      ? { 409: 'The execution is stopping: only its end can be reported' }
-      : {}),
-    ...(route.auth === 'optional_key' ? { 401: 'Not public, and no valid key was sent' } : {}),
-    ...(route.auth === 'key' ? { 403: 'The team of X-Team-Uid is not yours' } : {}),
+    ...access,
     ...(route.body ? { 413: 'Body too large', 415: 'The body is not JSON' } : {}),
     // Node answers it before there is a route.
     431: 'The request line and the headers are larger than 16 KB together',
@@ -106,15 +118,25 @@ function problems(route: Route): Record<number, string> {
       ? { 429: 'Too many requests with a body at once; `Retry-After` tells when to send it again' }
       : {}),
     ...(route.ranges ? { 416: 'No byte is in the Range' } : {}),
-    // What needs no one's key reads nothing that can fail.
-    ...(route.auth === 'none'
+    // Without parameters and callers to look up, the answer comes from memory.
+    ...(isOpen(route.allow) && !route.params
       ? {}
       : {
           500: errorCatalogue.internal_error.explanation,
           503: 'The database cannot be reached, or the disk of the service is full; Retry-After tells when to call again',
         }),
     ...route.errors,
+    ...(access[403] && ownForbidden ? { 403: `${ownForbidden}. ${access[403]}` } : {}),
   };
+}
+
+const isOpen = (allow: Allow): boolean => 'anyone' in allow && allow.anyone === 'always';
+
+/** Returns the credentials that a route takes, by the names of the document's security schemes. */
+function security(allow: Allow): Json[] {
+  if ('run' in allow) return [{ runToken: [] }];
+  if ('anyone' in allow) return [];
+  return allow.publicThings ? [{}, { apiKey: [] }] : [{ apiKey: [] }];
 }
 
 function operation(name: string, route: Route, components: Components): Json {
@@ -129,20 +151,14 @@ function operation(name: string, route: Route, components: Components): Json {
     { description, schema: { type: 'string' } },
   ]);
   const problem = toJsonSchema(Problem, 'output', components);
-  const security = {
-    key: [{ apiKey: [] }],
-    run_token: [{ runToken: [] }],
-    optional_key: [{}, { apiKey: [] }],
-    signature: [],
-    none: [],
-  };
   return {
     operationId: name,
     tags: [route.tag],
     summary: route.summary,
-    ...(route.description ? { description: route.description } : {}),
+    description: `${route.description ? `${route.description} ` : ''}Callers: ${describeAllow(route.allow)}.`,
+    'x-allow': route.allow,
     ...(route.deprecated ? { deprecated: true } : {}),
-    security: security[route.auth],
+    security: security(route.allow),
     parameters: parameters(route, components),
     ...(route.body
       ? {

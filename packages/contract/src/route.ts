@@ -1,7 +1,5 @@
 import type { z } from 'zod';
-
-/** What a request must carry: an API key, a run token, a key unless the resource is public, a signature in its URL, nothing. */
-export type RouteAuth = 'key' | 'run_token' | 'optional_key' | 'signature' | 'none';
+import type { Allow } from './access.ts';
 
 /** Sections of the reference. */
 export const routeTags = {
@@ -40,7 +38,8 @@ export interface Route {
   readonly tag: RouteTag;
   readonly summary: string;
   readonly description?: string;
-  readonly auth: RouteAuth;
+  /** Who may call it. The service checks it before it reads the body. */
+  readonly allow: Allow;
   readonly params?: z.ZodObject;
   readonly query?: z.ZodObject;
   /** Names and meanings of headers that the request may carry, besides those that all have. */
@@ -55,13 +54,11 @@ export interface Route {
   readonly ranges?: true;
   /** True: the answer has an `ETag`, and is 304 without a body for who has it (RFC 9110, 13.1.2). The handler sends it. */
   readonly tagged?: true;
-  /** Statuses of problems besides those that every route of its `auth` may give, each with its occasion. */
+  /** Statuses of problems besides those that every route of its `allow` may give, each with its occasion. */
   readonly errors?: Readonly<Record<number, string>>;
   readonly deprecated?: true;
   /** Name of an operation that is done once for each `Idempotency-Key`; routes with one name are one operation. */
   readonly once?: string;
-  /** Of `run_token`. True: works also while the execution is stopping, because the agent reports its end with it; all others give 409 then. */
-  readonly whileStopping?: true;
   /** True: ends something. It is tried also while the disk is full, when requests that store something are refused; as every DELETE is. */
   readonly endsSomething?: true;
 }

@@ -1,7 +1,7 @@
 /** Test support: one thing of each kind that the first team has, and a good request to each route of the contract about them. */
 import { randomUUIDv7 } from 'node:crypto';
 import type { Route } from '@runyard/contract/route';
-import type { TestService } from './service.ts';
+import type { RequestOptions, TestService } from './service.ts';
 
 /** Ids, and tokens of runs that are at work. */
 export interface OwnThings {
@@ -17,12 +17,19 @@ export interface OwnThings {
   readonly fileId: string;
   readonly subscriptionId: string;
   readonly deliveryId: string;
-  /** No run has it. */
   readonly childRunId: string;
+  /** No session has it. */
+  readonly sessionUuid: string;
 }
 
-/** A path that names the own things, and a body that would be accepted where the route takes one. */
-export type RequestOfRoute = (name: string, route: Route) => { path: string; options: { body?: unknown } };
+/**
+ * A path that names the own things, with the query that the route needs, and a body that would be accepted where the route
+ * takes one. The URL of a route that needs a signature has none.
+ */
+export type RequestOfRoute = (
+  name: string,
+  route: Route,
+) => { readonly path: string; readonly options: Pick<RequestOptions, 'body' | 'raw' | 'headers'> };
 
 const bodies: Readonly<Record<string, unknown>> = {
   createRun: { prompt: 'a' },
@@ -38,24 +45,32 @@ const bodies: Readonly<Record<string, unknown>> = {
   uploadSnapshot: { turn: 1, files: [] },
   reportShutdown: { reason: 'x' },
   startChildRun: { prompt: 'a' },
+  sendFollowup: { message: 'a' },
 };
 
-/** Makes the things. */
+const queries: Readonly<Record<string, string>> = {
+  keepMemory: '?turn=1',
+  keepWorkspace: '?turn=1',
+  findRunByExternalReference: '?url=https%3A%2F%2Fexample.com%2F1',
+  streamRunEvents: '?follow=false',
+};
+
+/** Makes the things. `keyOwner` is the key whose owner has the key that `keyUid` names. */
 export async function makeOwnThings(
   service: TestService,
+  keyOwner = service.key,
 ): Promise<{ readonly own: OwnThings; readonly requestOf: RequestOfRoute }> {
   const { db } = service.deps;
   const post = async (path: string, body?: unknown, key = service.key) =>
     (await service.request<Record<string, string>>('POST', path, { key, ...(body === undefined ? {} : { body }) }))
       .body;
   const { runId, executionId, conversationId, runToken } = await service.startExecution({
+    mode: 'orchestrate',
     attachments: [{ file_name: 'a.txt', mime_type: 'text/plain', data: Buffer.from('a').toString('base64') }],
   });
-  const reported = await post(
-    '/harness-support/report-artifact',
-    { artifact_type: 'PLAN', data: { title: 'A plan', content: 'x' } },
-    runToken,
-  );
+  const file = { artifact_type: 'FILE', data: { filename: 'a.txt', mime_type: 'text/plain' } };
+  const reported = await post('/harness-support/report-artifact', file, runToken);
+  await service.request('PUT', reported.upload_url ?? '', { key: null, raw: 'a' });
   const snapshot = await service.request<{ files: { upload_url: string }[] }>(
     'POST',
     '/harness-support/upload-snapshot',
@@ -65,8 +80,11 @@ export async function makeOwnThings(
     url: 'https://example.com/',
     events: ['run.created'],
   });
-  const [attachment] = await db.query<{ id: string }>('SELECT id FROM attachments');
-  const [key] = await db.query<{ id: string }>('SELECT id FROM api_keys WHERE is_operator');
+  const [attachment] = await db.query<{ id: string }>('SELECT id FROM attachments WHERE run_id = $1', [runId]);
+  const key = await post('/keys', { name: 'K', kind: 'personal' }, keyOwner);
+  const child = await post('/harness-support/child-runs', { prompt: 'a' }, runToken);
+  const reference = { reference_type: 'issue', url: 'https://example.com/1' };
+  await post('/harness-support/report-artifact', { artifact_type: 'EXTERNAL_REFERENCE', data: reference }, runToken);
   const own: OwnThings = {
     runId,
     executionId,
@@ -76,18 +94,21 @@ export async function makeOwnThings(
     artifactUid: reported.artifact_uid ?? '',
     attachmentId: attachment?.id ?? '',
     environmentUid: (await post('/agent/environments', { config: { name: 'E' } })).uid ?? '',
-    keyUid: key?.id ?? '',
+    keyUid: key.uid ?? '',
     fileId: new URL(snapshot.body.files[0]?.upload_url ?? '').pathname.split('/').at(-1) ?? '',
     subscriptionId: subscription.id ?? '',
     deliveryId: (await post(`/event-subscriptions/${subscription.id}/test`)).id ?? '',
-    childRunId: randomUUIDv7(),
+    childRunId: child.run_id ?? '',
+    sessionUuid: randomUUIDv7(),
   };
   const requestOf: RequestOfRoute = (name, route) => {
     const uid = route.path.startsWith('/keys') ? own.keyUid : own.environmentUid;
     const values: Readonly<Record<string, string>> = { ...own, uid, kind: 'artifact', id: own.artifactUid };
-    const path = route.path.replaceAll(/\{(\w+)\}/g, (_, member: string) => values[member] ?? '');
+    const path =
+      route.path.replaceAll(/\{(\w+)\}/g, (_, member: string) => values[member] ?? '') + (queries[name] ?? '');
+    if (route.bodyType) return { path, options: { raw: 'a', headers: { 'content-type': route.bodyType } } };
     if (!route.body) return { path, options: {} };
-    const body = name === 'sendRunMessage' ? { run_id: runId, message: 'a' } : (bodies[name] ?? {});
+    const body = name === 'sendRunMessage' ? { run_id: own.childRunId, message: 'a' } : (bodies[name] ?? {});
     return { path, options: { body } };
   };
   return { own, requestOf };

@@ -1,7 +1,8 @@
+import { maxLocatorLength } from '@runyard/contract/limits';
 import { z } from 'zod';
+import { teamReads, teamWrites } from '../access.ts';
 import { ArtifactResponse, ArtifactSharing, RunByExternalReferenceResponse } from '../artifacts.ts';
 import { DeleteResponse } from '../keys.ts';
-import { maxLocatorLength } from '../limits.ts';
 import { Text } from '../primitives.ts';
 import type { Route } from '../route.ts';
 
@@ -24,7 +25,7 @@ export const artifactRoutes = {
     tag: 'artifacts',
     summary: 'Read an artifact',
     description: 'Public artifacts need no key.',
-    auth: 'optional_key',
+    allow: { ...teamReads, publicThings: true },
     params: artifact,
     answer: { status: 200, description: 'A signed download URL, or the plan itself', schema: ArtifactResponse },
     errors,
@@ -35,7 +36,7 @@ export const artifactRoutes = {
     tag: 'artifacts',
     summary: 'Download an artifact',
     description: 'Public artifacts need no key.',
-    auth: 'optional_key',
+    allow: { ...teamReads, publicThings: true },
     params: artifact,
     answer: { status: 302, description: 'Go to Location', headers: { Location: 'Signed URL, for 15 minutes' } },
     errors,
@@ -46,7 +47,7 @@ export const artifactRoutes = {
     tag: 'artifacts',
     summary: 'Delete an artifact',
     description: 'Signed URLs of it stop working at once.',
-    auth: 'key',
+    allow: teamWrites,
     params: artifact,
     answer: { status: 200, description: 'Deleted', schema: DeleteResponse },
     errors: { 404: errors[404] },
@@ -57,7 +58,7 @@ export const artifactRoutes = {
     tag: 'artifacts',
     summary: 'Let everyone read an artifact',
     description: 'Whoever has its UID reads and downloads it without a key. Doing it twice is not an error.',
-    auth: 'key',
+    allow: teamWrites,
     params: artifact,
     answer: { status: 200, description: 'It is public', schema: ArtifactSharing },
     errors: { 400: 'Nothing to read: pull requests and external references', 404: errors[404] },
@@ -68,7 +69,7 @@ export const artifactRoutes = {
     tag: 'artifacts',
     summary: 'Let only the team read an artifact',
     description: 'Download URLs that were given out before work for up to 15 minutes.',
-    auth: 'key',
+    allow: teamWrites,
     params: artifact,
     answer: { status: 200, description: 'It is not public', schema: ArtifactSharing },
     errors: { 404: errors[404] },
@@ -80,7 +81,7 @@ export const artifactRoutes = {
     summary: 'Find the run that reported an external reference',
     description:
       'Compared in canonical form: scheme and host in lower case, without default port, fragment and trailing slash. The newest run where several reported it.',
-    auth: 'key',
+    allow: teamReads,
     query: z.object({
       url: Text.min(1)
         .max(maxLocatorLength)
@@ -98,7 +99,7 @@ export const artifactRoutes = {
     tag: 'artifacts',
     summary: 'Bytes behind a signed URL',
     description: 'Of a transcript always all: a Range is ignored.',
-    auth: 'signature',
+    allow: { anyone: 'with_signature' },
     params: z.object({ kind: z.string(), id: z.string() }),
     query: Signature,
     answer: { status: 200, description: 'The bytes, with the media type of the file', contentType: '*/*' },
@@ -110,7 +111,7 @@ export const artifactRoutes = {
     path: '/harness-support/uploads/{artifactUid}',
     tag: 'harness',
     summary: 'Upload the bytes of a reported artifact',
-    auth: 'signature',
+    allow: { anyone: 'with_signature' },
     params: artifact,
     query: Signature,
     bodyType: 'application/octet-stream',

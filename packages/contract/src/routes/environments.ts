@@ -1,7 +1,8 @@
+import { maxEnvironments, maxKeys } from '@runyard/contract/limits';
 import { z } from 'zod';
+import { teamReads, teamWrites } from '../access.ts';
 import { CreateEnvironmentRequest, Environment, ListEnvironmentsResponse } from '../environments.ts';
 import { CreateKeyRequest, CreateKeyResponse, DeleteResponse, ListKeysResponse } from '../keys.ts';
-import { maxEnvironments, maxKeys } from '../limits.ts';
 import type { Route } from '../route.ts';
 
 const environment = z.object({ uid: z.string().meta({ description: 'Id of the environment: 22 of [A-Za-z0-9]' }) });
@@ -14,7 +15,7 @@ export const environmentRoutes = {
     path: '/agent/environments',
     tag: 'environments',
     summary: 'List environments',
-    auth: 'key',
+    allow: teamReads,
     query: z.object({
       sort_by: z
         .enum(['name', 'last_updated'])
@@ -28,7 +29,7 @@ export const environmentRoutes = {
     path: '/agent/environments',
     tag: 'environments',
     summary: 'Create an environment',
-    auth: 'key',
+    allow: teamWrites,
     body: CreateEnvironmentRequest,
     once: 'createEnvironment',
     answer: { status: 201, description: 'Created', schema: Environment },
@@ -39,7 +40,7 @@ export const environmentRoutes = {
     path: '/agent/environments/{uid}',
     tag: 'environments',
     summary: 'Read an environment',
-    auth: 'key',
+    allow: teamReads,
     params: environment,
     answer: { status: 200, description: 'The environment', schema: Environment },
     errors: noEnvironment,
@@ -49,7 +50,7 @@ export const environmentRoutes = {
     path: '/agent/environments/{uid}',
     tag: 'environments',
     summary: 'Replace the configuration of an environment',
-    auth: 'key',
+    allow: teamWrites,
     params: environment,
     body: CreateEnvironmentRequest,
     answer: { status: 200, description: 'The environment as it is now', schema: Environment },
@@ -62,20 +63,20 @@ export const environmentRoutes = {
     summary: 'Delete an environment',
     description:
       'Runs that use it keep what they have. Those that wait for it to be set up become FAILED `resource_not_found`.',
-    auth: 'key',
+    allow: teamWrites,
     params: environment,
     answer: { status: 200, description: 'Deleted', schema: DeleteResponse },
     errors: noEnvironment,
   },
+  // Agent keys do not manage keys: what runs in a sandbox could outlive its run by a key that it made.
   listKeys: {
     method: 'GET',
     path: '/keys',
     tag: 'keys',
     summary: 'List API keys',
     description: 'Administrators see all keys of the team, others their own.',
-    auth: 'key',
+    allow: { user: 'viewer' },
     answer: { status: 200, description: 'Keys, without their secret part', schema: ListKeysResponse },
-    errors: { 403: 'Agent keys do not manage keys' },
   },
   createKey: {
     method: 'POST',
@@ -84,12 +85,11 @@ export const environmentRoutes = {
     summary: 'Create an API key',
     description:
       'The raw key is in this answer only, and in repetitions with its Idempotency-Key. Agent keys are made by administrators.',
-    auth: 'key',
+    allow: { user: 'member', byBody: { member: 'kind', roles: { agent: 'admin' } } },
     body: CreateKeyRequest,
     once: 'createKey',
     answer: { status: 201, description: 'Created', schema: CreateKeyResponse },
     errors: {
-      403: 'Agent keys do not manage keys; members make personal keys only',
       409: `${replay[409]}, or the team has ${maxKeys} keys`,
     },
   },
@@ -99,9 +99,9 @@ export const environmentRoutes = {
     tag: 'keys',
     summary: 'Delete an API key',
     description: 'It stops working at once.',
-    auth: 'key',
+    allow: { user: 'viewer' },
     params: z.object({ uid: z.string().meta({ description: 'UID of the key' }) }),
     answer: { status: 200, description: 'Deleted', schema: DeleteResponse },
-    errors: { 403: 'Agent keys do not manage keys', 404: 'No such key, or it is not yours to delete' },
+    errors: { 404: 'No such key, or it is not yours to delete' },
   },
 } as const satisfies Record<string, Route>;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { administrators } from '../access.ts';
 import {
   CreateEventSubscriptionRequest,
   EventDelivery,
@@ -16,18 +17,20 @@ import type { Route } from '../route.ts';
 const path = '/event-subscriptions';
 const subscription = z.object({ subscriptionId: z.string().meta({ description: 'Id of the subscription' }) });
 const delivery = subscription.extend({ deliveryId: z.string().meta({ description: 'Id of the delivery' }) });
-const forbidden = { 403: 'Not an administrator, or an agent key' };
-const missing = { ...forbidden, 404: 'No such subscription, or it belongs to another team' };
+const missing = { 404: 'No such subscription, or it belongs to another team' };
 
+/**
+ * Administrators manage subscriptions, because one sends the events of the whole team to an address outside for as long as
+ * it exists, and its URL may hold a secret of the receiver.
+ */
 export const eventSubscriptionRoutes = {
   listEventSubscriptions: {
     method: 'GET',
     path,
     tag: 'event_subscriptions',
     summary: 'List event subscriptions',
-    auth: 'key',
+    allow: administrators,
     answer: { status: 200, description: 'All of the team, oldest first', schema: ListEventSubscriptionsResponse },
-    errors: forbidden,
   },
   createEventSubscription: {
     method: 'POST',
@@ -36,12 +39,11 @@ export const eventSubscriptionRoutes = {
     summary: 'Create an event subscription',
     description:
       'Its URL is sent a POST for each event, signed as Standard Webhooks says, at least once: a receiver keeps the webhook-id of what it has handled. The secret is in this answer only.',
-    auth: 'key',
+    allow: administrators,
     body: CreateEventSubscriptionRequest,
     once: 'createEventSubscription',
     answer: { status: 201, description: 'Created', schema: EventSubscriptionWithSecret },
     errors: {
-      ...forbidden,
       400: 'A wrong type, or a url that deliveries may not go to',
       409: `The team has ${maxSubscriptions} subscriptions, or the Idempotency-Key was used with another body`,
     },
@@ -51,7 +53,7 @@ export const eventSubscriptionRoutes = {
     path: `${path}/{subscriptionId}`,
     tag: 'event_subscriptions',
     summary: 'Read an event subscription',
-    auth: 'key',
+    allow: administrators,
     params: subscription,
     answer: { status: 200, description: 'The subscription', schema: EventSubscription },
     errors: missing,
@@ -63,7 +65,7 @@ export const eventSubscriptionRoutes = {
     summary: 'Change, disable or enable an event subscription',
     description:
       'While it is disabled, events are not kept for it; what was waiting to be delivered goes on when it is enabled.',
-    auth: 'key',
+    allow: administrators,
     params: subscription,
     body: UpdateEventSubscriptionRequest,
     answer: { status: 200, description: 'The subscription as it is now', schema: EventSubscription },
@@ -74,7 +76,7 @@ export const eventSubscriptionRoutes = {
     path: `${path}/{subscriptionId}`,
     tag: 'event_subscriptions',
     summary: 'Delete an event subscription with its deliveries',
-    auth: 'key',
+    allow: administrators,
     params: subscription,
     answer: { status: 200, description: 'Deleted', schema: DeleteResponse },
     errors: missing,
@@ -85,7 +87,7 @@ export const eventSubscriptionRoutes = {
     tag: 'event_subscriptions',
     summary: 'Give an event subscription a new secret',
     description: 'For 24 h deliveries carry a signature by each of the two, so that no delivery is refused meanwhile.',
-    auth: 'key',
+    allow: administrators,
     params: subscription,
     answer: { status: 200, description: 'With the new secret', schema: EventSubscriptionWithSecret },
     errors: missing,
@@ -96,7 +98,7 @@ export const eventSubscriptionRoutes = {
     tag: 'event_subscriptions',
     summary: 'Send a ping to the URL of an event subscription',
     description: 'Once, also while it is disabled; what became of it is in its deliveries.',
-    auth: 'key',
+    allow: administrators,
     params: subscription,
     once: 'testEventSubscription',
     answer: { status: 202, description: 'The ping waits to be sent', schema: EventDelivery },
@@ -108,7 +110,7 @@ export const eventSubscriptionRoutes = {
     tag: 'event_subscriptions',
     summary: 'List deliveries, newest first',
     description: 'Kept for 14 days.',
-    auth: 'key',
+    allow: administrators,
     params: subscription,
     query: ListDeliveriesQuery,
     answer: {
@@ -124,7 +126,7 @@ export const eventSubscriptionRoutes = {
     tag: 'event_subscriptions',
     summary: 'Deliver an event again',
     description: 'With the same webhook-id, now, and with retries for another 24 h.',
-    auth: 'key',
+    allow: administrators,
     params: delivery,
     answer: { status: 202, description: 'The delivery waits to be sent', schema: EventDelivery },
     errors: {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { teamReads } from '../access.ts';
 import { HandoffAttachments, UploadSnapshot, UploadSnapshotResponse } from '../handoff.ts';
 import type { Route } from '../route.ts';
 
@@ -10,7 +11,7 @@ export const handoffRoutes = {
     summary: 'What to go on with elsewhere',
     description:
       'A patch for each git repository of the workspace against the commit that was cloned, with commits, staged, unstaged and untracked changes, and the files that the agent handed off; as of the end of the last turn.',
-    auth: 'key',
+    allow: teamReads,
     params: z.object({ runId: z.string().meta({ description: 'Id of the run' }) }),
     answer: { status: 200, description: 'Files; none where nothing was left', schema: HandoffAttachments },
     errors: { 404: 'No such run, or it belongs to another team' },
@@ -19,8 +20,7 @@ export const handoffRoutes = {
     method: 'POST',
     path: '/harness-support/upload-snapshot',
     tag: 'harness',
-    auth: 'run_token',
-    whileStopping: true,
+    allow: { run: 'until_end' },
     summary: 'Begin a snapshot',
     description:
       "It takes the place of the execution's older one when the bytes of its last file have arrived, at once where it has no files.",
@@ -32,7 +32,7 @@ export const handoffRoutes = {
     method: 'PUT',
     path: '/harness-support/snapshot-files/{fileId}',
     tag: 'harness',
-    auth: 'signature',
+    allow: { anyone: 'with_signature' },
     summary: 'Upload the bytes of a file of a snapshot',
     params: z.object({ fileId: z.string() }),
     query: z.object({ expires: z.string().meta({ description: 'Unix time in seconds' }), signature: z.string() }),

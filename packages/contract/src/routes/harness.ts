@@ -14,7 +14,7 @@ import { Text, TurnNumber } from '../primitives.ts';
 import type { Route } from '../route.ts';
 
 const nothing = z.object({});
-const common = { tag: 'harness', auth: 'run_token' } as const;
+const common = { tag: 'harness', allow: { run: 'at_work' } } as const;
 
 /** What the agent calls. 401: its execution was ended or superseded, it stops at once. */
 export const harnessRoutes = {
@@ -28,7 +28,7 @@ export const harnessRoutes = {
   },
   reportEvents: {
     ...common,
-    whileStopping: true,
+    allow: { run: 'until_end' },
     method: 'POST',
     path: '/harness-support/events',
     summary: 'Report what happened',
@@ -39,7 +39,7 @@ export const harnessRoutes = {
   },
   readInbox: {
     ...common,
-    whileStopping: true,
+    allow: { run: 'until_end' },
     method: 'GET',
     path: '/harness-support/inbox',
     summary: 'Wait for what the agent should do',
@@ -52,7 +52,7 @@ export const harnessRoutes = {
   },
   finishTask: {
     ...common,
-    whileStopping: true,
+    allow: { run: 'until_end' },
     method: 'POST',
     endsSomething: true,
     path: '/harness-support/finish-task',
@@ -62,7 +62,7 @@ export const harnessRoutes = {
   },
   reportShutdown: {
     ...common,
-    whileStopping: true,
+    allow: { run: 'until_end' },
     method: 'POST',
     endsSomething: true,
     path: '/harness-support/report-shutdown',
@@ -88,7 +88,7 @@ export const harnessRoutes = {
   },
   keepMemory: {
     ...common,
-    whileStopping: true,
+    allow: { run: 'until_end' },
     method: 'PUT',
     path: '/harness-support/memory',
     summary: "Keep the harness's memory of the conversation",
@@ -116,7 +116,7 @@ export const harnessRoutes = {
   },
   keepWorkspace: {
     ...common,
-    whileStopping: true,
+    allow: { run: 'until_end' },
     method: 'PUT',
     path: '/harness-support/workspace',
     summary: 'Keep workspace and home as they are at the end of a turn',

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { teamReads, teamWrites } from '../access.ts';
 import { ConversationResponse } from '../conversations.ts';
 import { DeleteResponse } from '../keys.ts';
 import { maxRequestBodyBytes } from '../limits.ts';
@@ -24,7 +25,7 @@ const rawTranscript = { Location: 'Signed URL of the transcript, for 15 minutes'
 const create = {
   method: 'POST',
   tag: 'runs',
-  auth: 'key',
+  allow: teamWrites,
   body: RunAgentRequest,
   bodyLimitBytes: maxRequestBodyBytes,
   once: 'createRun',
@@ -52,7 +53,7 @@ export const runRoutes = {
     tag: 'runs',
     summary: 'List runs',
     description: 'Pages by cursor: a run that does not change while the list is read comes once.',
-    auth: 'key',
+    allow: teamReads,
     query: ListRunsQuery,
     answer: { status: 200, description: 'One page', schema: ListRunsResponse },
     errors: {
@@ -65,7 +66,7 @@ export const runRoutes = {
     path: '/agent/runs/{runId}',
     tag: 'runs',
     summary: 'Read a run',
-    auth: 'key',
+    allow: teamReads,
     params: run,
     answer: { status: 200, description: 'The run', schema: RunItem },
     errors: { 404: noRun },
@@ -77,7 +78,7 @@ export const runRoutes = {
     summary: 'Run a run again',
     description:
       'A new run of its own conversation, with the same prompt, configuration, attachments, title, mode and metadata, whatever became of the first.',
-    auth: 'key',
+    allow: teamWrites,
     params: run,
     body: RerunRequest.optional(),
     bodyLimitBytes: 4 * 1024 * 1024,
@@ -97,7 +98,7 @@ export const runRoutes = {
     summary: 'Delete a run that has ended',
     description:
       'With its conversation, transcript, attachments and artifacts; their URLs stop working at once. Runs that it started stay. A sandbox that waits for a follow-up is closed first.',
-    auth: 'key',
+    allow: teamWrites,
     params: run,
     answer: { status: 200, description: 'Deleted', schema: DeleteResponse },
     errors: { 404: noRun, 409: 'The run has not ended, or its sandbox is still being closed' },
@@ -110,7 +111,7 @@ export const runRoutes = {
     summary: 'Cancel a run',
     description:
       'And every run below it that has not ended, self-hosted ones too; one that is PENDING follows as soon as it was claimed.',
-    auth: 'key',
+    allow: teamWrites,
     params: run,
     answer: { status: 200, description: 'Cancelled: the id as a JSON string', schema: CancelRunResponse },
     errors: {
@@ -127,7 +128,7 @@ export const runRoutes = {
     summary: 'Send a follow-up to a run',
     description:
       'Joins the first prompt of a run that has not begun, is the next turn of one that is at work, answers what a BLOCKED one asks, and continues one that has ended: in its sandbox while that waits, else in a new execution. To a run whose setup failed it goes to the sandbox that stays until `status_message.session_debug_until`; the run stays FAILED as it is, also while what is asked there (`blocked_on`) waits for an answer.',
-    auth: 'key',
+    allow: teamWrites,
     params: run,
     body: RunFollowupRequest,
     bodyLimitBytes: maxRequestBodyBytes,
@@ -148,7 +149,7 @@ export const runRoutes = {
     summary: 'End the turn that a run plays',
     description:
       'The agent stops what it does and goes on with the next follow-up, or the run is SUCCEEDED and its sandbox waits for one.',
-    auth: 'key',
+    allow: teamWrites,
     params: run,
     answer: { status: 200, description: 'The agent was told', schema: z.object({}) },
     errors: { 400: 'No turn is being played, or the run is BLOCKED: answer it or cancel it', 404: noRun },
@@ -158,7 +159,7 @@ export const runRoutes = {
     path: '/agent/runs/{runId}/timeline',
     tag: 'runs',
     summary: 'Read the timeline of a run',
-    auth: 'key',
+    allow: teamReads,
     params: run,
     answer: { status: 200, description: 'Setup and lifecycle events, oldest first', schema: GetRunTimelineResponse },
     errors: { 404: noRun },
@@ -168,7 +169,7 @@ export const runRoutes = {
     path: '/agent/runs/{runId}/conversation',
     tag: 'conversations',
     summary: 'Read the conversation of a run',
-    auth: 'key',
+    allow: teamReads,
     params: run,
     answer: { status: 200, description: 'Messages and steps', schema: ConversationResponse },
     errors: {
@@ -183,7 +184,7 @@ export const runRoutes = {
     tag: 'conversations',
     summary: 'Download the raw transcript of a run',
     description: 'Newline-delimited JSON as the harness produced it.',
-    auth: 'key',
+    allow: teamReads,
     params: run,
     answer: { status: 302, description: 'Go to Location', headers: rawTranscript },
     errors: { 404: `${noRun}, or it has no transcript yet` },
@@ -194,7 +195,7 @@ export const runRoutes = {
     tag: 'runs',
     summary: 'Follow a run live',
     description: `Server-sent events: \`id\`, \`event\` (the event's \`type\`) and \`data\`, a LiveEvent as JSON: states, timeline and conversation, from the run's beginning, then as they come. ${streamRules} The stream ends when the run has ended and all is sent, with the comment \`: end\`; after a follow-up it goes on. Also a follow-up to the sandbox of a failed setup: who comes back with the last id gets its turn, and the stream ends again when that has ended or asks something.`,
-    auth: 'key',
+    allow: teamReads,
     params: run,
     query: z.object({
       follow: z
@@ -212,7 +213,7 @@ export const runRoutes = {
     tag: 'runs',
     summary: "Follow all of the team's runs live",
     description: `Server-sent events: \`id\`, \`event\` and \`data\`, a TeamLiveEvent as JSON: states and timeline of all runs with their \`run_id\`, from now on (a moment before may be among it), those of one run in their order. Conversations are not among them: follow the run itself. ${streamRules} An \`id\` without \`data\` comes first and with each heartbeat: it continues from there. Ids are good for seven days. What happened to runs that were deleted meanwhile is not sent. The stream does not end by itself.`,
-    auth: 'key',
+    allow: teamReads,
     headers: { 'Last-Event-ID': lastEventId },
     answer: {
       status: 200,
@@ -228,7 +229,7 @@ export const runRoutes = {
     tag: 'conversations',
     summary: 'Read a conversation',
     description: 'Over all runs that continued it.',
-    auth: 'key',
+    allow: teamReads,
     params: conversation,
     answer: { status: 200, description: 'Messages and steps', schema: ConversationResponse },
     errors: { 404: noConversation, 422: 'The harness gives only raw output', 429: tooManyReads },
@@ -239,7 +240,7 @@ export const runRoutes = {
     tag: 'conversations',
     summary: 'Download the raw transcript of a conversation',
     description: "For third-party harnesses; the built-in harness's conversation gives 400.",
-    auth: 'key',
+    allow: teamReads,
     params: conversation,
     answer: { status: 302, description: 'Go to Location', headers: rawTranscript },
     errors: { 400: 'Conversation of the built-in harness', 404: `${noConversation}, or it has no transcript yet` },

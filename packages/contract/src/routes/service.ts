@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { teamReads } from '../access.ts';
 import { ListModelsResponse } from '../models.ts';
 import type { Route } from '../route.ts';
 import { ListConnectedSelfHostedWorkersResponse } from '../workers.ts';
@@ -9,7 +10,7 @@ export const serviceRoutes = {
     path: '/agent/models',
     tag: 'models',
     summary: 'List models',
-    auth: 'key',
+    allow: teamReads,
     answer: { status: 200, description: 'Models and the default one', schema: ListModelsResponse },
   },
   listConnectedWorkers: {
@@ -18,7 +19,7 @@ export const serviceRoutes = {
     tag: 'workers',
     summary: 'List connected self-hosted workers',
     description: 'Presence comes from heartbeats and may be a minute old.',
-    auth: 'key',
+    allow: teamReads,
     answer: { status: 200, description: 'By name', schema: ListConnectedSelfHostedWorkersResponse },
   },
   getOpenApi: {
@@ -26,7 +27,7 @@ export const serviceRoutes = {
     path: '/openapi.json',
     tag: 'service',
     summary: 'This document',
-    auth: 'none',
+    allow: { anyone: 'always' },
     answer: { status: 200, description: 'OpenAPI 3.1', schema: z.record(z.string(), z.unknown()) },
     tagged: true,
   },

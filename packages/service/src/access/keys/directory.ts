@@ -1,21 +1,31 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Logger } from 'pino';
-import type { Database, Statement } from '../../store/database/database.ts';
+import type { Database } from '../../store/database/database.ts';
+import {
+  boolean,
+  bytes,
+  defineStatement,
+  nullable,
+  type RowOf,
+  text,
+  timestamp,
+  uuid,
+} from '../../store/database/statement.ts';
 import type { Principal } from './principal.ts';
 import { hashKey } from './raw-key.ts';
 import { isValidKey } from './valid-key.ts';
 
-/** Channel on which a deleted key is told to all processes. */
+/** Channel that notifies all processes of a deleted key; the payload is its id, or empty: any key. */
 export const keysChannel = 'runyard_keys';
 
 /** Finds the principal of a raw key. */
 export interface KeyDirectory {
-  /** Null: malformed, unknown, deleted or expired. Notes the use of the key. */
+  /** Returns the owner of the key, and notes its use; null: malformed, unknown, deleted or expired. */
   authenticate(raw: string): Promise<Principal | null>;
   close(): void;
 }
 
-const readKey: Statement = {
+const readKey = defineStatement({
   name: 'read_api_key',
   text: `
     SELECT k.id, k.hash, k.kind, k.name, k.team_id, t.uid AS team_uid, k.agent_uid, k.is_operator, k.expires_at,
@@ -25,31 +35,31 @@ const readKey: Statement = {
     LEFT JOIN users u ON u.id = k.user_id
     LEFT JOIN team_members m ON m.team_id = k.team_id AND m.user_id = k.user_id
     WHERE k.hash = $1 AND ${isValidKey('k')}`,
-};
+  row: {
+    id: uuid,
+    hash: bytes,
+    kind: text<'personal' | 'agent'>(),
+    name: text(),
+    team_id: uuid,
+    team_uid: text(),
+    agent_uid: nullable(text()),
+    is_operator: boolean,
+    expires_at: nullable(timestamp),
+    user_uid: nullable(text()),
+    display_name: nullable(text()),
+    email: nullable(text()),
+    role: nullable(text<'admin' | 'member'>()),
+  },
+});
 
-/** At most one write a minute for a key, over all processes. */
-const noteUse: Statement = {
+/** Writes at most once a minute for a key, over all processes. */
+const noteUse = defineStatement({
   name: 'note_api_key_use',
   text: `UPDATE api_keys SET last_used_at = now() WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')`,
-};
+  row: {},
+});
 
-interface KeyRow {
-  id: string;
-  hash: Buffer;
-  kind: 'personal' | 'agent';
-  name: string;
-  team_id: string;
-  team_uid: string;
-  agent_uid: string | null;
-  is_operator: boolean;
-  expires_at: string | null;
-  user_uid: string | null;
-  display_name: string | null;
-  email: string | null;
-  role: 'admin' | 'member' | null;
-}
-
-function principalOf(row: KeyRow): Principal {
+function principalOf(row: RowOf<typeof readKey>): Principal {
   const creator =
     row.kind === 'personal' && row.user_uid
       ? {
@@ -61,7 +71,7 @@ function principalOf(row: KeyRow): Principal {
       : { kind: 'service_account' as const, uid: row.agent_uid ?? row.id, displayName: row.name };
   return {
     keyId: row.id,
-    kind: row.kind,
+    kind: row.kind === 'personal' ? 'user' : 'agent',
     teamId: row.team_id,
     teamUid: row.team_uid,
     creator,
@@ -79,16 +89,16 @@ interface Known {
 
 const maxKnown = 10_000;
 /**
- * How long a key is believed without asking again. A deletion arrives by NOTIFY within milliseconds; this bounds what a
- * process believes whose listening connection died without a sign.
+ * How long a cached key is valid. A deletion arrives by NOTIFY within milliseconds; this limit is for a process whose
+ * listening connection died without a sign.
  */
-const believeMs = 5_000;
+const cachedMs = 5_000;
 const noteEveryMs = 60_000;
 
-/** Opens the look-up of keys with its cache, which deletions in any process clear. `now` is in milliseconds. */
+/** Opens the look-up of keys. Its cache loses a key that any process deletes. `now` is in milliseconds. */
 export async function openKeyDirectory(db: Database, log: Logger, now: () => number = Date.now): Promise<KeyDirectory> {
   const known = new Map<string, Known>();
-  // Counts the clearings: what was read before one is not kept after it.
+  // Counts how often entries were removed: a row that was read before a removal is not cached after it.
   let generation = 0;
   const forget = (keyId?: string) => {
     generation += 1;
@@ -107,7 +117,7 @@ export async function openKeyDirectory(db: Database, log: Logger, now: () => num
 
   const read = async (hash: Buffer, name: string): Promise<Known | null> => {
     const before = generation;
-    const [row] = await db.query<KeyRow>(readKey, [hash]);
+    const [row] = await db.query(readKey, [hash]);
     if (!row || !timingSafeEqual(row.hash, hash)) return null;
     const entry: Known = {
       principal: principalOf(row),
@@ -127,7 +137,7 @@ export async function openKeyDirectory(db: Database, log: Logger, now: () => num
       const hash = hashKey(raw);
       const name = hash.toString('base64');
       const cached = known.get(name);
-      const entry = cached && now() - cached.readAtMs < believeMs ? cached : await read(hash, name);
+      const entry = cached && now() - cached.readAtMs < cachedMs ? cached : await read(hash, name);
       if (!entry || entry.expiresAtMs <= now()) {
         known.delete(name);
         return null;

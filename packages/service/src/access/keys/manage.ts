@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { isAtLeast } from '@runyard/contract/access';
-import { type ApiKey, type CreateKeyRequest, type CreateKeyResponse, maxKeys } from '@runyard/contract/keys';
+import type { ApiKey, CreateKeyRequest, CreateKeyResponse } from '@runyard/contract/keys';
 import { maxKeys } from '@runyard/contract/limits';
 import type { Database, Queryable } from '../../store/database/database.ts';
 import { defineStatement, nullable, type RowOf, text, timestamp, uuid } from '../../store/database/statement.ts';

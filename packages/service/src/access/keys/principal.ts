@@ -1,7 +1,9 @@
-/** Who calls, as the key says. */
+import type { PrincipalKind, Role } from '@runyard/contract/access';
+
+/** The owner of an API key. */
 export interface Principal {
   readonly keyId: string;
-  readonly kind: 'personal' | 'agent';
+  readonly kind: Exclude<PrincipalKind, 'run'>;
   readonly teamId: string;
   readonly teamUid: string;
   readonly creator: {
@@ -10,8 +12,8 @@ export interface Principal {
     readonly displayName: string;
     readonly email?: string;
   };
-  /** In the team; agent keys are members. */
-  readonly role: 'admin' | 'member';
-  /** The key belongs to who runs the service. */
+  /** In the team; agent keys have the role of a member. */
+  readonly role: Role;
+  /** The key belongs to the operator of the service. */
   readonly isOperator: boolean;
 }

@@ -25,19 +25,6 @@ import { answerOnce, idempotencyConflict } from '../server/repeatable.ts';
 
 const noSubscription = () => notFound('event subscription');
 
-/**
- * A subscription tells what a whole team does to an address outside, for as long as it stands, and its URL may hold a
- * secret of the receiver: for administrators, and not for what runs in a sandbox.
- */
-function refuseOthers({ kind, role }: Principal): Refusal | null {
-  if (kind === 'agent') {
-    return refuse('not_authorized', { detail: 'Agent keys do not manage event subscriptions; use a personal key.' });
-  }
-  return role === 'admin'
-    ? null
-    : refuse('not_authorized', { detail: 'Event subscriptions are managed by administrators of the team.' });
-}
-
 /** Registers event subscriptions and their deliveries. */
 export function registerEventSubscriptionRoutes(app: FastifyInstance, deps: ServiceDeps): void {
   const { db, vault, settings, signing } = deps;
@@ -51,14 +38,12 @@ export function registerEventSubscriptionRoutes(app: FastifyInstance, deps: Serv
 
   const withSecret = (sealed: SealedSubscription) => ({ ...sealed.subscription, secret: openSecret(vault, sealed) });
 
-  addRoute(app, routes.listEventSubscriptions, async ({ principal }) => {
-    return refuseOthers(principal) ?? { subscriptions: await listSubscriptions(db, principal.teamId) };
-  });
+  addRoute(app, routes.listEventSubscriptions, async ({ principal }) => ({
+    subscriptions: await listSubscriptions(db, principal.teamId),
+  }));
 
   addRoute(app, routes.createEventSubscription, async (call) => {
     const { principal, body } = call;
-    const refused = refuseOthers(principal);
-    if (refused) return refused;
     const fault = faultOf(body.url);
     if (fault) return invalid([fault]);
     // What is kept for a repetition holds the secret as the table does: sealed.
@@ -73,12 +58,10 @@ export function registerEventSubscriptionRoutes(app: FastifyInstance, deps: Serv
   });
 
   addRoute(app, routes.getEventSubscription, async ({ principal, params }) => {
-    return refuseOthers(principal) ?? (await find(principal, params.subscriptionId)) ?? noSubscription();
+    return (await find(principal, params.subscriptionId)) ?? noSubscription();
   });
 
   addRoute(app, routes.updateEventSubscription, async ({ principal, params, body }) => {
-    const refused = refuseOthers(principal);
-    if (refused) return refused;
     if (!isUuid(params.subscriptionId)) return noSubscription();
     const fault = faultOf(body.url);
     if (fault) return invalid([fault]);
@@ -86,24 +69,18 @@ export function registerEventSubscriptionRoutes(app: FastifyInstance, deps: Serv
   });
 
   addRoute(app, routes.deleteEventSubscription, async ({ principal, params }) => {
-    const refused = refuseOthers(principal);
-    if (refused) return refused;
     const { subscriptionId } = params;
     const wasThere = isUuid(subscriptionId) && (await deleteSubscription(db, principal.teamId, subscriptionId));
     return wasThere ? { success: true as const } : noSubscription();
   });
 
   addRoute(app, routes.rotateEventSubscriptionSecret, async ({ principal, params }) => {
-    const refused = refuseOthers(principal);
-    if (refused) return refused;
     const { subscriptionId } = params;
     const sealed = isUuid(subscriptionId) ? await rotateSecret(db, vault, principal.teamId, subscriptionId) : null;
     return sealed ? withSecret(sealed) : noSubscription();
   });
 
   addRoute(app, routes.testEventSubscription, async ({ principal, params, once: request }) => {
-    const refused = refuseOthers(principal);
-    if (refused) return refused;
     const subscription = await find(principal, params.subscriptionId);
     if (!subscription) return noSubscription();
     const outcome = await once(db, request, async (tx) => ({
@@ -114,8 +91,6 @@ export function registerEventSubscriptionRoutes(app: FastifyInstance, deps: Serv
   });
 
   addRoute(app, routes.listEventDeliveries, async ({ principal, params, query }) => {
-    const refused = refuseOthers(principal);
-    if (refused) return refused;
     const subscription = await find(principal, params.subscriptionId);
     if (!subscription) return noSubscription();
     const page = await listDeliveries(db, signing, subscription.id, query);
@@ -125,8 +100,6 @@ export function registerEventSubscriptionRoutes(app: FastifyInstance, deps: Serv
   });
 
   addRoute(app, routes.redeliverEvent, async ({ principal, params }) => {
-    const refused = refuseOthers(principal);
-    if (refused) return refused;
     const subscription = await find(principal, params.subscriptionId);
     if (!subscription) return noSubscription();
     if (!isUuid(params.deliveryId)) return notFound('delivery');

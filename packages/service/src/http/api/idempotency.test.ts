@@ -53,7 +53,7 @@ describe.each(posts.filter(([name]) => name in bodies))('%s', (name, route) => {
   const [body = {}, otherBody = {}] = bodies[name] ?? [];
   const send = (idempotencyKey: string | null, sent: object = body, key?: string) =>
     service.request('POST', route.path.replace('{runId}', runId), {
-      key: key ?? (route.auth === 'run_token' ? runToken : service.key),
+      key: key ?? ('run' in route.allow ? runToken : service.key),
       body: sent,
       headers: idempotencyKey === null ? {} : { 'idempotency-key': idempotencyKey },
     });
@@ -111,7 +111,7 @@ describe.each(posts.filter(([name]) => name in bodies))('%s', (name, route) => {
     expect(await rows()).toBe(before + 4);
   });
 
-  if (route.auth === 'key') {
+  if ('user' in route.allow) {
     test("keeps one caller's keys from another's", async () => {
       const before = await rows();
       await send(`${name}-shared`);

@@ -3,7 +3,6 @@ import { maxKeys } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
 import { createKey, deleteKey, listKeys } from '../../access/keys/manage.ts';
-import type { Principal } from '../../access/keys/principal.ts';
 import { seal, unseal } from '../../access/keys/sealed.ts';
 import { once } from '../../idempotency/once.ts';
 import { isUuid } from '../../store/database/uuid.ts';
@@ -13,27 +12,16 @@ import type { ServiceDeps } from '../server/deps.ts';
 import { notFound, Refusal, refuse } from '../server/problem.ts';
 import { answerOnce } from '../server/repeatable.ts';
 
-/** A key that agents hold must not make more keys: what runs in a sandbox could outlive its run by it. */
-const refuseAgents = ({ kind }: Principal): Refusal | null =>
-  kind === 'agent' ? refuse('not_authorized', { detail: 'Agent keys do not manage keys; use a personal key.' }) : null;
-
 const tooMany = () => refuse('conflict', { detail: `A team has at most ${maxKeys} API keys; delete one.` });
 
 type SealedAnswer = ApiKey & { readonly sealed: ReturnType<typeof seal> };
 
 /** Registers list, create and delete of API keys. */
 export function registerKeyRoutes(app: FastifyInstance, { db }: ServiceDeps): void {
-  addRoute(app, routes.listKeys, async ({ principal }) => {
-    return refuseAgents(principal) ?? { keys: await listKeys(db, principal) };
-  });
+  addRoute(app, routes.listKeys, async ({ principal }) => ({ keys: await listKeys(db, principal) }));
 
   addRoute(app, routes.createKey, async (call) => {
     const { principal, body, request } = call;
-    const refused = refuseAgents(principal);
-    if (refused) return refused;
-    if (body.kind === 'agent' && principal.role !== 'admin') {
-      return refuse('not_authorized', { detail: 'Agent keys are made by administrators of the team.' });
-    }
     if (!call.once) {
       const made = await db.transaction(async (tx) => await createKey(tx, principal, body));
       return made === 'too_many' ? tooMany() : made;
@@ -54,8 +42,6 @@ export function registerKeyRoutes(app: FastifyInstance, { db }: ServiceDeps): vo
   });
 
   addRoute(app, routes.deleteKey, async ({ principal, params }) => {
-    const refused = refuseAgents(principal);
-    if (refused) return refused;
     const wasThere = isUuid(params.uid) && (await deleteKey(db, principal, params.uid));
     return wasThere ? { success: true as const } : notFound('key');
   });

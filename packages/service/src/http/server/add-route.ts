@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import type { AllowKeys, AllowRun } from '@runyard/contract/access';
 import { apiPrefix, type Route } from '@runyard/contract/route';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
@@ -30,10 +31,14 @@ export interface Call<R extends Route> {
   readonly params: Parsed<R['params']>;
   readonly query: Parsed<R['query']>;
   readonly body: Parsed<R['body']>;
-  /** Who calls; of routes with `auth: 'key'`, and with `optional_key` where a key was sent. */
-  readonly principal: R['auth'] extends 'key' ? Principal : R['auth'] extends 'optional_key' ? Principal | null : null;
-  /** Whose token it is; of routes with `auth: 'run_token'`. */
-  readonly session: R['auth'] extends 'run_token' ? RunSession : null;
+  /** Owner of the key, on routes that admit keys; null where the route admits public things and no key was sent. */
+  readonly principal: R['allow'] extends AllowKeys
+    ? R['allow'] extends { readonly publicThings: true }
+      ? Principal | null
+      : Principal
+    : null;
+  /** Execution of the run token, on routes that admit run tokens. */
+  readonly session: R['allow'] extends AllowRun ? RunSession : null;
   /** Identity of a request with an `Idempotency-Key`, of routes that declare `once`. */
   readonly once: RepeatableRequest | undefined;
   readonly request: FastifyRequest;
@@ -74,7 +79,7 @@ function parse(part: string, schema: z.ZodType | undefined, value: unknown, faul
  */
 export function addRoute<const R extends Route>(app: FastifyInstance, route: R, handler: Handler<R>): void {
   const authorizer = app.getDecorator<Authorizer>('authorizer');
-  const authorize = authorizer.forRoute(route);
+  const authorize = authorizer.forRoute(route.allow);
   const decodeQuery = route.query && queryDecoder(route.query);
   const refuseWhileFull = app.getDecorator<RefuseWhileFull>('refuseWhileFull');
   const stores = route.method !== 'GET' && route.method !== 'DELETE' && !route.endsSomething;
@@ -83,7 +88,7 @@ export function addRoute<const R extends Route>(app: FastifyInstance, route: R, 
     method: route.method,
     url: fastifyPath(route),
     bodyLimit: route.bodyLimitBytes ?? defaultBodyLimitBytes,
-    config: { maxBodyValues: route.auth === 'run_token' ? maxValuesOfReport : maxValuesOfRequest },
+    config: { maxBodyValues: 'run' in route.allow ? maxValuesOfReport : maxValuesOfRequest },
     onRequest: stores ? [authorize, refuseWhileFull] : authorize,
     handler: async (request, reply) => {
       const faults: Fault[] = [];
@@ -91,6 +96,7 @@ export function addRoute<const R extends Route>(app: FastifyInstance, route: R, 
       const query = decodeQuery && parse('query', route.query, decodeQuery(request.query), faults);
       const body = parse('body', route.body, request.body ?? undefined, faults);
       if (faults.length > 0) throw invalid(faults);
+      authorizer.checkBody(route.allow, request, body);
       const caller = authorizer.callerOf(request);
       const call = {
         params,

@@ -3,16 +3,17 @@ import type { Route } from '@runyard/contract/route';
 import { routes } from '@runyard/contract/routes';
 import { describe, expect, test } from 'vitest';
 import { makeOwnThings } from '../../../test/own-things.ts';
-import { openTestService } from '../../../test/service.ts';
+import { openTestService, type RequestOptions } from '../../../test/service.ts';
 
 const service = await openTestService();
 const { own, requestOf } = await makeOwnThings(service);
 
 const allRoutes = Object.entries(routes) as [string, Route][];
-const withKey = allRoutes.filter(([, route]) => route.auth === 'key');
-const withRunToken = allRoutes.filter(([, route]) => route.auth === 'run_token');
-const withSignature = allRoutes.filter(([, route]) => route.auth === 'signature');
-const withOptionalKey = allRoutes.filter(([, route]) => route.auth === 'optional_key');
+const withKey = allRoutes.filter(([, { allow }]) => 'user' in allow && !allow.publicThings);
+const withKeyAndId = withKey.filter(([, route]) => route.params);
+const withCredential = allRoutes.filter(([, { allow }]) => 'run' in allow || ('user' in allow && !allow.publicThings));
+const withSignature = allRoutes.filter(([, { allow }]) => 'anyone' in allow && allow.anyone === 'with_signature');
+const forPublicThings = allRoutes.filter(([, { allow }]) => 'user' in allow && allow.publicThings);
 
 test('every route of the table is registered, and says how it is authorized', () => {
   for (const [name, route] of allRoutes) {
@@ -21,66 +22,59 @@ test('every route of the table is registered, and says how it is authorized', ()
   }
 });
 
-describe.each([...withKey, ...withRunToken])('%s', (name, route) => {
-  const ask = (key: string | null, headers = {}) => {
-    const { path, options } = requestOf(name, route);
-    return { method: route.method, path, options: { ...options, key, headers } };
-  };
-  const expectStatus = async (status: number, key: string | null, headers = {}) => {
-    const { method, path, options } = ask(key, headers);
-    return await service.problem(status, method, path, options);
-  };
+const expectStatus = async (status: number, name: string, route: Route, given: RequestOptions) => {
+  const { path, options } = requestOf(name, route);
+  return await service.problem(status, route.method, path, { ...options, ...given });
+};
 
+describe.each(withCredential)('%s', (name, route) => {
   test('answers 401 without a key, and asks for one', async () => {
-    const { method, path, options } = ask(null);
-    const answer = await service.request(method, path, options);
-    expect(answer.status).toBe(401);
-    expect(answer.headers.get('www-authenticate')).toBe('Bearer');
+    const { path, options } = requestOf(name, route);
+    const answer = await service.request(route.method, path, { ...options, key: null });
+    expect([answer.status, answer.headers.get('www-authenticate')]).toEqual([401, 'Bearer']);
     expect(answer.body).toMatchObject({ error_code: 'authentication_required' });
   });
 
   test('answers 401 for a malformed header', async () => {
-    await expectStatus(401, null, { authorization: 'Basic YTpi' });
-    await expectStatus(401, null, { authorization: 'Bearer' });
-    await expectStatus(401, 'a b');
+    for (const authorization of ['Basic YTpi', 'Bearer', 'Bearer a b'])
+      await expectStatus(401, name, route, { key: null, headers: { authorization } });
   });
+});
 
-  test('answers 401 for an unknown, an expired and a revoked key', async () => {
-    await expectStatus(401, 'ryk_unknown');
-    await expectStatus(401, await service.newKey({ expiresIn: '-1 minute' }));
-    const revoked = await service.newKey();
-    await service.deps.db.query(`DELETE FROM api_keys WHERE last_four = $1`, [revoked.slice(-4)]);
-    await expectStatus(401, revoked);
-  });
-
-  if (route.auth === 'key') {
-    test('answers 401 for a run token', async () => {
-      await expectStatus(401, own.otherRunToken);
-    });
-
-    test('answers 403 for a team header that is not of the key', async () => {
-      const problem = await expectStatus(403, service.key, { 'x-team-uid': 'someone-else' });
+describe.each(withKey)('%s', (name, route) => {
+  test('answers 403 for a team header that is not of the key', async () => {
+    for (const header of ['x-team-uid', 'x-warp-team-uid']) {
+      const problem = await expectStatus(403, name, route, { headers: { [header]: 'someone-else' } });
       expect(problem.error_code).toBe('not_authorized');
-      await expectStatus(403, service.key, { 'x-warp-team-uid': 'someone-else' });
-    });
-
-    if (route.params) {
-      test('answers 404 for a thing of another team, as for one that does not exist', async () => {
-        const problem = await expectStatus(404, service.otherKey);
-        expect(problem.error_code).toBe('resource_not_found');
-        const { method, options } = ask(service.key);
-        const unknown = route.path.replaceAll(/\{\w+\}/g, randomUUIDv7());
-        expect((await service.problem(404, method, unknown, options)).detail).toBe(problem.detail);
-        for (const malformed of ['x', '%00', 'a%2fb', "'--"]) {
-          await service.problem(404, method, route.path.replaceAll(/\{\w+\}/g, malformed), options);
-        }
-      });
     }
-  } else {
-    test('answers 401 for an API key', async () => {
-      await expectStatus(401, service.key);
-    });
-  }
+  });
+});
+
+describe.each(withKeyAndId)('%s', (name, route) => {
+  test('answers 404 for a thing of another team, as for one that does not exist', async () => {
+    const problem = await expectStatus(404, name, route, { key: service.otherKey });
+    const { options } = requestOf(name, route);
+    const unknown = route.path.replaceAll(/\{\w+\}/g, randomUUIDv7());
+    expect((await service.problem(404, route.method, unknown, options)).detail).toBe(problem.detail);
+    for (const malformed of ['x', '%00', 'a%2fb', "'--"]) {
+      await service.problem(404, route.method, route.path.replaceAll(/\{\w+\}/g, malformed), options);
+    }
+  });
+});
+
+test('refuses an agent key and a role that is too low, and says what is needed', async () => {
+  const key = await service.newKey({ role: 'member' });
+  const detailOf = async (method: string, path: string, given: RequestOptions) =>
+    (await service.problem(403, method, path, given)).detail;
+  expect(await detailOf('GET', '/event-subscriptions', { key })).toBe(
+    'This endpoint needs the role admin in the team; the key has the role member.',
+  );
+  expect(await detailOf('POST', '/keys', { key, body: { name: 'K', kind: 'agent' } })).toBe(
+    'This value of kind needs the role admin in the team; the key has the role member.',
+  );
+  expect(await detailOf('GET', '/keys', { key: await service.newKey({ kind: 'agent' }) })).toBe(
+    'Keys of the kind agent may not call this endpoint; use a personal key.',
+  );
 });
 
 test('readAttachment answers 404 for the token of another run', async () => {
@@ -112,7 +106,7 @@ describe.each(withSignature)('%s', (name, route) => {
   });
 });
 
-describe.each(withOptionalKey)('%s', (name, route) => {
+describe.each(forPublicThings)('%s', (name, route) => {
   test('answers 401 without a key, 404 for another team, 401 for an invalid key', async () => {
     const { path } = requestOf(name, route);
     await service.problem(401, route.method, path, { key: null });

@@ -1,33 +1,36 @@
-/** Who may call what: the one place where keys and run tokens are asked for. */
-import type { Route } from '@runyard/contract/route';
+/** Enforces the `allow` of each route: the one place that asks for keys and run tokens. */
+import type { Allow, AllowKeys } from '@runyard/contract/access';
 import type { FastifyRequest } from 'fastify';
 import type { KeyDirectory } from '../../access/keys/directory.ts';
 import type { Principal } from '../../access/keys/principal.ts';
+import { checkBodyPermission, checkPermission, type Permission } from '../../access/permission.ts';
 import { authenticateRunToken, type RunSession } from '../../executions/run-tokens/sessions.ts';
 import type { Database } from '../../store/database/database.ts';
 import { type Refusal, refuse, stoppingAttempt } from './problem.ts';
 
-/** Who calls. */
+/** The caller of a request: the owner of a key, the execution of a run token, or neither. */
 export interface Caller {
   readonly principal: Principal | null;
   readonly session: RunSession | null;
 }
 
 export interface Authorizer {
-  /** Hook that runs before the body is read; throws the refusal. */
-  forRoute(route: Pick<Route, 'auth' | 'whileStopping'>): (request: FastifyRequest) => Promise<void>;
-  /** What the hook found. */
+  /** Returns the hook that runs before the body is read; it throws the refusal of a caller that the route does not admit. */
+  forRoute(allow: Allow): (request: FastifyRequest) => Promise<void>;
+  /** Throws the refusal of a caller that the route admits, but not with this body. */
+  checkBody(allow: Allow, request: FastifyRequest, body: unknown): void;
+  /** Returns the caller that the hook found. */
   callerOf(request: FastifyRequest): Caller;
 }
 
-const nobody: Caller = { principal: null, session: null };
+const noCaller: Caller = { principal: null, session: null };
 
 /** RFC 6750, 2.1: the scheme's name is case-insensitive. */
 const bearer = /^bearer +([\x21-\x7e]{1,300}) *$/i;
 
 const unauthenticated = (detail: string): Refusal => refuse('authentication_required', { detail });
 
-/** The token of an `Authorization` header; '' where it is of another form. */
+/** Returns the token of an `Authorization` header; '' where it has another form. */
 export const bearerToken = (authorization: string): string => bearer.exec(authorization)?.[1] ?? '';
 
 function tokenOf(request: FastifyRequest): string {
@@ -38,7 +41,7 @@ function tokenOf(request: FastifyRequest): string {
   return token;
 }
 
-/** Published clients send the second name. A caller in one team needs neither. */
+/** Throws where the team header names another team. Published clients send the second name; a caller in one team needs neither. */
 function checkTeam(request: FastifyRequest, principal: Principal): void {
   const team = request.headers['x-team-uid'] ?? request.headers['x-warp-team-uid'];
   if (team !== undefined && team !== '' && team !== principal.teamUid) {
@@ -46,38 +49,55 @@ function checkTeam(request: FastifyRequest, principal: Principal): void {
   }
 }
 
+/** Throws the refusal of a permission that was not given. `what` needs it. */
+function requirePermission(permission: Permission, principal: Principal, what: string): void {
+  switch (permission.kind) {
+    case 'allowed':
+      return;
+    case 'wrong_kind': {
+      const detail = `Keys of the kind ${principal.kind} may not call this endpoint; use a personal key.`;
+      throw refuse('not_authorized', { detail });
+    }
+    case 'role_too_low': {
+      const detail = `${what} needs the role ${permission.needed} in the team; the key has the role ${principal.role}.`;
+      throw refuse('not_authorized', { detail });
+    }
+  }
+}
+
 /** Builds the authorizer of an app. */
 export function makeAuthorizer(db: Database, keys: KeyDirectory): Authorizer {
   const callers = new WeakMap<FastifyRequest, Caller>();
 
-  const withKey = async (request: FastifyRequest) => {
+  const admitKey = async (request: FastifyRequest, allow: AllowKeys) => {
+    if (allow.publicThings && request.headers.authorization === undefined) return;
     const principal = await keys.authenticate(tokenOf(request));
     if (!principal) throw unauthenticated('The key is unknown, expired or revoked.');
     checkTeam(request, principal);
+    requirePermission(checkPermission(allow, principal), principal, 'This endpoint');
     callers.set(request, { principal, session: null });
   };
-  const withRunToken = async (request: FastifyRequest) => {
+
+  const admitRun = async (request: FastifyRequest, until: 'at_work' | 'until_end') => {
     const session = await authenticateRunToken(db, tokenOf(request));
     if (!session) throw unauthenticated('The run token is unknown, or its execution has ended or was superseded.');
     callers.set(request, { principal: null, session });
-    return session;
+    if (until === 'at_work' && session.phase === 'stopping') throw stoppingAttempt();
   };
-  const withWorkingRunToken = async (request: FastifyRequest) => {
-    if ((await withRunToken(request)).phase === 'stopping') throw stoppingAttempt();
-  };
-  const hooks: Record<Route['auth'], (request: FastifyRequest) => Promise<void>> = {
-    key: withKey,
-    optional_key: async (request) => {
-      if (request.headers.authorization !== undefined) await withKey(request);
-    },
-    run_token: withWorkingRunToken,
-    // Checked by the handler, which knows the object.
-    signature: async () => undefined,
-    none: async () => undefined,
-  };
-  const reportingHook = async (request: FastifyRequest) => void (await withRunToken(request));
+
   return {
-    forRoute: ({ auth, whileStopping }) => (whileStopping ? reportingHook : hooks[auth]),
-    callerOf: (request) => callers.get(request) ?? nobody,
+    forRoute: (allow) => async (request) => {
+      if ('run' in allow) await admitRun(request, allow.run);
+      else if ('user' in allow) await admitKey(request, allow);
+      // `anyone`: a signature is checked by the handler, which knows the object that it opens.
+    },
+    checkBody: (allow, request, body) => {
+      const { principal } = callers.get(request) ?? noCaller;
+      if (!principal || !('user' in allow)) return;
+      const { byBody } = allow;
+      const permission = checkBodyPermission(allow, principal, body);
+      requirePermission(permission, principal, `This value of ${byBody?.member ?? 'the body'}`);
+    },
+    callerOf: (request) => callers.get(request) ?? noCaller,
   };
 }

@@ -17,9 +17,10 @@ const at = '2026-01-02T03:04:05.000Z';
 const stopping = await makeOwnThings(service);
 await service.request('POST', `/agent/runs/${stopping.own.runId}/cancel`);
 
-const ofAgents = (Object.entries(routes) as [string, Route][]).filter(([, route]) => route.auth === 'run_token');
-const reports = ofAgents.filter(([, route]) => route.whileStopping);
-const work = ofAgents.filter(([, route]) => !route.whileStopping);
+const routesOf = (run: 'at_work' | 'until_end') =>
+  (Object.entries(routes) as [string, Route][]).filter(([, { allow }]) => 'run' in allow && allow.run === run);
+const reports = routesOf('until_end');
+const work = routesOf('at_work');
 
 const count = async (table: 'artifacts' | 'runs'): Promise<number> =>
   Number((await db.query<{ n: string }>(`SELECT count(*) AS n FROM ${table}`))[0]?.n);
@@ -46,9 +47,7 @@ test.each(work)('%s answers 409 and does nothing', async (name, route) => {
 
 test.each(reports)('%s answers 200', async (name, route) => {
   const { path, options } = stopping.requestOf(name, route);
-  const withTurn = route.path.endsWith('memory') || route.path.endsWith('workspace') ? `${path}?turn=1` : path;
-  const given = route.bodyType ? { raw: 'a', headers: { 'content-type': route.bodyType } } : options;
-  const answer = await service.request(route.method, withTurn, { ...given, key: stopping.own.runToken });
+  const answer = await service.request(route.method, path, { ...options, key: stopping.own.runToken });
   expect(answer.status, answer.text).toBe(200);
 });
 

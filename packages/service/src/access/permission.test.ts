@@ -1,0 +1,42 @@
+import { principalKinds, type Role, roles } from '@runyard/contract/access';
+import { describe, expect, test } from 'vitest';
+import { checkBodyPermission, checkPermission } from './permission.ts';
+
+const kindsOf = (allow: Parameters<typeof checkPermission>[0], role: Role) =>
+  principalKinds
+    .filter((kind) => kind !== 'run')
+    .filter((kind) => checkPermission(allow, { kind, role }).kind === 'allowed');
+
+describe.each(roles)('a route for users from the role %s', (needed) => {
+  test('admits users of this role and of the higher ones', () => {
+    const admitted = roles.filter((role) => kindsOf({ user: needed }, role).includes('user'));
+    expect(admitted).toEqual(roles.slice(0, roles.indexOf(needed) + 1));
+  });
+
+  test('names the role to users of a lower one', () => {
+    for (const role of roles.slice(roles.indexOf(needed) + 1)) {
+      expect(checkPermission({ user: needed }, { kind: 'user', role })).toEqual({ kind: 'role_too_low', needed });
+    }
+  });
+});
+
+test('admits keys of agents and workers only where the route says so', () => {
+  expect(kindsOf({ user: 'viewer' }, 'member')).toEqual(['user']);
+  expect(kindsOf({ user: 'viewer', agent: true }, 'member')).toEqual(['user', 'agent']);
+  expect(kindsOf({ user: 'viewer', worker: true }, 'member')).toEqual(['user', 'worker']);
+});
+
+test('refuses an agent key whose role is too low', () => {
+  const permission = checkPermission({ user: 'admin', agent: true }, { kind: 'agent', role: 'member' });
+  expect(permission).toEqual({ kind: 'role_too_low', needed: 'admin' });
+});
+
+test('asks for a higher role only where the body has the value that needs it', () => {
+  const allow = { user: 'member', byBody: { member: 'kind', roles: { agent: 'admin' } } } as const;
+  const check = (role: Role, body: unknown) => checkBodyPermission(allow, { kind: 'user', role }, body).kind;
+  expect(check('member', { kind: 'agent' })).toBe('role_too_low');
+  expect(check('admin', { kind: 'agent' })).toBe('allowed');
+  for (const body of [{ kind: 'personal' }, { kind: 'toString' }, {}, 'agent', null, undefined]) {
+    expect(check('member', body)).toBe('allowed');
+  }
+});

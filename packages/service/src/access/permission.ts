@@ -1,0 +1,35 @@
+import { type AllowKeys, isAtLeast, type Role } from '@runyard/contract/access';
+import type { Principal } from './keys/principal.ts';
+
+/** Whether the owner of a key may call a route; `wrong_kind`: no key of this kind may, whatever its role. */
+export type Permission =
+  | { readonly kind: 'allowed' }
+  | { readonly kind: 'wrong_kind' }
+  | { readonly kind: 'role_too_low'; readonly needed: Role };
+
+type KeyOwner = Pick<Principal, 'kind' | 'role'>;
+
+const allowed: Permission = { kind: 'allowed' };
+
+const checkRole = (needed: Role, { role }: KeyOwner): Permission =>
+  isAtLeast(role, needed) ? allowed : { kind: 'role_too_low', needed };
+
+/** Decides by what is known before the body is read. */
+export function checkPermission(allow: AllowKeys, owner: KeyOwner): Permission {
+  switch (owner.kind) {
+    case 'user':
+      return checkRole(allow.user, owner);
+    case 'agent':
+      return allow.agent ? checkRole(allow.user, owner) : { kind: 'wrong_kind' };
+    case 'worker':
+      return allow.worker ? allowed : { kind: 'wrong_kind' };
+  }
+}
+
+/** Decides whether the owner may send this body, for routes where some bodies need a higher role. */
+export function checkBodyPermission({ byBody }: AllowKeys, owner: KeyOwner, body: unknown): Permission {
+  if (!byBody || typeof body !== 'object' || body === null) return allowed;
+  const value: unknown = Reflect.get(body, byBody.member);
+  const [, needed] = Object.entries(byBody.roles).find(([each]) => each === value) ?? [];
+  return needed === undefined ? allowed : checkRole(needed, owner);
+}

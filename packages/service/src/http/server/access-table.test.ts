@@ -1,0 +1,126 @@
+/** Calls every route with every kind of credential and compares the answers with the declarations of the routes. */
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { apiPrefix } from '@runyard/contract/route';
+import { describe, expect, test } from 'vitest';
+import { type AccessRow, accessOf, accessRows, type Credential, credentials } from '../../../test/access-table.ts';
+import { makeOwnThings } from '../../../test/own-things.ts';
+import { replaceAccessTable, securityPage } from '../../../test/security-page.ts';
+import { openTestService } from '../../../test/service.ts';
+import { endSandbox } from '../../executions/reconcile/sandbox-end.ts';
+import { signUrl } from './signed-urls.ts';
+
+const service = await openTestService();
+await service.deps.db.query('UPDATE teams SET max_concurrent_executions = 10000');
+
+const deletedKey = await service.newKey();
+await service.deps.db.query('DELETE FROM api_keys WHERE last_four = $1', [deletedKey.slice(-4)]);
+const member = await service.newKey({ role: 'member' });
+const keys: Readonly<Partial<Record<Credential, string>>> = {
+  administrator: service.key,
+  member,
+  agentKey: await service.newKey({ kind: 'agent' }),
+  otherTeam: service.otherKey,
+  deletedKey,
+  expiredKey: await service.newKey({ expiresIn: '-1 minute' }),
+  unknownKey: `ryk_${'A'.repeat(43)}`,
+};
+
+const makeThings = async (credential: Credential) => {
+  const things = await makeOwnThings(service, member);
+  const { runId, executionId } = things.own;
+  if (credential === 'stoppingRunToken') await service.request('POST', `/agent/runs/${runId}/cancel`);
+  if (credential === 'endedRunToken')
+    await endSandbox(service.deps.engine, executionId, { kind: 'exited', message: 'The agent exited.' });
+  return things;
+};
+type Things = Awaited<ReturnType<typeof makeThings>>;
+
+const shared = new Map<Credential, Promise<Things>>();
+/** Things for a call that changes nothing. */
+function sharedThings(credential: Credential): Promise<Things> {
+  const state = credential === 'stoppingRunToken' || credential === 'endedRunToken' ? credential : 'administrator';
+  const known = shared.get(state) ?? makeThings(state);
+  shared.set(state, known);
+  return known;
+}
+
+/** Answers other than the one of the route that are about the state of the things, and not about the caller. */
+const honestRefusals: Readonly<Record<string, number>> = {
+  deleteRun: 409,
+  interruptRun: 400,
+  getRunConversation: 404,
+  getRunTranscript: 404,
+  getConversation: 404,
+  getConversationTranscript: 400,
+  checkSessionRedirect: 404,
+  readMemory: 404,
+  readWorkspace: 404,
+};
+
+async function call(row: AccessRow, credential: Credential): Promise<{ status: number; text: string }> {
+  const { route, name } = row;
+  const isChanging = accessOf(route, credential) === 'yes' && route.method !== 'GET';
+  const { own, requestOf } = isChanging ? await makeThings(credential) : await sharedThings(credential);
+  const { path: asked, options } = requestOf(name, route);
+  const tokens = credential.endsWith('unToken') ? own.runToken : undefined;
+  const token = tokens ?? keys[credential];
+  const needsSignature = 'anyone' in route.allow && route.allow.anyone === 'with_signature';
+  const unsigned = service.baseUrl + apiPrefix + asked;
+  const method = route.method === 'PUT' ? 'PUT' : 'GET';
+  const wrong = `?expires=${Math.ceil(Date.now() / 1000) + 60}&signature=${'A'.repeat(43)}`;
+  const url =
+    credential === 'signedUrl'
+      ? signUrl(service.deps.signing, service.baseUrl, { method, path: asked }).url
+      : unsigned + (needsSignature ? wrong : '');
+  const answer = await fetch(url, {
+    method: route.method,
+    redirect: 'manual',
+    headers: {
+      ...(token ? { authorization: `Bearer ${token}` } : {}),
+      ...(options.body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...options.headers,
+    },
+    ...(options.body === undefined ? {} : { body: JSON.stringify({ ...options.body, ...row.body }) }),
+    ...(options.raw === undefined ? {} : { body: options.raw }),
+  });
+  // A team has a limited number of them.
+  if (isChanging) await service.request('DELETE', `/event-subscriptions/${own.subscriptionId}`);
+  const isStream = answer.headers.get('content-type')?.startsWith('text/event-stream');
+  if (isStream) await answer.body?.cancel();
+  return { status: answer.status, text: isStream ? '' : await answer.text() };
+}
+
+const named = accessRows.map((row) => [`${row.name}${Object.values(row.body ?? {})}`, row] as const);
+
+describe.each(named)('%s', (_, row) => {
+  test.each(Object.entries(credentials) as [Credential, string][])('answers %s as declared', async (credential) => {
+    const access = accessOf(row.route, credential);
+    const { status, text } = await call(row, credential);
+    if (access !== 'yes') {
+      const codes = {
+        401: 'authentication_required',
+        403: 'not_authorized',
+        404: 'resource_not_found',
+        409: 'conflict',
+      };
+      expect([status, JSON.parse(text).error_code], text).toEqual([access, codes[access]]);
+      return;
+    }
+    const isElsewhere = credential === 'otherTeam' && row.name === 'findRunByExternalReference';
+    const honest = isElsewhere ? 404 : honestRefusals[row.name];
+    expect(status, text).toBe(honest ?? row.route.answer.status);
+  });
+});
+
+test('docs/security.md has the table of all routes (else: node packages/service/test/write-access-table.ts)', () => {
+  const page = readFileSync(securityPage, 'utf8');
+  expect(page).toBe(replaceAccessTable(page));
+});
+
+test('docs/security.md names only tests that exist', () => {
+  const root = path.dirname(path.dirname(securityPage));
+  const files = [...readFileSync(securityPage, 'utf8').matchAll(/\]\(\.\.\/([\w./-]+\.test\.ts)\)/g)];
+  expect(files.length).toBeGreaterThan(10);
+  for (const [, file = ''] of files) expect(() => readFileSync(path.join(root, file)), file).not.toThrow();
+});

@@ -1,0 +1,114 @@
+/** Test support: what each credential opens by the declarations of the routes, as data and as the table in docs/security.md. */
+import { isAtLeast, type Role } from '@runyard/contract/access';
+import type { Route } from '@runyard/contract/route';
+import { routes } from '@runyard/contract/routes';
+
+/** Kinds of credentials, each with its name in a test. */
+export const credentials = {
+  administrator: "an administrator's key",
+  member: "a member's key",
+  agentKey: 'an agent key',
+  otherTeam: "another team's key",
+  runToken: 'the token of a working run',
+  stoppingRunToken: 'the token of a stopping run',
+  endedRunToken: 'the token of an ended run',
+  deletedKey: 'a deleted key',
+  expiredKey: 'an expired key',
+  unknownKey: 'an unknown key',
+  nothing: 'no credential',
+  signedUrl: 'a signed URL',
+} as const;
+export type Credential = keyof typeof credentials;
+
+/** `yes`: the service does what is asked; a number: the status of its refusal. */
+export type Access = 'yes' | 401 | 403 | 404 | 409;
+
+/** A route, or one of its bodies that needs a higher role. */
+export interface AccessRow {
+  readonly name: string;
+  readonly route: Route;
+  /** Members of the body that make the difference. */
+  readonly body?: Readonly<Record<string, string>>;
+}
+
+/** All routes, each followed by its bodies that need a higher role. */
+export const accessRows: readonly AccessRow[] = (Object.entries(routes) as [string, Route][]).flatMap(
+  ([name, route]) => {
+    const { allow } = route;
+    const { member = '', roles = {} } = ('user' in allow && allow.byBody) || {};
+    const bodies = Object.entries(roles).map(([value, user]) => ({
+      name,
+      route: { ...route, allow: { ...allow, user } },
+      body: { [member]: value },
+    }));
+    return [{ name, route }, ...bodies];
+  },
+);
+
+const roleOf: Readonly<Partial<Record<Credential, Role>>> = {
+  administrator: 'admin',
+  otherTeam: 'admin',
+  member: 'member',
+};
+
+/** Returns what a credential opens on a route, when the route is asked for things of the first team. */
+export function accessOf({ allow, params }: Route, credential: Credential): Access {
+  if ('anyone' in allow) {
+    if (allow.anyone === 'always') return 'yes';
+    return credential === 'signedUrl' ? 'yes' : 403;
+  }
+  if ('run' in allow) {
+    if (credential === 'runToken') return 'yes';
+    if (credential === 'stoppingRunToken') return allow.run === 'until_end' ? 'yes' : 409;
+    return 401;
+  }
+  const role = roleOf[credential];
+  if (role) {
+    if (!isAtLeast(role, allow.user)) return 403;
+    return credential === 'otherTeam' && params ? 404 : 'yes';
+  }
+  if (credential === 'agentKey') return allow.agent ? 'yes' : 403;
+  return 401;
+}
+
+const cell = (row: AccessRow, credential: Credential): string => {
+  const access = accessOf(row.route, credential);
+  const isOfCaller = 'user' in row.route.allow && !row.route.params;
+  return credential === 'otherTeam' && access === 'yes' && isOfCaller ? 'its own' : String(access);
+};
+
+/** Credentials that open the same share a column of the page. */
+const columns: readonly { readonly heading: string; readonly of: readonly [Credential, ...Credential[]] }[] = [
+  { heading: 'administrator', of: ['administrator'] },
+  { heading: 'member', of: ['member'] },
+  { heading: 'agent key', of: ['agentKey'] },
+  { heading: "other team's key", of: ['otherTeam'] },
+  { heading: 'run token: at work', of: ['runToken'] },
+  { heading: 'stopping', of: ['stoppingRunToken'] },
+  { heading: 'ended', of: ['endedRunToken'] },
+  { heading: 'deleted, expired, unknown or no key', of: ['deletedKey', 'expiredKey', 'unknownKey', 'nothing'] },
+  { heading: 'signed URL', of: ['signedUrl'] },
+];
+
+function cellOf(row: AccessRow, of: readonly Credential[]): string {
+  const cells = [...new Set(of.map((credential) => cell(row, credential)))];
+  if (cells.length !== 1)
+    throw new Error(`${row.name} answers ${of.join(', ')} differently: they need columns of their own`);
+  return cells.join();
+}
+
+const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
+
+/** Returns the table as Markdown. */
+export function renderAccessTable(): string {
+  const rows = accessRows.map((row) => {
+    const { method, path } = row.route;
+    const body = Object.entries(row.body ?? {}).map(([member, value]) => ` with \`${member}\` ${value}`);
+    return line([`\`${method} ${path}\`${body}`, ...columns.map(({ of }) => cellOf(row, of))]);
+  });
+  return [
+    line(['route', ...columns.map(({ heading }) => heading)]),
+    `|---|${'---|'.repeat(columns.length)}`,
+    ...rows,
+  ].join('\n');
+}
