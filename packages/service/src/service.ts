@@ -10,6 +10,7 @@ import { filesDomain } from './files/domain.ts';
 import { gatewayDomain } from './gateway/domain/domain.ts';
 import { registerChildRunRoutes } from './http/agent/child-runs.ts';
 import { registerHarnessArtifactRoutes } from './http/agent/harness-artifacts.ts';
+import { registerHarnessSnapshotRoutes } from './http/agent/harness-snapshots.ts';
 import { registerHarnessSupport } from './http/agent/harness-support.ts';
 import { registerHarnessWorkspaceRoutes } from './http/agent/harness-workspace.ts';
 import { registerRunMessageRoutes } from './http/agent/run-messages.ts';
@@ -68,7 +69,12 @@ export function listDomains(deps: ServiceDeps): readonly Domain[] {
     served(conversationsDomain, registerConversationRoutes),
     served(filesDomain, registerArtifactRoutes, registerBlobRoutes, registerHandoffRoutes),
     served(runsDomain(deps), registerRunRoutes, registerDeleteRunRoute, registerRedirectRoutes),
-    served({ name: 'agent files' }, registerHarnessArtifactRoutes, registerHarnessWorkspaceRoutes),
+    served(
+      { name: 'agent files' },
+      registerHarnessArtifactRoutes,
+      registerHarnessWorkspaceRoutes,
+      registerHarnessSnapshotRoutes,
+    ),
     served({ name: 'agent runs' }, registerChildRunRoutes, registerRunMessageRoutes),
     served({ name: 'harness support' }, registerHarnessSupport),
     served(liveDomain, registerLiveRoutes),

@@ -10,19 +10,14 @@ import { uploadArtifact } from '../../files/artifacts/upload.ts';
 import { findAttachment } from '../../files/attachments/read.ts';
 import { once } from '../../idempotency/once.ts';
 import { isUuid } from '../../store/database/uuid.ts';
-import { refuseSignature } from '../api/blobs.ts';
 import { addRoute } from '../server/add-route.ts';
 import { bytesOf, tooManyBytes, uploadBusy, withByteBodies } from '../server/byte-body.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { downloadHeaders, sendBlob } from '../server/download.ts';
 import { invalid, notFound, Refusal, refuse } from '../server/problem.ts';
 import { answerOnce } from '../server/repeatable.ts';
-import { type SignedTarget, signUrl } from '../server/signed-urls.ts';
-
-const uploadTarget = (artifactUid: string): SignedTarget => ({
-  method: 'PUT',
-  path: `/harness-support/uploads/${artifactUid}`,
-});
+import { artifactUploadTarget, refuseSignature } from '../server/signed-targets.ts';
+import { signUrl } from '../server/signed-urls.ts';
 
 const tooLarge = 'An artifact has at most 100 MB.';
 
@@ -40,7 +35,7 @@ export function registerHarnessArtifactRoutes(app: FastifyInstance, deps: Servic
     if (reported instanceof Refusal) return reported;
     const { artifactUid, isFileLike } = reported;
     const answer: z.output<typeof ReportArtifactResponse> = { artifact_uid: artifactUid };
-    if (isFileLike) answer.upload_url = signUrl(deps.signing, deps.baseUrl(), uploadTarget(artifactUid)).url;
+    if (isFileLike) answer.upload_url = signUrl(deps.signing, deps.baseUrl(), artifactUploadTarget(artifactUid)).url;
     return answer;
   });
 
@@ -54,7 +49,7 @@ export function registerHarnessArtifactRoutes(app: FastifyInstance, deps: Servic
 
   withByteBodies(app, (scope) => {
     addRoute(scope, routes.putArtifactContent, async ({ params, query, request, reply }) => {
-      const refused = refuseSignature(deps, uploadTarget(params.artifactUid), query);
+      const refused = refuseSignature(deps, artifactUploadTarget(params.artifactUid), query);
       if (refused) return refused;
       if (!isUuid(params.artifactUid)) return notFound('artifact');
       if (Number(request.headers['content-length'] ?? 0) > maxArtifactBytes) return tooManyBytes(reply, tooLarge);

@@ -10,8 +10,8 @@ import { shareArtifact } from '../../files/artifacts/share.ts';
 import { addRoute, redirect } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { notFound, Refusal, refuse } from '../server/problem.ts';
+import { blobTarget } from '../server/signed-targets.ts';
 import { signUrl } from '../server/signed-urls.ts';
-import { blobTarget } from './blobs.ts';
 
 /** Registers read, download, sharing and deletion of artifacts, and the way back from a reference to its run. */
 export function registerArtifactRoutes(app: FastifyInstance, deps: ServiceDeps): void {

@@ -1,4 +1,4 @@
-/** What signed URLs open. */
+/** Downloads by signed URLs. */
 import { Readable } from 'node:stream';
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
@@ -8,29 +8,8 @@ import { findHandoffFile } from '../../files/handoffs/read.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { downloadHeaders, sendBlob, sendStream } from '../server/download.ts';
-import { notFound, type Refusal, refuse } from '../server/problem.ts';
-import { checkSignedUrl, type SignedTarget } from '../server/signed-urls.ts';
-
-/** Kinds of objects that can be downloaded. */
-type BlobKind = 'artifact' | 'handoff' | 'transcript' | 'conversation-transcript';
-
-/** The signed target of an object's download. */
-export const blobTarget = (kind: BlobKind, id: string): SignedTarget => ({
-  method: 'GET',
-  path: `/blobs/${kind}/${id}`,
-});
-
-/** The refusal of a signed URL that does not open `target`; null where it does. */
-export function refuseSignature(
-  deps: Pick<ServiceDeps, 'signing'>,
-  target: SignedTarget,
-  query: { expires: string; signature: string },
-): Refusal | null {
-  const check = checkSignedUrl(deps.signing, target, query);
-  if (check === 'valid') return null;
-  const detail = check === 'expired' ? 'The URL has expired; ask for a new one.' : 'The signature of the URL is wrong.';
-  return refuse('not_authorized', { detail });
-}
+import { notFound } from '../server/problem.ts';
+import { type BlobKind, blobTarget, refuseSignature } from '../server/signed-targets.ts';
 
 /** Registers `GET /blobs/{kind}/{id}`. */
 export function registerBlobRoutes(app: FastifyInstance, deps: ServiceDeps): void {

@@ -15,8 +15,8 @@ import type { ServiceDeps } from '../server/deps.ts';
 import { tooBusy } from '../server/json-bodies.ts';
 import { notFound, type Refusal, refuse } from '../server/problem.ts';
 import { signalOfReply } from '../server/reply-signal.ts';
+import { blobTarget } from '../server/signed-targets.ts';
 import { signUrl } from '../server/signed-urls.ts';
-import { blobTarget } from './blobs.ts';
 
 /** Registers conversation and transcript, of a run and of a conversation. */
 export function registerConversationRoutes(app: FastifyInstance, deps: ServiceDeps): void {

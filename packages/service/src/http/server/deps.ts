@@ -6,11 +6,11 @@ import type { BodyBudget } from '../../bodies/body-budget.ts';
 import type { Engine } from '../../executions/engine.ts';
 import type { AdmitModelRequest } from '../../gateway/models/gateway.ts';
 import type { Models } from '../../models/models.ts';
+import type { Signer } from '../../secrets/signer.ts';
 import type { Vault } from '../../secrets/vault.ts';
 import type { BlobStore } from '../../store/blobs/blobs.ts';
 import type { Database } from '../../store/database/database.ts';
 import type { FreeSpace } from '../../store/free-space/free-space.ts';
-import type { Signer } from './signer.ts';
 
 /** What the domains and their routes need from outside. */
 export interface ServiceDeps {

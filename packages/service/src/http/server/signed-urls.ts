@@ -1,5 +1,5 @@
 import { apiPrefix } from '@runyard/contract/route';
-import type { Signer } from './signer.ts';
+import type { Signer } from '../../secrets/signer.ts';
 
 /** How long a signed URL opens its object. */
 const signedUrlSeconds = 15 * 60;

@@ -1,15 +1,16 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { Queryable } from '../../store/database/database.ts';
+import type { Queryable } from '../store/database/database.ts';
+import { bytes, defineStatement } from '../store/database/statement.ts';
 
-/** Signs what goes out and comes back: cursors and URLs. The same key in all service processes. */
+/** Signs cursors and URLs, so that they come back unchanged. All service processes have the same key. */
 export interface Signer {
-  /** 256-bit signature as base64url. `purpose` keeps one use's signatures from another's. */
+  /** Returns a 256-bit signature as base64url. A signature for one `purpose` is wrong for every other. */
   sign(purpose: string, text: string): string;
-  /** Compares in constant time. */
+  /** Returns whether the signature is right, in constant time. */
   verify(purpose: string, text: string, signature: string): boolean;
 }
 
-/** A signer with the given key of 32 bytes. */
+/** Makes a signer of a key of 32 bytes. */
 function makeSigner(key: Buffer): Signer {
   const digest = (purpose: string, text: string) =>
     createHmac('sha256', key).update(`${purpose.length}:${purpose}`).update(text).digest();
@@ -23,12 +24,18 @@ function makeSigner(key: Buffer): Signer {
   };
 }
 
-/** The signer of this database; the first process that asks makes the key. */
+const readKey = defineStatement({
+  name: 'read_signing_key',
+  text: `SELECT value FROM server_secrets WHERE name = 'signing'`,
+  row: { value: bytes },
+});
+
+/** Returns the signer of this database. The first process that calls it creates the key. */
 export async function loadSigner(db: Queryable): Promise<Signer> {
   await db.query(`INSERT INTO server_secrets (name, value) VALUES ('signing', $1) ON CONFLICT (name) DO NOTHING`, [
     randomBytes(32),
   ]);
-  const [row] = await db.query<{ value: Buffer }>(`SELECT value FROM server_secrets WHERE name = 'signing'`);
+  const [row] = await db.query(readKey);
   if (!row) throw new Error('the signing key is not in server_secrets');
   return makeSigner(row.value);
 }
