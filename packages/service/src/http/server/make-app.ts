@@ -1,0 +1,115 @@
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+} from 'fastify';
+import type { BodyBudget } from '../../bodies/body-budget.ts';
+import { StoreUnavailable } from '../../store/database/unavailable.ts';
+import { isWorkerUpgrade } from '../../workers/socket.ts';
+import type { RefuseWhileFull } from './add-route.ts';
+import type { Authorizer } from './authorize.ts';
+import { closeConnectionsWhileClosing } from './closing.ts';
+import type { ServiceDeps } from './deps.ts';
+import { parseJsonBodies } from './json-bodies.ts';
+import { collectMethods } from './methods.ts';
+import { refusalOf, refuse, sendRefusal, unavailable } from './problem.ts';
+import { refuseByHeaders } from './refuse-by-headers.ts';
+import { logRequests } from './request-log.ts';
+import { requestId, traceOf } from './trace.ts';
+import { answerUnreadable } from './unreadable-request.ts';
+
+/** How long a client may take, milliseconds. */
+export interface ClientTimeouts {
+  /** For the headers of its request. */
+  readonly headersMs: number;
+  /** For the whole request: 64 MB of body over a slow line. */
+  readonly requestMs: number;
+  /** How often both are checked. */
+  readonly checkEveryMs: number;
+}
+
+export const defaultTimeouts: ClientTimeouts = { headersMs: 15_000, requestMs: 300_000, checkEveryMs: 2_000 };
+
+/** Sets the headers of every answer. */
+function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
+  reply.header('x-request-id', request.id);
+  reply.header('x-content-type-options', 'nosniff');
+}
+
+/** Makes the server, with its limits and without routes. */
+function makeServer(deps: ServiceDeps, timeouts: ClientTimeouts): FastifyInstance {
+  const app: FastifyInstance = Fastify({
+    loggerInstance: deps.log as FastifyBaseLogger,
+    logController: new LogController({ disableRequestLogging: true }),
+    genReqId: requestId,
+    childLoggerFactory: (logger, bindings, options) => logger.child({ request_id: bindings.reqId }, options),
+    requestTimeout: timeouts.requestMs,
+    http: {
+      headersTimeout: timeouts.headersMs,
+      connectionsCheckingInterval: timeouts.checkEveryMs,
+      // Node would answer a request without Host with an empty 400; `refuseByHeaders` sends a problem document.
+      requireHostHeader: false,
+      // Without a listener Node would destroy the socket of an upgrade.
+      shouldUpgradeCallback: (request) => app.server.listenerCount('upgrade') > 0 && isWorkerUpgrade(request),
+    },
+    return503OnClosing: false,
+    routerOptions: { maxParamLength: 500, ignoreTrailingSlash: false },
+    clientErrorHandler: (error, socket) => answerUnreadable(error, socket, deps.baseUrl()),
+    // No hook runs before this handler.
+    frameworkErrors: (error, request, reply) => {
+      setCommonHeaders(request, reply);
+      const refusal = refusalOf(error) ?? refuse('invalid_request', { detail: error.message });
+      sendRefusal(refusal, request, reply, deps.baseUrl());
+    },
+  });
+  // A request with another expectation than 100-continue is handled as any other: `refuseByHeaders` answers 417.
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
+  return app;
+}
+
+/** Answers exceptions with problem documents, and logs the unexpected ones. */
+function answerExceptions(app: FastifyInstance, baseUrl: () => string): void {
+  app.setErrorHandler((error, request, reply) => {
+    const refusal = refusalOf(error);
+    const entry = { err: error, trace_id: traceOf(request).traceId };
+    if (!refusal) request.log.error(entry, 'request failed');
+    else if (error instanceof StoreUnavailable) request.log.warn(entry, 'database or disk is not available');
+    return sendRefusal(refusal ?? refuse('internal_error'), request, reply, baseUrl());
+  });
+}
+
+/**
+ * Makes an app to which routes can be added: it checks headers, reads JSON bodies within the budget `bodies`, logs requests,
+ * and answers refusals, exceptions and unknown paths with problem documents.
+ */
+export function makeApp(
+  deps: ServiceDeps,
+  { authorizer, bodies, timeouts }: { authorizer: Authorizer; bodies: BodyBudget; timeouts: ClientTimeouts },
+): FastifyInstance {
+  const app = makeServer(deps, timeouts);
+  const refuseWhileFull: RefuseWhileFull = async () => {
+    const problem = deps.freeSpace.problem();
+    if (problem !== null)
+      throw unavailable('disk', `Nothing new is stored: ${problem}. Free space there. Reading works.`);
+  };
+  app.decorate('authorizer', authorizer);
+  app.decorate('refuseWhileFull', refuseWhileFull);
+
+  const methods = collectMethods(app);
+  app.addHook('onRequest', async (request, reply) => {
+    setCommonHeaders(request, reply);
+    refuseByHeaders(request);
+    // In this hook and not in the handler, because fastify would answer QUERY without a Content-Type with 400 first, and read the body.
+    if (request.is404) throw methods.refusalOf(request);
+    // An empty body has no type: wget --post-data= and curl --data '' call it a form.
+    if (request.headers['content-length'] === '0') delete request.raw.headers['content-type'];
+  });
+  app.setNotFoundHandler((request, reply) => sendRefusal(methods.refusalOf(request), request, reply, deps.baseUrl()));
+  closeConnectionsWhileClosing(app);
+  logRequests(app, authorizer, deps.log);
+  parseJsonBodies(app, { authorizer, bodies });
+  answerExceptions(app, deps.baseUrl);
+  return app;
+}
