@@ -21,7 +21,7 @@ const works = async (key: string) =>
   (await database.db.query('SELECT 1 FROM api_keys WHERE hash = $1 AND is_operator', [hashKey(key)])).length === 1;
 const count = async (table: string) => Number((await database.db.query(`SELECT count(*) FROM ${table}`))[0]?.count);
 
-test('a first start makes one team, one administrator and a key that only its owner can read', async () => {
+test('creates one team, one administrator and a key file that only its owner can read', async () => {
   const first = await bootstrap(database.db, { dataDir, key: undefined });
   if (first.kind !== 'ready') throw new Error('no key');
   expect(first.from).toBe('generated');
@@ -34,7 +34,7 @@ test('a first start makes one team, one administrator and a key that only its ow
   expect([await count('teams'), await count('users'), await count('api_keys')]).toEqual([1, 1, 1]);
 });
 
-test('many processes that start at once agree on one key', async () => {
+test('creates one key when many processes start at once', async () => {
   const results = await Promise.all(
     Array.from({ length: 8 }, () => bootstrap(database.db, { dataDir, key: undefined })),
   );
@@ -42,7 +42,7 @@ test('many processes that start at once agree on one key', async () => {
   expect([await count('teams'), await count('users'), await count('api_keys')]).toEqual([1, 1, 1]);
 });
 
-test('a changed RUNYARD_BOOTSTRAP_KEY replaces the old bootstrap key', async () => {
+test('replaces the old bootstrap key by a changed RUNYARD_BOOTSTRAP_KEY', async () => {
   await bootstrap(database.db, { dataDir, key: 'first-key-of-twenty-characters' });
   await bootstrap(database.db, { dataDir, key: 'second-key-of-twenty-characters' });
   expect(await works('first-key-of-twenty-characters')).toBe(false);
@@ -50,7 +50,7 @@ test('a changed RUNYARD_BOOTSTRAP_KEY replaces the old bootstrap key', async () 
   expect(await count('api_keys')).toBe(1);
 });
 
-test('a process with another data folder does not make the key of the first one useless', async () => {
+test('leaves the key of a process with another data folder valid', async () => {
   const first = await bootstrap(database.db, { dataDir, key: undefined });
   const elsewhere = await mkdtemp(path.join(tmpdir(), 'runyard-bootstrap-'));
   expect(await bootstrap(database.db, { dataDir: elsewhere, key: undefined })).toEqual({ kind: 'kept_elsewhere' });
@@ -58,7 +58,7 @@ test('a process with another data folder does not make the key of the first one 
   expect(first.kind === 'ready' && (await works(first.key))).toBe(true);
 });
 
-test('a crash between the file and the database is mended by the next start', async () => {
+test('repairs a crash between the writes of file and database at the next start', async () => {
   const failing = {
     ...database.db,
     transaction: (work: Parameters<typeof database.db.transaction>[0]) =>

@@ -8,7 +8,7 @@ import type { Database, Statement } from '../../store/database/database.ts';
 import { bootstrap } from './bootstrap.ts';
 import { keysChannel, openKeyDirectory } from './directory.ts';
 
-test('a key that is deleted while it is looked up is not believed afterwards', async () => {
+test('does not cache a key that is deleted while it is looked up', async () => {
   const { db, drop } = await createTestDatabase();
   const dataDir = await mkdtemp(path.join(tmpdir(), 'runyard-directory-'));
   const first = await bootstrap(db, { dataDir, key: undefined });

@@ -50,7 +50,7 @@ describe('POST /keys', () => {
     await service.problem(400, 'POST', '/keys', { body });
   });
 
-  test('answers 403 to agent keys, and for agent keys to who is no administrator', async () => {
+  test('answers 403 to agent keys, and to members who create agent keys', async () => {
     const agent = await service.newKey({ kind: 'agent' });
     const member = await service.newKey({ role: 'member' });
     await service.problem(403, 'POST', '/keys', { key: agent, body: { name: 'a', kind: 'personal' } });
@@ -60,7 +60,7 @@ describe('POST /keys', () => {
   });
 });
 
-describe('who is no administrator', () => {
+describe('a member', () => {
   test('sees and deletes own keys only', async () => {
     const member = await service.newKey({ role: 'member' });
     const own = await create({ name: 'mine', kind: 'personal' }, member);
@@ -89,7 +89,7 @@ describe('DELETE /keys/{uid}', () => {
 });
 
 describe('the directory of keys', () => {
-  test('notes the use of a key at most once a minute', async () => {
+  test('stores the time of use at most once a minute', async () => {
     const created = await create({ name: 'used', kind: 'personal' });
     const usedAt = async () => (await listed()).find((key) => key.uid === created.uid)?.last_used_at;
     await service.request('GET', '/agent/runs', { key: created.key });
@@ -101,7 +101,7 @@ describe('the directory of keys', () => {
     expect(await usedAt()).toBe(first);
   });
 
-  test('refuses a key as it expires, although it knows it', async () => {
+  test('refuses a cached key as soon as it expires', async () => {
     let now = Date.now();
     const keys = await openKeyDirectory(service.deps.db, service.deps.log, () => now);
     const key = await service.newKey({ expiresIn: '2 seconds' });
@@ -111,7 +111,7 @@ describe('the directory of keys', () => {
     keys.close();
   });
 
-  test('believes a key for 5 seconds without asking the database', async () => {
+  test('caches a key for 5 seconds', async () => {
     let now = Date.now();
     let queries = 0;
     const { db } = service.deps;

@@ -21,7 +21,7 @@ declare module 'fastify' {
   }
 }
 
-/** A hook that throws a 503 while the disk has no room for what a request would store. */
+/** A hook that throws a 503 while the disk is too full to store anything. */
 export type RefuseWhileFull = () => Promise<void>;
 
 type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined;
@@ -51,10 +51,10 @@ type Answer<R extends Route> = R['tagged'] extends true
     ? z.output<S> | Readable
     : FastifyReply;
 
-/** What a handler gives: the body of the route's answer or a stream of its JSON, the reply it sent itself, or why not. */
+/** A handler returns the body of the route's answer, a stream of its JSON, the reply that it has sent itself, or a refusal. */
 export type Handler<R extends Route> = (call: Call<R>) => Promise<Answer<R> | Refusal>;
 
-/** Path of a route as fastify writes it. */
+/** Returns the path of a route in the form of fastify. */
 const fastifyPath = (route: Pick<Route, 'path'>): string => apiPrefix + route.path.replaceAll(/\{(\w+)\}/g, ':$1');
 
 const defaultBodyLimitBytes = 1024 * 1024;
@@ -64,7 +64,7 @@ function parse(part: string, schema: z.ZodType | undefined, value: unknown, faul
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   for (const issue of result.error.issues.slice(0, 50)) {
-    // Of a name in a record zod itself says only that it is invalid; what is wrong with it is one level down.
+    // For a name in a record zod says only that it is invalid; the reason is one level down.
     const { message } = (issue.code === 'invalid_key' && issue.issues[0]) || issue;
     faults.push({ path: issue.path.map(String).join('.'), message });
   }
@@ -110,7 +110,7 @@ export function addRoute<const R extends Route>(app: FastifyInstance, route: R, 
       const result = await handler(call);
       if (result instanceof Refusal) throw result;
       if (answer.schema && !route.tagged) {
-        // Answers hold what one caller may see, and signed URLs that end: no cache between may give them to another, or later.
+        // An answer is for one caller, and its signed URLs expire: no cache may give it to another caller, or later.
         reply.header('cache-control', 'no-store');
         reply.code(answer.status).type('application/json; charset=utf-8');
         return result instanceof Readable ? sendStream(reply, result) : reply.send(JSON.stringify(result));
@@ -120,7 +120,7 @@ export function addRoute<const R extends Route>(app: FastifyInstance, route: R, 
   });
 }
 
-/** Sends the client to another URL. */
+/** Redirects the client to another URL. */
 export function redirect(reply: FastifyReply, url: string): FastifyReply {
   return reply.code(302).header('location', url).header('cache-control', 'no-store').send();
 }

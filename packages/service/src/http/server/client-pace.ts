@@ -1,10 +1,10 @@
-/** Time in which nothing has to be taken, milliseconds, and the least that a client takes from then on. */
+/** Time before the client must read, milliseconds, and the least that it must read from then on. */
 const graceMs = 30_000;
 const bytesPerSecond = 64 * 1024;
 
 /**
- * Passes pieces on, and calls `giveUp` where the client takes them so slowly that it holds up others who wait for the same room.
- * What the pieces themselves take to be made does not count.
+ * Passes pieces on, and calls `giveUp` if the client reads them so slowly that others wait too long for the same memory.
+ * The time in which the pieces are made does not count.
  */
 export async function* atPace(pieces: AsyncGenerator<Buffer>, giveUp: () => void): AsyncGenerator<Buffer> {
   let waitedMs = 0;

@@ -14,10 +14,10 @@ const defaultTimes: ClosingTimes = { silentMs: 500, drainMs: 10_000 };
 const lookEveryMs = 25;
 
 /**
- * Lets `close()` end as soon as the requests in flight are answered, and in any case. Node alone closes the connections
+ * Lets `close()` end as soon as the requests in flight are answered, and after a limit in any case. Node itself closes the connections
  * that are idle at the call and waits for all others: a kept-alive client holds the server until its own time is up, 72 s by
  * fastify's default, and one that connected and said nothing holds it for ever, because Node stops to look at its timeouts when it closes.
- * `forceCloseConnections` would cut the requests in flight off.
+ * `forceCloseConnections` would end the requests in flight.
  */
 export function closeConnectionsWhileClosing(app: FastifyInstance, times: ClosingTimes = defaultTimes): void {
   const { server } = app;

@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify';
 import type { BlobStore, ByteRange } from '../../store/blobs/blobs.ts';
 import { refuse } from './problem.ts';
 
-/** RFC 6266: a plain name for old clients, the whole one in UTF-8 (RFC 8187). */
+/** RFC 6266: an ASCII name for old clients, and the whole name in UTF-8 (RFC 8187). */
 function contentDisposition(fileName: string): string {
   const plain = fileName.replaceAll(/[^\x20-\x7e]|["\\%]/g, '_');
   const encoded = encodeURIComponent(fileName.toWellFormed()).replaceAll(
@@ -13,10 +13,10 @@ function contentDisposition(fileName: string): string {
   return `attachment; filename="${plain}"; filename*=UTF-8''${encoded}`;
 }
 
-/** What was taken before media types were held to ASCII may be stored still; a header of it would fail the download for ever. */
+/** Older rows may hold media types that are not ASCII; as a header they would fail every download. */
 const isHeaderText = (text: string): boolean => /^[\x20-\x7e]+$/.test(text);
 
-/** What agents made is never shown as a page of ours: it is downloaded, and sandboxed where a browser shows it all the same. */
+/** Sets headers so that a browser downloads the file of an agent, and sandboxes it if it shows it all the same. */
 export function downloadHeaders(reply: FastifyReply, fileName: string, contentType: string): FastifyReply {
   return reply
     .type(isHeaderText(contentType) ? contentType : 'application/octet-stream')
@@ -28,7 +28,7 @@ export function downloadHeaders(reply: FastifyReply, fileName: string, contentTy
     .header('cache-control', 'private, no-store');
 }
 
-/** A single range of a Range header; null: none, or one that is ignored (RFC 9110, 14.2); `unsatisfiable` gives 416. */
+/** Returns the single range of a Range header; null: none, or one that is ignored (RFC 9110, 14.2); `unsatisfiable`: answer 416. */
 function readRange(header: string | undefined, sizeBytes: number): ByteRange | null | 'unsatisfiable' {
   const match = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header?.trim() ?? '');
   if (!match || (match[1] === '' && match[2] === '')) return null;
@@ -43,8 +43,8 @@ function readRange(header: string | undefined, sizeBytes: number): ByteRange | n
 }
 
 /**
- * Streams a blob, or the range that was asked for; false: there is no such blob. Throws the refusal of a range without a
- * byte. It does not give the reply: that is a thenable, which resolves with nothing when it has been sent.
+ * Streams a blob, or the range of the request; false: there is no such blob. Throws the refusal of a range without a
+ * byte. It does not return the reply: that is a thenable, which resolves with nothing when it has been sent.
  */
 export async function sendBlob(
   reply: FastifyReply,
@@ -70,14 +70,14 @@ export async function sendBlob(
   return true;
 }
 
-/** The same of a blob whose size is not on record, as a file of bytes with this name. */
+/** Streams a blob whose size is not stored, as a file of bytes with this name; false: there is no such blob. */
 export async function sendBytes(reply: FastifyReply, blobs: BlobStore, key: string, name: string): Promise<boolean> {
   const stored = await blobs.stat(key);
   if (!stored) return false;
   return await sendBlob(downloadHeaders(reply, name, 'application/octet-stream'), blobs, { key, ...stored });
 }
 
-/** A HEAD asks for the headers only: the stream is not left open. */
+/** Sends a stream. A HEAD gets the headers only, and the stream is closed. */
 export function sendStream(reply: FastifyReply, stream: Readable): FastifyReply {
   if (reply.request.method !== 'HEAD') return reply.send(stream);
   stream.destroy();

@@ -5,14 +5,14 @@ import type { Authorizer } from './authorize.ts';
 import { parseJsonBody, refuseCoding } from './json-body.ts';
 import { type Refusal, refuse } from './problem.ts';
 
-/** 429: the caller, or the service as a whole, has as much to do at once as it may. */
+/** Returns a 429 refusal: the caller, or the service as a whole, has reached its limit of simultaneous work. */
 export const tooBusy = (detail: string): Refusal =>
   refuse('resource_unavailable', {
     detail: `${detail} Send this request again in ${busyRetrySeconds} s.`,
     headers: { 'retry-after': String(busyRetrySeconds) },
   });
 
-/** Makes JSON the only type of body that the app takes. A body holds room in `bodies` until its request was answered. */
+/** Makes JSON the only type of body that the app takes. A body occupies room in `bodies` until its request is answered. */
 export function parseJsonBodies(
   app: FastifyInstance,
   { authorizer, bodies }: { readonly authorizer: Authorizer; readonly bodies: BodyBudget },

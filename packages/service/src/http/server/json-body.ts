@@ -21,8 +21,8 @@ function textFault(text: string): string | undefined {
 }
 
 /**
- * What PostgreSQL cannot store as jsonb or text, or what would harm a merge: U+0000 and lone surrogates in strings and
- * names, `__proto__`, nesting deeper than 100.
+ * Finds values that PostgreSQL cannot store as jsonb or text, or that would harm a merge: U+0000 and lone surrogates in strings
+ * and names, `__proto__`, nesting deeper than 100.
  */
 function findUnstorable(root: unknown): Fault[] {
   const faults: Fault[] = [];
@@ -88,7 +88,7 @@ export async function parseJsonBody(body: Buffer, maxValues = maxValuesOfRequest
   return value;
 }
 
-/** Why a text is not JSON, where it is so short that another look costs nothing. */
+/** Returns why a text is not JSON, if it is so short that parsing it again costs little. */
 function reasonOf(body: Buffer): string {
   if (body.length > maxExplainedBytes) return '';
   try {

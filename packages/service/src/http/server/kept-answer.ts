@@ -1,10 +1,10 @@
-/** Answers that are the same for everyone: made once, sent compressed, and only to those that do not have them (RFC 9110, 13). */
+/** Answers that are the same for everyone: made once, sent compressed, and only to clients that do not have them (RFC 9110, 13). */
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { FastifyReply } from 'fastify';
 
-/** The best first. */
+/** Codings, the best first. */
 const codings = ['br', 'gzip', 'identity'] as const;
 type Coding = (typeof codings)[number];
 
@@ -28,7 +28,7 @@ async function keep(text: string): Promise<Kept> {
   };
 }
 
-/** The best coding that an `Accept-Encoding` takes. */
+/** Returns the best coding that an `Accept-Encoding` allows. */
 function codingOf(accepted: string | undefined): Coding {
   const weights = new Map<string, number>();
   for (const part of (accepted ?? '').toLowerCase().split(',').slice(0, 20)) {
@@ -39,13 +39,13 @@ function codingOf(accepted: string | undefined): Coding {
   return codings.find((coding) => (weights.get(coding) ?? weights.get('*') ?? 0) > 0) ?? 'identity';
 }
 
-/** True where an `If-None-Match` names the tag; weakly, as the comparison is made for it. */
+/** Returns whether an `If-None-Match` names the tag, by weak comparison. */
 const isNamed = (ifNoneMatch: string | undefined, tag: string): boolean =>
   (ifNoneMatch ?? '').split(',').some((each) => each.trim().replace(/^W\//, '') === tag || each.trim() === '*');
 
 /**
- * Gives the function that sends the answer. It calls `make` for the first request, and again only where `of` (what the answer is made
- * from) gives another value. Set the content type and other headers before.
+ * Returns the function that sends the answer. It calls `make` for the first request, and again only if `of` (the input of
+ * `make`) returns another value. Set the content type and other headers before.
  */
 export function keptAnswer(
   of: () => string,
@@ -54,7 +54,7 @@ export function keptAnswer(
   let last: { readonly from: string; readonly kept: Promise<Kept> } | undefined;
   return async (reply) => {
     const from = of();
-    // Requests that come meanwhile wait for the same one.
+    // Requests that arrive meanwhile wait for the same answer.
     if (last?.from !== from) last = { from, kept: keep(make(from)) };
     const { tags, bytes } = await last.kept;
     const { headers } = reply.request;

@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { pathOf, type Refusal, refuse } from './problem.ts';
 
-/** Which methods the paths have. */
+/** Knows the methods of each path. */
 export interface KnownMethods {
-  /** Why a request that no route takes is refused: 405 with `Allow` where its path has other methods, else 404. */
+  /** Returns the refusal of a request that no route takes: 405 with `Allow` if its path has other methods, else 404. */
   refusalOf(request: FastifyRequest): Refusal;
 }
 
@@ -12,7 +12,7 @@ const patternOf = (url: string): RegExp => {
   return new RegExp(`^${escaped.replaceAll(/:\w+/g, '[^/]+').replaceAll('*', '.*')}$`);
 };
 
-/** Notes every route that is registered after this call. */
+/** Collects the methods of every route that is registered after this call. */
 export function collectMethods(app: FastifyInstance): KnownMethods {
   const known = new Map<string, { pattern: RegExp; methods: Set<string> }>();
   app.addHook('onRoute', ({ url, method }) => {

@@ -28,12 +28,12 @@ export class Refusal extends Error {
   }
 }
 
-/** A refusal with the code's own status, unless `options.status` says another. */
+/** Makes a refusal with the status of the code, or `options.status`. */
 export function refuse(code: ErrorCode, options: RefusalOptions = {}): Refusal {
   return new Refusal(code, options);
 }
 
-/** 404 that says nothing of whether the thing exists elsewhere. */
+/** Returns a 404 refusal that does not tell whether the thing exists in another team. */
 export const notFound = (what: string): Refusal =>
   refuse('resource_not_found', { detail: `There is no such ${what}, or it belongs to another team.` });
 
@@ -52,12 +52,12 @@ export function invalid(errors: readonly Fault[]): Refusal {
   return refuse('invalid_request', { errors: errors.slice(0, 50), ...(detail ? { detail } : {}) });
 }
 
-/** Body of the answer. `path` is the request's, without its query. */
+/** Returns the body of the answer. `path` is that of the request, without its query. */
 export function problemOf(refusal: Refusal, baseUrl: string, path: string, traceId: string): Problem {
   const kind = errorCatalogue[refusal.code];
   const { detail } = refusal.options;
   const status = refusal.options.status ?? kind.status;
-  // The contract has `errors` on each 400: where no member is to blame, it is the whole request.
+  // The contract has `errors` on each 400: if no member is wrong, the entry is about the whole request.
   const whole = status === 400 ? [{ path: '', message: detail ?? kind.explanation }] : [];
   const errors = refusal.options.errors ?? whole;
   return {
@@ -114,7 +114,7 @@ interface HttpError {
   readonly message?: unknown;
 }
 
-/** What an exception means to the client; null: an unexpected one, to be logged and told as `internal_error`. */
+/** Returns the refusal that an exception means; null: an unexpected one, to be logged and answered with `internal_error`. */
 export function refusalOf(error: unknown): Refusal | null {
   if (error instanceof Refusal) return error;
   if (error instanceof AttemptOver) return error.why === 'stopping' ? stoppingAttempt() : supersededAttempt();
@@ -130,7 +130,7 @@ export function refusalOf(error: unknown): Refusal | null {
       });
     case 'FST_ERR_BAD_URL':
       return refuse('invalid_request', { detail: 'The path is not a valid URL path.' });
-    // No id is as long.
+    // No id is that long.
     case 'FST_ERR_MAX_PARAM_LENGTH':
       return refuse('resource_not_found', { detail: 'There is nothing at this path.' });
     default:

@@ -1,10 +1,10 @@
 import type { FastifyReply } from 'fastify';
 
-/** Aborted when the answer was sent, or its client is gone. */
+/** Returns a signal that is aborted when the answer was sent or the client has disconnected. */
 export function signalOfReply(reply: FastifyReply): AbortSignal {
   const over = new AbortController();
   reply.raw.once('close', () => over.abort());
-  // A client that was gone before has no `close` any more.
+  // A client that disconnected before sends no `close` event any more.
   if (reply.raw.destroyed) over.abort();
   return over.signal;
 }

@@ -5,8 +5,8 @@ import { pathOf } from './problem.ts';
 import { traceOf } from './trace.ts';
 
 /**
- * One line for each request, when it is answered. No headers and no query: keys and signatures travel in them. Health
- * checks and what succeeded are told at `debug`, so that the usual level shows what someone should look at.
+ * Logs one line for each request when it is answered, without headers and query, which hold keys and signatures. Health
+ * checks and successful requests are logged at `debug`, so that the usual level shows only lines that need attention.
  */
 export function logRequests(app: FastifyInstance, authorizer: Authorizer, log: Logger): void {
   app.addHook('onResponse', async (request, reply) => {

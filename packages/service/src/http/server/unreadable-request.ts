@@ -11,8 +11,8 @@ const refusals: Readonly<Record<string, { readonly status: number; readonly deta
 };
 
 /**
- * Answers what Node could not read as a request, for which there is neither request nor reply, with a problem document,
- * and ends the connection.
+ * Sends a problem document to a client whose bytes Node could not read as a request, and ends the connection. There is neither
+ * request nor reply.
  */
 export function answerUnreadable(error: Error & { readonly code?: string }, socket: Socket, baseUrl: string): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
@@ -31,6 +31,6 @@ export function answerUnreadable(error: Error & { readonly code?: string }, sock
     `content-length: ${Buffer.byteLength(body)}`,
     'connection: close',
   ];
-  // Whoever goes on sending is not waited for.
+  // A client that continues to send is not waited for.
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
 }

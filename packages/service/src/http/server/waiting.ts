@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 
 /**
- * For routes in which callers wait for most of the time: gives the signal of a request, which is aborted when its caller is gone,
- * and when the service stops, which does not wait for them.
+ * Returns a function for routes in which callers wait most of the time. It returns the signal of a request, which is aborted when the
+ * caller disconnects and when the service stops.
  */
 export function waitingSignals(app: FastifyInstance): (request: FastifyRequest) => AbortSignal {
   const closing = new AbortController();
