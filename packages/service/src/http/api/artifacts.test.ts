@@ -287,3 +287,11 @@ describe('POST /harness-support/report-artifact', () => {
     expect(answers.filter(({ status }) => status === 400)).toHaveLength(5);
   });
 });
+
+test.each(['', '/download'])(
+  'answers 403 where the team header names a team that the key is not in: %s',
+  async (what) => {
+    const headers = { 'x-team-uid': 'another-team' };
+    await service.problem(403, 'GET', `/agent/artifacts/00000000-0000-7000-8000-000000000000${what}`, { headers });
+  },
+);
