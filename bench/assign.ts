@@ -5,7 +5,7 @@ import path from 'node:path';
 import { assignNext, type FreeSlot } from '../packages/service/src/executions/queue/assign.ts';
 import { silentLog } from '../packages/service/src/store/database/log.ts';
 import { startEmbeddedPostgres } from '../packages/service/src/store/embedded/start.ts';
-import { insertTeam, openTestEngine } from '../packages/service/test/engine.ts';
+import { insertTeam, openTestExecutions } from '../packages/service/test/executions.ts';
 import { report } from './report.ts';
 import { inTurns, spread, spreadColumns } from './turns.ts';
 
@@ -60,8 +60,8 @@ try {
 
 /** A database with this queue. `assignOne` gives the milliseconds that one assignment took. */
 async function openQueue({ name, waiting, teams: teamCount, full, pools }: Queue) {
-  const test = await openTestEngine({ limit });
-  const { db } = test.engine;
+  const test = await openTestExecutions({ limit });
+  const { db } = test.deps;
   const teams = [test.teamId];
   while (teams.length < teamCount) teams.push(await insertTeam(test.database, limit));
   const first = await test.newRun();
@@ -98,7 +98,7 @@ async function openQueue({ name, waiting, teams: teamCount, full, pools }: Queue
   const slot: FreeSlot = { connectionId, workerId: 'runyard-bench', workerInstance: 'i', pool: '', teamId: null };
   const assignOne = async () => {
     const started = performance.now();
-    const assignment = await assignNext(test.engine, slot);
+    const assignment = await assignNext(test.deps, slot);
     const took = performance.now() - started;
     if (typeof assignment === 'string') throw new Error(`an assignment gave '${assignment}'`);
     const [ofTeam] = await db.query<{ team_id: string }>(

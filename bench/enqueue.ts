@@ -7,7 +7,7 @@ import type { Statement } from '../packages/service/src/store/database/database.
 import { silentLog } from '../packages/service/src/store/database/log.ts';
 import { startEmbeddedPostgres } from '../packages/service/src/store/embedded/start.ts';
 import { deliveryChannel } from '../packages/service/src/subscriptions/enqueue.ts';
-import { openTestEngine } from '../packages/service/test/engine.ts';
+import { openTestExecutions } from '../packages/service/test/executions.ts';
 import { median, report } from './report.ts';
 import { inTurns, spread, spreadColumns, timed } from './turns.ts';
 
@@ -17,9 +17,9 @@ const together = 20;
 const folder = await mkdtemp(path.join(tmpdir(), 'runyard-bench-enqueue-'));
 const server = await startEmbeddedPostgres({ dataDir: folder, log: silentLog });
 process.env.TEST_DATABASE_URL = server.url;
-const engine = await openTestEngine();
+const test = await openTestExecutions();
 try {
-  const { db } = engine.engine;
+  const { db } = test.deps;
   const { statement, row } = await takeDownInsert();
   const part = new RegExp(
     `, \\w+ AS \\(\\s*INSERT INTO event_deliveries[^;]*?pg_notify\\('${deliveryChannel}', ''\\)\\)`,
@@ -57,14 +57,14 @@ try {
     ],
   );
 } finally {
-  await engine.close();
+  await test.close();
   await server.stop();
   await rm(folder, { recursive: true, force: true });
 }
 
 /** The statement is not its module's to give out: it is taken down as a create uses it, with what one run gives it. */
 async function takeDownInsert(): Promise<{ statement: Statement; row: object }> {
-  const { db } = engine.engine;
+  const { db } = test.deps;
   const { query } = db;
   const seen: { statement: Statement; row: object }[] = [];
   db.query = (statement, values) => {
@@ -72,7 +72,7 @@ async function takeDownInsert(): Promise<{ statement: Statement; row: object }> 
       seen.push({ statement, row: JSON.parse(String(values?.[0]))[0] });
     return query(statement, values);
   };
-  await engine.newRun();
+  await test.newRun();
   db.query = query;
   const [first] = seen;
   if (first === undefined) throw new Error('no create was seen');

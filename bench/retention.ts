@@ -8,7 +8,7 @@ import { openFolderBlobs } from '../packages/service/src/store/blobs/folder-blob
 import type { Database } from '../packages/service/src/store/database/database.ts';
 import { silentLog } from '../packages/service/src/store/database/log.ts';
 import { startEmbeddedPostgres } from '../packages/service/src/store/embedded/start.ts';
-import { openTestEngine, type TestEngine } from '../packages/service/test/engine.ts';
+import { openTestExecutions, type TestExecutions } from '../packages/service/test/executions.ts';
 import { registeredRetention } from '../packages/service/test/retention.ts';
 import { report } from './report.ts';
 import { timed } from './turns.ts';
@@ -23,7 +23,7 @@ const runDays = 400;
 const older = (days: number) => Math.round(count * (1 - days / spanDays));
 
 /** Runs that ended, each with an execution and a conversation. */
-async function seed({ engine: { db }, teamId }: TestEngine): Promise<void> {
+async function seed({ deps: { db }, teamId }: TestExecutions): Promise<void> {
   await db.onOwnConnection(async (client) => {
     // Foreign keys hold by construction; checking them one by one takes longer than all the rest.
     await client.query(`SET session_replication_role = replica`);
@@ -48,7 +48,7 @@ async function seed({ engine: { db }, teamId }: TestEngine): Promise<void> {
 }
 
 /** The sweep as it runs every night; 0 days: nothing of the kind is old. */
-async function sweep({ db, log }: TestEngine['engine'], days: { detail: number; runs: number }): Promise<number> {
+async function sweep({ db, log }: TestExecutions['deps'], days: { detail: number; runs: number }): Promise<number> {
   const deps = {
     db,
     blobs: await openFolderBlobs(path.join(folder, 'blobs')),
@@ -91,14 +91,14 @@ async function compare(behind: Database, beginning: Database, days: number, dele
 const left = { runs: count - older(runDays), events: (count - older(detailDays)) * eventsOfRun };
 
 /** Opens so many databases full of runs; what the work leaves in them must be what is not old. */
-async function onFreshDatabases(many: number, work: (engines: TestEngine['engine'][]) => Promise<void>): Promise<void> {
-  const opened: TestEngine[] = [];
+async function onFreshDatabases(many: number, work: (all: TestExecutions['deps'][]) => Promise<void>): Promise<void> {
+  const opened: TestExecutions[] = [];
   try {
-    for (let n = 0; n < many; n += 1) opened.push(await openTestEngine());
+    for (let n = 0; n < many; n += 1) opened.push(await openTestExecutions());
     for (const each of opened) await seed(each);
-    await work(opened.map(({ engine }) => engine));
-    for (const { engine } of opened) {
-      const [found] = await engine.db.query(
+    await work(opened.map(({ deps }) => deps));
+    for (const { deps } of opened) {
+      const [found] = await deps.db.query(
         'SELECT (SELECT count(*) FROM runs) AS runs, (SELECT count(*) FROM conversation_events) AS events',
       );
       if (JSON.stringify(found) !== JSON.stringify(left))

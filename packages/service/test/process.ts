@@ -28,8 +28,8 @@ export async function startTestProcess(shared: ServiceDeps): Promise<TestProcess
   const serviceInstanceId = randomUUIDv7();
   const deps: ServiceDeps = { ...shared, keys, keyWatch, serviceInstanceId };
   const app = await buildApp(deps, domainsWithoutWorkers(deps));
-  await beatServiceInstance(deps.engine, serviceInstanceId);
-  const hub = openHub(deps.engine, { serviceInstanceId });
+  await beatServiceInstance(deps.executionDeps, serviceInstanceId);
+  const hub = openHub(deps.executionDeps, { serviceInstanceId });
   const closeSockets = serveWorkerSockets(app.server, {
     hub,
     log: deps.log,

@@ -17,7 +17,7 @@ import { newUid } from '../src/access/teams/uid.ts';
 import { type BodyLimits, makeBodyBudget } from '../src/bodies/body-budget.ts';
 import { readLimits } from '../src/conversations/read-limits.ts';
 import type { Domain } from '../src/domain.ts';
-import { defaultTiming, type Engine } from '../src/executions/engine.ts';
+import { defaultTiming, type ExecutionDeps } from '../src/executions/deps.ts';
 import { openNotices } from '../src/executions/notices.ts';
 import { type Assignment, assignNext } from '../src/executions/queue/assign.ts';
 import { claim } from '../src/executions/transitions/transitions.ts';
@@ -133,7 +133,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   if (!models.ok) throw new Error(models.problems.join('\n'));
   const first = await bootstrap(db, { dataDir: folder, key: undefined });
   if (first.kind !== 'ready') throw new Error('the bootstrap key is not there');
-  const engine: Engine = {
+  const executionDeps: ExecutionDeps = {
     db,
     log,
     notices: await openNotices(db),
@@ -150,7 +150,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     baseUrl: () => baseUrl,
     log,
     models: models.models,
-    engine,
+    executionDeps,
     signing: await loadSigner(db),
     vault: makeVault(randomBytes(32)),
     ...(options.admitModelRequest ? { admitModelRequest: options.admitModelRequest } : {}),
@@ -253,7 +253,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     const connection = await connectionId();
     for (;;) {
       const slot = { connectionId: connection, workerId: 'runyard-test', workerInstance: 'one', pool, teamId: null };
-      const assignment = await assignNext(engine, slot);
+      const assignment = await assignNext(executionDeps, slot);
       if (assignment === 'contended') continue;
       return assignment === 'nothing' ? null : assignment;
     }

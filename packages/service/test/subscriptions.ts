@@ -1,4 +1,4 @@
-/** Test support: an engine with subscriptions of a fake receiver, and deliverers that take what is due when they are told. */
+/** Test support: a database with subscriptions of a fake receiver, and deliverers that send due events when a test asks. */
 import { randomBytes } from 'node:crypto';
 import type { CreateEventSubscriptionRequest } from '@runyard/contract/event-subscriptions';
 import { afterAll, afterEach, expect } from 'vitest';
@@ -8,7 +8,7 @@ import { makeVault, type Vault } from '../src/secrets/vault.ts';
 import { makeAddressRules } from '../src/subscriptions/addresses.ts';
 import { type Deliverer, type DelivererLimits, defaultLimits, openDeliverer } from '../src/subscriptions/deliverer.ts';
 import { createSubscription, openSecret } from '../src/subscriptions/subscriptions.ts';
-import { openTestEngine, type TestEngine } from './engine.ts';
+import { openTestExecutions, type TestExecutions } from './executions.ts';
 
 /** How long a test waits for what happens by itself. */
 export const patience = { interval: 10, timeout: 10_000 };
@@ -24,7 +24,7 @@ export interface DeliveryState {
   readonly log: readonly { number: number; status: number | null; error: string | null }[];
 }
 
-export interface TestSubscriptions extends Omit<TestEngine, 'close'> {
+export interface TestSubscriptions extends Omit<TestExecutions, 'close'> {
   readonly receiver: FakeWebhookReceiver;
   readonly vault: Vault;
   /** Subscribes the receiver to everything, and tells it the secret. Returns the id. */
@@ -45,7 +45,7 @@ export interface TestSubscriptions extends Omit<TestEngine, 'close'> {
 
 /** Opens them for the tests of a file. Behind each, its deliverers, subscriptions and deliveries go, and what came to the receiver. */
 export async function openTestSubscriptions(): Promise<TestSubscriptions> {
-  const test = await openTestEngine();
+  const test = await openTestExecutions();
   const { db } = test.database;
   const receiver = await startFakeWebhookReceiver();
   const vault = makeVault(randomBytes(32));
@@ -93,7 +93,7 @@ export async function openTestSubscriptions(): Promise<TestSubscriptions> {
       const deliverer = await openDeliverer(
         {
           db,
-          log: test.engine.log,
+          log: test.deps.log,
           vault: withVault,
           rules: makeAddressRules(['127.0.0.0/8']),
           resolve: systemNames.resolve,

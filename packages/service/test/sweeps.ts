@@ -11,11 +11,11 @@ import type { NewRun } from '../src/runs/submit/new-run.ts';
 import type { BlobStore } from '../src/store/blobs/blobs.ts';
 import { openFolderBlobs } from '../src/store/blobs/folder-blobs.ts';
 import type { Database } from '../src/store/database/database.ts';
-import { openTestEngine, type TestEngine } from './engine.ts';
+import { openTestExecutions, type TestExecutions } from './executions.ts';
 import { registeredRetention } from './retention.ts';
 
 export interface TestSweeps {
-  readonly test: TestEngine;
+  readonly test: TestExecutions;
   readonly db: Database;
   readonly blobs: BlobStore;
   /** JSON lines since the test began. */
@@ -41,7 +41,7 @@ export interface TestSweeps {
 
 /** Opens them for the tests of a file; before each the sweep is due. */
 export async function openTestSweeps(): Promise<TestSweeps> {
-  const test = await openTestEngine();
+  const test = await openTestExecutions();
   const { db } = test.database;
   const folder = await mkdtemp(path.join(tmpdir(), 'runyard-retention-'));
   const blobs = await openFolderBlobs(folder);

@@ -1,13 +1,13 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openTestEngine, type TestEngine } from '../../test/engine.ts';
+import { openTestExecutions, type TestExecutions } from '../../test/executions.ts';
 import { readConversation } from '../../test/read.ts';
 import { findRunPlace, readRunPages } from '../live/run-events.ts';
 import { mergeOldEvents } from './merge-events.ts';
 
-let t: TestEngine;
+let t: TestExecutions;
 beforeAll(async () => {
-  t = await openTestEngine();
+  t = await openTestExecutions();
 });
 afterAll(() => t.close());
 
@@ -26,14 +26,14 @@ const output = (word: string) => ({ type: 'action_output', occurred_at: at, acti
 async function endedRun(hoursAgo: number, events: readonly (object | null)[]): Promise<string> {
   const id = await t.newRun({ conversationId: randomUUIDv7() });
   for (const [index, event] of events.entries()) {
-    await t.engine.db.query(
+    await t.deps.db.query(
       event
         ? `INSERT INTO conversation_events (run_id, seq, execution_id, event) SELECT id, $2, current_execution_id, $3::jsonb FROM runs WHERE id = $1`
         : `INSERT INTO run_events (run_id, seq, event_type) SELECT $1, $2, coalesce($3, 'vm_shutdown')`,
       [id, index + 2, event ? JSON.stringify(event) : null],
     );
   }
-  await t.engine.db.query(
+  await t.deps.db.query(
     `UPDATE runs SET state = 'SUCCEEDED', event_seq = $2, ended_at = now() - make_interval(hours => $3) WHERE id = $1`,
     [id, events.length + 1, hoursAgo],
   );
@@ -42,16 +42,16 @@ async function endedRun(hoursAgo: number, events: readonly (object | null)[]): P
 
 const rowsOf = async (id: string) =>
   (
-    await t.engine.db.query<{ seq: number; from_seq: number | null; text: string | null }>(
+    await t.deps.db.query<{ seq: number; from_seq: number | null; text: string | null }>(
       `SELECT seq, from_seq, event->>'text' AS text FROM conversation_events WHERE run_id = $1 ORDER BY seq`,
       [id],
     )
   ).map(({ seq, from_seq, text: words }) => [from_seq, seq, words]);
 
-const conversationOf = (id: string) => readConversation(t.engine.db, 'c', [{ id, state: 'SUCCEEDED' }]);
+const conversationOf = (id: string) => readConversation(t.deps.db, 'c', [{ id, state: 'SUCCEEDED' }]);
 
 const mergeAll = async () => {
-  while ((await mergeOldEvents(t.engine.db)).more);
+  while ((await mergeOldEvents(t.deps.db)).more);
 };
 
 const story = [
@@ -89,12 +89,12 @@ test('merges adjacent pieces of a message or output and leaves the conversation 
 test('a position inside of what was merged is told, one before or behind it goes on exactly', async () => {
   const id = await endedRun(25, story);
   await mergeAll();
-  const place = (seq: number) => findRunPlace(t.engine.db, { teamId: t.teamId, runId: id }, seq * 2);
+  const place = (seq: number) => findRunPlace(t.deps.db, { teamId: t.teamId, runId: id }, seq * 2);
   const inside: number[] = [];
   for (let seq = 0; seq <= 13; seq += 1) if ((await place(seq))?.isInsideMerged) inside.push(seq);
   expect(inside).toEqual([3, 4, 11]);
   const [before, within, behind] = await readRunPages(
-    t.engine.db,
+    t.deps.db,
     [2, 4, 5].map((after) => ({ runId: id, after })),
     10,
   );
@@ -115,12 +115,12 @@ test('text is merged up to 32 KB, and what a run says when it goes on joins what
   expect(lengths).toHaveLength(4);
   expect(Math.max(...lengths)).toBeLessThan(34_000);
   for (const n of [102, 103]) {
-    await t.engine.db.query(
+    await t.deps.db.query(
       `INSERT INTO conversation_events (run_id, seq, execution_id, event) SELECT id, $2, current_execution_id, $3::jsonb FROM runs WHERE id = $1`,
       [id, n, JSON.stringify(text('more'))],
     );
   }
-  await t.engine.db.query(`UPDATE runs SET event_seq = 103, ended_at = now() - interval '24.5 hours' WHERE id = $1`, [
+  await t.deps.db.query(`UPDATE runs SET event_seq = 103, ended_at = now() - interval '24.5 hours' WHERE id = $1`, [
     id,
   ]);
   await mergeAll();
@@ -131,7 +131,7 @@ test('runs that ended less than a day ago stay as they are, and have their turn 
   const id = await endedRun(23, [text('a'), text('b')]);
   await mergeAll();
   expect(await rowsOf(id)).toHaveLength(2);
-  await t.engine.db.query(`UPDATE runs SET ended_at = now() - interval '24.2 hours' WHERE id = $1`, [id]);
+  await t.deps.db.query(`UPDATE runs SET ended_at = now() - interval '24.2 hours' WHERE id = $1`, [id]);
   await mergeAll();
   expect(await rowsOf(id)).toEqual([[2, 3, 'ab']]);
 });

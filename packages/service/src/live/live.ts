@@ -1,5 +1,5 @@
 /** The live streams of this process: their feeds and their timer. */
-import type { Engine } from '../executions/engine.ts';
+import type { ExecutionDeps } from '../executions/deps.ts';
 import { makePulse, type Pulse } from './pulse.ts';
 import { openRunFeeds, type RunFeeds } from './run-feeds.ts';
 import { openTeamFeeds, type TeamFeeds } from './team-feeds.ts';
@@ -22,9 +22,9 @@ export interface LiveOptions {
 }
 
 /** Opens the feeds of this process. */
-export async function openLive(engine: Engine, options: LiveOptions = {}): Promise<Live> {
-  const runs = openRunFeeds(engine);
-  const teams = await openTeamFeeds(engine);
+export async function openLive(deps: ExecutionDeps, options: LiveOptions = {}): Promise<Live> {
+  const runs = openRunFeeds(deps);
+  const teams = await openTeamFeeds(deps);
   const pulse = makePulse(options);
   let seconds = 0;
   const timer = setInterval(() => {

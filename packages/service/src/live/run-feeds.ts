@@ -1,5 +1,5 @@
 /** The feeds of the runs with streams in this process: one feed for each run. */
-import type { Engine } from '../executions/engine.ts';
+import type { ExecutionDeps } from '../executions/deps.ts';
 import { cut, end, type Feed, join, makeFeed, type Outlet, publish, type Source, type Stream } from './feed.ts';
 import { heartbeatBytes } from './frame.ts';
 import { afterRow, type RunPosition, readRunPages, rowOf } from './run-events.ts';
@@ -32,7 +32,7 @@ export interface RunFeeds {
 }
 
 /** Opens the run feeds of this process. They use at most two connections of the pool. */
-export function openRunFeeds({ db, log, notices }: Pick<Engine, 'db' | 'log' | 'notices'>): RunFeeds {
+export function openRunFeeds({ db, log, notices }: Pick<ExecutionDeps, 'db' | 'log' | 'notices'>): RunFeeds {
   const feeds = new Map<string, Feed<RunPosition>>();
   const reads = (rows: number, limit: number) =>
     sharedReads<{ runId: string; after: number }, Awaited<ReturnType<typeof readRunPages>>[number]>({

@@ -1,19 +1,19 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { createEmptyDatabase } from '../../test/database.ts';
-import { openTestEngine, type TestEngine } from '../../test/engine.ts';
+import { openTestExecutions, type TestExecutions } from '../../test/executions.ts';
 import { appendTimelineEvent } from '../executions/timeline/append.ts';
 import { leave } from './feed.ts';
 import { openTeamFeeds, type TeamFeeds } from './team-feeds.ts';
 
-let t: TestEngine;
+let t: TestExecutions;
 let feeds: TeamFeeds;
 /** Reads of what is new that were answered. */
 let reads = 0;
 /** Their answers come when this resolves. */
 let hold: Promise<void> | undefined;
 beforeEach(async () => {
-  t = await openTestEngine();
-  const { db, log, notices } = t.engine;
+  t = await openTestExecutions();
+  const { db, log, notices } = t.deps;
   const counting = new Proxy(db, {
     get: (target, name) =>
       name !== 'query'
@@ -52,18 +52,18 @@ async function follow(lastId?: string) {
 }
 
 async function executionOf(runId: string): Promise<string> {
-  const [row] = await t.engine.db.query<{ id: string }>('SELECT current_execution_id AS id FROM runs WHERE id = $1', [
+  const [row] = await t.deps.db.query<{ id: string }>('SELECT current_execution_id AS id FROM runs WHERE id = $1', [
     runId,
   ]);
   return row?.id ?? '';
 }
 
-const append = async (runId: string, db: Parameters<typeof appendTimelineEvent>[0] = t.engine.db) =>
+const append = async (runId: string, db: Parameters<typeof appendTimelineEvent>[0] = t.deps.db) =>
   appendTimelineEvent(db, { runId, executionId: await executionOf(runId), type: 'setup_step_started' });
 
 /** A transaction that has its number, and waits. */
 async function openTransaction() {
-  const client = await t.engine.db.pool.connect();
+  const client = await t.deps.db.pool.connect();
   await client.query('BEGIN; SELECT pg_current_xact_id()');
   return {
     append: async (runId: string) => {

@@ -2,7 +2,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { backoffMs } from '@runyard/contract/backoff';
-import type { Engine } from '../executions/engine.ts';
+import type { ExecutionDeps } from '../executions/deps.ts';
 import { ensureEpoch } from './epoch.ts';
 import { cut, end, type Feed, join, makeFeed, type Outlet, publish, type Source, type Stream } from './feed.ts';
 import { idBytes } from './frame.ts';
@@ -38,7 +38,11 @@ export interface TeamFeeds {
 }
 
 /** Opens the team feeds of this process. They use at most two connections of the pool. */
-export async function openTeamFeeds({ db, log, notices }: Pick<Engine, 'db' | 'log' | 'notices'>): Promise<TeamFeeds> {
+export async function openTeamFeeds({
+  db,
+  log,
+  notices,
+}: Pick<ExecutionDeps, 'db' | 'log' | 'notices'>): Promise<TeamFeeds> {
   let epoch = await ensureEpoch(db);
   const feeds = new Map<string, Feed<TeamPosition>>();
   let readTo = beforeTransaction(0);

@@ -22,7 +22,7 @@ describe('the sweep of runs', () => {
   test('ends the live stream of a run whose detail was deleted', async () => {
     const { id } = await endedRun(91);
     await sweep();
-    const feeds = openRunFeeds(sweeps.test.engine);
+    const feeds = openRunFeeds(sweeps.test.deps);
     const seen: string[] = [];
     const ended = new Promise<void>((end) => {
       const outlet = { write: (bytes: Buffer) => seen.push(String(bytes)) > 0, end, cut: end };

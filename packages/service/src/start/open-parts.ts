@@ -9,7 +9,7 @@ import { openKeyDirectory } from '../access/keys/directory.ts';
 import { openKeyWatch } from '../access/keys/watch.ts';
 import { makeBodyBudget } from '../bodies/body-budget.ts';
 import { readLimits } from '../conversations/read-limits.ts';
-import { defaultTiming, type Engine } from '../executions/engine.ts';
+import { defaultTiming, type ExecutionDeps } from '../executions/deps.ts';
 import { openNotices } from '../executions/notices.ts';
 import { limitsOf } from '../harness-support/events/event-budget.ts';
 import type { ServiceDeps } from '../http/server/deps.ts';
@@ -61,7 +61,7 @@ export async function openParts({ settings, log, dataDir, baseUrl, took, undo }:
   const firstKey = await bootstrap(db, { dataDir, key: settings.RUNYARD_BOOTSTRAP_KEY });
   const opened = await openModels(settings, { log });
   if (!opened.ok) throw new StartProblem(opened.problems.join('\n'));
-  const engine: Engine = {
+  const deps: ExecutionDeps = {
     db,
     log,
     notices: await openNotices(db),
@@ -90,7 +90,7 @@ export async function openParts({ settings, log, dataDir, baseUrl, took, undo }:
     baseUrl,
     log,
     models: opened.models,
-    engine,
+    executionDeps: deps,
     signing,
     vault,
     keys,

@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { afterEach, describe, expect, test } from 'vitest';
-import { insertTeam } from '../../test/engine.ts';
+import { insertTeam } from '../../test/executions.ts';
 import { openTestSubscriptions } from '../../test/subscriptions.ts';
 import { cancelRun } from '../executions/cancel/cancel.ts';
 import { blockRun } from '../executions/debug-window/block.ts';
@@ -14,7 +14,7 @@ afterEach(() => subscriptions.database.db.query("UPDATE executions SET phase = '
 
 const request = { request_id: 'r1', kind: 'question', title: 'Which one?', asked_at: '2026-01-02T03:04:05Z' } as const;
 const block = (db: Queryable, target: { runId: string; executionId: string }) =>
-  blockRun(subscriptions.engine, db, { ...target, request, idleSeconds: null });
+  blockRun(subscriptions.deps, db, { ...target, request, idleSeconds: null });
 
 /** Creates a run and brings it to INPROGRESS. */
 async function startRun(overrides = {}) {
@@ -38,7 +38,7 @@ test('every named change of a run is enqueued with it, in order, with its number
   const target = await startRun();
   await block(db, target);
   await resume(db, target);
-  await finishRun(subscriptions.engine, db, { ...target, report: { success: true, summary: 'done' } });
+  await finishRun(subscriptions.deps, db, { ...target, report: { success: true, summary: 'done' } });
   expect(await told()).toEqual([
     ['run.created', 'QUEUED'],
     ['run.started', 'INPROGRESS'],
@@ -61,14 +61,14 @@ test.each([
 ] as const)('a run that ends as %s has ended', async (state, report) => {
   await subscriptions.subscribe({ events: ['run.ended'] });
   const target = await startRun();
-  await finishRun(subscriptions.engine, subscriptions.database.db, { ...target, report });
+  await finishRun(subscriptions.deps, subscriptions.database.db, { ...target, report });
   expect(await told()).toEqual([['run.ended', state]]);
 });
 
 test('so has one that is cancelled before it started, once', async () => {
   await subscriptions.subscribe({ events: ['run.ended'] });
   const runId = await subscriptions.newRun();
-  const outcomes = await Promise.all([1, 2, 3].map(() => cancelRun(subscriptions.engine, runId)));
+  const outcomes = await Promise.all([1, 2, 3].map(() => cancelRun(subscriptions.deps, runId)));
   expect(outcomes.filter((outcome) => outcome === 'cancelled')).toHaveLength(1);
   expect(await told()).toEqual([['run.ended', 'CANCELLED']]);
 });
@@ -77,7 +77,7 @@ test('what is asked in the sandbox of a failed setup is told as such, each time,
   const target = await startRun();
   const { db } = subscriptions.database;
   const error = { code: 'environment_setup_failed', message: 'x' } as const;
-  await finishRun(subscriptions.engine, db, { ...target, report: { success: false, summary: 'x', error } });
+  await finishRun(subscriptions.deps, db, { ...target, report: { success: false, summary: 'x', error } });
   const from = { kind: 'user', uid: 'u' } as const;
   const say = () => db.transaction((tx) => acceptFollowup(tx, target.runId, { message: 'look', from }));
   await subscriptions.subscribe();
@@ -115,7 +115,7 @@ test('a change that is rolled back leaves no delivery', async () => {
 test('a retry is not told; its agent at work is', async () => {
   await subscriptions.subscribe({ events: ['run.started', 'run.ended'] });
   const target = await startRun();
-  await finishRun(subscriptions.engine, subscriptions.database.db, {
+  await finishRun(subscriptions.deps, subscriptions.database.db, {
     ...target,
     report: { success: false, summary: 'x', error: { code: 'internal_error', message: 'x' } },
   });

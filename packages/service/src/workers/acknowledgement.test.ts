@@ -30,7 +30,7 @@ beforeAll(async () => {
         return result;
       }),
   };
-  process = await startTestProcess({ ...service.deps, engine: { ...service.deps.engine, db: failing } });
+  process = await startTestProcess({ ...service.deps, executionDeps: { ...service.deps.executionDeps, db: failing } });
 });
 afterEach(async () => {
   failure = null;

@@ -1,5 +1,5 @@
 /** Assigns queued executions to the connections of this process that have free slots. */
-import type { Engine } from '../executions/engine.ts';
+import type { ExecutionDeps } from '../executions/deps.ts';
 import { type Assignment, assignNext } from '../executions/queue/assign.ts';
 import { requeue } from '../executions/transitions/transitions.ts';
 import { assignmentMessage } from './assignment-message.ts';
@@ -22,7 +22,7 @@ export interface Dispatcher {
 
 /** Makes the dispatcher of this process. `agentArguments` returns the run's arguments for the agent. */
 export function makeDispatcher(
-  engine: Engine,
+  deps: ExecutionDeps,
   connections: OpenConnections,
   agentArguments: (assignment: Assignment) => string[],
 ): Dispatcher {
@@ -30,7 +30,7 @@ export function makeDispatcher(
 
   /** Assigns one execution to the connection. Returns false where none is queued for it. */
   async function fill(connection: OpenConnection): Promise<boolean> {
-    const assignment = await assignNext(engine, {
+    const assignment = await assignNext(deps, {
       connectionId: connection.id,
       workerId: connection.workerId,
       workerInstance: connection.instanceId,
@@ -43,11 +43,11 @@ export function makeDispatcher(
     connection.executions.set(executionId, { runId, assignmentId, idle: false, leaving: false });
     // The connection was lost while the statement ran.
     if (connections.get(connection.id) !== connection) {
-      await requeue(engine.db, { runId, executionId, args: { assignment_id: assignmentId } });
+      await requeue(deps.db, { runId, executionId, args: { assignment_id: assignmentId } });
       return false;
     }
     connection.send(assignmentMessage(assignment, agentArguments(assignment)));
-    await evictBeyondLimit(engine, connection);
+    await evictBeyondLimit(deps, connection);
     return true;
   }
 
@@ -76,9 +76,7 @@ export function makeDispatcher(
     dispatchSoon: () => {
       passes
         .run()
-        .catch((error: unknown) =>
-          engine.log.error({ err: error }, 'assigning work failed; the next poll tries again'),
-        );
+        .catch((error: unknown) => deps.log.error({ err: error }, 'assigning work failed; the next poll tries again'));
     },
     stop: async () => {
       isStopped = true;

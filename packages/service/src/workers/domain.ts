@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { KeyWatch } from '../access/keys/watch.ts';
 import type { Domain } from '../domain.ts';
-import type { Engine } from '../executions/engine.ts';
+import type { ExecutionDeps } from '../executions/deps.ts';
 import { serviceSilentSeconds } from '../executions/lease/heartbeat.ts';
 import { type Hub, openHub } from './hub.ts';
 import { forgetUnusedInstances } from './instances.ts';
@@ -10,7 +10,7 @@ import type { WorkerPrincipal } from './principal.ts';
 import { serveWorkerSockets } from './socket.ts';
 
 interface WorkerDeps {
-  readonly engine: Engine;
+  readonly executionDeps: ExecutionDeps;
   readonly keyWatch: Pick<KeyWatch, 'watch'>;
   /** UUID of this service process. */
   readonly serviceInstanceId: string;
@@ -18,15 +18,15 @@ interface WorkerDeps {
 
 /** `authenticate` returns the owner of an `Authorization` header; null: 401. */
 export function workersDomain(
-  { engine, keyWatch, serviceInstanceId }: WorkerDeps,
+  { executionDeps: deps, keyWatch, serviceInstanceId }: WorkerDeps,
   authenticate: (authorization: string | undefined) => Promise<WorkerPrincipal | null>,
 ): Domain {
   let opened: { readonly hub: Hub; closeSockets(): void } | undefined;
   return {
     name: 'workers',
     routes: async (app: FastifyInstance) => {
-      const hub = openHub(engine, { serviceInstanceId });
-      const closeSockets = serveWorkerSockets(app.server, { hub, log: engine.log, authenticate, keyWatch });
+      const hub = openHub(deps, { serviceInstanceId });
+      const closeSockets = serveWorkerSockets(app.server, { hub, log: deps.log, authenticate, keyWatch });
       opened = { hub, closeSockets };
     },
     loops: async () => [
@@ -35,9 +35,9 @@ export function workersDomain(
       {
         name: 'the sweep of dead services',
         everyMs: 5_000,
-        work: () => dropConnectionsOfDeadServices(engine, serviceInstanceId, serviceSilentSeconds),
+        work: () => dropConnectionsOfDeadServices(deps, serviceInstanceId, serviceSilentSeconds),
       },
-      { name: 'the sweep of worker instances', everyMs: 60_000, work: () => forgetUnusedInstances(engine.db) },
+      { name: 'the sweep of worker instances', everyMs: 60_000, work: () => forgetUnusedInstances(deps.db) },
     ],
     close: async () => {
       opened?.closeSockets();

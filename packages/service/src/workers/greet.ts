@@ -1,6 +1,6 @@
 /** Greets a worker: gives the executions that it still holds to its new connection. */
 import type { WorkerHello } from '@runyard/contract/worker-protocol';
-import type { Engine } from '../executions/engine.ts';
+import type { ExecutionDeps } from '../executions/deps.ts';
 import { adoptExecutions, adoptOfPublicWorker, nameInstance } from '../executions/lease/adopt.ts';
 import { endSandbox } from '../executions/reconcile/sandbox-end.ts';
 import { updateWorkerConnection } from './connection-rows.ts';
@@ -20,11 +20,11 @@ export function orderStop(connection: OpenConnection, runId: string, executionId
  * replace, and that it does not list, are lost. A worker without a valid token is a new instance and is sent a token. Throws
  * `ConnectionEnded`.
  */
-export async function greet(engine: Engine, connection: OpenConnection, { data }: WorkerHello): Promise<void> {
+export async function greet(deps: ExecutionDeps, connection: OpenConnection, { data }: WorkerHello): Promise<void> {
   const { slots, draining, sandbox } = data;
   const { workerId } = connection;
   const listed = data.executions.map((execution) => execution.execution_id);
-  const greeted = await engine.db.transaction(async (tx) => {
+  const greeted = await deps.db.transaction(async (tx) => {
     await lockOwnConnection(tx, connection.id);
     const known = connection.instanceId ?? (await findInstances(tx, connection, data.token ? [data.token] : []))[0];
     const issued = known === undefined ? await newInstance(tx, connection) : null;
@@ -35,7 +35,7 @@ export async function greet(engine: Engine, connection: OpenConnection, { data }
       connectionId: connection.id,
       instanceId,
       executionIds: listed,
-      leaseSeconds: engine.timing.leaseSeconds,
+      leaseSeconds: deps.timing.leaseSeconds,
     });
     const replaced = await findInstances(tx, connection, data.replaced_tokens ?? []);
     return { instanceId, token: issued?.token, adopted, replaced: replaced.filter((id) => id !== instanceId) };
@@ -52,8 +52,8 @@ export async function greet(engine: Engine, connection: OpenConnection, { data }
   }
   const known = [...listed, ...connection.executions.keys()];
   const instanceIds = [instanceId, ...replaced];
-  for (const executionId of await findMissing(engine.db, { connectionId: connection.id, instanceIds, listed: known })) {
-    await endSandbox(engine, executionId, {
+  for (const executionId of await findMissing(deps.db, { connectionId: connection.id, instanceIds, listed: known })) {
+    await endSandbox(deps, executionId, {
       kind: 'lost',
       message: `Worker ${workerId} was restarted and its sandbox ended with it.`,
     });
@@ -66,12 +66,12 @@ export async function greet(engine: Engine, connection: OpenConnection, { data }
  * Greets a worker that sent no hello. The public worker lists no executions when it connects again: assume that it still runs
  * what lost connections of its name, in its team and pool, held. Throws `ConnectionEnded`.
  */
-export async function greetPublicWorker(engine: Engine, connection: OpenConnection): Promise<void> {
-  const adopted = await engine.db.transaction(async (tx) => {
+export async function greetPublicWorker(deps: ExecutionDeps, connection: OpenConnection): Promise<void> {
+  const adopted = await deps.db.transaction(async (tx) => {
     await lockOwnConnection(tx, connection.id);
     return await adoptOfPublicWorker(tx, {
       connectionId: connection.id,
-      leaseSeconds: engine.timing.leaseSeconds,
+      leaseSeconds: deps.timing.leaseSeconds,
     });
   });
   for (const { id, runId } of adopted)

@@ -1,20 +1,20 @@
 import type { ServiceMessage, WorkerMessage } from '@runyard/contract/worker-protocol';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { openTestEngine, type TestEngine } from '../../test/engine.ts';
+import { openTestExecutions, type TestExecutions } from '../../test/executions.ts';
 import { insertWorkerKey } from '../../test/key.ts';
 import { cancelRun } from '../executions/cancel/cancel.ts';
 import { reconcile } from '../executions/reconcile/reconcile.ts';
 import { awaitChildren } from '../runs/tree/await-children.ts';
 import { type Hub, type HubConnection, openHub } from './hub.ts';
 
-let t: TestEngine;
+let t: TestExecutions;
 let hub: Hub;
 let keyId: string;
 
 beforeEach(async () => {
-  t = await openTestEngine({ timing: { cancelGraceSeconds: 300 } });
-  keyId = await insertWorkerKey(t.engine.db, t.teamId);
-  hub = openHub(t.engine, { serviceInstanceId: '01a1fdad-b3cf-7c20-a9f8-51440e63fad8' });
+  t = await openTestExecutions({ timing: { cancelGraceSeconds: 300 } });
+  keyId = await insertWorkerKey(t.deps.db, t.teamId);
+  hub = openHub(t.deps, { serviceInstanceId: '01a1fdad-b3cf-7c20-a9f8-51440e63fad8' });
 });
 
 afterEach(async () => {
@@ -75,7 +75,7 @@ async function connect(
 }
 
 async function states(): Promise<string[]> {
-  const { rows } = await t.engine.db.pool.query('SELECT state FROM runs ORDER BY created_at, id');
+  const { rows } = await t.deps.db.pool.query('SELECT state FROM runs ORDER BY created_at, id');
   return rows.map((row) => row.state);
 }
 
@@ -136,8 +136,8 @@ test('orders the stop of a sandbox whose assignment was taken back before its cl
   await t.newRun();
   const [first] = await untilAssigned(late, 1);
   if (!first) throw new Error('no assignment');
-  await t.engine.db.pool.query("UPDATE executions SET claim_deadline = now() - interval '1 second'");
-  await reconcile(t.engine);
+  await t.deps.db.pool.query("UPDATE executions SET claim_deadline = now() - interval '1 second'");
+  await reconcile(t.deps);
   await late.say('task_claimed', first.execution_id, first.task_id);
   expect(orders(late)).toMatchObject([{ execution_id: first.execution_id, grace_ms: 0 }]);
   expect(['QUEUED', 'PENDING']).toContain((await states())[0]);
@@ -149,8 +149,8 @@ test('does not let a worker whose assignment was taken back end the sandbox of t
   const [first] = await untilAssigned(late, 1);
   if (!first) throw new Error('no assignment');
   const other = await connect(hello(1, { instance_id: 'i2' }));
-  await t.engine.db.pool.query("UPDATE executions SET claim_deadline = now() - interval '1 second'");
-  await reconcile(t.engine);
+  await t.deps.db.pool.query("UPDATE executions SET claim_deadline = now() - interval '1 second'");
+  await reconcile(t.deps);
   const [second] = await untilAssigned(other, 1);
   expect(second?.execution_id).toBe(first.execution_id);
   await other.say('task_claimed', first.execution_id, runId);
@@ -175,9 +175,9 @@ test('sends a cancel to the worker with the grace that is left', async () => {
   const runId = await t.newRun();
   const [first] = await untilAssigned(fake, 1);
   if (!first) throw new Error('no assignment');
-  expect(await cancelRun(t.engine, runId)).toBe('pending');
+  expect(await cancelRun(t.deps, runId)).toBe('pending');
   await fake.say('task_claimed', first.execution_id, runId);
-  expect(await cancelRun(t.engine, runId)).toBe('cancelled');
+  expect(await cancelRun(t.deps, runId)).toBe('cancelled');
   await vi.waitFor(() => expect(orders(fake)).toHaveLength(1), { timeout: 15_000 });
   expect(orders(fake)[0]?.grace_ms).toBeGreaterThan(200_000);
   await hub.sendStopOrders();
@@ -228,13 +228,13 @@ test('gives the only slot of a waiting agent to the run below it, and counts the
   expect(assignments(worker)).toHaveLength(1);
 
   const { signal } = new AbortController();
-  const [held] = await t.engine.db.query<{ tokenHash: Buffer }>(
+  const [held] = await t.deps.db.query<{ tokenHash: Buffer }>(
     'SELECT token_hash AS "tokenHash" FROM executions WHERE id = $1',
     [executionId],
   );
   if (!held) throw new Error('there is no such execution');
   const waited = awaitChildren(
-    t.engine,
+    t.deps,
     { runId: parent, executionId, ...held },
     { until: 'all', waitMs: 60_000, signal },
   );
@@ -246,7 +246,7 @@ test('gives the only slot of a waiting agent to the run below it, and counts the
   expect(types.indexOf('task_idle')).toBeLessThan(types.lastIndexOf('task_assignment'));
 
   await worker.say('task_claimed', assignments(worker)[1]?.execution_id ?? '', child);
-  await cancelRun(t.engine, child);
+  await cancelRun(t.deps, child);
   expect(await waited).toBe('settled');
   await vi.waitFor(() => expect(told().at(-1)).toMatchObject({ execution_id: executionId, idle: false }), 10_000);
   await hub.dispatch();

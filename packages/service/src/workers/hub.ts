@@ -1,7 +1,7 @@
 /** The hub: connects the workers' WebSockets of this process with the record. */
 import { randomUUIDv7 } from 'node:crypto';
 import type { ServiceMessage, WorkerMessage } from '@runyard/contract/worker-protocol';
-import type { Engine } from '../executions/engine.ts';
+import type { ExecutionDeps } from '../executions/deps.ts';
 import type { Assignment } from '../executions/queue/assign.ts';
 import { sqlState } from '../store/database/connections.ts';
 import { insertWorkerConnection, renewLeases } from './connection-rows.ts';
@@ -56,12 +56,12 @@ export interface HubOptions {
 }
 
 /** Opens the hub. It assigns work on notices; its owner also calls `dispatch` from a slow poll. */
-export function openHub(engine: Engine, options: HubOptions): Hub {
+export function openHub(deps: ExecutionDeps, options: HubOptions): Hub {
   const connections = new Map<string, OpenConnection>();
   let closing = false;
-  const dispatcher = makeDispatcher(engine, connections, options.agentArguments ?? (() => []));
+  const dispatcher = makeDispatcher(deps, connections, options.agentArguments ?? (() => []));
   const { dispatchSoon } = dispatcher;
-  const orders = makeOrders(engine, connections, dispatchSoon);
+  const orders = makeOrders(deps, connections, dispatchSoon);
 
   const holds = (runId: string): boolean => {
     for (const connection of connections.values())
@@ -70,15 +70,15 @@ export function openHub(engine: Engine, options: HubOptions): Hub {
   };
 
   const unsubscribe = [
-    engine.notices.onQueue(dispatchSoon),
-    engine.notices.onAnyRun((runId) => {
+    deps.notices.onQueue(dispatchSoon),
+    deps.notices.onAnyRun((runId) => {
       if (runId === null || holds(runId)) orders.sendSoon();
     }),
   ];
 
   async function lose(connection: OpenConnection): Promise<void> {
     connections.delete(connection.id);
-    await loseConnection(engine, connection.id);
+    await loseConnection(deps, connection.id);
     dispatchSoon();
   }
 
@@ -88,19 +88,19 @@ export function openHub(engine: Engine, options: HubOptions): Hub {
     connect: async ({ workerId, teamId, keyId, send, end }) => {
       const connection = makeConnection({ id: randomUUIDv7(), workerId, teamId, send });
       const row = { id: connection.id, serviceInstanceId: options.serviceInstanceId, workerId, teamId, keyId };
-      await insertWorkerConnection(engine.db, row);
+      await insertWorkerConnection(deps.db, row);
       connections.set(connection.id, connection);
 
       let greetedAsPublic: Promise<void> | null = null;
       const greetAsPublic = () => {
         clearTimeout(helloWait);
-        greetedAsPublic ??= greetPublicWorker(engine, connection).then(dispatchSoon);
+        greetedAsPublic ??= greetPublicWorker(deps, connection).then(dispatchSoon);
         return greetedAsPublic;
       };
       // Our worker sends its hello at once; the public one sends nothing until it has work.
       const helloWait = setTimeout(() => {
         greetAsPublic().catch((error: unknown) => {
-          engine.log.error({ err: error, worker: workerId }, 'greeting a worker without a hello failed');
+          deps.log.error({ err: error, worker: workerId }, 'greeting a worker without a hello failed');
           end();
         });
       }, helloWaitMs);
@@ -108,14 +108,14 @@ export function openHub(engine: Engine, options: HubOptions): Hub {
       /** Applies a message. `row_lost`: the row of the connection was gone, so the worker has to connect again. */
       const handle = async (message: WorkerMessage): Promise<'row_kept' | 'row_lost'> => {
         try {
-          await handleWorkerMessage(engine, connection, message);
+          await handleWorkerMessage(deps, connection, message);
           return 'row_kept';
         } catch (error) {
           const isHere = connections.has(connection.id) && message.type !== 'worker_hello';
           if (!(error instanceof ConnectionEnded) || !isHere) throw error;
           // The public worker does not repeat its messages. This process lives, so the message counts.
-          await insertWorkerConnection(engine.db, row);
-          await handleWorkerMessage(engine, connection, message);
+          await insertWorkerConnection(deps.db, row);
+          await handleWorkerMessage(deps, connection, message);
           return 'row_lost';
         }
       };
@@ -143,18 +143,15 @@ export function openHub(engine: Engine, options: HubOptions): Hub {
         },
         alive: () => {
           const now = performance.now();
-          if (now - connection.lastRenewedAt < (engine.timing.leaseSeconds * 1000) / 6) return;
+          if (now - connection.lastRenewedAt < (deps.timing.leaseSeconds * 1000) / 6) return;
           connection.lastRenewedAt = now;
-          renewLeases(engine.db, connection.id, engine.timing.leaseSeconds).then(
+          renewLeases(deps.db, connection.id, deps.timing.leaseSeconds).then(
             (isKnown) => {
               if (isKnown || !connections.has(connection.id)) return;
-              engine.log.warn(
-                { worker: workerId },
-                'this service process was taken for dead; the worker connects again',
-              );
+              deps.log.warn({ worker: workerId }, 'this service process was taken for dead; the worker connects again');
               end();
             },
-            (error: unknown) => engine.log.warn({ err: error }, 'renewing leases failed'),
+            (error: unknown) => deps.log.warn({ err: error }, 'renewing leases failed'),
           );
         },
         closed: async () => {

@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { openTestEngine, type TestEngine } from '../../test/engine.ts';
+import { openTestExecutions, type TestExecutions } from '../../test/executions.ts';
 import { insertWorkerKey } from '../../test/key.ts';
 import { beatServiceInstance } from '../executions/lease/heartbeat.ts';
 import { type Hub, openHub } from './hub.ts';
@@ -8,16 +8,16 @@ import { dropConnectionsOfDeadServices } from './lost-connections.ts';
 
 const silentSeconds = 20;
 const slow = randomUUIDv7();
-let t: TestEngine;
+let t: TestExecutions;
 let hub: Hub;
 let keyId: string;
 
 beforeEach(async () => {
   // Leases so short that each sign of life renews them.
-  t = await openTestEngine({ timing: { leaseSeconds: 0.001 } });
-  await beatServiceInstance(t.engine, slow);
-  keyId = await insertWorkerKey(t.engine.db, t.teamId);
-  hub = openHub(t.engine, { serviceInstanceId: slow });
+  t = await openTestExecutions({ timing: { leaseSeconds: 0.001 } });
+  await beatServiceInstance(t.deps, slow);
+  keyId = await insertWorkerKey(t.deps.db, t.teamId);
+  hub = openHub(t.deps, { serviceInstanceId: slow });
 });
 
 afterEach(async () => {
@@ -26,16 +26,16 @@ afterEach(async () => {
 });
 
 const connections = async () =>
-  (await t.engine.db.query<{ id: string }>('SELECT id FROM worker_connections')).map(({ id }) => id);
+  (await t.deps.db.query<{ id: string }>('SELECT id FROM worker_connections')).map(({ id }) => id);
 const fallSilent = () =>
-  t.engine.db.pool.query("UPDATE service_instances SET seen_at = now() - interval '1 minute' WHERE id = $1", [slow]);
+  t.deps.db.pool.query("UPDATE service_instances SET seen_at = now() - interval '1 minute' WHERE id = $1", [slow]);
 
 test('keeps the connections of the process that asks, however late its own sign of life is', async () => {
   await hub.connect({ workerId: 'runyard-a', teamId: null, keyId, send: () => {}, end: () => {} });
   await fallSilent();
-  await dropConnectionsOfDeadServices(t.engine, slow, silentSeconds);
+  await dropConnectionsOfDeadServices(t.deps, slow, silentSeconds);
   expect(await connections()).toHaveLength(1);
-  await dropConnectionsOfDeadServices(t.engine, randomUUIDv7(), silentSeconds);
+  await dropConnectionsOfDeadServices(t.deps, randomUUIDv7(), silentSeconds);
   expect(await connections(), 'another process does').toEqual([]);
 });
 
@@ -43,7 +43,7 @@ test('has the worker connect again at its next sign of life if another process t
   const end = vi.fn();
   const connection = await hub.connect({ workerId: 'runyard-a', teamId: null, keyId, send: () => {}, end });
   const renewed = async () =>
-    (await t.engine.db.query('SELECT FROM worker_connections WHERE last_seen_at > connected_at')).length === 1;
+    (await t.deps.db.query('SELECT FROM worker_connections WHERE last_seen_at > connected_at')).length === 1;
   // The first moment after the connection is too early for a renewal.
   await vi.waitFor(
     async () => {
@@ -54,7 +54,7 @@ test('has the worker connect again at its next sign of life if another process t
   );
   expect(end).not.toHaveBeenCalled();
   await fallSilent();
-  await dropConnectionsOfDeadServices(t.engine, randomUUIDv7(), silentSeconds);
+  await dropConnectionsOfDeadServices(t.deps, randomUUIDv7(), silentSeconds);
   await vi.waitFor(
     () => {
       connection.alive();

@@ -4,7 +4,7 @@
  */
 
 import type { WorkerHello, WorkerMessage } from '@runyard/contract/worker-protocol';
-import type { Engine } from '../executions/engine.ts';
+import type { ExecutionDeps } from '../executions/deps.ts';
 import { recordSandbox } from '../executions/lease/record-sandbox.ts';
 import { endSandboxWithin } from '../executions/reconcile/sandbox-end.ts';
 import { appendTimelineEvent } from '../executions/timeline/append.ts';
@@ -29,31 +29,31 @@ type Outcome = 'held' | 'released' | 'refused';
 
 /** Applies one message. The public worker names only the run: the connection holds one execution of it. */
 export async function handleWorkerMessage(
-  engine: Engine,
+  deps: ExecutionDeps,
   connection: OpenConnection,
   message: WorkerMessage,
 ): Promise<void> {
-  if (message.type === 'worker_hello') return await greet(engine, connection, message);
+  if (message.type === 'worker_hello') return await greet(deps, connection, message);
   const { task_id: runId } = message.data;
   const executionId = message.data.execution_id ?? heldExecution(connection, runId);
   const held = executionId === undefined ? undefined : connection.executions.get(executionId);
   if (executionId === undefined || !held || held.runId !== runId) {
-    engine.log.warn(
+    deps.log.warn(
       { worker: connection.workerId, type: message.type, run: runId },
       'message about an execution that this connection does not hold',
     );
     return;
   }
   const target: Target = { runId, executionId, assignmentId: held.assignmentId };
-  const outcome = await engine.db.transaction(async (tx) => {
+  const outcome = await deps.db.transaction(async (tx) => {
     const phase = await lockServed(tx, target, connection.id);
-    return phase === null ? 'refused' : await apply(engine, tx, connection, target, phase, message);
+    return phase === null ? 'refused' : await apply(deps, tx, connection, target, phase, message);
   });
   if (outcome === 'held') return;
   connection.executions.delete(executionId);
   connection.ordersSent.delete(executionId);
   if (outcome === 'refused') {
-    engine.log.warn(
+    deps.log.warn(
       { worker: connection.workerId, type: message.type, run: runId },
       'message about an execution that this connection may not act on',
     );
@@ -62,7 +62,7 @@ export async function handleWorkerMessage(
 }
 
 async function apply(
-  engine: Engine,
+  deps: ExecutionDeps,
   tx: Queryable,
   connection: OpenConnection,
   target: Target,
@@ -73,7 +73,7 @@ async function apply(
   switch (message.type) {
     case 'task_claimed':
       // The claim may have been made by the agent's first call, which was faster.
-      return phase !== 'assigned' || (await claimAssigned(engine, tx, connection, target)) ? 'held' : 'refused';
+      return phase !== 'assigned' || (await claimAssigned(deps, tx, connection, target)) ? 'held' : 'refused';
     case 'task_rejected':
       if (assignmentId !== null) await requeue(tx, { runId, executionId, args: { assignment_id: assignmentId } });
       return 'released';
@@ -89,16 +89,16 @@ async function apply(
       return 'held';
     }
     case 'task_completed': {
-      await claimAssigned(engine, tx, connection, target);
-      await endSandboxWithin(engine, tx, executionId, { kind: 'exited', message: message.data.message, exitCode: 0 });
+      await claimAssigned(deps, tx, connection, target);
+      await endSandboxWithin(deps, tx, executionId, { kind: 'exited', message: message.data.message, exitCode: 0 });
       return 'released';
     }
     case 'task_failed': {
       const { exit_code: exitCode, failure, message: text } = message.data;
-      await claimAssigned(engine, tx, connection, target);
+      await claimAssigned(deps, tx, connection, target);
       const kind = failure && failure.phase !== 'run' ? 'not_created' : 'exited';
       const end = { kind, message: text, ...(exitCode === undefined ? {} : { exitCode }) } as const;
-      await endSandboxWithin(engine, tx, executionId, end);
+      await endSandboxWithin(deps, tx, executionId, end);
       return 'released';
     }
   }
@@ -109,13 +109,13 @@ async function apply(
  * try then, where a mere rejection would go back and forth between queue and worker for ever.
  */
 async function claimAssigned(
-  engine: Engine,
+  deps: ExecutionDeps,
   tx: Queryable,
   connection: OpenConnection,
   { runId, executionId, assignmentId }: Target,
 ): Promise<boolean> {
   if (assignmentId === null) return false;
-  const args = { assignment_id: assignmentId, lease_seconds: engine.timing.leaseSeconds };
+  const args = { assignment_id: assignmentId, lease_seconds: deps.timing.leaseSeconds };
   return await claim(tx, { runId, executionId, args, payload: { worker_id: connection.workerId } });
 }
 

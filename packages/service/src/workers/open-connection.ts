@@ -1,5 +1,5 @@
 import type { ServiceMessage } from '@runyard/contract/worker-protocol';
-import type { Engine } from '../executions/engine.ts';
+import type { ExecutionDeps } from '../executions/deps.ts';
 import { evictIdle } from '../executions/idle/idle.ts';
 
 /** Slots of a worker that does not say how many it has: it rejects the assignments that it cannot take. */
@@ -73,11 +73,11 @@ export const hasFreeSlot = (connection: OpenConnection): boolean =>
  * Asks agents that wait for a follow-up to leave, because their sandboxes keep memory: some where the worker has more than
  * twice as many sandboxes as slots, all where the worker drains.
  */
-export async function evictBeyondLimit(engine: Engine, connection: OpenConnection): Promise<void> {
+export async function evictBeyondLimit(deps: ExecutionDeps, connection: OpenConnection): Promise<void> {
   const staying = [...connection.executions.values()].filter((execution) => !execution.leaving);
   const most = connection.draining ? 0 : 2 * connection.slots;
   if (staying.length <= most || !staying.some((execution) => execution.idle)) return;
-  for (const executionId of await evictIdle(engine, connection.id, most)) {
+  for (const executionId of await evictIdle(deps, connection.id, most)) {
     const execution = connection.executions.get(executionId);
     if (execution) execution.leaving = true;
   }

@@ -1,5 +1,5 @@
 /** Compares the executions that the connections of this process hold with the record, and tells their workers of changes. */
-import type { Engine } from '../executions/engine.ts';
+import type { ExecutionDeps } from '../executions/deps.ts';
 import { restingExecutions } from '../executions/idle/idle.ts';
 import { findStopOrders } from './executions-of-connections.ts';
 import { oneAtATime } from './one-at-a-time.ts';
@@ -14,10 +14,10 @@ export interface Orders {
 }
 
 /** Makes the orders of this process. Calls `onFreeSlot` when an execution gave its slot back. */
-export function makeOrders(engine: Engine, connections: OpenConnections, onFreeSlot: () => void): Orders {
+export function makeOrders(deps: ExecutionDeps, connections: OpenConnections, onFreeSlot: () => void): Orders {
   /** Tells our workers of each execution that takes a slot now, or takes none any more. */
   async function tellIdle(): Promise<void> {
-    const resting = await restingExecutions(engine.db, [...connections.keys()]);
+    const resting = await restingExecutions(deps.db, [...connections.keys()]);
     let isFreed = false;
     for (const connection of connections.values()) {
       for (const [executionId, held] of connection.executions) {
@@ -34,7 +34,7 @@ export function makeOrders(engine: Engine, connections: OpenConnections, onFreeS
           data: { task_id: held.runId, execution_id: executionId, idle: held.idle },
         });
       }
-      await evictBeyondLimit(engine, connection);
+      await evictBeyondLimit(deps, connection);
     }
     if (isFreed) onFreeSlot();
   }
@@ -42,7 +42,7 @@ export function makeOrders(engine: Engine, connections: OpenConnections, onFreeS
   async function compareWithRecord(): Promise<void> {
     if (connections.size === 0) return;
     await tellIdle();
-    for (const order of await findStopOrders(engine.db, [...connections.keys()])) {
+    for (const order of await findStopOrders(deps.db, [...connections.keys()])) {
       const connection = connections.get(order.connectionId);
       if (!connection?.executions.has(order.id)) continue;
       // The order is repeated once, when the grace is over and the worker has not ended the sandbox.
@@ -63,7 +63,7 @@ export function makeOrders(engine: Engine, connections: OpenConnections, onFreeS
       comparisons
         .run()
         .catch((error: unknown) =>
-          engine.log.error({ err: error }, 'sending stop orders failed; the next poll tries again'),
+          deps.log.error({ err: error }, 'sending stop orders failed; the next poll tries again'),
         );
     },
     stop: comparisons.stop,

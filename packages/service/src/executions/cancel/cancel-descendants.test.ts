@@ -2,7 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { AgentEventBody, FinishTask } from '@runyard/contract/agent-protocol';
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { openTestEngine, type TestEngine } from '../../../test/engine.ts';
+import { openTestExecutions, type TestExecutions } from '../../../test/executions.ts';
 import { applyAgentEvents } from '../../harness-support/events/apply-agent-events.ts';
 import { finishRun } from '../../harness-support/finish/finish-run.ts';
 import { deleteRun } from '../../runs/delete/delete.ts';
@@ -15,14 +15,14 @@ import { claim } from '../transitions/transitions.ts';
 import { cancelRun } from './cancel.ts';
 import { cancelLocked } from './cancel-locked.ts';
 
-let t: TestEngine;
+let t: TestExecutions;
 let connection: string;
 beforeAll(async () => {
-  t = await openTestEngine();
+  t = await openTestExecutions();
 });
 afterAll(() => t.close());
 beforeEach(async () => {
-  await t.engine.db.pool.query('DELETE FROM runs; DELETE FROM worker_connections');
+  await t.deps.db.pool.query('DELETE FROM runs; DELETE FROM worker_connections');
   connection = await t.newConnection();
 });
 
@@ -33,7 +33,7 @@ interface Row {
   status_message: string | null;
 }
 const read = async (id: string): Promise<Row> => {
-  const [row] = await t.engine.db.query<Row>('SELECT id, state, cascade_at, status_message FROM runs WHERE id = $1', [
+  const [row] = await t.deps.db.query<Row>('SELECT id, state, cascade_at, status_message FROM runs WHERE id = $1', [
     id,
   ]);
   if (!row) throw new Error(`no run ${id}`);
@@ -45,13 +45,13 @@ const stateOf = async (id: string) => (await read(id)).state;
 const below = (...above: string[]) => t.newRun({ parentRunId: above[0] ?? '', ancestorIds: above });
 
 async function tell(assignment: Assignment, seq: number, body: AgentEventBody): Promise<void> {
-  const session = await authenticateRunToken(t.engine.db, assignment.runToken);
-  if (session) await applyAgentEvents(t.engine, session, [{ seq, occurred_at: '2026-01-02T03:04:05.000Z', ...body }]);
+  const session = await authenticateRunToken(t.deps.db, assignment.runToken);
+  if (session) await applyAgentEvents(t.deps, session, [{ seq, occurred_at: '2026-01-02T03:04:05.000Z', ...body }]);
 }
 const assigned = async () => (await t.assign(connection)) ?? expect.fail('nothing was assigned');
 const claimed = async (assignment: Assignment) => {
   const { runId, executionId, assignmentId } = assignment;
-  await claim(t.engine.db, { runId, executionId, args: { assignment_id: assignmentId, lease_seconds: 60 } });
+  await claim(t.deps.db, { runId, executionId, args: { assignment_id: assignmentId, lease_seconds: 60 } });
   return assignment;
 };
 const started = async (assignment: Assignment) => {
@@ -59,26 +59,26 @@ const started = async (assignment: Assignment) => {
   return assignment;
 };
 const report = async ({ runId, executionId }: Assignment, told: FinishTask) =>
-  await t.engine.db.transaction(async (tx) => {
+  await t.deps.db.transaction(async (tx) => {
     await tx.query('SELECT FROM runs WHERE id = $1 FOR UPDATE', [runId]);
-    return await finishRun(t.engine, tx, { runId, executionId, report: told });
+    return await finishRun(t.deps, tx, { runId, executionId, report: told });
   });
 const finish = (assignment: Assignment) => report(assignment, { success: true, summary: 'done' });
 const followUp = async (runId: string) => {
-  const { kind } = await t.engine.db.transaction((tx) =>
+  const { kind } = await t.deps.db.transaction((tx) =>
     acceptFollowup(tx, runId, { message: 'And?', from: { kind: 'user', uid: 'tester' } }),
   );
   return kind;
 };
 /** What a process does that dies right after the cancel itself. */
 const cancelAndDie = async (runId: string) =>
-  await t.engine.db.transaction(async (tx) => {
+  await t.deps.db.transaction(async (tx) => {
     const [run] = await tx.query<{ state: 'QUEUED' | 'INPROGRESS'; current_execution_id: string }>(
       'SELECT state, current_execution_id FROM runs WHERE id = $1 FOR UPDATE',
       [runId],
     );
     if (!run) throw new Error('no run');
-    return await cancelLocked(t.engine, tx, {
+    return await cancelLocked(t.deps, tx, {
       runId,
       executionId: run.current_execution_id,
       state: run.state,
@@ -100,17 +100,17 @@ test('cancels the live runs below a cancelled run in every state, and no others'
   const stranger = await t.newRun();
   expect([done, await stateOf(waiting), provisioned.runId]).toEqual(['finished', 'SUCCEEDED', grandchild]);
 
-  expect(await cancelRun(t.engine, root)).toBe('cancelled');
+  expect(await cancelRun(t.deps, root)).toBe('cancelled');
   expect(await Promise.all([root, running, grandchild, queued].map(stateOf))).toEqual(Array(4).fill('CANCELLED'));
   expect(await Promise.all([waiting, stranger].map(stateOf))).toEqual(['SUCCEEDED', 'QUEUED']);
   expect((await read(queued)).status_message).toContain(root);
   expect((await read(root)).cascade_at, 'there is nothing left to do').toBeNull();
-  const events = await t.engine.db.query(
+  const events = await t.deps.db.query(
     "SELECT payload FROM run_events WHERE run_id = $1 AND event_type = 'oz_run_cancelled'",
     [grandchild],
   );
   expect(events).toEqual([{ payload: { ancestor_run_id: root } }]);
-  const orders = await t.engine.db.query(
+  const orders = await t.deps.db.query(
     "SELECT run_id FROM executions WHERE phase = 'stopping' AND stop_reason = 'ordered' ORDER BY run_id",
   );
   expect(orders, 'their sandboxes are ended too').toHaveLength(3);
@@ -120,7 +120,7 @@ test('leaves the runs above and beside a cancelled run alone', async () => {
   const root = await t.newRun();
   const [left, right] = [await below(root), await below(root)];
   const leaf = await below(left, root);
-  await cancelRun(t.engine, left);
+  await cancelRun(t.deps, left);
   expect(await Promise.all([root, left, right, leaf].map(stateOf))).toEqual([
     'QUEUED',
     'CANCELLED',
@@ -134,16 +134,16 @@ test('cancels a PENDING child as soon as it was claimed, and lets nobody delete 
   await started(await claimed(await assigned()));
   const child = await below(root);
   const pending = await assigned();
-  expect(await cancelRun(t.engine, root)).toBe('cancelled');
+  expect(await cancelRun(t.deps, root)).toBe('cancelled');
   expect(await stateOf(child)).toBe('PENDING');
-  await t.engine.db.query("UPDATE executions SET phase = 'ended' WHERE run_id = $1", [root]);
-  expect(await deleteRun(t.engine, t.teamId, root, 0)).toEqual({ kind: 'sandbox_running' });
-  await reconcile(t.engine);
+  await t.deps.db.query("UPDATE executions SET phase = 'ended' WHERE run_id = $1", [root]);
+  expect(await deleteRun(t.deps, t.teamId, root, 0)).toEqual({ kind: 'sandbox_running' });
+  await reconcile(t.deps);
   expect(await stateOf(child)).toBe('PENDING');
   await claimed(pending);
-  await reconcile(t.engine);
+  await reconcile(t.deps);
   expect(await stateOf(child)).toBe('CANCELLED');
-  expect(await deleteRun(t.engine, t.teamId, root, 0)).toMatchObject({ kind: 'deleted' });
+  expect(await deleteRun(t.deps, t.teamId, root, 0)).toMatchObject({ kind: 'deleted' });
 });
 
 test('continues a cancel in the reconciler of another process after its process died', async () => {
@@ -152,7 +152,7 @@ test('continues a cancel in the reconciler of another process after its process 
   const grandchild = await below(child, root);
   expect(await cancelAndDie(root)).toBe('cancelled');
   expect(await Promise.all([child, grandchild].map(stateOf))).toEqual(['QUEUED', 'QUEUED']);
-  await Promise.all([reconcile(t.engine), reconcile(t.engine)]);
+  await Promise.all([reconcile(t.deps), reconcile(t.deps)]);
   expect(await Promise.all([child, grandchild].map(stateOf))).toEqual(['CANCELLED', 'CANCELLED']);
 });
 
@@ -165,13 +165,11 @@ test('cancels a child whose sandbox is lost before the cancel reaches it, and do
   expect(launches.map(({ runId }) => runId)).toEqual([working, provisioned]);
   await cancelAndDie(root);
   for (const { executionId } of [...launches, stranger]) {
-    await endSandbox(t.engine, executionId, { kind: 'lost', message: 'Its worker was restarted.' });
+    await endSandbox(t.deps, executionId, { kind: 'lost', message: 'Its worker was restarted.' });
   }
   expect(await Promise.all([working, provisioned, other].map(stateOf))).toEqual(['CANCELLED', 'CANCELLED', 'ERROR']);
   expect((await read(working)).status_message).toContain(root);
-  const phases = await t.engine.db.query('SELECT phase FROM executions WHERE run_id = ANY($1)', [
-    [working, provisioned],
-  ]);
+  const phases = await t.deps.db.query('SELECT phase FROM executions WHERE run_id = ANY($1)', [[working, provisioned]]);
   expect(phases, 'nobody is told to end what is gone').toEqual([{ phase: 'ended' }, { phase: 'ended' }]);
 });
 
@@ -184,7 +182,7 @@ test('cancels a child that is tried again after the cancel', async () => {
   const error = { code: 'resource_unavailable' as const, message: 'No room.' };
   await report(assignment, { success: false, summary: '', error });
   expect(await stateOf(child)).toBe('QUEUED');
-  await reconcile(t.engine);
+  await reconcile(t.deps);
   expect(await stateOf(child)).toBe('CANCELLED');
 });
 
@@ -198,14 +196,14 @@ test('keeps a child that a person continues after the cancel, in a new sandbox o
     expect(launch.runId).toBe(child);
     await finish(launch);
   }
-  await t.engine.db.query("UPDATE executions SET phase = 'ended' WHERE run_id = $1", [ended]);
+  await t.deps.db.query("UPDATE executions SET phase = 'ended' WHERE run_id = $1", [ended]);
   await cancelAndDie(root);
   expect([await followUp(ended), await followUp(idle)]).toEqual(['continued', 'resumed']);
-  await reconcile(t.engine);
+  await reconcile(t.deps);
   expect(await Promise.all([ended, idle].map(stateOf))).toEqual(['QUEUED', 'INPROGRESS']);
   // And what it starts is wanted as well.
   const grandchild = await below(idle, root);
-  await reconcile(t.engine);
+  await reconcile(t.deps);
   expect(await stateOf(grandchild)).toBe('QUEUED');
 });
 
@@ -214,12 +212,12 @@ test('reaches the runs below where the cancelled run itself is continued first',
   const child = await below(root);
   await cancelAndDie(root);
   expect(await followUp(root)).toBe('continued');
-  await reconcile(t.engine);
+  await reconcile(t.deps);
   expect([await stateOf(root), await stateOf(child)]).toEqual(['QUEUED', 'CANCELLED']);
 });
 
 describe('creates no run', () => {
-  const exists = async (id: string) => (await t.engine.db.query('SELECT FROM runs WHERE id = $1', [id])).length === 1;
+  const exists = async (id: string) => (await t.deps.db.query('SELECT FROM runs WHERE id = $1', [id])).length === 1;
 
   test('below a cancelled run, nor below a run whose ancestor was cancelled a moment ago', async () => {
     const root = await t.newRun();
@@ -233,10 +231,10 @@ describe('creates no run', () => {
 
   test('and leaves the Idempotency-Key of the refused request free', async () => {
     const root = await t.newRun();
-    await cancelRun(t.engine, root);
+    await cancelRun(t.deps, root);
     const once = { teamId: t.teamId, principal: 'p', key: randomUUIDv7(), requestHash: Buffer.alloc(32) };
     expect(await exists(await t.newRun({ parentRunId: root, ancestorIds: [root] }, { once }))).toBe(false);
-    expect(await t.engine.db.query('SELECT FROM idempotency_keys')).toEqual([]);
+    expect(await t.deps.db.query('SELECT FROM idempotency_keys')).toEqual([]);
   });
 });
 
@@ -247,7 +245,7 @@ test('leaves no live run below a cancelled one, whatever is created during the c
     pick: fc.nat({ max: 1000 }),
   });
   const tree = async (groups: Operation[][]) => {
-    await t.engine.db.pool.query('DELETE FROM runs');
+    await t.deps.db.pool.query('DELETE FROM runs');
     const known: string[][] = [[await t.newRun()]];
     const perform = async (op: Operation) => {
       const place = known[op.pick % known.length] ?? [];
@@ -258,7 +256,7 @@ test('leaves no live run below a cancelled one, whatever is created during the c
           return;
         }
         case 'cancel':
-          return void (await cancelRun(t.engine, id));
+          return void (await cancelRun(t.deps, id));
         case 'die':
           return void (await cancelAndDie(id).catch(() => {}));
         case 'start': {
@@ -267,19 +265,19 @@ test('leaves no live run below a cancelled one, whatever is created during the c
           return;
         }
         case 'reconcile':
-          await reconcile(t.engine);
+          await reconcile(t.deps);
       }
     };
     for (const group of groups) await Promise.all(group.map(perform));
     // What is PENDING goes back to the queue after a while.
-    await t.engine.db.pool.query("UPDATE executions SET claim_deadline = now() - interval '1 hour'");
-    await reconcile(t.engine);
-    await reconcile(t.engine);
-    const alive = await t.engine.db.query(`
+    await t.deps.db.pool.query("UPDATE executions SET claim_deadline = now() - interval '1 hour'");
+    await reconcile(t.deps);
+    await reconcile(t.deps);
+    const alive = await t.deps.db.query(`
       SELECT c.id, c.state FROM runs c WHERE c.state NOT IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED')
         AND EXISTS (SELECT FROM runs a WHERE a.id = ANY(c.ancestor_ids) AND a.state = 'CANCELLED')`);
     expect(alive).toEqual([]);
-    expect(await t.engine.db.query('SELECT FROM runs WHERE cascade_at IS NOT NULL')).toEqual([]);
+    expect(await t.deps.db.query('SELECT FROM runs WHERE cascade_at IS NOT NULL')).toEqual([]);
   };
   await fc.assert(
     fc.asyncProperty(

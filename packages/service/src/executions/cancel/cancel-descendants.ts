@@ -7,7 +7,7 @@ import type { RunState } from '@runyard/contract/states';
 import type { Queryable } from '../../store/database/database.ts';
 import { defineStatement, text, uuid } from '../../store/database/statement.ts';
 import { runChannel } from '../channels.ts';
-import type { Engine } from '../engine.ts';
+import type { ExecutionDeps } from '../deps.ts';
 import { cancelLocked } from './cancel-locked.ts';
 
 /** SQL: the live runs `c` below `a` whose current execution `e` was asked for before the cancel of `a`. */
@@ -41,10 +41,10 @@ const forget = defineStatement({
   row: {},
 });
 
-async function cancelDoomed(engine: Engine, tx: Queryable, ancestorId: string, runId: string): Promise<boolean> {
+async function cancelDoomed(deps: ExecutionDeps, tx: Queryable, ancestorId: string, runId: string): Promise<boolean> {
   const [run] = await tx.query(lockRun, [runId]);
   if (!run || (await tx.query(isDoomed, [ancestorId, runId])).length === 0) return false;
-  const outcome = await cancelLocked(engine, tx, {
+  const outcome = await cancelLocked(deps, tx, {
     runId,
     executionId: run.current_execution_id,
     state: run.state,
@@ -55,10 +55,10 @@ async function cancelDoomed(engine: Engine, tx: Queryable, ancestorId: string, r
 }
 
 /** Cancels the live runs below a cancelled run. PENDING ones wait for the next sweep: they stay so for 30 s at most. */
-export async function cancelDescendants(engine: Engine, runId: string): Promise<void> {
-  const { db } = engine;
+export async function cancelDescendants(deps: ExecutionDeps, runId: string): Promise<void> {
+  const { db } = deps;
   for (const { id } of await db.query(findDoomed, [runId])) {
-    await db.transaction((tx) => cancelDoomed(engine, tx, runId, id));
+    await db.transaction((tx) => cancelDoomed(deps, tx, runId, id));
   }
   await db.query(forget, [runId]);
 }
@@ -76,12 +76,12 @@ const findCancelledAbove = defineStatement({
  * failure of the run. The transaction has locked its row. Returns true where it was cancelled.
  */
 export async function followCancel(
-  engine: Engine,
+  deps: ExecutionDeps,
   tx: Queryable,
   run: { readonly runId: string; readonly executionId: string },
 ): Promise<boolean> {
   const [above] = await tx.query(findCancelledAbove, [run.executionId]);
-  return above !== undefined && (await cancelDoomed(engine, tx, above.id, run.runId));
+  return above !== undefined && (await cancelDoomed(deps, tx, above.id, run.runId));
 }
 
 const findCascades = defineStatement({
@@ -91,6 +91,6 @@ const findCascades = defineStatement({
 });
 
 /** Continues every cancel that has not reached all descendants yet. */
-export async function finishCascades(engine: Engine): Promise<void> {
-  for (const { id } of await engine.db.query(findCascades, [])) await cancelDescendants(engine, id);
+export async function finishCascades(deps: ExecutionDeps): Promise<void> {
+  for (const { id } of await deps.db.query(findCascades, [])) await cancelDescendants(deps, id);
 }

@@ -1,6 +1,6 @@
 import type { RunState } from '@runyard/contract/states';
 import type { Queryable } from '../../store/database/database.ts';
-import type { Engine } from '../engine.ts';
+import type { ExecutionDeps } from '../deps.ts';
 import type { Status } from '../transitions/transition.ts';
 import { cancelBlocked, cancelLive, cancelQueued } from '../transitions/transitions.ts';
 
@@ -19,9 +19,9 @@ interface LockedRun {
 }
 
 /** Cancels a run by its state. The transaction has locked the run's row. */
-export async function cancelLocked(engine: Engine, tx: Queryable, run: LockedRun): Promise<LockedCancelOutcome> {
+export async function cancelLocked(deps: ExecutionDeps, tx: Queryable, run: LockedRun): Promise<LockedCancelOutcome> {
   const { state, cascades = false, ...target } = run;
-  const args = { stop_seconds: engine.timing.cancelGraceSeconds, cascades };
+  const args = { stop_seconds: deps.timing.cancelGraceSeconds, cascades };
   switch (state) {
     case 'SUCCEEDED':
     case 'FAILED':

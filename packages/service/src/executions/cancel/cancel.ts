@@ -1,7 +1,7 @@
 import type { RunState } from '@runyard/contract/states';
 import { defineStatement, nullable, text, uuid } from '../../store/database/statement.ts';
 
-import type { Engine } from '../engine.ts';
+import type { ExecutionDeps } from '../deps.ts';
 import { type Attempt, lockWorkingAttempt } from '../run-tokens/attempt.ts';
 import { cancelDescendants } from './cancel-descendants.ts';
 import { cancelLocked, type LockedCancelOutcome } from './cancel-locked.ts';
@@ -42,21 +42,21 @@ export function isRunTypeCancellable(run: RunKind): boolean {
  * their worker is gone. `by` may be the agent of a run above, which may cancel every kind of run; throws `AttemptOver` then.
  */
 export async function cancelRun(
-  engine: Engine,
+  deps: ExecutionDeps,
   runId: string,
   by: 'person' | Attempt = 'person',
 ): Promise<CancelOutcome> {
-  const outcome = await engine.db.transaction(async (tx): Promise<CancelOutcome> => {
+  const outcome = await deps.db.transaction(async (tx): Promise<CancelOutcome> => {
     if (by !== 'person') await lockWorkingAttempt(tx, by, [runId]);
     const [run] = await tx.query(lockCancellable, [runId]);
     if (!run) return 'not_found';
     if (by === 'person' && !isRunTypeCancellable(run)) return 'not_supported';
     const { state, current_execution_id: executionId } = run;
-    return await cancelLocked(engine, tx, { runId, executionId, state, cascades: true });
+    return await cancelLocked(deps, tx, { runId, executionId, state, cascades: true });
   });
   if (outcome === 'cancelled') {
-    await cancelDescendants(engine, runId).catch((error: unknown) =>
-      engine.log.error({ err: error, run: runId }, 'cancelling the runs below a run failed; the reconciler continues'),
+    await cancelDescendants(deps, runId).catch((error: unknown) =>
+      deps.log.error({ err: error, run: runId }, 'cancelling the runs below a run failed; the reconciler continues'),
     );
   }
   return outcome;

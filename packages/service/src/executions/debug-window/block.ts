@@ -3,7 +3,7 @@ import type { AgentRequest, BlockedOn } from '@runyard/contract/approvals';
 import { shorten } from '@runyard/contract/shorten';
 import { summarised } from '../../conversations/output.ts';
 import type { Queryable } from '../../store/database/database.ts';
-import type { Engine } from '../engine.ts';
+import type { ExecutionDeps } from '../deps.ts';
 import { appendQuestionOfFailedRun } from '../timeline/append.ts';
 import { block } from '../transitions/transitions.ts';
 import { blockDebugTurn } from './turns.ts';
@@ -39,7 +39,7 @@ export function blockedOn(request: OpenRequest): BlockedOn {
  * question. Subscribers hear of both. Returns false, and changes nothing, where the agent runs no turn any more.
  */
 export async function blockRun(
-  engine: Engine,
+  deps: ExecutionDeps,
   tx: Queryable,
   input: {
     readonly runId: string;
@@ -57,7 +57,7 @@ export async function blockRun(
     executionId,
     status: { message },
     payload,
-    args: { request, idle_seconds: input.idleSeconds || engine.timing.idleSeconds },
+    args: { request, idle_seconds: input.idleSeconds || deps.timing.idleSeconds },
   });
   if (isBlocked) return true;
   if (!(await blockDebugTurn(tx, { runId, executionId }, request))) return false;

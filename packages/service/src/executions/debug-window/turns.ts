@@ -6,7 +6,7 @@
 import type { Queryable } from '../../store/database/database.ts';
 import { defineStatement } from '../../store/database/statement.ts';
 import { queueChannel, runChannel } from '../channels.ts';
-import type { Engine } from '../engine.ts';
+import type { ExecutionDeps } from '../deps.ts';
 import { fromNow } from '../from-now.ts';
 import type { OpenRequest } from './block.ts';
 import { defaultRetentionMinutes, retentionSeconds } from './retention.ts';
@@ -42,12 +42,12 @@ const endTurn = defineStatement({
 
 /** Ends a turn in the debug window, whatever its result: the sandbox stays for as long as after the failure. */
 export async function endDebugTurn(
-  engine: Engine,
+  deps: ExecutionDeps,
   tx: Queryable,
   target: { readonly runId: string; readonly executionId: string },
 ): Promise<void> {
   const seconds = await retentionSeconds(tx, target.runId);
-  await tx.query(endTurn, [target.executionId, seconds, engine.timing.leaveSeconds]);
+  await tx.query(endTurn, [target.executionId, seconds, deps.timing.leaveSeconds]);
 }
 
 const blockTurn = defineStatement({
@@ -87,6 +87,6 @@ const expire = defineStatement({
 });
 
 /** Orders the end of the sandbox if its turn in the debug window has passed the deadline. */
-export async function expireDebugTurn(engine: Engine, tx: Queryable, executionId: string): Promise<void> {
-  await tx.query(expire, [executionId, engine.timing.cancelGraceSeconds]);
+export async function expireDebugTurn(deps: ExecutionDeps, tx: Queryable, executionId: string): Promise<void> {
+  await tx.query(expire, [executionId, deps.timing.cancelGraceSeconds]);
 }

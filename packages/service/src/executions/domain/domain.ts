@@ -1,14 +1,14 @@
 import type { Domain, RowRule } from '../../domain.ts';
 import type { BlobStore } from '../../store/blobs/blobs.ts';
 import { executionBlobs } from '../blob-columns.ts';
-import type { Engine } from '../engine.ts';
+import type { ExecutionDeps } from '../deps.ts';
 import { beatServiceInstance, forgetServiceInstance, heartbeatMs } from '../lease/heartbeat.ts';
 import { expireWaiting, reconcile } from '../reconcile/reconcile.ts';
 import { deleteExecutionDetail } from '../retention/delete-detail.ts';
 import { composeTranscripts } from '../transcript/compose-transcripts.ts';
 
-interface ExecutionDeps {
-  readonly engine: Engine;
+interface ExecutionDomainDeps {
+  readonly executionDeps: ExecutionDeps;
   readonly blobs: BlobStore;
   /** UUID of this service process. */
   readonly serviceInstanceId: string;
@@ -17,11 +17,11 @@ interface ExecutionDeps {
 /** Service processes that died. */
 const deadServices: RowRule = { table: 'service_instances', isOver: `seen_at < now() - interval '1 hour'` };
 
-export function executionsDomain({ engine, blobs, serviceInstanceId }: ExecutionDeps): Domain {
+export function executionsDomain({ executionDeps: deps, blobs, serviceInstanceId }: ExecutionDomainDeps): Domain {
   const beat = async () => {
-    const extended = await beatServiceInstance(engine, serviceInstanceId);
+    const extended = await beatServiceInstance(deps, serviceInstanceId);
     if (extended > 0) {
-      engine.log.info({ executions: extended }, 'leases extended: no service process was alive to renew them');
+      deps.log.info({ executions: extended }, 'leases extended: no service process was alive to renew them');
     }
   };
   return {
@@ -31,11 +31,11 @@ export function executionsDomain({ engine, blobs, serviceInstanceId }: Execution
     // Before a worker can connect: connections of a service process without a sign of life are dropped.
     open: beat,
     loops: async () => [
-      { name: 'the heartbeat of the service', everyMs: heartbeatMs(engine.timing), work: beat },
-      { name: 'the reconciler', everyMs: 1_000, work: () => reconcile(engine) },
-      { name: 'the time limit of the queue', everyMs: 60_000, work: () => expireWaiting(engine) },
-      { name: 'composing transcripts', everyMs: 2_000, work: () => composeTranscripts(engine.db, blobs) },
+      { name: 'the heartbeat of the service', everyMs: heartbeatMs(deps.timing), work: beat },
+      { name: 'the reconciler', everyMs: 1_000, work: () => reconcile(deps) },
+      { name: 'the time limit of the queue', everyMs: 60_000, work: () => expireWaiting(deps) },
+      { name: 'composing transcripts', everyMs: 2_000, work: () => composeTranscripts(deps.db, blobs) },
     ],
-    close: () => forgetServiceInstance(engine.db, serviceInstanceId),
+    close: () => forgetServiceInstance(deps.db, serviceInstanceId),
   };
 }

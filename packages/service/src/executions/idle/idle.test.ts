@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { insertTeam, openTestEngine, type TestEngine } from '../../../test/engine.ts';
+import { insertTeam, openTestExecutions, type TestExecutions } from '../../../test/executions.ts';
 import type { NewRun } from '../../runs/submit/new-run.ts';
 import { evictIdle } from './idle.ts';
 
-let t: TestEngine;
+let t: TestExecutions;
 
 beforeEach(async () => {
-  t = await openTestEngine();
+  t = await openTestExecutions();
 });
 
 afterEach(() => t.close());
@@ -31,17 +31,17 @@ async function hold(phases: readonly ('idle' | 'running')[]): Promise<{ connecti
 test('evicts the sandboxes that have waited longest until no more than the limit are left', async () => {
   const { connection, executions } = await hold(['idle', 'running', 'idle', 'idle', 'idle']);
   const [first, , third] = executions;
-  expect((await evictIdle(t.engine, connection, 3)).sort()).toEqual([first, third].sort());
+  expect((await evictIdle(t.deps, connection, 3)).sort()).toEqual([first, third].sort());
 });
 
 test('keeps working executions, however many there are', async () => {
   const { connection, executions } = await hold(['running', 'running', 'idle']);
-  expect(await evictIdle(t.engine, connection, 1)).toEqual([executions[2]]);
+  expect(await evictIdle(t.deps, connection, 1)).toEqual([executions[2]]);
 });
 
 test('ends no more waits by evictions at the same moment than by one of them', async () => {
   const { connection } = await hold(['idle', 'idle', 'idle', 'idle', 'idle', 'idle']);
-  const evicted = await Promise.all(Array.from({ length: 8 }, () => evictIdle(t.engine, connection, 4)));
+  const evicted = await Promise.all(Array.from({ length: 8 }, () => evictIdle(t.deps, connection, 4)));
   expect(evicted.flat()).toHaveLength(2);
 });
 
@@ -55,12 +55,12 @@ async function rest(
   const assignment = await t.assign(connection);
   if (!assignment) throw new Error('nothing was assigned');
   const { runId, executionId } = assignment;
-  await t.engine.db.query(
+  await t.deps.db.query(
     "UPDATE executions SET phase = 'idle', finished_at = now() - make_interval(mins => $2) WHERE id = $1",
     [executionId, minutes],
   );
   const state = isBlocked ? 'BLOCKED' : 'SUCCEEDED';
-  await t.engine.db.query('UPDATE runs SET state = $2 WHERE id = $1', [runId, state]);
+  await t.deps.db.query('UPDATE runs SET state = $2 WHERE id = $1', [runId, state]);
   return executionId;
 }
 
@@ -68,7 +68,7 @@ async function rest(
 async function order(connection: string, executions: readonly string[]): Promise<number[]> {
   const left: number[] = [];
   for (let most = executions.length - 1; most >= 0; most -= 1)
-    left.push(...(await evictIdle(t.engine, connection, most)).map((id) => executions.indexOf(id)));
+    left.push(...(await evictIdle(t.deps, connection, most)).map((id) => executions.indexOf(id)));
   return left;
 }
 
@@ -95,7 +95,7 @@ test('counts working sandboxes among those that a team holds', async () => {
     await t.newRun();
     await t.assign(connection);
   }
-  expect(await evictIdle(t.engine, connection, 4)).toEqual([executions[2]]);
+  expect(await evictIdle(t.deps, connection, 4)).toEqual([executions[2]]);
 });
 
 test('evicts within a team ended turns before questions, runs of automation before those of people, and the oldest first', async () => {
@@ -115,7 +115,7 @@ test('evicts within a team ended turns before questions, runs of automation befo
 test('counts a question in the debug window as a question', async () => {
   const connection = await t.newConnection();
   const executions = [await rest(connection, 60), await rest(connection, 1)];
-  await t.engine.db.query(`UPDATE runs SET state = 'FAILED' WHERE current_execution_id = $1`, [executions[0]]);
-  await t.engine.db.query(`UPDATE executions SET debug_request = '{}' WHERE id = $1`, [executions[0]]);
+  await t.deps.db.query(`UPDATE runs SET state = 'FAILED' WHERE current_execution_id = $1`, [executions[0]]);
+  await t.deps.db.query(`UPDATE executions SET debug_request = '{}' WHERE id = $1`, [executions[0]]);
   expect(await order(connection, executions)).toEqual([1, 0]);
 });

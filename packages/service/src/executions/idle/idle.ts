@@ -4,7 +4,7 @@ import type { RunSourceType } from '@runyard/contract/states';
 import type { Queryable } from '../../store/database/database.ts';
 import { defineStatement, text, uuid } from '../../store/database/statement.ts';
 import { runChannel } from '../channels.ts';
-import type { Engine } from '../engine.ts';
+import type { ExecutionDeps } from '../deps.ts';
 import { fromNow } from '../from-now.ts';
 import { handedOutPhases, restingPhases, stayingPhases } from '../transitions/phases.ts';
 
@@ -24,8 +24,8 @@ const expire = defineStatement({
 });
 
 /** Ends the wait of every agent whose idle time is over. */
-export async function leaveIdle(engine: Engine): Promise<void> {
-  await engine.db.query(expire, [engine.timing.leaveSeconds]);
+export async function leaveIdle(deps: ExecutionDeps): Promise<void> {
+  await deps.db.query(expire, [deps.timing.leaveSeconds]);
 }
 
 const endWaitOfRun = defineStatement({
@@ -86,8 +86,8 @@ const evict = defineStatement({
  * The team that holds most loses first. Within a team, ended turns leave before open questions, runs of automation before
  * runs of people, and the oldest first. Returns the executions that leave.
  */
-export async function evictIdle(engine: Engine, connectionId: string, most: number): Promise<string[]> {
-  const rows = await engine.db.query(evict, [connectionId, most, engine.timing.leaveSeconds]);
+export async function evictIdle(deps: ExecutionDeps, connectionId: string, most: number): Promise<string[]> {
+  const rows = await deps.db.query(evict, [connectionId, most, deps.timing.leaveSeconds]);
   return rows.map((row) => row.id);
 }
 

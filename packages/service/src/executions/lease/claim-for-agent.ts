@@ -1,6 +1,6 @@
 import type { Database } from '../../store/database/database.ts';
 import { defineStatement, text, uuid } from '../../store/database/statement.ts';
-import type { EngineTiming } from '../engine.ts';
+import type { ExecutionTiming } from '../deps.ts';
 import { type Attempt, lockAttempt } from '../run-tokens/attempt.ts';
 import { claim } from '../transitions/transitions.ts';
 
@@ -19,7 +19,7 @@ const readAssignment = defineStatement({
  * has done nothing either: of two sandboxes of an execution, only one ever works. Throws `AttemptOver`.
  */
 export async function claimForAgent(
-  { db, timing }: { readonly db: Database; readonly timing: Pick<EngineTiming, 'leaseSeconds'> },
+  { db, timing }: { readonly db: Database; readonly timing: Pick<ExecutionTiming, 'leaseSeconds'> },
   attempt: Attempt,
 ): Promise<void> {
   const { runId, executionId } = attempt;

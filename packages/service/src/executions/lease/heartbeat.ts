@@ -1,7 +1,7 @@
 /** The sign of life of each service process. */
 import type { Database } from '../../store/database/database.ts';
 import { defineStatement, integer } from '../../store/database/statement.ts';
-import type { Engine, EngineTiming } from '../engine.ts';
+import type { ExecutionDeps, ExecutionTiming } from '../deps.ts';
 import { fromNow } from '../from-now.ts';
 import { handedOutPhases } from '../transitions/phases.ts';
 
@@ -12,10 +12,11 @@ export const serviceSilentSeconds = 20;
  * Returns after how long without a sign of life of any service process an outage begins. During an outage no lease could be
  * renewed, so a lease that ran out means nothing. At most half a lease: the other half outlives every shorter outage.
  */
-export const outageSeconds = (timing: EngineTiming): number => Math.min(serviceSilentSeconds, timing.leaseSeconds / 2);
+export const outageSeconds = (timing: ExecutionTiming): number =>
+  Math.min(serviceSilentSeconds, timing.leaseSeconds / 2);
 
 /** Returns the time between two signs of life. */
-export const heartbeatMs = (timing: EngineTiming): number => (outageSeconds(timing) * 1000) / 4;
+export const heartbeatMs = (timing: ExecutionTiming): number => (outageSeconds(timing) * 1000) / 4;
 
 /** One statement, so that no sweep can see the new sign of life together with the old leases. */
 const beat = defineStatement({
@@ -40,7 +41,7 @@ const beat = defineStatement({
  * Stores a sign of life of this process. After an outage (all processes were down, or the machine slept) every execution gets
  * the reconnect grace again. Returns how many that were. Must be called before the first sweep.
  */
-export async function beatServiceInstance({ db, timing }: Engine, id: string): Promise<number> {
+export async function beatServiceInstance({ db, timing }: ExecutionDeps, id: string): Promise<number> {
   const [row] = await db.query(beat, [id, timing.reconnectGraceSeconds, outageSeconds(timing)]);
   return row?.extended ?? 0;
 }

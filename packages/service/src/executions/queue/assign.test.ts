@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { insertTeam, openTestEngine, type TestEngine } from '../../../test/engine.ts';
+import { insertTeam, openTestExecutions, type TestExecutions } from '../../../test/executions.ts';
 import type { Statement } from '../../store/database/database.ts';
 import { assignNext, type FreeSlot } from './assign.ts';
 
-let fixture: TestEngine;
+let fixture: TestExecutions;
 let slot: FreeSlot;
 
 beforeEach(async () => {
-  fixture = await openTestEngine({ limit: 5 });
+  fixture = await openTestExecutions({ limit: 5 });
   const connectionId = await fixture.newConnection();
   slot = { connectionId, workerId: 'runyard-test', workerInstance: 'i', pool: '', teamId: null };
 });
@@ -16,11 +16,11 @@ afterEach(() => fixture.close());
 
 /** The run that is handed out next, or why none is. */
 async function next(overrides: Partial<FreeSlot> = {}): Promise<string> {
-  const assignment = await assignNext(fixture.engine, { ...slot, ...overrides });
+  const assignment = await assignNext(fixture.deps, { ...slot, ...overrides });
   return typeof assignment === 'string' ? assignment : assignment.runId;
 }
 
-const change = (text: string, ...values: unknown[]) => fixture.engine.db.query(text, values);
+const change = (text: string, ...values: unknown[]) => fixture.deps.db.query(text, values);
 
 test('assigns the oldest run first, and runs below others before those above', async () => {
   const oldest = await fixture.newRun();
@@ -47,7 +47,7 @@ test('takes turns between teams with queued runs, and passes over a team at its 
 test("assigns one run where several assigners read a team's free slot at the same moment", async () => {
   await change('UPDATE teams SET max_concurrent_executions = 1');
   for (let n = 0; n < 3; n += 1) await fixture.newRun();
-  const { db } = fixture.engine;
+  const { db } = fixture.deps;
   const waiting = async () =>
     (await db.query(`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`))
       .length;
@@ -87,7 +87,7 @@ test('assigns other runs before one that pauses, is of another pool, or has an o
 
 test('passes over a run that another transaction has locked', async () => {
   const [locked, free] = [await fixture.newRun(), await fixture.newRun()];
-  await fixture.engine.db.transaction(async (tx) => {
+  await fixture.deps.db.transaction(async (tx) => {
     await tx.query('SELECT FROM runs WHERE id = $1 FOR UPDATE', [locked]);
     expect(await next()).toBe(free);
     expect(await next()).toBe('contended');
@@ -113,7 +113,7 @@ test.each([
   ['known', 'ANALYZE'],
   ['not yet known', 'SELECT'],
 ])('does not read a long queue for one assignment, with its length %s to the planner', async (_name, prepare) => {
-  const { db } = fixture.engine;
+  const { db } = fixture.deps;
   const first = await fixture.newRun();
   await change(
     `WITH made AS MATERIALIZED (SELECT gen_random_uuid() AS id, gen_random_uuid() AS execution FROM generate_series(1, 2000)), runs AS (
@@ -134,7 +134,7 @@ test.each([
     plan = row?.['QUERY PLAN'][0].Plan;
     return [];
   };
-  await assignNext({ ...fixture.engine, db: { ...db, query: explaining } }, slot);
+  await assignNext({ ...fixture.deps, db: { ...db, query: explaining } }, slot);
   expect(plan && rowsOf(plan)).toBeLessThan(20);
   const rows = await db.query<{ id: string }>(`SELECT id FROM runs WHERE state = 'PENDING'`);
   expect(rows).toHaveLength(1);

@@ -3,7 +3,7 @@ import type { AmbientAgentConfig } from '@runyard/contract/config';
 
 import { defineStatement, integer, json, nullable, text, timestamp, uuid } from '../../store/database/statement.ts';
 import { runChannel } from '../channels.ts';
-import type { Engine } from '../engine.ts';
+import type { ExecutionDeps } from '../deps.ts';
 import { holdsSlot } from './holds-slot.ts';
 
 /** A worker's connection that has a free slot. */
@@ -111,10 +111,10 @@ export function hashRunToken(token: string): Buffer {
 }
 
 /** Assigns the next queued execution to `slot`. `nothing`: none is queued for it. `contended`: another assigner was faster, try again. */
-export async function assignNext(engine: Engine, slot: FreeSlot): Promise<Assignment | 'nothing' | 'contended'> {
+export async function assignNext(deps: ExecutionDeps, slot: FreeSlot): Promise<Assignment | 'nothing' | 'contended'> {
   const runToken = `ryr_${randomBytes(32).toString('base64url')}`;
   const assignmentId = randomUUIDv7();
-  const [row] = await engine.db.query(assignStatement, [
+  const [row] = await deps.db.query(assignStatement, [
     slot.pool,
     slot.teamId,
     assignmentId,
@@ -122,7 +122,7 @@ export async function assignNext(engine: Engine, slot: FreeSlot): Promise<Assign
     slot.connectionId,
     slot.workerId,
     slot.workerInstance,
-    engine.timing.claimTimeoutSeconds,
+    deps.timing.claimTimeoutSeconds,
   ]);
   if (!row) return 'nothing';
   if (row.id === null) return 'contended';

@@ -7,7 +7,7 @@ import type { Queryable } from '../../store/database/database.ts';
 import { defineStatement, text } from '../../store/database/statement.ts';
 import { queueChannel } from '../channels.ts';
 import { expireDebugTurn } from '../debug-window/turns.ts';
-import type { Engine } from '../engine.ts';
+import type { ExecutionDeps } from '../deps.ts';
 import { outageSeconds } from '../lease/heartbeat.ts';
 import { appendTimelineEvent } from '../timeline/append.ts';
 import { workingPhases } from '../transitions/phases.ts';
@@ -27,8 +27,12 @@ const lockRun = defineStatement({
 });
 
 /** Calls `decide` in a transaction that has locked the run's row. */
-async function underLock(engine: Engine, run: Candidate, decide: (tx: Queryable) => Promise<unknown>): Promise<void> {
-  await engine.db.transaction(async (tx) => {
+async function underLock(
+  deps: ExecutionDeps,
+  run: Candidate,
+  decide: (tx: Queryable) => Promise<unknown>,
+): Promise<void> {
+  await deps.db.transaction(async (tx) => {
     await tx.query(lockRun, [run.run_id]);
     await decide(tx);
   });
@@ -45,11 +49,11 @@ const readUnclaimed = defineStatement({
 
 /** Takes back an assignment that no worker claimed in time. */
 export async function takeBack(
-  engine: Engine,
+  deps: ExecutionDeps,
   assigned: Candidate & { readonly assignment_id: string },
 ): Promise<void> {
   const { run_id: runId, execution_id: executionId, assignment_id } = assigned;
-  await underLock(engine, assigned, async (tx) => {
+  await underLock(deps, assigned, async (tx) => {
     if ((await tx.query(readUnclaimed, [executionId])).length === 0) return;
     await requeue(tx, { runId, executionId, args: { assignment_id } });
   });
@@ -66,12 +70,12 @@ const readOverdue = defineStatement({
 });
 
 /** Ends a setup, a run or a turn in the debug window whose deadline has passed. */
-export async function endOverdue(engine: Engine, overdue: Candidate): Promise<void> {
+export async function endOverdue(deps: ExecutionDeps, overdue: Candidate): Promise<void> {
   const { run_id: runId, execution_id: executionId } = overdue;
-  await underLock(engine, overdue, async (tx) => {
+  await underLock(deps, overdue, async (tx) => {
     const [execution] = await tx.query(readOverdue, [executionId]);
     if (!execution) return;
-    await expireDebugTurn(engine, tx, executionId);
+    await expireDebugTurn(deps, tx, executionId);
     const isSetup = execution.phase === 'claimed';
     const what = isSetup
       ? 'Setting up the sandbox took longer than the team allows'
@@ -82,7 +86,7 @@ export async function endOverdue(engine: Engine, overdue: Candidate): Promise<vo
       executionId,
       status: { message, code: 'infrastructure_timeout', retryable: false },
       payload: { message, error_code: 'infrastructure_timeout' },
-      args: { stop_seconds: engine.timing.cancelGraceSeconds },
+      args: { stop_seconds: deps.timing.cancelGraceSeconds },
     });
   });
 }
@@ -108,10 +112,10 @@ const endAbandonedExecution = defineStatement({
 });
 
 /** Ends an execution whose worker will not report the end of the sandbox any more. */
-export async function endAbandoned(engine: Engine, abandoned: Candidate): Promise<void> {
+export async function endAbandoned(deps: ExecutionDeps, abandoned: Candidate): Promise<void> {
   const { run_id: runId, execution_id: executionId } = abandoned;
-  await underLock(engine, abandoned, async (tx) => {
-    if ((await tx.query(endAbandonedExecution, [executionId, outageSeconds(engine.timing)])).length === 0) return;
+  await underLock(deps, abandoned, async (tx) => {
+    if ((await tx.query(endAbandonedExecution, [executionId, outageSeconds(deps.timing)])).length === 0) return;
     const payload = { kind: 'lost', message: 'Its worker was lost.' };
     await appendTimelineEvent(tx, { runId, executionId, type: 'vm_shutdown', payload });
   });

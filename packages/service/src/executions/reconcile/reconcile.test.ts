@@ -1,28 +1,28 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { openTestEngine, type TestEngine } from '../../../test/engine.ts';
+import { openTestExecutions, type TestExecutions } from '../../../test/executions.ts';
 import type { Queryable } from '../../store/database/database.ts';
 import type { Assignment } from '../queue/assign.ts';
 import { block, claim, resume, start } from '../transitions/transitions.ts';
 import { reconcile } from './reconcile.ts';
 import { endSandbox } from './sandbox-end.ts';
 
-let t: TestEngine;
+let t: TestExecutions;
 let assignment: Assignment;
 
 beforeEach(async () => {
-  t = await openTestEngine();
+  t = await openTestExecutions();
   await t.newRun();
   const assigned = await t.assign(await t.newConnection());
   if (!assigned) throw new Error('nothing was assigned');
   assignment = assigned;
   const { runId, executionId, assignmentId } = assigned;
-  await claim(t.engine.db, { runId, executionId, args: { assignment_id: assignmentId, lease_seconds: 60 } });
+  await claim(t.deps.db, { runId, executionId, args: { assignment_id: assignmentId, lease_seconds: 60 } });
 });
 
 afterEach(() => t.close());
 
 async function found() {
-  const { rows } = await t.engine.db.pool.query(
+  const { rows } = await t.deps.db.pool.query(
     'SELECT r.state, e.phase FROM executions e JOIN runs r ON r.id = e.run_id WHERE e.id = $1',
     [assignment.executionId],
   );
@@ -30,12 +30,12 @@ async function found() {
 }
 
 test('does not give up a sandbox whose lease was renewed after the sweep found it', async () => {
-  await endSandbox(t.engine, assignment.executionId, { kind: 'silent', message: 'Lost.' });
+  await endSandbox(t.deps, assignment.executionId, { kind: 'silent', message: 'Lost.' });
   expect(await found()).toEqual({ state: 'CLAIMED', phase: 'claimed' });
 });
 
 const stoppingSince = (minutes: number) =>
-  t.engine.db.query(
+  t.deps.db.query(
     `UPDATE executions SET phase = 'stopping', stop_reason = 'ordered', stop_deadline = now() - make_interval(mins => $2)
      WHERE id = $1`,
     [assignment.executionId, minutes],
@@ -43,19 +43,19 @@ const stoppingSince = (minutes: number) =>
 
 test('waits for the end of a stopping sandbox while its worker gives signs of life, at most ten minutes', async () => {
   await stoppingSince(9);
-  await reconcile(t.engine);
+  await reconcile(t.deps);
   expect(await found()).toMatchObject({ phase: 'stopping' });
   await stoppingSince(11);
-  await reconcile(t.engine);
+  await reconcile(t.deps);
   expect(await found()).toMatchObject({ phase: 'ended' });
 });
 
 test('ends a stopping execution at its deadline where the worker is silent', async () => {
   await stoppingSince(1);
-  await t.engine.db.query("UPDATE executions SET lease_until = now() - interval '1 second' WHERE id = $1", [
+  await t.deps.db.query("UPDATE executions SET lease_until = now() - interval '1 second' WHERE id = $1", [
     assignment.executionId,
   ]);
-  await reconcile(t.engine);
+  await reconcile(t.deps);
   expect(await found()).toMatchObject({ phase: 'ended' });
 });
 
@@ -63,13 +63,13 @@ describe('the reconciler that waits for a locked row', () => {
   /** Reconciles while a transaction holds the row; `meanwhile` is done in it when the reconciler waits for a lock. */
   async function reconcileDuring(table: 'runs' | 'executions', meanwhile: (tx: Queryable) => Promise<unknown>) {
     let reconciled: Promise<void> | undefined;
-    await t.engine.db.transaction(async (tx) => {
+    await t.deps.db.transaction(async (tx) => {
       const id = table === 'runs' ? assignment.runId : assignment.executionId;
       await tx.query(`SELECT FROM ${table} WHERE id = $1 FOR UPDATE`, [id]);
-      reconciled = reconcile(t.engine);
+      reconciled = reconcile(t.deps);
       await vi.waitFor(async () => {
         // On another connection: in a transaction the view does not change.
-        const waiting = await t.engine.db.query(
+        const waiting = await t.deps.db.query(
           `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
         );
         expect(waiting).toHaveLength(1);
@@ -80,12 +80,12 @@ describe('the reconciler that waits for a locked row', () => {
   }
 
   const set = (assignments: string) =>
-    t.engine.db.query(`UPDATE executions SET ${assignments} WHERE id = $1`, [assignment.executionId]);
+    t.deps.db.query(`UPDATE executions SET ${assignments} WHERE id = $1`, [assignment.executionId]);
   const passed = (column: string) => set(`${column} = now() - interval '1 minute'`);
 
   test('does not end a run with a new deadline', async () => {
     const target = { runId: assignment.runId, executionId: assignment.executionId };
-    await start(t.engine.db, target);
+    await start(t.deps.db, target);
     await passed('deadline_at');
     await reconcileDuring('runs', async (tx) => {
       const request = { request_id: 'q', kind: 'question', title: 'Which?', asked_at: '2026-01-02T03:04:05.000Z' };
@@ -94,7 +94,7 @@ describe('the reconciler that waits for a locked row', () => {
     });
     expect(await found()).toEqual({ state: 'INPROGRESS', phase: 'running' });
     await passed('deadline_at');
-    await reconcile(t.engine);
+    await reconcile(t.deps);
     expect(await found()).toEqual({ state: 'ERROR', phase: 'stopping' });
   });
 
@@ -105,7 +105,7 @@ describe('the reconciler that waits for a locked row', () => {
   });
 
   test('does not take back an assignment whose deadline was extended', async () => {
-    await t.engine.db.query("UPDATE runs SET state = 'PENDING', assignment_id = $2 WHERE id = $1", [
+    await t.deps.db.query("UPDATE runs SET state = 'PENDING', assignment_id = $2 WHERE id = $1", [
       assignment.runId,
       assignment.assignmentId,
     ]);
@@ -119,7 +119,7 @@ describe('the reconciler that waits for a locked row', () => {
     );
     expect(await found()).toEqual({ state: 'PENDING', phase: 'assigned' });
     await passed('claim_deadline');
-    await reconcile(t.engine);
+    await reconcile(t.deps);
     expect(await found()).toEqual({ state: 'QUEUED', phase: 'queued' });
   });
 

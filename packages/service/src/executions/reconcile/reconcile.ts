@@ -5,7 +5,7 @@
 
 import { defineStatement, integer, nullable, text, uuid } from '../../store/database/statement.ts';
 import { finishCascades } from '../cancel/cancel-descendants.ts';
-import type { Engine } from '../engine.ts';
+import type { ExecutionDeps } from '../deps.ts';
 import { leaveIdle } from '../idle/idle.ts';
 import { outageSeconds } from '../lease/heartbeat.ts';
 import { livePhases } from '../transitions/phases.ts';
@@ -54,24 +54,24 @@ const abandoned = defineStatement({
 });
 
 /** Sweeps once over all executions whose deadline or lease is over. */
-export async function reconcile(engine: Engine): Promise<void> {
-  const { db, timing } = engine;
-  for (const row of await db.query(unclaimed, [])) await takeBack(engine, row);
+export async function reconcile(deps: ExecutionDeps): Promise<void> {
+  const { db, timing } = deps;
+  for (const row of await db.query(unclaimed, [])) await takeBack(deps, row);
   for (const row of await db.query(lost, [outageSeconds(timing)])) {
     const worker = row.worker_id ?? 'unknown';
-    await endSandbox(engine, row.execution_id, {
+    await endSandbox(deps, row.execution_id, {
       kind: 'silent',
       message: `Worker ${worker} was lost: neither it nor the agent was heard of for the length of the lease. Look at the worker's log.`,
     });
   }
-  for (const row of await db.query(overdue, [])) await endOverdue(engine, row);
-  await finishCascades(engine);
-  await leaveIdle(engine);
-  for (const row of await db.query(abandoned, [outageSeconds(timing)])) await endAbandoned(engine, row);
+  for (const row of await db.query(overdue, [])) await endOverdue(deps, row);
+  await finishCascades(deps);
+  await leaveIdle(deps);
+  for (const row of await db.query(abandoned, [outageSeconds(timing)])) await endAbandoned(deps, row);
 }
 
 /** Ends runs that were queued for longer than their team allows. It reads the whole queue, so it should run once a minute at most. */
-export async function expireWaiting({ db }: Engine): Promise<void> {
+export async function expireWaiting({ db }: ExecutionDeps): Promise<void> {
   for (const row of await db.query(waitedTooLong, [])) {
     const pool = row.pool === '' ? 'the hosted pool' : `worker ${row.pool}`;
     const message = `No free place at ${pool} for ${row.hours} h. Start a worker, or more of them, and run it again.`;

@@ -5,7 +5,7 @@ import type { Queryable } from '../../store/database/database.ts';
 import { boolean, defineStatement, nullable, text, uuid } from '../../store/database/statement.ts';
 import { followCancel } from '../cancel/cancel-descendants.ts';
 import { queueChannel } from '../channels.ts';
-import type { Engine } from '../engine.ts';
+import type { ExecutionDeps } from '../deps.ts';
 import { appendTimelineEvent } from '../timeline/append.ts';
 import { settledPhases } from '../transitions/phases.ts';
 import { retryOrError } from '../transitions/retry.ts';
@@ -75,19 +75,19 @@ interface ExecutionRow {
  * Applies the end of a sandbox. If the agent had reported its end, only the execution ends. If not, a run before INPROGRESS is
  * tried again, and a later one ends in ERROR `agent_process_failed`. A run below a cancelled one becomes CANCELLED.
  */
-export async function endSandbox(engine: Engine, executionId: string, end: SandboxEnd): Promise<void> {
-  await engine.db.transaction((tx) => endSandboxWithin(engine, tx, executionId, end));
+export async function endSandbox(deps: ExecutionDeps, executionId: string, end: SandboxEnd): Promise<void> {
+  await deps.db.transaction((tx) => endSandboxWithin(deps, tx, executionId, end));
 }
 
 /** Does the same in the caller's transaction, which has checked that the worker may end the execution. */
 export async function endSandboxWithin(
-  engine: Engine,
+  deps: ExecutionDeps,
   tx: Queryable,
   executionId: string,
   reported: SandboxEnd,
 ): Promise<void> {
   // A worker's message may hold the last output of its agent.
-  const end = { ...reported, message: createRedactor(engine.secrets).whole(reported.message) };
+  const end = { ...reported, message: createRedactor(deps.secrets).whole(reported.message) };
   await tx.query(lockRun, [executionId]);
   const [execution] = await tx.query(readPhase, [executionId]);
   if (!execution) return;
@@ -100,17 +100,17 @@ export async function endSandboxWithin(
     return;
   }
   if (!execution.is_current || (execution.phase !== 'claimed' && execution.phase !== 'running')) return;
-  if (await followCancel(engine, tx, { runId: execution.run_id, executionId })) {
+  if (await followCancel(deps, tx, { runId: execution.run_id, executionId })) {
     await tx.query(endStopping, [executionId, exit]);
   } else {
-    await decide(engine, tx, execution, executionId, end);
+    await decide(deps, tx, execution, executionId, end);
     await tx.query(keepExit, [executionId, exit]);
   }
   await appendTimelineEvent(tx, { runId: execution.run_id, executionId, type: 'vm_shutdown', payload: { ...end } });
 }
 
 async function decide(
-  engine: Engine,
+  deps: ExecutionDeps,
   tx: Queryable,
   execution: ExecutionRow,
   executionId: string,
@@ -119,6 +119,6 @@ async function decide(
   const code = end.kind === 'not_created' ? 'resource_unavailable' : 'agent_process_failed';
   const status: Status = { message: end.message, code, retryable: false };
   const target = { runId: execution.run_id, executionId };
-  if (execution.phase === 'claimed') await retryOrError(engine, tx, { ...target, status, sandboxGone: true });
+  if (execution.phase === 'claimed') await retryOrError(deps, tx, { ...target, status, sandboxGone: true });
   else await errEnded(tx, { ...target, status, payload: { message: end.message, error_code: code } });
 }

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import { openTestEngine } from '../../../test/engine.ts';
+import { openTestExecutions } from '../../../test/executions.ts';
 import { retryOrError } from './retry.ts';
 import { claim } from './transitions.ts';
 
 test('tries a platform error again after 1, 5 and 25 s, each ± 20 %, and then ends the run in ERROR', async () => {
-  const t = await openTestEngine({ timing: { retryDelaysMs: [1_000, 5_000, 25_000] } });
-  const { db } = t.engine;
+  const t = await openTestExecutions({ timing: { retryDelaysMs: [1_000, 5_000, 25_000] } });
+  const { db } = t.deps;
   try {
     const runId = await t.newRun();
     const connection = await t.newConnection();
@@ -16,8 +16,8 @@ test('tries a platform error again after 1, 5 and 25 s, each ± 20 %, and then e
       const { executionId, assignmentId } = assignment;
       await claim(db, { runId, executionId, args: { assignment_id: assignmentId, lease_seconds: 60 } });
       const status = { message: 'No sandbox', code: 'resource_unavailable' } as const;
-      const engine = { ...t.engine, random: () => random };
-      const outcome = await retryOrError(engine, db, { runId, executionId, status, sandboxGone: true });
+      const deps = { ...t.deps, random: () => random };
+      const outcome = await retryOrError(deps, db, { runId, executionId, status, sandboxGone: true });
       const [run] = await db.query<{ state: string; wait: number }>(
         `SELECT r.state, extract(epoch FROM e.available_at - r.updated_at)::float8 AS wait
          FROM runs r JOIN executions e ON e.id = r.current_execution_id WHERE r.id = $1`,

@@ -2,7 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { Queryable } from '../../store/database/database.ts';
 import { defineStatement } from '../../store/database/statement.ts';
 import { queueChannel, runChannel } from '../channels.ts';
-import type { Engine } from '../engine.ts';
+import type { ExecutionDeps } from '../deps.ts';
 import type { Status } from './transition.ts';
 import { err, errEnded } from './transitions.ts';
 
@@ -67,9 +67,13 @@ interface PlatformFailure {
 export type RetryOutcome = 'retried' | 'errored' | 'moved_on';
 
 /** Tries the run again after its backoff (1 s, 5 s, 25 s, each ± 20 %), or ends it in ERROR when its tries are used up. */
-export async function retryOrError(engine: Engine, db: Queryable, failure: PlatformFailure): Promise<RetryOutcome> {
+export async function retryOrError(
+  deps: ExecutionDeps,
+  db: Queryable,
+  failure: PlatformFailure,
+): Promise<RetryOutcome> {
   const { runId, executionId, status, sandboxGone } = failure;
-  const delays = engine.timing.retryDelaysMs.map((delay) => delay * (0.8 + 0.4 * engine.random()));
+  const delays = deps.timing.retryDelaysMs.map((delay) => delay * (0.8 + 0.4 * deps.random()));
   const retried = await db.query(retryStatement, [
     runId,
     executionId,
@@ -79,7 +83,7 @@ export async function retryOrError(engine: Engine, db: Queryable, failure: Platf
     delays.length,
     delays,
     sandboxGone,
-    engine.timing.leaveSeconds,
+    deps.timing.leaveSeconds,
   ]);
   if (retried.length === 1) return 'retried';
   const end = sandboxGone ? errEnded : err;
@@ -88,7 +92,7 @@ export async function retryOrError(engine: Engine, db: Queryable, failure: Platf
     runId,
     executionId,
     status: { ...status, message: tries, retryable: true },
-    args: { stop_seconds: engine.timing.leaveSeconds },
+    args: { stop_seconds: deps.timing.leaveSeconds },
   });
   return ended ? 'errored' : 'moved_on';
 }

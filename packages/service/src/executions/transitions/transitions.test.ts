@@ -1,6 +1,6 @@
 import { RunState } from '@runyard/contract/states';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { openTestEngine, type TestEngine } from '../../../test/engine.ts';
+import { openTestExecutions, type TestExecutions } from '../../../test/executions.ts';
 import type { Transition } from './transition.ts';
 import {
   block,
@@ -21,15 +21,15 @@ import {
   succeed,
 } from './transitions.ts';
 
-let t: TestEngine;
+let t: TestExecutions;
 let connection: string;
 beforeAll(async () => {
-  t = await openTestEngine({ limit: 10_000 });
+  t = await openTestExecutions({ limit: 10_000 });
   connection = await t.newConnection();
 });
 afterAll(() => t.close());
 // What a test before it left in the queue is not handed out.
-beforeEach(() => t.engine.db.query("UPDATE executions SET phase = 'ended'", []));
+beforeEach(() => t.deps.db.query("UPDATE executions SET phase = 'ended'", []));
 
 /** Each change, the states that the contract lets it leave, and the one that it leads to. */
 const contract: readonly (readonly [string, Transition, readonly RunState[], RunState])[] = [
@@ -58,14 +58,14 @@ async function assigned() {
   const assignment = await t.assign(connection);
   if (!assignment) throw new Error('nothing was assigned');
   // An agent that waits has ended a turn.
-  await t.engine.db.query('UPDATE executions SET finished_at = clock_timestamp() WHERE id = $1', [
+  await t.deps.db.query('UPDATE executions SET finished_at = clock_timestamp() WHERE id = $1', [
     assignment.executionId,
   ]);
   return assignment;
 }
 
 async function recordOf(runId: string) {
-  const { rows } = await t.engine.db.pool.query(
+  const { rows } = await t.deps.db.pool.query(
     `SELECT r.state, r.event_seq, e.phase, (SELECT count(*)::int FROM run_events WHERE run_id = r.id) AS events
      FROM runs r JOIN executions e ON e.id = r.current_execution_id WHERE r.id = $1`,
     [runId],
@@ -76,9 +76,9 @@ async function recordOf(runId: string) {
 test.each(contract)('%s leaves the states that it may leave, and no other', async (_name, change, from, to) => {
   for (const state of RunState.options) {
     const { runId, executionId, assignmentId } = await assigned();
-    await t.engine.db.pool.query('UPDATE runs SET state = $2 WHERE id = $1', [runId, state]);
+    await t.deps.db.pool.query('UPDATE runs SET state = $2 WHERE id = $1', [runId, state]);
     const before = await recordOf(runId);
-    const isMade = await change(t.engine.db, { runId, executionId, args: { ...args, assignment_id: assignmentId } });
+    const isMade = await change(t.deps.db, { runId, executionId, args: { ...args, assignment_id: assignmentId } });
     expect({ state, isMade }).toEqual({ state, isMade: from.includes(state) });
     const after = await recordOf(runId);
     if (isMade) expect(after).toMatchObject({ state: to, events: before.events + 1 });
@@ -91,10 +91,10 @@ test.each(contract)(
   async (_name, change, [state]) => {
     const { runId, assignmentId } = await assigned();
     const { executionId: ofAnother } = await assigned();
-    await t.engine.db.pool.query('UPDATE runs SET state = $2 WHERE id = $1', [runId, state]);
+    await t.deps.db.pool.query('UPDATE runs SET state = $2 WHERE id = $1', [runId, state]);
     const before = await recordOf(runId);
     const input = { runId, executionId: ofAnother, args: { ...args, assignment_id: assignmentId } };
-    expect(await change(t.engine.db, input)).toBe(false);
+    expect(await change(t.deps.db, input)).toBe(false);
     expect(await recordOf(runId)).toEqual(before);
   },
 );
@@ -106,10 +106,10 @@ test.each([
   const first = await assigned();
   const { runId, executionId } = first;
   const taken = { runId, executionId, args: { ...args, assignment_id: first.assignmentId } };
-  expect(await requeue(t.engine.db, taken)).toBe(true);
+  expect(await requeue(t.deps.db, taken)).toBe(true);
   const second = await t.assign(connection);
   expect(second).toMatchObject({ runId, executionId });
   const before = await recordOf(runId);
-  expect(await change(t.engine.db, taken)).toBe(false);
+  expect(await change(t.deps.db, taken)).toBe(false);
   expect(await recordOf(runId)).toEqual(before);
 });

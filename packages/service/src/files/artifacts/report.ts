@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { maxArtifactsPerRun } from '@runyard/contract/limits';
 import type { ArtifactType } from '@runyard/contract/states';
-import type { Engine } from '../../executions/engine.ts';
+import type { ExecutionDeps } from '../../executions/deps.ts';
 import { lockWorkingAttempt } from '../../executions/run-tokens/attempt.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import type { Fault } from '../../fault.ts';
@@ -38,12 +38,12 @@ const insertArtifact = defineStatement({
  * count its artifacts at once. Throws `AttemptOver`.
  */
 export async function reportArtifact(
-  engine: Pick<Engine, 'secrets'>,
+  deps: Pick<ExecutionDeps, 'secrets'>,
   tx: Queryable,
   session: RunSession,
   request: { readonly artifact_type: ArtifactType; readonly data: Record<string, unknown> },
 ): Promise<ReportOutcome> {
-  const checked = checkReportData(request.artifact_type, withoutSecrets(engine, session, request.data));
+  const checked = checkReportData(request.artifact_type, withoutSecrets(deps, session, request.data));
   if (!checked.ok) return { kind: 'invalid', faults: checked.faults };
   const { data, isFileLike, canonicalUrl } = checked.report;
   await lockWorkingAttempt(tx, session);

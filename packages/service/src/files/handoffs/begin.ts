@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { UploadSnapshot } from '@runyard/contract/handoff';
-import type { Engine } from '../../executions/engine.ts';
+import type { ExecutionDeps } from '../../executions/deps.ts';
 import { lockAttempt } from '../../executions/run-tokens/attempt.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { withoutSecrets } from '../../redaction/agent-text.ts';
@@ -27,12 +27,12 @@ const insertRows = defineStatement({
  * files, in their order. Throws `AttemptOver`.
  */
 export async function beginHandoff(
-  deps: { readonly db: Database; readonly blobs: BlobStore; readonly engine: Pick<Engine, 'secrets'> },
+  deps: { readonly db: Database; readonly blobs: BlobStore; readonly executionDeps: Pick<ExecutionDeps, 'secrets'> },
   session: RunSession,
   { turn, files }: UploadSnapshot,
 ): Promise<string[]> {
   const id = randomUUIDv7();
-  const rows = withoutSecrets(deps.engine, session, files).map((file, position) => ({
+  const rows = withoutSecrets(deps.executionDeps, session, files).map((file, position) => ({
     ...file,
     id: randomUUIDv7(),
     position,

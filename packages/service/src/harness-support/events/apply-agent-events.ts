@@ -1,7 +1,7 @@
 import type { AgentEvent } from '@runyard/contract/agent-protocol';
 import { readLastStepId } from '../../conversations/last-step.ts';
 import { blockRun } from '../../executions/debug-window/block.ts';
-import type { Engine } from '../../executions/engine.ts';
+import type { ExecutionDeps } from '../../executions/deps.ts';
 import { keepAgentProgress } from '../../executions/lease/keep-agent-progress.ts';
 import { isAttempt } from '../../executions/run-tokens/attempt.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
@@ -50,12 +50,12 @@ export type ApplyOutcome = { readonly acknowledged: number } | 'superseded';
  * events are still stored.
  */
 export async function applyAgentEvents(
-  engine: Engine,
+  deps: ExecutionDeps,
   session: RunSession,
   events: readonly AgentEvent[],
 ): Promise<ApplyOutcome> {
   const { runId, executionId } = session;
-  return await engine.db.transaction(async (tx) => {
+  return await deps.db.transaction(async (tx) => {
     const [run] = await tx.query(lockRun, [runId]);
     const [execution] = await tx.query(readExecution, [executionId, session.tokenHash]);
     if (!run || !execution) return 'superseded';
@@ -64,13 +64,13 @@ export async function applyAgentEvents(
       events,
       execution: { phase, lastSeq, heldTexts },
       run,
-      limits: engine.limits,
-      redactor: redactorOf(engine, session),
+      limits: deps.limits,
+      redactor: redactorOf(deps, session),
       now: new Date(),
     });
     if (plan === undefined) return { acknowledged: lastSeq };
     const { acknowledged, transcript, added } = plan;
-    for (const action of plan.actions) await carryOut(engine, tx, { session, idleSeconds: run.idle_seconds }, action);
+    for (const action of plan.actions) await carryOut(deps, tx, { session, idleSeconds: run.idle_seconds }, action);
     if (transcript !== '') {
       const chunk = { lastSeq: acknowledged, lines: transcript, countedBytes: added.transcriptBytes };
       await storeTranscript(tx, session, chunk);
@@ -81,7 +81,7 @@ export async function applyAgentEvents(
       lastSeq: acknowledged,
       heldTexts: plan.heldTexts,
       transcriptBytes: Buffer.byteLength(transcript),
-      leaseSeconds: phase === 'stopping' ? 0 : engine.timing.leaseSeconds,
+      leaseSeconds: phase === 'stopping' ? 0 : deps.timing.leaseSeconds,
     });
     return { acknowledged };
   });
@@ -89,7 +89,7 @@ export async function applyAgentEvents(
 
 /** Carries out one action of a plan. */
 async function carryOut(
-  engine: Engine,
+  deps: ExecutionDeps,
   tx: Queryable,
   { session, idleSeconds }: { readonly session: RunSession; readonly idleSeconds: number | null },
   action: EventAction,
@@ -100,29 +100,29 @@ async function carryOut(
       return await storeAgentEvents(tx, session, action.rows, action.bytes);
     case 'report_full_conversation': {
       const stepId = action.stepId ?? (await readLastStepId(tx, runId));
-      const rows = fullConversationRows(engine.limits, { occurredAt: action.occurredAt, stepId });
+      const rows = fullConversationRows(deps.limits, { occurredAt: action.occurredAt, stepId });
       const placed = rows.map((row, position) => JSON.stringify({ position, ...row }));
       return await storeAgentEvents(tx, session, placed, 0);
     }
     case 'take_follow_up':
       return await takeFollowup(tx, session, action.followUpId);
     case 'start_run':
-      return await startRun(engine, tx, session, action);
+      return await startRun(deps, tx, session, action);
     case 'block_run':
-      await blockRun(engine, tx, { runId, executionId, request: action.request, idleSeconds });
+      await blockRun(deps, tx, { runId, executionId, request: action.request, idleSeconds });
   }
 }
 
 /** Starts the run. An agent whose event arrives before its worker's claim proves that the worker took the assignment. */
 async function startRun(
-  engine: Engine,
+  deps: ExecutionDeps,
   tx: Queryable,
   { runId, executionId }: RunSession,
   { assignmentId, harness, modelId }: Extract<EventAction, { kind: 'start_run' }>,
 ): Promise<void> {
   const target = { runId, executionId };
   if (assignmentId !== undefined) {
-    await claim(tx, { ...target, args: { assignment_id: assignmentId, lease_seconds: engine.timing.leaseSeconds } });
+    await claim(tx, { ...target, args: { assignment_id: assignmentId, lease_seconds: deps.timing.leaseSeconds } });
   }
   await start(tx, { ...target, payload: { harness, model_id: modelId } });
 }

@@ -3,7 +3,7 @@ import { errorCatalogue } from '@runyard/contract/errors';
 import { isTerminal } from '@runyard/contract/run-states';
 import { retentionSeconds } from '../../executions/debug-window/retention.ts';
 import { endDebugTurn } from '../../executions/debug-window/turns.ts';
-import type { Engine } from '../../executions/engine.ts';
+import type { ExecutionDeps } from '../../executions/deps.ts';
 import { type FinishedTurn, recordFinishedTurn } from '../../executions/transitions/record-finished-turn.ts';
 import { retryOrError } from '../../executions/transitions/retry.ts';
 import type { Status } from '../../executions/transitions/transition.ts';
@@ -27,7 +27,7 @@ interface Input {
  * make it ERROR, retryable ones after their retries. Where a follow-up waits and the agent can continue, the state stays. A turn
  * in the sandbox of a failed setup does not change the run. The caller has locked the run's row.
  */
-export async function finishRun(engine: Engine, tx: Queryable, input: Input): Promise<FinishOutcome> {
+export async function finishRun(deps: ExecutionDeps, tx: Queryable, input: Input): Promise<FinishOutcome> {
   const { report } = input;
   const turn = report.turn ?? 1;
   const before = await recordFinishedTurn(tx, { ...input, turn });
@@ -38,36 +38,36 @@ export async function finishRun(engine: Engine, tx: Queryable, input: Input): Pr
     // The turn in the sandbox of a failed setup ended with an open request, or the sandbox is stopping.
     if (before.phase !== 'running') return 'moved_on';
     if (before.has_debug_followups) return 'waiting';
-    await endDebugTurn(engine, tx, input);
+    await endDebugTurn(deps, tx, input);
     return 'finished';
   }
   const canContinue = report.success || !report.error?.code;
   if (before.state === 'INPROGRESS' && before.has_followups && canContinue) return 'waiting';
-  return report.success ? await endInSuccess(engine, tx, input, before) : await endInFailure(engine, tx, input, before);
+  return report.success ? await endInSuccess(deps, tx, input, before) : await endInFailure(deps, tx, input, before);
 }
 
 const outcomeOf = (isMade: boolean): FinishOutcome => (isMade ? 'finished' : 'moved_on');
 
 async function endInSuccess(
-  engine: Engine,
+  deps: ExecutionDeps,
   tx: Queryable,
   { runId, executionId, report }: Input,
   { idle_seconds }: FinishedTurn,
 ): Promise<FinishOutcome> {
   // A person who interrupts a turn wants to write a follow-up: the sandbox stays, even where the configuration says 0.
   const configured = report.interrupted ? idle_seconds || null : idle_seconds;
-  const args = { stop_seconds: engine.timing.leaveSeconds, idle_seconds: configured ?? engine.timing.idleSeconds };
+  const args = { stop_seconds: deps.timing.leaveSeconds, idle_seconds: configured ?? deps.timing.idleSeconds };
   const payload = { summary: report.summary, ...(report.interrupted ? { interrupted: true } : {}) };
   return outcomeOf(await succeed(tx, { runId, executionId, args, payload }));
 }
 
 async function endInFailure(
-  engine: Engine,
+  deps: ExecutionDeps,
   tx: Queryable,
   { runId, executionId, report }: Input,
   { state }: FinishedTurn,
 ): Promise<FinishOutcome> {
-  const args = { stop_seconds: engine.timing.leaveSeconds };
+  const args = { stop_seconds: deps.timing.leaveSeconds };
   const target = { runId, executionId, args };
   const message = report.error?.message ?? report.summary;
   const code = report.error?.code;
@@ -79,7 +79,7 @@ async function endInFailure(
   const payload = { message, error_code: code };
   if (runState === 'ERROR') {
     if (!retryable || state === 'BLOCKED') return outcomeOf(await err(tx, { ...target, status, payload }));
-    const outcome = await retryOrError(engine, tx, { runId, executionId, status, sandboxGone: false });
+    const outcome = await retryOrError(deps, tx, { runId, executionId, status, sandboxGone: false });
     return outcome === 'errored' ? 'finished' : outcome;
   }
   if (code === 'environment_setup_failed' && state !== 'BLOCKED') {

@@ -1,6 +1,6 @@
 import type { FinishTask, FinishTaskResponse } from '@runyard/contract/agent-protocol';
 import { headOf } from '../../conversations/output.ts';
-import type { Engine } from '../../executions/engine.ts';
+import type { ExecutionDeps } from '../../executions/deps.ts';
 import { lockAttempt } from '../../executions/run-tokens/attempt.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';
@@ -28,15 +28,15 @@ function withShortTexts(report: FinishTask): FinishTask {
  * arrives again gets the same answer. Throws `AttemptOver`.
  */
 export async function finishTask(
-  engine: Engine,
+  deps: ExecutionDeps,
   session: RunSession,
   report: FinishTask,
 ): Promise<FinishTaskResponse['next']> {
-  const clean = withShortTexts(withoutSecrets(engine, session, report));
+  const clean = withShortTexts(withoutSecrets(deps, session, report));
   const { runId, executionId } = session;
-  return await engine.db.transaction(async (tx) => {
+  return await deps.db.transaction(async (tx) => {
     await lockAttempt(tx, session);
-    await finishRun(engine, tx, { runId, executionId, report: clean });
+    await finishRun(deps, tx, { runId, executionId, report: clean });
     const [row] = await tx.query(readPhase, [executionId]);
     return row?.phase === 'idle' || row?.phase === 'running' ? 'wait' : 'leave';
   });

@@ -1,7 +1,7 @@
 import type { AgentInbox, InboxItem } from '@runyard/contract/agent-protocol';
 import type { Decision } from '@runyard/contract/approvals';
 import type { RunMode } from '@runyard/contract/run-request';
-import type { Engine } from '../../executions/engine.ts';
+import type { ExecutionDeps } from '../../executions/deps.ts';
 import { renewLeaseByAgent } from '../../executions/lease/renew-by-agent.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';
@@ -74,16 +74,16 @@ function itemsOf(row: RowOf<typeof readInbox>, { interrupted }: InboxPosition): 
  * `superseded`: the execution has ended or was assigned again; the agent must stop.
  */
 export async function waitForInbox(
-  engine: Engine,
+  deps: ExecutionDeps,
   session: RunSession,
   position: InboxPosition,
   waitMs: number,
   signal: AbortSignal,
 ): Promise<AgentInbox | 'superseded'> {
-  const found = await waitForRuns(engine.notices, { runIds: () => [session.runId], waitMs, signal }, async () => {
-    const [row] = await engine.db.query(readInbox, [
+  const found = await waitForRuns(deps.notices, { runIds: () => [session.runId], waitMs, signal }, async () => {
+    const [row] = await deps.db.query(readInbox, [
       session.executionId,
-      engine.timing.leaseSeconds,
+      deps.timing.leaseSeconds,
       session.runId,
       position.after,
       session.tokenHash,

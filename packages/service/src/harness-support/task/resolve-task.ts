@@ -3,7 +3,7 @@ import type { Settings } from '@runyard/contract/settings';
 import { readEarlierConversation } from '../../conversations/earlier-conversation.ts';
 import type { EnterRead } from '../../conversations/read-limits.ts';
 import { gatewayPathOf } from '../../environments/git-path.ts';
-import type { EngineTiming } from '../../executions/engine.ts';
+import type { ExecutionTiming } from '../../executions/deps.ts';
 import { claimForAgent } from '../../executions/lease/claim-for-agent.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { agentAttachment } from '../../files/attachments/agent-view.ts';
@@ -29,7 +29,7 @@ export type ResolveOutcome =
 export async function resolveTask(
   deps: {
     readonly db: Database;
-    readonly timing: Pick<EngineTiming, 'leaseSeconds'>;
+    readonly timing: Pick<ExecutionTiming, 'leaseSeconds'>;
     readonly models: Pick<Models, 'resolve'>;
     readonly settings: Pick<Settings, 'RUNYARD_WORKSPACE_MB'>;
     readonly enterRead: EnterRead;

@@ -29,7 +29,7 @@ const pendingPatienceMs = 20_000;
 
 /** Registers the child-runs routes. */
 export function registerChildRunRoutes(app: FastifyInstance, deps: ServiceDeps): void {
-  const { db, engine } = deps;
+  const { db, executionDeps } = deps;
   const signalOf = waitingSignals(app);
 
   addRoute(app, routes.startChildRun, (call) => startChild(deps, call));
@@ -37,7 +37,7 @@ export function registerChildRunRoutes(app: FastifyInstance, deps: ServiceDeps):
   addRoute(app, routes.listChildRuns, async ({ session, query, request }) => {
     if (!(await readChildRunsPermission(db, session))) return notAllowed();
     const { run_ids: runIds, wait_ms: waitMs, until } = query;
-    const awaited = await awaitChildren(engine, session, { runIds, until, waitMs, signal: signalOf(request) });
+    const awaited = await awaitChildren(executionDeps, session, { runIds, until, waitMs, signal: signalOf(request) });
     if (awaited === 'not_found') return notFound('run');
     return { child_runs: await readChildren(db, session.runId, runIds) };
   });
@@ -53,7 +53,7 @@ export function registerChildRunRoutes(app: FastifyInstance, deps: ServiceDeps):
       waitMs: query.wait_ms,
       signal: signalOf(request),
     } as const;
-    const awaited = await awaitChildren(engine, session, wait);
+    const awaited = await awaitChildren(executionDeps, session, wait);
     return awaited === 'not_found' ? notFound('run') : await readChild(session, params.childRunId);
   });
 
@@ -61,12 +61,12 @@ export function registerChildRunRoutes(app: FastifyInstance, deps: ServiceDeps):
     if (!(await readChildRunsPermission(db, session))) return notAllowed();
     const runIds = [params.childRunId];
     const signal = signalOf(request);
-    if ((await awaitChildren(engine, session, { runIds, until: 'all', waitMs: 0, signal })) === 'not_found')
+    if ((await awaitChildren(executionDeps, session, { runIds, until: 'all', waitMs: 0, signal })) === 'not_found')
       return notFound('run');
     const runId = params.childRunId.toLowerCase();
     const wait = { runIds: () => [runId], waitMs: pendingPatienceMs, signal };
-    const outcome = await waitForRuns(engine.notices, wait, async () => {
-      const cancelled = await cancelRun(engine, params.childRunId, session);
+    const outcome = await waitForRuns(executionDeps.notices, wait, async () => {
+      const cancelled = await cancelRun(executionDeps, params.childRunId, session);
       return cancelled === 'pending' ? undefined : cancelled;
     });
     if (outcome === undefined)
@@ -82,7 +82,7 @@ async function startChild(
   const { session } = call;
   const permission = await readChildRunsPermission(deps.db, session);
   if (!permission) return notAllowed();
-  const child = await childRequest(deps.engine, session, call.body);
+  const child = await childRequest(deps.executionDeps, session, call.body);
   if (child.kind === 'gone') return notFound('run');
   if (child.kind === 'forbidden') return refuse('not_authorized', { detail: child.detail });
   const outcome = await submitRun(deps, {

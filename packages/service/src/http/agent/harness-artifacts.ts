@@ -28,7 +28,7 @@ export function registerHarnessArtifactRoutes(app: FastifyInstance, deps: Servic
   addRoute(app, routes.reportArtifact, async (call) => {
     const { session, body } = call;
     const outcome = await once(db, call.once, async (tx) => {
-      const stored = await reportArtifact(deps.engine, tx, session, body);
+      const stored = await reportArtifact(deps.executionDeps, tx, session, body);
       return stored.kind === 'stored' ? { kind: 'done', response: stored } : { kind: 'failed', failure: stored };
     });
     const reported = answerOnce(outcome, ({ faults }) => invalid(faults));

@@ -19,14 +19,14 @@ import { waitingSignals } from '../server/waiting.ts';
 
 /** Registers resolve-prompt, events, inbox, finish-task, memory and report-shutdown. */
 export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps): void {
-  const { engine, models, conversationReads: reads } = deps;
+  const { executionDeps, models, conversationReads: reads } = deps;
   const signalOf = waitingSignals(app);
 
   addRoute(app, routes.resolvePrompt, async ({ session, reply }) => {
     const over = signalOfReply(reply);
     const enterRead = (bytes: number) => reads.enter(session, bytes, over);
     const resolved = await resolveTask(
-      { db: engine.db, timing: engine.timing, models, settings: deps.settings, enterRead },
+      { db: executionDeps.db, timing: executionDeps.timing, models, settings: deps.settings, enterRead },
       session,
     );
     if (resolved.kind === 'task') return resolved.task;
@@ -34,22 +34,22 @@ export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps):
     if (resolved.kind === 'not_found') return notFound('run');
     const code = resolved.kind === 'environment_gone' ? 'resource_not_found' : 'integration_not_configured';
     const error = { code, message: resolved.message } as const;
-    await finishTask(engine, session, { success: false, summary: resolved.message, error });
+    await finishTask(executionDeps, session, { success: false, summary: resolved.message, error });
     return supersededAttempt();
   });
 
   addRoute(app, routes.reportEvents, async ({ session, body }) => {
-    const outcome = await applyAgentEvents(engine, session, body.events);
+    const outcome = await applyAgentEvents(executionDeps, session, body.events);
     return outcome === 'superseded' ? supersededAttempt() : outcome;
   });
 
   addRoute(app, routes.readInbox, async ({ session, query, request }) => {
-    const outcome = await waitForInbox(engine, session, query, query.wait_ms, signalOf(request));
+    const outcome = await waitForInbox(executionDeps, session, query, query.wait_ms, signalOf(request));
     return outcome === 'superseded' ? supersededAttempt() : outcome;
   });
 
   addRoute(app, routes.finishTask, async ({ session, body }) => {
-    return { next: await finishTask(engine, session, body) };
+    return { next: await finishTask(executionDeps, session, body) };
   });
 
   addRoute(app, routes.readMemory, async ({ session, params, reply }) => {
@@ -69,7 +69,7 @@ export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps):
   });
 
   addRoute(app, routes.reportShutdown, async ({ session, body, request }) => {
-    const reason = withoutSecrets(engine, session, body.reason);
+    const reason = withoutSecrets(executionDeps, session, body.reason);
     request.log.info({ run: session.runId, execution: session.executionId, reason }, 'agent leaves');
     return {};
   });

@@ -40,12 +40,12 @@ function refusalOf(outcome: Unsent): Refusal {
 
 /** Registers the messages between runs of one tree. */
 export function registerRunMessageRoutes(app: FastifyInstance, deps: ServiceDeps): void {
-  const { db, engine } = deps;
+  const { db, executionDeps } = deps;
   addRoute(app, routes.sendRunMessage, async (call) => {
     const { session, body } = call;
     const maxLive = (await readChildRunsPermission(db, session))?.max_live ?? 0;
     const outcome = await once<{ delivery: 'joined' | 'resumed' | 'continued' }, Unsent>(db, call.once, async (tx) => {
-      const sent = await sendMessage(engine, tx, session, body, { maxLive });
+      const sent = await sendMessage(executionDeps, tx, session, body, { maxLive });
       if (sent.kind !== 'sent') return { kind: 'failed', failure: sent };
       return { kind: 'done', response: { delivery: sent.delivery } };
     });

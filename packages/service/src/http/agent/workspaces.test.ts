@@ -43,7 +43,11 @@ async function goOn({ runId, executionId, runToken }: { runId: string; execution
   );
   await service.request('POST', `/agent/runs/${runId}/followups`, { body: { message: 'More.' } });
   const slot = { connectionId: row?.connection_id ?? '', pool: row?.pool ?? '', teamId: null };
-  const next = await assignNext(service.deps.engine, { ...slot, workerId: 'runyard-test', workerInstance: 'one' });
+  const next = await assignNext(service.deps.executionDeps, {
+    ...slot,
+    workerId: 'runyard-test',
+    workerInstance: 'one',
+  });
   if (typeof next === 'string') throw new Error(next);
   return next;
 }

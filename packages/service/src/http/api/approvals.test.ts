@@ -137,7 +137,7 @@ describe('with the sandbox gone', () => {
   const resolve = async (runId: string) => {
     const slot = { connectionId: runId, workerId: 'runyard-test', workerInstance: 'one', pool: runId, teamId: null };
     const { assignNext } = await import('../../executions/queue/assign.ts');
-    const assignment = await assignNext(service.deps.engine, slot);
+    const assignment = await assignNext(service.deps.executionDeps, slot);
     if (typeof assignment === 'string') throw new Error(assignment);
     const task = await service.request<{ conversation?: { kind: string } }>('POST', '/harness-support/resolve-prompt', {
       key: assignment.runToken,

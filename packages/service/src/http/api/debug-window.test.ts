@@ -124,10 +124,10 @@ test('after the window a follow-up continues: the prompt at last, the talk as te
     "UPDATE executions SET idle_until = clock_timestamp() - interval '1 second' WHERE id = $1",
     [executionId],
   );
-  await reconcile(service.deps.engine);
+  await reconcile(service.deps.executionDeps);
   expect(await inbox(runToken)).toEqual([{ type: 'leave' }]);
   expect((await read(runId)).status_message).not.toHaveProperty('session_debug_until');
-  await endSandbox(service.deps.engine, executionId, { kind: 'exited', message: 'The agent ended.' });
+  await endSandbox(service.deps.executionDeps, executionId, { kind: 'exited', message: 'The agent ended.' });
   expect(await read(runId)).toMatchObject({ ...failedItem, is_sandbox_running: false });
   await say(runId, 'It is repaired.');
   expect((await read(runId)).state).toBe('QUEUED');
@@ -147,7 +147,7 @@ test('an empty message is 400 in the window, and continues after it only where s
   await service.problem(400, 'POST', `/agent/runs/${runId}/cancel`);
   await service.problem(400, 'POST', `/agent/runs/${runId}/interrupt`);
   expect(await phaseOf(executionId)).toBe('idle');
-  await endSandbox(service.deps.engine, executionId, { kind: 'lost', message: 'Lost.' });
+  await endSandbox(service.deps.executionDeps, executionId, { kind: 'lost', message: 'Lost.' });
   await service.problem(400, 'POST', path(runId), { body: {} });
   expect(await read(runId)).toMatchObject(failedItem);
 });
@@ -155,7 +155,7 @@ test('an empty message is 400 in the window, and continues after it only where s
 test('a sandbox that is lost while it is looked at takes nothing with it but the talk', async () => {
   const { runId, executionId } = await failedRun();
   await say(runId, 'what is there?');
-  await endSandbox(service.deps.engine, executionId, { kind: 'lost', message: 'Lost.' });
+  await endSandbox(service.deps.executionDeps, executionId, { kind: 'lost', message: 'Lost.' });
   expect(await phaseOf(executionId)).toBe('ended');
   expect(await read(runId)).toMatchObject({ ...failedItem, is_sandbox_running: false });
   await say(runId, 'again');
@@ -172,7 +172,7 @@ test('the deadline ends the sandbox, an interrupt the turn; the run stays as it 
     "UPDATE executions SET deadline_at = clock_timestamp() - interval '1 second' WHERE id = $1",
     [executionId],
   );
-  await reconcile(service.deps.engine);
+  await reconcile(service.deps.executionDeps);
   expect(await inbox(runToken)).toEqual([{ type: 'cancel' }]);
   expect(await finish(runToken, 2)).toBe('leave');
   expect(await read(runId)).toMatchObject(failedItem);
@@ -248,12 +248,12 @@ describe('a question in the window', () => {
       "UPDATE executions SET idle_until = clock_timestamp() - interval '1 second' WHERE id = $1",
       [gone.executionId],
     );
-    await reconcile(service.deps.engine);
+    await reconcile(service.deps.executionDeps);
     expect(await read(gone.runId)).not.toHaveProperty('blocked_on');
     await service.problem(400, 'POST', path(gone.runId), { body: { decision: 'approve' } });
     const late = await asking();
     expect((await answer(late.runId, { decision: 'approve', message: 'look' })).status).toBe(200);
-    await endSandbox(service.deps.engine, late.executionId, { kind: 'lost', message: 'Lost.' });
+    await endSandbox(service.deps.executionDeps, late.executionId, { kind: 'lost', message: 'Lost.' });
     await say(late.runId, 'again');
     const next = await service.claimRun(late.runId);
     const task = await service.request('POST', '/harness-support/resolve-prompt', { key: next.runToken, body: {} });

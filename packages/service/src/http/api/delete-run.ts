@@ -7,9 +7,9 @@ import { notFound, refuse } from '../server/problem.ts';
 
 /** Registers the deletion of ended runs. */
 export function registerDeleteRunRoute(app: FastifyInstance, deps: ServiceDeps): void {
-  const { engine, blobs, log } = deps;
+  const { executionDeps, blobs, log } = deps;
   addRoute(app, routes.deleteRun, async ({ params, principal }) => {
-    const outcome = await deleteRun(engine, principal.teamId, params.runId);
+    const outcome = await deleteRun(executionDeps, principal.teamId, params.runId);
     switch (outcome.kind) {
       case 'not_found':
         return notFound('run');

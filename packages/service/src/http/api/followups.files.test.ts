@@ -104,7 +104,7 @@ test('a further execution is told which files came earlier; a rerun takes those 
     pool: row?.pool ?? '',
     teamId: null,
   };
-  const next = await assignNext(service.deps.engine, slot);
+  const next = await assignNext(service.deps.executionDeps, slot);
   if (typeof next === 'string') throw new Error(next);
   const task = await taskOf(next.runToken);
   expect(task.prompt).toBe('C');

@@ -16,7 +16,7 @@ describe('the stream of a team', () => {
     await service.request('POST', '/harness-support/events', { key: first.runToken, body: { events } });
     const others = await service.newRun({}, service.otherKey);
     const second = await service.newRun();
-    await cancelRun(service.deps.engine, first.runId);
+    await cancelRun(service.deps.executionDeps, first.runId);
     await untilState(reader, 'CANCELLED');
     await vi.waitFor(
       () => expect(reader.received.some(({ event }) => 'run_id' in event && event.run_id === second)).toBe(true),
@@ -39,7 +39,7 @@ describe('the stream of a team', () => {
     const reader = await follow('/agent/runs/events');
     const beginning = await vi.waitFor(() => expect(reader.lastId()).not.toBe(''), 10_000).then(() => reader.lastId());
     const { runId } = await service.startExecution();
-    await cancelRun(service.deps.engine, runId);
+    await cancelRun(service.deps.executionDeps, runId);
     await untilState(reader, 'CANCELLED');
     reader.close();
     for (const [index, id] of [beginning, ...reader.received.map((each) => each.id)].entries()) {

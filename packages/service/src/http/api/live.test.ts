@@ -33,7 +33,7 @@ describe('the stream of a run', () => {
     await vi.waitFor(() => expect(reader.received.at(-1)?.event).toMatchObject({ event: { text: 'Word 3' } }), 10_000);
     await say(runToken, 4, 4);
     await vi.waitFor(() => expect(reader.received.at(-1)?.event).toMatchObject({ event: { text: 'Word 4' } }), 10_000);
-    expect(await cancelRun(service.deps.engine, runId)).toBe('cancelled');
+    expect(await cancelRun(service.deps.executionDeps, runId)).toBe('cancelled');
     await reader.ended;
     expect(stateNames(reader)).toEqual(['QUEUED', 'PENDING', 'CLAIMED', 'CANCELLED']);
   });
@@ -41,7 +41,7 @@ describe('the stream of a run', () => {
   test('goes on behind every id, also behind the first of two events of one change', async () => {
     const { runId, runToken } = await service.startExecution();
     await say(runToken, 1, 2);
-    await cancelRun(service.deps.engine, runId);
+    await cancelRun(service.deps.executionDeps, runId);
     const whole = await follow(`/agent/runs/${runId}/events`);
     await whole.ended;
     expect(new Set(whole.received.map(({ id }) => id)).size).toBe(whole.received.length);
@@ -127,7 +127,7 @@ describe('the stream of a run', () => {
   test('answers 410 where events behind the id are not kept, and nothing where none was missed', async () => {
     const { runId, runToken } = await service.startExecution();
     await say(runToken, 1, 5);
-    await cancelRun(service.deps.engine, runId);
+    await cancelRun(service.deps.executionDeps, runId);
     const whole = await follow(`/agent/runs/${runId}/events`);
     await whole.ended;
     const words = whole.received.filter(({ event }) => event.type === 'conversation');
@@ -153,7 +153,7 @@ describe('the stream of a run', () => {
   test('answers 410 for an id inside of events that were merged, and goes on behind all others', async () => {
     const { runId, runToken } = await service.startExecution();
     await say(runToken, 1, 5);
-    await cancelRun(service.deps.engine, runId);
+    await cancelRun(service.deps.executionDeps, runId);
     const whole = await follow(`/agent/runs/${runId}/events`);
     await whole.ended;
     await service.deps.db.query(`UPDATE runs SET ended_at = now() - interval '2 days' WHERE id = $1`, [runId]);

@@ -29,8 +29,11 @@ function lastIdOf(request: FastifyRequest): string | undefined {
 }
 
 /** Registers `GET /agent/runs/{runId}/events` and `GET /agent/runs/events`. Streams are cut when their key ends. */
-export async function registerLiveRoutes(app: FastifyInstance, { engine, db, keyWatch }: ServiceDeps): Promise<void> {
-  const live = await openLive(engine);
+export async function registerLiveRoutes(
+  app: FastifyInstance,
+  { executionDeps: deps, db, keyWatch }: ServiceDeps,
+): Promise<void> {
+  const live = await openLive(deps);
   let isClosing = false;
   app.addHook('preClose', async () => {
     isClosing = true;

@@ -31,7 +31,7 @@ const makeThings = async (credential: Credential) => {
   const { runId, executionId } = things.own;
   if (credential === 'stoppingRunToken') await service.request('POST', `/agent/runs/${runId}/cancel`);
   if (credential === 'endedRunToken')
-    await endSandbox(service.deps.engine, executionId, { kind: 'exited', message: 'The agent exited.' });
+    await endSandbox(service.deps.executionDeps, executionId, { kind: 'exited', message: 'The agent exited.' });
   return things;
 };
 type Things = Awaited<ReturnType<typeof makeThings>>;

@@ -10,7 +10,7 @@ const foreignToken = `ryr_${'f'.repeat(43)}`;
 const foreignKey = `ryk_${'k'.repeat(43)}`;
 const service = await openTestService({ secrets: [operatorKey] });
 const { orchestrator, run, startChild } = testChildRuns(service);
-const { db, engine } = service.deps;
+const { db, executionDeps: deps } = service.deps;
 
 const parent = await orchestrator();
 const secrets = [parent.runToken, operatorKey, foreignToken, foreignKey];
@@ -94,7 +94,7 @@ test('the reason of a shutdown is logged without secrets', async () => {
 
 test('what a worker says about the end of a sandbox is stored without secrets', async () => {
   const { runId, executionId } = await orchestrator();
-  await endSandbox(engine, executionId, { kind: 'exited', message: leak('the end of stderr'), exitCode: 1 });
+  await endSandbox(deps, executionId, { kind: 'exited', message: leak('the end of stderr'), exitCode: 1 });
   const said = secrets.slice(1).map(() => redacted);
   const { status_message } = (await run(runId)) as { status_message: { message: string } };
   for (const secret of secrets) expect(status_message.message).not.toContain(secret);

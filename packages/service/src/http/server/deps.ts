@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { KeyDirectory } from '../../access/keys/directory.ts';
 import type { KeyWatch } from '../../access/keys/watch.ts';
 import type { BodyBudget } from '../../bodies/body-budget.ts';
-import type { Engine } from '../../executions/engine.ts';
+import type { ExecutionDeps } from '../../executions/deps.ts';
 import type { AdmitModelRequest } from '../../gateway/models/gateway.ts';
 import type { Models } from '../../models/models.ts';
 import type { Signer } from '../../secrets/signer.ts';
@@ -21,7 +21,7 @@ export interface ServiceDeps {
   baseUrl(): string;
   readonly log: Logger;
   readonly models: Models;
-  readonly engine: Engine;
+  readonly executionDeps: ExecutionDeps;
   readonly signing: Signer;
   readonly vault: Vault;
   readonly keys: KeyDirectory;

@@ -13,7 +13,7 @@ let hub: Hub;
 let stopServing: () => void;
 beforeAll(async () => {
   service = await startTestService();
-  hub = openHub(service.deps.engine, { serviceInstanceId: randomUUIDv7() });
+  hub = openHub(service.deps.executionDeps, { serviceInstanceId: randomUUIDv7() });
   const { log, keys, keyWatch } = service.deps;
   const authenticate = (authorization: string | undefined) => authenticateWorker(keys, authorization);
   stopServing = serveWorkerSockets(service.app.server, { hub, log, authenticate, keyWatch });

@@ -2,7 +2,7 @@ import { isTerminal, terminalStates } from '@runyard/contract/run-states';
 import type { RunState } from '@runyard/contract/states';
 import { executionBlobs } from '../../executions/blob-columns.ts';
 import { isRunTypeCancellable } from '../../executions/cancel/cancel.ts';
-import type { Engine } from '../../executions/engine.ts';
+import type { ExecutionDeps } from '../../executions/deps.ts';
 import { endWait } from '../../executions/idle/idle.ts';
 import { waitForRuns } from '../../executions/wait-for-runs.ts';
 import { fileBlobs } from '../../files/blob-columns.ts';
@@ -31,15 +31,15 @@ export const isDeletable = `r.state IN (${terminalStates.map((state) => `'${stat
  * after a crash have no row, and the sweep deletes them.
  */
 export async function deleteRun(
-  engine: Engine,
+  deps: ExecutionDeps,
   teamId: string,
   runId: string,
   patienceMs = 5_000,
 ): Promise<DeleteRunOutcome> {
   if (!isUuid(runId)) return { kind: 'not_found' };
   const wait = { runIds: () => [runId], waitMs: patienceMs };
-  const outcome = await waitForRuns(engine.notices, wait, async () => {
-    const tried = await tryToDelete(engine, teamId, runId);
+  const outcome = await waitForRuns(deps.notices, wait, async () => {
+    const tried = await tryToDelete(deps, teamId, runId);
     return tried.kind === 'sandbox_running' ? undefined : tried;
   });
   return outcome ?? { kind: 'sandbox_running' };
@@ -63,15 +63,15 @@ const readDeletable = defineStatement({
   row: {},
 });
 
-async function tryToDelete(engine: Engine, teamId: string, runId: string): Promise<DeleteRunOutcome> {
-  return await engine.db.transaction(async (tx) => {
+async function tryToDelete(deps: ExecutionDeps, teamId: string, runId: string): Promise<DeleteRunOutcome> {
+  return await deps.db.transaction(async (tx) => {
     const [run] = await tx.query(lockRun, [runId, teamId]);
     if (!run) return { kind: 'not_found' };
     if (!isTerminal(run.state))
       return { kind: 'not_ended', state: run.state, canBeCancelled: isRunTypeCancellable(run) };
     const deletable = await tx.query(readDeletable, [runId]);
     if (deletable.length === 1) return { kind: 'deleted', blobKeys: await deleteLockedRuns(tx, [runId]) };
-    await endWait(tx, runId, engine.timing.leaveSeconds);
+    await endWait(tx, runId, deps.timing.leaveSeconds);
     return { kind: 'sandbox_running' };
   });
 }

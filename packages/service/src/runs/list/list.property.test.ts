@@ -4,7 +4,7 @@ import type { RunItem } from '@runyard/contract/runs';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
-import { insertTeam } from '../../../test/engine.ts';
+import { insertTeam } from '../../../test/executions.ts';
 import { listRuns } from './list.ts';
 import { indexRunWords } from './search-index.ts';
 

@@ -1,7 +1,7 @@
 import { ListRunsQuery } from '@runyard/contract/run-list';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
-import { insertTeam } from '../../../test/engine.ts';
+import { insertTeam } from '../../../test/executions.ts';
 import { probeList } from './probe-list.ts';
 import type { FilterList } from './strategies.ts';
 

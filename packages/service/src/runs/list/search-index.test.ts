@@ -1,34 +1,34 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { openTestEngine, type TestEngine } from '../../../test/engine.ts';
+import { openTestExecutions, type TestExecutions } from '../../../test/executions.ts';
 import { indexRunWords } from './search-index.ts';
 
-let service: TestEngine;
+let service: TestExecutions;
 beforeAll(async () => {
-  service = await openTestEngine();
+  service = await openTestExecutions();
 });
 afterAll(() => service.close());
 beforeEach(async () => {
-  await service.engine.db.query('DELETE FROM runs');
-  await service.engine.db.query('DELETE FROM run_search_waiting');
+  await service.deps.db.query('DELETE FROM runs');
+  await service.deps.db.query('DELETE FROM run_search_waiting');
 });
 
 const indexed = () =>
-  service.engine.db.query(
+  service.deps.db.query(
     'SELECT run_id, updated_hour = run_hour(r.updated_at) AS "isInHour" FROM run_search s JOIN runs r ON r.id = s.run_id',
   );
-const waiting = async () => (await service.engine.db.query('SELECT unnest(run_ids) FROM run_search_waiting')).length;
+const waiting = async () => (await service.deps.db.query('SELECT unnest(run_ids) FROM run_search_waiting')).length;
 
 /** Returns the runs with these parts, in the week of their last change. */
 const withParts = (parts: string) =>
-  service.engine.db.query(
+  service.deps.db.query(
     `SELECT s.run_id FROM run_search s JOIN runs r ON r.id = s.run_id
      WHERE s.parts @@ replace($1, '@', search_mark(r.team_id, search_week(r.updated_at)))::tsquery`,
     [parts],
   );
 
 test('takes each new run once, with several processes at once', async () => {
-  const { db } = service.engine;
+  const { db } = service.deps;
   for (let i = 0; i < 30; i += 1) await service.newRun();
   const taken = await Promise.all(Array.from({ length: 4 }, () => indexRunWords(db, 10)));
   expect(taken.reduce((sum, count) => sum + count, 0) + (await waiting())).toBe(30);
@@ -38,7 +38,7 @@ test('takes each new run once, with several processes at once', async () => {
 });
 
 test('forgets a run that was deleted before its turn', async () => {
-  const { db } = service.engine;
+  const { db } = service.deps;
   await service.newRun();
   await db.query('DELETE FROM runs');
   expect(await indexRunWords(db, 10)).toBe(1);
@@ -46,7 +46,7 @@ test('forgets a run that was deleted before its turn', async () => {
 });
 
 test('keeps a run queued that is changing, and has it in the hour of its change after the next turn', async () => {
-  const { db } = service.engine;
+  const { db } = service.deps;
   const id = await service.newRun();
   await db.transaction(async (tx) => {
     await tx.query(`UPDATE runs SET updated_at = updated_at + interval '3 hours' WHERE id = $1`, [id]);
@@ -59,7 +59,7 @@ test('keeps a run queued that is changing, and has it in the hour of its change 
 });
 
 test('moves words, metadata and artifacts to the hour of every later change', async () => {
-  const { db } = service.engine;
+  const { db } = service.deps;
   const parent = await service.newRun();
   const id = await service.newRun({ metadata: { a: 'b' }, parentRunId: parent, ancestorIds: [parent] });
   await db.query(
@@ -79,7 +79,7 @@ test('moves words, metadata and artifacts to the hour of every later change', as
 });
 
 test('moves all parts of a run to the week of its last change', async () => {
-  const { db } = service.engine;
+  const { db } = service.deps;
   const id = await service.newRun({ title: 'Flaky build', prompt: 'Look at it' });
   const marks = () => db.query('SELECT DISTINCT left(part, 6) FROM run_search, unnest(tsvector_to_array(parts)) part');
   const [own, inTitle, misspelt] = ["'@=look'", "'@~uild'", "'@?flky'"];
@@ -92,7 +92,7 @@ test('moves all parts of a run to the week of its last change', async () => {
 });
 
 test('finds a changed prompt by its new words at once, also when its old words are indexed later', async () => {
-  const { db } = service.engine;
+  const { db } = service.deps;
   const found = () => withParts("'@=second' & !'@=first'");
   const id = await service.newRun({ prompt: 'first' });
   await indexRunWords(db, 10);
@@ -105,7 +105,7 @@ test('finds a changed prompt by its new words at once, also when its old words a
 });
 
 test('keeps only the changing run queued of several that were created together', async () => {
-  const { db } = service.engine;
+  const { db } = service.deps;
   const ids = await Promise.all(Array.from({ length: 20 }, () => service.newRun()));
   await db.transaction(async (tx) => {
     await tx.query('UPDATE runs SET updated_at = updated_at WHERE id = $1', [ids[7]]);

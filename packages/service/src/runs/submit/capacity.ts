@@ -1,4 +1,4 @@
-import type { Engine } from '../../executions/engine.ts';
+import type { ExecutionDeps } from '../../executions/deps.ts';
 import { holdsSlot } from '../../executions/queue/holds-slot.ts';
 import type { Queryable } from '../../store/database/database.ts';
 import { boolean, defineStatement, nullable } from '../../store/database/statement.ts';
@@ -19,17 +19,17 @@ const readCapacity = defineStatement({
 const maxAgeMs = 1000;
 /** By team and pool. */
 type Answers = Map<string, { readonly readAt: number; readonly value: Promise<boolean> }>;
-const answersOf = new WeakMap<Engine, Answers>();
+const answersOf = new WeakMap<ExecutionDeps, Answers>();
 
 /** Returns true where the run would have to wait. The answer is at most a second old: it is a hint for the caller only. */
 export function isAtCapacity(
-  engine: Engine,
+  deps: ExecutionDeps,
   db: Queryable,
   { teamId, workerHost = '' }: Pick<NewRun, 'teamId' | 'workerHost'>,
 ): Promise<boolean> {
   const key = `${teamId} ${workerHost}`;
-  const known: Answers = answersOf.get(engine) ?? new Map();
-  answersOf.set(engine, known);
+  const known: Answers = answersOf.get(deps) ?? new Map();
+  answersOf.set(deps, known);
   const last = known.get(key);
   if (last && Date.now() - last.readAt < maxAgeMs) return last.value;
   const value = db.query(readCapacity, [teamId, workerHost]).then((rows) => rows[0]?.at_capacity ?? false);

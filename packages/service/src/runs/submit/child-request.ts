@@ -3,7 +3,7 @@ import type { ChildRunRequest } from '@runyard/contract/child-runs';
 import type { AmbientAgentConfig, ChildOverride } from '@runyard/contract/config';
 import type { RunAgentRequest } from '@runyard/contract/run-request';
 import type { RunActor } from '../../access/actor.ts';
-import type { Engine } from '../../executions/engine.ts';
+import type { ExecutionDeps } from '../../executions/deps.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { withoutSecrets } from '../../redaction/agent-text.ts';
 import { defineStatement, json, text } from '../../store/database/statement.ts';
@@ -76,7 +76,7 @@ export type ChildRequestOutcome =
 
 /** Returns the request for a child of the session's run, without the parent's secrets, and the actor that creates it. */
 export async function childRequest(
-  { db, secrets }: Pick<Engine, 'db' | 'secrets'>,
+  { db, secrets }: Pick<ExecutionDeps, 'db' | 'secrets'>,
   session: RunSession,
   asked: ChildRunRequest,
 ): Promise<ChildRequestOutcome> {

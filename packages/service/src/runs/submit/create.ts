@@ -1,5 +1,5 @@
 import type { RunAgentResponse } from '@runyard/contract/run-request';
-import type { Engine } from '../../executions/engine.ts';
+import type { ExecutionDeps } from '../../executions/deps.ts';
 import { insertAttachments } from '../../files/attachments/insert.ts';
 import { type Attempt, once, onceWithin, type RepeatableRequest } from '../../idempotency/once.ts';
 import type { Queryable } from '../../store/database/database.ts';
@@ -27,15 +27,15 @@ export interface CreateOptions {
  * caller's transaction where one is given.
  */
 export async function createRun(
-  engine: Engine,
+  deps: ExecutionDeps,
   run: NewRun,
   { once: request, tx: callers }: CreateOptions = {},
 ): Promise<CreateOutcome> {
-  const atCapacity = await isAtCapacity(engine, callers ?? engine.db, run);
+  const atCapacity = await isAtCapacity(deps, callers ?? deps.db, run);
   const response: RunAgentResponse = { run_id: run.id, task_id: run.id, state: 'QUEUED', at_capacity: atCapacity };
   const { parentRunId, ancestorIds, childLimits } = run;
   if (!callers && !request && run.attachments.length === 0 && parentRunId === undefined) {
-    await insertInBatch(engine, run);
+    await insertInBatch(deps, run);
     return { kind: 'created', response };
   }
   const work = async (tx: Queryable): Promise<Attempt<RunAgentResponse, ChildRefusal>> => {
@@ -47,7 +47,7 @@ export async function createRun(
     await insertAttachments(tx, { runId: run.id }, run.attachments);
     return { kind: 'done', response };
   };
-  const attempt = callers ? await onceWithin(callers, request, work) : await once(engine.db, request, work);
+  const attempt = callers ? await onceWithin(callers, request, work) : await once(deps.db, request, work);
   if (attempt.kind === 'conflict') return { kind: 'idempotency_conflict' };
   if (attempt.kind === 'failed') return { kind: 'refused', reason: attempt.failure };
   return attempt.response.run_id === run.id

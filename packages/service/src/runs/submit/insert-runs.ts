@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { queueChannel } from '../../executions/channels.ts';
-import type { Engine } from '../../executions/engine.ts';
+import type { ExecutionDeps } from '../../executions/deps.ts';
 import { poolsOfNewRuns, queueFirstExecutions } from '../../executions/queue/first-execution.ts';
 import { creationSeq, insertCreationEvents } from '../../executions/timeline/creation.ts';
 import type { Queryable } from '../../store/database/database.ts';
@@ -69,7 +69,7 @@ export async function insertRuns(db: Queryable, runs: readonly NewRun[]): Promis
  * Writes a run in a batch with those that arrive while another batch is written. NOTIFY takes a lock over the whole
  * database at commit, so many small transactions would wait for one another (see bench/creates.ts).
  */
-export const insertInBatch: (engine: Engine, run: NewRun) => Promise<void> = batched<Engine, NewRun>(
+export const insertInBatch: (deps: ExecutionDeps, run: NewRun) => Promise<void> = batched<ExecutionDeps, NewRun>(
   100,
-  (engine, runs) => insertRuns(engine.db, runs),
+  (deps, runs) => insertRuns(deps.db, runs),
 );

@@ -1,7 +1,7 @@
 import type { RerunRequest, RunAgentRequest, RunAgentResponse } from '@runyard/contract/run-request';
 import type { RunSourceType } from '@runyard/contract/states';
 import type { RunActor } from '../../access/actor.ts';
-import type { Engine } from '../../executions/engine.ts';
+import type { ExecutionDeps } from '../../executions/deps.ts';
 import type { Fault } from '../../fault.ts';
 import { copyAttachments } from '../../files/attachments/copy.ts';
 import { discardAttachments, type StoredAttachment, storeAttachments } from '../../files/attachments/store.ts';
@@ -15,7 +15,7 @@ import { checkRunRequest } from './request.ts';
 import { readRerun } from './rerun.ts';
 
 export interface SubmitDeps {
-  readonly engine: Engine;
+  readonly executionDeps: ExecutionDeps;
   readonly blobs: BlobStore;
   readonly models: Models;
 }
@@ -67,9 +67,9 @@ export type SubmitOutcome =
  * transaction. All callers that create runs use it: the API, reruns, child runs, schedules, deliveries.
  */
 export async function submitRun(deps: SubmitDeps, submission: RunSubmission): Promise<SubmitOutcome> {
-  const { engine, blobs, models } = deps;
+  const { executionDeps, blobs, models } = deps;
   const { actor, source, child, once, tx } = submission;
-  const db = tx ?? engine.db;
+  const db = tx ?? executionDeps.db;
   if (once) {
     // A repeated request gets the first answer, even if its environment was deleted in between.
     const earlier = await findReplay<RunAgentResponse>(db, once);
@@ -85,7 +85,7 @@ export async function submitRun(deps: SubmitDeps, submission: RunSubmission): Pr
     : await storeAttachments(blobs, checked.files);
   if (!attachments) return { kind: 'file_lost' };
   const run = { ...checked.run, attachments, ...(child ? { childLimits: child } : {}) };
-  const outcome = await createRun(engine, run, { once, tx });
+  const outcome = await createRun(executionDeps, run, { once, tx });
   if (outcome.kind === 'created') return { kind: 'submitted', response: outcome.response };
   // Not after an error: then the run may have been committed, and needs its files.
   await discardAttachments(blobs, attachments);

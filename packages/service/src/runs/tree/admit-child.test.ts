@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openTestEngine, type TestEngine } from '../../../test/engine.ts';
+import { openTestExecutions, type TestExecutions } from '../../../test/executions.ts';
 import { hashRunToken } from '../../executions/queue/assign.ts';
 import { refuseChild } from './admit-child.ts';
 
-let t: TestEngine;
+let t: TestExecutions;
 beforeAll(async () => {
-  t = await openTestEngine();
+  t = await openTestExecutions();
 });
 afterAll(() => t.close());
 
@@ -15,7 +15,7 @@ test('refuses a child when the tree has as many runs as it may, ended ones inclu
   if (!assignment) throw new Error('nothing was assigned');
   const child = { parentRunId: root, ancestorIds: [root] };
   const refusal = (maxInTree?: number) =>
-    t.engine.db.transaction((tx) =>
+    t.deps.db.transaction((tx) =>
       refuseChild(tx, child, {
         ...{ attempt: { ...assignment, tokenHash: hashRunToken(assignment.runToken) }, maxLive: 8 },
         ...(maxInTree === undefined ? {} : { maxInTree }),
@@ -24,10 +24,10 @@ test('refuses a child when the tree has as many runs as it may, ended ones inclu
   const below = await t.newRun(child);
   await t.newRun({ parentRunId: below, ancestorIds: [below, root] });
   await t.newRun();
-  await t.engine.db.query("UPDATE runs SET state = 'SUCCEEDED' WHERE id = $1", [below]);
+  await t.deps.db.query("UPDATE runs SET state = 'SUCCEEDED' WHERE id = $1", [below]);
   expect(await refusal(3)).toBe(null);
   expect(await refusal(2)).toBe('tree_used_up');
   expect(await refusal(), 'a request that starts no run has no limit').toBe(null);
-  await t.engine.db.query('DELETE FROM runs WHERE id = $1', [below]);
+  await t.deps.db.query('DELETE FROM runs WHERE id = $1', [below]);
   expect(await refusal(2)).toBe(null);
 });

@@ -1,5 +1,5 @@
 import { isSettled } from '@runyard/contract/run-states';
-import type { Engine } from '../../executions/engine.ts';
+import type { ExecutionDeps } from '../../executions/deps.ts';
 import { markAwaiting, unmarkAwaiting } from '../../executions/queue/awaiting.ts';
 import type { Attempt } from '../../executions/run-tokens/attempt.ts';
 import { waitForRuns } from '../../executions/wait-for-runs.ts';
@@ -23,7 +23,7 @@ interface Wait {
  * Meanwhile the session's execution holds no slot. `not_found`: one of the ids is no child of the run.
  */
 export async function awaitChildren(
-  engine: Engine,
+  deps: ExecutionDeps,
   session: Attempt,
   wait: Wait,
 ): Promise<'settled' | 'waiting' | 'not_found'> {
@@ -35,13 +35,13 @@ export async function awaitChildren(
     waitMs: wait.waitMs,
     signal: wait.signal,
     beforePause: async () => {
-      if (!isMarked) await markAwaiting(engine.db, session, wait.waitMs + betweenCallsMs);
+      if (!isMarked) await markAwaiting(deps.db, session, wait.waitMs + betweenCallsMs);
       isMarked = true;
     },
   };
   try {
-    const outcome = await waitForRuns(engine.notices, waiting, async () => {
-      const children = await readChildStates(engine.db, session.runId, wait.runIds);
+    const outcome = await waitForRuns(deps.notices, waiting, async () => {
+      const children = await readChildStates(deps.db, session.runId, wait.runIds);
       if (!children) return 'not_found';
       childIds = children.map(({ id }) => id);
       const settled = children.filter(({ state }) => isSettled(state)).length;
@@ -50,6 +50,6 @@ export async function awaitChildren(
     return outcome ?? 'waiting';
   } finally {
     // After the full wait the agent usually asks again, so the mark stays for the time between two calls.
-    if (isMarked && (wait.signal.aborted || performance.now() < deadline)) await unmarkAwaiting(engine.db, session);
+    if (isMarked && (wait.signal.aborted || performance.now() < deadline)) await unmarkAwaiting(deps.db, session);
   }
 }

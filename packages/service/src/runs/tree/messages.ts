@@ -4,7 +4,7 @@ import type { RunMessage } from '@runyard/contract/child-runs';
 import { maxMessagesOfRun, maxMessagesPerMinute } from '@runyard/contract/limits';
 import { isTerminal } from '@runyard/contract/run-states';
 import type { RunState } from '@runyard/contract/states';
-import type { Engine } from '../../executions/engine.ts';
+import type { ExecutionDeps } from '../../executions/deps.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';
 import { withoutSecrets } from '../../redaction/agent-text.ts';
@@ -74,7 +74,7 @@ function relationOf(from: Place, to: Place): string {
 
 /** Writes the message, without the secrets of its sender, as a follow-up of the recipient, in the transaction `tx`. */
 export async function sendMessage(
-  engine: Pick<Engine, 'secrets'>,
+  deps: Pick<ExecutionDeps, 'secrets'>,
   tx: Queryable,
   session: RunSession,
   message: RunMessage,
@@ -110,7 +110,7 @@ export async function sendMessage(
   }
   const text = messageEnvelope(
     { runId: from.id, title: from.title, relation: relationOf(from, to) },
-    withoutSecrets(engine, session, message.message),
+    withoutSecrets(deps, session, message.message),
     randomBytes(6).toString('hex'),
   );
   const delivery = await acceptFollowup(tx, to.id, { message: text, from: { kind: 'run', uid: from.id } });

@@ -1,8 +1,8 @@
 /** Test support: invariants of runs and executions, whatever happened to them. */
 import { expect } from 'vitest';
 import { expireWaiting, reconcile } from '../src/executions/reconcile/reconcile.ts';
-import type { TestEngine } from './engine.ts';
-import type { World } from './engine-operations.ts';
+import type { World } from './execution-operations.ts';
+import type { TestExecutions } from './executions.ts';
 
 /** Every allowed change of state, written down a second time: the transitions must agree with it. */
 const legal: Record<string, readonly string[]> = {
@@ -39,8 +39,12 @@ const terminalEvents: Record<string, string> = {
 };
 
 /** Throws where a row breaks an invariant. `limit` is the team's number of slots. */
-export async function checkInvariants({ engine }: TestEngine, world: World, limit: number): Promise<void> {
-  const { pool } = engine.db;
+export async function checkInvariants(
+  { deps: executionDeps }: TestExecutions,
+  world: World,
+  limit: number,
+): Promise<void> {
+  const { pool } = executionDeps.db;
   const { rows: followups } = await pool.query(`
     SELECT count(*)::int AS kept,
       count(*) FILTER (WHERE f.execution_id IS NULL AND e.phase = 'idle' AND (r.state = 'SUCCEEDED' OR f.is_debug AND e.debug_request IS NULL))::int AS forgotten,
@@ -103,15 +107,15 @@ export async function checkInvariants({ engine }: TestEngine, world: World, limi
 }
 
 /** Lets every deadline pass, and expects that every run ends, because every wait has a limit. */
-export async function letTimePass({ engine }: TestEngine): Promise<void> {
+export async function letTimePass({ deps: executionDeps }: TestExecutions): Promise<void> {
   const columns = ['claim_deadline', 'lease_until', 'deadline_at', 'stop_deadline', 'queued_at', 'idle_until'];
   const past = columns.map((column) => `${column} = ${column} - interval '2 days'`).join(', ');
   for (let round = 0; round < 12; round += 1) {
-    await engine.db.pool.query(`UPDATE executions SET ${past} WHERE phase <> 'ended'`);
-    await expireWaiting(engine);
-    await reconcile(engine);
+    await executionDeps.db.pool.query(`UPDATE executions SET ${past} WHERE phase <> 'ended'`);
+    await expireWaiting(executionDeps);
+    await reconcile(executionDeps);
   }
-  const { rows } = await engine.db.pool.query(`
+  const { rows } = await executionDeps.db.pool.query(`
     SELECT r.state, e.phase FROM runs r JOIN executions e ON e.run_id = r.id
     WHERE r.state NOT IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED', 'BLOCKED') OR e.phase <> 'ended'`);
   expect(rows, 'no run and no execution is stuck').toEqual([]);

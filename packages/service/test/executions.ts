@@ -2,7 +2,7 @@
 
 import { randomUUIDv7 } from 'node:crypto';
 import pino from 'pino';
-import { defaultTiming, type Engine, type EngineTiming } from '../src/executions/engine.ts';
+import { defaultTiming, type ExecutionDeps, type ExecutionTiming } from '../src/executions/deps.ts';
 import { openNotices } from '../src/executions/notices.ts';
 import { type Assignment, assignNext } from '../src/executions/queue/assign.ts';
 import type { RunLimits } from '../src/executions/run-limits.ts';
@@ -12,8 +12,8 @@ import { type CreateOptions, createRun } from '../src/runs/submit/create.ts';
 import type { NewRun } from '../src/runs/submit/new-run.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 
-export interface TestEngine {
-  readonly engine: Engine;
+export interface TestExecutions {
+  readonly deps: ExecutionDeps;
   readonly database: TestDatabase;
   readonly teamId: string;
   /** Creates a run and returns its id. */
@@ -39,13 +39,13 @@ export async function insertTeam(database: TestDatabase, limit = 100): Promise<s
   return id;
 }
 
-/** Opens the test engine. Its clock is the database's, so tests move deadlines instead of time. */
-export async function openTestEngine(
-  options: { limit?: number; timing?: Partial<EngineTiming>; limits?: Partial<RunLimits> } = {},
-): Promise<TestEngine> {
+/** Creates the database, the team and the dependencies. The clock is that of the database, so tests move deadlines instead of time. */
+export async function openTestExecutions(
+  options: { limit?: number; timing?: Partial<ExecutionTiming>; limits?: Partial<RunLimits> } = {},
+): Promise<TestExecutions> {
   const database = await createTestDatabase();
   const { db } = database;
-  const engine: Engine = {
+  const executionDeps: ExecutionDeps = {
     db,
     log: pino({ level: 'silent' }),
     notices: await openNotices(db),
@@ -55,7 +55,7 @@ export async function openTestEngine(
     random: () => 0.5,
   };
   const teamId = await insertTeam(database, options.limit);
-  const newRun: TestEngine['newRun'] = async (overrides = {}, how = {}) => {
+  const newRun: TestExecutions['newRun'] = async (overrides = {}, how = {}) => {
     const id = randomUUIDv7();
     const actor = { kind: 'user', uid: 'tester' } as const;
     const run: NewRun = {
@@ -74,7 +74,7 @@ export async function openTestEngine(
       attachments: [],
       ...overrides,
     };
-    await createRun(engine, run, how);
+    await createRun(executionDeps, run, how);
     return id;
   };
   const newConnection = async () => {
@@ -86,10 +86,10 @@ export async function openTestEngine(
     ]);
     return id;
   };
-  const assign: TestEngine['assign'] = async (connectionId) => {
+  const assign: TestExecutions['assign'] = async (connectionId) => {
     for (;;) {
       const slot = { connectionId, workerId: `runyard-${connectionId}`, workerInstance: 'i', pool: '', teamId: null };
-      const assignment = await assignNext(engine, slot);
+      const assignment = await assignNext(executionDeps, slot);
       if (assignment !== 'contended') return assignment === 'nothing' ? null : assignment;
     }
   };
@@ -104,7 +104,7 @@ export async function openTestEngine(
     return session;
   };
   return {
-    engine,
+    deps: executionDeps,
     database,
     teamId,
     newRun,

@@ -19,7 +19,7 @@ import { acceptFollowup } from '../src/runs/follow-ups/accept.ts';
 import { joinFollowups } from '../src/runs/follow-ups/take-followups.ts';
 import { dropWorkerConnection } from '../src/workers/connection-rows.ts';
 import { findAssigned } from '../src/workers/executions-of-connections.ts';
-import type { TestEngine } from './engine.ts';
+import type { TestExecutions } from './executions.ts';
 
 /** One operation. `pick` chooses the run, assignment or connection that it acts on. */
 export type Operation =
@@ -105,17 +105,17 @@ const at = '2026-01-02T03:04:05.000Z';
 
 /** Sends one event of an assignment's agent, unless its token is not valid any more. */
 async function sendEvent(
-  { engine }: TestEngine,
+  { deps: executionDeps }: TestExecutions,
   world: World,
   assignment: Assignment,
   body: AgentEventBody,
 ): Promise<void> {
-  const session = await authenticateRunToken(engine.db, assignment.runToken);
+  const session = await authenticateRunToken(executionDeps.db, assignment.runToken);
   if (!session) return;
   const agent = world.agents.get(assignment.assignmentId) ?? { seq: 0, turns: 0 };
   world.agents.set(assignment.assignmentId, agent);
   agent.seq += 1;
-  await applyAgentEvents(engine, session, [{ seq: agent.seq, occurred_at: at, ...body }]);
+  await applyAgentEvents(executionDeps, session, [{ seq: agent.seq, occurred_at: at, ...body }]);
 }
 
 /** Ignores `AttemptOver`: another operation may have ended the attempt at the same moment. */
@@ -126,16 +126,16 @@ async function unlessOver(work: Promise<unknown>): Promise<void> {
 }
 
 /** Sends a person's follow-up to the run. */
-async function sendFollowup({ engine }: TestEngine, world: World, runId: string): Promise<void> {
+async function sendFollowup({ deps: executionDeps }: TestExecutions, world: World, runId: string): Promise<void> {
   const from = { kind: 'user', uid: 'tester' } as const;
-  const outcome = await engine.db.transaction((tx) => acceptFollowup(tx, runId, { message: 'And then?', from }));
+  const outcome = await executionDeps.db.transaction((tx) => acceptFollowup(tx, runId, { message: 'And then?', from }));
   expect(['joined', 'resumed', 'continued', 'debugging']).toContain(outcome.kind);
   world.followups += 1;
 }
 
 /** Performs the operation as its process would. Does nothing where the world has nothing to act on. */
-export async function perform(test: TestEngine, world: World, op: Operation): Promise<void> {
-  const { engine } = test;
+export async function perform(test: TestExecutions, world: World, op: Operation): Promise<void> {
+  const { deps: executionDeps } = test;
   const choose = <T>(list: T[]): T | undefined => list[op.pick % Math.max(1, list.length)];
   const assignment = choose(world.assignments);
   const target = assignment && { runId: assignment.runId, executionId: assignment.executionId };
@@ -150,11 +150,14 @@ export async function perform(test: TestEngine, world: World, op: Operation): Pr
     }
     case 'claim':
       if (assignment && target)
-        await claim(engine.db, { ...target, args: { assignment_id: assignment.assignmentId, lease_seconds: 60 } });
+        await claim(executionDeps.db, {
+          ...target,
+          args: { assignment_id: assignment.assignmentId, lease_seconds: 60 },
+        });
       return;
     case 'reject':
       if (assignment && target)
-        await requeue(engine.db, { ...target, args: { assignment_id: assignment.assignmentId } });
+        await requeue(executionDeps.db, { ...target, args: { assignment_id: assignment.assignmentId } });
       return;
     case 'start':
       if (assignment)
@@ -162,7 +165,7 @@ export async function perform(test: TestEngine, world: World, op: Operation): Pr
       return;
     case 'succeed':
     case 'fail': {
-      const session = assignment && (await authenticateRunToken(engine.db, assignment.runToken));
+      const session = assignment && (await authenticateRunToken(executionDeps.db, assignment.runToken));
       if (!session) return;
       const error = op.do === 'fail' ? { message: 'It went wrong.', ...(op.code ? { code: op.code } : {}) } : undefined;
       const agent = world.agents.get(assignment.assignmentId) ?? { seq: 0, turns: 0 };
@@ -170,7 +173,7 @@ export async function perform(test: TestEngine, world: World, op: Operation): Pr
       // Some reports arrive a second time, or late.
       const turn = op.pick % 5 === 0 ? Math.max(1, agent.turns) : ++agent.turns;
       const report = { turn, success: op.do === 'succeed', summary: 'The end.', ...(error ? { error } : {}) };
-      await unlessOver(finishTask(engine, session, report));
+      await unlessOver(finishTask(executionDeps, session, report));
       return;
     }
     case 'follow_up': {
@@ -197,61 +200,61 @@ export async function perform(test: TestEngine, world: World, op: Operation): Pr
       const runId = choose(world.runs);
       if (!runId) return;
       const followup = { decision: op.do, from: { kind: 'user', uid: 'tester' } } as const;
-      const outcome = await engine.db.transaction((tx) => acceptFollowup(tx, runId, followup));
+      const outcome = await executionDeps.db.transaction((tx) => acceptFollowup(tx, runId, followup));
       expect(['refused', 'resumed', 'continued', 'debugging']).toContain(outcome.kind);
       if (outcome.kind !== 'refused') world.followups += 1;
       return;
     }
     case 'take': {
       if (!assignment) return;
-      const session = await authenticateRunToken(engine.db, assignment.runToken);
+      const session = await authenticateRunToken(executionDeps.db, assignment.runToken);
       if (!session) return;
       const none = { after: 0, interrupted: 0 };
-      const inbox = await waitForInbox(engine, session, none, 0, AbortSignal.abort());
+      const inbox = await waitForInbox(executionDeps, session, none, 0, AbortSignal.abort());
       if (inbox === 'superseded') return;
       const next = inbox.items.find((item) => item.type === 'follow_up');
       if (next) await sendEvent(test, world, assignment, { type: 'follow_up_taken', follow_up_id: next.id });
       return;
     }
     case 'join': {
-      const session = assignment && (await authenticateRunToken(engine.db, assignment.runToken));
-      if (session) await unlessOver(engine.db.transaction((tx) => joinFollowups(tx, session)));
+      const session = assignment && (await authenticateRunToken(executionDeps.db, assignment.runToken));
+      if (session) await unlessOver(executionDeps.db.transaction((tx) => joinFollowups(tx, session)));
       return;
     }
     case 'await':
       if (assignment) {
         const attempt = { executionId: assignment.executionId, tokenHash: hashRunToken(assignment.runToken) };
-        await markAwaiting(engine.db, attempt, 3_600_000);
+        await markAwaiting(executionDeps.db, attempt, 3_600_000);
       }
       return;
     case 'evict':
-      await evictIdle(engine, choose(world.connections) as string, 1);
+      await evictIdle(executionDeps, choose(world.connections) as string, 1);
       return;
     case 'cancel': {
       const runId = choose(world.runs);
-      if (runId) await cancelRun(engine, runId);
+      if (runId) await cancelRun(executionDeps, runId);
       return;
     }
     case 'end_sandbox':
-      if (target) await endSandbox(engine, target.executionId, { kind: op.kind, message: 'Its sandbox ended.' });
+      if (target) await endSandbox(executionDeps, target.executionId, { kind: op.kind, message: 'Its sandbox ended.' });
       return;
     case 'drop_connection': {
       const connectionId = choose(world.connections) as string;
-      for (const assigned of await findAssigned(engine.db, connectionId)) {
-        await requeue(engine.db, { ...assigned, args: { assignment_id: assigned.assignmentId } });
+      for (const assigned of await findAssigned(executionDeps.db, connectionId)) {
+        await requeue(executionDeps.db, { ...assigned, args: { assignment_id: assigned.assignmentId } });
       }
-      await dropWorkerConnection(engine.db, connectionId, 0);
+      await dropWorkerConnection(executionDeps.db, connectionId, 0);
       return;
     }
     case 'time_out':
       if (target) {
-        await engine.db.pool.query(
+        await executionDeps.db.pool.query(
           `UPDATE executions SET ${op.column} = clock_timestamp() - interval '1 hour' WHERE id = $1 AND ${op.column} IS NOT NULL`,
           [target.executionId],
         );
       }
       return;
     case 'reconcile':
-      await reconcile(engine);
+      await reconcile(executionDeps);
   }
 }

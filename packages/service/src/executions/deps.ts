@@ -4,7 +4,7 @@ import type { Notices } from './notices.ts';
 import type { RunLimits } from './run-limits.ts';
 
 /** Time limits of executions, measured by the database's clock. */
-export interface EngineTiming {
+export interface ExecutionTiming {
   /** An execution without a sign of life of its worker or agent for so long is lost. */
   readonly leaseSeconds: number;
   /** How long a lease lasts at most after the worker's connection is lost. */
@@ -22,7 +22,7 @@ export interface EngineTiming {
 }
 
 /** Time limits without settings of their own. */
-export const defaultTiming: EngineTiming = {
+export const defaultTiming: ExecutionTiming = {
   leaseSeconds: 90,
   reconnectGraceSeconds: 30,
   claimTimeoutSeconds: 30,
@@ -36,11 +36,11 @@ export const defaultTiming: EngineTiming = {
  * The dependencies of the functions that change runs and executions. It has no behaviour of its own: a service process makes
  * one at its start and passes it on.
  */
-export interface Engine {
+export interface ExecutionDeps {
   readonly db: Database;
   readonly log: Logger;
   readonly notices: Notices;
-  readonly timing: EngineTiming;
+  readonly timing: ExecutionTiming;
   readonly limits: RunLimits;
   /** Secrets of the service that must never reach the store. Run tokens are added where they are known. */
   readonly secrets: readonly string[];
