@@ -27,7 +27,7 @@ const anthropic = { RUNYARD_ANTHROPIC_API_KEY: 'sk-ant-secret' };
 const at = () => new Date('2026-11-21T00:00:00Z');
 
 describe('without any provider', () => {
-  it('the default is the runbook, and all else is listed as disabled', async () => {
+  it('takes the runbook as default and lists all other models as disabled', async () => {
     const models = await opened({});
     const list = ListModelsResponse.parse(models.list());
     expect(list.default_model_id).toBe('runbook');
@@ -41,14 +41,14 @@ describe('without any provider', () => {
     ['anthropic/claude-opus-5-5', 'RUNYARD_ANTHROPIC_API_KEY'],
     ['gpt-5.5', 'RUNYARD_OPENAI_API_KEY'],
     ['google/gemini-2.5-flash', 'RUNYARD_GOOGLE_API_KEY'],
-  ])('%s is refused with the name of the missing setting', async (id, setting) => {
+  ])('refuses %s with the name of the missing setting', async (id, setting) => {
     const resolved = (await opened({})).resolve(id);
     expect(resolved).toMatchObject({ ok: false, reason: 'not_configured', message: expect.stringContaining(setting) });
   });
 });
 
 describe('with a key for Anthropic', () => {
-  it('its first model is the default and tells the agent where it is', async () => {
+  it("takes the provider's first model as default and tells the agent its endpoint", async () => {
     const models = await opened(anthropic);
     expect(models.list().default_model_id).toBe('anthropic/claude-sonnet-5-5');
     expect(models.resolve(undefined)).toEqual({
@@ -66,7 +66,7 @@ describe('with a key for Anthropic', () => {
     });
   });
 
-  it('its models are listed first, with the price of the day', async () => {
+  it("lists the provider's models first, with today's price", async () => {
     const list = ListModelsResponse.parse((await opened(anthropic, { now: at })).list());
     expect(list.models[1]).toEqual({
       id: 'anthropic/claude-opus-5-5',
@@ -83,14 +83,14 @@ describe('with a key for Anthropic', () => {
     'claude-haiku-4-5-20251001',
     'anthropic/claude-haiku-4-5-20251001',
     ' anthropic/claude-haiku-4-5 ',
-  ])('%j names a model', async (id) => {
+  ])('accepts %j as the id of a model', async (id) => {
     expect((await opened(anthropic)).resolve(id)).toMatchObject({
       ok: true,
       model: { id: 'anthropic/claude-haiku-4-5' },
     });
   });
 
-  it('an unknown model is refused with what may have been meant', async () => {
+  it('refuses an unknown model and suggests similar ones', async () => {
     const resolved = (await opened(anthropic)).resolve('claude-opus-5.5');
     expect(resolved).toMatchObject({
       ok: false,
@@ -100,7 +100,7 @@ describe('with a key for Anthropic', () => {
     expect((await opened(anthropic)).resolve('x'.repeat(100_000))).toMatchObject({ ok: false, suggestions: [] });
   });
 
-  it('a run goes on with a model that is in no list any more, without a price', async () => {
+  it('lets a run continue with a model that is no longer listed, without a price', async () => {
     const target = (await opened(anthropic)).target('anthropic/claude-of-last-year');
     expect(target).toMatchObject({ providerModel: 'claude-of-last-year', price: undefined });
     expect((await opened(anthropic)).target('openai/gpt-5.5')).toBeUndefined();
@@ -109,7 +109,7 @@ describe('with a key for Anthropic', () => {
 });
 
 describe('RUNYARD_MODELS', () => {
-  it('adds models whose price is not known', async () => {
+  it('adds models without a price', async () => {
     const models = await opened({ ...anthropic, RUNYARD_MODELS: 'anthropic/claude-next, openai/o9' });
     const list = models.list().models;
     expect(list.find((model) => model.id === 'anthropic/claude-next')).toMatchObject({ provider: 'ANTHROPIC' });
@@ -128,7 +128,7 @@ describe('RUNYARD_MODELS', () => {
 });
 
 describe('RUNYARD_DEFAULT_MODEL', () => {
-  it.each(['claude-opus-5-5', 'runbook'])('%s wins', async (id) => {
+  it.each(['claude-opus-5-5', 'runbook'])('prefers %s', async (id) => {
     const models = await opened({ ...anthropic, RUNYARD_DEFAULT_MODEL: id });
     expect(models.list().default_model_id).toContain(id);
     expect(models.resolve('auto')).toMatchObject({ ok: true, model: { id: models.list().default_model_id } });
@@ -139,7 +139,7 @@ describe('RUNYARD_DEFAULT_MODEL', () => {
     ['gpt-5.5', 'RUNYARD_OPENAI_API_KEY'],
     ['auto', 'must name a model'],
     ['local/x', 'RUNYARD_MODEL_BASE_URL'],
-  ])('%s is refused at start with the reason', async (id, reason) => {
+  ])('refuses %s at start with the reason', async (id, reason) => {
     const result = await open({ ...anthropic, RUNYARD_DEFAULT_MODEL: id });
     expect(result).toEqual({ ok: false, problems: [expect.stringMatching(/^RUNYARD_DEFAULT_MODEL: /)] });
     expect(result.ok ? '' : result.problems.join()).toContain(reason);
@@ -166,7 +166,7 @@ describe('RUNYARD_MODEL_BASE_URL', () => {
     expect(models.resolve('local/other')).toMatchObject({ ok: false, reason: 'unknown' });
   });
 
-  it('notices later what was added', async () => {
+  it('lists models that the endpoint adds later', async () => {
     fake = await startFakeModels();
     let clock = 1_000_000;
     const { RUNYARD_MODEL_BASE_URL = '', RUNYARD_MODEL_KEY = '' } = fake.env;
@@ -181,7 +181,7 @@ describe('RUNYARD_MODEL_BASE_URL', () => {
       .toMatchObject({ ok: true, model: { agentModel: { provider_model: 'org/added' } } });
   });
 
-  it('does not keep the service from starting where the endpoint is down, and says so', async () => {
+  it('lets the service start while the endpoint is down, and logs it', async () => {
     const gone = await startFakeModels();
     await gone.close();
     const said: unknown[] = [];
@@ -199,7 +199,7 @@ describe('RUNYARD_MODEL_BASE_URL', () => {
   it.each([
     [{ ok: false, reason: 'it answered 500' } as const, 'local/llama'],
     [{ ok: true, ids: [] } as const, undefined],
-  ])('with the answer %j takes the default %s', async (answer, id) => {
+  ])('reads the list %j of the endpoint and takes the default %s', async (answer, id) => {
     const fetchLocal = async () => ({ ...answer, ids: [] });
     const env = { RUNYARD_MODEL_BASE_URL: 'http://127.0.0.1:1/v1', RUNYARD_MODELS: 'local/llama' };
     const models = await opened(id === undefined ? { RUNYARD_MODEL_BASE_URL: env.RUNYARD_MODEL_BASE_URL } : env, {

@@ -122,7 +122,7 @@ describe('the git gateway', () => {
     expect(await host.read('acme', 'site', 'a')).toBe('pushed');
   });
 
-  it('refuses a push over the limit without sending it all on', async () => {
+  it('refuses a push over the limit before all of it is forwarded', async () => {
     await start({}, { maxBodyBytes: 1_000_000 });
     await host.commit('acme', 'site', { a: '1' });
     await clone();
@@ -159,7 +159,7 @@ describe('the git gateway', () => {
     expect(host.requests).toHaveLength(0);
   });
 
-  it('brings the credential of the team, which the sandbox does not see', async () => {
+  it("adds the team's credential, which the sandbox does not see", async () => {
     const password = 'ghs_credential-of-the-team';
     await start({ token: password }, { codeHostCredential: async () => ({ username: 'x-access-token', password }) });
     await host.commit('acme', 'site', { a: '1' });
@@ -179,7 +179,7 @@ describe('the git gateway', () => {
     expect(text).toContain('403');
   });
 
-  it('says that a repository is not there', async () => {
+  it('reports that a repository does not exist', async () => {
     await start();
     expect((await clone()).text).toContain('has no repository acme/site');
   });
@@ -207,14 +207,14 @@ describe('the git gateway', () => {
     },
   );
 
-  it('does not go round in circles', async () => {
+  it('stops at a redirect loop', async () => {
     await start();
     host.redirect('acme/site', 'acme/site');
     expect((await clone()).text).toContain('not followed');
     expect(host.requests.length).toBeLessThan(10);
   });
 
-  it('says that the code host is down, without its address', async () => {
+  it('reports that the code host is down, without its address', async () => {
     await start({}, { codeHostUrl: 'http://127.0.0.1:1/{owner}/{repo}.git' });
     const response = await fetch(`${siteUrl()}/info/refs?service=git-upload-pack`, {
       headers: { authorization: `Bearer ${token}` },

@@ -14,7 +14,7 @@ afterEach(async () => {
   await names.close();
 });
 
-it('answers 502 where no name server says where the provider is, without giving its name away', async () => {
+it("answers 502 without the provider's name when the name cannot be resolved", async () => {
   const { lookup } = makeNameResolver({ servers: [names.address], timeoutMs: 200 });
   const urls = ['ANTHROPIC', 'OPENAI', 'GOOGLE'].map((name) => [`RUNYARD_${name}_BASE_URL`, 'http://provider.test/v1']);
   gateway = await startTestGateway({ env: Object.fromEntries(urls), lookup });

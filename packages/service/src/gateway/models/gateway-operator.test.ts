@@ -50,7 +50,7 @@ async function rawServer(onConnection: (socket: Socket) => void): Promise<string
 }
 
 describe('the model gateway', () => {
-  it("turns the provider's 401 into an error that names the setting, and shows nothing of the key", async () => {
+  it("turns the provider's 401 into an error that names the setting and shows nothing of the key", async () => {
     gateway = await startTestGateway({ env: { RUNYARD_ANTHROPIC_API_KEY: 'sk-ant-wrong-key-of-the-operator' } });
     const response = await ask();
     const text = await response.text();
@@ -82,13 +82,13 @@ describe('the model gateway', () => {
     expect(await gateway.usage(1)).toMatchObject({ status: 502 });
   });
 
-  it('answers 502 where the provider talks something else than HTTP', async () => {
+  it('answers 502 when the provider does not speak HTTP', async () => {
     const url = await rawServer((socket) => socket.end('220 mail.example ready\r\n'));
     gateway = await startTestGateway({ env: { RUNYARD_ANTHROPIC_BASE_URL: url } });
     expect((await ask()).status).toBe(502);
   });
 
-  it('sends a request again where the provider closed the kept connection at that moment', async () => {
+  it('sends a request again when the provider closed the kept-alive connection at that moment', async () => {
     let connections = 0;
     const url = await rawServer((socket) => {
       connections += 1;
@@ -150,7 +150,7 @@ describe('the model gateway', () => {
     expect(gateway.fake.requests).toHaveLength(0);
   });
 
-  it('passes the counting of tokens on without an account', async () => {
+  it('forwards requests that count tokens without recording usage', async () => {
     gateway = await startTestGateway();
     const { stream: _stream, ...count } = body;
     const response = await ask({ path: `${path}/count_tokens`, body: count });
@@ -218,7 +218,7 @@ describe('the model gateway', () => {
     expect(['complete', 'client_gone']).toContain(await upstream.end);
   });
 
-  it('breaks off what is in flight when the service closes, and accounts for it', async () => {
+  it('cuts answers in flight when the service closes, and records their tokens', async () => {
     gateway = await startTestGateway({ drainMs: 50 });
     gateway.fake.misbehave({ kind: 'hold', afterPieces: 3 });
     const response = await ask();
@@ -232,7 +232,7 @@ describe('the model gateway', () => {
     gateway = await startTestGateway();
   });
 
-  it('hides every secret of the operator from the log of all of that', async () => {
+  it('keeps every secret of the operator out of the log', async () => {
     gateway = await startTestGateway();
     gateway.fake.misbehave({ kind: 'status', status: 500, message: fakeModelKeys.anthropic });
     await (await ask()).text();

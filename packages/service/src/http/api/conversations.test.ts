@@ -36,7 +36,7 @@ const runWithStory = async () => {
 };
 
 describe('the conversation of a run', () => {
-  test('answers 200 with what was said and done', async () => {
+  test('answers 200 with messages and actions', async () => {
     const { runId, conversationId } = await runWithStory();
     const answer = await service.request('GET', `/agent/runs/${runId}/conversation`);
     const conversation = ConversationResponse.parse(answer.body);
@@ -57,7 +57,7 @@ describe('the conversation of a run', () => {
     expect(byConversation.body).toEqual(answer.body);
   });
 
-  test('holds the input of an action that is a long list', async () => {
+  test('contains the input of an action that is a long list', async () => {
     const { runId, runToken } = await service.startExecution();
     const [begun = {}, turn = {}] = story;
     const input = { numbers: Array(25_000).fill(1) };
@@ -70,7 +70,7 @@ describe('the conversation of a run', () => {
     expect(body.steps[0]?.messages[1]?.content).toMatchObject([{ type: 'action', input }]);
   });
 
-  test('answers 404 for a run that has said nothing yet', async () => {
+  test('answers 404 for a run without messages', async () => {
     const { runId, conversationId } = await service.startExecution();
     expect((await service.problem(404, 'GET', `/agent/runs/${runId}/conversation`)).detail).toContain(
       'no conversation yet',
@@ -78,7 +78,7 @@ describe('the conversation of a run', () => {
     await service.problem(404, 'GET', `/agent/conversations/${conversationId}`);
   });
 
-  test('goes on over the runs that continue it', async () => {
+  test('spans the runs that continue it', async () => {
     const { conversationId } = await runWithStory();
     const next = await service.startExecution({ conversation_id: conversationId });
     await report(next.runToken, [story[0] ?? {}, { type: 'turn_started', step_id: 's2', prompt: 'More' }]);
@@ -87,7 +87,7 @@ describe('the conversation of a run', () => {
   });
 });
 
-test('of long conversations a team reads some at once, others wait, and too many are refused with 429', async () => {
+test("bounds a team's concurrent reads of long conversations: some wait, too many get 429", async () => {
   const { runId, conversationId } = await service.startExecution();
   const { db } = service.deps;
   await db.query(
@@ -144,7 +144,7 @@ describe('the transcript of a run', () => {
     expect(answer.headers.get('content-disposition')).toMatch(/^attachment/);
   });
 
-  test('gives the same after it was composed into a blob', async () => {
+  test('returns the same lines after it was composed into a blob', async () => {
     const { runId, executionId } = await runWithStory();
     await service.deps.db.query(`UPDATE executions SET phase = 'ended', ended_at = now() WHERE id = $1`, [executionId]);
     await composeTranscripts(service.deps.db, service.deps.blobs);
@@ -158,7 +158,7 @@ describe('the transcript of a run', () => {
     await service.problem(404, 'GET', `/agent/runs/${runId}/transcript`);
   });
 
-  test('stops to open when the run is deleted', async () => {
+  test('is no longer readable after the run is deleted', async () => {
     const { runId } = await runWithStory();
     const redirect = await service.request('GET', `/agent/runs/${runId}/transcript`);
     await service.deps.db.query('DELETE FROM runs WHERE id = $1', [runId]);
@@ -166,7 +166,7 @@ describe('the transcript of a run', () => {
   });
 });
 
-test('a run whose harness gave only raw output has no conversation, which is 422, and a transcript', async () => {
+test('answers 422 for the conversation of a harness with raw output only, and serves its transcript', async () => {
   const { runId, conversationId, runToken } = await service.startExecution();
   await report(runToken, [{ type: 'transcript', line: '{"raw":true}' }]);
   const conversations = [`/agent/runs/${runId}/conversation`, `/agent/conversations/${conversationId}`];

@@ -17,7 +17,7 @@ const begin = async (key: string) => {
   await service.request('POST', '/harness-support/events', { key, body: { events: [event] } });
 };
 
-test('200 while a turn is played, and the agent is told which turn to end', async () => {
+test('answers 200 during a turn, and names the turn to end to the agent', async () => {
   const { runId, runToken } = await service.startExecution();
   await begin(runToken);
   const answer = await service.request('POST', path(runId));
@@ -25,7 +25,7 @@ test('200 while a turn is played, and the agent is told which turn to end', asyn
   expect(await interrupted(runToken)).toEqual([{ type: 'interrupt', turn: 1 }]);
 });
 
-test('400 where no turn is played: before the start, after the end', async () => {
+test('answers 400 when no turn is in progress: before the start, after the end', async () => {
   const queued = await service.newRun();
   await service.problem(400, 'POST', path(queued));
   const { runId, runToken } = await service.startExecution();
@@ -38,7 +38,7 @@ test('400 where no turn is played: before the start, after the end', async () =>
   await service.problem(400, 'POST', path(runId));
 });
 
-test('a turn that ended before its interrupt was heard leaves the next one alone', async () => {
+test('does not interrupt the next turn if the turn ended before its interrupt arrived', async () => {
   const { runId, runToken } = await service.startExecution();
   await begin(runToken);
   await service.request('POST', path(runId));
@@ -50,7 +50,7 @@ test('a turn that ended before its interrupt was heard leaves the next one alone
   expect(await interrupted(runToken)).toEqual([expect.objectContaining({ type: 'follow_up', message: 'And then?' })]);
 });
 
-test('404 for another team, and nothing is interrupted', async () => {
+test('answers 404 for another team, and interrupts nothing', async () => {
   const { runId, runToken } = await service.startExecution();
   await begin(runToken);
   await service.problem(404, 'POST', path(runId), { key: service.otherKey });
