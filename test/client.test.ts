@@ -176,7 +176,7 @@ describe('over bad connections the client', () => {
     await fake.close();
   });
 
-  test("makes a problem of a proxy's page", async () => {
+  test("turns a proxy's page into a problem document", async () => {
     const fake = await scripted((_, response) => response.writeHead(502).end('<h1>Bad gateway</h1>'));
     const client = createClient({ ...fake, retries: 1 });
     await expect(client.listModels()).rejects.toMatchObject({ status: 502, retryable: true });

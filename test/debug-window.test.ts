@@ -28,7 +28,7 @@ describeSystemWithModels('failed setups', { env: { RUNYARD_WORKER_SLOTS: '2' } }
   const until = (run: RunItem) => run.status_message?.session_debug_until ?? '';
 
   test.each(runKinds)(
-    'a follow-up looks at what failed, the run stays FAILED; after the window it is tried again ($kind)',
+    'runs follow-ups in the failed sandbox while the run stays FAILED, and tries again after the window ($kind)',
     async ({ config, say }) => {
       const { uid } = await system.call<{ uid: string }>(
         'POST',
@@ -71,7 +71,7 @@ describeSystemWithModels('failed setups', { env: { RUNYARD_WORKER_SLOTS: '2' } }
   );
 
   test.each(runKinds)(
-    'what it asks there reaches people, is done when they approve, and readers of the stream get it ($kind)',
+    'shows questions from the window, runs approved actions, and sends both to readers of the stream ($kind)',
     async ({ config, say }) => {
       const { uid } = await system.call<{ uid: string }>('POST', '/agent/environments', environment(5, 'exit 5'), 201);
       const runId = await system.createRun(say('echo task-$((40+2))'), {

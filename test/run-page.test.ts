@@ -232,7 +232,7 @@ describe.skipIf(!existsSync(executablePath))(title, () => {
     await page.locator('#state[data-state=CANCELLED]').waitFor();
   });
 
-  test('is readable on a narrow screen in dark mode, as is the reference', async () => {
+  test('is readable on a narrow screen in dark mode, with the reference', async () => {
     await page.emulateMedia({ colorScheme: 'dark' });
     await page.setViewportSize({ width: 400, height: 800 });
     await open(await service.newRun({ title: 'A run with a very long title that does not fit into one line at all' }));
@@ -247,7 +247,7 @@ describe.skipIf(!existsSync(executablePath))(title, () => {
     expect(complaints).toEqual([]);
   });
 
-  test('is readable in light mode too, as are the pages of errors and the reference', async () => {
+  test('is readable in light mode, with the error pages and the reference', async () => {
     await page.goto(`${service.baseUrl}/docs`);
     await page.getByRole('link', { name: 'Create a run', exact: true }).click();
     await page.screenshot({ path: path.join(screenshots ?? folder, 'docs.png') });

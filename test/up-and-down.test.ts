@@ -84,7 +84,7 @@ test('leaves no process after kill -9 of the supervisor', { timeout: 120_000 }, 
   await again.sees('Ctrl-C stops everything.');
 });
 
-test('starts a service and a worker that died again at the same address, and says so', {
+test('restarts a service and a worker that died at the same address, and says so', {
   timeout: 180_000,
 }, async () => {
   const up = start('up');
@@ -108,7 +108,7 @@ test('starts a service and a worker that died again at the same address, and say
   expect(code).toBe(0);
 });
 
-test('says with a second up where the first one runs; a second run uses it', { timeout: 120_000 }, async () => {
+test('prints at a second up the address of the first one, which a second run uses', { timeout: 120_000 }, async () => {
   const up = start('up');
   await up.sees('Ctrl-C stops everything.');
   const second = await runCommand([runyard, 'up'], { cwd: folder, env });
@@ -166,7 +166,9 @@ test('reports an unreachable database server with the last log lines of the serv
   expect(processesOf(folder)).toEqual([]);
 });
 
-test('ends run in a pipeline with the run, although the started programs stay', { timeout: 120_000 }, async () => {
+test('ends the command run in a pipeline with the run, although the started programs continue', {
+  timeout: 120_000,
+}, async () => {
   writeFileSync(path.join(folder, 'p.md'), '```sh\necho piped\n```\n');
   // `cat` and the lock on descriptor 9 would wait for ever if the background processes had inherited them.
   const script = `exec 9>lock; ${runyard} run p.md 2>&1 | cat`;
@@ -179,7 +181,7 @@ test('ends run in a pipeline with the run, although the started programs stay', 
   }
 });
 
-test('starts although a crash left a service.json whose process id another program has now', {
+test('starts although a crash left a service.json whose process id now belongs to another program', {
   timeout: 120_000,
 }, async () => {
   mkdirSync(path.join(folder, 'data'));

@@ -235,7 +235,7 @@ describe.each(Object.entries(tables))('%s', (_, { schema, accepted, refused }) =
   });
 });
 
-test('a task gives the agent a configuration with skill_spec and skills', () => {
+test('accepts a task configuration with skill_spec and skills', () => {
   const config = { skill_spec: 'a/b:c', skills: ['a/b:c'] };
   expect(AgentTask.shape.agent_config.parse(config)).toEqual(config);
 });

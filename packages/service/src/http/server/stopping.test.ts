@@ -25,7 +25,7 @@ const work = routesOf('at_work');
 const count = async (table: 'artifacts' | 'runs'): Promise<number> =>
   Number((await db.query<{ n: string }>(`SELECT count(*) AS n FROM ${table}`))[0]?.n);
 
-test('the end can be reported: events, inbox, the end of a turn, what is kept for a continuation', () => {
+test('accepts reports of the end: events, inbox, the end of a turn, the saved state for a continuation', () => {
   expect(reports.map(([name]) => name).sort()).toEqual([
     'finishTask',
     'keepMemory',
