@@ -130,7 +130,7 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
       },
       90_000,
     );
-    // One works, the one above it waits, and one more may begin while that one goes on.
+    // One run works, its parent waits, and one more may begin while the first continues.
     expect(most).toBeLessThanOrEqual(4);
     expect((await Promise.all(runIds.map(below))).map((runs) => runs.length)).toEqual([2, 2, 2, 2, 2]);
   }, 120_000);

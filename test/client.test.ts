@@ -96,7 +96,7 @@ describe('the client', () => {
   });
 });
 
-/** A server that answers as it is told, one handler after the other. */
+/** A server that answers with the given handlers, one after the other. */
 async function scripted(...handlers: Parameters<typeof createServer>[1][]) {
   const requests: { url: string; headers: Record<string, unknown> }[] = [];
   const server = createServer((request, response) => {

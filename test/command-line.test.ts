@@ -9,7 +9,7 @@ import { processesOf } from './support/processes-of.ts';
 const runyard = path.resolve(import.meta.dirname, '../bin/runyard');
 const uuid = /[0-9a-f]{8}-[0-9a-f-]{27}/;
 let folder: string;
-/** Of whoever calls: the address and the key, no data folder of a service. */
+/** The caller's environment: address and key, no data folder of a service. */
 let client: Record<string, string>;
 let service: RunningCommand;
 let worker: RunningCommand;

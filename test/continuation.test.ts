@@ -1,4 +1,4 @@
-/** What a run that goes on in a new sandbox finds again: the files of the one before, whatever ended it. */
+/** A run that continues in a new sandbox: it finds the files of the earlier sandbox, however that ended. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-/** What the pages for people name is there: files, folders that links lead to, settings. */
+/** The documentation names only existing files, link targets and settings. */
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { settingsTable } from '@runyard/contract/settings';
@@ -9,7 +9,7 @@ const list = (pattern: string) => globSync(pattern, { cwd: root, exclude: (name)
 const pages = list('{*.md,docs/**/*.md,bench/*.md}').sort();
 const files = list('{*.*,{packages,test,bench,docs,bin,examples}/**/*.*}');
 
-/** Files as pages name them: by their whole path, or by its end; `*` stands for a part of a name. */
+/** Files as pages name them: by their whole path, or by its end; `*` matches a part of a name. */
 function isThere(named: string): boolean {
   const end = new RegExp(`(^|/)${named.replaceAll('.', '\\.').replaceAll('*', '[^/]*')}$`);
   return files.some((file) => end.test(file));

@@ -10,7 +10,7 @@ const repository = path.resolve(import.meta.dirname, '..');
 
 interface Step {
   readonly command: string;
-  /** What it prints, `…` for anything; absent: nothing that is told. */
+  /** The output that the guide shows, `…` for anything; absent: none. */
   readonly prints?: string;
 }
 

@@ -13,7 +13,7 @@ let installing: Promise<PythonPackages> | undefined;
 /** Both take a while, and neither needs the other. */
 const besideInstalling = async () => {
   installing = installPythonPackages(path.join(folder, 'requirements.txt'), 10);
-  // Its failure is told where it is awaited.
+  // Its failure is reported where it is awaited.
   installing.catch(() => undefined);
   return {};
 };

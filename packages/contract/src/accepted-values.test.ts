@@ -1,4 +1,4 @@
-/** What the schemas of the contract take and refuse, as tables. */
+/** Tables of values that the schemas of the contract accept and refuse. */
 import { describe, expect, test } from 'vitest';
 import type { z } from 'zod';
 import { AgentTask } from './agent-protocol.ts';

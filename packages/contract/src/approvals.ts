@@ -4,7 +4,7 @@ import { ActionCategory } from './conversations.ts';
 import { maxResumeLength } from './limits.ts';
 import { EventId, Timestamp } from './primitives.ts';
 
-/** Who decides about the agent's permission requests. */
+/** The policy for the agent's permission requests: a person decides, or all are approved or denied. */
 export const ApprovalPolicy = z
   .enum(['ask', 'auto-approve', 'auto-deny'], {
     error: 'must be ask (the run waits, BLOCKED, for a person), auto-approve (the default) or auto-deny',
@@ -47,7 +47,7 @@ export const AgentRequest = z.object({
       fingerprint: z.string().max(100).optional(),
     })
     .optional(),
-  /** What the harness needs to continue the action in another sandbox, in its own format. */
+  /** State that the harness needs to continue the action in another sandbox, in its own format. */
   resume: z.string().max(maxResumeLength).optional(),
 });
 export type AgentRequest = z.infer<typeof AgentRequest>;

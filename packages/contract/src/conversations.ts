@@ -24,7 +24,7 @@ export const ActionBlock = z.object({
   message_id: z.string().optional(),
 });
 
-/** What a tool call gave. Output over 64 KB is head, tail and size. */
+/** The result of a tool call. Output over 64 KB is head, tail and size. */
 export const ActionResultBlock = z.object({
   type: z.literal('action_result'),
   action_id: z.string(),

@@ -12,7 +12,7 @@ const RepositoryName = z
 export const Repository = z.object({ owner: RepositoryName, repo: RepositoryName });
 export type Repository = z.infer<typeof Repository>;
 
-/** What is in a sandbox before the agent begins. */
+/** The content of a sandbox before the agent begins. */
 export const EnvironmentConfig = z
   .looseObject({
     name: NonBlank.optional(),

@@ -191,7 +191,7 @@ function operation(name: string, route: Route, components: Components): Json {
   };
 }
 
-/** What the service sends to the URL of an event subscription. */
+/** The requests that the service sends to the URL of an event subscription. */
 function eventWebhook(components: Components): Json {
   const header = (name: string, description: string): Json => ({
     name,

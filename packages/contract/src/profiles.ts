@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Who created or executed a run. */
+/** The person, agent or service account that created or executed a run. */
 export const UserProfile = z
   .object({
     type: z.enum(['user', 'service_account']),
@@ -18,7 +18,7 @@ export const Scope = z
   .meta({ id: 'Scope', description: 'Whose a resource is' });
 export type Scope = z.infer<typeof Scope>;
 
-/** Where a list goes on. */
+/** The position of a list's next page. */
 export const PageInfo = z
   .object({
     has_next_page: z.boolean(),

@@ -20,7 +20,7 @@ export const RunStatusMessage = z
   })
   .meta({ id: 'RunStatusMessage' });
 
-/** What a run cost. Credits: 1 credit = 1 US cent. */
+/** The cost of a run. Credits: 1 credit = 1 US cent. */
 export const RequestUsage = z
   .object({
     inference_cost: z.number().optional().meta({ description: 'Credits' }),

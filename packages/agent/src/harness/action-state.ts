@@ -1,4 +1,4 @@
-/** What is known of a tool call of a harness, from all messages about it so far. */
+/** The state of a harness's tool call, merged from all messages about it so far. */
 import { firstPart } from '@runyard/contract/shorten';
 import { asObject, asString, boundedData, type JsonObject } from '../acp/tool-output.ts';
 import { identifyTool, type ToolIdentity } from './categories.ts';

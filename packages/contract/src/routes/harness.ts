@@ -16,7 +16,7 @@ import type { Route } from '../route.ts';
 const nothing = z.object({});
 const common = { tag: 'harness', allow: { run: 'at_work' } } as const;
 
-/** What the agent calls. 401: its execution was ended or superseded, it stops at once. */
+/** Routes that the agent calls. 401: its execution was ended or superseded, it stops at once. */
 export const harnessRoutes = {
   resolvePrompt: {
     ...common,

@@ -101,7 +101,7 @@ test('reports a position inside merged events, and resumes exactly before and af
   if (before === 'gone' || within === 'gone' || behind === 'gone') throw new Error('gone');
   expect(String(before?.frames[0]?.bytes)).toContain('I am here. ');
   expect([before?.keptAfter, behind?.keptAfter]).toEqual([0, 0]);
-  // A stream that stands there is cut, because events behind it are not kept.
+  // A stream at that position is cut, because events behind it are not kept.
   expect(within?.keptAfter).toBe(10);
 });
 

@@ -3,7 +3,7 @@ import type { Upstream } from './providers.ts';
 
 const Answer = z.object({ data: z.array(z.object({ id: z.string().min(1).max(200) })).max(5000) });
 
-/** What an OpenAI-compatible endpoint says it has, or why it said nothing, as a sentence without secrets. */
+/** The models that an OpenAI-compatible endpoint lists, or the reason why it lists none, as a sentence without secrets. */
 export type LocalModels = { ok: true; ids: string[] } | { ok: false; reason: string };
 
 /** Answers of `GET …/models` have 3 seconds: the service starts with or without them. */

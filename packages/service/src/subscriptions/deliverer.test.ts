@@ -108,7 +108,7 @@ describe('a failure', () => {
       expect(Math.abs(delivery.waits - wait)).toBeLessThan(2);
     }
     expect(await subscriptions.subscription(id)).toMatchObject({ enabled: true, failing_since: expect.any(String) });
-    // What is left of the 24 h is shorter than the wait: the last attempt is at their end.
+    // The rest of the 24 h is shorter than the wait, so the last attempt is at their end.
     await db.query("UPDATE event_deliveries SET retry_until = now() + interval '10 seconds'");
     await subscriptions.passTime();
     await deliverer.deliver();

@@ -119,7 +119,7 @@ export async function exchange(
   }
 }
 
-/** What a provider's error answer, a redirect or an unreadable answer becomes for the sandbox. */
+/** Converts a provider's error answer, redirect or unreadable answer into the answer for the sandbox. */
 async function errorAnswer(
   sent: Exchange,
   status: number,

@@ -5,7 +5,7 @@ import { systemNames } from '../../names/resolver.ts';
 
 /** Milliseconds. */
 export interface UpstreamTimeouts {
-  /** Until the connection stands, TLS included. */
+  /** Until the connection is open, TLS included. */
   readonly connectMs: number;
   /** From then on until the headers of the answer, and between two pieces of it: a model may think for minutes. */
   readonly silenceMs: number;

@@ -1,4 +1,4 @@
-/** What the agent inside a sandbox calls, with the token of its execution. */
+/** Routes that the agent inside a sandbox calls with the token of its execution. */
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
 import { applyAgentEvents } from '../../harness-support/events/apply-agent-events.ts';

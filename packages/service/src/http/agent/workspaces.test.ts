@@ -191,7 +191,7 @@ test('names the harness session only if no turn began after the archive was made
   const first = await start();
   const second = await goOn(first);
   expect(await taskOf(second.runToken)).toMatchObject({ workspace: { kind: 'archive', session_id: 's 1' } });
-  // The second execution plays a turn and leaves nothing: its words are not in the session.
+  // The second execution runs a turn and saves nothing, so its messages are not in the session.
   const third = await goOn(second);
   const { workspace } = (await taskOf(third.runToken)) as { workspace: object };
   expect(workspace).toMatchObject({ kind: 'archive', execution_number: 1 });

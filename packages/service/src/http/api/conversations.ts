@@ -45,7 +45,7 @@ export function registerConversationRoutes(app: FastifyInstance, deps: ServiceDe
   ): Promise<Readable | Refusal | null> => {
     const over = signalOfReply(reply);
     const place = await reads.enter({ teamId }, readCost(await sizeOfConversation(db, runs)), over);
-    // A client that is gone is told the same: nobody reads it.
+    // A client that closed its connection gets the same answer, which is never read.
     if (typeof place === 'string') return tooBusy('Too many long conversations are being read.');
     if (over.aborted) place.release();
     else over.addEventListener('abort', place.release);

@@ -74,7 +74,7 @@ describe('a member', () => {
 describe('DELETE /keys/{uid}', () => {
   test('ends the key at once, in this process and in others', async () => {
     const created = await create({ name: 'short', kind: 'personal' });
-    // Its clock stands: what it knows does not get old.
+    // Its clock does not move, so its cache does not expire.
     const elsewhere = await openKeyDirectory(service.deps.db, service.deps.log, () => 0);
     expect(await elsewhere.authenticate(created.key)).not.toBeNull();
     expect((await service.request('GET', '/agent/runs', { key: created.key })).status).toBe(200);

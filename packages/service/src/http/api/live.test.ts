@@ -66,7 +66,7 @@ describe('the stream of a run', () => {
     const ids = [whole.lastId()];
     const rests: unknown[] = [];
 
-    /** What a reader gets that comes back now; `last` is what it has seen when `end` is called. */
+    /** The events that a reader gets when it connects again now; `last` is its last id when `end` is called. */
     const comeBack = async (last: string, end: () => Promise<unknown>) => {
       const reader = await follow(path, ids.at(-1));
       await vi.waitFor(() => expect(JSON.stringify(reader.received)).toContain(last), { timeout: 10_000 });

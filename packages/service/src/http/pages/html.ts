@@ -20,7 +20,7 @@ export function html(texts: TemplateStringsArray, ...parts: Part[]): Html {
   return { markup: texts.map((text, index) => text + markupOf(parts[index])).join('') };
 }
 
-/** A sentence of the contract: what stands between backticks is code. */
+/** A sentence of the contract: text between backticks is code. */
 export function prose(text: string): Html {
   return {
     markup: text

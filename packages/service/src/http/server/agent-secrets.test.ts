@@ -20,7 +20,7 @@ const clean = (what: string) => `${what}: ${secrets.map(() => redacted).join(' '
 const agent = (method: string, path: string, body: object) =>
   service.request<Record<string, string>>(method, `/harness-support${path}`, { key: parent.runToken, body });
 
-/** Rows of all tables, and lines of the log, in which one of the secrets stands. */
+/** Rows of all tables, and lines of the log, that contain one of the secrets. */
 async function leaks(): Promise<string[]> {
   const tables = await db.query<{ name: string }>(
     `SELECT table_name AS name FROM information_schema.tables WHERE table_schema = current_schema() AND table_type = 'BASE TABLE'`,

@@ -10,7 +10,7 @@ beforeEach(async () => {
 });
 afterEach(() => service.close());
 
-/** On a loaded machine too; what is told apart from it takes 15 s or more: the usual limits, and connections that are kept alive. */
+/** Enough on a loaded machine, and well below 15 s, the shortest of the usual limits. */
 const atOnceMs = 10_000;
 
 /** Sends `text` and then nothing; gives what came and how long the connection lived, milliseconds. */

@@ -116,7 +116,7 @@ test.each([
   }
 });
 
-/** What is asked of each route while its database does not work: something that it cannot answer from memory. */
+/** The request to each route while its database does not work: one that cannot be answered from memory. */
 function askBroken(service: TestService, made: { token: string; ask: RequestOfRoute }, name: string, route: Route) {
   const { path, options } = made.ask(name, route);
   // A key that was used a moment ago is believed without the database; this one was not.

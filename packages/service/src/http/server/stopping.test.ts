@@ -1,4 +1,4 @@
-/** What a run token opens when its execution was told to stop. */
+/** The rights of a run token while its execution is stopping. */
 import type { Route } from '@runyard/contract/route';
 import { routes } from '@runyard/contract/routes';
 import { afterAll, describe, expect, test } from 'vitest';
