@@ -7,6 +7,7 @@ import type { Principal } from '../../access/keys/principal.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import type { Fault } from '../../fault.ts';
 import type { RepeatableRequest } from '../../idempotency/once.ts';
+import { nameChecker } from '../member-names/check-names.ts';
 import type { Authorizer } from './authorize.ts';
 import { sendStream } from './download.ts';
 import { maxValuesOfReport, maxValuesOfRequest } from './json-body.ts';
@@ -80,6 +81,7 @@ function parse(part: string, schema: z.ZodType | undefined, value: unknown, faul
 export function addRoute<const R extends Route>(app: FastifyInstance, route: R, handler: Handler<R>): void {
   const authorizer = app.getDecorator<Authorizer>('authorizer');
   const authorize = authorizer.forRoute(route.allow);
+  const checkNames = nameChecker(route);
   const decodeQuery = route.query && queryDecoder(route.query);
   const refuseWhileFull = app.getDecorator<RefuseWhileFull>('refuseWhileFull');
   const stores = route.method !== 'GET' && route.method !== 'DELETE' && !route.endsSomething;
@@ -91,7 +93,7 @@ export function addRoute<const R extends Route>(app: FastifyInstance, route: R, 
     config: { maxBodyValues: 'run' in route.allow ? maxValuesOfReport : maxValuesOfRequest },
     onRequest: stores ? [authorize, refuseWhileFull] : authorize,
     handler: async (request, reply) => {
-      const faults: Fault[] = [];
+      const faults = checkNames(request, reply);
       const params = parse('path', route.params, request.params, faults);
       const query = decodeQuery && parse('query', route.query, decodeQuery(request.query), faults);
       const body = parse('body', route.body, request.body ?? undefined, faults);
