@@ -6,9 +6,10 @@ import type { z } from 'zod';
 import type { Principal } from '../../access/keys/principal.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import type { Fault } from '../../fault.ts';
-import type { RepeatableRequest } from '../../idempotency/once.ts';
+import { isClientAttempt, type RepeatableRequest } from '../../idempotency/once.ts';
 import { nameChecker } from '../member-names/check-names.ts';
 import type { Authorizer } from './authorize.ts';
+import type { WatchDelivery } from './delivery.ts';
 import { sendStream } from './download.ts';
 import { maxValuesOfReport, maxValuesOfRequest } from './json-body.ts';
 import { invalid, Refusal } from './problem.ts';
@@ -40,7 +41,7 @@ export interface Call<R extends Route> {
     : null;
   /** Execution of the run token, on routes that admit run tokens. */
   readonly session: R['allow'] extends AllowRun ? RunSession : null;
-  /** Identity of a request with an `Idempotency-Key`, of routes that declare `once`. */
+  /** Identity of a request that its sender may repeat, of routes that declare `once`. */
   readonly once: RepeatableRequest | undefined;
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
@@ -84,6 +85,7 @@ export function addRoute<const R extends Route>(app: FastifyInstance, route: R, 
   const checkNames = nameChecker(route);
   const decodeQuery = route.query && queryDecoder(route.query);
   const refuseWhileFull = app.getDecorator<RefuseWhileFull>('refuseWhileFull');
+  const watchDelivery = app.getDecorator<WatchDelivery>('watchDelivery');
   const stores = route.method !== 'GET' && route.method !== 'DELETE' && !route.endsSomething;
   const { answer } = route;
   app.route({
@@ -100,12 +102,14 @@ export function addRoute<const R extends Route>(app: FastifyInstance, route: R, 
       if (faults.length > 0) throw invalid(faults);
       authorizer.checkBody(route.allow, request, body);
       const caller = authorizer.callerOf(request);
+      const once = repeatableRequest(route, request, reply, caller, { params, body });
+      if (isClientAttempt(once)) watchDelivery(reply, once);
       const call = {
         params,
         query,
         body,
         ...caller,
-        once: repeatableRequest(route, request, caller, { params, body }),
+        once,
         request,
         reply,
       } as Call<R>;
