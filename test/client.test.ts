@@ -43,6 +43,15 @@ describe('the client', () => {
     });
   });
 
+  test('has unknown members refused where it is strict, and ignored where it is not', async () => {
+    const newer = { prompt: 'Say hello', colour: 'red' };
+    const strict = createClient({ baseUrl: service.baseUrl, apiKey: service.key, strict: true });
+    await expect(strict.createRun({ body: newer })).rejects.toMatchObject({
+      problem: { errors: [expect.objectContaining({ path: 'colour' })] },
+    });
+    expect(await client.createRun({ body: newer })).toMatchObject({ state: 'QUEUED' });
+  });
+
   test('reports a service that does not answer', async () => {
     const nobody = createClient({ baseUrl: 'http://127.0.0.1:1', retries: 0 });
     await expect(nobody.listModels()).rejects.toThrow(ConnectionError);

@@ -43,6 +43,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   // An assignment that is taken back deletes what its agent announced, in the same statement; `files` imports `executions`.
   artifacts: { owner: 'files', alsoDeletedBy: 'executions' },
   attachments: { owner: 'files' },
+  client_answers: { owner: 'idempotency' },
   conversation_events: { owner: 'conversations' },
   environments: { owner: 'environments' },
   event_deliveries: { owner: 'subscriptions' },

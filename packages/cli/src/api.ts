@@ -10,6 +10,7 @@ export function connect(context: Context, send: typeof fetch = fetch): Client {
     apiKey: requireApiKey(context),
     userAgent: 'runyard-cli',
     fetch: send,
+    strict: true,
   });
 }
 

@@ -17,7 +17,9 @@ export const EnvironmentConfig = z
   .looseObject({
     name: NonBlank.optional(),
     description: Text.nullable().optional(),
-    docker_image: Text.optional(),
+    docker_image: Text.optional().meta({
+      description: 'Container image. No worker can run images yet: runs in the environment are refused with 400',
+    }),
     github_repos: z.array(Repository).max(20).optional(),
     setup_commands: z.array(NonBlank).max(50).optional(),
     failure_session_retention_minutes: z.number().min(0).max(60).optional().meta({

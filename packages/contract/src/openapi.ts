@@ -3,7 +3,7 @@ import { type Allow, describeAllow } from './access.ts';
 import { errorCatalogue, Problem } from './errors.ts';
 import { EventPayload } from './event-subscriptions.ts';
 import { IdempotencyKey } from './primitives.ts';
-import { apiPrefix, type Route, routeTags } from './route.ts';
+import { apiPrefix, checksNames, type Route, routeTags } from './route.ts';
 import { routes } from './routes.ts';
 
 type Json = Record<string, unknown>;
@@ -83,6 +83,9 @@ function parameters(route: Route, components: Components): Json[] {
     ...(route.once
       ? [header('Idempotency-Key', 'The same key and body within 24 h: the first answer again', IdempotencyKey)]
       : []),
+    ...(checksNames(route)
+      ? [header('Prefer', '`handling=strict`: 400 for each member and parameter that is not known (RFC 7240)')]
+      : []),
     ...(route.ranges ? [header('Range', 'One range of bytes, such as bytes=0-1023')] : []),
     ...(route.tagged ? [header('If-None-Match', 'ETag of the answer that the client has')] : []),
     ...Object.entries(route.headers ?? {}).map(([name, description]) => header(name, description)),
@@ -106,9 +109,11 @@ function accessProblems(allow: Allow): Record<number, string> {
 /** Returns the problems that a route may answer: by who may call it, by what it takes, and its own. */
 function problems(route: Route): Record<number, string> {
   const takesInput = Boolean(route.body ?? route.query ?? route.once);
+  const unknownNames = 'With `Prefer: handling=strict`: a query parameter that is not known';
   const access = accessProblems(route.allow);
   const ownForbidden = route.errors?.[403];
   return {
+    ...(checksNames(route) ? { 400: unknownNames } : {}),
     ...(takesInput ? { 400: 'Malformed request; `errors` names each wrong member' } : {}),
     ...access,
     ...(route.body ? { 413: 'Body too large', 415: 'The body is not JSON' } : {}),
@@ -139,6 +144,13 @@ function security(allow: Allow): Json[] {
   return allow.publicThings ? [{}, { apiKey: [] }] : [{ apiKey: [] }];
 }
 
+/** Headers of answers about the names of members and parameters. */
+const headersOfNames = {
+  'X-Ignored-Fields':
+    'Paths of the members and parameters that are not known and were ignored, as a List of Strings (RFC 9651); `more` after 20. Absent: there are none',
+  'Preference-Applied': '`handling=strict` where the request prefers it',
+};
+
 function operation(name: string, route: Route, components: Components): Json {
   const { answer } = route;
   // OpenAPI 3.1 has no words for the events of a stream: their schema is a component that the description names.
@@ -146,10 +158,9 @@ function operation(name: string, route: Route, components: Components): Json {
   const content = answer.schema
     ? jsonContent(toJsonSchema(answer.schema, 'output', components))
     : answer.contentType && { [answer.contentType]: answer.eventSchema ? {} : { schema: { type: 'string' } } };
-  const headers = Object.entries(answer.headers ?? {}).map(([header, description]) => [
-    header,
-    { description, schema: { type: 'string' } },
-  ]);
+  const headers = Object.entries({ ...answer.headers, ...(checksNames(route) ? headersOfNames : {}) }).map(
+    ([header, description]) => [header, { description, schema: { type: 'string' } }],
+  );
   const problem = toJsonSchema(Problem, 'output', components);
   return {
     operationId: name,
@@ -238,7 +249,7 @@ export function openApiDocument(baseUrl: string): Json {
       title: 'Runyard',
       version: '1.0.0',
       description:
-        'Cloud agent runs on your own machines. No string in a request may hold U+0000 or half a surrogate pair, and no object a member named `__proto__`: 400.',
+        'Cloud agent runs on your own machines. No string in a request may hold U+0000 or half a surrogate pair, and no object a member named `__proto__`: 400. Members and query parameters that are not known are ignored and named in the header `X-Ignored-Fields` of the answer; another spelling of a known one is 400 with a suggestion, and with the header `Prefer: handling=strict` each unknown one is 400. The names in maps such as metadata are free.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: baseUrl + apiPrefix }],

@@ -3,6 +3,7 @@ import type { Settings } from '@runyard/contract/settings';
 import { readEarlierConversation } from '../../conversations/earlier-conversation.ts';
 import type { EnterRead } from '../../conversations/read-limits.ts';
 import { gatewayPathOf } from '../../environments/git-path.ts';
+import { imageProblem } from '../../environments/image.ts';
 import type { ExecutionTiming } from '../../executions/deps.ts';
 import { claimForAgent } from '../../executions/lease/claim-for-agent.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
@@ -17,11 +18,12 @@ import { readTaskRow, type TaskRow } from './read-task-row.ts';
 /**
  * `model_gone`: the model's provider was configured when the run was created, and is not any more;
  * `environment_gone`: the environment was deleted before it was set up;
+ * `environment_unfit`: it was given a container image before it was set up;
  * `busy`: too many long conversations are being read. The agent asks again, and every step is repeated.
  */
 export type ResolveOutcome =
   | { readonly kind: 'task'; readonly task: AgentTask }
-  | { readonly kind: 'model_gone' | 'environment_gone'; readonly message: string }
+  | { readonly kind: 'model_gone' | 'environment_gone' | 'environment_unfit'; readonly message: string }
   | { readonly kind: 'not_found' }
   | { readonly kind: 'busy' };
 
@@ -48,6 +50,10 @@ export async function resolveTask(
   if (row.environment_id !== null && row.environment_uid === null && !isSetUp) {
     const message = `The environment ${row.environment_id} of the run was deleted before it was set up. Create a run with another one.`;
     return { kind: 'environment_gone', message };
+  }
+  const imageFault = isSetUp ? null : imageProblem(row.environment_config ?? {});
+  if (imageFault !== null) {
+    return { kind: 'environment_unfit', message: `config.environment_id ${row.environment_id}: ${imageFault}.` };
   }
   const followups = await db.transaction((tx) => joinFollowups(tx, session));
   const conversation = await readEarlierConversation(deps, {

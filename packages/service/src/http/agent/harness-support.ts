@@ -17,6 +17,13 @@ import { notFound, supersededAttempt } from '../server/problem.ts';
 import { signalOfReply } from '../server/reply-signal.ts';
 import { waitingSignals } from '../server/waiting.ts';
 
+/** Code of the run that cannot begin. */
+const codeOf = {
+  environment_gone: 'resource_not_found',
+  environment_unfit: 'invalid_request',
+  model_gone: 'integration_not_configured',
+} as const;
+
 /** Registers resolve-prompt, events, inbox, finish-task, memory and report-shutdown. */
 export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps): void {
   const { executionDeps, models, conversationReads: reads } = deps;
@@ -32,8 +39,7 @@ export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps):
     if (resolved.kind === 'task') return resolved.task;
     if (resolved.kind === 'busy') return tooBusy('Too many long conversations are being read.');
     if (resolved.kind === 'not_found') return notFound('run');
-    const code = resolved.kind === 'environment_gone' ? 'resource_not_found' : 'integration_not_configured';
-    const error = { code, message: resolved.message } as const;
+    const error = { code: codeOf[resolved.kind], message: resolved.message };
     await finishTask(executionDeps, session, { success: false, summary: resolved.message, error });
     return supersededAttempt();
   });

@@ -109,3 +109,37 @@ test.each([
 test('answers 400 for an unknown sort', async () => {
   await service.problem(400, 'GET', '/agent/environments?sort_by=size');
 });
+
+test('an environment with a docker_image is kept as it is, and runs in it are refused with what to do', async () => {
+  const config = { name: 'Image', docker_image: 'node:24' };
+  const made = await create(config);
+  const path = `/agent/environments/${made.uid}`;
+  expect((await service.request<Environment>('GET', path)).body.config).toEqual(config);
+  const body = { prompt: 'a', config: { environment_id: made.uid } };
+  const problem = await service.problem(400, 'POST', '/agent/runs', { body });
+  expect(problem.errors).toEqual([
+    {
+      path: 'config.environment_id',
+      message: expect.stringMatching(/docker_image node:24, .* Replace its configuration/),
+    },
+  ]);
+  await service.request('PUT', path, { body: { config: { name: 'Image', docker_image: ' ' } } });
+  const runId = await service.newRun(body);
+  await service.request('PUT', path, { body: { config } });
+  await service.problem(400, 'POST', `/agent/runs/${runId}/rerun`);
+  // Another team is not told what the environment has.
+  const stranger = await service.problem(403, 'POST', '/agent/runs', { body, key: service.otherKey });
+  expect(stranger.detail).not.toContain('node:24');
+});
+
+test('an agent cannot start a run in an environment with a docker_image', async () => {
+  const made = await create({ name: 'Child' });
+  const { runToken } = await service.startExecution({ mode: 'orchestrate', config: { environment_id: made.uid } });
+  const config = { name: 'Child', docker_image: 'node:24' };
+  await service.request('PUT', `/agent/environments/${made.uid}`, { body: { config } });
+  const problem = await service.problem(400, 'POST', '/harness-support/child-runs', {
+    key: runToken,
+    body: { prompt: 'a' },
+  });
+  expect(problem.detail).toContain('docker_image node:24');
+});
