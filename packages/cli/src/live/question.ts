@@ -3,6 +3,7 @@ import type { BlockedOn } from '@runyard/contract/approvals';
 import type { RunItem } from '@runyard/contract/runs';
 import type { Colours } from './colours.ts';
 import { harmless, harmlessLine } from './harmless.ts';
+import { linesAround } from './long-text.ts';
 
 const longest = 30;
 
@@ -12,10 +13,9 @@ export function questionLines(asked: Pick<BlockedOn, 'kind' | 'title' | 'options
     asked.kind === 'question'
       ? 'asks'
       : `asks for permission to use ${harmlessLine(asked.action?.name ?? 'something', 60)}`;
-  const lines = harmless(asked.title).trimEnd().split('\n');
-  const shown = lines.slice(0, longest);
-  if (lines.length > shown.length)
-    shown.push(`… ${lines.length - shown.length} more lines: bin/runyard runs get shows all`);
+  const lines = harmless(asked.title).trimEnd();
+  const shown = linesAround(lines, longest);
+  if (lines.split('\n').length > longest) shown.push('(bin/runyard runs get RUN shows all)');
   return [
     `${what}:`,
     ...shown.map((line) => `  ${line}`),
