@@ -65,7 +65,7 @@ function readPrompt(source: string, readStandardInput: () => string): string {
 function parseIdle(text: string): number {
   const minutes = Number(text);
   if (text.trim() === '' || !(minutes >= 0 && minutes <= 60))
-    throw new Failure(`--idle takes minutes from 0 to 60, not ${JSON.stringify(text)}`);
+    throw new Failure(`--idle takes minutes from 0 to 60, not ${JSON.stringify(text)}`, 2);
   return minutes;
 }
 
@@ -98,6 +98,6 @@ function readAttachment(file: string): AttachmentInput {
 
 function parsePair(pair: string): [string, string] {
   const at = pair.indexOf('=');
-  if (at < 1) throw new Failure(`--metadata takes key=value, not ${JSON.stringify(pair)}`);
+  if (at < 1) throw new Failure(`--metadata takes key=value, not ${JSON.stringify(pair)}`, 2);
   return [pair.slice(0, at), pair.slice(at + 1)];
 }

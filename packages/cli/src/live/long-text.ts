@@ -11,3 +11,15 @@ export function linesAround(text: string, max: number): string[] {
   const bytes = Buffer.byteLength(missing.join('\n')) + 1;
   return [...lines.slice(0, head), leftOutMark(bytes, missing.length), ...lines.slice(tail)];
 }
+
+/** Returns the last `count` lines of a text. A last line without a newline counts. */
+export function lastLines(text: string, count: number): string {
+  if (count === 0) return '';
+  let at = text.endsWith('\n') ? text.length - 1 : text.length;
+  for (let found = 0; found < count; found += 1) {
+    if (at === 0) return text;
+    at = text.lastIndexOf('\n', at - 1);
+    if (at === -1) return text;
+  }
+  return text.slice(at + 1);
+}
