@@ -53,6 +53,8 @@ export function createAsker(
   const left = new AbortController();
   /** Requests that this asker has answered, or is answering. */
   const answered = new Set<string>();
+  /** Requests that stand above on the screen. A state can come before the request that is its reason. */
+  const shown = new Set<string>();
   let prompt: Prompt | undefined;
 
   /** Removes the prompt from the screen. */
@@ -126,12 +128,13 @@ export function createAsker(
       close();
       if (!isTerminal(state)) context.out(`  ${context.colours.dim('answered elsewhere: the prompt is withdrawn')}\n`);
     }
-    if (asked && !prompt && !answered.has(asked.request_id)) await ask(asked);
+    if (asked && !prompt && shown.has(asked.request_id) && !answered.has(asked.request_id)) await ask(asked);
   }
 
   interrupted.addEventListener('abort', close, { once: true });
   return {
     async update(event) {
+      if (event.type === 'conversation' && event.event.type === 'blocked') shown.add(event.event.request.request_id);
       const type = event.type === 'conversation' ? event.event.type : event.type;
       if (type === 'state' || type === 'blocked' || type === 'decided') await refresh();
     },

@@ -73,13 +73,15 @@ async function watchOwn(
       context.report(`could not cancel: ${harmlessLine(error instanceof Error ? error.message : String(error))}`);
     });
   };
+  // Made first: it takes its prompt away before the interruption is announced.
+  const terminal = options.json ? undefined : ownTerminal();
+  const asker = terminal && createAsker(context, client, runId, terminal, first);
   if (first.aborted) onInterruption();
   else first.addEventListener('abort', onInterruption, { once: true });
-  const terminal = options.json ? undefined : ownTerminal();
   const item = await watch(context, client, runId, nothingShown(context), {
     json: options.json === true,
     signal: leave.signal,
-    asker: terminal && createAsker(context, client, runId, terminal, first),
+    asker,
   });
   if (item === null || (first.aborted && item.state === 'CANCELLED')) return interruptedCode;
   return exitCodeOf(item.state);
