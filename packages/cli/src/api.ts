@@ -1,5 +1,4 @@
-import { type ApiError, type Client, createClient } from '@runyard/client';
-import type { LiveEvent } from '@runyard/contract/live-events';
+import { type ApiError, type Client, createClient, type ReceivedEvent } from '@runyard/client';
 import { type Context, requireApiKey, requireOrigin } from './context.ts';
 import { Failure } from './failure.ts';
 
@@ -25,8 +24,8 @@ const patienceMs = 60_000;
 export async function* followRun(
   context: Context,
   runId: string,
-  options: { readonly signal: AbortSignal; readonly follow?: false },
-): AsyncGenerator<LiveEvent> {
+  options: { readonly signal: AbortSignal; readonly follow?: false; readonly lastEventId?: string },
+): AsyncGenerator<ReceivedEvent> {
   const { signal } = options;
   const givenUp = new AbortController();
   let lostAt: number | undefined;
@@ -51,8 +50,7 @@ export async function* followRun(
     }
   };
   const both = AbortSignal.any([signal, givenUp.signal]);
-  for await (const { event } of connect(context, send).streamRunEvents(runId, { ...options, signal: both }))
-    yield event;
+  yield* connect(context, send).streamRunEvents(runId, { ...options, signal: both });
 }
 
 /** Describes a refusal: which member is wrong and why, and the trace id of an internal error. */

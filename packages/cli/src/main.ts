@@ -10,18 +10,21 @@ import { describeProblem } from './api.ts';
 import { decide, send } from './commands/answer.ts';
 import { down } from './commands/down.ts';
 import { createKey, deleteKey, listKeys } from './commands/keys.ts';
+import { logs } from './commands/logs.ts';
 import { run } from './commands/run.ts';
-import { cancel, getRun, listRuns, logs } from './commands/runs.ts';
+import { cancel, getRun, listRuns } from './commands/runs.ts';
 import { status } from './commands/status.ts';
 import { serviceOnly, up } from './commands/up.ts';
 import { workerOnly } from './commands/worker.ts';
 import { createContext } from './context.ts';
+import { exitCodesHelp } from './exit-codes.ts';
 import { Failure } from './failure.ts';
 import { root } from './installation.ts';
 import { harmless } from './live/harmless.ts';
 
 // Subcommands that load modules of the service are imported when they run, so that `--help` and `run` do not wait for them.
 const asJson = ['--json', 'print JSON'] as const;
+const watchAfter = ['--follow', 'watch what the run does with it, and exit with the code of its state'] as const;
 const collect = (value: string, before: string[] = []) => [...before, value];
 
 function parseLimit(text: string): number {
@@ -29,6 +32,13 @@ function parseLimit(text: string): number {
   if (!Number.isInteger(limit) || limit < 1 || limit > 500)
     throw new InvalidArgumentError('It must be a whole number from 1 to 500.');
   return limit;
+}
+
+function parseTail(text: string): number {
+  const lines = Number(text);
+  if (text.trim() === '' || !Number.isInteger(lines) || lines < 0)
+    throw new InvalidArgumentError('It must be a whole number, 0 or more.');
+  return lines;
 }
 
 function parseState(text: string, before: RunState[] = []): RunState[] {
@@ -67,15 +77,18 @@ program
   .option('--environment <id>', 'environment: repositories and setup commands')
   .option('--harness <type>', 'what drives the agent (oz)')
   .addOption(
-    new Option('--approval <policy>', 'ask: the agent waits for you before each command and change of a file').choices(
-      ApprovalPolicy.options,
-    ),
+    new Option(
+      '--approval <policy>',
+      'ask: before each command and change of a file the agent asks; a terminal asks you here',
+    ).choices(ApprovalPolicy.options),
   )
   .option('--idle <minutes>', 'how long the sandbox waits for a follow-up after the run, 0 to 60', '0')
   .option('--attach <file...>', 'files to put into attachments/ of the workspace')
   .option('--metadata <key=value>', 'a pair to keep with the run; repeat for more', collect)
   .option('--detach', 'print the id and return at once')
+  .option('--detach-on-signal', 'at Ctrl-C, SIGTERM, SIGHUP or a closed pipe: leave the run instead of cancelling it')
   .option('--json', 'print each event as a line of JSON, and the run as the last line')
+  .addHelpText('after', exitCodesHelp)
   .action(async (source, options) => run(createContext(process.env), source, options));
 
 program
@@ -119,8 +132,11 @@ program
   .command('logs')
   .description('show what a run did')
   .argument('<run-id>')
-  .option('--follow', 'stay until the run ends')
+  .option('--follow', 'stay until the run ends or is BLOCKED')
+  .option('--tail <lines>', 'begin with the last lines only', parseTail)
+  .option('--exit-status', 'exit with the code of the state of the run, as run does')
   .option(...asJson)
+  .addHelpText('after', `\n0 without --exit-status, however the run ended.${exitCodesHelp}`)
   .action(async (runId, options) => logs(createContext(process.env), runId, options));
 program
   .command('cancel')
@@ -131,20 +147,26 @@ program
   .command('send')
   .description('send a follow-up to a run: an answer or a new instruction')
   .argument('<run-id>')
-  .argument('<message>')
-  .action(async (runId, message) => send(createContext(process.env), runId, message));
+  .argument('<message>', 'the text, or - for standard input')
+  .option(...watchAfter)
+  .addHelpText('after', exitCodesHelp)
+  .action(async (runId, message, options) => send(createContext(process.env), runId, message, options));
 program
   .command('approve')
   .description('approve the request of a run')
   .argument('<run-id>')
   .argument('[message]', 'what the agent should know about it')
-  .action(async (runId, message) => decide(createContext(process.env), runId, 'approve', message));
+  .option(...watchAfter)
+  .addHelpText('after', exitCodesHelp)
+  .action(async (runId, message, options) => decide(createContext(process.env), runId, 'approve', message, options));
 program
   .command('deny')
   .description('deny the request of a run')
   .argument('<run-id>')
   .argument('[message]', 'why, or what to do instead')
-  .action(async (runId, message) => decide(createContext(process.env), runId, 'deny', message));
+  .option(...watchAfter)
+  .addHelpText('after', exitCodesHelp)
+  .action(async (runId, message, options) => decide(createContext(process.env), runId, 'deny', message, options));
 
 const keys = program.command('keys').description('list, create and delete API keys');
 keys

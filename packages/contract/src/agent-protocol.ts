@@ -162,7 +162,10 @@ export const AgentEvent = z.discriminatedUnion('type', [
     name: z.string(),
     input: z.unknown(),
   }),
-  /** Text to append to the output of a running action. The agent keeps 64 KB of an action's output: its head and tail. */
+  /**
+   * Text to append to the output of an action. The agent keeps 64 KB of an output: the head comes while the action runs; a mark of what
+   * is left out, and the tail, come at its end.
+   */
   z.object({ ...eventBase, type: z.literal('action_output'), action_id: EventId, text: z.string() }),
   /** `output` replaces the appended output; absent: the appended output stays. */
   z.object({

@@ -1,5 +1,7 @@
+import { maxMarkBytes } from '@runyard/contract/left-out';
 import { maxSetupOutputBytes } from '@runyard/contract/limits';
 import { shorten } from '@runyard/contract/shorten';
+import { outputWindow } from '../commands/output-window.ts';
 import { runCommand } from '../commands/run-command.ts';
 import type { SetupSteps } from '../reporting/setup-steps.ts';
 import { SetupFailure } from '../setup-failure.ts';
@@ -23,7 +25,7 @@ export async function runSetupCommands(commands: readonly string[], options: Set
       });
       options.signal.throwIfAborted();
       told.exit_code = result.exitCode;
-      const tail = lastBytes(result.output, maxSetupOutputBytes);
+      const tail = lastLines(result.output);
       if (tail !== '') told.output_tail = tail;
       if (result.exitCode === 0 && result.outcome === 'exited') return;
       const failure = result.outcome === 'not_started' ? 'could not be started' : `exited with code ${result.exitCode}`;
@@ -35,10 +37,10 @@ export async function runSetupCommands(commands: readonly string[], options: Set
   }
 }
 
-function lastBytes(text: string, bytes: number): string {
-  const all = Buffer.from(text);
-  if (all.length <= bytes) return text;
-  let start = all.length - bytes;
-  while (((all[start] ?? 0) & 0xc0) === 0x80) start++;
-  return all.subarray(start).toString();
+/** Returns the end of an output from its first whole line on. */
+function lastLines(output: string): string {
+  if (Buffer.byteLength(output) <= maxSetupOutputBytes) return output;
+  const window = outputWindow(0, maxSetupOutputBytes - maxMarkBytes);
+  window.push(Buffer.from(output));
+  return window.tailText();
 }

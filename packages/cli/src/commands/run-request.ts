@@ -1,11 +1,11 @@
 import { readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import type { ApprovalPolicy } from '@runyard/contract/approvals';
+import { formatBytes } from '@runyard/contract/byte-size';
 import { maxAttachmentBytes, maxAttachments, maxPromptBytes } from '@runyard/contract/limits';
 import { mimeTypeOf } from '@runyard/contract/mime-types';
 import type { AttachmentInput, RunAgentRequest } from '@runyard/contract/run-request';
 import { Failure } from '../failure.ts';
-import { formatBytes } from '../live/amounts.ts';
 
 export interface RunOptions {
   readonly title?: string;
@@ -65,7 +65,7 @@ function readPrompt(source: string, readStandardInput: () => string): string {
 function parseIdle(text: string): number {
   const minutes = Number(text);
   if (text.trim() === '' || !(minutes >= 0 && minutes <= 60))
-    throw new Failure(`--idle takes minutes from 0 to 60, not ${JSON.stringify(text)}`);
+    throw new Failure(`--idle takes minutes from 0 to 60, not ${JSON.stringify(text)}`, 2);
   return minutes;
 }
 
@@ -98,6 +98,6 @@ function readAttachment(file: string): AttachmentInput {
 
 function parsePair(pair: string): [string, string] {
   const at = pair.indexOf('=');
-  if (at < 1) throw new Failure(`--metadata takes key=value, not ${JSON.stringify(pair)}`);
+  if (at < 1) throw new Failure(`--metadata takes key=value, not ${JSON.stringify(pair)}`, 2);
   return [pair.slice(0, at), pair.slice(at + 1)];
 }

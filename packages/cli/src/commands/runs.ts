@@ -1,15 +1,14 @@
-import { isSettled, isTerminal } from '@runyard/contract/run-states';
+import { isSettled } from '@runyard/contract/run-states';
 import type { RunItem } from '@runyard/contract/runs';
 import type { RunState } from '@runyard/contract/states';
-import { connect, followRun } from '../api.ts';
+import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
 import { formatDuration, parseIsoDuration } from '../live/amounts.ts';
 import type { Colours } from '../live/colours.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
-import { answerLines, questionLine } from '../live/question.ts';
-import { createLiveView } from '../live/view.ts';
+import { questionLine } from '../live/question.ts';
 import { firstRuns } from './first-runs.ts';
-import { cancelWithPatience, watch } from './run.ts';
+import { cancelWithPatience } from './run.ts';
 
 /** Lists runs, newest first. */
 export async function listRuns(
@@ -56,37 +55,6 @@ function runLine(item: RunItem, colours: Colours): string {
 export async function getRun(context: Context, runId: string): Promise<void> {
   const item = await connect(context).getRun({ params: { runId } });
   context.out(`${harmlessJson(item, 2)}\n`);
-}
-
-/**
- * Shows what a run did until now. With `follow`, until it settles; for a run that has ended, until the present turn in the sandbox
- * of its failed setup ends.
- */
-export async function logs(
-  context: Context,
-  runId: string,
-  options: { readonly follow?: true; readonly json?: true },
-): Promise<void> {
-  const client = connect(context);
-  const item = await client.getRun({ params: { runId } });
-  if (options.follow && !isSettled(item.state)) {
-    const stop = new AbortController();
-    const onInterrupt = () => stop.abort();
-    process.once('SIGINT', onInterrupt);
-    await watch(context, client, runId, { json: options.json === true, signal: stop.signal });
-    process.off('SIGINT', onInterrupt);
-    return;
-  }
-  const view = createLiveView(context.colours);
-  const { signal } = new AbortController();
-  // The stream of an ended run ends by itself: at once if no turn is in progress.
-  const stays = options.follow === true && isTerminal(item.state);
-  for await (const event of followRun(context, runId, { signal, ...(stays ? {} : { follow: false }) })) {
-    context.out(options.json ? `${harmlessJson(event)}\n` : view.render(event));
-  }
-  const { blocked_on: asked } = stays ? await client.getRun({ params: { runId } }) : item;
-  if (asked && !options.json)
-    for (const line of answerLines(runId, asked.kind, context.colours)) context.out(`  ${line}\n`);
 }
 
 /** Cancels a run. */

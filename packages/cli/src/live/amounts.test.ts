@@ -1,5 +1,6 @@
+import { formatBytes } from '@runyard/contract/byte-size';
 import { expect, test } from 'vitest';
-import { formatBytes, formatDuration, formatUsd, parseIsoDuration } from './amounts.ts';
+import { formatDuration, formatUsd, parseIsoDuration } from './amounts.ts';
 
 test.each([
   [0.2, '<1 ms'],

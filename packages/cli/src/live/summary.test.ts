@@ -63,8 +63,8 @@ test('a run that waits says what for and how to answer', () => {
   expect(renderSummary(blocked, [], noColours)).toBe(
     `\n? BLOCKED: the agent waits for a person
   The agent asks for permission to use shell: rm x
-  bin/runyard approve r
-  bin/runyard deny r ['WHY']
+  bin/runyard approve r --follow
+  bin/runyard deny r ['WHY'] --follow
   page      http://127.0.0.1:4180/runs/r\n`,
   );
   const asks = { ...blocked, blocked_on: { ...blocked.blocked_on, kind: 'question' } } as RunItem;
