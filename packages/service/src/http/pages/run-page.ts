@@ -38,7 +38,7 @@ const controls = html`<div id="controls" class="buttons" hidden>
 <button id="cancel" type="button" class="danger">Cancel run</button>
 </div>
 <p id="control-problem" class="problem" role="alert"></p>
-<dialog id="cancel-dialog" aria-labelledby="cancel-heading">
+<dialog id="cancel-dialog" class="dialog" aria-labelledby="cancel-heading">
 <form method="dialog">
 <h2 id="cancel-heading">Cancel this run?</h2>
 <p>Its agent is stopped and its sandbox is closed, and so are the runs that it started.</p>
@@ -81,6 +81,7 @@ ${controls}
 <section aria-labelledby="artifacts-heading" id="artifacts-section" hidden><h2 id="artifacts-heading">Artifacts</h2><ul id="artifacts" class="rows"></ul></section>
 <div class="columns">
 <section aria-labelledby="conversation-heading"><h2 id="conversation-heading">Conversation</h2><div id="conversation" class="conversation"></div>
+<article class="said prompt" data-role="user"><span class="who">prompt, which the agent has not begun</span><div id="prompt" class="markdown"></div></article>
 ${sendForm}</section>
 <section aria-labelledby="timeline-heading"><h2 id="timeline-heading">Timeline</h2><ol id="timeline"></ol></section>
 </div>

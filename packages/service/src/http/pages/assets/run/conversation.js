@@ -108,7 +108,7 @@ function endAction(id, { state, output, exit_code: exitCode, duration_ms: ms }) 
 
 function askAbout(request) {
   const action = actions.get(request.action?.id ?? request.action_id);
-  if (action) setActionState(action, 'waiting', 'waits for your decision');
+  if (action && request.kind !== 'question') return setActionState(action, 'waiting', 'waits for your decision');
   say(
     'question',
     request.action && !action ? `${request.title}\n\n    ${inputText(request.action.input)}` : request.title,

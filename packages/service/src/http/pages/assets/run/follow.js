@@ -62,7 +62,7 @@ function applyLiveEvent(event) {
     applyAgentEvent(event.event);
     if (event.event.type === 'blocked' || event.event.type === 'decided') refreshSoon();
   } else {
-    showState(event.state, event.status_message);
+    showState(event.state, event.state === 'BLOCKED' ? '' : event.status_message);
     refreshSoon();
   }
 }

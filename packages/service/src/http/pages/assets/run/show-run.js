@@ -1,6 +1,7 @@
 /** Shows the run itself: its state, facts, artifacts and the runs around it. */
 import { read, runId } from './api.js';
 import { announce, by, element } from './elements.js';
+import { renderMarkdown } from './markdown.js';
 
 const terminal = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
 export const isTerminal = (state) => terminal.includes(state);
@@ -39,7 +40,12 @@ function showFacts(run) {
     ...Object.entries(facts)
       .filter(([, value]) => value !== undefined)
       .map(([name, value]) =>
-        element('div', {}, element('dt', { textContent: name }), element('dd', { textContent: value })),
+        element(
+          'div',
+          { className: name === 'Run' ? 'whole' : '' },
+          element('dt', { textContent: name }),
+          element('dd', { textContent: value }),
+        ),
       ),
   );
 }
@@ -54,8 +60,11 @@ export function showRun(run) {
   shown = run;
   document.title = `${run.title} · Runyard`;
   by('title').textContent = run.title;
-  const asked = run.state === 'BLOCKED' ? undefined : run.blocked_on?.title;
-  showState(run.state, [run.status_message?.message, asked && `The agent asks: ${asked}`].filter(Boolean).join('\n'));
+  const asked = run.blocked_on && `The agent asks: ${run.blocked_on.title}`;
+  // What a BLOCKED run asks is in the form of the answer.
+  showState(run.state, run.state === 'BLOCKED' ? '' : [run.status_message?.message, asked].filter(Boolean).join('\n'));
+  if (by('prompt').dataset.run !== run.run_id) by('prompt').replaceChildren(renderMarkdown(run.prompt));
+  by('prompt').dataset.run = run.run_id;
   showFacts(run);
   by('artifacts').replaceChildren(...(run.artifacts ?? []).map(artifactItem));
   by('artifacts-section').hidden = (run.artifacts ?? []).length === 0;
