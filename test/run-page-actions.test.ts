@@ -199,7 +199,7 @@ describe.skipIf(noBrowser)(`acting on a run's page${noBrowser ? ` (skipped: ${no
     const text = { type: 'text', step_id: 's', message_id: 'm', role: 'assistant' };
     await open(execution.runId);
     // In pieces, which are hostile only together.
-    for (const piece of hostile.match(/[^]{1,97}/g) ?? []) await report(execution, { ...text, text: piece });
+    for (const piece of hostile.match(/.{1,97}/gs) ?? []) await report(execution, { ...text, text: piece });
     await report(
       execution,
       { type: 'action', step_id: 's', ...shell, name: hostile, input: { command: hostile } },

@@ -120,7 +120,7 @@ describe('the key of a browser session', () => {
   });
 
   test('leaves room for API keys: a key has at most 50 sessions, and the oldest ends first', async () => {
-    const parent = await service.newKey();
+    const parent = await service.newKey({ role: 'member' });
     const first = await newBrowserSession(service, parent);
     for (let count = 0; count < 50; count++) await newBrowserSession(service, parent);
     const sessions = (await listKeys(parent)).filter(({ name }) => name === 'Browser session');
