@@ -125,7 +125,7 @@ describe.skipIf(noBrowser)(`the page of a run${noBrowser ? ` (skipped: ${noBrows
     await picture('run-key');
     await page.getByLabel('API key').fill(service.otherKey);
     await page.getByRole('button', { name: 'Open', exact: true }).click();
-    await page.getByText('No such run, or the key belongs to another team.').waitFor();
+    await page.getByText('There is no run with this id, or the key of this tab belongs to another team.').waitFor();
     await picture('run-unknown');
     await page.getByRole('button', { name: 'Use another key' }).click();
     await page.getByLabel('API key').fill(service.key);

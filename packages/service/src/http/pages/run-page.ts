@@ -11,7 +11,7 @@ const keyForm = html`<form id="key-form" hidden>
 
 const missing = html`<section id="missing" aria-labelledby="missing-heading" hidden>
 <h1 id="missing-heading" tabindex="-1">No such run</h1>
-<p>No such run, or the key belongs to another team. A deleted run is gone too.</p>
+<p>There is no run with this id, or the key of this tab belongs to another team. A deleted run is gone too.</p>
 <p>Check the address: <code>bin/runyard runs</code> lists the runs of your team. This tab keeps its key.</p>
 <button id="other-key" type="button">Use another key</button>
 </section>`;
@@ -62,7 +62,7 @@ export const runPage = (): string =>
   htmlPage({
     title: 'Run',
     modules: ['/assets/run/main.js'],
-    body: html`<header class="bar"><p class="brand">Runyard</p><p><span id="signed-in" class="muted"></span> <button id="forget" type="button" hidden>Forget key</button></p></header>
+    body: html`<header class="bar"><p class="brand">Runyard</p><p class="session"><span id="signed-in" class="muted"></span> <button id="forget" type="button" hidden>Forget key</button></p></header>
 <p id="announcer" class="heard" role="status"></p>
 <main class="run" id="run">
 <noscript><p>This page needs JavaScript. <code>bin/runyard logs</code> shows the same in a terminal.</p></noscript>

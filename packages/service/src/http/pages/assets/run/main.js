@@ -54,10 +54,9 @@ async function open() {
 }
 
 /** Ends the session of a link; a key that was typed in is only forgotten. */
-async function leave() {
+async function forgetKey() {
   if (signedInName() !== null) await call('/browser-sessions/current', { method: 'DELETE' }).catch(() => undefined);
   dropKey();
-  location.reload();
 }
 
 /** Signs in with the code of the link, which is in the fragment: browsers send that to no server. */
@@ -76,8 +75,8 @@ by('key-form').addEventListener('submit', (event) => {
   keepKey(by('key').value.trim());
   open();
 });
-by('forget').addEventListener('click', leave);
-by('other-key').addEventListener('click', () => askForKey());
+by('forget').addEventListener('click', () => forgetKey().then(() => location.reload()));
+by('other-key').addEventListener('click', () => forgetKey().then(() => askForKey()));
 connectControls(refreshAfterAction);
 
 const code = /^#sign-in=([\w-]+)$/.exec(location.hash)?.[1];
