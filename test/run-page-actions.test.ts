@@ -230,7 +230,7 @@ describe.skipIf(noBrowser)(`acting on a run's page${noBrowser ? ` (skipped: ${no
         ['https://example.com/auto', rel, 'https://example.com/auto'],
       ]);
     }
-    const bad = '.said :is(script, img, svg, style, form, button, input, iframe, [onclick], [onerror], [id])';
+    const bad = '#conversation :is(script, img, svg, style, form, button, input, iframe, [onclick], [onerror], [id])';
     expect(await page.locator(bad).count()).toBe(0);
     expect(await page.evaluate('window.hacked')).toBeUndefined();
     expect(await page.locator('h1#title').textContent()).toBe(title);

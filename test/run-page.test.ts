@@ -200,6 +200,7 @@ describe.skipIf(noBrowser)(`the page of a run${noBrowser ? ` (skipped: ${noBrows
     await page.setViewportSize({ width: 400, height: 800 });
     await open(await service.newRun({ title: 'A run with a very long title that does not fit into one line at all' }));
     await page.getByRole('heading', { name: 'A run with' }).waitFor();
+    await page.getByText('Do it').waitFor();
     await picture('run-narrow-dark');
     const isWider = 'document.documentElement.scrollWidth > document.documentElement.clientWidth';
     expect(await page.evaluate(isWider)).toBe(false);

@@ -81,7 +81,7 @@ ${controls}
 <section aria-labelledby="artifacts-heading" id="artifacts-section" hidden><h2 id="artifacts-heading">Artifacts</h2><ul id="artifacts" class="rows"></ul></section>
 <div class="columns">
 <section aria-labelledby="conversation-heading"><h2 id="conversation-heading">Conversation</h2><div id="conversation" class="conversation"></div>
-<article class="said prompt" data-role="user"><span class="who">prompt, which the agent has not begun</span><div id="prompt" class="markdown"></div></article>
+<article class="said prompt" data-role="prompt"><span class="who">prompt, which the agent has not begun</span><div id="prompt" class="markdown"></div></article>
 ${sendForm}</section>
 <section aria-labelledby="timeline-heading"><h2 id="timeline-heading">Timeline</h2><ol id="timeline"></ol></section>
 </div>
