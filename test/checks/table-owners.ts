@@ -70,6 +70,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   service_instances: { owner: 'executions' },
   snapshot_files: { owner: 'files' },
   snapshots: { owner: 'files', alsoDeletedBy: 'executions' },
+  sign_in_codes: { owner: 'access' },
   sweeps: { owner: 'retention' },
   team_members: { owner: 'access' },
   // The queue counts and orders its assignments on the team's row, which is the lock of a team's limit.

@@ -139,6 +139,15 @@ program
   .addHelpText('after', `\n0 without --exit-status, however the run ended.${exitCodesHelp}`)
   .action(async (runId, options) => logs(createContext(process.env), runId, options));
 program
+  .command('open')
+  .description('open the page of a run in the browser, signed in; without RUN, that of the newest run')
+  .argument('[run-id]')
+  .option('--print', 'print the one-time link instead, which signs in one browser within a minute')
+  .action(async (runId, options) => {
+    const { open } = await import('./commands/open.ts');
+    await open(createContext(process.env), runId, options);
+  });
+program
   .command('cancel')
   .description('cancel a run')
   .argument('<run-id>')

@@ -1,6 +1,6 @@
 import { maxLocatorLength } from '@runyard/contract/limits';
 import { z } from 'zod';
-import { teamReads, teamWrites } from '../access.ts';
+import { runPageReads, teamReads, teamWrites } from '../access.ts';
 import { ArtifactResponse, ArtifactSharing, RunByExternalReferenceResponse } from '../artifacts.ts';
 import { DeleteResponse } from '../keys.ts';
 import { Text } from '../primitives.ts';
@@ -25,7 +25,7 @@ export const artifactRoutes = {
     tag: 'artifacts',
     summary: 'Read an artifact',
     description: 'Public artifacts need no key.',
-    allow: { ...teamReads, publicThings: true },
+    allow: { ...runPageReads, publicThings: true },
     params: artifact,
     answer: { status: 200, description: 'A signed download URL, or the plan itself', schema: ArtifactResponse },
     errors,

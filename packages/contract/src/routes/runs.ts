@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { teamReads, teamWrites } from '../access.ts';
+import { runPageReads, runPageWrites, teamReads, teamWrites } from '../access.ts';
 import { ConversationResponse } from '../conversations.ts';
 import { DeleteResponse } from '../keys.ts';
 import { maxRequestBodyBytes } from '../limits.ts';
@@ -53,7 +53,7 @@ export const runRoutes = {
     tag: 'runs',
     summary: 'List runs',
     description: 'Pages by cursor: a run that does not change while the list is read comes once.',
-    allow: teamReads,
+    allow: runPageReads,
     query: ListRunsQuery,
     answer: { status: 200, description: 'One page', schema: ListRunsResponse },
     errors: {
@@ -66,7 +66,7 @@ export const runRoutes = {
     path: '/agent/runs/{runId}',
     tag: 'runs',
     summary: 'Read a run',
-    allow: teamReads,
+    allow: runPageReads,
     params: run,
     answer: { status: 200, description: 'The run', schema: RunItem },
     errors: { 404: noRun },
@@ -111,7 +111,7 @@ export const runRoutes = {
     summary: 'Cancel a run',
     description:
       'And every run below it that has not ended, self-hosted ones too; one that is PENDING follows as soon as it was claimed.',
-    allow: teamWrites,
+    allow: runPageWrites,
     params: run,
     answer: { status: 200, description: 'Cancelled: the id as a JSON string', schema: CancelRunResponse },
     errors: {
@@ -128,7 +128,7 @@ export const runRoutes = {
     summary: 'Send a follow-up to a run',
     description:
       'Joins the first prompt of a run that has not begun, is the next turn of one that is at work, answers what a BLOCKED one asks, and continues one that has ended: in its sandbox while that waits, else in a new execution. To a run whose setup failed it goes to the sandbox that stays until `status_message.session_debug_until`; the run stays FAILED as it is, also while what is asked there (`blocked_on`) waits for an answer.',
-    allow: teamWrites,
+    allow: runPageWrites,
     params: run,
     body: RunFollowupRequest,
     bodyLimitBytes: maxRequestBodyBytes,
@@ -149,7 +149,7 @@ export const runRoutes = {
     summary: 'End the turn that a run plays',
     description:
       'The agent stops what it does and goes on with the next follow-up, or the run is SUCCEEDED and its sandbox waits for one.',
-    allow: teamWrites,
+    allow: runPageWrites,
     params: run,
     answer: { status: 200, description: 'The agent was told', schema: z.object({}) },
     errors: { 400: 'No turn is being played, or the run is BLOCKED: answer it or cancel it', 404: noRun },
@@ -159,7 +159,7 @@ export const runRoutes = {
     path: '/agent/runs/{runId}/timeline',
     tag: 'runs',
     summary: 'Read the timeline of a run',
-    allow: teamReads,
+    allow: runPageReads,
     params: run,
     answer: { status: 200, description: 'Setup and lifecycle events, oldest first', schema: GetRunTimelineResponse },
     errors: { 404: noRun },
@@ -169,7 +169,7 @@ export const runRoutes = {
     path: '/agent/runs/{runId}/conversation',
     tag: 'conversations',
     summary: 'Read the conversation of a run',
-    allow: teamReads,
+    allow: runPageReads,
     params: run,
     answer: { status: 200, description: 'Messages and steps', schema: ConversationResponse },
     errors: {
@@ -195,7 +195,7 @@ export const runRoutes = {
     tag: 'runs',
     summary: 'Follow a run live',
     description: `Server-sent events: \`id\`, \`event\` (the event's \`type\`) and \`data\`, a LiveEvent as JSON: states, timeline and conversation, from the run's beginning, then as they come. ${streamRules} The stream ends when the run has ended and all is sent, with the comment \`: end\`; after a follow-up it goes on. Also a follow-up to the sandbox of a failed setup: who comes back with the last id gets its turn, and the stream ends again when that has ended or asks something.`,
-    allow: teamReads,
+    allow: runPageReads,
     params: run,
     query: z.object({
       follow: z

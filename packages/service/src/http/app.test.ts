@@ -224,9 +224,9 @@ describe('pages', () => {
   });
 
   test('files are sent again only when they changed', async () => {
-    const first = await page('/assets/run-page.js');
+    const first = await page('/assets/run/main.js');
     expect(first.headers.get('content-type')).toMatch(/^text\/javascript/);
-    expect((await page('/assets/run-page.js', { 'if-none-match': first.headers.get('etag') })).status).toBe(304);
+    expect((await page('/assets/run/main.js', { 'if-none-match': first.headers.get('etag') })).status).toBe(304);
   });
 });
 
