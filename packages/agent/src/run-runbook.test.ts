@@ -30,7 +30,7 @@ describe('a runbook', () => {
       ['completed', 0],
     ]);
     expect(fake.text()).toContain('Ran all 2 commands');
-    expect(fake.text()).toContain('No language model is configured');
+    expect(fake.text(), 'the model was chosen').not.toContain('language model');
     expect(fake.finished).toEqual([{ turn: 1, success: true, summary: expect.stringContaining('Ran all 2 commands') }]);
     expect(fake.shutdowns).toEqual(['finished']);
     expect(agent.stderr()).toBe('');
@@ -82,12 +82,57 @@ describe('a runbook', () => {
     ]);
   });
 
-  test('explains what it needs if the prompt has no command', async () => {
+  test('fails if the prompt has no command, and says what it expects', async () => {
     await start({ prompt: 'Write me a poem.' });
     await ended();
-    expect(fake.text()).toContain('nothing to run');
-    expect(fake.text()).toContain('RUNYARD_ANTHROPIC_API_KEY');
-    expect(fake.finished[0]?.success).toBe(true);
+    expect(fake.text()).toContain('```sh\nls -la\n```');
+    const message = 'There was nothing to run: the prompt has no fenced `sh` or `bash` block';
+    const error = { code: 'invalid_request', message: expect.stringContaining(message) };
+    expect(fake.finished).toEqual([expect.objectContaining({ success: false, error })]);
+    expect(fake.finished[0]?.error?.message).not.toMatch(/RUNYARD_|language model/);
+  });
+
+  const withoutModel = { harness: { type: 'oz', no_model_configured: true } } as const;
+  const child = { parent_run: { run_id: 'parent', title: 'Parent' } };
+
+  test('names the three ways to add a model if none is configured and there is nothing to run', async () => {
+    await start({ prompt: 'Write me a poem.', ...withoutModel });
+    await ended();
+    const error = fake.finished[0]?.error;
+    expect(error?.code).toBe('invalid_request');
+    expect(error?.message).toMatch(
+      /no language model is configured.*RUNYARD_OPENAI_API_KEY.*RUNYARD_MODEL_BASE_URL.*RUNYARD_GOOGLE_BASE_URL/s,
+    );
+  });
+
+  test('says in one turn only how to add a model', async () => {
+    const follow_up = (position: number) => ({ type: 'follow_up', id: `f${position}`, position }) as const;
+    await start(
+      { ...sh('true'), ...withoutModel },
+      {
+        prepare: (service) => {
+          service.next = 'wait';
+          service.tell({ ...follow_up(1), message: '```sh\necho again\n```' });
+          service.tell({ ...follow_up(2), message: 'And a poem.' });
+        },
+      },
+    );
+    await fake.until(({ finished }) => finished.length === 3);
+    fake.cancel();
+    await ended();
+    expect(fake.text().match(/No language model is configured/g)).toHaveLength(1);
+    expect(fake.text().match(/RUNYARD_MODEL_BASE_URL/g)).toHaveLength(1);
+    expect(fake.finished[2]?.error).toEqual({
+      code: 'invalid_request',
+      message: expect.not.stringContaining('RUNYARD_MODEL_BASE_URL'),
+    });
+  });
+
+  test('leaves it to the run above to say how to add a model', async () => {
+    await start({ ...sh('true'), ...withoutModel, ...child });
+    await ended();
+    expect(fake.text()).toContain('Ran 1 command');
+    expect(fake.text()).not.toContain('language model');
   });
 
   test('bounds an output of 200 MB in memory and in reports', async () => {

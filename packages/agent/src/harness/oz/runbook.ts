@@ -11,6 +11,7 @@ import { type CommandResult, runCommand } from '../../commands/run-command.ts';
 import { newId } from '../../new-id.ts';
 import { askFirst, refusalText, reportDenied } from './ask-first.ts';
 import { blocksAsMarkdown, type RunbookBlock, runbookBlocks } from './runbook-blocks.ts';
+import { nothingToRun, onlyBlocks, waysToAddModel, withoutModel } from './runbook-texts.ts';
 import { commandEnd, commandOutput, type Engine, type TurnVoice } from './session.ts';
 
 export interface RunbookOptions {
@@ -20,16 +21,22 @@ export interface RunbookOptions {
   approvals: Approvals;
   /** The decision about a block of an earlier sandbox. */
   earlier?: AgentTask['decision'];
+  /** Set if the run is a runbook only because the service has no language model. `explain`: the run says once how to add one. */
+  noModel?: 'explain' | 'mention' | undefined;
 }
 
 /** Linux refuses a single argument over 128 KB (MAX_ARG_STRLEN); longer scripts go into a file. */
 const maxInlineScript = 100 * 1024;
 
-const noModel = `No language model is configured for this run, so nothing was decided by one: the \`runbook\` model runs the prompt's fenced \`sh\` and \`bash\` blocks one by one and does nothing else. To use a language model, set RUNYARD_ANTHROPIC_API_KEY, RUNYARD_OPENAI_API_KEY or RUNYARD_GOOGLE_API_KEY in the environment of the service, or RUNYARD_MODEL_BASE_URL for an OpenAI-compatible endpoint (Ollama, vLLM, llama.cpp), and start it again.`;
-
 /** Creates the engine without a language model, which runs the fenced shell blocks of the prompt and nothing else. */
 export function runbookEngine(options: RunbookOptions): Engine {
-  let { earlier } = options;
+  let { earlier, noModel } = options;
+  /** Returns the end of a text: how to add a model, the first time that a run without one says something. */
+  const explanation = (): string => {
+    if (noModel !== 'explain') return '';
+    noModel = 'mention';
+    return `\n\n${withoutModel} ${waysToAddModel}`;
+  };
   return async ({ prompt, voice, signal }) => {
     const answered = earlier;
     earlier = undefined;
@@ -40,14 +47,15 @@ export function runbookEngine(options: RunbookOptions): Engine {
     ];
     if (blocks.length === 0 && denied) return { stopReason: 'end_turn', verdict: denied };
     if (blocks.length === 0) {
-      await voice.say(
-        `There was nothing to run: the prompt has no fenced \`sh\` or \`bash\` block. For example:\n\n~~~\n\`\`\`sh\nls -la\n\`\`\`\n~~~\n\n${noModel}`,
-      );
-      return { stopReason: 'end_turn', verdict: { success: true, message: 'The prompt has no command to run.' } };
+      await voice.say(nothingToRun);
+      const ways = noModel === 'explain' ? ` ${waysToAddModel}` : '';
+      noModel = noModel && 'mention';
+      const message = `There was nothing to run: ${noModel ? 'no language model is configured, and ' : ''}the prompt has no fenced \`sh\` or \`bash\` block. ${onlyBlocks}${ways}`;
+      return { stopReason: 'end_turn', verdict: { success: false, code: 'invalid_request', message } };
     }
     if (prompt.includes(planOnly)) {
       await voice.say(
-        `Mode plan, so nothing was run. This is what would be run:\n\n${blocksAsMarkdown(blocks)}\n\n${noModel}`,
+        `Mode plan, so nothing was run. This is what would be run:\n\n${blocksAsMarkdown(blocks)}${explanation()}`,
       );
       return { stopReason: 'end_turn', verdict: { success: true, message: '' } };
     }
@@ -67,7 +75,7 @@ export function runbookEngine(options: RunbookOptions): Engine {
       failed ??= `Command ${results.length} ${result.outcome === 'not_started' ? 'could not be started' : `exited with code ${result.exitCode}`}`;
       if (!block.continueOnError) break;
     }
-    await voice.say(`${summary(blocks, results)}\n\n${noModel}`);
+    await voice.say(`${summary(blocks, results)}${explanation()}`);
     const ended =
       results.length < blocks.length ||
       results.some((result, index) => !succeeded(result) && !blocks[index]?.continueOnError);
