@@ -52,9 +52,46 @@ describe('a runbook', () => {
       ['failed', 4],
     ]);
     expect(fake.finished).toEqual([
-      expect.objectContaining({ success: false, error: { message: 'Command 2 exited with code 4' } }),
+      expect.objectContaining({
+        success: false,
+        error: { message: 'Command 2 exited with code 4: `echo oops; exit 4`' },
+      }),
     ]);
     expect(existsSync(join(agent.workspace, 'never'))).toBe(false);
+  });
+
+  const failsAt = async (shell: string, script: string) => {
+    await start({ prompt: `\`\`\`${shell}\n${script}\n\`\`\`` });
+    await ended();
+    return fake.finished[0]?.error?.message;
+  };
+
+  test.each([
+    ['a command', 'sh', 'echo a\n\n# why\nls /nowhere\necho never', 'code 2 at line 4: `ls /nowhere`'],
+    ['an exit', 'bash', 'echo a\nexit 9\necho never', 'code 9 at line 2: `exit 9`'],
+    ['a function', 'sh', 'f() {\n  return 7\n}\necho a\nf', 'code 7 at line 5: `f`'],
+    ['a pipeline', 'bash', 'echo a\nfalse |\n  cat', 'code 1 at line 2: `false |`'],
+    [
+      'a command behind a here-document',
+      'sh',
+      'cat >f <<E\necho x\n}\nE\n(exit 5)\necho b',
+      'code 5 at line 5: `(exit 5)`',
+    ],
+    ['a compound command', 'sh', 'for i in 1 2; do\n  test $i = 1\ndone', 'code 1 at line 1: `for i in 1 2; do`'],
+    ['a command of several lines', 'sh', 'true\nls \\\n  /nowhere', 'code 2 at line 2: `ls \\`'],
+  ])('names the line that failed and its exit code: %s', async (_name, shell, script, expected) => {
+    expect(await failsAt(shell, script)).toBe(`Command 1 exited with ${expected}`);
+  });
+
+  test('runs a block of many lines as the shell alone would', async () => {
+    const status =
+      'set +e\nfalse\necho "status $?"\nset -e\nfalse && true\necho "still $?"\nx="a\nb"\necho "$x$LINENO"';
+    await start({ prompt: `\`\`\`bash\n${status}\n\`\`\`\n\`\`\`bash\nset -x\ntrue\necho traced\n\`\`\`` });
+    await ended();
+    const [first = '', second = ''] = of('action').map(({ action_id }) => fake.output(action_id));
+    expect(first).toBe('status 1\nstill 1\na\nb9\n');
+    expect(second).toBe('+ true\n+ echo traced\ntraced\n');
+    expect(fake.finished[0]?.success).toBe(true);
   });
 
   test('continues after a failure of a block with continue-on-error', async () => {

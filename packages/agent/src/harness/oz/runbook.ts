@@ -10,6 +10,7 @@ import { fs } from '../../builtin-modules.ts';
 import { type CommandResult, runCommand } from '../../commands/run-command.ts';
 import { newId } from '../../new-id.ts';
 import { askFirst, refusalText, reportDenied } from './ask-first.ts';
+import { markLines, type ScriptLine } from './failed-line.ts';
 import { blocksAsMarkdown, type RunbookBlock, runbookBlocks } from './runbook-blocks.ts';
 import { nothingToRun, onlyBlocks, waysToAddModel, withoutModel } from './runbook-texts.ts';
 import { commandEnd, commandOutput, type Engine, type TurnVoice } from './session.ts';
@@ -59,7 +60,7 @@ export function runbookEngine(options: RunbookOptions): Engine {
       );
       return { stopReason: 'end_turn', verdict: { success: true, message: '' } };
     }
-    const results: CommandResult[] = [];
+    const results: BlockResult[] = [];
     let failed: string | undefined;
     for (const [index, block] of blocks.entries()) {
       const result = await runBlock(block, blocks.slice(index), options, voice, signal);
@@ -72,7 +73,7 @@ export function runbookEngine(options: RunbookOptions): Engine {
       }
       results.push(result);
       if (succeeded(result)) continue;
-      failed ??= `Command ${results.length} ${result.outcome === 'not_started' ? 'could not be started' : `exited with code ${result.exitCode}`}`;
+      failed ??= `Command ${results.length} ${failure(block, result)}`;
       if (!block.continueOnError) break;
     }
     await voice.say(`${summary(blocks, results)}${explanation()}`);
@@ -103,6 +104,9 @@ async function takeUp(
   return { success: false, message: text };
 }
 
+/** `failedLine`: the line of the block whose exit code the block has, if it failed and the line is known. */
+type BlockResult = CommandResult & { failedLine?: ScriptLine | undefined };
+
 const succeeded = (result: CommandResult) => result.outcome === 'exited' && result.exitCode === 0;
 
 async function runBlock(
@@ -111,7 +115,7 @@ async function runBlock(
   options: RunbookOptions,
   voice: TurnVoice,
   signal: AbortSignal,
-): Promise<CommandResult | Verdict | undefined> {
+): Promise<BlockResult | Verdict | undefined> {
   if (signal.aborted) return undefined;
   const toolCallId = newId();
   const input = { command: block.script };
@@ -141,7 +145,8 @@ async function runBlock(
     await voice.update({ sessionUpdate: 'tool_call_update', toolCallId, status: 'in_progress' });
   }
   let said: Promise<void> = Promise.resolve();
-  const script = await scriptArgument(block.script);
+  const marked = await markLines(block, { cwd: options.cwd, env: options.env, signal });
+  const script = await scriptArgument(marked?.script ?? block.script);
   try {
     const result = await runCommand({
       argv: [...interpreter(block.shell), ...script.argv],
@@ -155,9 +160,10 @@ async function runBlock(
     });
     await said;
     await voice.update(commandEnd(toolCallId, result));
-    return result;
+    return succeeded(result) ? result : { ...result, failedLine: await marked?.failedLine() };
   } finally {
     await script.remove();
+    await marked?.remove();
   }
 }
 
@@ -172,6 +178,14 @@ async function scriptArgument(script: string): Promise<{ argv: string[]; remove:
   const file = join(folder, 'script');
   await fs.promises.writeFile(file, script, { mode: 0o600 });
   return { argv: [file], remove: () => fs.promises.rm(folder, { recursive: true, force: true }) };
+}
+
+/** Returns how a block failed: `exited with code 4 at line 3: …`. */
+function failure(block: RunbookBlock, { outcome, exitCode, failedLine }: BlockResult): string {
+  if (outcome === 'not_started') return 'could not be started';
+  if (failedLine === undefined) return `exited with code ${exitCode}`;
+  const at = block.script.trim().includes('\n') ? ` at line ${failedLine.number}` : '';
+  return `exited with code ${exitCode}${at}: \`${shown(failedLine.text.trim())}\``;
 }
 
 const shown = (command: string): string => shorten(command, 80).replaceAll('`', "'");
