@@ -81,6 +81,7 @@ describe('a runbook', () => {
     ['a command of several lines', 'sh', 'true\nls \\\n  /nowhere', 'code 2 at line 2: `ls \\`'],
   ])('names the line that failed and its exit code: %s', async (_name, shell, script, expected) => {
     expect(await failsAt(shell, script)).toBe(`Command 1 exited with ${expected}`);
+    expect(fake.text(), 'the summary').toContain(`exit ${expected}`);
   });
 
   test('runs a block of many lines as the shell alone would', async () => {

@@ -265,13 +265,11 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
         description: 'No language model: runs the fenced sh blocks of the prompt one by one.',
       };
       const all = offers();
-      const defaultModel = defaultId();
-      const unlisted =
-        defaultModel === firstLocalId && upstreams.local !== undefined ? [unlistedModel(upstreams.local, local)] : [];
+      const unlisted = upstreams.local && firstLocal() === undefined ? [unlistedModel(upstreams.local, local)] : [];
       const disabled = all.filter((offer) => !usable(offer)).map(listed);
       return {
-        default_model_id: defaultModel,
-        models: [...unlisted, ...all.filter(usable).map(listed), runbook, ...disabled],
+        default_model_id: defaultId(),
+        models: [...all.filter(usable).map(listed), ...unlisted, runbook, ...disabled],
       };
     },
     resolve: (modelId) => {

@@ -181,11 +181,17 @@ async function scriptArgument(script: string): Promise<{ argv: string[]; remove:
 }
 
 /** Returns how a block failed: `exited with code 4 at line 3: …`. */
-function failure(block: RunbookBlock, { outcome, exitCode, failedLine }: BlockResult): string {
-  if (outcome === 'not_started') return 'could not be started';
-  if (failedLine === undefined) return `exited with code ${exitCode}`;
+function failure(block: RunbookBlock, result: BlockResult): string {
+  return result.outcome === 'not_started'
+    ? 'could not be started'
+    : `exited with code ${result.exitCode}${failedAt(block, result)}`;
+}
+
+/** Returns the line that the exit code of a failed block is of: ` at line 3: …`; empty if it is not known. */
+function failedAt(block: RunbookBlock, { failedLine }: BlockResult): string {
+  if (failedLine === undefined) return '';
   const at = block.script.trim().includes('\n') ? ` at line ${failedLine.number}` : '';
-  return `exited with code ${exitCode}${at}: \`${shown(failedLine.text.trim())}\``;
+  return `${at}: \`${shown(failedLine.text.trim())}\``;
 }
 
 const shown = (command: string): string => shorten(command, 80).replaceAll('`', "'");
@@ -195,10 +201,15 @@ function shownCommand(block: RunbookBlock | undefined): string {
   return shown(command);
 }
 
-function summary(blocks: readonly RunbookBlock[], results: readonly CommandResult[]): string {
+/** The title of a block is its first line: the line that failed is named where it is another one. */
+function lineOfCode(block: RunbookBlock | undefined, result: BlockResult): string {
+  return block?.script.trim().includes('\n') ? failedAt(block, result) : '';
+}
+
+function summary(blocks: readonly RunbookBlock[], results: readonly BlockResult[]): string {
   const lines = results.map(
     (result, index) =>
-      `${index + 1}. \`${shownCommand(blocks[index])}\`: exit code ${result.exitCode} (${(result.durationMs / 1000).toFixed(1)} s)`,
+      `${index + 1}. \`${shownCommand(blocks[index])}\`: exit code ${result.exitCode}${lineOfCode(blocks[index], result)} (${(result.durationMs / 1000).toFixed(1)} s)`,
   );
   const ran =
     results.length === blocks.length
