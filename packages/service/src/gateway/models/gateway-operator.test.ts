@@ -121,8 +121,11 @@ describe('the model gateway', () => {
 
   it('answers 502 where the provider talks something else than HTTP', async () => {
     const url = await rawServer((socket) => socket.end('220 mail.example ready\r\n'));
-    gateway = await startTestGateway({ env: { RUNYARD_ANTHROPIC_BASE_URL: url } });
-    expect((await ask()).status).toBe(502);
+    gateway = await startTestGateway({ env: { RUNYARD_ANTHROPIC_BASE_URL: url }, timeouts });
+    const response = await ask();
+    expect(response.status).toBe(502);
+    expect(await response.text()).toMatch(/127\.0\.0\.1:\d+ broke the connection off/);
+    expect(response.headers.get('x-runyard-error-code')).toBe('resource_unavailable');
   });
 
   it('sends a request again where the provider closed the kept connection at that moment', async () => {

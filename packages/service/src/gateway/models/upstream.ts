@@ -9,7 +9,7 @@ import { systemNames } from '../../names/resolver.ts';
 export interface UpstreamTimeouts {
   /** Until the connection stands, TLS included. */
   readonly connectMs: number;
-  /** For all tries to connect together. A request that found no connection has done nothing, so it is safe to try again. */
+  /** For all tries to connect together. A request that reached no provider has done nothing, so it is safe to try again. */
   readonly reachMs: number;
   /** From then on until the headers of the answer, and between two pieces of it: a model may think for minutes. */
   readonly silenceMs: number;
@@ -28,12 +28,15 @@ export interface UpstreamRequest {
 }
 
 /**
- * `failed`: the connection stood, and no answer came. `unreachable`: no connection could be made. Their messages have neither address
- * nor credential in them.
+ * `failed`: the connection stood, and no answer came. `unreachable`: no connection could be made, or it broke off at once, as a tunnel
+ * does whose other end is dead. Their messages have neither address nor credential in them.
  */
 export type UpstreamResult =
   | { readonly kind: 'answer'; readonly response: IncomingMessage; readonly request: ClientRequest }
   | { readonly kind: 'failed' | 'unreachable'; readonly status: 502 | 504; readonly message: string };
+
+/** A connection that breaks off so soon after it stood has reached no provider. */
+const atOnceMs = 1_000;
 
 /** Waits between two tries to connect. */
 const reachBackoff = { firstMs: 250, longestMs: 3_000 };
@@ -71,10 +74,10 @@ export function openUpstreams(
         signal,
       });
       const timer = setTimeout(() => request.destroy(new UpstreamTimeout('connect')), connectMs);
-      let isConnected = false;
+      let connectedAt: number | undefined;
       let silence: NodeJS.Timeout | undefined;
       const connected = (): void => {
-        isConnected = true;
+        connectedAt = performance.now();
         clearTimeout(timer);
         silence = setTimeout(() => request.destroy(new UpstreamTimeout('answer')), timeouts.silenceMs);
       };
@@ -92,7 +95,7 @@ export function openUpstreams(
         // The provider closed a kept connection at this moment and did not read the request. It is sent once more on a
         // connection of its own, as the documentation of request.reusedSocket says.
         if (request.reusedSocket && error.code === 'ECONNRESET') resolve({ stale: true });
-        else resolve({ result: isConnected ? broken(error) : unreachable(error) });
+        else resolve({ result: connectedAt === undefined ? unreachable(error) : broken(error, connectedAt) });
       });
       for (const part of sent.body?.parts ?? []) request.write(part);
       request.end();
@@ -130,7 +133,8 @@ function unreachable(error: NodeJS.ErrnoException): UpstreamResult {
   return { kind: 'unreachable', status: 502, message: `cannot be reached${connectionReason(error)}` };
 }
 
-function broken(error: NodeJS.ErrnoException): UpstreamResult {
+function broken(error: NodeJS.ErrnoException, connectedAt: number): UpstreamResult {
   if (error instanceof UpstreamTimeout) return { kind: 'failed', status: 504, message: 'did not answer in time' };
-  return { kind: 'failed', status: 502, message: `broke the connection off${connectionReason(error)}` };
+  const kind = performance.now() - connectedAt < atOnceMs ? 'unreachable' : 'failed';
+  return { kind, status: 502, message: `broke the connection off${connectionReason(error)}` };
 }
