@@ -179,6 +179,17 @@ test('lists with doctor what the machine has, and exits with 1 when no run could
   for (const name of ['Node', 'database', 'data folder', 'port', 'sandbox', 'harness oz', 'models', 'git'])
     expect(names).toContain(name);
   expect(good.code).toBe(works ? 0 : 1);
+  const running = await runCommand([runyard, 'doctor', '--json'], {
+    cwd: folder,
+    env: { RUNYARD_DATA_DIR: path.join(folder, 'service'), RUNYARD_OPENAI_API_KEY: 'sk-not-in-the-service' },
+  });
+  const details = (name: string) =>
+    JSON.parse(running.output).findings.flatMap((each: { name: string; detail: string }) =>
+      each.name === name ? [each.detail] : [],
+    );
+  expect(details('models')).toEqual([expect.stringContaining('running service: none, so runs use `runbook`')]);
+  expect(details('after restart')).toEqual([expect.stringContaining('RUNYARD_OPENAI_API_KEY is set here, not in')]);
+  expect(running.output).not.toContain('sk-not-in-the-service');
   const bad = await runCommand([runyard, 'doctor'], {
     cwd: folder,
     env: { ...here, RUNYARD_DATABASE_URL: 'postgres://u:hunter2@127.0.0.1:1/d' },

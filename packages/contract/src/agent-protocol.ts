@@ -12,6 +12,12 @@ import { EventId, TurnNumber } from './primitives.ts';
 import { RunMode } from './run-request.ts';
 import { ArtifactType } from './states.ts';
 
+/**
+ * Header with the error code of an answer that the gateway made itself, because it could not connect to the provider although it tried
+ * again. The gateway passes no header of this name on from a provider.
+ */
+export const gatewayErrorHeader = 'x-runyard-error-code';
+
 /** A language model behind the gateway. */
 export const AgentModel = z.object({
   /** The contract's model id. */
@@ -97,6 +103,8 @@ export const AgentTask = z.object({
     command: z.array(z.string()).optional(),
     /** Absent: `runbook`. */
     model: AgentModel.optional(),
+    /** True: the run is a runbook only because the service has no language model. */
+    no_model_configured: z.literal(true).optional(),
     reasoning_level: z.string().optional(),
   }),
   environment: z.object({ uid: z.string(), config: EnvironmentConfig }).optional(),
@@ -265,6 +273,8 @@ export const FinishTask = z.object({
     .object({
       /** Absent: the agent itself failed at the task (FAILED without a code). */
       code: ErrorCode.optional(),
+      /** True: the request that failed was repeated already, so the run ends now, also with a retryable code. */
+      retried: z.literal(true).optional(),
       /** Phase, reason and what to do next, in one text. */
       message: z.string(),
     })

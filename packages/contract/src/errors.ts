@@ -120,7 +120,7 @@ export const errorCatalogue = {
     title: 'Resource unavailable',
     retryable: true,
     explanation:
-      'Capacity is full (429), a sandbox could not be created (500), or the database cannot be reached or the disk is full (503). It is retried by itself; `Retry-After` tells when to call again.',
+      'Capacity is full (429), a sandbox could not be created (500), or the database cannot be reached or the disk is full (503). It is retried by itself; `Retry-After` tells when to call again. A run ends with it at once where its model provider cannot be reached.',
   },
   internal_error: {
     ...platformError,

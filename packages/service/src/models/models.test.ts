@@ -2,6 +2,7 @@ import { ListModelsResponse } from '@runyard/contract/models';
 import { parseSettings } from '@runyard/contract/settings';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type FakeModels, startFakeModels } from '../../../../test/fakes/models.ts';
+import type { LocalModels } from './local-models.ts';
 import { type Models, type OpenModelsOptions, openModels } from './models.ts';
 import { upstreamsOf } from './providers.ts';
 
@@ -35,6 +36,7 @@ describe('without any provider', () => {
     expect(list.models.slice(1).every((model) => model.disable_reason === 'ADMIN_DISABLED')).toBe(true);
     expect(models.resolve(undefined)).toEqual({ ok: true, model: { id: 'runbook' } });
     expect(models.resolve('auto')).toEqual({ ok: true, model: { id: 'runbook' } });
+    expect([undefined, 'auto', 'runbook'].map(models.fallsBackToRunbook)).toEqual([true, true, false]);
   });
 
   it.each([
@@ -151,7 +153,6 @@ describe('RUNYARD_MODEL_BASE_URL', () => {
     fake = await startFakeModels();
     const { RUNYARD_MODEL_BASE_URL = '', RUNYARD_MODEL_KEY = '' } = fake.env;
     const models = await opened({ RUNYARD_MODEL_BASE_URL, RUNYARD_MODEL_KEY });
-    expect(models.localState()).toEqual({ ok: true, ids: ['fake-local', 'fake-local-small'] });
     expect(models.list().default_model_id).toBe('local/fake-local');
     expect(models.resolve('fake-local-small')).toMatchObject({
       ok: true,
@@ -190,8 +191,7 @@ describe('RUNYARD_MODEL_BASE_URL', () => {
       { RUNYARD_MODEL_BASE_URL: `${gone.url}/v1`, RUNYARD_DEFAULT_MODEL: 'local/llama' },
       { log },
     );
-    expect(models.localState()).toEqual({ ok: false, reason: 'it cannot be reached (ECONNREFUSED)' });
-    expect(said).toHaveLength(1);
+    expect(said).toEqual([{ reason: 'it cannot be reached: connection refused (ECONNREFUSED)' }]);
     expect(models.list().default_model_id).toBe('local/llama');
     expect(models.resolve('local/anything')).toMatchObject({ ok: true });
   });
@@ -205,7 +205,41 @@ describe('RUNYARD_MODEL_BASE_URL', () => {
     const models = await opened(id === undefined ? { RUNYARD_MODEL_BASE_URL: env.RUNYARD_MODEL_BASE_URL } : env, {
       fetchLocal,
     });
-    expect(models.list().default_model_id).toBe(id ?? 'runbook');
+    expect(models.list().default_model_id).toBe(id ?? 'local/auto');
+  });
+
+  it('never falls back to the runbook, and a run takes the first model as soon as the endpoint lists it', async () => {
+    const answers: LocalModels[] = [
+      { ok: false, reason: 'it cannot be reached (ECONNREFUSED)' },
+      { ok: false, reason: 'it cannot be reached (ECONNREFUSED)' },
+      { ok: true, ids: [] },
+      { ok: true, ids: ['qwen', 'llama'] },
+    ];
+    const fetchLocal = async () => answers.shift() ?? { ok: true as const, ids: [] };
+    const models = await opened({ RUNYARD_MODEL_BASE_URL: 'http://user:secret@127.0.0.1:9/v1' }, { fetchLocal });
+    expect(models.resolve(undefined)).toEqual({ ok: true, model: { id: 'local/auto' } });
+    expect(ListModelsResponse.parse(models.list()).models[0]).toMatchObject({
+      id: 'local/auto',
+      disable_reason: 'PROVIDER_OUTAGE',
+      description: expect.stringContaining('127.0.0.1:9'),
+    });
+    expect(models.fallsBackToRunbook(undefined)).toBe(false);
+    const refused = await models.resolveForTask('local/auto');
+    expect(refused).toEqual({
+      ok: false,
+      reason: 'unreachable',
+      message: expect.stringMatching(/127\.0\.0\.1:9 .*RUNYARD_MODEL_BASE_URL.*ECONNREFUSED/),
+    });
+    expect(JSON.stringify([refused, models.list()])).not.toContain('secret');
+    expect(await models.resolveForTask('local/auto')).toMatchObject({
+      ok: false,
+      message: expect.stringContaining('lists no model'),
+    });
+    expect(await models.resolveForTask('local/auto')).toMatchObject({
+      ok: true,
+      model: { agentModel: { id: 'local/qwen', provider_model: 'qwen' } },
+    });
+    expect(models.resolve('auto')).toMatchObject({ ok: true, model: { id: 'local/qwen' } });
   });
 
   it('refuses a default that the endpoint does not have', async () => {

@@ -67,6 +67,12 @@ export interface Upstream {
   readonly key?: string;
 }
 
+/** Returns host and port of a provider, for messages: never its path, user or key. */
+export function endpointOf({ baseUrl }: Pick<Upstream, 'baseUrl'>): string {
+  const { protocol, hostname, port } = new URL(baseUrl);
+  return `${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`;
+}
+
 /** The part of the settings that models need. */
 export type ModelSettings = Pick<
   Settings,

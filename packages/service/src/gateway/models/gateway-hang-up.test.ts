@@ -6,7 +6,7 @@ let gateway: TestGateway;
 beforeEach(async () => {
   gateway = await startTestGateway({
     drainMs: 200,
-    timeouts: { connectMs: 10_000, silenceMs: 60_000, hangUpMs: 60_000 },
+    timeouts: { connectMs: 10_000, reachMs: 10_000, silenceMs: 60_000, hangUpMs: 60_000 },
   });
 });
 afterEach(() => gateway.close());
@@ -52,7 +52,9 @@ describe.each(protocols)('after a client of $name has hung up, the model gateway
 
   it('ends an answer that does not end in time, and records the tokens that were forwarded', async () => {
     await gateway.close();
-    gateway = await startTestGateway({ timeouts: { connectMs: 10_000, silenceMs: 60_000, hangUpMs: 100 } });
+    gateway = await startTestGateway({
+      timeouts: { connectMs: 10_000, reachMs: 10_000, silenceMs: 60_000, hangUpMs: 100 },
+    });
     gateway.fake.script(toolTurns);
     gateway.fake.misbehave({ kind: 'hold', afterPieces: 4 });
     await hangUp(send(gateway, protocol));

@@ -17,11 +17,12 @@ import { notFound, supersededAttempt } from '../server/problem.ts';
 import { signalOfReply } from '../server/reply-signal.ts';
 import { waitingSignals } from '../server/waiting.ts';
 
-/** Code of the run that cannot begin. */
-const codeOf = {
+/** Error codes of runs whose task cannot be put together. */
+const codeOfUnresolved = {
   environment_gone: 'resource_not_found',
   environment_unfit: 'invalid_request',
   model_gone: 'integration_not_configured',
+  model_unreachable: 'resource_unavailable',
 } as const;
 
 /** Registers resolve-prompt, events, inbox, finish-task, memory and report-shutdown. */
@@ -39,7 +40,8 @@ export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps):
     if (resolved.kind === 'task') return resolved.task;
     if (resolved.kind === 'busy') return tooBusy('Too many long conversations are being read.');
     if (resolved.kind === 'not_found') return notFound('run');
-    const error = { code: codeOf[resolved.kind], message: resolved.message };
+    const code = codeOfUnresolved[resolved.kind];
+    const error = { code, message: resolved.message, retried: true } as const;
     await finishTask(executionDeps, session, { success: false, summary: resolved.message, error });
     return supersededAttempt();
   });
