@@ -8,6 +8,7 @@ import { untilSettled } from '../live/follow.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
 import { renderSummary, type SummaryArtifact } from '../live/summary.ts';
 import { createLiveView } from '../live/view.ts';
+import { showWaits } from '../live/wait-notes.ts';
 import { ensureSandboxTool } from '../sandbox-tool.ts';
 import { startInBackground } from '../supervise/start-background.ts';
 import { buildRunRequest, type RunOptions } from './run-request.ts';
@@ -70,6 +71,7 @@ export async function watch(
   options: { readonly json: boolean; readonly signal: AbortSignal },
 ): Promise<RunState | null> {
   const view = createLiveView(context.colours);
+  const notes = options.json ? undefined : showWaits(context, client, runId, () => view.end());
   try {
     for await (const event of untilSettled(followRun(context, runId, { signal: options.signal }))) {
       if (options.json) context.out(`${harmlessJson(event)}\n`);
@@ -79,6 +81,8 @@ export async function watch(
   } catch (error) {
     if (!options.signal.aborted) throw error;
     return null;
+  } finally {
+    notes?.stop();
   }
   if (!options.json) context.out(view.end());
   const item = await client.getRun({ params: { runId } });

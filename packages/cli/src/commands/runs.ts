@@ -8,6 +8,7 @@ import type { Colours } from '../live/colours.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
 import { answerLines, questionLine } from '../live/question.ts';
 import { createLiveView } from '../live/view.ts';
+import { isWaiting, waitLines } from '../live/wait-notes.ts';
 import { firstRuns } from './first-runs.ts';
 import { cancelWithPatience, watch } from './run.ts';
 
@@ -84,6 +85,8 @@ export async function logs(
   for await (const event of followRun(context, runId, { signal, ...(stays ? {} : { follow: false }) })) {
     context.out(options.json ? `${harmlessJson(event)}\n` : view.render(event));
   }
+  if (!options.json && item.status_message && (isWaiting(item.state) || item.state === 'SUCCEEDED'))
+    for (const line of waitLines(item.status_message.message)) context.out(`  ${context.colours.yellow(line)}\n`);
   const { blocked_on: asked } = stays ? await client.getRun({ params: { runId } }) : item;
   if (asked && !options.json)
     for (const line of answerLines(runId, asked.kind, context.colours)) context.out(`  ${line}\n`);
@@ -91,6 +94,12 @@ export async function logs(
 
 /** Cancels a run. */
 export async function cancel(context: Context, runId: string): Promise<void> {
-  await cancelWithPatience(connect(context), runId);
-  context.out(`${runId} is cancelled\n`);
+  const client = connect(context);
+  await cancelWithPatience(client, runId);
+  const { state } = await client.getRun({ params: { runId } });
+  context.out(
+    state === 'CANCELLED'
+      ? `${runId} is cancelled\n`
+      : `${runId} stays ${state}: its turn had ended, and the sandbox in which its agent waited ends now\n`,
+  );
 }

@@ -4,6 +4,8 @@ const runId = location.pathname.split('/').at(-1);
 const api = '/api/v1/agent';
 const keyName = 'runyard.key';
 const terminal = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
+/** In these states the run has not begun; its status message says what it waits for. */
+const waiting = ['QUEUED', 'PENDING', 'CLAIMED'];
 const pollMs = 3000;
 const by = (id) => document.getElementById(id);
 
@@ -34,6 +36,7 @@ const read = async (path) => (await call(path)).json();
 
 // ── What is shown ────────────────────────────────────────────────────────────────────────────────────────────────
 
+const durationText = (ms) => (ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
 const timeText = (text) => new Date(text).toLocaleTimeString();
 
 function showState(state, message) {
@@ -44,9 +47,19 @@ function showState(state, message) {
   by('message').dataset.tone = state === 'FAILED' || state === 'ERROR' ? 'bad' : '';
 }
 
+let readAgain;
+
+/** Reads the run again while it waits: what it waits for changes without an event. */
+function keepReason(state, afterMs = pollMs) {
+  clearTimeout(readAgain);
+  if (!waiting.includes(state) && afterMs === pollMs) return;
+  readAgain = setTimeout(() => refreshRun().catch(() => keepReason(state)), afterMs);
+}
+
 function showRun(run) {
   document.title = `${run.title} · Runyard`;
   by('title').textContent = run.title;
+  keepReason(run.state);
   const asked = run.state === 'BLOCKED' ? undefined : run.blocked_on?.title;
   showState(run.state, [run.status_message?.message, asked && `The agent asks: ${asked}`].filter(Boolean).join('\n'));
   const usage = run.request_usage;
@@ -198,11 +211,13 @@ function addOutput(id, text) {
   action.output.append(text);
 }
 
-function endAction(id, state, output, exitCode) {
+function endAction(id, state, output, exitCode, durationMs) {
   const action = actions.get(id);
   if (!action) return;
   action.details.dataset.state = state;
-  action.outcome.textContent = ` ${state}${exitCode === undefined ? '' : `, exit code ${exitCode}`}`;
+  const exit = exitCode === undefined ? '' : `, exit code ${exitCode}`;
+  const duration = durationMs === undefined ? '' : `, ${durationText(durationMs)}`;
+  action.outcome.textContent = ` ${state}${exit}${duration}`;
   if (output === undefined) return;
   action.output.textContent = typeof output === 'string' ? output : JSON.stringify(output, null, 2);
   action.output.hidden = action.output.textContent === '';
@@ -219,7 +234,7 @@ function applyAgentEvent(event) {
     case 'action_output':
       return addOutput(event.action_id, event.text);
     case 'action_result':
-      return endAction(event.action_id, event.state, event.output, event.exit_code);
+      return endAction(event.action_id, event.state, event.output, event.exit_code, event.duration_ms);
     case 'blocked':
       return say('question', event.request.title);
     case 'decided':
@@ -245,7 +260,8 @@ function clearStory() {
 function showBlock(role, block) {
   if (block.type === 'text') say(role, block.text);
   else if (block.type === 'action') beginAction(block.id, block.name, block.input);
-  else if (block.type === 'action_result') endAction(block.action_id, block.state, block.output);
+  else if (block.type === 'action_result')
+    endAction(block.action_id, block.state, block.output, block.exit_code, block.duration_ms);
   else if (block.type === 'event' && block.data?.request?.request_id !== undefined) {
     const { request, ...decided } = block.data;
     if (decided.by !== 'policy') say('question', request.title);
@@ -271,7 +287,11 @@ async function refreshRun() {
 function applyLiveEvent(event) {
   if (event.type === 'timeline') showTimelineEvent(event.event);
   else if (event.type === 'conversation') applyAgentEvent(event.event);
-  else showState(event.state, event.status_message);
+  else {
+    showState(event.state, event.status_message);
+    // The event does not say what the run waits for. After an interrupt that is a message.
+    if (waiting.includes(event.state) || event.state === 'SUCCEEDED') keepReason(event.state, 100);
+  }
 }
 
 /** Reads server-sent events with fetch, because EventSource cannot send the key. Tells the id of each event, when it was shown. */
