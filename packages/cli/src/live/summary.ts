@@ -1,7 +1,8 @@
 /** The summary of an ended run: its state, artifacts, usage and page. */
 import type { ArtifactItem } from '@runyard/contract/artifacts';
 import type { RunItem } from '@runyard/contract/runs';
-import { formatBytes, formatCount, formatDuration, formatUsd, parseIsoDuration } from './amounts.ts';
+import { formatBytes } from '@runyard/contract/sizes';
+import { formatCount, formatDuration, formatUsd, parseIsoDuration } from './amounts.ts';
 import type { Colours } from './colours.ts';
 import { harmless, harmlessLine } from './harmless.ts';
 import { answerLines, questionLine } from './question.ts';

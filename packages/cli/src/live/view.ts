@@ -1,9 +1,10 @@
 /** Turns the live events of a run into text for a terminal. It writes nothing itself. */
 import type { AgentEvent } from '@runyard/contract/agent-protocol';
 import type { LiveEvent } from '@runyard/contract/live-events';
+import { formatBytes } from '@runyard/contract/sizes';
 import type { RunState } from '@runyard/contract/states';
 import type { TimelineEvent } from '@runyard/contract/timeline';
-import { formatBytes, formatDuration } from './amounts.ts';
+import { formatDuration } from './amounts.ts';
 import type { Colours } from './colours.ts';
 import { type Cleaner, createCleaner, harmless, harmlessLine } from './harmless.ts';
 import { questionLines } from './question.ts';

@@ -1,7 +1,7 @@
 /** Says in the terminal what a run waits for while it has not begun. */
 import type { Client } from '@runyard/client';
 import type { RunState } from '@runyard/contract/states';
-import type { Context } from '../context.ts';
+import type { Colours } from './colours.ts';
 import { harmless } from './harmless.ts';
 
 /** Time between two reads of the run. Most runs begin before the first one. */
@@ -15,7 +15,7 @@ export const waitLines = (message: string): string[] => harmless(message).trimEn
 
 /** Reads the run every 2 s until it begins, and writes what it waits for, once for each reason. `endLine` ends a line of the view that is still open. */
 export function showWaits(
-  context: Pick<Context, 'out' | 'colours'>,
+  context: { readonly out: (text: string) => void; readonly colours: Colours },
   client: Pick<Client, 'getRun'>,
   runId: string,
   endLine: () => string,
