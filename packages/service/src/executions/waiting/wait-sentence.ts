@@ -48,9 +48,12 @@ export function waitSentence(facts: WaitFacts): string {
     case 'CLAIMED':
       return setupSentence(facts);
     default:
-      return `The turn was interrupted. The agent waits in its sandbox for a message until ${facts.idle_until ?? ''}. Send a message, or cancel the run to end the sandbox.`;
+      return `The turn was interrupted. The agent waits in its sandbox for a message until ${toSeconds(facts.idle_until)}. Send a message, or cancel the run to end the sandbox.`;
   }
 }
+
+/** Cuts the fraction of a second from a time. */
+const toSeconds = (time: string | null): string => (time ?? '').replace(/\.\d+/, '');
 
 function queueSentence(facts: WaitFacts): string {
   const { pool, workers, slots, team_limit } = facts;

@@ -60,7 +60,7 @@ test('an interrupted run says until when it waits for a message, and a cancel en
   const report = { turn: 1, interrupted: true, success: true, summary: '' };
   await service.request('POST', '/harness-support/finish-task', { key: runToken, body: report });
   expect(await message()).toMatch(
-    /^The turn was interrupted\. The agent waits in its sandbox for a message until 20\S+Z\. Send a message, or cancel the run to end the sandbox\.$/,
+    /^The turn was interrupted\. The agent waits in its sandbox for a message until 20[-\dT:]+Z\. Send a message, or cancel the run to end the sandbox\.$/,
   );
   await service.problem(404, 'POST', `/agent/runs/${runId}/cancel`, { key: service.otherKey });
   const cancelled = await service.request('POST', `/agent/runs/${runId}/cancel`);
