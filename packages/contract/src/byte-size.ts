@@ -1,4 +1,4 @@
-/** Formats a size in powers of 1024: `12 B`, `3.4 KB`, `5.6 MB`. Imports nothing, because the agent loads it at its start. */
+/** Formats a size in powers of 1024: `12 B`, `3.4 KB`, `10.5 MB`, `200 MB`. */
 export function formatBytes(bytes: number): string {
   if (bytes < 1024) return `${bytes} B`;
   const units = ['KB', 'MB', 'GB', 'TB'];
@@ -8,5 +8,14 @@ export function formatBytes(bytes: number): string {
     value /= 1024;
     unit += 1;
   }
-  return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
+  const tenths = Math.round(value * 10);
+  return `${value >= 100 || (value >= 10 && tenths % 10 === 0) ? Math.round(value) : (tenths / 10).toFixed(1)} ${units[unit]}`;
+}
+
+/** Formats a size that is over its limit: `10.5 MB; at most 10 MB`. Counts bytes where both would look the same. */
+export function overLimit(bytes: number, most: number): string {
+  const [size, limit] = [formatBytes(bytes), formatBytes(most)];
+  if (Number.parseFloat(size) !== Number.parseFloat(limit)) return `${size}; at most ${limit}`;
+  const count = (value: number) => `${value.toLocaleString('en-US')} bytes`;
+  return `${count(bytes)}; at most ${count(most)} (${limit})`;
 }

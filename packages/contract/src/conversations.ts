@@ -32,6 +32,10 @@ export const ActionResultBlock = z.object({
   name: z.string(),
   state: ActionState,
   output: z.unknown(),
+  exit_code: z.int().optional().meta({ description: 'Exit code of the command; 128 + signal where a signal ended it' }),
+  duration_ms: z.number().optional().meta({
+    description: 'How long the call ran, without the time that it waited for a person; absent if it never ran',
+  }),
   message_id: z.string().optional(),
 });
 

@@ -127,7 +127,8 @@ export type DeliveryAttempt = z.infer<typeof DeliveryAttempt>;
 
 export const DeliveryStatus = z.enum(['pending', 'delivered', 'failed']).meta({
   id: 'DeliveryStatus',
-  description: 'pending: not delivered yet, and attempts continue. failed: the service has given up.',
+  description:
+    'pending: not delivered yet, and attempts continue. failed: the service has given up; what failed because the secret could not be opened is sent again once it can be.',
 });
 export type DeliveryStatus = z.infer<typeof DeliveryStatus>;
 

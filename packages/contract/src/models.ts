@@ -17,7 +17,10 @@ export const Model = z
     display_name: z.string(),
     provider: ModelProvider,
     vision_supported: z.boolean(),
-    description: z.string().optional(),
+    description: z
+      .string()
+      .optional()
+      .meta({ description: 'Of a model that cannot be chosen: why, and which setting changes that' }),
     reasoning_level: z.string().optional(),
     cost: z
       .object({ input_usd_per_mtok: z.number(), output_usd_per_mtok: z.number() })

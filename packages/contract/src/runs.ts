@@ -53,7 +53,10 @@ export const RunItem = z
     created_at: Timestamp,
     updated_at: Timestamp,
     started_at: Timestamp.nullable().meta({ description: 'When the agent began to work on the prompt' }),
-    status_message: RunStatusMessage.optional(),
+    status_message: RunStatusMessage.optional().meta({
+      description:
+        'Why the run is in its state. Before it has begun, what it waits for; after an interrupt, until when its agent waits for a message',
+    }),
     blocked_on: BlockedOn.optional().meta({
       description:
         'What a follow-up has to answer: while BLOCKED, and while a FAILED run is asked about in the sandbox of its failed setup',

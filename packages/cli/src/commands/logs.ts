@@ -6,6 +6,7 @@ import type { Context } from '../context.ts';
 import { exitCodeOf, interruptedCode } from '../exit-codes.ts';
 import { Failure } from '../failure.ts';
 import { answerLines } from '../live/question.ts';
+import { isWaiting, waitLines } from '../live/wait-notes.ts';
 import { showPast, watch } from './watch.ts';
 
 export interface LogsOptions {
@@ -62,6 +63,8 @@ async function show(
     if (item?.state === 'BLOCKED') sayStopped(context);
     return item?.state ?? now.state;
   }
+  if (!json && now.status_message && (isWaiting(now.state) || now.state === 'SUCCEEDED'))
+    for (const line of waitLines(now.status_message.message)) context.out(`  ${context.colours.yellow(line)}\n`);
   if (now.blocked_on && !json)
     for (const line of answerLines(runId, now.blocked_on.kind, context.colours)) context.out(`  ${line}\n`);
   if (follow && now.state === 'BLOCKED') sayStopped(context);

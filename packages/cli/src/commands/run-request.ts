@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import type { ApprovalPolicy } from '@runyard/contract/approvals';
-import { formatBytes } from '@runyard/contract/byte-size';
+import { overLimit } from '@runyard/contract/byte-size';
 import { maxAttachmentBytes, maxAttachments, maxPromptBytes } from '@runyard/contract/limits';
 import { mimeTypeOf } from '@runyard/contract/mime-types';
 import type { AttachmentInput, RunAgentRequest } from '@runyard/contract/run-request';
@@ -29,7 +29,7 @@ export function buildRunRequest(source: string, options: RunOptions, readStandar
   const prompt = readPrompt(source, readStandardInput);
   if (prompt.trim() === '') throw new Failure(`the prompt is empty (${source === '-' ? 'standard input' : source})`);
   if (Buffer.byteLength(prompt) > maxPromptBytes)
-    throw new Failure(`the prompt is larger than ${formatBytes(maxPromptBytes)}`);
+    throw new Failure(`the prompt is too large: ${overLimit(Buffer.byteLength(prompt), maxPromptBytes)}`);
   if ((options.attach?.length ?? 0) > maxAttachments)
     throw new Failure(`at most ${maxAttachments} files can be attached`);
   const config = {
@@ -89,9 +89,7 @@ function readBytes(file: string): Buffer {
 function readAttachment(file: string): AttachmentInput {
   const bytes = readBytes(file);
   if (bytes.length > maxAttachmentBytes) {
-    throw new Failure(
-      `${file} has ${formatBytes(bytes.length)}; an attachment may have ${formatBytes(maxAttachmentBytes)}`,
-    );
+    throw new Failure(`${file} is too large to attach: ${overLimit(bytes.length, maxAttachmentBytes)}`);
   }
   return { file_name: path.basename(file), mime_type: mimeTypeOf(file), data: bytes.toString('base64') };
 }

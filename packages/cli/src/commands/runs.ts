@@ -59,6 +59,12 @@ export async function getRun(context: Context, runId: string): Promise<void> {
 
 /** Cancels a run. */
 export async function cancel(context: Context, runId: string): Promise<void> {
-  await cancelWithPatience(connect(context), runId);
-  context.out(`${runId} is cancelled\n`);
+  const client = connect(context);
+  await cancelWithPatience(client, runId);
+  const { state } = await client.getRun({ params: { runId } });
+  context.out(
+    state === 'CANCELLED'
+      ? `${runId} is cancelled\n`
+      : `${runId} stays ${state}: its turn had ended, and the sandbox in which its agent waited ends now\n`,
+  );
 }

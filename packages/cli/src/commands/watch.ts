@@ -9,6 +9,7 @@ import { harmlessJson } from '../live/harmless.ts';
 import { lastLines } from '../live/long-text.ts';
 import { renderSummary, type SummaryArtifact } from '../live/summary.ts';
 import { createLiveView, type LiveView } from '../live/view.ts';
+import { showWaits } from '../live/wait-notes.ts';
 import type { Asker } from './asker.ts';
 
 /** The place in a run's events up to which a command has shown them. */
@@ -78,7 +79,12 @@ export async function watch(
   const { view, lastEventId } = shown;
   const around = asker?.around ?? ((show: () => void) => show());
   const signal = asker ? AbortSignal.any([options.signal, asker.left]) : options.signal;
-  const here = { ...context, report: (message: string) => around(() => context.report(message)) };
+  const here = {
+    ...context,
+    report: (message: string) => around(() => context.report(message)),
+    out: (text: string) => around(() => context.out(text)),
+  };
+  const notes = json ? undefined : showWaits(here, client, runId, () => view.end());
   let item: RunItem | undefined;
   try {
     for await (const { event } of followRun(here, runId, { signal, ...(lastEventId ? { lastEventId } : {}) })) {
@@ -96,6 +102,7 @@ export async function watch(
     if (!signal.aborted) throw error;
     if (options.signal.aborted) return null;
   } finally {
+    notes?.stop();
     asker?.close();
   }
   if (!json) context.out(view.end());

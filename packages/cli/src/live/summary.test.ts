@@ -53,6 +53,11 @@ test('a run that failed shows code and message, made harmless', () => {
   );
 });
 
+test('an interrupted run says that it waits for a message', () => {
+  const interrupted: RunItem = { ...run, status_message: { message: 'The turn was interrupted.' } };
+  expect(renderSummary(interrupted, [], noColours)).toContain('SUCCEEDED in 1 min 3 s\n  The turn was interrupted.\n');
+});
+
 test('a run that waits says what for and how to answer', () => {
   const blocked: RunItem = {
     ...run,

@@ -15,7 +15,7 @@ export interface SummaryArtifact {
 
 export function renderSummary(run: RunItem, artifacts: readonly SummaryArtifact[], colours: Colours): string {
   const lines = ['', verdict(run, colours)];
-  if (run.status_message && run.state !== 'SUCCEEDED' && run.state !== 'BLOCKED') {
+  if (run.status_message && run.state !== 'BLOCKED') {
     const code = run.status_message.error_code ? `${run.status_message.error_code}: ` : '';
     for (const text of harmless(`${code}${run.status_message.message}`).trimEnd().split('\n')) lines.push(`  ${text}`);
   }

@@ -110,10 +110,14 @@ export const runRoutes = {
     tag: 'runs',
     summary: 'Cancel a run',
     description:
-      'And every run below it that has not ended, self-hosted ones too; one that is PENDING follows as soon as it was claimed.',
+      'And every run below it that has not ended, self-hosted ones too; one that is PENDING follows as soon as it was claimed. If the turn of the run was interrupted and its agent waits for a message, the sandbox ends, and the run keeps its state.',
     allow: runPageWrites,
     params: run,
-    answer: { status: 200, description: 'Cancelled: the id as a JSON string', schema: CancelRunResponse },
+    answer: {
+      status: 200,
+      description: 'Cancelled, or its waiting sandbox ends: the id as a JSON string',
+      schema: CancelRunResponse,
+    },
     errors: {
       400: 'The run has ended already',
       404: noRun,
@@ -146,13 +150,13 @@ export const runRoutes = {
     endsSomething: true,
     path: '/agent/runs/{runId}/interrupt',
     tag: 'runs',
-    summary: 'End the turn that a run plays',
+    summary: 'End the turn in progress',
     description:
-      'The agent stops what it does and goes on with the next follow-up, or the run is SUCCEEDED and its sandbox waits for one.',
+      'The agent stops its work and begins the next follow-up. If there is none, the run is SUCCEEDED, and its agent waits for one in the sandbox: `status_message` says until when, and cancelling the run ends the sandbox.',
     allow: runPageWrites,
     params: run,
     answer: { status: 200, description: 'The agent was told', schema: z.object({}) },
-    errors: { 400: 'No turn is being played, or the run is BLOCKED: answer it or cancel it', 404: noRun },
+    errors: { 400: 'No turn is in progress, or the run is BLOCKED: answer it or cancel it', 404: noRun },
   },
   getRunTimeline: {
     method: 'GET',
@@ -173,7 +177,7 @@ export const runRoutes = {
     params: run,
     answer: { status: 200, description: 'Messages and steps', schema: ConversationResponse },
     errors: {
-      404: `${noRun}, or it has no conversation yet`,
+      404: `${noRun}, or it has no conversation yet: the detail says what the run waits for`,
       422: 'The harness gives only raw output',
       429: tooManyReads,
     },

@@ -34,6 +34,11 @@ describe('without any provider', () => {
     expect(list.default_model_id).toBe('runbook');
     expect(list.models[0]).toMatchObject({ id: 'runbook', provider: 'UNKNOWN' });
     expect(list.models.slice(1).every((model) => model.disable_reason === 'ADMIN_DISABLED')).toBe(true);
+    const ofAnthropic = list.models.find(({ provider }) => provider === 'ANTHROPIC');
+    expect(ofAnthropic?.description).toBe('no key set; set RUNYARD_ANTHROPIC_API_KEY');
+    expect(models.resolve(ofAnthropic?.id)).toMatchObject({
+      message: `model ${ofAnthropic?.id}: no key set; set RUNYARD_ANTHROPIC_API_KEY on the service`,
+    });
     expect(models.resolve(undefined)).toEqual({ ok: true, model: { id: 'runbook' } });
     expect(models.resolve('auto')).toEqual({ ok: true, model: { id: 'runbook' } });
     expect([undefined, 'auto', 'runbook'].map(models.fallsBackToRunbook)).toEqual([true, true, false]);

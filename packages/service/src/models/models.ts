@@ -5,7 +5,14 @@ import { closest } from './closest.ts';
 import { firstLocalId, noListMessage, unlistedModel } from './first-local.ts';
 import { fetchLocalModels, type LocalModels } from './local-models.ts';
 import { type Price, priceAt } from './price.ts';
-import { type ModelSettings, type ProviderName, providerKinds, type Upstream, upstreamsOf } from './providers.ts';
+import {
+  type ModelSettings,
+  type ProviderKind,
+  type ProviderName,
+  providerKinds,
+  type Upstream,
+  upstreamsOf,
+} from './providers.ts';
 
 /** The built-in model that needs no provider: it runs the `sh` blocks of the prompt. */
 const runbookId = 'runbook';
@@ -96,6 +103,10 @@ function split(id: string): { provider: ProviderName; providerModel: string } | 
   if (slash < 0 || providerModel === '' || !Object.hasOwn(providerKinds, provider)) return undefined;
   return { provider: provider as ProviderName, providerModel };
 }
+
+/** Says why no model of the provider can be chosen, and which setting changes that. */
+const notUsable = ({ neededSetting, keySetting }: ProviderKind): string =>
+  neededSetting === keySetting ? `no key set; set ${neededSetting}` : `no endpoint set; set ${neededSetting}`;
 
 /** A model that only its name is known of. */
 function plain(provider: ProviderName, providerModel: string): Offer {
@@ -210,7 +221,7 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
     }
     const kind = providerKinds[offer.provider];
     if (!usable(offer)) {
-      const message = `model ${offer.id} is not configured: set ${kind.neededSetting} on the service`;
+      const message = `model ${offer.id}: ${notUsable(kind)} on the service`;
       return { ok: false, reason: 'not_configured', message, suggestions: [] };
     }
     const agentModel: AgentModel = {
@@ -250,7 +261,10 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
       provider: providerKinds[offer.provider].contractName,
       vision_supported: offer.visionSupported,
       ...(price && { cost: { input_usd_per_mtok: price.input, output_usd_per_mtok: price.output } }),
-      ...(!usable(offer) && { disable_reason: 'ADMIN_DISABLED' as const }),
+      ...(!usable(offer) && {
+        description: notUsable(providerKinds[offer.provider]),
+        disable_reason: 'ADMIN_DISABLED' as const,
+      }),
     };
   };
 

@@ -40,7 +40,10 @@ describe('the target of a request', () => {
   ])('sends nothing to %s', async (_, url, options) => {
     const before = receiver.received.length;
     const outcome = await post(url.replace('PORT', String(receiver.port)), { rules: makeAddressRules([]), ...options });
-    expect(outcome).toEqual({ kind: 'failed', error: 'the URL leads to an address that is not public' });
+    expect(outcome).toEqual({
+      kind: 'failed',
+      error: 'the URL leads to an address that is neither public nor in RUNYARD_ALLOW_PRIVATE_NETWORKS',
+    });
     expect(receiver.received).toHaveLength(before);
   });
 
@@ -64,7 +67,10 @@ describe('the target of a request', () => {
     expect(receiver.received.at(-1)?.headers.host).toBe(`rebinding.test:${receiver.port}`);
     // The next attempt looks again.
     const again = await post(`http://rebinding.test:${receiver.port}/x`, { resolve, rules });
-    expect(again).toEqual({ kind: 'failed', error: 'the URL leads to an address that is not public' });
+    expect(again).toEqual({
+      kind: 'failed',
+      error: 'the URL leads to an address that is neither public nor in RUNYARD_ALLOW_PRIVATE_NETWORKS',
+    });
   });
 
   test('tries the next address when the first does not answer', async () => {

@@ -175,13 +175,13 @@ describe('the git gateway', () => {
   it('says that a credential is missing, and does not make git ask for one', async () => {
     await start({ token: 'wanted' });
     const { text } = await clone();
-    expect(text).toContain('wants a credential, and none is configured');
+    expect(text).toContain('(RUNYARD_CODE_HOST_URL) asks for a credential for acme/site, and Runyard has none');
     expect(text).toContain('403');
   });
 
   it('reports that a repository does not exist', async () => {
     await start();
-    expect((await clone()).text).toContain('has no repository acme/site');
+    expect((await clone()).text).toContain('(RUNYARD_CODE_HOST_URL) has no repository acme/site');
   });
 
   it('follows a renamed repository on the same host, for the pack too', async () => {

@@ -1,5 +1,6 @@
 import { type ClientRequest, get, type IncomingMessage } from 'node:http';
 import { ConversationResponse } from '@runyard/contract/conversations';
+import type { ListRunsResponse, RunItem } from '@runyard/contract/runs';
 import { describe, expect, test } from 'vitest';
 import { openTestService } from '../../../test/service.ts';
 import { composeTranscripts } from '../../executions/transcript/compose-transcripts.ts';
@@ -70,12 +71,38 @@ describe('the conversation of a run', () => {
     expect(body.steps[0]?.messages[1]?.content).toMatchObject([{ type: 'action', input }]);
   });
 
-  test('answers 404 for a run without messages', async () => {
-    const { runId, conversationId } = await service.startExecution();
-    expect((await service.problem(404, 'GET', `/agent/runs/${runId}/conversation`)).detail).toContain(
-      'no conversation yet',
-    );
-    await service.problem(404, 'GET', `/agent/conversations/${conversationId}`);
+  test('answers 404 for a run without messages, and says what the run waits for', async () => {
+    const detailOf = async (path: string) => (await service.problem(404, 'GET', path)).detail;
+    const itemOf = async (runId: string) => (await service.request<RunItem>('GET', `/agent/runs/${runId}`)).body;
+    const { runId, runToken, conversationId } = await service.startExecution();
+    const claimed = 'The worker runyard-test starts the sandbox.';
+    expect(await detailOf(`/agent/runs/${runId}/conversation`)).toBe(`The run has no conversation yet. ${claimed}`);
+    expect(await detailOf(`/agent/runs/${runId}/transcript`)).toBe(`The run has no transcript yet. ${claimed}`);
+    expect(await detailOf(`/agent/conversations/${conversationId}`)).toContain(claimed);
+    expect((await itemOf(runId)).status_message).toEqual({ message: claimed });
+
+    const elsewhere = await service.newRun({ config: { worker_host: 'build-machine' } });
+    const missing = (await itemOf(elsewhere)).status_message?.message;
+    expect(missing).toContain('no worker with the name build-machine is connected');
+    expect(await detailOf(`/agent/runs/${elsewhere}/conversation`)).toBe(`The run has no conversation yet. ${missing}`);
+    const { body } = await service.request<ListRunsResponse>('GET', '/agent/runs?state=QUEUED');
+    expect(body.runs.find(({ run_id }) => run_id === elsewhere)?.status_message?.message).toBe(missing);
+
+    await report(runToken, story.slice(0, 1));
+    expect(await detailOf(`/agent/runs/${runId}/conversation`)).toContain('has begun and has said nothing yet');
+    await service.request('POST', `/agent/runs/${runId}/cancel`);
+    expect(await detailOf(`/agent/runs/${runId}/conversation`)).toContain('ended as CANCELLED before its agent said');
+  });
+
+  test('shows the exit code and duration of a command', async () => {
+    const { runId, runToken } = await service.startExecution();
+    const [begun = {}, turn = {}, , , , action = {}] = story;
+    const result = { type: 'action_result', action_id: 'a1', state: 'failed', exit_code: 2, duration_ms: 34 };
+    await report(runToken, [begun, turn, action, result]);
+    const { body } = await service.request<ConversationResponse>('GET', `/agent/runs/${runId}/conversation`);
+    expect(ConversationResponse.parse(body).steps[0]?.messages.at(-1)?.content).toMatchObject([
+      { type: 'action_result', state: 'failed', exit_code: 2, duration_ms: 34 },
+    ]);
   });
 
   test('spans the runs that continue it', async () => {

@@ -76,6 +76,17 @@ describe('POST /event-subscriptions', () => {
     await service.problem(400, 'POST', base, { body: { url, events: ['run.created'], ...more } });
   });
 
+  test.each([
+    ['http://127.0.0.1:4190/', '127.0.0.1 is not public', '127.0.0.0/8'],
+    ['https://10.1.2.3/', '10.1.2.3 is not public', '10.1.2.3/32'],
+    ['https://[::1]/', '::1 is not public', '::1/128'],
+    ['http://localhost:4190/', 'localhost is not public', '127.0.0.0/8,::1/128'],
+  ])('says how to allow %s', async (address, why, networks) => {
+    const { errors } = await service.problem(400, 'POST', base, { body: { url: address, events: ['run.created'] } });
+    const message = `${why}: start Runyard with RUNYARD_ALLOW_PRIVATE_NETWORKS=${networks} to allow it`;
+    expect(errors).toMatchObject([{ path: 'url', message }]);
+  });
+
   test('answers 409 beyond the limit, also concurrently', async () => {
     const answers = await Promise.all(
       Array.from({ length: maxSubscriptions + 3 }, () =>

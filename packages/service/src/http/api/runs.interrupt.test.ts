@@ -1,3 +1,4 @@
+import type { RunItem } from '@runyard/contract/runs';
 import { expect, test } from 'vitest';
 import { openTestService } from '../../../test/service.ts';
 
@@ -48,6 +49,36 @@ test('does not interrupt the next turn if the turn ended before its interrupt ar
     body: { turn: 1, success: true, summary: '' },
   });
   expect(await interrupted(runToken)).toEqual([expect.objectContaining({ type: 'follow_up', message: 'And then?' })]);
+});
+
+test('shows until when an interrupted run waits for a message, and ends its sandbox at a cancel', async () => {
+  const { runId, runToken } = await service.startExecution();
+  const message = async () =>
+    (await service.request<RunItem>('GET', `/agent/runs/${runId}`)).body.status_message?.message;
+  await begin(runToken);
+  await service.request('POST', path(runId));
+  const report = { turn: 1, interrupted: true, success: true, summary: '' };
+  await service.request('POST', '/harness-support/finish-task', { key: runToken, body: report });
+  expect(await message()).toMatch(
+    /^The turn was interrupted\. The agent waits in its sandbox for a message until 20[-\dT:]+Z\. Send a message, or cancel the run to end the sandbox\.$/,
+  );
+  await service.problem(404, 'POST', `/agent/runs/${runId}/cancel`, { key: service.otherKey });
+  const cancelled = await service.request('POST', `/agent/runs/${runId}/cancel`);
+  expect([cancelled.status, cancelled.body]).toEqual([200, runId]);
+  expect(await interrupted(runToken)).toEqual([{ type: 'leave' }]);
+  expect(await message()).toBeUndefined();
+  await service.problem(400, 'POST', `/agent/runs/${runId}/cancel`);
+});
+
+test('shows no wait for a run that ended its turn by itself, and keeps its sandbox at a cancel', async () => {
+  const { runId, runToken } = await service.startExecution();
+  await begin(runToken);
+  await service.request('POST', path(runId));
+  const report = { turn: 1, success: true, summary: '' };
+  await service.request('POST', '/harness-support/finish-task', { key: runToken, body: report });
+  expect((await service.request<RunItem>('GET', `/agent/runs/${runId}`)).body.status_message).toBeUndefined();
+  await service.problem(400, 'POST', `/agent/runs/${runId}/cancel`);
+  expect(await interrupted(runToken)).toEqual([]);
 });
 
 test('answers 404 for another team, and interrupts nothing', async () => {

@@ -3,7 +3,7 @@ import { call, Refused, read, runId } from './api.js';
 import { showControls } from './controls.js';
 import { applyAgentEvent, clearStory, setModel, showSteps } from './conversation.js';
 import { by } from './elements.js';
-import { isTerminal, showAgent, showChildren, showRun, showState } from './show-run.js';
+import { isTerminal, isWaiting, showAgent, showChildren, showRun, showState } from './show-run.js';
 import { showTimelineEvent } from './timeline.js';
 
 const pollMs = 3000;
@@ -20,11 +20,15 @@ const waitOrWake = (ms) =>
     setTimeout(resolve, ms);
   });
 
-/** Reads and shows the run and its buttons. */
+let reasonTimer;
+
+/** Reads and shows the run and its buttons; again while it waits, because the reason changes without an event. */
 export async function refreshRun() {
   const run = await read(`/agent/runs/${runId}`);
   showRun(run);
   showControls(run);
+  clearTimeout(reasonTimer);
+  if (isWaiting(run.state)) reasonTimer = setTimeout(() => refreshRun().catch(() => undefined), pollMs);
   return run;
 }
 

@@ -6,6 +6,10 @@ import { renderMarkdown } from './markdown.js';
 const terminal = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
 export const isTerminal = (state) => terminal.includes(state);
 
+const waiting = ['QUEUED', 'PENDING', 'CLAIMED'];
+/** Returns true if the run has not begun: its status message says what it waits for. */
+export const isWaiting = (state) => waiting.includes(state);
+
 let shown;
 /** Harness and model that the agent started with. */
 let agent = {};
