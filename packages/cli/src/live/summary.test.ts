@@ -80,6 +80,6 @@ test('a run that waits says what for and how to answer', () => {
     status_message: { message: 'npm ci failed', error_code: 'environment_setup_failed' },
   };
   expect(renderSummary(setup, [], noColours)).toContain(
-    '\n  environment_setup_failed: npm ci failed\n  asks for permission to use something: rm x\n  bin/runyard approve r\n',
+    '\n  environment_setup_failed: npm ci failed\n  asks for permission to use something: rm x\n  bin/runyard approve r --follow\n',
   );
 });
