@@ -1,5 +1,6 @@
 /** Service, database and worker as `bin/runyard` starts and ends them: real processes, nothing left behind. */
 import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import http from 'node:http';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -118,6 +119,51 @@ test('says with a second up where the first one runs; a second run uses it', { t
   expect(run.output).not.toContain('starting');
   const last = JSON.parse(run.output.trimEnd().split('\n').at(-1) ?? '');
   expect(last).toMatchObject({ type: 'run', run: { state: 'SUCCEEDED' } });
+});
+
+test('uses what is set for the command, or says how it differs from what runs', { timeout: 120_000 }, async () => {
+  const up = start('up');
+  await up.sees('Ctrl-C stops everything.');
+  const call = (args: string[], more: Record<string, string>) =>
+    runCommand([runyard, ...args], { cwd: folder, env: { ...env, ...more } });
+  const dead = { RUNYARD_BASE_URL: 'http://127.0.0.1:9' };
+  for (const args of [['run', 'say hello'], ['runs'], ['status']]) {
+    const refused = await call(args, dead);
+    expect(refused.output).toContain('http://127.0.0.1:9');
+    expect(refused.output).not.toContain('SUCCEEDED');
+    expect(refused.code).toBe(1);
+  }
+  const otherPort = await call(['runs'], { RUNYARD_PORT: '4999' });
+  expect(otherPort.output).toMatch(/RUNYARD_PORT: here 4999; running with \d+\n.*runyard down && bin\/runyard up/);
+  expect(otherPort.code).toBe(1);
+  const otherKey = { RUNYARD_ANTHROPIC_API_KEY: 'sk-canary', RUNYARD_MODEL_BASE_URL: 'http://127.0.0.1:9/v1' };
+  const refused = await call(['run', 'say hello'], otherKey);
+  expect(refused.output).toContain('RUNYARD_ANTHROPIC_API_KEY: here set; running with not set');
+  expect(refused.output).toContain('RUNYARD_MODEL_BASE_URL: here http://127.0.0.1:9/v1; running with not set');
+  expect(refused.output).not.toContain('canary');
+  expect(refused.code).toBe(1);
+  expect((await call(['runs'], otherKey)).output).toContain('no runs');
+  const named = await call(['runs'], { RUNYARD_BASE_URL: origin().replace('127.0.0.1', 'localhost') });
+  expect(named, 'the key of the folder is for its own service').toMatchObject({ code: 0 });
+});
+
+test('sends the key of the data folder to no other server', { timeout: 120_000 }, async () => {
+  const up = start('up');
+  await up.sees('Ctrl-C stops everything.');
+  const headers: (string | undefined)[] = [];
+  const other = http.createServer((request, response) => {
+    headers.push(request.headers.authorization);
+    response.writeHead(401).end();
+  });
+  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+  try {
+    const { port } = other.address() as net.AddressInfo;
+    const base = { RUNYARD_BASE_URL: `http://127.0.0.1:${port}` };
+    await runCommand([runyard, 'runs'], { cwd: folder, env: { ...env, ...base } });
+    expect(headers).toEqual([undefined]);
+  } finally {
+    other.close();
+  }
 });
 
 test('rejects a port that is in use, names it and leaves no process', { timeout: 120_000 }, async () => {

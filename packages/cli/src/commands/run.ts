@@ -8,6 +8,7 @@ import { untilSettled } from '../live/follow.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
 import { renderSummary, type SummaryArtifact } from '../live/summary.ts';
 import { createLiveView } from '../live/view.ts';
+import { requireSameSettings } from '../same-settings.ts';
 import { ensureSandboxTool } from '../sandbox-tool.ts';
 import { startInBackground } from '../supervise/start-background.ts';
 import { buildRunRequest, type RunOptions } from './run-request.ts';
@@ -50,11 +51,13 @@ export async function run(context: Context, source: string, options: RunCommandO
  * @returns true if it started them
  */
 async function ensureStarted(context: Context): Promise<boolean> {
-  const origin = serviceOrigin(context);
-  if (origin !== null) return false;
+  requireSameSettings(context);
+  if (serviceOrigin(context) !== null) return false;
   await ensureSandboxTool(context.settings, context.env, context.report);
   context.report('starting service, database and worker in the background ...');
   const claim = await startInBackground(context.folder, context.env);
+  // Another command may have started it at the same time.
+  requireSameSettings(context);
   context.report(`running at ${claim.origin} (process ${claim.pid}); it stays; stop it with: bin/runyard down`);
   return true;
 }
