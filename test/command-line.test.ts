@@ -258,11 +258,11 @@ test('waits with down for the runs of a worker that was started alone, longer th
   expect(follow.output()).toContain('│ finished');
 });
 
-test('ends with down --now the runs of a worker that was started alone', { timeout: 120_000 }, async () => {
+test('ends with down --force the runs of a worker that was started alone', { timeout: 120_000 }, async () => {
   const env = { ...client, RUNYARD_DATA_DIR: path.join(folder, 'ended'), RUNYARD_WORKER_NAME: 'ended' };
   const worker = startCommand([runyard, 'worker'], { cwd: folder, env });
   await worker.sees('a worker for');
-  const stopped = await runCommand([runyard, 'down', '--now'], { cwd: folder, env });
+  const stopped = await runCommand([runyard, 'down', '--force'], { cwd: folder, env });
   expect(stopped).toMatchObject({ code: 0, output: 'stopped\n' });
   expect(await worker.exited).toBe(0);
 });

@@ -21,7 +21,7 @@ beforeEach(() => {
 });
 
 afterEach(async () => {
-  await runCommand([runyard, 'down'], { cwd: folder, env });
+  await runCommand([runyard, 'down', '--force'], { cwd: folder, env });
   endCommands();
   await noProcessLeft();
   rmSync(folder, { recursive: true, force: true });
@@ -63,6 +63,43 @@ test('starts the service with its Node flags, the first time and each later time
   process.kill(programs('service')[0]?.pid ?? 0, 'SIGKILL');
   await up.sees('the service runs again');
   expect(flags()).toEqual([true]);
+});
+
+test('stops with down while runs are live only as told, and marks those that it ends as retryable', {
+  timeout: 240_000,
+}, async () => {
+  const call = (args: string[], input = '') => runCommand([runyard, ...args], { cwd: folder, env, input });
+  const begin = async (commands: string) => {
+    const { output } = await call(['run', '--detach', '--json', '-'], `\`\`\`sh\n${commands}\n\`\`\``);
+    const { run_id: runId } = JSON.parse(output.split('\n').find((line) => line.startsWith('{')) ?? '');
+    const logs = startCommand([runyard, 'logs', runId, '--follow'], { cwd: folder, env });
+    await logs.sees('│ begun');
+    return runId as string;
+  };
+  const patient = await begin('echo begun; sleep 300');
+  const refused = await call(['down']);
+  expect(refused.output).toMatch(/nothing was stopped, because there is 1 live run:\n +[0-9a-f-]{36} +INPROGRESS/);
+  expect(refused.code).toBe(1);
+  expect(programs('service')).toHaveLength(1);
+
+  const waiting = startCommand([runyard, 'down', '--wait'], { cwd: folder, env });
+  await waiting.sees('waiting for 1 live run');
+  expect(JSON.parse((await call(['runs', 'get', patient])).output).state).toBe('INPROGRESS');
+  await call(['cancel', patient]);
+  expect(await waiting.exited).toBe(0);
+  expect(processesOf(folder)).toEqual([]);
+
+  const ended = await begin('echo begun; sleep 300');
+  const forced = await call(['down', '--force']);
+  expect(forced).toMatchObject({ code: 0, output: expect.stringContaining(`bin/runyard rerun ${ended}`) });
+  expect(processesOf(folder)).toEqual([]);
+  await call(['run', '-'], '```sh\ntrue\n```');
+  const { state, status_message } = JSON.parse((await call(['runs', 'get', ended])).output);
+  expect({ state, ...status_message }).toMatchObject({
+    state: 'ERROR',
+    error_code: 'resource_unavailable',
+    retryable: true,
+  });
 });
 
 test('leaves no process after a stop in the middle of the start', { timeout: 120_000 }, async () => {

@@ -84,8 +84,9 @@ program
   .action(async () => up(createContext(process.env)));
 program
   .command('down')
-  .description('stop the programs of this data folder')
-  .option('--now', 'end the runs of a worker that was started alone; without it the worker finishes them first')
+  .description('stop the programs of this data folder; asks what to do with live runs')
+  .option('--wait', 'stop when the live runs have ended; begin no others')
+  .option('--force', 'end the live runs: they become ERROR and can be run again')
   .action(async (options) => down(createContext(process.env), options));
 program
   .command('status')
