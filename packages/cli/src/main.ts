@@ -7,9 +7,11 @@ import { KeyKind } from '@runyard/contract/keys';
 import { RunState } from '@runyard/contract/states';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { describeProblem } from './api.ts';
+import { addArtifactCommands, addCatalogueCommands, addToolCommands } from './command-groups.ts';
 import { decide, send } from './commands/answer.ts';
 import { down } from './commands/down.ts';
 import { createKey, deleteKey, listKeys } from './commands/keys.ts';
+import { rerun } from './commands/rerun.ts';
 import { run } from './commands/run.ts';
 import { cancel, getRun, listRuns, logs } from './commands/runs.ts';
 import { status } from './commands/status.ts';
@@ -19,8 +21,10 @@ import { createContext } from './context.ts';
 import { Failure } from './failure.ts';
 import { root } from './installation.ts';
 import { harmless } from './live/harmless.ts';
+import { runIdOf } from './run-id.ts';
 
 // Subcommands that load modules of the service are imported when they run, so that `--help` and `run` do not wait for them.
+const runHelp = 'id of a run, the beginning of one, or latest';
 const asJson = ['--json', 'print JSON'] as const;
 const collect = (value: string, before: string[] = []) => [...before, value];
 
@@ -72,7 +76,7 @@ program
     ),
   )
   .option('--idle <minutes>', 'how long the sandbox waits for a follow-up after the run, 0 to 60', '0')
-  .option('--attach <file...>', 'files to put into attachments/ of the workspace')
+  .option('--attach <file>', 'a file to put into attachments/ of the workspace; repeat for more', collect)
   .option('--metadata <key=value>', 'a pair to keep with the run; repeat for more', collect)
   .option('--detach', 'print the id and return at once')
   .option('--json', 'print each event as a line of JSON, and the run as the last line')
@@ -113,39 +117,64 @@ const runs = program
 runs
   .command('get')
   .description('show one run as JSON')
-  .argument('<run-id>')
-  .action(async (runId) => getRun(createContext(process.env), runId));
+  .argument('<run>', runHelp)
+  .action(async (run) => {
+    const context = createContext(process.env);
+    await getRun(context, await runIdOf(context, run));
+  });
 
 program
   .command('logs')
   .description('show what a run did')
-  .argument('<run-id>')
+  .argument('<run>', runHelp)
   .option('--follow', 'stay until the run ends')
   .option(...asJson)
-  .action(async (runId, options) => logs(createContext(process.env), runId, options));
+  .action(async (run, options) => {
+    const context = createContext(process.env);
+    await logs(context, await runIdOf(context, run), options);
+  });
 program
   .command('cancel')
-  .description('cancel a run')
-  .argument('<run-id>')
-  .action(async (runId) => cancel(createContext(process.env), runId));
+  .description('cancel runs')
+  .argument('<runs...>', `${runHelp}; several are cancelled one after the other`)
+  .action(async (names) => cancel(createContext(process.env), names));
 program
   .command('send')
   .description('send a follow-up to a run: an answer or a new instruction')
-  .argument('<run-id>')
+  .argument('<run>', runHelp)
   .argument('<message>')
-  .action(async (runId, message) => send(createContext(process.env), runId, message));
+  .action(async (run, message) => {
+    const context = createContext(process.env);
+    await send(context, await runIdOf(context, run), message);
+  });
 program
   .command('approve')
   .description('approve the request of a run')
-  .argument('<run-id>')
+  .argument('<run>', runHelp)
   .argument('[message]', 'what the agent should know about it')
-  .action(async (runId, message) => decide(createContext(process.env), runId, 'approve', message));
+  .action(async (run, message) => {
+    const context = createContext(process.env);
+    await decide(context, await runIdOf(context, run), 'approve', message);
+  });
 program
   .command('deny')
   .description('deny the request of a run')
-  .argument('<run-id>')
+  .argument('<run>', runHelp)
   .argument('[message]', 'why, or what to do instead')
-  .action(async (runId, message) => decide(createContext(process.env), runId, 'deny', message));
+  .action(async (run, message) => {
+    const context = createContext(process.env);
+    await decide(context, await runIdOf(context, run), 'deny', message);
+  });
+program
+  .command('rerun')
+  .description('start a new run with the prompt, configuration and files of another one')
+  .argument('<run>', runHelp)
+  .option('--follow', 'stay until the new run ends')
+  .option(...asJson)
+  .action(async (run, options) => rerun(createContext(process.env), run, options));
+
+addArtifactCommands(program, runHelp);
+addCatalogueCommands(program);
 
 const keys = program.command('keys').description('list, create and delete API keys');
 keys
@@ -195,6 +224,8 @@ program
   .command('worker')
   .description('start only a worker, for the service at RUNYARD_BASE_URL')
   .action(async () => workerOnly(createContext(process.env)));
+
+addToolCommands(program);
 
 // A reader that closes the pipe (`runyard logs … | head`) is no error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));

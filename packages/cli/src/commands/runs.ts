@@ -1,13 +1,18 @@
+import { ApiError } from '@runyard/client';
 import { isSettled, isTerminal } from '@runyard/contract/run-states';
 import type { RunItem } from '@runyard/contract/runs';
 import type { RunState } from '@runyard/contract/states';
-import { connect, followRun } from '../api.ts';
+import { connect, describeProblem, followRun } from '../api.ts';
 import type { Context } from '../context.ts';
+import { Failure } from '../failure.ts';
 import { formatDuration, parseIsoDuration } from '../live/amounts.ts';
-import type { Colours } from '../live/colours.ts';
+import type { Column } from '../live/columns.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
+import { printList } from '../live/list.ts';
 import { answerLines, questionLine } from '../live/question.ts';
+import { formatAgo } from '../live/times.ts';
 import { createLiveView } from '../live/view.ts';
+import { resolveRunId } from '../run-id.ts';
 import { firstRuns } from './first-runs.ts';
 import { cancelWithPatience, watch } from './run.ts';
 
@@ -27,29 +32,45 @@ export async function listRuns(
     ...(options.name ? { name: options.name } : {}),
   };
   const page = await firstRuns(connect(context), query, options.limit);
-  if (options.json) {
-    context.out(`${harmlessJson(page)}\n`);
-    return;
+  const columns = runColumns(Date.now());
+  printList(context, { columns, rows: page.runs, json: page, none: 'no runs' }, options);
+  if (options.json) return;
+  for (const item of page.runs.filter(({ blocked_on }) => blocked_on)) {
+    const asked = item.blocked_on && harmlessLine(questionLine(item, item.blocked_on), 150);
+    context.report(`${item.run_id} ${asked}`);
   }
-  if (page.runs.length === 0) context.report('no runs');
-  for (const item of page.runs) context.out(`${runLine(item, context.colours)}\n`);
   if (page.runs.some((item) => item.blocked_on))
     context.report("answer a run: bin/runyard approve RUN, deny RUN, or send RUN 'ANSWER'");
   if (page.page_info.has_next_page) context.report('there are more runs; --limit shows up to 500');
 }
 
-function runLine(item: RunItem, colours: Colours): string {
-  const paint =
-    item.state === 'SUCCEEDED'
-      ? colours.green
-      : isSettled(item.state) && item.state !== 'CANCELLED'
-        ? colours.red
-        : colours.yellow;
-  const took = item.run_time === undefined ? undefined : parseIsoDuration(item.run_time);
-  const created = item.created_at.slice(0, 19).replace('T', ' ');
-  const line = `${item.run_id}  ${paint(item.state.padEnd(10))}  ${created}  ${(took === undefined ? '' : formatDuration(took)).padStart(12)}  ${harmlessLine(item.title, 60)}`;
-  if (!item.blocked_on) return line;
-  return `${line}\n  ${colours.yellow('?')} ${harmlessLine(questionLine(item, item.blocked_on), 150)}`;
+function tookOf(runTime: string | undefined): string {
+  const milliseconds = runTime === undefined ? undefined : parseIsoDuration(runTime);
+  return milliseconds === undefined ? '' : formatDuration(milliseconds);
+}
+
+function runColumns(now: number): Column<RunItem>[] {
+  return [
+    { header: 'RUN', text: ({ run_id }) => run_id },
+    {
+      header: 'STATE',
+      text: ({ state }) => state,
+      paint: ({ state }, colours) =>
+        state === 'SUCCEEDED'
+          ? colours.green
+          : isSettled(state) && state !== 'CANCELLED' && state !== 'BLOCKED'
+            ? colours.red
+            : colours.yellow,
+    },
+    { header: 'CREATED', text: ({ created_at }) => formatAgo(created_at, now), raw: ({ created_at }) => created_at },
+    {
+      header: 'TOOK',
+      align: 'right',
+      text: ({ run_time }) => tookOf(run_time),
+      raw: ({ run_time }) => run_time ?? '',
+    },
+    { header: 'TITLE', flexible: true, text: ({ title }) => title },
+  ];
 }
 
 /** Shows one run as JSON. */
@@ -89,8 +110,22 @@ export async function logs(
     for (const line of answerLines(runId, asked.kind, context.colours)) context.out(`  ${line}\n`);
 }
 
-/** Cancels a run. */
-export async function cancel(context: Context, runId: string): Promise<void> {
-  await cancelWithPatience(connect(context), runId);
-  context.out(`${runId} is cancelled\n`);
+/**
+ * Cancels runs, one after the other, and says of each what became of it.
+ * @throws Failure if one of them was not cancelled
+ */
+export async function cancel(context: Context, names: readonly string[]): Promise<void> {
+  const client = connect(context);
+  const refused: string[] = [];
+  for (const name of names) {
+    try {
+      const runId = await resolveRunId(client, name);
+      await cancelWithPatience(client, runId);
+      context.out(`${runId} is cancelled\n`);
+    } catch (error) {
+      if (!(error instanceof ApiError || error instanceof Failure) || names.length === 1) throw error;
+      refused.push(`${name}: ${error instanceof ApiError ? describeProblem(error) : error.message}`);
+    }
+  }
+  if (refused.length > 0) throw new Failure(refused.join('\n'));
 }
