@@ -31,6 +31,7 @@ export function addCatalogueCommands(program: Command): void {
   program
     .command('models')
     .description('list the language models that runs can name')
+    .option('--all', 'also models that cannot be used yet, with the reason')
     .option(...asJson)
     .action(async (options) => listModels(createContext(process.env), options));
   program

@@ -42,6 +42,17 @@ export async function resolveRunId(client: Listing, name: string): Promise<strin
   return only.run_id;
 }
 
+/** Characters of an id that hold the millisecond of its creation. Few runs share it. */
+const shortLength = 13;
+
+/** Returns the beginning of each id that tells it from the others, as commands accept it. */
+export function shortIds(ids: readonly string[]): Map<string, string> {
+  const isClear = (length: number) => new Set(ids.map((id) => id.slice(0, length))).size === new Set(ids).size;
+  let length = shortLength;
+  while (!isClear(length)) length += 1;
+  return new Map(ids.map((id) => [id, id.slice(0, length).replace(/-$/, '')]));
+}
+
 /** Returns the id of the run that an argument of a command names. @throws as `resolveRunId` */
 export async function runIdOf(context: Context, name: string): Promise<string> {
   return await resolveRunId(connect(context), name);

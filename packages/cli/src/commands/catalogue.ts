@@ -8,8 +8,11 @@ import type { Column } from '../live/columns.ts';
 import { printList } from '../live/list.ts';
 import { formatAgo } from '../live/times.ts';
 
-/** Lists the models that runs can name, and those that lack something. */
-export async function listModels(context: Context, options: { readonly json?: true }): Promise<void> {
+/** Lists the models that runs can name; with `all`, also those that lack something, such as the key of their provider. */
+export async function listModels(
+  context: Context,
+  options: { readonly json?: true; readonly all?: true },
+): Promise<void> {
   const found = await connect(context).listModels();
   const columns: Column<Model>[] = [
     { header: 'MODEL', text: ({ id }) => id },
@@ -27,7 +30,13 @@ export async function listModels(context: Context, options: { readonly json?: tr
     },
     { header: 'NAME', flexible: true, text: ({ display_name }) => display_name },
   ];
-  printList(context, { columns, rows: found.models, json: found, none: 'no models' }, options);
+  const rows = found.models.filter(({ disable_reason }) => options.all || disable_reason === undefined);
+  printList(context, { columns, rows, json: found, none: 'no model can be used' }, options);
+  const left = found.models.length - rows.length;
+  if (left > 0 && !options.json)
+    context.report(
+      `${left} more models cannot be used yet, most because no key is set; --all lists them with the reason`,
+    );
 }
 
 function statusOf({ id, disable_reason }: Model, defaultId: string): string {

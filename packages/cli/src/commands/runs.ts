@@ -12,7 +12,7 @@ import { printList } from '../live/list.ts';
 import { answerLines, questionLine } from '../live/question.ts';
 import { formatAgo } from '../live/times.ts';
 import { createLiveView } from '../live/view.ts';
-import { resolveRunId } from '../run-id.ts';
+import { resolveRunId, shortIds } from '../run-id.ts';
 import { firstRuns } from './first-runs.ts';
 import { cancelWithPatience, watch } from './run.ts';
 
@@ -32,7 +32,8 @@ export async function listRuns(
     ...(options.name ? { name: options.name } : {}),
   };
   const page = await firstRuns(connect(context), query, options.limit);
-  const columns = runColumns(Date.now());
+  const isNarrow = process.stdout.isTTY && process.stdout.columns < widthForIds;
+  const columns = runColumns(Date.now(), isNarrow ? shortIds(page.runs.map(({ run_id }) => run_id)) : undefined);
   printList(context, { columns, rows: page.runs, json: page, none: 'no runs' }, options);
   if (options.json) return;
   for (const item of page.runs.filter(({ blocked_on }) => blocked_on)) {
@@ -49,9 +50,12 @@ function tookOf(runTime: string | undefined): string {
   return milliseconds === undefined ? '' : formatDuration(milliseconds);
 }
 
-function runColumns(now: number): Column<RunItem>[] {
+/** Narrowest terminal in which whole ids leave enough room for titles. */
+const widthForIds = 110;
+
+function runColumns(now: number, shown?: ReadonlyMap<string, string>): Column<RunItem>[] {
   return [
-    { header: 'RUN', text: ({ run_id }) => run_id },
+    { header: 'RUN', text: ({ run_id }) => shown?.get(run_id) ?? run_id, raw: ({ run_id }) => run_id },
     {
       header: 'STATE',
       text: ({ state }) => state,
