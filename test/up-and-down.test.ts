@@ -173,6 +173,8 @@ test('uses what is set for the command, or says how it differs from what runs', 
   const otherPort = await call(['runs'], { RUNYARD_PORT: '4999' });
   expect(otherPort.output).toMatch(/RUNYARD_PORT: here 4999; running with \d+\n.*runyard down && bin\/runyard up/);
   expect(otherPort.code).toBe(1);
+  expect(otherPort.output).toContain(`running with ${new URL(origin()).port}`);
+  expect((await call(['runs'], { RUNYARD_PORT: new URL(origin()).port })).code).toBe(0);
   const otherKey = { RUNYARD_ANTHROPIC_API_KEY: 'sk-canary', RUNYARD_MODEL_BASE_URL: 'http://127.0.0.1:9/v1' };
   const refused = await call(['run', 'say hello'], otherKey);
   expect(refused.output).toContain('RUNYARD_ANTHROPIC_API_KEY: here set; running with not set');

@@ -17,7 +17,16 @@ export function settingDifferences(context: Context, names?: readonly SettingNam
   if (!holder) return [];
   // The process id of another container names another process here.
   const running = stateOf(holder) === 'alive' ? readEnvironmentOf(holder.pid) : undefined;
-  return running && differencesTo(running, context.env, claim?.programs ?? ['service', 'worker'], names);
+  if (running === undefined) return undefined;
+  const origin = claim?.origin ?? readServiceFile(context.folder.serviceFile)?.base_url;
+  // Started with port 0, the service listens on a port that no setting says.
+  const port = Number(running.RUNYARD_PORT) === 0 && origin !== undefined ? new URL(origin).port : undefined;
+  return differencesTo(
+    { ...running, ...(port ? { RUNYARD_PORT: port } : {}) },
+    context.env,
+    claim?.programs ?? ['service', 'worker'],
+    names,
+  );
 }
 
 /**

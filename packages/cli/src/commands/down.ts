@@ -49,7 +49,7 @@ export async function down(context: Context, options: DownOptions): Promise<void
   context.out('stopped\n');
   if (choice === 'force' && live.count > 0)
     context.report(
-      `${runs(live)} ended as ERROR, which is retryable. After the next start: bin/runyard rerun ${live.shown[0]?.run_id ?? 'RUN'}`,
+      `${runs(live)} ended: ERROR, retryable. After the next start: bin/runyard rerun ${live.shown[0]?.run_id ?? 'RUN'}`,
     );
 }
 
@@ -66,10 +66,10 @@ async function choose(context: Context, live: LiveRuns, options: DownOptions): P
     ({ run_id, state, title }) => `  ${run_id}  ${state.padEnd(10)}  ${harmlessLine(title, 60)}`,
   );
   if (live.count > live.shown.length) list.push('  …');
-  const found = `${runs(live)}:\n${list.join('\n')}`;
+  const found = `there ${live.count === 1 && !live.more ? 'is' : 'are'} ${runs(live)}:\n${list.join('\n')}`;
   if (!process.stdin.isTTY || !process.stderr.isTTY)
     throw new Failure(
-      `nothing was stopped, because there ${live.count === 1 && !live.more ? 'is' : 'are'} ${found}\n  bin/runyard down --wait   stops when they have ended\n  bin/runyard down --force  ends them now as ERROR, retryable`,
+      `nothing was stopped, because ${found}\n  bin/runyard down --wait   stops when they have ended\n  bin/runyard down --force  ends them now as ERROR, retryable`,
     );
   context.report(found);
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
