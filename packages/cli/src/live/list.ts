@@ -1,4 +1,4 @@
-import type { Context } from '../context.ts';
+import type { Colours } from './colours.ts';
 import { type Column, table, tabSeparated } from './columns.ts';
 import { harmlessJson } from './harmless.ts';
 
@@ -12,7 +12,11 @@ export interface Screen {
  * Prints a list: as JSON if asked, in a terminal as a table, else as lines with tabs between the values and times in RFC 3339.
  */
 export function printList<T>(
-  context: Pick<Context, 'out' | 'report' | 'colours'>,
+  context: {
+    readonly out: (text: string) => void;
+    readonly report: (message: string) => void;
+    readonly colours: Colours;
+  },
   list: {
     readonly columns: readonly Column<T>[];
     readonly rows: readonly T[];
