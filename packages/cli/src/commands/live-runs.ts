@@ -17,7 +17,8 @@ const mostCounted = 100;
 const mostShown = 10;
 
 /**
- * Reads the runs that have a sandbox or get one. Queued runs are not among them: they begin after the next start. A service that
+ * Reads the runs that an agent works on or is about to. Queued and BLOCKED runs are not among them: the former begin after the
+ * next start, the latter keep their workspace and continue when they are answered. A service that
  * does not answer has none: its agents have nobody to report to.
  * @throws Failure if the service does not show its runs, unless `anyway` is set
  */
@@ -33,10 +34,9 @@ export async function readLiveRuns(context: Context, origin: string, anyway: boo
   });
   try {
     const { runs, page_info } = await client.listRuns({
-      query: { state: ['PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED'], limit: mostCounted, sort_by: 'created_at' },
+      query: { state: ['PENDING', 'CLAIMED', 'INPROGRESS'], limit: mostCounted, sort_by: 'created_at' },
     });
-    const live = runs.filter((item) => item.state !== 'BLOCKED' || item.is_sandbox_running !== false);
-    return { count: live.length, more: page_info.has_next_page, shown: live.slice(0, mostShown) };
+    return { count: runs.length, more: page_info.has_next_page, shown: runs.slice(0, mostShown) };
   } catch (error) {
     const reason = error instanceof ApiError ? describeProblem(error) : error instanceof Error ? error.message : error;
     if (!(error instanceof ApiError || error instanceof ConnectionError)) throw error;
