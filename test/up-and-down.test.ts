@@ -100,6 +100,12 @@ test('stops with down while runs are live only as told, and marks those that it 
     error_code: 'resource_unavailable',
     retryable: true,
   });
+
+  const { output } = await call(['run', '--approval', 'ask', '-'], '```sh\necho asked\n```');
+  expect(output).toContain('BLOCKED');
+  expect(await call(['down']), 'a run that waits for a person is not ended').toMatchObject({ code: 0 });
+  await call(['run', '-'], '```sh\ntrue\n```');
+  expect((await call(['runs', '--state', 'BLOCKED'])).output).toContain('asks for permission to use shell: echo asked');
 });
 
 test('leaves no process after a stop in the middle of the start', { timeout: 120_000 }, async () => {
