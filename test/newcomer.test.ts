@@ -25,7 +25,8 @@ beforeAll(async () => {
 
 afterAll(async () => {
   endCommands();
-  if (existsSync(path.join(clone, 'node_modules'))) await runCommand(['bin/runyard', 'down'], { cwd: clone, env });
+  if (existsSync(path.join(clone, 'node_modules')))
+    await runCommand(['bin/runyard', 'down', '--force'], { cwd: clone, env });
   rmSync(folder, { recursive: true, force: true });
 }, 60_000);
 

@@ -4,6 +4,7 @@ import { connect } from '../api.ts';
 import { type Context, serviceOrigin } from '../context.ts';
 import { exitCodeOf, interruptedCode } from '../exit-codes.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
+import { requireSameSettings } from '../same-settings.ts';
 import { ensureSandboxTool } from '../sandbox-tool.ts';
 import { startInBackground } from '../supervise/start-background.ts';
 import { createAsker, ownTerminal } from './asker.ts';
@@ -92,14 +93,16 @@ async function watchOwn(
  * @returns true if it started them
  */
 async function ensureStarted(context: Context, interrupted: AbortSignal): Promise<boolean> {
-  const origin = serviceOrigin(context);
-  if (origin !== null) return false;
+  requireSameSettings(context);
+  if (serviceOrigin(context) !== null) return false;
   await ensureSandboxTool(context.settings, context.env, context.report);
   context.report('starting service, database and worker in the background ...');
   const claim = await startInBackground(context.folder, context.env, {
     signal: interrupted,
     report: context.report,
   });
+  // Another command may have started it at the same time.
+  requireSameSettings(context);
   context.report(`running at ${claim.origin} (process ${claim.pid}); it stays; stop it with: bin/runyard down`);
   return true;
 }

@@ -1,12 +1,17 @@
+import { ApiError } from '@runyard/client';
 import { isSettled } from '@runyard/contract/run-states';
 import type { RunItem } from '@runyard/contract/runs';
 import type { RunState } from '@runyard/contract/states';
-import { connect } from '../api.ts';
+import { connect, describeProblem } from '../api.ts';
 import type { Context } from '../context.ts';
+import { Failure } from '../failure.ts';
 import { formatDuration, parseIsoDuration } from '../live/amounts.ts';
-import type { Colours } from '../live/colours.ts';
+import type { Column } from '../live/columns.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
+import { printList } from '../live/list.ts';
 import { questionLine } from '../live/question.ts';
+import { formatAgo } from '../live/times.ts';
+import { resolveRunId, shortIds } from '../run-id.ts';
 import { firstRuns } from './first-runs.ts';
 import { cancelWithPatience } from './run.ts';
 
@@ -26,29 +31,49 @@ export async function listRuns(
     ...(options.name ? { name: options.name } : {}),
   };
   const page = await firstRuns(connect(context), query, options.limit);
-  if (options.json) {
-    context.out(`${harmlessJson(page)}\n`);
-    return;
+  const isNarrow = process.stdout.isTTY && process.stdout.columns < widthForIds;
+  const columns = runColumns(Date.now(), isNarrow ? shortIds(page.runs.map(({ run_id }) => run_id)) : undefined);
+  printList(context, { columns, rows: page.runs, json: page, none: 'no runs' }, options);
+  if (options.json) return;
+  for (const item of page.runs.filter(({ blocked_on }) => blocked_on)) {
+    const asked = item.blocked_on && harmlessLine(questionLine(item, item.blocked_on), 150);
+    context.report(`${item.run_id} ${asked}`);
   }
-  if (page.runs.length === 0) context.report('no runs');
-  for (const item of page.runs) context.out(`${runLine(item, context.colours)}\n`);
   if (page.runs.some((item) => item.blocked_on))
     context.report("answer a run: bin/runyard approve RUN, deny RUN, or send RUN 'ANSWER'");
   if (page.page_info.has_next_page) context.report('there are more runs; --limit shows up to 500');
 }
 
-function runLine(item: RunItem, colours: Colours): string {
-  const paint =
-    item.state === 'SUCCEEDED'
-      ? colours.green
-      : isSettled(item.state) && item.state !== 'CANCELLED'
-        ? colours.red
-        : colours.yellow;
-  const took = item.run_time === undefined ? undefined : parseIsoDuration(item.run_time);
-  const created = item.created_at.slice(0, 19).replace('T', ' ');
-  const line = `${item.run_id}  ${paint(item.state.padEnd(10))}  ${created}  ${(took === undefined ? '' : formatDuration(took)).padStart(12)}  ${harmlessLine(item.title, 60)}`;
-  if (!item.blocked_on) return line;
-  return `${line}\n  ${colours.yellow('?')} ${harmlessLine(questionLine(item, item.blocked_on), 150)}`;
+function tookOf(runTime: string | undefined): string {
+  const milliseconds = runTime === undefined ? undefined : parseIsoDuration(runTime);
+  return milliseconds === undefined ? '' : formatDuration(milliseconds);
+}
+
+/** Narrowest terminal in which whole ids leave enough room for titles. */
+const widthForIds = 110;
+
+function runColumns(now: number, shown?: ReadonlyMap<string, string>): Column<RunItem>[] {
+  return [
+    { header: 'RUN', text: ({ run_id }) => shown?.get(run_id) ?? run_id, raw: ({ run_id }) => run_id },
+    {
+      header: 'STATE',
+      text: ({ state }) => state,
+      paint: ({ state }, colours) =>
+        state === 'SUCCEEDED'
+          ? colours.green
+          : isSettled(state) && state !== 'CANCELLED' && state !== 'BLOCKED'
+            ? colours.red
+            : colours.yellow,
+    },
+    { header: 'CREATED', text: ({ created_at }) => formatAgo(created_at, now), raw: ({ created_at }) => created_at },
+    {
+      header: 'TOOK',
+      align: 'right',
+      text: ({ run_time }) => tookOf(run_time),
+      raw: ({ run_time }) => run_time ?? '',
+    },
+    { header: 'TITLE', flexible: true, text: ({ title }) => title },
+  ];
 }
 
 /** Shows one run as JSON. */
@@ -57,14 +82,27 @@ export async function getRun(context: Context, runId: string): Promise<void> {
   context.out(`${harmlessJson(item, 2)}\n`);
 }
 
-/** Cancels a run. */
-export async function cancel(context: Context, runId: string): Promise<void> {
+/**
+ * Cancels runs, one after the other, and says of each what became of it.
+ * @throws Failure if one of them was not cancelled
+ */
+export async function cancel(context: Context, names: readonly string[]): Promise<void> {
   const client = connect(context);
-  await cancelWithPatience(client, runId);
-  const { state } = await client.getRun({ params: { runId } });
-  context.out(
-    state === 'CANCELLED'
-      ? `${runId} is cancelled\n`
-      : `${runId} stays ${state}: its turn had ended, and the sandbox in which its agent waited ends now\n`,
-  );
+  const refused: string[] = [];
+  for (const name of names) {
+    try {
+      const runId = await resolveRunId(client, name);
+      await cancelWithPatience(client, runId);
+      const { state } = await client.getRun({ params: { runId } });
+      context.out(
+        state === 'CANCELLED'
+          ? `${runId} is cancelled\n`
+          : `${runId} stays ${state}: its turn had ended, and the sandbox in which its agent waited ends now\n`,
+      );
+    } catch (error) {
+      if (!(error instanceof ApiError || error instanceof Failure) || names.length === 1) throw error;
+      refused.push(`${name}: ${error instanceof ApiError ? describeProblem(error) : error.message}`);
+    }
+  }
+  if (refused.length > 0) throw new Failure(refused.join('\n'));
 }
