@@ -33,33 +33,42 @@ const asked = {
   options: z.array(z.string().max(1000)).max(20).optional(),
 };
 
-const action = { name: z.string().max(200), category: ActionCategory, input: z.unknown() };
+const action = {
+  name: z.string().max(200),
+  category: ActionCategory,
+  input: z.unknown(),
+};
+
+/** An action that waits for an answer, as the agent reports it. */
+const AskedAction = z
+  .object({
+    ...action,
+    /** Id of the conversation's action that waits for the answer. */
+    id: EventId.optional(),
+    /** SHA-256 over name and whole input, by which another sandbox recognises an approved action. */
+    fingerprint: z.string().max(100).optional(),
+  })
+  .meta({ id: 'AskedAction' });
+
+/** An action that waits for an answer, as a person sees it. */
+const BlockedAction = z.object(action).meta({ id: 'BlockedAction' });
 
 /** A request of an agent, as it reports it to the service. */
-export const AgentRequest = z.object({
-  ...asked,
-  action: z
-    .object({
-      ...action,
-      /** Id of the conversation's action that waits for the answer. */
-      id: EventId.optional(),
-      /** SHA-256 over name and whole input, by which another sandbox recognises an approved action. */
-      fingerprint: z.string().max(100).optional(),
-    })
-    .optional(),
-  /** What the harness needs to continue the action in another sandbox, in its own format. */
-  resume: z.string().max(maxResumeLength).optional(),
-});
+export const AgentRequest = z
+  .object({
+    ...asked,
+    action: AskedAction.optional(),
+    /** What the harness needs to continue the action in another sandbox, in its own format. */
+    resume: z.string().max(maxResumeLength).optional(),
+  })
+  .meta({ id: 'AgentRequest' });
 export type AgentRequest = z.infer<typeof AgentRequest>;
 
 /** The request that a BLOCKED run, or the sandbox of a failed setup, waits for. */
 export const BlockedOn = z
   .object({
     ...asked,
-    action: z
-      .object(action)
-      .optional()
-      .meta({ description: 'Action that the agent wants to take; a long input is cut' }),
+    action: BlockedAction.optional().meta({ description: 'Action that the agent wants to take; a long input is cut' }),
     asked_at: Timestamp,
   })
   .meta({ id: 'BlockedOn' });

@@ -18,10 +18,14 @@ export const MCPServerConfig = z
   })
   .meta({
     id: 'MCPServerConfig',
-    oneOf: [
-      { required: ['command'] },
-      { required: ['url'] },
-      { anyOf: [{ required: ['warp_id'] }, { required: ['id'] }] },
+    allOf: [
+      {
+        oneOf: [
+          { required: ['command'] },
+          { required: ['url'] },
+          { anyOf: [{ required: ['warp_id'] }, { required: ['id'] }] },
+        ],
+      },
     ],
   });
 export type MCPServerConfig = z.infer<typeof MCPServerConfig>;
@@ -38,7 +42,7 @@ export const HarnessConfig = z
 export type HarnessConfig = z.infer<typeof HarnessConfig>;
 
 /** Members of the configuration that a child run may set only if its parent's configuration permits it. */
-export const ChildOverride = z.enum(['worker_host', 'environment_id', 'child_runs']);
+export const ChildOverride = z.enum(['worker_host', 'environment_id', 'child_runs']).meta({ id: 'ChildOverride' });
 export type ChildOverride = z.infer<typeof ChildOverride>;
 
 /** Whether the agent may start child runs, how many may be live at once, and what they may configure themselves. */
@@ -56,6 +60,23 @@ export const ChildRunsConfig = z
     description: 'Absent: enabled if the mode is `orchestrate`. max_live: default 8',
   });
 export type ChildRunsConfig = z.infer<typeof ChildRunsConfig>;
+
+/** Who may open the session of a run by its link. */
+export const SessionAccess = z.enum(['VIEWER', 'EDITOR']).meta({ id: 'SessionAccess' });
+
+/** How the session of a run is shared. */
+export const SessionSharing = z
+  .looseObject({
+    public_access: SessionAccess.optional(),
+  })
+  .meta({ id: 'SessionSharing' });
+
+/** A secret that a run asks for by name. */
+export const SecretReference = z
+  .looseObject({
+    name: NonBlank,
+  })
+  .meta({ id: 'SecretReference' });
 
 /** Configuration of a run in answers. Unknown members are stored and returned. */
 export const AmbientAgentConfig = z
@@ -77,8 +98,8 @@ export const AmbientAgentConfig = z
     worker_host: Text.optional(),
     harness: HarnessConfig.optional(),
     child_runs: ChildRunsConfig.optional(),
-    session_sharing: z.looseObject({ public_access: z.enum(['VIEWER', 'EDITOR']).optional() }).optional(),
-    secrets: z.array(z.looseObject({ name: NonBlank })).optional(),
+    session_sharing: SessionSharing.optional(),
+    secrets: z.array(SecretReference).optional(),
   })
   .meta({ id: 'AmbientAgentConfig' });
 export type AmbientAgentConfig = z.infer<typeof AmbientAgentConfig>;

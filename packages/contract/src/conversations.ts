@@ -12,36 +12,48 @@ export const ActionState = z.enum(['running', 'completed', 'failed', 'denied']).
 export type ActionState = z.infer<typeof ActionState>;
 
 /** Text of a message. */
-export const TextBlock = z.object({ type: z.literal('text'), text: z.string(), message_id: z.string().optional() });
+export const TextBlock = z
+  .object({
+    type: z.literal('text'),
+    text: z.string(),
+    message_id: z.string().optional(),
+  })
+  .meta({ id: 'TextBlock' });
 
 /** A tool call. */
-export const ActionBlock = z.object({
-  type: z.literal('action'),
-  id: z.string(),
-  category: ActionCategory,
-  name: z.string(),
-  input: z.unknown(),
-  message_id: z.string().optional(),
-});
+export const ActionBlock = z
+  .object({
+    type: z.literal('action'),
+    id: z.string(),
+    category: ActionCategory,
+    name: z.string(),
+    input: z.unknown(),
+    message_id: z.string().optional(),
+  })
+  .meta({ id: 'ActionBlock' });
 
 /** What a tool call gave. Output over 64 KB is head, tail and size. */
-export const ActionResultBlock = z.object({
-  type: z.literal('action_result'),
-  action_id: z.string(),
-  category: ActionCategory,
-  name: z.string(),
-  state: ActionState,
-  output: z.unknown(),
-  message_id: z.string().optional(),
-});
+export const ActionResultBlock = z
+  .object({
+    type: z.literal('action_result'),
+    action_id: z.string(),
+    category: ActionCategory,
+    name: z.string(),
+    state: ActionState,
+    output: z.unknown(),
+    message_id: z.string().optional(),
+  })
+  .meta({ id: 'ActionResultBlock' });
 
 /** Anything else the harness told. */
-export const EventBlock = z.object({
-  type: z.literal('event'),
-  name: z.string(),
-  data: z.unknown(),
-  message_id: z.string().optional(),
-});
+export const EventBlock = z
+  .object({
+    type: z.literal('event'),
+    name: z.string(),
+    data: z.unknown(),
+    message_id: z.string().optional(),
+  })
+  .meta({ id: 'EventBlock' });
 
 export const ContentBlock = z
   .discriminatedUnion('type', [TextBlock, ActionBlock, ActionResultBlock, EventBlock])
@@ -79,7 +91,10 @@ export const Step = z
 export type Step = z.infer<typeof Step>;
 
 export const ConversationResponse = z
-  .object({ conversation_id: z.string(), steps: z.array(Step) })
+  .object({
+    conversation_id: z.string(),
+    steps: z.array(Step),
+  })
   .meta({ id: 'ConversationResponse' });
 export type ConversationResponse = z.infer<typeof ConversationResponse>;
 

@@ -9,7 +9,12 @@ const RepositoryName = z
   .regex(/^(?!\.+$)[A-Za-z0-9_.-]{1,100}$/, { error: 'must be 1 to 100 characters of [A-Za-z0-9_.-], not only dots' });
 
 /** A repository on the code host. */
-export const Repository = z.object({ owner: RepositoryName, repo: RepositoryName });
+export const Repository = z
+  .object({
+    owner: RepositoryName,
+    repo: RepositoryName,
+  })
+  .meta({ id: 'Repository' });
 export type Repository = z.infer<typeof Repository>;
 
 /** What is in a sandbox before the agent begins. */
@@ -27,6 +32,18 @@ export const EnvironmentConfig = z
   .meta({ id: 'EnvironmentConfig' });
 export type EnvironmentConfig = z.infer<typeof EnvironmentConfig>;
 
+/** The run that was last created in an environment, in short. */
+export const EnvironmentRun = z
+  .object({
+    id: z.string(),
+    title: z.string(),
+    state: RunState,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    started_at: Timestamp.optional(),
+  })
+  .meta({ id: 'EnvironmentRun' });
+
 /** A cloud environment. */
 export const Environment = z
   .object({
@@ -37,16 +54,7 @@ export const Environment = z
       .boolean()
       .meta({ description: 'True if the latest run in the environment failed before its agent could begin' }),
     last_task_run_timestamp: Timestamp.optional(),
-    last_task_created: z
-      .object({
-        id: z.string(),
-        title: z.string(),
-        state: RunState,
-        created_at: Timestamp,
-        updated_at: Timestamp,
-        started_at: Timestamp.optional(),
-      })
-      .optional(),
+    last_task_created: EnvironmentRun.optional(),
     scope: Scope.optional(),
     creator: UserProfile.optional(),
     last_editor: UserProfile.optional().meta({
@@ -56,12 +64,26 @@ export const Environment = z
   .meta({ id: 'Environment' });
 export type Environment = z.infer<typeof Environment>;
 
+/** What a list of environments is sorted by. */
+export const EnvironmentSortField = z
+  .enum(['name', 'last_updated'])
+  .meta({ id: 'EnvironmentSortField', description: 'What a list of environments is sorted by' });
+
 export const ListEnvironmentsResponse = z
-  .object({ environments: z.array(Environment) })
+  .object({
+    environments: z.array(Environment),
+  })
   .meta({ id: 'ListEnvironmentsResponse' });
+
+/** The configuration of an environment, with a name. */
+const NamedEnvironmentConfig = EnvironmentConfig.extend({
+  name: NonBlank.max(200),
+}).meta({ id: 'NamedEnvironmentConfig' });
 
 /** Body of the requests that create or replace an environment. The configuration must have a name. */
 export const CreateEnvironmentRequest = z
-  .object({ config: EnvironmentConfig.extend({ name: NonBlank.max(200) }) })
+  .object({
+    config: NamedEnvironmentConfig,
+  })
   .meta({ id: 'CreateEnvironmentRequest' });
 export type CreateEnvironmentRequest = z.infer<typeof CreateEnvironmentRequest>;

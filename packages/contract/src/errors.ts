@@ -151,6 +151,14 @@ export const ErrorCode = z
   .enum(Object.keys(errorCatalogue) as [ErrorCode, ...ErrorCode[]])
   .meta({ id: 'ErrorCode', description: 'Machine-readable code of an error' });
 
+/** A member of a request that is not as it must be. */
+export const InvalidMember = z
+  .object({
+    path: z.string(),
+    message: z.string(),
+  })
+  .meta({ id: 'InvalidMember' });
+
 /** Body of every error answer: `application/problem+json`, RFC 7807, with the interface's members. */
 export const Problem = z
   .object({
@@ -163,10 +171,7 @@ export const Problem = z
     error_code: ErrorCode,
     retryable: z.boolean(),
     trace_id: z.string().meta({ description: 'W3C trace id of the request' }),
-    errors: z
-      .array(z.object({ path: z.string(), message: z.string() }))
-      .optional()
-      .meta({ description: 'On 400: each wrong member' }),
+    errors: z.array(InvalidMember).optional().meta({ description: 'On 400: each wrong member' }),
     provider: z.string().optional(),
     auth_url: z.string().optional(),
     inaccessible_repos: z.array(z.string()).optional(),

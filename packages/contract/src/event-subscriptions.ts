@@ -15,23 +15,28 @@ export type RunEventType = z.infer<typeof RunEventType>;
 export const DeliveredEventType = z.enum([...RunEventType.options, 'ping']).meta({ id: 'DeliveredEventType' });
 export type DeliveredEventType = z.infer<typeof DeliveredEventType>;
 
+/** The run of an event, and what happened. */
+export const EventData = z
+  .object({
+    run_id: z.string().optional().meta({ description: 'Absent in a ping' }),
+    state: RunState.optional().meta({ description: 'State of the run at that time' }),
+    seq: z.int().optional().meta({
+      description:
+        'Number of the event in its run, as in the live stream. Deliveries may overtake each other: of two, the greater is the newer',
+    }),
+    conversation_id: z.string().optional(),
+    parent_run_id: z.string().optional(),
+    subscription_id: z.string(),
+    session_link: z.string().optional().meta({ description: 'Page of the run' }),
+  })
+  .meta({ id: 'EventData' });
+
 /** Body of a delivery, signed as Standard Webhooks says. It holds ids and states only; details are read with a key. */
 export const EventPayload = z
   .object({
     type: DeliveredEventType,
     timestamp: Timestamp.meta({ description: 'Time of the event, not of the delivery' }),
-    data: z.object({
-      run_id: z.string().optional().meta({ description: 'Absent in a ping' }),
-      state: RunState.optional().meta({ description: 'State of the run at that time' }),
-      seq: z.int().optional().meta({
-        description:
-          'Number of the event in its run, as in the live stream. Deliveries may overtake each other: of two, the greater is the newer',
-      }),
-      conversation_id: z.string().optional(),
-      parent_run_id: z.string().optional(),
-      subscription_id: z.string(),
-      session_link: z.string().optional().meta({ description: 'Page of the run' }),
-    }),
+    data: EventData,
   })
   .meta({ id: 'EventPayload' });
 export type EventPayload = z.infer<typeof EventPayload>;
@@ -108,7 +113,9 @@ export const EventSubscriptionWithSecret = EventSubscription.extend({
 export type EventSubscriptionWithSecret = z.infer<typeof EventSubscriptionWithSecret>;
 
 export const ListEventSubscriptionsResponse = z
-  .object({ subscriptions: z.array(EventSubscription) })
+  .object({
+    subscriptions: z.array(EventSubscription),
+  })
   .meta({ id: 'ListEventSubscriptionsResponse' });
 
 /** One attempt to deliver. */
@@ -153,6 +160,9 @@ export const ListDeliveriesQuery = z.object({
 export type ListDeliveriesQuery = z.infer<typeof ListDeliveriesQuery>;
 
 export const ListEventDeliveriesResponse = z
-  .object({ deliveries: z.array(EventDelivery), page_info: PageInfo })
+  .object({
+    deliveries: z.array(EventDelivery),
+    page_info: PageInfo,
+  })
   .meta({ id: 'ListEventDeliveriesResponse' });
 export type ListEventDeliveriesResponse = z.infer<typeof ListEventDeliveriesResponse>;

@@ -23,14 +23,21 @@ export const ApiKey = z
   .meta({ id: 'ApiKey' });
 export type ApiKey = z.infer<typeof ApiKey>;
 
-export const ListKeysResponse = z.object({ keys: z.array(ApiKey) }).meta({ id: 'ListKeysResponse' });
+export const ListKeysResponse = z
+  .object({
+    keys: z.array(ApiKey),
+  })
+  .meta({ id: 'ListKeysResponse' });
+
+/** How long a key works. */
+export const KeyLifetime = z.enum(['1d', '30d', '90d', 'never']).meta({ id: 'KeyLifetime' });
 
 export const CreateKeyRequest = z
   .object({
     name: NonBlank.max(200),
     kind: KeyKind,
     agent_uid: Text.min(1).max(200).optional().meta({ description: 'Service account that an agent key acts as' }),
-    expires_in: z.enum(['1d', '30d', '90d', 'never']).default('never'),
+    expires_in: KeyLifetime.default('never'),
   })
   .refine((key) => key.kind === 'agent' || key.agent_uid === undefined, {
     error: 'belongs to an agent key',
@@ -38,7 +45,7 @@ export const CreateKeyRequest = z
   })
   .meta({
     id: 'CreateKeyRequest',
-    anyOf: [{ properties: { kind: { const: 'agent' } } }, { not: { required: ['agent_uid'] } }],
+    allOf: [{ anyOf: [{ properties: { kind: { const: 'agent' } } }, { not: { required: ['agent_uid'] } }] }],
   });
 export type CreateKeyRequest = z.infer<typeof CreateKeyRequest>;
 
@@ -47,4 +54,8 @@ export const CreateKeyResponse = ApiKey.extend({
 }).meta({ id: 'CreateKeyResponse' });
 export type CreateKeyResponse = z.infer<typeof CreateKeyResponse>;
 
-export const DeleteResponse = z.object({ success: z.literal(true) }).meta({ id: 'DeleteResponse' });
+export const DeleteResponse = z
+  .object({
+    success: z.literal(true),
+  })
+  .meta({ id: 'DeleteResponse' });

@@ -10,6 +10,14 @@ export const ModelDisableReason = z
   .meta({ id: 'ModelDisableReason' });
 export type ModelDisableReason = z.infer<typeof ModelDisableReason>;
 
+/** Prices of a model. */
+export const ModelCost = z
+  .object({
+    input_usd_per_mtok: z.number(),
+    output_usd_per_mtok: z.number(),
+  })
+  .meta({ id: 'ModelCost' });
+
 /** A language model that runs can name in `config.model_id`. */
 export const Model = z
   .object({
@@ -19,10 +27,9 @@ export const Model = z
     vision_supported: z.boolean(),
     description: z.string().optional(),
     reasoning_level: z.string().optional(),
-    cost: z
-      .object({ input_usd_per_mtok: z.number(), output_usd_per_mtok: z.number() })
-      .optional()
-      .meta({ description: 'US dollars per million tokens at the standard rate; absent if unknown' }),
+    cost: ModelCost.optional().meta({
+      description: 'US dollars per million tokens at the standard rate; absent if unknown',
+    }),
     disable_reason: ModelDisableReason.optional(),
   })
   .meta({ id: 'Model' });

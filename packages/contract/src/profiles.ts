@@ -1,9 +1,12 @@
 import { z } from 'zod';
 
+/** Kinds of profiles. */
+export const UserProfileType = z.enum(['user', 'service_account']).meta({ id: 'UserProfileType' });
+
 /** Who created or executed a run. */
 export const UserProfile = z
   .object({
-    type: z.enum(['user', 'service_account']),
+    type: UserProfileType,
     uid: z.string(),
     display_name: z.string().optional(),
     email: z.string().optional(),
@@ -12,9 +15,15 @@ export const UserProfile = z
   .meta({ id: 'UserProfile', description: 'A person, or the service account that an agent key runs as' });
 export type UserProfile = z.infer<typeof UserProfile>;
 
+/** Kinds of owners. */
+export const ScopeType = z.enum(['User', 'Team']).meta({ id: 'ScopeType' });
+
 /** Whose a resource is. */
 export const Scope = z
-  .object({ type: z.enum(['User', 'Team']), uid: z.string().optional() })
+  .object({
+    type: ScopeType,
+    uid: z.string().optional(),
+  })
   .meta({ id: 'Scope', description: 'Whose a resource is' });
 export type Scope = z.infer<typeof Scope>;
 

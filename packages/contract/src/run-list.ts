@@ -7,6 +7,12 @@ import { ArtifactType, RunExecutionLocation, RunSourceType, RunState } from './s
 /** Value of `environment_id` that selects runs without an environment. */
 export const emptyEnvironment = 'empty-environment';
 
+/** What a list of runs is sorted by. */
+const RunSortField = z.enum(['updated_at', 'created_at', 'title', 'agent']).meta({ id: 'RunSortField' });
+
+/** Direction of a list. */
+const SortOrder = z.enum(['asc', 'desc']).meta({ id: 'SortOrder' });
+
 /** Query of `GET /agent/runs`. */
 export const ListRunsQuery = z.object({
   limit: z.int().min(1).max(500).default(20).meta({
@@ -15,11 +21,8 @@ export const ListRunsQuery = z.object({
   cursor: Text.max(8192)
     .optional()
     .meta({ description: 'next_cursor of the previous page, with the same sort and filters' }),
-  sort_by: z
-    .enum(['updated_at', 'created_at', 'title', 'agent'])
-    .default('updated_at')
-    .meta({ description: 'agent: by skill, runs without a skill last' }),
-  sort_order: z.enum(['asc', 'desc']).default('desc'),
+  sort_by: RunSortField.default('updated_at').meta({ description: 'agent: by skill, runs without a skill last' }),
+  sort_order: SortOrder.default('desc'),
   state: z.array(RunState).optional().meta({ description: 'Repeat the parameter to match any of several states' }),
   name: Text.optional().meta({ description: '`config.name`' }),
   model_id: Text.optional(),

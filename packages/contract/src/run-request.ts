@@ -25,6 +25,14 @@ export const AttachmentInput = z
   .meta({ id: 'AttachmentInput' });
 export type AttachmentInput = z.infer<typeof AttachmentInput>;
 
+/** A file without a name, as older clients send it. */
+const ImageInput = z
+  .object({
+    data: AttachmentData,
+    mime_type: AttachmentInput.shape.mime_type,
+  })
+  .meta({ id: 'ImageInput' });
+
 /** Key/value pairs of a run: immutable, inherited by child runs. */
 export const RunMetadata = z
   .record(
@@ -40,7 +48,7 @@ export const RunMetadata = z
   .meta({ id: 'RunMetadata', maxProperties: maxMetadataKeys });
 
 /** How an agent works on a prompt: `plan` changes nothing and answers with a plan. */
-export const RunMode = z.enum(['normal', 'plan', 'orchestrate']);
+export const RunMode = z.enum(['normal', 'plan', 'orchestrate']).meta({ id: 'RunMode' });
 export type RunMode = z.infer<typeof RunMode>;
 
 /** A person's prompt. */
@@ -60,7 +68,7 @@ export const RunAgentRequest = z
     conversation_id: Text.optional().meta({ description: 'Conversation to continue' }),
     attachments: z.array(AttachmentInput).max(maxAttachments).optional(),
     images: z
-      .array(z.object({ data: AttachmentData, mime_type: AttachmentInput.shape.mime_type }))
+      .array(ImageInput)
       .max(maxAttachments)
       .optional()
       .meta({ deprecated: true, description: 'Older clients: attachments without a file name' }),
@@ -82,17 +90,24 @@ export const RunAgentRequest = z
   })
   .meta({
     id: 'RunAgentRequest',
-    anyOf: [
-      { required: ['prompt'], properties: { prompt: { pattern: '\\S' } } },
-      { required: ['skill'] },
-      { required: ['conversation_id'] },
+    allOf: [
       {
-        required: ['config'],
-        properties: {
-          config: {
-            anyOf: [{ required: ['skill_spec'] }, { required: ['skills'], properties: { skills: { minItems: 1 } } }],
+        anyOf: [
+          { required: ['prompt'], properties: { prompt: { pattern: '\\S' } } },
+          { required: ['skill'] },
+          { required: ['conversation_id'] },
+          {
+            required: ['config'],
+            properties: {
+              config: {
+                anyOf: [
+                  { required: ['skill_spec'] },
+                  { required: ['skills'], properties: { skills: { minItems: 1 } } },
+                ],
+              },
+            },
           },
-        },
+        ],
       },
     ],
   });

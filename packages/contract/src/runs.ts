@@ -20,6 +20,16 @@ export const RunStatusMessage = z
   })
   .meta({ id: 'RunStatusMessage' });
 
+/** What the requests to models cost, by kind of token. */
+export const InferenceCostBreakdown = z
+  .object({
+    input_cost_usd: z.number(),
+    output_cost_usd: z.number(),
+    input_cache_read_cost_usd: z.number(),
+    input_cache_write_cost_usd: z.number(),
+  })
+  .meta({ id: 'InferenceCostBreakdown' });
+
 /** What a run cost. Credits: 1 credit = 1 US cent. */
 export const RequestUsage = z
   .object({
@@ -30,17 +40,37 @@ export const RequestUsage = z
     compute_cost_usd: z.number().optional(),
     platform_cost_usd: z.number().optional(),
     total_tokens: z.int().optional(),
-    inference_cost_breakdown_usd: z
-      .object({
-        input_cost_usd: z.number(),
-        output_cost_usd: z.number(),
-        input_cache_read_cost_usd: z.number(),
-        input_cache_write_cost_usd: z.number(),
-      })
-      .optional(),
+    inference_cost_breakdown_usd: InferenceCostBreakdown.optional(),
   })
   .meta({ id: 'RequestUsage' });
 export type RequestUsage = z.infer<typeof RequestUsage>;
+
+/** The schedule that created a run. */
+export const RunSchedule = z
+  .object({
+    schedule_id: z.string(),
+    schedule_name: z.string(),
+    cron_schedule: z.string(),
+  })
+  .meta({ id: 'RunSchedule' });
+
+/** The skill that a run follows. */
+export const AgentSkill = z
+  .object({
+    name: z.string().optional(),
+    description: z.string().optional(),
+    full_path: z.string().optional(),
+    bundled_skill_id: z.string().optional(),
+  })
+  .meta({ id: 'AgentSkill' });
+
+/** How much output of a run was not stored. */
+export const DroppedOutput = z
+  .object({
+    events: z.int(),
+    transcript_lines: z.int(),
+  })
+  .meta({ id: 'DroppedOutput' });
 
 /** One run, in full. */
 export const RunItem = z
@@ -59,21 +89,14 @@ export const RunItem = z
         'What a follow-up has to answer: while BLOCKED, and while a FAILED run is asked about in the sandbox of its failed setup',
     }),
     source: RunSourceType.optional(),
-    schedule: z.object({ schedule_id: z.string(), schedule_name: z.string(), cron_schedule: z.string() }).optional(),
+    schedule: RunSchedule.optional(),
     session_id: z.string().optional().meta({ description: 'Session of the latest execution' }),
     session_link: z.string().optional().meta({ description: 'Page of the run' }),
     trigger_url: z.string().optional(),
     creator: UserProfile.optional(),
     executor: UserProfile.optional(),
     agent_config: AmbientAgentConfig.optional(),
-    agent_skill: z
-      .object({
-        name: z.string().optional(),
-        description: z.string().optional(),
-        full_path: z.string().optional(),
-        bundled_skill_id: z.string().optional(),
-      })
-      .optional(),
+    agent_skill: AgentSkill.optional(),
     conversation_id: Uuid.optional(),
     parent_run_id: Uuid.optional(),
     is_sandbox_running: z.boolean().optional(),
@@ -83,17 +106,19 @@ export const RunItem = z
     scope: Scope.optional(),
     execution_location: RunExecutionLocation.optional(),
     request_usage: RequestUsage.optional(),
-    dropped_output: z
-      .object({ events: z.int(), transcript_lines: z.int() })
-      .optional()
-      .meta({ description: 'What was not stored because the run reached its limits; absent: everything was stored' }),
+    dropped_output: DroppedOutput.optional().meta({
+      description: 'What was not stored because the run reached its limits; absent: everything was stored',
+    }),
     run_time: z.string().optional().meta({ description: 'ISO 8601 duration of all executions', example: 'PT1M3.52S' }),
   })
   .meta({ id: 'RunItem' });
 export type RunItem = z.infer<typeof RunItem>;
 
 export const ListRunsResponse = z
-  .object({ runs: z.array(RunItem), page_info: PageInfo })
+  .object({
+    runs: z.array(RunItem),
+    page_info: PageInfo,
+  })
   .meta({ id: 'ListRunsResponse' });
 export type ListRunsResponse = z.infer<typeof ListRunsResponse>;
 

@@ -37,5 +37,7 @@ export const TimelineEvent = z
 export type TimelineEvent = z.infer<typeof TimelineEvent>;
 
 export const GetRunTimelineResponse = z
-  .object({ events: z.array(TimelineEvent) })
+  .object({
+    events: z.array(TimelineEvent),
+  })
   .meta({ id: 'GetRunTimelineResponse' });

@@ -16,5 +16,7 @@ export const ConnectedWorker = z
 export type ConnectedWorker = z.infer<typeof ConnectedWorker>;
 
 export const ListConnectedSelfHostedWorkersResponse = z
-  .object({ workers: z.array(ConnectedWorker) })
+  .object({
+    workers: z.array(ConnectedWorker),
+  })
   .meta({ id: 'ListConnectedSelfHostedWorkersResponse' });

@@ -1,6 +1,6 @@
 import { constants, type FileHandle, lstat, mkdir, open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { AgentAttachment } from '@runyard/contract/agent-protocol';
+import type { AgentAttachment } from '@runyard/contract/agent-inbox';
 import { imageTypeOf } from '../images/image-type.ts';
 import type { PromptImage } from '../images/images.ts';
 import { safeNames } from '../safe-names.ts';

@@ -2,6 +2,7 @@ import { maxLocatorLength } from '@runyard/contract/limits';
 import { z } from 'zod';
 import { teamReads, teamWrites } from '../access.ts';
 import { ArtifactResponse, ArtifactSharing, RunByExternalReferenceResponse } from '../artifacts.ts';
+import { EmptyResponse } from '../empty.ts';
 import { DeleteResponse } from '../keys.ts';
 import { Text } from '../primitives.ts';
 import type { Route } from '../route.ts';
@@ -115,7 +116,7 @@ export const artifactRoutes = {
     params: artifact,
     query: Signature,
     bodyType: 'application/octet-stream',
-    answer: { status: 200, description: 'Stored; the artifact exists', schema: z.object({}) },
+    answer: { status: 200, description: 'Stored; the artifact exists', schema: EmptyResponse },
     errors: {
       403: 'The signature is wrong or has expired',
       404: 'The artifact was deleted',

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { teamReads } from '../access.ts';
+import { EmptyResponse } from '../empty.ts';
 import { HandoffAttachments, UploadSnapshot, UploadSnapshotResponse } from '../handoff.ts';
 import type { Route } from '../route.ts';
 
@@ -37,7 +38,7 @@ export const handoffRoutes = {
     params: z.object({ fileId: z.string() }),
     query: z.object({ expires: z.string().meta({ description: 'Unix time in seconds' }), signature: z.string() }),
     bodyType: 'application/octet-stream',
-    answer: { status: 200, description: 'Stored', schema: z.object({}) },
+    answer: { status: 200, description: 'Stored', schema: EmptyResponse },
     errors: {
       400: 'Fewer bytes than were announced',
       403: 'The signature is wrong or has expired',

@@ -10,10 +10,10 @@ import {
   ReportArtifactResponse,
   ReportShutdown,
 } from '../agent-protocol.ts';
+import { EmptyRequest, EmptyResponse } from '../empty.ts';
 import { Text, TurnNumber } from '../primitives.ts';
 import type { Route } from '../route.ts';
 
-const nothing = z.object({});
 const common = { tag: 'harness', allow: { run: 'at_work' } } as const;
 
 /** What the agent calls. 401: its execution was ended or superseded, it stops at once. */
@@ -23,7 +23,7 @@ export const harnessRoutes = {
     method: 'POST',
     path: '/harness-support/resolve-prompt',
     summary: 'Everything that the agent needs to begin',
-    body: nothing,
+    body: EmptyRequest,
     answer: { status: 200, description: 'The task', schema: AgentTask },
   },
   reportEvents: {
@@ -68,7 +68,7 @@ export const harnessRoutes = {
     path: '/harness-support/report-shutdown',
     summary: 'Last call of the agent before it exits',
     body: ReportShutdown,
-    answer: { status: 200, description: 'Stored', schema: nothing },
+    answer: { status: 200, description: 'Stored', schema: EmptyResponse },
   },
   reportArtifact: {
     ...common,
@@ -101,7 +101,7 @@ export const harnessRoutes = {
       }),
     }),
     bodyType: 'application/octet-stream',
-    answer: { status: 200, description: 'Stored', schema: nothing },
+    answer: { status: 200, description: 'Stored', schema: EmptyResponse },
     errors: { 413: 'More than 32 MB' },
   },
   readMemory: {
@@ -127,7 +127,7 @@ export const harnessRoutes = {
       session_id: Text.max(500).optional().meta({ description: "The harness's session, where it can load it again" }),
     }),
     bodyType: 'application/octet-stream',
-    answer: { status: 200, description: 'Stored', schema: nothing },
+    answer: { status: 200, description: 'Stored', schema: EmptyResponse },
     errors: { 413: 'Larger than RUNYARD_WORKSPACE_MB' },
   },
   readWorkspace: {

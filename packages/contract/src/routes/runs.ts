@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { teamReads, teamWrites } from '../access.ts';
 import { ConversationResponse } from '../conversations.ts';
+import { EmptyResponse } from '../empty.ts';
 import { DeleteResponse } from '../keys.ts';
 import { maxRequestBodyBytes } from '../limits.ts';
 import { LiveEvent, TeamLiveEvent } from '../live-events.ts';
@@ -133,7 +134,7 @@ export const runRoutes = {
     body: RunFollowupRequest,
     bodyLimitBytes: maxRequestBodyBytes,
     once: 'sendFollowup',
-    answer: { status: 200, description: 'Accepted; read the run to see what became of it', schema: z.object({}) },
+    answer: { status: 200, description: 'Accepted; read the run to see what became of it', schema: EmptyResponse },
     errors: {
       400: 'A wrong type, an attachment that is no base64 or too large, nothing to say where there is no conversation to continue, or a decision where the run is not BLOCKED',
       404: noRun,
@@ -151,7 +152,7 @@ export const runRoutes = {
       'The agent stops what it does and goes on with the next follow-up, or the run is SUCCEEDED and its sandbox waits for one.',
     allow: teamWrites,
     params: run,
-    answer: { status: 200, description: 'The agent was told', schema: z.object({}) },
+    answer: { status: 200, description: 'The agent was told', schema: EmptyResponse },
     errors: { 400: 'No turn is being played, or the run is BLOCKED: answer it or cancel it', 404: noRun },
   },
   getRunTimeline: {
