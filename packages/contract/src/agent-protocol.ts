@@ -39,13 +39,13 @@ const TaskConversation = z
         kind: z.literal('memory').describe("The harness's own memory"),
         path: z.string().describe('Path below the server root, of what was PUT to `/harness-support/memory`'),
       })
-      .meta({ id: 'ConversationMemory' }),
+      .meta({ id: 'ConversationMemory', description: "The conversation in the harness's own form" }),
     z
       .object({
         kind: z.literal('text').describe('The record of the conversation as text'),
         text: z.string().describe('The text. If it is long, its oldest part is cut'),
       })
-      .meta({ id: 'ConversationText' }),
+      .meta({ id: 'ConversationText', description: 'The conversation as text' }),
   ])
   .meta({ id: 'TaskConversation', description: 'Conversation of earlier executions, whose sandboxes are gone' });
 
@@ -71,8 +71,10 @@ const TaskWorkspace = z
             "The harness's own session, whose state is in the archive; absent if the harness loads none, or if there were turns since",
           ),
       })
-      .meta({ id: 'WorkspaceArchive' }),
-    z.object({ kind: MissingWorkspaceKind }).meta({ id: 'MissingWorkspace' }),
+      .meta({ id: 'WorkspaceArchive', description: 'Workspace and home as an archive' }),
+    z
+      .object({ kind: MissingWorkspaceKind })
+      .meta({ id: 'MissingWorkspace', description: 'There is no archive of workspace and home' }),
   ])
   .meta({
     id: 'TaskWorkspace',

@@ -16,7 +16,7 @@ const errors = {
 /** A signed URL's query. */
 const Signature = z.object({
   expires: z.string().meta({ description: 'Unix time in seconds' }),
-  signature: z.string(),
+  signature: z.string().describe('Part of the signed URL; take it as it is'),
 });
 
 export const artifactRoutes = {
@@ -101,7 +101,10 @@ export const artifactRoutes = {
     summary: 'Bytes behind a signed URL',
     description: 'Of a transcript always all: a Range is ignored.',
     allow: { anyone: 'with_signature' },
-    params: z.object({ kind: z.string(), id: z.string() }),
+    params: z.object({
+      kind: z.string().describe('Kind of the bytes; part of the signed URL'),
+      id: z.string().describe('Id of the bytes; part of the signed URL'),
+    }),
     query: Signature,
     answer: { status: 200, description: 'The bytes, with the media type of the file', contentType: '*/*' },
     ranges: true,

@@ -35,8 +35,11 @@ export const handoffRoutes = {
     tag: 'harness',
     allow: { anyone: 'with_signature' },
     summary: 'Upload the bytes of a file of a snapshot',
-    params: z.object({ fileId: z.string() }),
-    query: z.object({ expires: z.string().meta({ description: 'Unix time in seconds' }), signature: z.string() }),
+    params: z.object({ fileId: z.string().describe('Id of the file; part of the signed URL') }),
+    query: z.object({
+      expires: z.string().meta({ description: 'Unix time in seconds' }),
+      signature: z.string().describe('Part of the signed URL; take it as it is'),
+    }),
     bodyType: 'application/octet-stream',
     answer: { status: 200, description: 'Stored', schema: EmptyResponse },
     errors: {
