@@ -3,7 +3,7 @@ import { type Html, html, htmlPage, prose } from './html.ts';
 import { type JsonSchema, memberRow, schemaView, typeOf } from './schema-view.ts';
 
 interface Body {
-  readonly content?: Readonly<Record<string, { readonly schema: JsonSchema }>>;
+  readonly content?: Readonly<Record<string, { readonly schema: JsonSchema; readonly example?: unknown }>>;
 }
 
 interface Operation {
@@ -21,6 +21,7 @@ interface Operation {
     schema: JsonSchema;
   }[];
   readonly requestBody?: Body;
+  readonly 'x-codeSamples': readonly { readonly source: string }[];
   readonly responses: Readonly<Record<string, Body & { readonly description: string }>>;
 }
 
@@ -34,6 +35,16 @@ function bodyType(body: Body | undefined): Html {
   const [type, content] = Object.entries(body?.content ?? {})[0] ?? [];
   if (!type || !content) return html``;
   return type === 'application/json' ? typeOf(content.schema) : html`<code>${type}</code>`;
+}
+
+/** Returns an operation's example: the request as a command, and the answer to it. */
+function exampleView(operation: Operation): Html {
+  const [sample] = operation['x-codeSamples'];
+  const [content] = Object.values(Object.values(operation.responses)[0]?.content ?? {});
+  const answer = typeof content?.example === 'string' ? content.example : JSON.stringify(content?.example, null, 2);
+  return html`<details><summary>Example</summary><pre><code>${sample?.source ?? ''}</code></pre>${
+    content?.example === undefined ? '' : html`<p>Answer</p><pre><code>${answer}</code></pre>`
+  }</details>`;
 }
 
 function security(operation: Operation): string {
@@ -61,6 +72,7 @@ function operationView(path: string, method: string, operation: Operation): Html
 <p>${operation.deprecated ? html`<strong>Deprecated.</strong> ` : ''}${operation.summary}. ${prose(operation.description ?? '')}</p>
 <p class="muted">${security(operation)}${operation.requestBody ? html` · body: ${bodyType(operation.requestBody)}` : ''}</p>
 ${parameters.length > 0 ? html`<details><summary>Parameters</summary><div class="scroll"><table><tbody>${parameters}</tbody></table></div></details>` : ''}
+${exampleView(operation)}
 <details><summary>Answers</summary><div class="scroll"><table><tbody>${responses}</tbody></table></div></details>
 </article>`;
 }
@@ -91,9 +103,8 @@ export function docsPage(document: ApiDocument): string {
   const schemas = Object.entries(document.components.schemas).map(
     ([name, schema]) => html`<article id="schema-${name}"><h3>${name}</h3>${schemaView(schema)}</article>`,
   );
-  const example = `curl ${base}/agent/runs \\
-  -H "Authorization: Bearer $RUNYARD_API_KEY" -H "Content-Type: application/json" \\
-  -d '{"prompt": "Say hello"}'`;
+  const [first] =
+    operations.find(({ operation }) => operation.operationId === 'createRun')?.operation['x-codeSamples'] ?? [];
   return htmlPage({
     title: 'API reference',
     body: html`<div class="reference">
@@ -101,7 +112,10 @@ export function docsPage(document: ApiDocument): string {
 <main>
 <h1>API reference</h1>
 <p class="lead">Base URL <code>${base}</code>. JSON in and out; errors are <a href="/errors">problem documents</a>. The same as <a href="/api/v1/openapi.json">OpenAPI 3.1</a>.</p>
-<pre><code>${example}</code></pre>
+<p>This creates a run that needs no language model: the model <code>runbook</code> runs the shell blocks of the prompt.
+<code>RUNYARD_API_KEY</code> is your key, at first the content of the file <code>bootstrap-key</code> in the data folder; in the examples below,
+variables such as <code>RUN_ID</code> are ids from earlier answers.</p>
+<pre><code>${first?.source ?? ''}</code></pre>
 ${sections}
 <section id="schemas"><h2>schemas</h2>${schemas}</section>
 </main></div>`,
