@@ -1,6 +1,14 @@
 import { routeTags } from '@runyard/contract/route';
 import { type Html, html, htmlPage, prose } from './html.ts';
-import { type JsonSchema, memberRow, schemaView, typeOf } from './schema-view.ts';
+import {
+  describeMembers,
+  describeReference,
+  type JsonSchema,
+  memberRow,
+  type NamedSchemas,
+  schemaView,
+  typeOf,
+} from './schema-view.ts';
 
 interface Body {
   readonly content?: Readonly<Record<string, { readonly schema: JsonSchema; readonly example?: unknown }>>;
@@ -28,7 +36,7 @@ interface Operation {
 interface ApiDocument {
   readonly servers: readonly { readonly url: string }[];
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-  readonly components: { readonly schemas: Readonly<Record<string, JsonSchema>> };
+  readonly components: { readonly schemas: NamedSchemas };
 }
 
 function bodyType(body: Body | undefined): Html {
@@ -54,11 +62,11 @@ function security(operation: Operation): string {
   return operation.security.length > 1 ? 'API key, unless public' : 'API key';
 }
 
-function operationView(path: string, method: string, operation: Operation): Html {
+function operationView(path: string, method: string, operation: Operation, schemas: NamedSchemas): Html {
   const parameters = operation.parameters.map((each) =>
     memberRow(
       each.name,
-      { ...each.schema, ...(each.description ? { description: each.description } : {}) },
+      describeReference({ ...each.schema, ...(each.description ? { description: each.description } : {}) }, schemas),
       each.required,
       `in ${each.in}`,
     ),
@@ -97,11 +105,12 @@ export function docsPage(document: ApiDocument): string {
   const sections = tags.map(
     ({ tag, meaning, of }) =>
       html`<section id="tag-${tag}"><h2>${tag}</h2><p>${meaning}.</p>${of.map(({ path, method, operation }) =>
-        operationView(path, method, operation),
+        operationView(path, method, operation, document.components.schemas),
       )}</section>`,
   );
   const schemas = Object.entries(document.components.schemas).map(
-    ([name, schema]) => html`<article id="schema-${name}"><h3>${name}</h3>${schemaView(schema)}</article>`,
+    ([name, schema]) =>
+      html`<article id="schema-${name}"><h3>${name}</h3>${schemaView(describeMembers(schema, document.components.schemas))}</article>`,
   );
   const [first] =
     operations.find(({ operation }) => operation.operationId === 'createRun')?.operation['x-codeSamples'] ?? [];
