@@ -7,13 +7,13 @@ export const signInCodeSeconds = 60;
 /** Longest life of a browser session. */
 export const browserSessionHours = 8;
 
-/** What stands before the code in the fragment of a page's address. Browsers send no fragment to a server. */
+/** The text before the code in the fragment of a page's address. Browsers send no fragment to a server. */
 export const signInFragment = 'sign-in=';
 
 export const CreateSignInCodeResponse = z
   .object({
     code: z.string().meta({
-      description: `Belongs into the fragment of a page's address: \`/runs/RUN_ID#${signInFragment}CODE\``,
+      description: `Code for the fragment of a page's address: \`/runs/RUN_ID#${signInFragment}CODE\``,
     }),
     expires_at: Timestamp.meta({ description: `${signInCodeSeconds} s after it was made` }),
   })
@@ -25,9 +25,9 @@ export const CreateBrowserSessionRequest = z
     code: z
       .string()
       .regex(/^[A-Za-z0-9_-]{43}$/, { error: 'is not a code of a sign-in link' })
-      .meta({ description: 'From the address of the page' }),
+      .meta({ description: "Code from the fragment of the page's address" }),
   })
-  .meta({ id: 'CreateBrowserSessionRequest' });
+  .meta({ id: 'CreateBrowserSessionRequest', description: 'A code that signs in one browser' });
 
 export const BrowserSession = z
   .object({

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { runPageReads, runPageWrites, teamReads, teamWrites } from '../access.ts';
 import { ConversationResponse } from '../conversations.ts';
+import { EmptyResponse } from '../empty.ts';
 import { DeleteResponse } from '../keys.ts';
 import { maxRequestBodyBytes } from '../limits.ts';
 import { LiveEvent, TeamLiveEvent } from '../live-events.ts';
@@ -137,7 +138,7 @@ export const runRoutes = {
     body: RunFollowupRequest,
     bodyLimitBytes: maxRequestBodyBytes,
     once: 'sendFollowup',
-    answer: { status: 200, description: 'Accepted; read the run to see what became of it', schema: z.object({}) },
+    answer: { status: 200, description: 'Accepted; read the run to see what became of it', schema: EmptyResponse },
     errors: {
       400: 'A wrong type, an attachment that is no base64 or too large, nothing to say where there is no conversation to continue, or a decision where the run is not BLOCKED',
       404: noRun,
@@ -155,7 +156,7 @@ export const runRoutes = {
       'The agent stops its work and begins the next follow-up. If there is none, the run is SUCCEEDED, and its agent waits for one in the sandbox: `status_message` says until when, and cancelling the run ends the sandbox.',
     allow: runPageWrites,
     params: run,
-    answer: { status: 200, description: 'The agent was told', schema: z.object({}) },
+    answer: { status: 200, description: 'The agent was told', schema: EmptyResponse },
     errors: { 400: 'No turn is in progress, or the run is BLOCKED: answer it or cancel it', 404: noRun },
   },
   getRunTimeline: {
