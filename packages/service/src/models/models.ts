@@ -1,9 +1,10 @@
 import type { AgentModel } from '@runyard/contract/agent-protocol';
 import type { ListModelsResponse, Model } from '@runyard/contract/models';
-import { catalogue } from './catalogue.ts';
 import { closest } from './closest.ts';
 import { firstLocalId, noListMessage, unlistedModel } from './first-local.ts';
+import { type LocalListOptions, openLocalList } from './local-list.ts';
 import { fetchLocalModels, type LocalModels } from './local-models.ts';
+import { findOffer, listOffers, namedOffer, type Offer, readExtraModels, splitModelId } from './offers.ts';
 import { type Price, priceAt } from './price.ts';
 import {
   type ModelSettings,
@@ -62,59 +63,11 @@ export interface Models {
 
 export type OpenModelsResult = { ok: true; models: Models } | { ok: false; problems: string[] };
 
-interface ModelsLog {
-  info(fields: object, message: string): void;
-  warn(fields: object, message: string): void;
-}
-
-export interface OpenModelsOptions {
-  readonly log?: ModelsLog;
-  readonly now?: () => Date;
-  readonly fetchLocal?: (upstream: Upstream, timeoutMs: number) => Promise<LocalModels>;
-}
-
-interface Offer {
-  readonly id: string;
-  readonly provider: ProviderName;
-  readonly providerModel: string;
-  readonly displayName: string;
-  readonly visionSupported: boolean;
-  readonly prices: readonly Price[];
-  readonly aliases: readonly string[];
-}
-
-/** A list from the local endpoint is as good as new for so long; after a failure it is asked again sooner. */
-const freshMs = 60_000;
-const retryMs = 10_000;
-/** The service starts with or without the list; a run that needs it waits longer. */
-const startTimeoutMs = 3_000;
-const taskTimeoutMs = 10_000;
-
-const fromCatalogue: readonly Offer[] = catalogue.map((model) => ({
-  ...model,
-  id: `${model.provider}/${model.providerModel}`,
-  aliases: model.aliases ?? [],
-}));
-
-function split(id: string): { provider: ProviderName; providerModel: string } | undefined {
-  const slash = id.indexOf('/');
-  const provider = id.slice(0, slash);
-  const providerModel = id.slice(slash + 1);
-  if (slash < 0 || providerModel === '' || !Object.hasOwn(providerKinds, provider)) return undefined;
-  return { provider: provider as ProviderName, providerModel };
-}
+export type OpenModelsOptions = Partial<LocalListOptions>;
 
 /** Says why no model of the provider can be chosen, and which setting changes that. */
 const notUsable = ({ neededSetting, keySetting }: ProviderKind): string =>
   neededSetting === keySetting ? `no key set; set ${neededSetting}` : `no endpoint set; set ${neededSetting}`;
-
-/** A model that only its name is known of. */
-function plain(provider: ProviderName, providerModel: string): Offer {
-  // It is unknown whether such a model accepts images: the agent may try, and the provider refuses.
-  const visionSupported = provider !== 'local';
-  const id = `${provider}/${providerModel}`;
-  return { id, provider, providerModel, displayName: providerModel, visionSupported, prices: [], aliases: [] };
-}
 
 /**
  * Opens the catalogue for `settings`. Waits for the local endpoint at most 3 s; if it is down, the service starts without it and
@@ -123,74 +76,21 @@ function plain(provider: ProviderName, providerModel: string): Offer {
 export async function openModels(settings: ModelSettings, options: OpenModelsOptions = {}): Promise<OpenModelsResult> {
   const { log, now = () => new Date(), fetchLocal = fetchLocalModels } = options;
   const upstreams = upstreamsOf(settings);
-  const problems: string[] = [];
-  const extra: Offer[] = [];
-  for (const id of settings.RUNYARD_MODELS) {
-    const parts = split(id);
-    if (parts === undefined) {
-      problems.push(`RUNYARD_MODELS: ${JSON.stringify(id)} must begin with anthropic/, openai/, google/ or local/`);
-    } else if (!fromCatalogue.some((offer) => offer.id === id)) {
-      extra.push(plain(parts.provider, parts.providerModel));
-    }
-  }
-
-  let local: LocalModels | undefined;
-  let askedAt = 0;
-  let asking: Promise<void> | undefined;
-  const askLocal = async (upstream: Upstream, timeoutMs: number): Promise<void> => {
-    const before = local?.ok;
-    const answer = await fetchLocal(upstream, timeoutMs);
-    askedAt = now().getTime();
-    // The last good list stays in use while the endpoint is down: runs then fail with the error of the endpoint, which says more.
-    if (answer.ok || local?.ok !== true) local = answer;
-    if (!answer.ok && before !== false)
-      log?.warn({ reason: answer.reason }, 'RUNYARD_MODEL_BASE_URL does not list its models');
-    if (answer.ok && before !== true)
-      log?.info({ models: answer.ids.length }, 'RUNYARD_MODEL_BASE_URL lists its models');
-  };
-  const askOnce = (upstream: Upstream): Promise<void> => {
-    asking ??= askLocal(upstream, taskTimeoutMs).finally(() => {
-      asking = undefined;
-    });
-    return asking;
-  };
-  const refresh = (): void => {
-    if (upstreams.local === undefined) return;
-    if (now().getTime() - askedAt < (local?.ok ? freshMs : retryMs)) return;
-    void askOnce(upstreams.local);
-  };
+  const { extra, problems } = readExtraModels(settings.RUNYARD_MODELS);
+  const localList = upstreams.local && (await openLocalList(upstreams.local, { log, now, fetchLocal }));
 
   let offered: { readonly of: LocalModels | undefined; readonly offers: readonly Offer[] } | undefined;
-  /** Each create asks: made anew only where the local endpoint's list is another. */
+  /** Returns the known models. Creates ask for them, so they are listed anew only after the local endpoint's list has changed. */
   const offers = (): readonly Offer[] => {
-    if (!offered || offered.of !== local) offered = { of: local, offers: listOffers() };
+    const of = localList?.current();
+    if (!offered || offered.of !== of) offered = { of, offers: listOffers(extra, of) };
     return offered.offers;
-  };
-  const listOffers = (): Offer[] => {
-    const known = new Map<string, Offer>();
-    for (const offer of [...fromCatalogue, ...extra]) known.set(offer.id, offer);
-    for (const id of local?.ok === true ? local.ids : []) {
-      if (!known.has(`local/${id}`)) known.set(`local/${id}`, plain('local', id));
-    }
-    return [...known.values()];
   };
   const firstLocal = (): Offer | undefined => offers().find(({ provider }) => provider === 'local');
   const usable = (offer: Offer): boolean => upstreams[offer.provider] !== undefined;
 
-  const find = (wanted: string): Offer | undefined => {
-    const all = offers();
-    const exact = all.find((offer) => offer.id === wanted);
-    if (exact !== undefined) return exact;
-    const named = all.filter((offer) =>
-      [offer.providerModel, ...offer.aliases].some((name) => name === wanted || `${offer.provider}/${name}` === wanted),
-    );
-    // If two providers have a model of this name, the usable one is meant.
-    const candidates = named.length > 1 ? named.filter(usable) : named;
-    if (candidates.length === 1) return candidates[0];
-    // Until the endpoint has listed its models, any name may be valid.
-    const parts = split(wanted);
-    return parts?.provider === 'local' && local?.ok !== true ? plain('local', parts.providerModel) : undefined;
-  };
+  const find = (wanted: string): Offer | undefined =>
+    findOffer(offers(), wanted, { isUsable: usable, localIsListed: localList?.current()?.ok === true });
 
   const resolveNamed = (wanted: string): ModelResolution => {
     if (wanted === runbookId) return { ok: true, model: { id: runbookId } };
@@ -234,7 +134,6 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
     return { ok: true, model: { id: offer.id, agentModel } };
   };
 
-  if (upstreams.local !== undefined) await askLocal(upstreams.local, startTimeoutMs);
   const chosen = settings.RUNYARD_DEFAULT_MODEL;
   if (chosen === 'auto') problems.push('RUNYARD_DEFAULT_MODEL: must name a model; "auto" means this setting itself');
   else if (chosen !== undefined && problems.length === 0) {
@@ -270,7 +169,7 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
 
   const models: Models = {
     list: () => {
-      refresh();
+      localList?.refresh();
       const runbook: Model = {
         id: runbookId,
         display_name: 'Runbook',
@@ -279,7 +178,8 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
         description: 'No language model: runs the fenced sh blocks of the prompt one by one.',
       };
       const all = offers();
-      const unlisted = upstreams.local && firstLocal() === undefined ? [unlistedModel(upstreams.local, local)] : [];
+      const unlisted =
+        upstreams.local && firstLocal() === undefined ? [unlistedModel(upstreams.local, localList?.current())] : [];
       const disabled = all.filter((offer) => !usable(offer)).map(listed);
       return {
         default_model_id: defaultId(),
@@ -287,21 +187,21 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
       };
     },
     resolve: (modelId) => {
-      refresh();
+      localList?.refresh();
       return resolveNamed(modelId === undefined || isDefault(modelId) ? defaultId() : modelId.trim());
     },
     resolveForTask: async (modelId) => {
       if (modelId !== firstLocalId || upstreams.local === undefined) return models.resolve(modelId);
-      if (firstLocal() === undefined) await askOnce(upstreams.local);
+      if (firstLocal() === undefined) await localList?.ask();
       if (firstLocal() !== undefined) return resolveNamed(firstLocalId);
-      return { ok: false, reason: 'unreachable', message: noListMessage(upstreams.local, local) };
+      return { ok: false, reason: 'unreachable', message: noListMessage(upstreams.local, localList?.current()) };
     },
     fallsBackToRunbook: (modelId) => chosen === undefined && isDefault(modelId) && defaultId() === runbookId,
     target: (modelId) => {
-      const parts = split(modelId);
+      const parts = splitModelId(modelId);
       // A run keeps its model even if the catalogue or the endpoint no longer has it.
       const offer =
-        offers().find((each) => each.id === modelId) ?? (parts && plain(parts.provider, parts.providerModel));
+        offers().find((each) => each.id === modelId) ?? (parts && namedOffer(parts.provider, parts.providerModel));
       const upstream = offer && upstreams[offer.provider];
       if (offer === undefined || upstream === undefined) return undefined;
       const { id, provider, providerModel } = offer;

@@ -1,0 +1,64 @@
+/** The list of models of the endpoint on this machine, kept up to date. */
+import type { LocalModels } from './local-models.ts';
+import type { Upstream } from './providers.ts';
+
+interface ModelsLog {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+}
+
+export interface LocalListOptions {
+  readonly log: ModelsLog | undefined;
+  readonly now: () => Date;
+  readonly fetchLocal: (upstream: Upstream, timeoutMs: number) => Promise<LocalModels>;
+}
+
+/** The last answer of the endpoint. */
+export interface LocalList {
+  /** Returns the last good list, else the last failure; undefined: the endpoint was not asked yet. */
+  current(): LocalModels | undefined;
+  /** Asks in the background if the list is old. */
+  refresh(): void;
+  /** Asks now; calls that come meanwhile share the answer. Waits at most 10 s. */
+  ask(): Promise<void>;
+}
+
+/** A list counts as new for so long; after a failure the endpoint is asked again sooner. */
+const freshMs = 60_000;
+const retryMs = 10_000;
+/** The service starts with or without the list; a run that needs it waits longer. */
+const startTimeoutMs = 3_000;
+const taskTimeoutMs = 10_000;
+
+/** Opens the list. Waits for the endpoint at most 3 s. */
+export async function openLocalList(upstream: Upstream, options: LocalListOptions): Promise<LocalList> {
+  const { log, now, fetchLocal } = options;
+  let local: LocalModels | undefined;
+  let askedAt = 0;
+  let asking: Promise<void> | undefined;
+  const askWithin = async (timeoutMs: number): Promise<void> => {
+    const before = local?.ok;
+    const answer = await fetchLocal(upstream, timeoutMs);
+    askedAt = now().getTime();
+    // The last good list stays in use while the endpoint is down: runs then fail with the error of the endpoint, which says more.
+    if (answer.ok || local?.ok !== true) local = answer;
+    if (!answer.ok && before !== false)
+      log?.warn({ reason: answer.reason }, 'RUNYARD_MODEL_BASE_URL does not list its models');
+    if (answer.ok && before !== true)
+      log?.info({ models: answer.ids.length }, 'RUNYARD_MODEL_BASE_URL lists its models');
+  };
+  const ask = (): Promise<void> => {
+    asking ??= askWithin(taskTimeoutMs).finally(() => {
+      asking = undefined;
+    });
+    return asking;
+  };
+  await askWithin(startTimeoutMs);
+  return {
+    current: () => local,
+    refresh: () => {
+      if (now().getTime() - askedAt >= (local?.ok ? freshMs : retryMs)) void ask();
+    },
+    ask,
+  };
+}
