@@ -49,6 +49,8 @@ export interface Place {
 }
 
 export interface BodyBudget {
+  /** Takes a place at once; undefined: there is no room now, or requests that wait go first. */
+  tryEnter(owner: BodyOwner, bytes: number): Place | undefined;
   /**
    * Resolves when there is room for `bytes`. The caller reads nothing of the body before, so that its sender waits. `busy`: too many
    * requests wait, or the wait was too long. `gone`: `signal` was aborted.
@@ -86,9 +88,10 @@ function holders() {
 export function makeBodyBudget(limits: BodyLimits = defaultBodyLimits): BodyBudget {
   const small = makeRoom(limits, limits.small);
   const large = makeRoom(limits, limits.large);
+  const roomFor = (bytes: number) => (bytes <= limits.smallBytes ? small : large);
   return {
-    enter: (owner, bytes, signal) =>
-      (bytes <= limits.smallBytes ? small : large)(owner, Math.max(bytes, minBytes), signal),
+    tryEnter: (owner, bytes) => roomFor(bytes).tryEnter(owner, Math.max(bytes, minBytes)),
+    enter: (owner, bytes, signal) => roomFor(bytes).enter(owner, Math.max(bytes, minBytes), signal),
   };
 }
 
@@ -98,7 +101,7 @@ interface Waiting {
   readonly admit: () => void;
 }
 
-function makeRoom(limits: BodyLimits, room: BodyRoom): BodyBudget['enter'] {
+function makeRoom(limits: BodyLimits, room: BodyRoom): BodyBudget {
   const teams = holders();
   const executions = holders();
   const queue = new Set<Waiting>();
@@ -139,11 +142,15 @@ function makeRoom(limits: BodyLimits, room: BodyRoom): BodyBudget['enter'] {
     }
   };
 
-  return async (owner, bytes, signal) => {
+  const tryEnter: BodyBudget['tryEnter'] = (owner, bytes) => {
+    if (queue.size > 0 && isBehind(owner)) return undefined;
+    return fits(total, bytes, room.total) && ownerHasRoom(owner, bytes) ? take(owner, bytes) : undefined;
+  };
+
+  const enter: BodyBudget['enter'] = async (owner, bytes, signal) => {
     if (signal.aborted) return 'gone';
-    if (queue.size === 0 || !isBehind(owner)) {
-      if (fits(total, bytes, room.total) && ownerHasRoom(owner, bytes)) return take(owner, bytes);
-    }
+    const place = tryEnter(owner, bytes);
+    if (place) return place;
     const own = owner.executionId === undefined ? teams.of(owner.teamId) : executions.of(owner.executionId);
     if (own.waiting >= limits.waiting) return 'busy';
     return await new Promise<Place | 'busy' | 'gone'>((resolve) => {
@@ -176,6 +183,7 @@ function makeRoom(limits: BodyLimits, room: BodyRoom): BodyBudget['enter'] {
       change(owner, { waiting: 1 });
     });
   };
+  return { tryEnter, enter };
 
   /** Returns whether a request would overtake an earlier one of the same owner, or one that waits for the total. */
   function isBehind(owner: BodyOwner): boolean {

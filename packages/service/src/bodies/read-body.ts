@@ -14,6 +14,30 @@ export type BodyRead =
   | { readonly kind: 'body'; readonly bytes: Buffer }
   | { readonly kind: 'too_large' | 'too_slow' | 'cut' };
 
+type Look = () => void;
+
+/** Functions that are called regularly, by the time between two calls in milliseconds. One timer serves all reads. */
+const looks = new Map<number, Set<Look>>();
+
+/** Calls `look` every `everyMs` until the returned function is called. */
+function lookEvery(everyMs: number, look: Look): () => void {
+  const shared = looks.get(everyMs) ?? startLooking(everyMs);
+  shared.add(look);
+  return () => void shared.delete(look);
+}
+
+function startLooking(everyMs: number): Set<Look> {
+  const shared = new Set<Look>();
+  looks.set(everyMs, shared);
+  const timer = setInterval(() => {
+    for (const look of shared) look();
+    if (shared.size > 0) return;
+    clearInterval(timer);
+    looks.delete(everyMs);
+  }, everyMs).unref();
+  return shared;
+}
+
 /**
  * Reads a whole body into memory of its announced size; the system provides the pages as the bytes come. `announced`: the
  * Content-Length; undefined: not known. The rest of a refused body is not read.
@@ -24,16 +48,16 @@ export function readBody(
 ): Promise<BodyRead> {
   if (announced !== undefined && announced > maxBytes) return Promise.resolve({ kind: 'too_large' });
   return new Promise((resolve) => {
-    let bytes = Buffer.allocUnsafeSlow(announced ?? 0);
+    let bytes: Buffer = Buffer.alloc(0);
     let size = 0;
     const startedAt = performance.now();
-    const look = setInterval(() => {
+    const stopLooking = lookEvery(pace.graceMs / 4, () => {
       const elapsed = performance.now() - startedAt;
       if (elapsed > pace.graceMs && size < ((elapsed - pace.graceMs) / 1000) * pace.bytesPerSecond)
         end({ kind: 'too_slow' });
-    }, pace.graceMs / 4);
+    });
     const end = (result: BodyRead): void => {
-      clearInterval(look);
+      stopLooking();
       stream.off('data', take).off('end', whole).off('error', cut).off('close', cut);
       stream.pause();
       resolve(result);
@@ -44,8 +68,15 @@ export function readBody(
         end({ kind: 'too_large' });
         return;
       }
+      // Most bodies come in one chunk, which needs no copy.
+      if (size === 0 && chunk.byteLength === announced) {
+        bytes = chunk;
+        size = needed;
+        return;
+      }
       if (needed > bytes.byteLength) {
-        const larger = Buffer.allocUnsafeSlow(Math.min(maxBytes, Math.max(needed, bytes.byteLength * 2)));
+        const least = announced ?? Math.max(needed, bytes.byteLength * 2);
+        const larger = Buffer.allocUnsafeSlow(Math.min(maxBytes, Math.max(needed, least)));
         bytes.copy(larger, 0, 0, size);
         bytes = larger;
       }

@@ -19,22 +19,36 @@ export interface RequestBody {
   readonly pace?: BodyPace;
 }
 
-/** Reads the body of a request when there is room for it. Until then nothing is read from the sender. */
-export async function holdBody(
+/** Reason of the aborted wait. One for all, because each new one would record a stack. */
+const closed = new Error('The connection of the request was closed.');
+
+/** Waits for room until the answer was sent or the client is gone. */
+async function waitForRoom(
   bodies: BodyBudget,
-  { request, response, owner, maxBytes, pace = defaultBodyPace }: RequestBody,
-): Promise<HeldBody> {
+  { response, owner }: RequestBody,
+  bytes: number,
+): Promise<Place | 'busy' | 'gone'> {
+  const over = new AbortController();
+  const onClose = () => over.abort(closed);
+  response.once('close', onClose);
+  const place = await bodies.enter(owner, bytes, over.signal);
+  response.off('close', onClose);
+  return place;
+}
+
+/** Reads the body of a request when there is room for it. Until then nothing is read from the sender. */
+export async function holdBody(bodies: BodyBudget, body: RequestBody): Promise<HeldBody> {
+  const { request, response, owner, maxBytes, pace = defaultBodyPace } = body;
   const announced = announcedBytes(request.headers['content-length']);
   if (announced !== undefined && announced > maxBytes) return { kind: 'too_large' };
-  const over = new AbortController();
-  response.once('close', () => over.abort());
   // No `close` comes from a client that was gone before.
-  if (response.destroyed) over.abort();
-  const place = await bodies.enter(owner, announced ?? maxBytes, over.signal);
+  if (response.destroyed) return { kind: 'cut' };
+  const bytes = announced ?? maxBytes;
+  const place = bodies.tryEnter(owner, bytes) ?? (await waitForRoom(bodies, body, bytes));
   if (place === 'busy') return { kind: 'busy' };
   if (place === 'gone') return { kind: 'cut' };
-  if (over.signal.aborted) place.release();
-  else over.signal.addEventListener('abort', place.release);
+  if (response.destroyed) place.release();
+  else response.once('close', place.release);
   const read = await readBody(request, { announced, maxBytes, pace });
   return read.kind === 'body' ? { ...read, place } : read;
 }

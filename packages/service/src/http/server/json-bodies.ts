@@ -1,4 +1,5 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { ServerResponse } from 'node:http';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { BodyBudget } from '../../bodies/body-budget.ts';
 import { busyRetrySeconds, holdBody } from '../../bodies/request-bodies.ts';
 import type { Authorizer } from './authorize.ts';
@@ -17,18 +18,20 @@ export function parseJsonBodies(
   app: FastifyInstance,
   { authorizer, bodies }: { readonly authorizer: Authorizer; readonly bodies: BodyBudget },
 ): void {
-  const replies = new WeakMap<FastifyRequest, FastifyReply>();
-  app.addHook('onRequest', async (request, reply) => void replies.set(request, reply));
+  // A property of the request: a WeakMap would cost each garbage collection more.
+  app.decorateRequest('response', null);
+  app.addHook('onRequest', (request, reply, done) => {
+    request.setDecorator('response', reply.raw);
+    done();
+  });
 
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', async (request: FastifyRequest) => {
     refuseCoding(request.headers['content-encoding']);
-    const reply = replies.get(request);
-    if (reply === undefined) throw new Error('a body is parsed before the hooks of its request ran');
     const { principal, session } = authorizer.callerOf(request);
     const held = await holdBody(bodies, {
       request: request.raw,
-      response: reply.raw,
+      response: request.getDecorator<ServerResponse>('response'),
       owner: { teamId: session?.teamId ?? principal?.teamId ?? '', executionId: session?.executionId },
       maxBytes: request.routeOptions.bodyLimit,
     });

@@ -72,6 +72,24 @@ export function refuseCoding(contentEncoding: string | undefined): void {
 export async function parseJsonBody(body: Buffer, maxValues = maxValuesOfRequest): Promise<unknown> {
   if (body.length === 0) return undefined;
   if (!isUtf8(body)) throw invalid([{ path: '', message: 'the body is not valid UTF-8' }]);
+  // So short a body cannot hold more values: each needs a byte, and one to separate it from the next.
+  const value = body.length <= 2 * maxValues ? parseText(body) : await parseCounted(body, maxValues);
+  const faults = findUnstorable(value);
+  if (faults.length > 0) throw invalid(faults);
+  return value;
+}
+
+function parseText(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString('utf8'));
+  } catch (error) {
+    throw notJson(error instanceof SyntaxError ? `: ${error.message}`.slice(0, 200) : '');
+  }
+}
+
+const notJson = (reason: string) => invalid([{ path: '', message: `the body is not valid JSON${reason}` }]);
+
+async function parseCounted(body: Buffer, maxValues: number): Promise<unknown> {
   const scanned = await scanJson(body, { maxValues, maxDepth });
   switch (scanned.kind) {
     case 'too_many_values':
@@ -79,22 +97,9 @@ export async function parseJsonBody(body: Buffer, maxValues = maxValuesOfRequest
     case 'too_deep':
       throw invalid([{ path: '', message: `must not nest deeper than ${maxDepth} levels` }]);
     case 'not_json':
-      throw invalid([{ path: '', message: `the body is not valid JSON${reasonOf(body)}` }]);
+      if (body.length <= maxExplainedBytes) parseText(body);
+      throw notJson('');
     case 'json':
-  }
-  const value: unknown = JSON.parse(body.toString('utf8'));
-  const faults = findUnstorable(value);
-  if (faults.length > 0) throw invalid(faults);
-  return value;
-}
-
-/** Returns why a text is not JSON, if it is so short that parsing it again costs little. */
-function reasonOf(body: Buffer): string {
-  if (body.length > maxExplainedBytes) return '';
-  try {
-    JSON.parse(body.toString('utf8'));
-    return '';
-  } catch (error) {
-    return error instanceof SyntaxError ? `: ${error.message}`.slice(0, 200) : '';
+      return JSON.parse(body.toString('utf8'));
   }
 }
