@@ -2,7 +2,8 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { startFakeGitHost } from './fakes/git-host.ts';
 import { startFakeModels } from './fakes/models.ts';
 import { endCommands, runCommand, startCommand } from './support/command-line.ts';
 import { freePort } from './support/free-port.ts';
@@ -62,8 +63,11 @@ describe.skipIf(sandboxProblem)(`the guide${sandboxProblem ? ` (skipped: ${sandb
   });
 
   test('shows the output that its commands print on any port and data folder', { timeout: 300_000 }, async () => {
-    await start(up);
     expect(steps.length).toBeGreaterThan(20);
+    const codeHost = await startFakeGitHost();
+    onTestFinished(codeHost.close);
+    await codeHost.commit('octocat', 'Hello-World', { README: 'Hello World!\n' });
+    await start(up, { RUNYARD_CODE_HOST_URL: codeHost.template });
     // One shell for all commands, as at a person's terminal, with a mark after the output of each step.
     const { output } = await bash(steps.map(({ command }) => `${command}\nprintf '\\036'`).join('\n'));
     const outputs = output.split('\x1e');
@@ -75,17 +79,14 @@ describe.skipIf(sandboxProblem)(`the guide${sandboxProblem ? ` (skipped: ${sandb
 
   test('adds the models of an endpoint on this machine and uses one', { timeout: 300_000 }, async () => {
     const models = await startFakeModels();
-    try {
-      const { RUNYARD_MODEL_BASE_URL: address = '', RUNYARD_MODEL_KEY: key = '' } = models.env;
-      const withAddress = upWithModel.replace(/(?<=RUNYARD_MODEL_BASE_URL=)\S+/, address);
-      expect(withAddress).toContain(address);
-      await start(withAddress, { RUNYARD_MODEL_KEY: key });
-      const { output } = await bash(`${prepare}\n${useModel}`);
-      expect(output).toContain('SUCCEEDED');
-      expect(JSON.stringify((await models.request(1)).body)).toContain('haiku about queues');
-    } finally {
-      await models.close();
-    }
+    onTestFinished(models.close);
+    const { RUNYARD_MODEL_BASE_URL: address = '', RUNYARD_MODEL_KEY: key = '' } = models.env;
+    const withAddress = upWithModel.replace(/(?<=RUNYARD_MODEL_BASE_URL=)\S+/, address);
+    expect(withAddress).toContain(address);
+    await start(withAddress, { RUNYARD_MODEL_KEY: key });
+    const { output } = await bash(`${prepare}\n${useModel}`);
+    expect(output).toContain('SUCCEEDED');
+    expect(JSON.stringify((await models.request(1)).body)).toContain('haiku about queues');
   });
 
   test('stops waiting when what it waits for does not happen', { timeout: 120_000 }, async () => {
