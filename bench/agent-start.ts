@@ -1,5 +1,5 @@
 /**
- * What the start of the agent is made of: in sandboxes of the bubblewrap backend, from the moment at which the worker has an
+ * Measures the parts of the agent's start: in sandboxes of the bubblewrap backend, from the moment at which the worker has an
  * assignment, through the relay, with a stand-in for the service; with the compiled code that the rehearsal left, and without.
  */
 import { readdir } from 'node:fs/promises';

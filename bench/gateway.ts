@@ -1,4 +1,4 @@
-/** What the model gateway adds: time to the first byte, memory while a long answer passes, and the time that a request is held for. Client, gateway and provider are one process. */
+/** Measures the overhead of the model gateway: time to the first byte, memory while a long answer passes, and the time that a request is held for. Client, gateway and provider are one process. */
 import http, { type IncomingMessage } from 'node:http';
 import { checkRequest } from '../packages/service/src/gateway/models/check-request.ts';
 import { endpointOf } from '../packages/service/src/gateway/models/endpoints.ts';

@@ -1,4 +1,4 @@
-/** What the service's flags of Node save and cost: start, memory, and the processor's time of a create, with and without them in turns. */
+/** Measures the gain and cost of the service's Node flags: start, memory, and the processor's time of a create, with and without them in turns. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { serviceNodeFlags } from '../packages/cli/src/supervise/node-flags.ts';
 import { type System, startSystem } from '../test/support/system.ts';

@@ -1,4 +1,4 @@
-/** What a bubblewrap sandbox costs: bwrap alone, our init, a process that was started ahead of time; and two facts that the backend rests on. */
+/** Measures the cost of a bubblewrap sandbox: bwrap alone, our init, a process that was started ahead of time; and two facts that the backend rests on. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';

@@ -46,7 +46,7 @@ async function trickle(db: Database, runs: readonly { id: string; execution: str
 
 const memoryFile = path.join(tmpdir(), `runyard-bench-memory-${process.pid}`);
 
-/** What the process `pid` grows by for each stream. The readers must be stopped. */
+/** Returns the memory growth of the process `pid` per stream. The readers must be stopped. */
 async function openMeasured(pid: number, port: number, key: string, paths: readonly string[]) {
   const readers = await startReaders();
   try {

@@ -63,7 +63,7 @@ describeSystemWithModels('approvals', { env: { RUNYARD_WORKER_SLOTS: '2' } }, (s
     const create = (command: string, more: object = {}) =>
       system.createRun(say(command), { config: { ...ask, ...config, ...more } });
 
-    test('an approved command runs in the sandbox that waited without a slot', async () => {
+    test('runs an approved command in the sandbox that waited without a slot', async () => {
       const runId = await create('echo done-$((40+2))');
       const waiting = await blocked(runId);
       expect(waiting).toMatchObject({
@@ -96,7 +96,7 @@ describeSystemWithModels('approvals', { env: { RUNYARD_WORKER_SLOTS: '2' } }, (s
       });
     }, 60_000);
 
-    test('a denied command does not run, and the words of the person are there', async () => {
+    test("does not run a denied command, and gives the agent the person's reason", async () => {
       const runId = await create('echo done-$((40+2))');
       await blocked(runId);
       await answer(runId, { decision: 'deny', message: 'not on a Friday' });
@@ -110,7 +110,7 @@ describeSystemWithModels('approvals', { env: { RUNYARD_WORKER_SLOTS: '2' } }, (s
       expect(await decisionsOf(runId)).toEqual(['deny by person']);
     }, 60_000);
 
-    test('a worker that dies while it waits leaves it BLOCKED, and what is approved then is done in a new sandbox, without asking again', async () => {
+    test('keeps a run BLOCKED when its worker dies, and runs an approved command in a new sandbox without asking again', async () => {
       const runId = await create('echo done-$((40+2))');
       const first = await blocked(runId);
       await killHard(system.worker());
@@ -133,7 +133,7 @@ describeSystemWithModels('approvals', { env: { RUNYARD_WORKER_SLOTS: '2' } }, (s
       expect(JSON.stringify(body)).not.toContain('You had asked');
     }, 90_000);
 
-    test('a wait that is over ends the sandbox but not the question: what is decided later is done, or not, in a new one', async () => {
+    test("keeps the question when the sandbox's time ends, and applies a later decision in a new sandbox", async () => {
       const brief = () => create('echo done-$((40+2))', { idle_timeout_minutes: 0.03 });
       const [denied, approved] = await Promise.all([brief(), brief()]);
       const first = await blocked(denied);
@@ -156,7 +156,7 @@ describeSystemWithModels('approvals', { env: { RUNYARD_WORKER_SLOTS: '2' } }, (s
       expect(asked, 'what was approved is not asked again').toHaveLength(1);
     }, 60_000);
 
-    test('a run that waits is cancelled at once, with and without its sandbox', async () => {
+    test('cancels a BLOCKED run at once, with and without its sandbox', async () => {
       const runId = await create('echo never');
       await blocked(runId);
       await system.call('POST', `/agent/runs/${runId}/interrupt`, undefined, 400);
@@ -253,7 +253,7 @@ describeSystemWithModels('approvals', { env: { RUNYARD_WORKER_SLOTS: '2' } }, (s
       [{ decision: 'approve' }, '\\"optionId\\":\\"once\\"', 'approve by person'],
       [{ decision: 'deny' }, '\\"optionId\\":\\"no\\"', 'deny by person'],
     ])(
-      'is answered %j with the option that says so',
+      'gets for the decision %j the option of that kind',
       async (body, option, decision) => {
         const runId = await create();
         expect((await blocked(runId)).blocked_on).toMatchObject({ kind: 'permission', title: 'echo hi' });

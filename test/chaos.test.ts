@@ -7,7 +7,7 @@ import { eventually, killHard } from './support/system.ts';
 
 const runCount = Number(process.env.CHAOS_RUNS ?? 50);
 const kills = Number(process.env.CHAOS_KILLS ?? 12);
-/** Longest time for which a program is stopped before it goes on. */
+/** Longest time for which a program is stopped before it continues. */
 const stallMs = Number(process.env.CHAOS_STALL_MS ?? 2000);
 const seed = Number(process.env.CHAOS_SEED ?? Date.now() % 100_000);
 

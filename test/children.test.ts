@@ -130,7 +130,7 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
       },
       90_000,
     );
-    // One works, the one above it waits, and one more may begin while that one goes on.
+    // One run works, its parent waits, and one more may begin while the first continues.
     expect(most).toBeLessThanOrEqual(4);
     expect((await Promise.all(runIds.map(below))).map((runs) => runs.length)).toEqual([2, 2, 2, 2, 2]);
   }, 120_000);
@@ -159,7 +159,7 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
     expect(await conversation(runId)).toContain(`Message from run ${child?.run_id}`);
   }, 120_000);
 
-  describe('the interrupt of a run that awaits others ends its wait, leaves them at work, and a follow-up goes on', () => {
+  describe('ends the wait of an interrupted parent, keeps its children working, and continues at a follow-up', () => {
     /** Waits until the only run below it is at work, interrupts the run, and gives the one below. */
     const interrupt = async (runId: string) => {
       const [child] = await untilBelow(runId, 1, (run) => run.state === 'INPROGRESS', 60_000);

@@ -43,6 +43,15 @@ describe('the client', () => {
     });
   });
 
+  test('has unknown members refused where it is strict, and ignored where it is not', async () => {
+    const newer = { prompt: 'Say hello', colour: 'red' };
+    const strict = createClient({ baseUrl: service.baseUrl, apiKey: service.key, strict: true });
+    await expect(strict.createRun({ body: newer })).rejects.toMatchObject({
+      problem: { errors: [expect.objectContaining({ path: 'colour' })] },
+    });
+    expect(await client.createRun({ body: newer })).toMatchObject({ state: 'QUEUED' });
+  });
+
   test('reports a service that does not answer', async () => {
     const nobody = createClient({ baseUrl: 'http://127.0.0.1:1', retries: 0 });
     await expect(nobody.listModels()).rejects.toThrow(ConnectionError);
@@ -96,7 +105,7 @@ describe('the client', () => {
   });
 });
 
-/** A server that answers as it is told, one handler after the other. */
+/** A server that answers with the given handlers, one after the other. */
 async function scripted(...handlers: Parameters<typeof createServer>[1][]) {
   const requests: { url: string; headers: Record<string, unknown> }[] = [];
   const server = createServer((request, response) => {
@@ -176,7 +185,7 @@ describe('over bad connections the client', () => {
     await fake.close();
   });
 
-  test("makes a problem of a proxy's page", async () => {
+  test("turns a proxy's page into a problem document", async () => {
     const fake = await scripted((_, response) => response.writeHead(502).end('<h1>Bad gateway</h1>'));
     const client = createClient({ ...fake, retries: 1 });
     await expect(client.listModels()).rejects.toMatchObject({ status: 502, retryable: true });

@@ -9,7 +9,7 @@ import { processesOf } from './support/processes-of.ts';
 const runyard = path.resolve(import.meta.dirname, '../bin/runyard');
 const uuid = /[0-9a-f]{8}-[0-9a-f-]{27}/;
 let folder: string;
-/** Of whoever calls: the address and the key, no data folder of a service. */
+/** The caller's environment: address and key, no data folder of a service. */
 let client: Record<string, string>;
 let service: RunningCommand;
 let worker: RunningCommand;
@@ -52,7 +52,7 @@ test('sends a run with attachments and metadata to the service of RUNYARD_BASE_U
   writeFileSync(path.join(folder, 'note.txt'), 'attached words');
   const prompt = '```sh\ncat attachments/note.txt\n```';
   const { code, output } = await call(
-    ['run', '-', '--title', 'Read it', '--attach', 'note.txt', '--metadata', 'ticket=A-1'],
+    ['run', '--title', 'Read it', '--metadata', 'ticket=A-1', '--attach', 'note.txt', '-'],
     { input: prompt },
   );
   expect(output).toContain('│ attached words');
@@ -61,7 +61,12 @@ test('sends a run with attachments and metadata to the service of RUNYARD_BASE_U
   const runId = uuid.exec(output)?.[0] ?? '';
   const item = JSON.parse((await call(['runs', 'get', runId])).output);
   expect(item).toMatchObject({ title: 'Read it', state: 'SUCCEEDED', metadata: { ticket: 'A-1' } });
-  expect((await call(['runs', '--limit', '5'])).output).toMatch(new RegExp(`${runId} +SUCCEEDED .* Read it`));
+  expect((await call(['runs', '--limit', '5'])).output).toMatch(
+    new RegExp(`^${runId}\tSUCCEEDED\t[^\t]+Z\tPT[^\t]+\tRead it$`, 'm'),
+  );
+  expect((await call(['logs', 'latest'])).output).toContain('│ attached words');
+  const short = runId.slice(0, 28);
+  expect((await call(['logs', short])).output).toContain('│ attached words');
   expect((await call(['logs', runId])).output).toContain('│ attached words');
   expect(existsSync(path.join(folder, 'client/logs'))).toBe(false);
 });
@@ -94,11 +99,64 @@ test('shows a question from the sandbox of a failed setup, approves it and follo
   const asked = await call(['logs', runId, '--follow']);
   expect(asked.output).toMatch(/asks for permission to use shell.*runyard approve/s);
   expect(asked.output).not.toContain('seen-2');
-  expect((await call(['runs'])).output).toContain('? asks for permission to use shell: echo seen-$((1+1))');
+  expect((await call(['runs'])).output).toContain(`${runId} asks for permission to use shell: echo seen-$((1+1))`);
   expect((await call(['approve', runId])).output).toContain('approved: echo seen-$((1+1))');
   const done = await call(['logs', runId, '--follow']);
   expect(done.output).toContain('│ seen-2');
   expect(done.output).not.toContain('runyard approve');
+});
+
+test('cancels several runs, named by the beginning of their ids, and says of each what became of it', async () => {
+  const start = async () => {
+    const { output } = await call(['run', '--detach', '--json', '-'], { input: '```sh\nsleep 300\n```' });
+    return JSON.parse(output).run_id as string;
+  };
+  const [first, second] = [await start(), await start()];
+  const { code, output } = await call(['cancel', first.slice(0, 30), 'ffffffff', second]);
+  expect(output).toContain(`${first} is cancelled\n`);
+  expect(output).toContain(`${second} is cancelled\n`);
+  expect(output).toContain('ffffffff: no run has an id that begins with ffffffff');
+  expect(code).toBe(1);
+  expect((await call(['runs', '--state', 'CANCELLED'])).output).toContain(second);
+});
+
+test('runs a run again, and downloads what it leaves behind without replacing files', async () => {
+  const prompt = readFileSync(path.resolve(import.meta.dirname, '../examples/hello.md'), 'utf8');
+  const { output } = await call(['run', '-', '--title', 'Hello'], { input: prompt });
+  const first = uuid.exec(output)?.[0] ?? '';
+  const again = await call(['rerun', first, '--follow']);
+  expect(again.output).toContain('SUCCEEDED');
+  const second = uuid.exec(again.output)?.[0] ?? '';
+  expect(second).not.toBe(first);
+  expect(JSON.parse((await call(['runs', 'get', 'latest'])).output)).toMatchObject({ run_id: second, title: 'Hello' });
+  expect((await call(['artifacts', 'list', second])).output).toMatch(
+    /^hello\.txt\tFILE\t\d+\t[^\t]+Z\t[0-9a-f-]{36}$/m,
+  );
+  expect(await call(['artifacts', 'get', second, 'hello.txt'])).toEqual({ code: 0, output: 'hello.txt\n' });
+  expect(readFileSync(path.join(folder, 'hello.txt'), 'utf8')).toContain(`Hello from run ${second}`);
+  const refused = await call(['artifacts', 'get', first, 'hello.txt']);
+  expect(refused).toMatchObject({ code: 1, output: expect.stringContaining('hello.txt exists already') });
+  expect((await call(['artifacts', 'get', first, 'hello.txt', '-o', '-'])).output).toContain(`Hello from run ${first}`);
+  expect((await call(['artifacts', 'get', first, 'none'])).output).toMatch(
+    /has no artifact "none"; it has:\n.*hello\.txt/,
+  );
+});
+
+test('gives other programs what they need: variables, models, environments and single requests', async () => {
+  const used = await runCommand(
+    [
+      'sh',
+      '-c',
+      `eval "$(${runyard} env)"; curl -sf -H "Authorization: Bearer $WARP_API_KEY" "$OZ_API_BASE_URL/agent/models"`,
+    ],
+    { cwd: folder, env: client },
+  );
+  const { default_model_id: id } = JSON.parse(used.output);
+  expect((await call(['models'])).output).toMatch(new RegExp(`^${id}\tdefault\t`, 'm'));
+  const config = JSON.stringify({ config: { name: 'Listed', github_repos: [{ owner: 'o', repo: 'r' }] } });
+  const created = await call(['api', 'post', '/agent/environments', '--data', '-'], { input: config });
+  const { uid } = JSON.parse(created.output);
+  expect((await call(['environments'])).output).toMatch(new RegExp(`^${uid}\tListed\t[^\t]+Z\tok\to/r$`, 'm'));
 });
 
 test('prints with --json one event per line, then the run, and nothing else', async () => {
@@ -127,7 +185,12 @@ test('accepts a key that was created until it is deleted', async () => {
 
 test.each([
   [['run', '--model', 'gpt-9', 'hi there'], 1, 'unknown model "gpt-9"'],
-  [['runs', 'get', 'nope'], 1, 'resource_not_found'],
+  [['runs', 'get', 'nope'], 1, '"nope" is not the id of a run'],
+  [['runs', 'get', 'ffffffff'], 1, 'no run has an id that begins with ffffffff'],
+  [['runs', 'get', '01900000-0000-7000-8000-000000000000'], 1, 'resource_not_found'],
+  [['api', 'GET', '/agent/runs/x'], 1, '"error_code":"resource_not_found"'],
+  [['api', 'POST', '/agent/runs', '--data', '{}'], 1, '400 invalid_request'],
+  [['completion', 'tcsh'], 2, 'Allowed choices are bash, zsh, fish'],
   [['runs', '--limit', '0'], 2, 'It must be a whole number from 1 to 500'],
   [['runs', '--state', 'DONE'], 2, 'It must be one of QUEUED'],
   [['run', 'missing.md'], 1, 'there is no file missing.md'],
@@ -179,6 +242,17 @@ test('lists with doctor what the machine has, and exits with 1 when no run could
   for (const name of ['Node', 'database', 'data folder', 'port', 'sandbox', 'harness oz', 'models', 'git'])
     expect(names).toContain(name);
   expect(good.code).toBe(works ? 0 : 1);
+  const running = await runCommand([runyard, 'doctor', '--json'], {
+    cwd: folder,
+    env: { RUNYARD_DATA_DIR: path.join(folder, 'service'), RUNYARD_OPENAI_API_KEY: 'sk-not-in-the-service' },
+  });
+  const details = (name: string) =>
+    JSON.parse(running.output).findings.flatMap((each: { name: string; detail: string }) =>
+      each.name === name ? [each.detail] : [],
+    );
+  expect(details('models')).toEqual([expect.stringContaining('running service: none, so runs use `runbook`')]);
+  expect(details('after restart')).toEqual([expect.stringContaining('RUNYARD_OPENAI_API_KEY is set here, not in')]);
+  expect(running.output).not.toContain('sk-not-in-the-service');
   const bad = await runCommand([runyard, 'doctor'], {
     cwd: folder,
     env: { ...here, RUNYARD_DATABASE_URL: 'postgres://u:hunter2@127.0.0.1:1/d' },
@@ -258,11 +332,11 @@ test('waits with down for the runs of a worker that was started alone, longer th
   expect(follow.output()).toContain('│ finished');
 });
 
-test('ends with down --now the runs of a worker that was started alone', { timeout: 120_000 }, async () => {
+test('ends with down --force the runs of a worker that was started alone', { timeout: 120_000 }, async () => {
   const env = { ...client, RUNYARD_DATA_DIR: path.join(folder, 'ended'), RUNYARD_WORKER_NAME: 'ended' };
   const worker = startCommand([runyard, 'worker'], { cwd: folder, env });
   await worker.sees('a worker for');
-  const stopped = await runCommand([runyard, 'down', '--now'], { cwd: folder, env });
+  const stopped = await runCommand([runyard, 'down', '--force'], { cwd: folder, env });
   expect(stopped).toMatchObject({ code: 0, output: 'stopped\n' });
   expect(await worker.exited).toBe(0);
 });

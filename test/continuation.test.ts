@@ -1,4 +1,4 @@
-/** What a run that goes on in a new sandbox finds again: the files of the one before, whatever ended it. */
+/** A run that continues in a new sandbox: it finds the files of the earlier sandbox, however that ended. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
@@ -45,7 +45,7 @@ describeSystemWithModels('continuations', withGitHost, (system) => {
   const block = (command: string) => `\`\`\`sh\n${command}\n\`\`\``;
 
   describe.each(runKinds)('$kind', ({ config, say }) => {
-    test('after a sandbox that left, its files, links, modes and home are there, and the setup is not repeated', async () => {
+    test('restores files, links, modes and home after the sandbox ended, without repeating the setup', async () => {
       const { uid } = await system.call<{ uid: string }>(
         'POST',
         '/agent/environments',
@@ -78,7 +78,7 @@ describeSystemWithModels('continuations', withGitHost, (system) => {
       await goOn(runId, say('cat .hidden/at file; echo third-$((1+2))'), 'third-3');
     }, 90_000);
 
-    test('after a cancel the files are there', async () => {
+    test('restores the files after a cancel', async () => {
       const runId = await system.createRun(say('echo kept-$((1+1)) > file; echo begun-$((1+1)); sleep 60'), { config });
       await eventually('output', async () => (await textOf(runId)).includes('begun-2'));
       await system.call('POST', `/agent/runs/${runId}/cancel`);
@@ -86,7 +86,7 @@ describeSystemWithModels('continuations', withGitHost, (system) => {
       expect(await textOf(runId)).toContain('kept-2');
     }, 60_000);
 
-    test('after the kill -9 of the worker the files of the last turn are there', async () => {
+    test('restores the files of the last turn after kill -9 of the worker', async () => {
       const before = await archives();
       const runId = await system.createRun(say('echo kept-$((1+1)) > file'), {
         config: { ...config, idle_timeout_minutes: 5 },
@@ -101,7 +101,7 @@ describeSystemWithModels('continuations', withGitHost, (system) => {
     }, 120_000);
   });
 
-  test('turns a fresh clone into the same tree with the handoff of a run', async () => {
+  test("recreates the run's tree from a fresh clone and the handoff", async () => {
     await host.commit('acme', 'app', { 'readme.md': 'one\n', 'old.txt': 'old\n' });
     const { uid } = await system.call<{ uid: string }>(
       'POST',
@@ -184,7 +184,7 @@ describeSystemWithModels('continuations', withGitHost, (system) => {
     60_000,
   );
 
-  test('reports a workspace that is too large to keep, and begins anew in the next sandbox, with a notice', async () => {
+  test('reports a workspace that is too large to keep, and starts the next sandbox without it, with a notice', async () => {
     const runId = await system.createRun(block('head -c 8000000 /dev/urandom > big'), { config: runbook });
     await system.until(runId, gone);
     expect(await textOf(runId)).toContain('workspace_not_kept');

@@ -8,7 +8,7 @@ import { describeSystemWithModels } from './support/describe-system.ts';
 import { runKinds } from './support/run-kinds.ts';
 import { eventually } from './support/system.ts';
 
-/** A model that runs what the user says now, not what stands in the record of before. */
+/** A model that runs the command of the user's latest message, not one of the earlier record. */
 function obedient(conversation: FakeConversation) {
   const said = conversation.prompt.split(/The user (?:now )?says:/).at(-1) ?? '';
   const commands = [...said.matchAll(/run `([^`]+)`/g)].map(([, command]) => command);
@@ -28,7 +28,7 @@ describeSystemWithModels('failed setups', { env: { RUNYARD_WORKER_SLOTS: '2' } }
   const until = (run: RunItem) => run.status_message?.session_debug_until ?? '';
 
   test.each(runKinds)(
-    'a follow-up looks at what failed, the run stays FAILED; after the window it is tried again ($kind)',
+    'runs follow-ups in the failed sandbox while the run stays FAILED, and tries again after the window ($kind)',
     async ({ config, say }) => {
       const { uid } = await system.call<{ uid: string }>(
         'POST',
@@ -71,7 +71,7 @@ describeSystemWithModels('failed setups', { env: { RUNYARD_WORKER_SLOTS: '2' } }
   );
 
   test.each(runKinds)(
-    'what it asks there reaches people, is done when they approve, and readers of the stream get it ($kind)',
+    'shows questions from the window, runs approved actions, and sends both to readers of the stream ($kind)',
     async ({ config, say }) => {
       const { uid } = await system.call<{ uid: string }>('POST', '/agent/environments', environment(5, 'exit 5'), 201);
       const runId = await system.createRun(say('echo task-$((40+2))'), {
@@ -80,7 +80,7 @@ describeSystemWithModels('failed setups', { env: { RUNYARD_WORKER_SLOTS: '2' } }
       const failed = await system.untilEnded(runId);
       const client = createClient({ baseUrl: system.baseUrl(), apiKey: system.key });
       let lastEventId = '';
-      /** What a reader gets that comes back behind what it has seen, until the stream ends. */
+      /** The events that a reader gets when it connects again after its last id, until the stream ends. */
       const rest = async () => {
         const events: LiveEvent[] = [];
         for await (const { id, event } of client.streamRunEvents(runId, { lastEventId })) {

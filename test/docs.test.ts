@@ -1,4 +1,4 @@
-/** What the pages for people name is there: files, folders that links lead to, settings. */
+/** The documentation names only existing files, link targets and settings. */
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { settingsTable } from '@runyard/contract/settings';
@@ -9,7 +9,7 @@ const list = (pattern: string) => globSync(pattern, { cwd: root, exclude: (name)
 const pages = list('{*.md,docs/**/*.md,bench/*.md}').sort();
 const files = list('{*.*,{packages,test,bench,docs,bin,examples}/**/*.*}');
 
-/** Files as pages name them: by their whole path, or by its end; `*` stands for a part of a name. */
+/** Files as pages name them: by their whole path, or by its end; `*` matches a part of a name. */
 function isThere(named: string): boolean {
   const end = new RegExp(`(^|/)${named.replaceAll('.', '\\.').replaceAll('*', '[^/]*')}$`);
   return files.some((file) => end.test(file));
@@ -20,13 +20,13 @@ test('finds pages and source files to check', () => {
   expect(files).toContain('packages/service/src/executions/transitions/transition.ts');
 });
 
-test.each(pages)('%s names files that are there', (page) => {
+test.each(pages)('finds every file that %s names', (page) => {
   const text = readFileSync(path.join(root, page), 'utf8');
   const named = [...text.matchAll(/`(\w[\w./*-]*\.(?:ts|js|css|sh|md))`/g)].map(([, name = '']) => name);
   expect(named.filter((name) => !isThere(name))).toEqual([]);
 });
 
-test.each(pages)('%s links to what is there', (page) => {
+test.each(pages)('finds the target of every link of %s', (page) => {
   const text = readFileSync(path.join(root, page), 'utf8');
   const links = [...text.matchAll(/\]\((?!https?:)([^)#\s]+)/g)].map(([, link = '']) => link);
   expect(links.filter((link) => !existsSync(path.resolve(root, path.dirname(page), link)))).toEqual([]);
@@ -39,7 +39,7 @@ const agentVariables = [
   ),
 ].flatMap(([, read, taken]) => [read ?? taken]);
 
-test.each(pages)('%s names settings that there are', (page) => {
+test.each(pages)('finds every setting that %s names', (page) => {
   const text = readFileSync(path.join(root, page), 'utf8');
   const named = [...text.matchAll(/\bRUNYARD_[A-Z_]*[A-Z]\b(?!_)/g)].map(([name]) => name);
   expect(named.filter((name) => !(name in settingsTable || agentVariables.includes(name)))).toEqual([]);

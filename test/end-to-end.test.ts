@@ -111,11 +111,21 @@ describeSystem('end to end in a sandbox', {}, (system) => {
     expect(blocks.filter((block) => block.type === 'action')).toHaveLength(1);
   });
 
-  test('says plainly that no language model is configured when a prompt has no block', async () => {
-    const run = await system.untilEnded(await system.createRun('Please write a poem.'));
-    expect(run.state).toBe('SUCCEEDED');
-    const conversation = await system.call<Conversation>('GET', `/agent/runs/${run.run_id}/conversation`);
-    expect(JSON.stringify(blocksOf(conversation))).toMatch(/no language model is configured/i);
+  test('fails a run that has nothing to run, and names the ways to add a model unless the runbook was chosen', async () => {
+    const prompt = 'Please write a poem.';
+    const [fellBack, chosen] = await Promise.all(
+      [{}, { config: { model_id: 'runbook' } }].map(async (request) =>
+        system.untilEnded(await system.createRun(prompt, request)),
+      ),
+    );
+    for (const run of [fellBack, chosen]) {
+      expect(run).toMatchObject({
+        state: 'FAILED',
+        status_message: { error_code: 'invalid_request', message: expect.stringContaining('nothing to run') },
+      });
+    }
+    expect(fellBack?.status_message?.message).toMatch(/RUNYARD_ANTHROPIC_API_KEY.*RUNYARD_MODEL_BASE_URL/s);
+    expect(chosen?.status_message?.message).not.toContain('RUNYARD_');
   });
 
   test('runs setup commands before the agent, each with duration and exit code, and fails the run with the output of a failing one', async () => {

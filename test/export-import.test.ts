@@ -101,7 +101,7 @@ describe.runIf(systemPostgres)('from one kind of database to another', () => {
   });
   afterAll(() => system.stop());
 
-  test('returns the same rows, blobs and next numbers after a way from the embedded database to a server and back', async () => {
+  test('returns the same rows, blobs and next sequence numbers after a move from the embedded database to a server and back', async () => {
     const embedded = await place();
     await fill(embedded);
     const exported = await exportDatabase({ ...embedded, to: file() });
@@ -196,7 +196,7 @@ test('exports all tables as of one moment while others write', async () => {
   }
 }, 90_000);
 
-describe('an import is refused and leaves nothing', () => {
+describe('refuses an import and leaves nothing', () => {
   let target: Place;
   let source: Place;
   beforeEach(async () => {
@@ -205,19 +205,19 @@ describe('an import is refused and leaves nothing', () => {
     await exportDatabase({ ...source, to: file() });
   });
 
-  test('where a table has rows', async () => {
+  test('if a table has rows', async () => {
     await target.db.query(`INSERT INTO users (id, uid, display_name) VALUES ($1, 'here', '')`, [randomUUID()]);
     await expect(importDatabase({ ...target, from: file() })).rejects.toThrow(/not empty: table users has rows/);
     expect(await target.db.query('SELECT uid FROM users')).toEqual([{ uid: 'here' }]);
   });
 
-  test.each([0.05, 0.5, 0.999])('where the file is cut off after %d of it', async (part) => {
+  test.each([0.05, 0.5, 0.999])('if the file is cut after %d of it', async (part) => {
     await truncate(file(), Math.floor((await stat(file())).size * part));
     await expect(importDatabase({ ...target, from: file() })).rejects.toThrow(/cut off/);
     expect(await isEmpty(target)).toBe(true);
   });
 
-  test('where a byte was changed, in a row or in a blob', async () => {
+  test('if a byte of a row or a blob was changed', async () => {
     const bytes = await readFile(file());
     for (const at of [bytes.indexOf('newline'), bytes.length - 1000]) {
       const changed = Buffer.from(bytes);
@@ -229,7 +229,7 @@ describe('an import is refused and leaves nothing', () => {
     expect(await contents(target)).toEqual(await contents(source));
   });
 
-  test('where a row breaks a reference', async () => {
+  test('if a row breaks a reference', async () => {
     await source.db.query('ALTER TABLE runs DROP CONSTRAINT runs_team_id_fkey');
     await source.db.query('DELETE FROM teams');
     await exportDatabase({ ...source, to: file() });
@@ -238,14 +238,14 @@ describe('an import is refused and leaves nothing', () => {
   });
 
   test.each(['', 'PK\u0003\u0004', '{"some":"json"}\n', 'x'.repeat(3_000_000)])(
-    'where it is another kind of file',
+    'if it is another kind of file',
     async (content) => {
       await writeFile(file(), content);
       await expect(importDatabase({ ...target, from: file() })).rejects.toThrow(/not a Runyard export|cut off/);
     },
   );
 
-  test('where it was made by a Runyard with other migrations', async () => {
+  test('if the file was made by a Runyard with other migrations', async () => {
     const [head, ...rest] = (await readFile(file(), 'latin1')).split('\n');
     const other = JSON.parse(head ?? '');
     other.migrations.push({ version: 9999, name: '9999_future', checksum: 'x' });

@@ -34,7 +34,7 @@ describeSystemWithModels('follow-ups', { env: { RUNYARD_WORKER_SLOTS: '2' } }, (
     const create = (command: string, more: object = {}) =>
       system.createRun(say(command), { config: { ...stays, ...config, ...more } });
 
-    test('to a queued run it joins the first prompt', async () => {
+    test('adds a follow-up of a queued run to the first prompt', async () => {
       const blockers = await Promise.all(
         [0, 1].map(() => system.createRun('```sh\nwhile [ ! -e go ]; do sleep 0.1; done\n```', runbookThatStays)),
       );
@@ -51,7 +51,7 @@ describeSystemWithModels('follow-ups', { env: { RUNYARD_WORKER_SLOTS: '2' } }, (
       expect(steps[0]).toContain('echo second');
     }, 60_000);
 
-    test('to a running run they are the next turns, in order, in the same sandbox', async () => {
+    test('runs follow-ups of a running run as the next turns, in order, in the same sandbox', async () => {
       const runId = await create('echo $$ > here; sleep 2; echo one-$((1+0))');
       await system.until(runId, (run) => run.state === 'INPROGRESS');
       await followUp(runId, say('test -e here && echo two-$((1+1))'));
@@ -67,7 +67,7 @@ describeSystemWithModels('follow-ups', { env: { RUNYARD_WORKER_SLOTS: '2' } }, (
       expect(types.filter((type) => type === 'followup_received')).toHaveLength(2);
     }, 60_000);
 
-    test('to a run that succeeded it goes on in the sandbox that waits', async () => {
+    test('continues a run that succeeded in its waiting sandbox', async () => {
       const runId = await create('echo kept > file');
       const first = await system.untilEnded(runId);
       expect(first).toMatchObject({ state: 'SUCCEEDED', is_sandbox_running: true });
@@ -80,7 +80,7 @@ describeSystemWithModels('follow-ups', { env: { RUNYARD_WORKER_SLOTS: '2' } }, (
       await followUp(runId, '', 400);
     }, 60_000);
 
-    test('to a run whose sandbox is gone it is a new execution of the same run that knows the conversation', async () => {
+    test('continues a run without a sandbox in a new execution that knows the conversation', async () => {
       const runId = await create('echo the-word-is-$((40+2))', { idle_timeout_minutes: 0 });
       const first = await system.until(runId, (run) => hasEnded(run) && run.is_sandbox_running === false);
       await followUp(runId, say('echo further-$((1+1))'));
@@ -100,7 +100,7 @@ describeSystemWithModels('follow-ups', { env: { RUNYARD_WORKER_SLOTS: '2' } }, (
       await afterSteps(runId, 3);
     }, 60_000);
 
-    test('to a cancelled run it is a new execution', async () => {
+    test('continues a cancelled run in a new execution', async () => {
       const runId = await create('echo begun-$((1+1)); sleep 60');
       await eventually('output', async () => (await stepsOf(runId).catch(() => [])).join('').includes('begun-2'));
       await system.call('POST', `/agent/runs/${runId}/cancel`);
@@ -114,7 +114,7 @@ describeSystemWithModels('follow-ups', { env: { RUNYARD_WORKER_SLOTS: '2' } }, (
   });
 
   test.each(runKinds)(
-    'an interrupt ends the turn, keeps the sandbox, and the next follow-up goes on in it ($kind)',
+    'ends the turn at an interrupt, and continues with the next follow-up in the same sandbox ($kind)',
     async ({ config, say }) => {
       const runId = await system.createRun(say('echo begun-$((1+1)) | tee file; sleep 60'), { config });
       await eventually('output', async () => (await stepsOf(runId).catch(() => [])).join('').includes('begun-2'));

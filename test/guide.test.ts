@@ -43,7 +43,7 @@ beforeEach(() => {
 });
 
 afterEach(async () => {
-  await runCommand(['bin/runyard', 'down'], { cwd: repository, env });
+  await runCommand(['bin/runyard', 'down', '--force'], { cwd: repository, env });
   endCommands();
   rmSync(folder, { recursive: true, force: true });
 }, 60_000);

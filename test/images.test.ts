@@ -11,7 +11,7 @@ describeSystemWithModels('images', {}, (system, models) => {
     JSON.stringify(await system.call('GET', `/agent/runs/${runId}/conversation`));
 
   test.each(['anthropic/claude-opus-4-5', 'openai/gpt-5.2', 'google/gemini-2.5-pro'])(
-    '%s is shown those of the request and of a follow-up, whatever their name says',
+    'sends %s the images of the request and of a follow-up, whatever their names are',
     async (model_id) => {
       const before = models.requests.length;
       const runId = await system.createRun('Please run `ls attachments`.', {

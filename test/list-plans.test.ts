@@ -58,7 +58,7 @@ function observed(scanned: Set<string>): Database {
 const context = () => ({ teamId: seeded.teamId, teamUid: 'BenchBenchBenchBench22', baseUrl: '' });
 const signer = { sign: () => 'signature', verify: () => true };
 
-/** What is read from end to end by some queries of the filter, each by its first and its second page. */
+/** The tables that queries of the filter read from end to end, each for its first and second page. */
 async function scannedBy(make: Make, sort: (typeof sorts)[number]): Promise<string[]> {
   const scanned = new Set<string>();
   const random = randomNumbers(3);

@@ -80,7 +80,7 @@ async function idsOf(run: Run): Promise<string[]> {
   return rows.flatMap(({ seq, is_double }) => (is_double ? [`${seq}.1`, `${seq}`] : [`${seq}`]));
 }
 
-/** What a team's stream has of each run, in its order: `TYPE SEQ`. */
+/** The events of a team's stream by run, in the order of the stream: `TYPE SEQ`. */
 function byRun(reader: CutOffReader): Map<string, string[]> {
   const found = new Map<string, string[]>();
   for (const id of reader.ids) {

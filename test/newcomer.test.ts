@@ -1,4 +1,4 @@
-/** What the README promises, done as it says, on a fresh clone with dependencies that `npm ci` installs from npm's cache. */
+/** Runs the README's commands on a fresh clone, with dependencies that `npm ci` installs from npm's cache. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -25,7 +25,8 @@ beforeAll(async () => {
 
 afterAll(async () => {
   endCommands();
-  if (existsSync(path.join(clone, 'node_modules'))) await runCommand(['bin/runyard', 'down'], { cwd: clone, env });
+  if (existsSync(path.join(clone, 'node_modules')))
+    await runCommand(['bin/runyard', 'down', '--force'], { cwd: clone, env });
   rmSync(folder, { recursive: true, force: true });
 }, 60_000);
 

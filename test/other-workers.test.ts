@@ -62,7 +62,7 @@ async function play(script: string): Promise<string> {
 }
 
 test(
-  'the agent has its commands, a home and a workspace of its own',
+  'gives the agent its commands, a home and a workspace of its own',
   async () => {
     fake.more = async ({ path: called }) =>
       called.startsWith('/child-runs')
@@ -95,7 +95,7 @@ test(
 );
 
 test(
-  'neither launcher nor agent have the run token in their environment, and SIGUSR1 is disabled',
+  'keeps the run token out of the environment of launcher and agent, and disables SIGUSR1',
   async () => {
     const look =
       'p=$$; while [ "$p" -gt 1 ]; do tr "\\0" "\\n" </proc/$p/environ; tr "\\0" " " </proc/$p/cmdline; echo; p=$(awk "/^PPid/ { print \\$2 }" /proc/$p/status); done';
@@ -110,7 +110,7 @@ test(
 );
 
 test(
-  'a worker that kills the launcher ends the agent and what it started',
+  'ends the agent and its processes when the worker kills the launcher',
   async () => {
     const mark = `4719.${process.pid}`;
     const { child } = start(`echo begun; setsid sleep ${mark} & sleep ${mark}`);
@@ -125,7 +125,7 @@ test(
 );
 
 test(
-  'SIGTERM ends the run, and the launcher ends with the agent',
+  'ends the run at SIGTERM, and the launcher after the agent',
   async () => {
     const { child, exited } = start('echo begun; sleep 600');
     await fake.until(({ events }) => events.some(({ type }) => type === 'action_output'));
@@ -137,7 +137,7 @@ test(
 );
 
 test(
-  'the launcher passes the exit code of the agent on, and says what was wrong',
+  "returns the agent's exit code and reports the fault",
   async () => {
     fake.supersede();
     const { exited, output } = start('true');
@@ -160,7 +160,7 @@ test(
 );
 
 test(
-  'launchers that start at the same time make one runtime',
+  'creates one runtime for launchers that start at the same time',
   async () => {
     const folder = path.join(machine, 'data-of-many');
     const print = path.resolve(import.meta.dirname, '../packages/worker/src/runtime/print-runtime.ts');

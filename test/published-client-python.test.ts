@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openCuttingProxy } from './fakes/cutting-proxy.ts';
 import { describeSystem } from './support/describe-system.ts';
 import { installPythonPackages, type PythonPackages } from './support/python-packages.ts';
 
@@ -13,7 +14,7 @@ let installing: Promise<PythonPackages> | undefined;
 /** Both take a while, and neither needs the other. */
 const besideInstalling = async () => {
   installing = installPythonPackages(path.join(folder, 'requirements.txt'), 10);
-  // Its failure is told where it is awaited.
+  // Its failure is reported where it is awaited.
   installing.catch(() => undefined);
   return {};
 };
@@ -40,5 +41,29 @@ describeSystem('the published Python client', besideInstalling, (system) => {
     const error = outcomes.get(name);
     expect(error ?? '').toBe('');
     expect(error, 'the scenario was driven').toBeNull();
+  });
+
+  test('creates one run for each call, although the first answer is lost and it repeats the request', async ({
+    skip,
+  }) => {
+    const client = await installing;
+    if (client?.kind !== 'ready') return skip(missing);
+    const proxy = await openCuttingProxy(system.baseUrl());
+    try {
+      proxy.loseAnswers(1);
+      const env = { OZ_API_BASE_URL: `${proxy.url}/api/v1`, WARP_API_KEY: system.key };
+      const prompt = '```sh\necho from a repeat\n```';
+      const output = await client.start([path.join(folder, 'repeats.py'), prompt, '2'], { env });
+      const { runs } = await system.call<{ runs: { run_id: string; prompt: string }[] }>(
+        'GET',
+        '/agent/runs?limit=500',
+      );
+      const created = runs.filter((run) => run.prompt === prompt).map((run) => run.run_id);
+      expect(proxy.lost()).toBe(1);
+      expect(output.trim().split('\n').sort()).toEqual(created.sort());
+      expect(created).toHaveLength(2);
+    } finally {
+      await proxy.close();
+    }
   });
 });

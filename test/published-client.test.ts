@@ -82,7 +82,7 @@ test('retries a conflict by itself, as it is retryable', async () => {
   await expect(patient.agent.runs.cancel(pending.runId)).rejects.toThrow(ConflictError);
 });
 
-test('cancels a run that is PENDING as soon as it is claimed, without being told to try again', async () => {
+test('cancels a PENDING run as soon as it is claimed, without a retry of the client', async () => {
   const { runId, executionId, assignmentId } = await service.startExecution({}, 'PENDING');
   const patient = new OzAPI({ apiKey: service.key, baseURL: `${service.baseUrl}/api/v1`, maxRetries: 10 });
   const cancelled = patient.agent.runs.cancel(runId);
@@ -92,7 +92,7 @@ test('cancels a run that is PENDING as soon as it is claimed, without being told
   expect(await cancelled).toBe(runId);
 });
 
-test('learns when to call again after too many calls', async () => {
+test('gets the time of the next call after too many calls', async () => {
   const lead = await service.startExecution({ mode: 'orchestrate' });
   const inside = new OzAPI({ apiKey: lead.runToken, baseURL: `${service.baseUrl}/api/v1`, maxRetries: 0 });
   const child = await inside.post<{ run_id: string }>('/harness-support/child-runs', { body: { prompt: 'A part.' } });

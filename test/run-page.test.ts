@@ -1,59 +1,24 @@
 /** The page of a run in a real browser, over a real port. */
-import { existsSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { type BrowserContext, chromium, type Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Assignment } from '../packages/service/src/executions/queue/assign.ts';
 import { startTestService, type TestService } from '../packages/service/test/service.ts';
+import { noBrowser, useBrowser } from './support/browser.ts';
 
-const executablePath = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium';
-const screenshots = process.env.SCREENSHOT_DIR;
-const title = existsSync(executablePath)
-  ? 'the page of a run'
-  : `the page of a run (skipped: there is no ${executablePath})`;
-
-describe.skipIf(!existsSync(executablePath))(title, () => {
+describe.skipIf(noBrowser)(`the page of a run${noBrowser ? ` (skipped: ${noBrowser})` : ''}`, () => {
   let service: TestService;
-  let folder: string;
-  let context: BrowserContext;
   let page: Page;
   let complaints: string[];
+  const browser = useBrowser();
+  const picture = (name: string) => browser().picture(name);
 
   beforeAll(async () => {
     service = await startTestService();
   });
   afterAll(() => service.close());
-  beforeEach(async () => {
-    folder = await mkdtemp(path.join(tmpdir(), 'runyard-browser-'));
-    context = await chromium.launchPersistentContext(folder, {
-      executablePath,
-      headless: true,
-      viewport: { width: 1200, height: 850 },
-      acceptDownloads: true,
-      args: [
-        '--no-sandbox',
-        '--disable-gpu',
-        '--disable-quic',
-        '--no-first-run',
-        '--disable-background-networking',
-        '--disable-component-update',
-        '--disable-sync',
-      ],
-    });
-    page = await context.newPage();
-    page.setDefaultTimeout(30_000);
-    complaints = [];
-    page.on('pageerror', (error) => complaints.push(error.message));
-    page.on('console', (message) => {
-      // A refused key is answered with 401, which browsers log by themselves.
-      if (message.type() === 'error' && !message.text().includes('401')) complaints.push(message.text());
-    });
-  });
-  afterEach(async () => {
-    await context.close();
-    await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
+  beforeEach(() => {
+    ({ page, complaints } = browser());
   });
 
   const sent = new Map<string, number>();
@@ -70,12 +35,8 @@ describe.skipIf(!existsSync(executablePath))(title, () => {
   const open = async (runId: string, key = service.key) => {
     await page.goto(`${service.baseUrl}/runs/${runId}`);
     await page.getByLabel('API key').fill(key);
-    await page.getByRole('button', { name: 'Open' }).click();
+    await page.getByRole('button', { name: 'Open', exact: true }).click();
   };
-  const picture = async (name: string) => {
-    if (screenshots) await page.screenshot({ path: path.join(screenshots, `${name}.png`), fullPage: true });
-  };
-
   const begin = [
     { type: 'agent_started', harness: 'oz', model_id: 'runbook' },
     { type: 'turn_started', step_id: 's', prompt: 'Say hello, then list <b>everything</b>' },
@@ -131,7 +92,7 @@ describe.skipIf(!existsSync(executablePath))(title, () => {
     await page.locator('#state[data-state=SUCCEEDED]').waitFor();
     await page.getByText('completed, exit code 0').waitFor();
     expect(await page.locator('.act pre').textContent()).toBe('hello\nREADME.md\n');
-    await page.getByText('run done').waitFor();
+    await page.getByText('run succeeded').waitFor();
 
     const download = page.waitForEvent('download');
     await page.getByRole('button', { name: 'report.txt' }).click();
@@ -163,10 +124,12 @@ describe.skipIf(!existsSync(executablePath))(title, () => {
     await page.getByText('This key is not valid.').waitFor();
     await picture('run-key');
     await page.getByLabel('API key').fill(service.otherKey);
-    await page.getByRole('button', { name: 'Open' }).click();
-    await page.getByText('No such run, or the key belongs to another team.').waitFor();
+    await page.getByRole('button', { name: 'Open', exact: true }).click();
+    await page.getByText('There is no run with this id, or the key of this tab belongs to another team.').waitFor();
+    await picture('run-unknown');
+    await page.getByRole('button', { name: 'Use another key' }).click();
     await page.getByLabel('API key').fill(service.key);
-    await page.getByRole('button', { name: 'Open' }).click();
+    await page.getByRole('button', { name: 'Open', exact: true }).click();
     await page.getByRole('heading', { name: 'Mine' }).waitFor();
     await page.reload();
     await page.getByRole('heading', { name: 'Mine' }).waitFor();
@@ -232,11 +195,12 @@ describe.skipIf(!existsSync(executablePath))(title, () => {
     await page.locator('#state[data-state=CANCELLED]').waitFor();
   });
 
-  test('is readable on a narrow screen in dark mode, as is the reference', async () => {
+  test('is readable on a narrow screen in dark mode, with the reference', async () => {
     await page.emulateMedia({ colorScheme: 'dark' });
     await page.setViewportSize({ width: 400, height: 800 });
     await open(await service.newRun({ title: 'A run with a very long title that does not fit into one line at all' }));
     await page.getByRole('heading', { name: 'A run with' }).waitFor();
+    await page.getByText('Do it').waitFor();
     await picture('run-narrow-dark');
     const isWider = 'document.documentElement.scrollWidth > document.documentElement.clientWidth';
     expect(await page.evaluate(isWider)).toBe(false);
@@ -247,12 +211,12 @@ describe.skipIf(!existsSync(executablePath))(title, () => {
     expect(complaints).toEqual([]);
   });
 
-  test('is readable in light mode too, as are the pages of errors and the reference', async () => {
+  test('is readable in light mode, with the error pages and the reference', async () => {
     await page.goto(`${service.baseUrl}/docs`);
     await page.getByRole('link', { name: 'Create a run', exact: true }).click();
-    await page.screenshot({ path: path.join(screenshots ?? folder, 'docs.png') });
+    await page.screenshot({ path: path.join(process.env.SCREENSHOT_DIR ?? browser().folder, 'docs.png') });
     await page.locator('#schema-RunItem').scrollIntoViewIfNeeded();
-    await page.screenshot({ path: path.join(screenshots ?? folder, 'docs-schema.png') });
+    await page.screenshot({ path: path.join(process.env.SCREENSHOT_DIR ?? browser().folder, 'docs-schema.png') });
     await page.goto(`${service.baseUrl}/errors/conflict`);
     await page.getByRole('heading', { name: 'Conflict' }).waitFor();
     await picture('error');

@@ -30,7 +30,7 @@ describe.skipIf(features === undefined)('a hostile program in a bubblewrap sandb
   });
 
   test.runIf(limitsMemory)(
-    'a memory hog is killed, the machine and the worker live, and the reason is told',
+    'kills a program over the memory limit, reports the reason, and keeps the worker running',
     async () => {
       const { failure_reason, message } = await outcome(
         `node -e 'const k = []; for (;;) k.push(Buffer.alloc(16 << 20, 1))'; exit 1`,
@@ -41,7 +41,7 @@ describe.skipIf(features === undefined)('a hostile program in a bubblewrap sandb
     },
   );
 
-  test.runIf(limitsMemory)('memory that is spread over many processes is limited too', async () => {
+  test.runIf(limitsMemory)('limits memory that is spread over many processes', async () => {
     const { failure_reason } = await outcome(
       `for i in 1 2 3 4 5 6; do node -e 'const b = Buffer.alloc(80 << 20, 1); setTimeout(() => console.log(b.length), 15000)' & done; wait; exit 1`,
     );
@@ -65,24 +65,21 @@ describe.skipIf(features === undefined)('a hostile program in a bubblewrap sandb
     expect(message).toContain('64 MB');
   });
 
-  test('counts open files that have no name any more', async () => {
+  test('counts open files that were unlinked', async () => {
     const hold = (fd: number) => `exec ${fd}>gone; rm gone; head -c 30000000 /dev/zero >&${fd}`;
     const { failure_reason } = await outcome(`${[3, 4, 5].map(hold).join('; ')}; exec sleep 60`);
     expect(failure_reason).toBe('disk_limit');
   });
 
-  test.runIf(limitsDisk)(
-    'workspace and home are on a disk of their own that is little larger than the limit',
-    async () => {
-      const seen = await attempt('df --block-size=1 --output=size,target /workspace $HOME | tail -n 2');
-      const sizes = [...seen.matchAll(/^ *(\d+) \/(workspace|home)/gm)].map(([, size]) => Number(size));
-      expect(sizes).toHaveLength(2);
-      for (const size of sizes) {
-        expect(size).toBeGreaterThan(64 * 1024 * 1024);
-        expect(size).toBeLessThan(110 * 1024 * 1024);
-      }
-    },
-  );
+  test.runIf(limitsDisk)('puts workspace and home on a disk of their own, slightly larger than the limit', async () => {
+    const seen = await attempt('df --block-size=1 --output=size,target /workspace $HOME | tail -n 2');
+    const sizes = [...seen.matchAll(/^ *(\d+) \/(workspace|home)/gm)].map(([, size]) => Number(size));
+    expect(sizes).toHaveLength(2);
+    for (const size of sizes) {
+      expect(size).toBeGreaterThan(64 * 1024 * 1024);
+      expect(size).toBeLessThan(110 * 1024 * 1024);
+    }
+  });
 
   test('allows no file larger than the whole disk limit', async () => {
     const seen = await attempt('trap "" XFSZ; truncate -s 100000000 one; stat -c %s one');

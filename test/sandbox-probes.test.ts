@@ -205,7 +205,7 @@ describe.skipIf(!works)('a hostile program in a bubblewrap sandbox', () => {
     expect(seen).not.toMatch(/^(sd|vd|nvme|mem|kmem|kvm|loop|fuse|disk)/m);
   });
 
-  test.runIf(asRoot)('each sandbox has a user of its own, whose folders the others cannot open', async () => {
+  test.runIf(asRoot)('gives each sandbox a user of its own, whose folders the others cannot open', async () => {
     const uids = new Set<number>();
     for (const name of ['one', 'two']) probe.it.service.send(fakeAssignment(name, ['--fixture', 'sh', untilToldToGo]));
     const sandboxes = path.join(probe.it.worker.stateRoot, 's');

@@ -18,7 +18,7 @@ const seed = 4180;
 /** A stream without an end, and the key that all other requests need. */
 const leftOut = ['streamTeamEvents', 'deleteKey'];
 
-/** What a request that fits its schema may get: what there is decides, not what was sent. */
+/** Statuses of a request that fits its schema: they depend on the stored data, not on the request. */
 const accepted = ['2xx', '3xx', '401', '403', '404', '409', '416', '422', '429'];
 
 let packages: PythonPackages;
@@ -43,7 +43,7 @@ const toml = (value: unknown): string => JSON.stringify(value);
 function settingsOf(name: string, route: Route): string {
   const ids: Record<string, unknown> = { ...own, uid: own.environmentUid, kind: 'artifact', id: own.artifactUid };
   const names = Object.keys(route.params?.shape ?? {}).filter((each) => ids[each] !== undefined);
-  // What is deleted first could not be read any more.
+  // Things that are deleted first could not be read after that.
   const fixed: Record<string, unknown> = Object.fromEntries(
     route.method === 'DELETE' ? [] : names.map((each) => [`path.${each}`, ids[each]]),
   );

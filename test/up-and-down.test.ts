@@ -1,5 +1,6 @@
 /** Service, database and worker as `bin/runyard` starts and ends them: real processes, nothing left behind. */
 import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import http from 'node:http';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -20,7 +21,7 @@ beforeEach(() => {
 });
 
 afterEach(async () => {
-  await runCommand([runyard, 'down'], { cwd: folder, env });
+  await runCommand([runyard, 'down', '--force'], { cwd: folder, env });
   endCommands();
   await noProcessLeft();
   rmSync(folder, { recursive: true, force: true });
@@ -64,6 +65,49 @@ test('starts the service with its Node flags, the first time and each later time
   expect(flags()).toEqual([true]);
 });
 
+test('stops with down while runs are live only as told, and marks those that it ends as retryable', {
+  timeout: 240_000,
+}, async () => {
+  const call = (args: string[], input = '') => runCommand([runyard, ...args], { cwd: folder, env, input });
+  const begin = async (commands: string) => {
+    const { output } = await call(['run', '--detach', '--json', '-'], `\`\`\`sh\n${commands}\n\`\`\``);
+    const { run_id: runId } = JSON.parse(output.split('\n').find((line) => line.startsWith('{')) ?? '');
+    const logs = startCommand([runyard, 'logs', runId, '--follow'], { cwd: folder, env });
+    await logs.sees('│ begun');
+    return runId as string;
+  };
+  const patient = await begin('echo begun; sleep 300');
+  const refused = await call(['down']);
+  expect(refused.output).toMatch(/nothing was stopped, because there is 1 live run:\n +[0-9a-f-]{36} +INPROGRESS/);
+  expect(refused.code).toBe(1);
+  expect(programs('service')).toHaveLength(1);
+
+  const waiting = startCommand([runyard, 'down', '--wait'], { cwd: folder, env });
+  await waiting.sees('waiting for 1 live run');
+  expect(JSON.parse((await call(['runs', 'get', patient])).output).state).toBe('INPROGRESS');
+  await call(['cancel', patient]);
+  expect(await waiting.exited).toBe(0);
+  expect(processesOf(folder)).toEqual([]);
+
+  const ended = await begin('echo begun; sleep 300');
+  const forced = await call(['down', '--force']);
+  expect(forced).toMatchObject({ code: 0, output: expect.stringContaining(`bin/runyard rerun ${ended}`) });
+  expect(processesOf(folder)).toEqual([]);
+  await call(['run', '-'], '```sh\ntrue\n```');
+  const { state, status_message } = JSON.parse((await call(['runs', 'get', ended])).output);
+  expect({ state, ...status_message }).toMatchObject({
+    state: 'ERROR',
+    error_code: 'resource_unavailable',
+    retryable: true,
+  });
+
+  const { output } = await call(['run', '--approval', 'ask', '-'], '```sh\necho asked\n```');
+  expect(output).toContain('BLOCKED');
+  expect(await call(['down']), 'a run that waits for a person is not ended').toMatchObject({ code: 0 });
+  await call(['run', '-'], '```sh\ntrue\n```');
+  expect((await call(['runs', '--state', 'BLOCKED'])).output).toContain('asks for permission to use shell: echo asked');
+});
+
 test('leaves no process after a stop in the middle of the start', { timeout: 120_000 }, async () => {
   const up = start('up');
   await vi.waitFor(() => expect(programs('service')).toHaveLength(1), { timeout: 30_000, interval: 20 });
@@ -84,7 +128,7 @@ test('leaves no process after kill -9 of the supervisor', { timeout: 120_000 }, 
   await again.sees('Ctrl-C stops everything.');
 });
 
-test('starts a service and a worker that died again at the same address, and says so', {
+test('restarts a service and a worker that died at the same address, and says so', {
   timeout: 180_000,
 }, async () => {
   const up = start('up');
@@ -108,7 +152,7 @@ test('starts a service and a worker that died again at the same address, and say
   expect(code).toBe(0);
 });
 
-test('says with a second up where the first one runs; a second run uses it', { timeout: 120_000 }, async () => {
+test('prints at a second up the address of the first one, which a second run uses', { timeout: 120_000 }, async () => {
   const up = start('up');
   await up.sees('Ctrl-C stops everything.');
   const second = await runCommand([runyard, 'up'], { cwd: folder, env });
@@ -118,6 +162,53 @@ test('says with a second up where the first one runs; a second run uses it', { t
   expect(run.output).not.toContain('starting');
   const last = JSON.parse(run.output.trimEnd().split('\n').at(-1) ?? '');
   expect(last).toMatchObject({ type: 'run', run: { state: 'SUCCEEDED' } });
+});
+
+test('uses what is set for the command, or says how it differs from what runs', { timeout: 120_000 }, async () => {
+  const up = start('up');
+  await up.sees('Ctrl-C stops everything.');
+  const call = (args: string[], more: Record<string, string>) =>
+    runCommand([runyard, ...args], { cwd: folder, env: { ...env, ...more } });
+  const dead = { RUNYARD_BASE_URL: 'http://127.0.0.1:9' };
+  for (const args of [['run', 'say hello'], ['runs'], ['status']]) {
+    const refused = await call(args, dead);
+    expect(refused.output).toContain('http://127.0.0.1:9');
+    expect(refused.output).not.toContain('SUCCEEDED');
+    expect(refused.code).toBe(1);
+  }
+  const otherPort = await call(['runs'], { RUNYARD_PORT: '4999' });
+  expect(otherPort.output).toMatch(/RUNYARD_PORT: here 4999; running with \d+\n.*runyard down && bin\/runyard up/);
+  expect(otherPort.code).toBe(1);
+  expect(otherPort.output).toContain(`running with ${new URL(origin()).port}`);
+  expect((await call(['runs'], { RUNYARD_PORT: new URL(origin()).port })).code).toBe(0);
+  const otherKey = { RUNYARD_ANTHROPIC_API_KEY: 'sk-canary', RUNYARD_MODEL_BASE_URL: 'http://127.0.0.1:9/v1' };
+  const refused = await call(['run', 'say hello'], otherKey);
+  expect(refused.output).toContain('RUNYARD_ANTHROPIC_API_KEY: here set; running with not set');
+  expect(refused.output).toContain('RUNYARD_MODEL_BASE_URL: here http://127.0.0.1:9/v1; running with not set');
+  expect(refused.output).not.toContain('canary');
+  expect(refused.code).toBe(1);
+  expect((await call(['runs'], otherKey)).output).toContain('no runs');
+  const named = await call(['runs'], { RUNYARD_BASE_URL: origin().replace('127.0.0.1', 'localhost') });
+  expect(named, 'the key of the folder is for its own service').toMatchObject({ code: 0 });
+});
+
+test('sends the key of the data folder to no other server', { timeout: 120_000 }, async () => {
+  const up = start('up');
+  await up.sees('Ctrl-C stops everything.');
+  const headers: (string | undefined)[] = [];
+  const other = http.createServer((request, response) => {
+    headers.push(request.headers.authorization);
+    response.writeHead(401).end();
+  });
+  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+  try {
+    const { port } = other.address() as net.AddressInfo;
+    const base = { RUNYARD_BASE_URL: `http://127.0.0.1:${port}` };
+    await runCommand([runyard, 'runs'], { cwd: folder, env: { ...env, ...base } });
+    expect(headers).toEqual([undefined]);
+  } finally {
+    other.close();
+  }
 });
 
 test('rejects a port that is in use, names it and leaves no process', { timeout: 120_000 }, async () => {
@@ -166,7 +257,9 @@ test('reports an unreachable database server with the last log lines of the serv
   expect(processesOf(folder)).toEqual([]);
 });
 
-test('ends run in a pipeline with the run, although the started programs stay', { timeout: 120_000 }, async () => {
+test('ends the command run in a pipeline with the run, although the started programs continue', {
+  timeout: 120_000,
+}, async () => {
   writeFileSync(path.join(folder, 'p.md'), '```sh\necho piped\n```\n');
   // `cat` and the lock on descriptor 9 would wait for ever if the background processes had inherited them.
   const script = `exec 9>lock; ${runyard} run p.md 2>&1 | cat`;
@@ -179,7 +272,7 @@ test('ends run in a pipeline with the run, although the started programs stay', 
   }
 });
 
-test('starts although a crash left a service.json whose process id another program has now', {
+test('starts although a crash left a service.json whose process id now belongs to another program', {
   timeout: 120_000,
 }, async () => {
   mkdirSync(path.join(folder, 'data'));

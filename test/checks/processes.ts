@@ -57,7 +57,7 @@ export async function runCommand(
   });
   clearTimeout(timer);
   if (group !== undefined) {
-    // What a test left in its group ends with it.
+    // Processes that a test left in its group end with it.
     endGroup(group, 'SIGKILL');
     groups.delete(group);
   }

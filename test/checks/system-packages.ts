@@ -53,7 +53,7 @@ export function installSystemPackages(say: (message: string) => void): void {
   const install = (...names: string[]) => apt('install', '-y', '--no-install-recommends', ...names);
   if (install(...missing).status === 0) return;
   apt('update');
-  // One by one: a package that cannot be had keeps nobody from the others.
+  // One by one, so that a package that is not available does not prevent the others.
   for (const name of missing) {
     const { status, stderr } = install(name);
     if (status !== 0) say(`apt-get has no ${name}; what needs it is skipped:\n${String(stderr).slice(-2000)}`);

@@ -43,6 +43,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   // An assignment that is taken back deletes what its agent announced, in the same statement; `files` imports `executions`.
   artifacts: { owner: 'files', alsoDeletedBy: 'executions' },
   attachments: { owner: 'files' },
+  client_answers: { owner: 'idempotency' },
   conversation_events: { owner: 'conversations' },
   environments: { owner: 'environments' },
   event_deliveries: { owner: 'subscriptions' },
@@ -69,6 +70,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   service_instances: { owner: 'executions' },
   snapshot_files: { owner: 'files' },
   snapshots: { owner: 'files', alsoDeletedBy: 'executions' },
+  sign_in_codes: { owner: 'access' },
   sweeps: { owner: 'retention' },
   team_members: { owner: 'access' },
   // The queue counts and orders its assignments on the team's row, which is the lock of a team's limit.

@@ -13,7 +13,7 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** Settings of whoever runs the tests must not change what git does. */
+/** Git settings of the person who runs the tests must not change git's behaviour. */
 const gitEnv = {
   PATH: process.env.PATH ?? '',
   HOME: '/nonexistent',

@@ -38,7 +38,7 @@ export interface FakeHarnessSupport extends FakeReports {
   cancel(): void;
   /** So does this; a follow-up again and again until the agent names its position. */
   tell(item: InboxItem): void;
-  /** What a `finish-task` is answered. */
+  /** The answer to `finish-task`. */
   next: 'wait' | 'leave';
   /** From now on every request gets 401. */
   supersede(): void;

@@ -78,7 +78,7 @@ describe.each(Object.entries(models))('the fake %s endpoint', (_name, model) => 
     expect(fake.requests.at(-1)?.conversation?.toolResults.join()).toContain('a b');
   });
 
-  it('gives the same without streaming', async () => {
+  it('returns the same answer without streaming', async () => {
     ran.length = 0;
     const result = await generateText({
       model: model(),
@@ -92,7 +92,7 @@ describe.each(Object.entries(models))('the fake %s endpoint', (_name, model) => 
     expect(result.steps[0]?.usage).toMatchObject({ inputTokens: 147, outputTokens: 30 });
   });
 
-  it('by default runs the command that it finds in the prompt', async () => {
+  it('runs the command of the prompt by default', async () => {
     fake.script((await import('./models/turns.ts')).defaultScript);
     ran.length = 0;
     const prompt = 'Please:\n```sh\nls -l\n```\nthanks';
@@ -140,7 +140,7 @@ describe.each(Object.entries(models))('the fake %s endpoint', (_name, model) => 
   });
 });
 
-it('sees that the client is gone', async () => {
+it('notices that the client closed its connection', async () => {
   fake.misbehave({ kind: 'silent' });
   const abort = new AbortController();
   const count = fake.requests.length + 1;

@@ -1,6 +1,6 @@
 /**
  * A provider of language models on loopback that speaks the four protocols as the real ones do on the wire, says what
- * it is told to say, remembers what it was asked, and can misbehave. Anthropic, OpenAI and Google are at their usual
+ * the test sets, records its requests, and can misbehave. Anthropic, OpenAI and Google are at their usual
  * paths; the OpenAI-compatible endpoint of one's own machine is at `/local/v1`.
  */
 import { once } from 'node:events';
@@ -56,7 +56,7 @@ export interface FakeModels {
   /** Settings of a service that finds all four providers here. */
   readonly env: Readonly<Record<string, string>>;
   readonly requests: readonly FakeModelRequest[];
-  /** What the model says: a list is indexed by the answers given in the conversation; a function decides by itself. */
+  /** The answers of the model: a list is indexed by the answers given in the conversation; a function decides by itself. */
   script(script: FakeScript): void;
   /** The next `times` requests (default 1) of any provider go wrong in this way. */
   misbehave(misbehaviour: FakeMisbehaviour, times?: number): void;

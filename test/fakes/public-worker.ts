@@ -11,7 +11,7 @@ export interface FakePublicWorkerRun {
   readonly runId: string;
   readonly serverRoot: string;
   readonly runToken: string;
-  /** Agent program and what stands before `agent run`: `backend.direct.oz_path` of the worker. */
+  /** Agent program and the arguments before `agent run`: `backend.direct.oz_path` of the worker. */
   readonly program: readonly [string, ...string[]];
   /** `backend.direct.workspace_root`. */
   readonly workspaceRoot: string;

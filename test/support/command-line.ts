@@ -27,7 +27,12 @@ export function endCommands(): void {
 /** Starts a command with an environment of its own: nothing of ours but where programs and npm's own files are. */
 export function startCommand(
   command: readonly [string, ...string[]],
-  options: { readonly cwd: string; readonly env?: Readonly<Record<string, string>>; readonly input?: string },
+  options: {
+    readonly cwd: string;
+    readonly env?: Readonly<Record<string, string>>;
+    readonly input?: string;
+    readonly keepsInput?: true;
+  },
 ): RunningCommand {
   const [program, ...args] = command;
   const kept = ['PATH', 'HOME', 'USER', 'TMPDIR', 'LANG', 'NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR'].map(
@@ -44,7 +49,7 @@ export function startCommand(
   });
   running.add(child);
   child.stdin.on('error', () => {});
-  child.stdin.end(options.input ?? '');
+  if (!options.keepsInput) child.stdin.end(options.input ?? '');
   let text = '';
   let ended = false;
   for (const stream of [child.stdout, child.stderr]) {

@@ -1,4 +1,4 @@
-/** A reader of a stream whose connection breaks at random moments; it goes on with the last id that it has read. */
+/** A reader of a stream whose connection breaks at random moments; it resumes after the last id that it has read. */
 import { type ClientRequest, get } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 

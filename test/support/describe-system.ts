@@ -10,7 +10,7 @@ type Options = SystemOptions | (() => Promise<SystemOptions>);
 const startLimitMs = 150_000;
 const stopLimitMs = 60_000;
 
-/** What is there when the tests run, for closures that are made before. */
+/** Values that exist only when the tests run, for closures that are made before. */
 function later<T extends object>(get: () => T | undefined): T {
   return new Proxy({} as T, {
     get: (_, name) => {

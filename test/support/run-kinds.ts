@@ -5,7 +5,7 @@ export const runbook = { model_id: 'runbook' } as const;
 /** The AI SDK loop against a fake model. */
 export const oneModel = { model_id: 'anthropic/claude-opus-4-5' } as const;
 
-/** What the two harnesses of our own are given to run a command. */
+/** Prompts and configurations that make the two built-in harnesses run a command. */
 export const runKinds = [
   { kind: 'runbook', config: runbook, say: (command: string) => `\`\`\`sh\n${command}\n\`\`\`` },
   { kind: 'model', config: oneModel, say: (command: string) => `Please run \`${command}\`.` },

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { startTestWorker, type TestWorker } from '../../packages/worker/test/worker.ts';
 import { fakeAssignment } from '../fakes/worker-service.ts';
 
-/** What is in files of the machine that no sandbox may read. */
+/** The content of files of the machine that no sandbox may read. */
 export const secret = `host-secret-${process.pid}`;
 
 export interface SandboxOutcome {
@@ -20,7 +20,7 @@ export interface SandboxProbe extends AsyncDisposable {
   readonly hostFolder: string;
   /** Runs the script as the agent; what became of it, which is never success. */
   outcome(script: string): Promise<SandboxOutcome>;
-  /** The same; what it printed. It always exits with 1 so that the output is told. */
+  /** Runs the probe and returns its output. The probe always exits with 1 so that the output is reported. */
   attempt(script: string): Promise<string>;
   /** Runs JavaScript in the sandbox's own Node. */
   attemptInNode(script: string): Promise<string>;

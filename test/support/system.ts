@@ -50,7 +50,7 @@ export interface System {
   run(runId: string): Promise<RunItem>;
   untilEnded(runId: string, timeoutMs?: number): Promise<RunItem>;
   until(runId: string, accept: (run: RunItem) => boolean, timeoutMs?: number): Promise<RunItem>;
-  /** What the programs logged. */
+  /** Returns the log of the programs. */
   logs(): Promise<string>;
   stop(): Promise<void>;
 }
@@ -186,7 +186,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
         await unmountBelow(folder);
         await rm(folder, { recursive: true, force: true });
       }
-      // What was killed may still write while it ends.
+      // A killed process may still write while it ends.
       await rm(dataDir, { recursive: true, force: true, maxRetries: 20, retryDelay: 200 });
     },
   };

@@ -30,7 +30,7 @@ describe('a runbook', () => {
       ['completed', 0],
     ]);
     expect(fake.text()).toContain('Ran all 2 commands');
-    expect(fake.text()).toContain('No language model is configured');
+    expect(fake.text(), 'the model was chosen').not.toContain('language model');
     expect(fake.finished).toEqual([{ turn: 1, success: true, summary: expect.stringContaining('Ran all 2 commands') }]);
     expect(fake.shutdowns).toEqual(['finished']);
     expect(agent.stderr()).toBe('');
@@ -52,9 +52,47 @@ describe('a runbook', () => {
       ['failed', 4],
     ]);
     expect(fake.finished).toEqual([
-      expect.objectContaining({ success: false, error: { message: 'Command 2 exited with code 4' } }),
+      expect.objectContaining({
+        success: false,
+        error: { message: 'Command 2 exited with code 4: `echo oops; exit 4`' },
+      }),
     ]);
     expect(existsSync(join(agent.workspace, 'never'))).toBe(false);
+  });
+
+  const failsAt = async (shell: string, script: string) => {
+    await start({ prompt: `\`\`\`${shell}\n${script}\n\`\`\`` });
+    await ended();
+    return fake.finished[0]?.error?.message;
+  };
+
+  test.each([
+    ['a command', 'sh', 'echo a\n\n# why\nls /nowhere\necho never', 'code 2 at line 4: `ls /nowhere`'],
+    ['an exit', 'bash', 'echo a\nexit 9\necho never', 'code 9 at line 2: `exit 9`'],
+    ['a function', 'sh', 'f() {\n  return 7\n}\necho a\nf', 'code 7 at line 5: `f`'],
+    ['a pipeline', 'bash', 'echo a\nfalse |\n  cat', 'code 1 at line 2: `false |`'],
+    [
+      'a command behind a here-document',
+      'sh',
+      'cat >f <<E\necho x\n}\nE\n(exit 5)\necho b',
+      'code 5 at line 5: `(exit 5)`',
+    ],
+    ['a compound command', 'sh', 'for i in 1 2; do\n  test $i = 1\ndone', 'code 1 at line 1: `for i in 1 2; do`'],
+    ['a command of several lines', 'sh', 'true\nls \\\n  /nowhere', 'code 2 at line 2: `ls \\`'],
+  ])('names the line that failed and its exit code: %s', async (_name, shell, script, expected) => {
+    expect(await failsAt(shell, script)).toBe(`Command 1 exited with ${expected}`);
+    expect(fake.text(), 'the summary').toContain(`exit ${expected}`);
+  });
+
+  test('runs a block of many lines as the shell alone would', async () => {
+    const status =
+      'set +e\nfalse\necho "status $?"\nset -e\nfalse && true\necho "still $?"\nx="a\nb"\necho "$x$LINENO"';
+    await start({ prompt: `\`\`\`bash\n${status}\n\`\`\`\n\`\`\`bash\nset -x\ntrue\necho traced\n\`\`\`` });
+    await ended();
+    const [first = '', second = ''] = of('action').map(({ action_id }) => fake.output(action_id));
+    expect(first).toBe('status 1\nstill 1\na\nb9\n');
+    expect(second).toBe('+ true\n+ echo traced\ntraced\n');
+    expect(fake.finished[0]?.success).toBe(true);
   });
 
   test('continues after a failure of a block with continue-on-error', async () => {
@@ -82,12 +120,57 @@ describe('a runbook', () => {
     ]);
   });
 
-  test('explains what it needs if the prompt has no command', async () => {
+  test('fails if the prompt has no command, and says what it expects', async () => {
     await start({ prompt: 'Write me a poem.' });
     await ended();
-    expect(fake.text()).toContain('nothing to run');
-    expect(fake.text()).toContain('RUNYARD_ANTHROPIC_API_KEY');
-    expect(fake.finished[0]?.success).toBe(true);
+    expect(fake.text()).toContain('```sh\nls -la\n```');
+    const message = 'There was nothing to run: the prompt has no fenced `sh` or `bash` block';
+    const error = { code: 'invalid_request', message: expect.stringContaining(message) };
+    expect(fake.finished).toEqual([expect.objectContaining({ success: false, error })]);
+    expect(fake.finished[0]?.error?.message).not.toMatch(/RUNYARD_|language model/);
+  });
+
+  const withoutModel = { harness: { type: 'oz', no_model_configured: true } } as const;
+  const child = { parent_run: { run_id: 'parent', title: 'Parent' } };
+
+  test('names the three ways to add a model if none is configured and there is nothing to run', async () => {
+    await start({ prompt: 'Write me a poem.', ...withoutModel });
+    await ended();
+    const error = fake.finished[0]?.error;
+    expect(error?.code).toBe('invalid_request');
+    expect(error?.message).toMatch(
+      /no language model is configured.*RUNYARD_OPENAI_API_KEY.*RUNYARD_MODEL_BASE_URL.*RUNYARD_GOOGLE_BASE_URL/s,
+    );
+  });
+
+  test('says in one turn only how to add a model', async () => {
+    const follow_up = (position: number) => ({ type: 'follow_up', id: `f${position}`, position }) as const;
+    await start(
+      { ...sh('true'), ...withoutModel },
+      {
+        prepare: (service) => {
+          service.next = 'wait';
+          service.tell({ ...follow_up(1), message: '```sh\necho again\n```' });
+          service.tell({ ...follow_up(2), message: 'And a poem.' });
+        },
+      },
+    );
+    await fake.until(({ finished }) => finished.length === 3);
+    fake.cancel();
+    await ended();
+    expect(fake.text().match(/No language model is configured/g)).toHaveLength(1);
+    expect(fake.text().match(/RUNYARD_MODEL_BASE_URL/g)).toHaveLength(1);
+    expect(fake.finished[2]?.error).toEqual({
+      code: 'invalid_request',
+      message: expect.not.stringContaining('RUNYARD_MODEL_BASE_URL'),
+    });
+  });
+
+  test('leaves it to the run above to say how to add a model', async () => {
+    await start({ ...sh('true'), ...withoutModel, ...child });
+    await ended();
+    expect(fake.text()).toContain('Ran 1 command');
+    expect(fake.text()).not.toContain('language model');
   });
 
   test('bounds an output of 200 MB in memory and in reports', async () => {
@@ -105,9 +188,12 @@ describe('a runbook', () => {
     clearInterval(watch);
     const [result] = of('action_result');
     expect(result?.output_bytes).toBe(200_000_011);
-    expect(String(result?.output)).toMatch(/^START\nxxx.*bytes left out.*xxx\nEND\n$/s);
-    expect(String(result?.output).length).toBeLessThan(66 * 1024);
-    expect(of('action_output').reduce((sum, event) => sum + event.text.length, 0)).toBeLessThanOrEqual(64 * 1024);
+    expect(result).not.toHaveProperty('output');
+    const told = of('action_output')
+      .map((event) => event.text)
+      .join('');
+    expect(told).toMatch(/^START\nxxx.*x…\n… 191 MB left out …\n…xxx.*\nEND\n$/s);
+    expect(told.length).toBeLessThanOrEqual(64 * 1024);
     expect(peak).toBeGreaterThan(10_000);
     expect(peak).toBeLessThan(250_000);
   }, 30_000);

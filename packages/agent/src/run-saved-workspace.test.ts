@@ -12,7 +12,7 @@ const keeps = { max_workspace_bytes: 100_000_000 };
 const place = '/api/v1/harness-support/workspace/earlier';
 const setup = { environment: { uid: 'e', config: { setup_commands: ['echo again > set-up'] } } };
 
-/** What an earlier execution left: one file. */
+/** The saved workspace of an earlier execution: one file. */
 async function archived(session?: string): Promise<{ bytes: Buffer; workspace: AgentTask['workspace'] }> {
   const folder = join(testFolder(), 'w');
   mkdirSync(folder);

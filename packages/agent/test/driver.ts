@@ -25,7 +25,7 @@ export interface DriveOptions {
   home?: string;
 }
 
-/** Starts the agent of `scripted-agent.mjs` that plays `mode`; it ends with the test at the latest. */
+/** Starts the agent of `scripted-agent.mjs` that behaves as `mode` says; it ends with the test at the latest. */
 export function drive(mode: string, options: DriveOptions = {}) {
   const cwd = testFolder();
   const emitted: AgentEventBody[] = [];

@@ -30,7 +30,7 @@ export interface TestLoops {
   readonly models: FakeModels;
   /** Of the test that runs now; fresh for each. */
   workspace(): string;
-  /** The engine against the fake provider itself: its key stands for the run token that the gateway would exchange. */
+  /** The engine against the fake provider itself: its key takes the place of the run token that the gateway would exchange. */
   engine(provider?: string, options?: Partial<LoopOptions>, policy?: ApprovalPolicy): TestLoop;
 }
 

@@ -14,7 +14,7 @@ afterEach(async () => {
   await fake?.close();
 });
 
-/** Starts a service with this task and an agent process that plays it. */
+/** Starts a service with this task and an agent process that runs it. */
 export async function start(
   task: Partial<AgentTask>,
   options: { socketPath?: string; prepare?: (fake: FakeHarnessSupport) => void } = {},

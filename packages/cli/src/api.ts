@@ -1,15 +1,23 @@
-import { type ApiError, type Client, createClient } from '@runyard/client';
-import type { LiveEvent } from '@runyard/contract/live-events';
-import { type Context, requireApiKey, requireOrigin } from './context.ts';
+import { type ApiError, type Client, createClient, type ReceivedEvent } from '@runyard/client';
+import { apiKey, type Context, requireApiKey, requireOrigin } from './context.ts';
 import { Failure } from './failure.ts';
+import { requireSameSettings } from './same-settings.ts';
+import { addressSettings } from './supervise/running-settings.ts';
 
-/** Creates a client of the service that runs here, or of the one that RUNYARD_BASE_URL names. */
+/**
+ * Creates a client of the service that RUNYARD_BASE_URL names, else of the one that runs on the data folder.
+ * @throws Failure if there is none, if it is not where RUNYARD_HOST and RUNYARD_PORT say, or if there is no key for it
+ */
 export function connect(context: Context, send: typeof fetch = fetch): Client {
+  requireSameSettings(context, addressSettings);
+  // Without a key, a server that is not the data folder's says whether it is there, and then that it wants one.
+  const key = context.settings.RUNYARD_BASE_URL === undefined ? requireApiKey(context) : apiKey(context);
   return createClient({
     baseUrl: requireOrigin(context),
-    apiKey: requireApiKey(context),
+    ...(key === null ? {} : { apiKey: key }),
     userAgent: 'runyard-cli',
     fetch: send,
+    strict: true,
   });
 }
 
@@ -24,8 +32,8 @@ const patienceMs = 60_000;
 export async function* followRun(
   context: Context,
   runId: string,
-  options: { readonly signal: AbortSignal; readonly follow?: false },
-): AsyncGenerator<LiveEvent> {
+  options: { readonly signal: AbortSignal; readonly follow?: false; readonly lastEventId?: string },
+): AsyncGenerator<ReceivedEvent> {
   const { signal } = options;
   const givenUp = new AbortController();
   let lostAt: number | undefined;
@@ -50,8 +58,7 @@ export async function* followRun(
     }
   };
   const both = AbortSignal.any([signal, givenUp.signal]);
-  for await (const { event } of connect(context, send).streamRunEvents(runId, { ...options, signal: both }))
-    yield event;
+  yield* connect(context, send).streamRunEvents(runId, { ...options, signal: both });
 }
 
 /** Describes a refusal: which member is wrong and why, and the trace id of an internal error. */
@@ -64,7 +71,7 @@ export function describeProblem({ problem }: ApiError): string {
     .join('');
   const hint =
     problem.error_code === 'authentication_required'
-      ? '\nThe key comes from RUNYARD_API_KEY, else RUNYARD_BOOTSTRAP_KEY, else the data folder.'
+      ? '\nThe key comes from RUNYARD_API_KEY, else RUNYARD_BOOTSTRAP_KEY, else from the data folder for its own service.'
       : '';
   return `${problem.error_code}: ${detail}${members}${trace}${hint}`;
 }

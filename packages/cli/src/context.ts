@@ -34,32 +34,61 @@ export function createContext(env: Environment): Context {
   };
 }
 
-/** Returns the origin of the service, without `/api/v1`; `null` if no service of this data folder runs and no other one is named. */
+/**
+ * Returns the origin of the service that commands talk to, without `/api/v1`: RUNYARD_BASE_URL if it is set, else the service of
+ * this data folder. `null` if there is neither.
+ */
 export function serviceOrigin(context: Context): string | null {
-  return (
-    readClaim(context.folder.supervisorFile)?.origin ??
-    readServiceFile(context.folder.serviceFile)?.base_url ??
-    context.settings.RUNYARD_BASE_URL ??
-    null
-  );
+  return context.settings.RUNYARD_BASE_URL ?? originOfFolder(context.folder);
 }
 
-/** Returns the API key; `null` if there is none yet. */
+/** Returns the origin of the service that runs on this data folder; `null` if none does. */
+export function originOfFolder(folder: DataFolder): string | null {
+  return readClaim(folder.supervisorFile)?.origin ?? readServiceFile(folder.serviceFile)?.base_url ?? null;
+}
+
+/** Returns the API key for the service that commands talk to; `null` if there is none yet. */
 export function apiKey(context: Context): string | null {
   const given = context.settings.RUNYARD_API_KEY ?? context.settings.RUNYARD_BOOTSTRAP_KEY;
   if (given) return given;
+  return isOfFolder(context) ? folderKey(context.folder) : null;
+}
+
+/** Returns the first API key of the service of this data folder; `null` if there is none yet. */
+export function folderKey(folder: DataFolder): string | null {
   try {
-    return readFileSync(context.folder.bootstrapKeyFile, 'utf8').trim() || null;
+    return readFileSync(folder.bootstrapKeyFile, 'utf8').trim() || null;
   } catch {
     return null;
   }
 }
 
+/** The key of the data folder is an administrator's: it is sent to no server but the service of that folder. */
+function isOfFolder({ settings, folder }: Context): boolean {
+  const named = settings.RUNYARD_BASE_URL;
+  if (named === undefined) return true;
+  const known = [readClaim(folder.supervisorFile)?.origin, readServiceFile(folder.serviceFile)?.base_url];
+  return known.some((origin) => origin !== undefined && isSameOrigin(origin, named));
+}
+
+function isSameOrigin(one: string, other: string): boolean {
+  const [first, second] = [new URL(one), new URL(other)];
+  if (first.protocol !== second.protocol || first.port !== second.port) return false;
+  return first.hostname === second.hostname || (isLoopback(first.hostname) && isLoopback(second.hostname));
+}
+
+const isLoopback = (host: string): boolean => host === 'localhost' || host === '[::1]' || host.startsWith('127.');
+
 /** Returns the API key. @throws Failure that says how to set one */
 export function requireApiKey(context: Context): string {
   const key = apiKey(context);
-  if (!key) throw new Failure(`no API key: set RUNYARD_API_KEY (there is none in ${context.folder.bootstrapKeyFile})`);
-  return key;
+  if (key) return key;
+  const { RUNYARD_BASE_URL: named } = context.settings;
+  throw new Failure(
+    named !== undefined && folderKey(context.folder) !== null
+      ? `no API key for ${named}: set RUNYARD_API_KEY. The key of ${context.folder.path} is sent only to the service of that folder.`
+      : `no API key: set RUNYARD_API_KEY (there is none in ${context.folder.bootstrapKeyFile})`,
+  );
 }
 
 /** Returns the origin of the service. @throws Failure if no service is known */

@@ -7,21 +7,28 @@ import { KeyKind } from '@runyard/contract/keys';
 import { RunState } from '@runyard/contract/states';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { describeProblem } from './api.ts';
+import { addArtifactCommands, addCatalogueCommands, addToolCommands } from './command-groups.ts';
 import { decide, send } from './commands/answer.ts';
 import { down } from './commands/down.ts';
 import { createKey, deleteKey, listKeys } from './commands/keys.ts';
+import { logs } from './commands/logs.ts';
+import { rerun } from './commands/rerun.ts';
 import { run } from './commands/run.ts';
-import { cancel, getRun, listRuns, logs } from './commands/runs.ts';
+import { cancel, getRun, listRuns } from './commands/runs.ts';
 import { status } from './commands/status.ts';
 import { serviceOnly, up } from './commands/up.ts';
 import { workerOnly } from './commands/worker.ts';
 import { createContext } from './context.ts';
+import { exitCodesHelp } from './exit-codes.ts';
 import { Failure } from './failure.ts';
 import { root } from './installation.ts';
 import { harmless } from './live/harmless.ts';
+import { runIdOf } from './run-id.ts';
 
 // Subcommands that load modules of the service are imported when they run, so that `--help` and `run` do not wait for them.
+const runHelp = 'id of a run, the beginning of one, or latest';
 const asJson = ['--json', 'print JSON'] as const;
+const watchAfter = ['--follow', 'watch what the run does with it, and exit with the code of its state'] as const;
 const collect = (value: string, before: string[] = []) => [...before, value];
 
 function parseLimit(text: string): number {
@@ -29,6 +36,13 @@ function parseLimit(text: string): number {
   if (!Number.isInteger(limit) || limit < 1 || limit > 500)
     throw new InvalidArgumentError('It must be a whole number from 1 to 500.');
   return limit;
+}
+
+function parseTail(text: string): number {
+  const lines = Number(text);
+  if (text.trim() === '' || !Number.isInteger(lines) || lines < 0)
+    throw new InvalidArgumentError('It must be a whole number, 0 or more.');
+  return lines;
 }
 
 function parseState(text: string, before: RunState[] = []): RunState[] {
@@ -67,15 +81,18 @@ program
   .option('--environment <id>', 'environment: repositories and setup commands')
   .option('--harness <type>', 'what drives the agent (oz)')
   .addOption(
-    new Option('--approval <policy>', 'ask: the agent waits for you before each command and change of a file').choices(
-      ApprovalPolicy.options,
-    ),
+    new Option(
+      '--approval <policy>',
+      'ask: before each command and change of a file the agent asks; a terminal asks you here',
+    ).choices(ApprovalPolicy.options),
   )
   .option('--idle <minutes>', 'how long the sandbox waits for a follow-up after the run, 0 to 60', '0')
-  .option('--attach <file...>', 'files to put into attachments/ of the workspace')
+  .option('--attach <file>', 'a file to put into attachments/ of the workspace; repeat for more', collect)
   .option('--metadata <key=value>', 'a pair to keep with the run; repeat for more', collect)
   .option('--detach', 'print the id and return at once')
+  .option('--detach-on-signal', 'at Ctrl-C, SIGTERM, SIGHUP or a closed pipe: leave the run instead of cancelling it')
   .option('--json', 'print each event as a line of JSON, and the run as the last line')
+  .addHelpText('after', exitCodesHelp)
   .action(async (source, options) => run(createContext(process.env), source, options));
 
 program
@@ -84,8 +101,9 @@ program
   .action(async () => up(createContext(process.env)));
 program
   .command('down')
-  .description('stop the programs of this data folder')
-  .option('--now', 'end the runs of a worker that was started alone; without it the worker finishes them first')
+  .description('stop the programs of this data folder; asks what to do with live runs')
+  .option('--wait', 'stop when the live runs have ended; begin no others')
+  .option('--force', 'end the live runs: they become ERROR and can be run again')
   .action(async (options) => down(createContext(process.env), options));
 program
   .command('status')
@@ -112,39 +130,84 @@ const runs = program
 runs
   .command('get')
   .description('show one run as JSON')
-  .argument('<run-id>')
-  .action(async (runId) => getRun(createContext(process.env), runId));
+  .argument('<run>', runHelp)
+  .action(async (run) => {
+    const context = createContext(process.env);
+    await getRun(context, await runIdOf(context, run));
+  });
 
 program
   .command('logs')
   .description('show what a run did')
-  .argument('<run-id>')
-  .option('--follow', 'stay until the run ends')
+  .argument('<run>', runHelp)
+  .option('--follow', 'stay until the run ends or is BLOCKED')
+  .option('--tail <lines>', 'begin with the last lines only', parseTail)
+  .option('--exit-status', 'exit with the code of the state of the run, as run does')
   .option(...asJson)
-  .action(async (runId, options) => logs(createContext(process.env), runId, options));
+  .addHelpText('after', `\n0 without --exit-status, however the run ended.${exitCodesHelp}`)
+  .action(async (run, options) => {
+    const context = createContext(process.env);
+    await logs(context, await runIdOf(context, run), options);
+  });
+program
+  .command('open')
+  .description('open the page of a run in the browser, signed in; without RUN, that of the newest run')
+  .argument('[run]', runHelp)
+  .option('--print', 'print the one-time link instead, which signs in one browser within a minute')
+  .action(async (run, options) => {
+    const { open } = await import('./commands/open.ts');
+    const context = createContext(process.env);
+    await open(context, run === undefined ? undefined : await runIdOf(context, run), options);
+  });
 program
   .command('cancel')
-  .description('cancel a run')
-  .argument('<run-id>')
-  .action(async (runId) => cancel(createContext(process.env), runId));
+  .description('cancel runs')
+  .argument('<runs...>', `${runHelp}; several are cancelled one after the other`)
+  .action(async (names) => cancel(createContext(process.env), names));
 program
   .command('send')
   .description('send a follow-up to a run: an answer or a new instruction')
-  .argument('<run-id>')
-  .argument('<message>')
-  .action(async (runId, message) => send(createContext(process.env), runId, message));
+  .argument('<run>', runHelp)
+  .argument('<message>', 'the text, or - for standard input')
+  .option(...watchAfter)
+  .addHelpText('after', exitCodesHelp)
+  .action(async (run, message, options) => {
+    const context = createContext(process.env);
+    await send(context, await runIdOf(context, run), message, options);
+  });
 program
   .command('approve')
   .description('approve the request of a run')
-  .argument('<run-id>')
+  .argument('<run>', runHelp)
   .argument('[message]', 'what the agent should know about it')
-  .action(async (runId, message) => decide(createContext(process.env), runId, 'approve', message));
+  .option(...watchAfter)
+  .addHelpText('after', exitCodesHelp)
+  .action(async (run, message, options) => {
+    const context = createContext(process.env);
+    await decide(context, await runIdOf(context, run), 'approve', message, options);
+  });
 program
   .command('deny')
   .description('deny the request of a run')
-  .argument('<run-id>')
+  .argument('<run>', runHelp)
   .argument('[message]', 'why, or what to do instead')
-  .action(async (runId, message) => decide(createContext(process.env), runId, 'deny', message));
+  .option(...watchAfter)
+  .addHelpText('after', exitCodesHelp)
+  .action(async (run, message, options) => {
+    const context = createContext(process.env);
+    await decide(context, await runIdOf(context, run), 'deny', message, options);
+  });
+program
+  .command('rerun')
+  .description('start a new run with the prompt, configuration and files of another one')
+  .argument('<run>', runHelp)
+  .option('--follow', 'stay until the new run ends or is BLOCKED, and exit with the code of its state')
+  .option(...asJson)
+  .addHelpText('after', exitCodesHelp)
+  .action(async (run, options) => rerun(createContext(process.env), run, options));
+
+addArtifactCommands(program, runHelp);
+addCatalogueCommands(program);
 
 const keys = program.command('keys').description('list, create and delete API keys');
 keys
@@ -194,6 +257,8 @@ program
   .command('worker')
   .description('start only a worker, for the service at RUNYARD_BASE_URL')
   .action(async () => workerOnly(createContext(process.env)));
+
+addToolCommands(program);
 
 // A reader that closes the pipe (`runyard logs … | head`) is no error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));

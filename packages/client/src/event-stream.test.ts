@@ -31,11 +31,11 @@ describe.each([
 ])('an event stream whose lines end with %s', (_, lineEnd) => {
   const text = stream.replaceAll('\n', lineEnd);
 
-  test('is read', async () => {
+  test('parses', async () => {
     expect(await partsOf(text)).toEqual(parts);
   });
 
-  test('is read wherever it is cut into chunks', async () => {
+  test('parses the same events wherever the stream is cut into chunks', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat(text.length), { maxLength: 20 }), async (places) => {
         const cuts = [0, ...places.toSorted((one, other) => one - other), text.length];

@@ -32,6 +32,8 @@ export interface ClientOptions {
   /** How often a safe request is repeated after a lost connection, a cut body or a retryable problem. Default: 2. */
   readonly retries?: number;
   readonly fetch?: typeof fetch;
+  /** True: the service refuses each member and parameter that it does not know (`Prefer: handling=strict`). Default: it ignores them. */
+  readonly strict?: boolean;
 }
 
 interface CallOptions {
@@ -151,6 +153,7 @@ export function createClient(options: ClientOptions): Client {
   const headersOf = (route: Route, input: AnyInput): Record<string, string> => ({
     ...(options.apiKey === undefined ? {} : { authorization: `Bearer ${options.apiKey}` }),
     ...(options.userAgent === undefined ? {} : { 'user-agent': options.userAgent }),
+    ...(options.strict ? { prefer: 'handling=strict' } : {}),
     ...(input.body === undefined ? {} : { 'content-type': 'application/json' }),
     // Each repetition sends the same key, so that a create whose answer was lost does not happen twice.
     ...(route.once ? { 'idempotency-key': randomKey() } : {}),

@@ -1,4 +1,4 @@
-/** What the schemas of the contract take and refuse, as tables. */
+/** Tables of values that the schemas of the contract accept and refuse. */
 import { describe, expect, test } from 'vitest';
 import type { z } from 'zod';
 import { AgentTask } from './agent-protocol.ts';
@@ -235,7 +235,7 @@ describe.each(Object.entries(tables))('%s', (_, { schema, accepted, refused }) =
   });
 });
 
-test('a task gives the agent a configuration with skill_spec and skills', () => {
+test('accepts a task configuration with skill_spec and skills', () => {
   const config = { skill_spec: 'a/b:c', skills: ['a/b:c'] };
   expect(AgentTask.shape.agent_config.parse(config)).toEqual(config);
 });

@@ -10,9 +10,10 @@ export const isAtLeast = (has: Role, needed: Role): boolean => roles.indexOf(has
 /**
  * Kinds of callers. `user`: a person, by a personal key. `agent`: a service account of the team, by an agent key. `run`: an
  * execution that has not ended, by its run token. `worker`: a self-hosted worker, by a key that only connects one; no key
- * is of this kind yet, and workers connect with the keys of users and agents.
+ * is of this kind yet, and workers connect with the keys of users and agents. `session`: a person in a browser, by the key of a
+ * browser session, which opens only what a run's page needs.
  */
-export const principalKinds = ['user', 'agent', 'run', 'worker'] as const;
+export const principalKinds = ['user', 'agent', 'run', 'worker', 'session'] as const;
 export type PrincipalKind = (typeof principalKinds)[number];
 
 /** Admits API keys. */
@@ -21,6 +22,8 @@ export interface AllowKeys {
   readonly user: Role;
   /** True: agent keys are admitted too, with the role of a member. */
   readonly agent?: true;
+  /** True: browser sessions are admitted too, with the role of their user. */
+  readonly session?: true;
   /** True: keys of workers are admitted too. */
   readonly worker?: true;
   /** A higher role that some bodies need: `roles` has it for values of the member `member` of the body. */
@@ -46,6 +49,9 @@ export type Allow = AllowKeys | AllowRun | AllowAnyone;
 export const teamReads = { user: 'viewer', agent: true } as const satisfies Allow;
 /** Admits users from the role of a member, and agent keys. */
 export const teamWrites = { user: 'member', agent: true } as const satisfies Allow;
+/** The same for what a run's page reads and does. */
+export const runPageReads = { ...teamReads, session: true } as const satisfies Allow;
+export const runPageWrites = { ...teamWrites, session: true } as const satisfies Allow;
 /** Admits administrators. Agent keys are refused: what runs in a sandbox may hold one. */
 export const administrators = { user: 'admin' } as const satisfies Allow;
 
@@ -70,6 +76,7 @@ export function describeAllow(allow: Allow): string {
   return [
     users,
     ...(allow.agent ? ['agent keys'] : []),
+    ...(allow.session ? ['browser sessions'] : []),
     ...(allow.worker ? ['worker keys'] : []),
     ...(allow.publicThings ? ['everyone for public things'] : []),
     ...higher,

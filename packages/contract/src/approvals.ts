@@ -4,7 +4,7 @@ import { ActionCategory } from './conversations.ts';
 import { maxResumeLength } from './limits.ts';
 import { EventId, Timestamp } from './primitives.ts';
 
-/** Who decides about the agent's permission requests. */
+/** The policy for the agent's permission requests: a person decides, or all are approved or denied. */
 export const ApprovalPolicy = z
   .enum(['ask', 'auto-approve', 'auto-deny'], {
     error: 'must be ask (the run waits, BLOCKED, for a person), auto-approve (the default) or auto-deny',
@@ -17,50 +17,80 @@ export const ApprovalPolicy = z
 export type ApprovalPolicy = z.infer<typeof ApprovalPolicy>;
 
 /** A person's answer to a permission request. */
-export const Decision = z.enum(['approve', 'deny']).meta({ id: 'Decision' });
+export const Decision = z
+  .enum(['approve', 'deny'])
+  .meta({ id: 'Decision', description: "A person's answer to a permission request" });
 export type Decision = z.infer<typeof Decision>;
 
 /** `permission`: the agent asks whether it may do something. `question`: it asks what to do. */
-export const RequestKind = z.enum(['permission', 'question']).meta({ id: 'RequestKind' });
+export const RequestKind = z.enum(['permission', 'question']).meta({
+  id: 'RequestKind',
+  description: '`permission`: the agent asks whether it may do something. `question`: it asks what to do',
+});
 export type RequestKind = z.infer<typeof RequestKind>;
 
 const asked = {
-  request_id: z.string().min(1).max(200),
+  request_id: z.string().min(1).max(200).describe('Id of the request; a follow-up may name it'),
   kind: RequestKind,
   /** One line for a person: the command, the question. */
-  title: z.string().max(4000),
+  title: z.string().max(4000).describe('One line for a person: the command, the question; at most 4,000 characters'),
   /** Answers that the question suggests. Other answers are allowed too. */
-  options: z.array(z.string().max(1000)).max(20).optional(),
+  options: z
+    .array(z.string().max(1000))
+    .max(20)
+    .optional()
+    .describe('Answers that the question suggests; other answers are allowed too'),
 };
 
-const action = { name: z.string().max(200), category: ActionCategory, input: z.unknown() };
+const action = {
+  name: z.string().max(200).describe('Name of the tool'),
+  category: ActionCategory,
+  input: z.unknown().describe('Arguments of the tool call'),
+};
+
+/** An action that waits for an answer, as the agent reports it. */
+const AskedAction = z
+  .object({
+    ...action,
+    /** Id of the conversation's action that waits for the answer. */
+    id: EventId.optional().describe("Id of the conversation's action that waits for the answer"),
+    /** SHA-256 over name and whole input, by which another sandbox recognises an approved action. */
+    fingerprint: z
+      .string()
+      .max(100)
+      .optional()
+      .describe('SHA-256 over name and whole input, by which another sandbox recognises an approved action'),
+  })
+  .meta({ id: 'AskedAction', description: 'An action that waits for an answer, as the agent reports it' });
+
+/** An action that waits for an answer, as a person sees it. */
+const BlockedAction = z
+  .object(action)
+  .meta({ id: 'BlockedAction', description: 'An action that waits for an answer; a long input is cut' });
 
 /** A request of an agent, as it reports it to the service. */
-export const AgentRequest = z.object({
-  ...asked,
-  action: z
-    .object({
-      ...action,
-      /** Id of the conversation's action that waits for the answer. */
-      id: EventId.optional(),
-      /** SHA-256 over name and whole input, by which another sandbox recognises an approved action. */
-      fingerprint: z.string().max(100).optional(),
-    })
-    .optional(),
-  /** What the harness needs to continue the action in another sandbox, in its own format. */
-  resume: z.string().max(maxResumeLength).optional(),
-});
+export const AgentRequest = z
+  .object({
+    ...asked,
+    action: AskedAction.optional(),
+    resume: z
+      .string()
+      .max(maxResumeLength)
+      .optional()
+      .describe('State that the harness needs to continue the action in another sandbox, in its own format'),
+  })
+  .meta({ id: 'AgentRequest', description: 'A request of an agent to a person' });
 export type AgentRequest = z.infer<typeof AgentRequest>;
 
 /** The request that a BLOCKED run, or the sandbox of a failed setup, waits for. */
 export const BlockedOn = z
   .object({
     ...asked,
-    action: z
-      .object(action)
-      .optional()
-      .meta({ description: 'Action that the agent wants to take; a long input is cut' }),
-    asked_at: Timestamp,
+    action: BlockedAction.optional().meta({ description: 'Action that the agent wants to take; a long input is cut' }),
+    asked_at: Timestamp.describe('When the agent asked, RFC 3339 in UTC'),
   })
-  .meta({ id: 'BlockedOn' });
+  .meta({
+    id: 'BlockedOn',
+    description: 'The request that a BLOCKED run, or the sandbox of a failed setup, waits for',
+  });
 export type BlockedOn = z.infer<typeof BlockedOn>;

@@ -5,23 +5,28 @@ import { NonBlank, Text, Uid22 } from './primitives.ts';
 /** An MCP server of a run: exactly one of `command`, `url`, `warp_id` (alias `id`). */
 export const MCPServerConfig = z
   .looseObject({
-    command: NonBlank.optional(),
-    args: z.array(Text).optional(),
-    env: z.record(Text, Text).optional(),
-    url: NonBlank.optional(),
-    headers: z.record(Text, Text).optional(),
-    warp_id: NonBlank.optional(),
-    id: NonBlank.optional(),
+    command: NonBlank.optional().describe('Program to start inside the sandbox; it speaks MCP on its standard streams'),
+    args: z.array(Text).optional().describe('Arguments of `command`'),
+    env: z.record(Text, Text).optional().describe('Environment variables of `command`'),
+    url: NonBlank.optional().describe('Address of an MCP server that is reached over HTTP'),
+    headers: z.record(Text, Text).optional().describe('Headers of the requests to `url`'),
+    warp_id: NonBlank.optional().describe('Stored MCP server of the team; no stored servers exist on this service yet'),
+    id: NonBlank.optional().describe('Alias of `warp_id`'),
   })
   .refine((server) => [server.command, server.url, server.warp_id ?? server.id].filter(Boolean).length === 1, {
     error: 'needs exactly one of command, url and warp_id',
   })
   .meta({
     id: 'MCPServerConfig',
-    oneOf: [
-      { required: ['command'] },
-      { required: ['url'] },
-      { anyOf: [{ required: ['warp_id'] }, { required: ['id'] }] },
+    description: 'An MCP server of a run: exactly one of `command`, `url` and `warp_id`',
+    allOf: [
+      {
+        oneOf: [
+          { required: ['command'] },
+          { required: ['url'] },
+          { anyOf: [{ required: ['warp_id'] }, { required: ['id'] }] },
+        ],
+      },
     ],
   });
 export type MCPServerConfig = z.infer<typeof MCPServerConfig>;
@@ -30,22 +35,29 @@ export type MCPServerConfig = z.infer<typeof MCPServerConfig>;
 export const HarnessConfig = z
   .looseObject({
     type: NonBlank.optional().meta({ description: 'oz (alias builtin) | acp | claude | codex | gemini | …' }),
-    model_id: Text.optional(),
-    reasoning_level: Text.optional(),
-    command: z.array(Text).min(1).max(64).optional(),
+    model_id: Text.optional().describe('Model of the harness; absent: `config.model_id`'),
+    reasoning_level: Text.optional().describe('How much the model thinks, in words of its provider'),
+    command: z
+      .array(Text)
+      .min(1)
+      .max(64)
+      .optional()
+      .describe('ACP agent of the harness `acp`, with its arguments, started inside the sandbox'),
   })
-  .meta({ id: 'HarnessConfig' });
+  .meta({ id: 'HarnessConfig', description: 'Program that works on the prompt' });
 export type HarnessConfig = z.infer<typeof HarnessConfig>;
 
 /** Members of the configuration that a child run may set only if its parent's configuration permits it. */
-export const ChildOverride = z.enum(['worker_host', 'environment_id', 'child_runs']);
+export const ChildOverride = z
+  .enum(['worker_host', 'environment_id', 'child_runs'])
+  .meta({ id: 'ChildOverride', description: 'Member of the configuration that a child run may set itself' });
 export type ChildOverride = z.infer<typeof ChildOverride>;
 
 /** Whether the agent may start child runs, how many may be live at once, and what they may configure themselves. */
 export const ChildRunsConfig = z
   .looseObject({
-    enabled: z.boolean(),
-    max_live: z.int().min(1).max(32).optional(),
+    enabled: z.boolean().describe('True: the agent may start child runs'),
+    max_live: z.int().min(1).max(32).optional().describe('How many child runs may be live at once, 1 to 32; default 8'),
     overrides: z.array(ChildOverride).max(3).optional().meta({
       description:
         'Members that a child may set itself, default none. Without them worker_host and environment_id are inherited; with child_runs a child may start runs too',
@@ -57,30 +69,64 @@ export const ChildRunsConfig = z
   });
 export type ChildRunsConfig = z.infer<typeof ChildRunsConfig>;
 
+/** Who may open the session of a run by its link. */
+export const SessionAccess = z
+  .enum(['VIEWER', 'EDITOR'])
+  .meta({ id: 'SessionAccess', description: 'What people with the link may do with a session' });
+
+/** How the session of a run is shared. */
+export const SessionSharing = z
+  .looseObject({
+    public_access: SessionAccess.optional(),
+  })
+  .meta({
+    id: 'SessionSharing',
+    description: 'How the session of a run is shared; kept and returned, without effect on this service',
+  });
+
+/** A secret that a run asks for by name. */
+export const SecretReference = z
+  .looseObject({
+    name: NonBlank.describe('Name of the secret'),
+  })
+  .meta({ id: 'SecretReference', description: 'A secret that a run asks for by name' });
+
 /** Configuration of a run in answers. Unknown members are stored and returned. */
 export const AmbientAgentConfig = z
   .looseObject({
-    name: Text.optional(),
-    model_id: Text.optional(),
-    base_prompt: Text.optional(),
-    environment_id: Uid22.optional(),
-    skill_spec: NonBlank.optional(),
+    name: Text.optional().describe('Name by which runs are grouped and filtered, such as that of an automation'),
+    model_id: Text.optional().describe(
+      'Model, as in `GET /agent/models`; `runbook` runs the shell blocks of the prompt without a language model. Absent: the default model',
+    ),
+    base_prompt: Text.optional().describe("Instructions that shape the agent's behaviour, in front of every prompt"),
+    environment_id: Uid22.optional().describe(
+      'Environment that the sandbox is set up with, 22 characters; absent: an empty workspace',
+    ),
+    skill_spec: NonBlank.optional().describe('Skill to follow: owner/repo:skill-name or owner/repo:path/to/SKILL.md'),
     skills: z.array(NonBlank).optional().meta({
       description: 'In answers, skill_spec repeats the first one',
     }),
-    mcp_servers: z.record(Text, MCPServerConfig).optional(),
-    computer_use_enabled: z.boolean().optional(),
+    mcp_servers: z.record(Text, MCPServerConfig).optional().describe('MCP servers that the agent may use, by name'),
+    computer_use_enabled: z
+      .boolean()
+      .optional()
+      .describe('Whether the agent may use a graphical desktop; kept and returned, without effect on this service'),
     idle_timeout_minutes: z.number().min(0).max(60).optional().meta({
       description: 'How long the sandbox waits for a follow-up after a turn, default 10; 0: it ends at once',
     }),
     approval_policy: ApprovalPolicy.optional(),
-    worker_host: Text.optional(),
+    worker_host: Text.optional().describe(
+      'Self-hosted worker that shall execute the run, by its name; absent: any worker of the service',
+    ),
     harness: HarnessConfig.optional(),
     child_runs: ChildRunsConfig.optional(),
-    session_sharing: z.looseObject({ public_access: z.enum(['VIEWER', 'EDITOR']).optional() }).optional(),
-    secrets: z.array(z.looseObject({ name: NonBlank })).optional(),
+    session_sharing: SessionSharing.optional(),
+    secrets: z
+      .array(SecretReference)
+      .optional()
+      .describe('Secrets that the run asks for by name; kept and returned, without effect on this service'),
   })
-  .meta({ id: 'AmbientAgentConfig' });
+  .meta({ id: 'AmbientAgentConfig', description: 'How a run is executed. Unknown members are stored and returned' });
 export type AmbientAgentConfig = z.infer<typeof AmbientAgentConfig>;
 
 /** Configuration of a run in requests. */

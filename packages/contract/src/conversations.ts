@@ -4,83 +4,108 @@ import { Timestamp, Uuid } from './primitives.ts';
 /** What kind of work an action is. */
 export const ActionCategory = z
   .enum(['command', 'files', 'search', 'integration', 'documents', 'computer', 'review', 'skill'])
-  .meta({ id: 'ActionCategory' });
+  .meta({ id: 'ActionCategory', description: 'What kind of work an action is' });
 export type ActionCategory = z.infer<typeof ActionCategory>;
 
 /** State of an action's result. */
-export const ActionState = z.enum(['running', 'completed', 'failed', 'denied']).meta({ id: 'ActionState' });
+export const ActionState = z.enum(['running', 'completed', 'failed', 'denied']).meta({
+  id: 'ActionState',
+  description: 'How far an action is: `failed`: it gave an error; `denied`: a person or the approval policy refused it',
+});
 export type ActionState = z.infer<typeof ActionState>;
 
 /** Text of a message. */
-export const TextBlock = z.object({ type: z.literal('text'), text: z.string(), message_id: z.string().optional() });
+export const TextBlock = z
+  .object({
+    type: z.literal('text').describe('Kind of the block'),
+    text: z.string().describe('The text'),
+    message_id: z.string().optional().describe('Id of the message it is part of'),
+  })
+  .meta({ id: 'TextBlock', description: 'Text of a message' });
 
 /** A tool call. */
-export const ActionBlock = z.object({
-  type: z.literal('action'),
-  id: z.string(),
-  category: ActionCategory,
-  name: z.string(),
-  input: z.unknown(),
-  message_id: z.string().optional(),
-});
+export const ActionBlock = z
+  .object({
+    type: z.literal('action').describe('Kind of the block'),
+    id: z.string().describe('Id of the action; its result names it as `action_id`'),
+    category: ActionCategory,
+    name: z.string().describe('Name of the tool'),
+    input: z.unknown().describe('Arguments of the tool call'),
+    message_id: z.string().optional().describe('Id of the message it is part of'),
+  })
+  .meta({ id: 'ActionBlock', description: 'A tool call' });
 
-/** What a tool call gave. Output over 64 KB is head, tail and size. */
-export const ActionResultBlock = z.object({
-  type: z.literal('action_result'),
-  action_id: z.string(),
-  category: ActionCategory,
-  name: z.string(),
-  state: ActionState,
-  output: z.unknown(),
-  message_id: z.string().optional(),
-});
+/** The result of a tool call. Output over 64 KB is head, tail and size. */
+export const ActionResultBlock = z
+  .object({
+    type: z.literal('action_result').describe('Kind of the block'),
+    action_id: z.string().describe('Id of the action whose result this is'),
+    category: ActionCategory,
+    name: z.string().describe('Name of the tool'),
+    state: ActionState,
+    output: z.unknown().describe('Output of the tool. Of output over 64 KB: head, tail and size'),
+    exit_code: z.int().optional().describe('Exit code of the command; 128 + signal if a signal ended it'),
+    duration_ms: z
+      .number()
+      .optional()
+      .describe('Milliseconds that the call ran, without the time that it waited for a person; absent if it never ran'),
+    message_id: z.string().optional().describe('Id of the message it is part of'),
+  })
+  .meta({ id: 'ActionResultBlock', description: 'The result of a tool call' });
 
 /** Anything else the harness told. */
-export const EventBlock = z.object({
-  type: z.literal('event'),
-  name: z.string(),
-  data: z.unknown(),
-  message_id: z.string().optional(),
-});
+export const EventBlock = z
+  .object({
+    type: z.literal('event').describe('Kind of the block'),
+    name: z.string().describe('Kind of the event, as the harness names it'),
+    data: z.unknown().describe('Content of the event, as the harness gave it'),
+    message_id: z.string().optional().describe('Id of the message it is part of'),
+  })
+  .meta({ id: 'EventBlock', description: 'Anything else that the harness told' });
 
 export const ContentBlock = z
   .discriminatedUnion('type', [TextBlock, ActionBlock, ActionResultBlock, EventBlock])
-  .meta({ id: 'ContentBlock' });
+  .meta({ id: 'ContentBlock', description: 'A piece of a message' });
 export type ContentBlock = z.infer<typeof ContentBlock>;
 
-export const MessageRole = z.enum(['user', 'assistant', 'tool', 'system']).meta({ id: 'MessageRole' });
+export const MessageRole = z
+  .enum(['user', 'assistant', 'tool', 'system'])
+  .meta({ id: 'MessageRole', description: 'Who said it' });
 export type MessageRole = z.infer<typeof MessageRole>;
 
 export const Message = z
   .object({
     role: MessageRole,
-    content: z.array(ContentBlock),
-    timestamp: Timestamp.optional(),
-    message_ids: z.array(z.string()).optional(),
-    request_id: z.string().optional(),
+    content: z.array(ContentBlock).describe('Pieces of the message, in their order'),
+    timestamp: Timestamp.optional().describe('When it was said, RFC 3339 in UTC'),
+    message_ids: z.array(z.string()).optional().describe("Ids of the harness's messages that it was made of"),
+    request_id: z.string().optional().describe('Request to a person that it belongs to'),
   })
-  .meta({ id: 'Message' });
+  .meta({ id: 'Message', description: 'A message of a conversation' });
 export type Message = z.infer<typeof Message>;
 
 /** One user prompt and what the agent did on it; delegated work nests. */
 export const Step = z
   .object({
-    id: z.string(),
-    description: z.string().optional(),
-    summary: z.string().optional(),
-    started_at: Timestamp.optional(),
-    completed_at: Timestamp.optional(),
-    messages: z.array(Message),
+    id: z.string().describe('Id of the step'),
+    description: z.string().optional().describe('What the user said'),
+    summary: z.string().optional().describe('What the agent did, in its own words'),
+    started_at: Timestamp.optional().describe('When work on the prompt began, RFC 3339 in UTC'),
+    completed_at: Timestamp.optional().describe('When work on the prompt ended, RFC 3339 in UTC; absent: it goes on'),
+    messages: z.array(Message).describe("Messages, oldest first; the first is the user's"),
     get steps() {
-      return z.array(Step);
+      return z.array(Step).describe('Delegated work');
     },
   })
-  .meta({ id: 'Step' });
+  .meta({ id: 'Step', description: 'One user prompt and what the agent did on it' });
 export type Step = z.infer<typeof Step>;
 
 export const ConversationResponse = z
-  .object({ conversation_id: z.string(), steps: z.array(Step) })
-  .meta({ id: 'ConversationResponse' });
+  .object({
+    conversation_id: z.string().describe('Id of the conversation'),
+    steps: z.array(Step).describe('One step for each prompt, oldest first'),
+  })
+  .meta({ id: 'ConversationResponse', description: 'A conversation: prompts and what was done on them' });
 export type ConversationResponse = z.infer<typeof ConversationResponse>;
 
 /** Where the link of a session leads. */
@@ -88,9 +113,9 @@ export const SessionRedirect = z
   .object({
     conversation_id: Uuid.optional().meta({ description: 'Present where the session has ended and left one' }),
   })
-  .meta({ id: 'SessionRedirect' });
+  .meta({ id: 'SessionRedirect', description: 'Where the link of a session leads' });
 
 /** Where the link of a conversation leads. */
 export const ConversationRedirect = z
   .object({ session_id: Uuid.optional().meta({ description: 'Present while one is live' }) })
-  .meta({ id: 'ConversationRedirect' });
+  .meta({ id: 'ConversationRedirect', description: 'Where the link of a conversation leads' });

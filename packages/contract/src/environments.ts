@@ -9,59 +9,97 @@ const RepositoryName = z
   .regex(/^(?!\.+$)[A-Za-z0-9_.-]{1,100}$/, { error: 'must be 1 to 100 characters of [A-Za-z0-9_.-], not only dots' });
 
 /** A repository on the code host. */
-export const Repository = z.object({ owner: RepositoryName, repo: RepositoryName });
+export const Repository = z
+  .object({
+    owner: RepositoryName.describe('Owner of the repository on the code host'),
+    repo: RepositoryName.describe('Name of the repository'),
+  })
+  .meta({ id: 'Repository', description: 'A repository on the code host' });
 export type Repository = z.infer<typeof Repository>;
 
-/** What is in a sandbox before the agent begins. */
+/** The content of a sandbox before the agent begins. */
 export const EnvironmentConfig = z
   .looseObject({
-    name: NonBlank.optional(),
-    description: Text.nullable().optional(),
-    docker_image: Text.optional(),
-    github_repos: z.array(Repository).max(20).optional(),
-    setup_commands: z.array(NonBlank).max(50).optional(),
+    name: NonBlank.optional().describe('Name of the environment'),
+    description: Text.nullable().optional().describe('What the environment is for'),
+    docker_image: Text.optional().describe(
+      'Container image. No worker can run images yet: runs in the environment are refused with 400',
+    ),
+    github_repos: z
+      .array(Repository)
+      .max(20)
+      .optional()
+      .describe('Repositories to clone into the workspace, at most 20'),
+    setup_commands: z
+      .array(NonBlank)
+      .max(50)
+      .optional()
+      .describe(
+        'Shell commands to run in the workspace before the agent begins, in their order, at most 50; the first that fails ends the run',
+      ),
     failure_session_retention_minutes: z.number().min(0).max(60).optional().meta({
       description: 'How long the sandbox of a failed setup waits for follow-ups, default 10; 0: it ends at once',
     }),
   })
-  .meta({ id: 'EnvironmentConfig' });
+  .meta({ id: 'EnvironmentConfig', description: 'What is in a sandbox before the agent begins' });
 export type EnvironmentConfig = z.infer<typeof EnvironmentConfig>;
+
+/** The run that was last created in an environment, in short. */
+export const EnvironmentRun = z
+  .object({
+    id: z.string().describe('Id of the run'),
+    title: z.string().describe('Title of the run'),
+    state: RunState,
+    created_at: Timestamp.describe('When the run was created, RFC 3339 in UTC'),
+    updated_at: Timestamp.describe('When the run last changed, RFC 3339 in UTC'),
+    started_at: Timestamp.optional().describe(
+      'When its agent began to work on the prompt, RFC 3339 in UTC; absent: not yet',
+    ),
+  })
+  .meta({ id: 'EnvironmentRun', description: 'The run that was last created in an environment' });
 
 /** A cloud environment. */
 export const Environment = z
   .object({
-    uid: z.string(),
+    uid: z.string().describe('Id of the environment, 22 characters of [A-Za-z0-9]'),
     config: EnvironmentConfig,
-    last_updated: Timestamp,
+    last_updated: Timestamp.describe('When the configuration last changed, RFC 3339 in UTC'),
     setup_failed: z
       .boolean()
       .meta({ description: 'True if the latest run in the environment failed before its agent could begin' }),
-    last_task_run_timestamp: Timestamp.optional(),
-    last_task_created: z
-      .object({
-        id: z.string(),
-        title: z.string(),
-        state: RunState,
-        created_at: Timestamp,
-        updated_at: Timestamp,
-        started_at: Timestamp.optional(),
-      })
-      .optional(),
+    last_task_run_timestamp: Timestamp.optional().describe(
+      'When a run was last created in the environment, RFC 3339 in UTC',
+    ),
+    last_task_created: EnvironmentRun.optional(),
     scope: Scope.optional(),
     creator: UserProfile.optional(),
     last_editor: UserProfile.optional().meta({
       description: 'Person who last replaced the configuration; at first the creator',
     }),
   })
-  .meta({ id: 'Environment' });
+  .meta({ id: 'Environment', description: 'An environment: what a sandbox holds before the agent begins' });
 export type Environment = z.infer<typeof Environment>;
 
+/** What a list of environments is sorted by. */
+export const EnvironmentSortField = z
+  .enum(['name', 'last_updated'])
+  .meta({ id: 'EnvironmentSortField', description: 'What a list of environments is sorted by' });
+
 export const ListEnvironmentsResponse = z
-  .object({ environments: z.array(Environment) })
-  .meta({ id: 'ListEnvironmentsResponse' });
+  .object({
+    environments: z.array(Environment).describe('Environments of the team'),
+  })
+  .meta({ id: 'ListEnvironmentsResponse', description: 'Environments of the team' });
+
+/** The configuration of an environment, with a name. */
+const NamedEnvironmentConfig = EnvironmentConfig.extend({
+  name: NonBlank.max(200).describe('Name of the environment, at most 200 characters'),
+}).meta({ id: 'NamedEnvironmentConfig', description: 'What is in a sandbox before the agent begins, with a name' });
 
 /** Body of the requests that create or replace an environment. The configuration must have a name. */
 export const CreateEnvironmentRequest = z
-  .object({ config: EnvironmentConfig.extend({ name: NonBlank.max(200) }) })
-  .meta({ id: 'CreateEnvironmentRequest' });
+  .object({
+    config: NamedEnvironmentConfig.describe('The whole configuration: what is left out is not kept'),
+  })
+  .meta({ id: 'CreateEnvironmentRequest', description: 'An environment to create, or its new configuration' });
 export type CreateEnvironmentRequest = z.infer<typeof CreateEnvironmentRequest>;

@@ -120,7 +120,7 @@ export const errorCatalogue = {
     title: 'Resource unavailable',
     retryable: true,
     explanation:
-      'Capacity is full (429), a sandbox could not be created (500), or the database cannot be reached or the disk is full (503). It is retried by itself; `Retry-After` tells when to call again.',
+      'Capacity is full (429), a sandbox could not be created (500), or the database cannot be reached or the disk is full (503). It is retried by itself; `Retry-After` tells when to call again. A run ends with it at once where its model provider cannot be reached.',
   },
   internal_error: {
     ...platformError,
@@ -151,29 +151,40 @@ export const ErrorCode = z
   .enum(Object.keys(errorCatalogue) as [ErrorCode, ...ErrorCode[]])
   .meta({ id: 'ErrorCode', description: 'Machine-readable code of an error' });
 
+/** A member of a request that is not as it must be. */
+export const InvalidMember = z
+  .object({
+    path: z.string().describe('Path of the member in the request, such as `config.model_id`'),
+    message: z.string().describe('What is wrong with it and what is expected there'),
+  })
+  .meta({ id: 'InvalidMember', description: 'A member of a request that is not as it must be' });
+
 /** Body of every error answer: `application/problem+json`, RFC 7807, with the interface's members. */
 export const Problem = z
   .object({
     type: z.string().meta({ description: '{base_url}/errors/{code-with-dashes}, a page that explains the code' }),
-    title: z.string(),
-    status: z.int(),
-    detail: z.string().optional(),
+    title: z.string().describe('The error in a few words, the same for each `error_code`'),
+    status: z.int().describe('HTTP status of the answer'),
+    detail: z.string().optional().describe('What happened here and what to do next'),
     instance: z.string().meta({ description: 'Path of the request' }),
     error: z.string().meta({ description: "Legacy: 'title (detail)', or the title alone" }),
     error_code: ErrorCode,
-    retryable: z.boolean(),
+    retryable: z.boolean().describe('True: the same request may succeed later'),
     trace_id: z.string().meta({ description: 'W3C trace id of the request' }),
-    errors: z
-      .array(z.object({ path: z.string(), message: z.string() }))
+    errors: z.array(InvalidMember).optional().meta({ description: 'On 400: each wrong member' }),
+    provider: z
+      .string()
       .optional()
-      .meta({ description: 'On 400: each wrong member' }),
-    provider: z.string().optional(),
-    auth_url: z.string().optional(),
-    inaccessible_repos: z.array(z.string()).optional(),
-    integration_name: z.string().optional(),
-    setup_url: z.string().optional(),
+      .describe('With `external_authentication_required`: the service that is not authorized'),
+    auth_url: z.string().optional().describe('With `external_authentication_required`: where to authorize it'),
+    inaccessible_repos: z
+      .array(z.string())
+      .optional()
+      .describe('With `external_authentication_required`: repositories that cannot be read'),
+    integration_name: z.string().optional().describe('With `integration_not_configured`: the integration'),
+    setup_url: z.string().optional().describe('With `integration_not_configured`: where to set it up'),
   })
-  .meta({ id: 'Problem' });
+  .meta({ id: 'Problem', description: 'Body of every error answer: a problem document by RFC 7807' });
 export type Problem = z.infer<typeof Problem>;
 
 /** Last segment of a problem's `type`: the code with dashes. */

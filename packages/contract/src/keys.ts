@@ -10,27 +10,36 @@ export type KeyKind = z.infer<typeof KeyKind>;
 /** An API key without its raw text. */
 export const ApiKey = z
   .object({
-    uid: z.string(),
-    name: z.string(),
+    uid: z.string().describe('UID of the key, by which it is deleted'),
+    name: z.string().describe('Name for people'),
     kind: KeyKind,
     prefix: z.string().meta({ description: 'First characters of the raw key' }),
-    last_four: z.string(),
-    agent_uid: z.string().optional(),
-    created_at: Timestamp,
+    last_four: z.string().describe('Last four characters of the raw key'),
+    agent_uid: z.string().optional().describe('Service account that an agent key acts as'),
+    created_at: Timestamp.describe('When it was created, RFC 3339 in UTC'),
     expires_at: Timestamp.optional().meta({ description: 'Absent: never' }),
     last_used_at: Timestamp.optional().meta({ description: 'To the minute' }),
   })
-  .meta({ id: 'ApiKey' });
+  .meta({ id: 'ApiKey', description: 'An API key without its secret part' });
 export type ApiKey = z.infer<typeof ApiKey>;
 
-export const ListKeysResponse = z.object({ keys: z.array(ApiKey) }).meta({ id: 'ListKeysResponse' });
+export const ListKeysResponse = z
+  .object({
+    keys: z.array(ApiKey).describe('Keys, without their secret part'),
+  })
+  .meta({ id: 'ListKeysResponse', description: 'API keys' });
+
+/** How long a key works. */
+export const KeyLifetime = z
+  .enum(['1d', '30d', '90d', 'never'])
+  .meta({ id: 'KeyLifetime', description: 'How long a key works; d: days' });
 
 export const CreateKeyRequest = z
   .object({
-    name: NonBlank.max(200),
+    name: NonBlank.max(200).describe('Name for people, at most 200 characters'),
     kind: KeyKind,
     agent_uid: Text.min(1).max(200).optional().meta({ description: 'Service account that an agent key acts as' }),
-    expires_in: z.enum(['1d', '30d', '90d', 'never']).default('never'),
+    expires_in: KeyLifetime.default('never'),
   })
   .refine((key) => key.kind === 'agent' || key.agent_uid === undefined, {
     error: 'belongs to an agent key',
@@ -38,13 +47,18 @@ export const CreateKeyRequest = z
   })
   .meta({
     id: 'CreateKeyRequest',
-    anyOf: [{ properties: { kind: { const: 'agent' } } }, { not: { required: ['agent_uid'] } }],
+    description: 'An API key to create',
+    allOf: [{ anyOf: [{ properties: { kind: { const: 'agent' } } }, { not: { required: ['agent_uid'] } }] }],
   });
 export type CreateKeyRequest = z.infer<typeof CreateKeyRequest>;
 
 export const CreateKeyResponse = ApiKey.extend({
   key: z.string().meta({ description: 'The raw key. It is shown only once' }),
-}).meta({ id: 'CreateKeyResponse' });
+}).meta({ id: 'CreateKeyResponse', description: 'A new key, with its secret part' });
 export type CreateKeyResponse = z.infer<typeof CreateKeyResponse>;
 
-export const DeleteResponse = z.object({ success: z.literal(true) }).meta({ id: 'DeleteResponse' });
+export const DeleteResponse = z
+  .object({
+    success: z.literal(true).describe('It is gone'),
+  })
+  .meta({ id: 'DeleteResponse', description: 'The thing was deleted' });

@@ -19,7 +19,7 @@ function fakeFile(room: number) {
   return file;
 }
 
-test('writes every line whole and in order when there is room again, and tells of the gap', () => {
+test('writes every line whole and in order after a full pipe, and marks the gap', () => {
   const file = fakeFile(8);
   const gaps: LogGap[] = [];
   const log = openLogDestination(2, (gap) => gaps.push(gap), file.write);
@@ -44,7 +44,7 @@ test('drops and counts the lines beyond 1 MB', () => {
   expect(gaps).toEqual([{ error: 'ENOSPC: no room', dropped: 6 }]);
 });
 
-test('tries again by itself where the reader of a pipe is slow', async () => {
+test('retries by itself when the reader of a pipe is slow', async () => {
   const file = fakeFile(0);
   file.failure = 'EAGAIN';
   const log = openLogDestination(2, () => {}, file.write);

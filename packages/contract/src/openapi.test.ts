@@ -4,13 +4,13 @@ import { openApiDocument } from './openapi.ts';
 import type { Route } from './route.ts';
 import { routes } from './routes.ts';
 
-test('the document is valid OpenAPI 3.1', async () => {
+test('is valid OpenAPI 3.1', async () => {
   const result = await new Validator().validate(openApiDocument('http://localhost:4180'));
   expect(result.errors ?? []).toEqual([]);
   expect(result.valid).toBe(true);
 });
 
-test('every reference in it leads to a schema', () => {
+test('resolves every reference to a schema', () => {
   const document = openApiDocument('') as { components: { schemas: Record<string, unknown> } };
   const references = JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g);
   for (const [, reference = ''] of references) {
@@ -19,14 +19,14 @@ test('every reference in it leads to a schema', () => {
   }
 });
 
-test('every path parameter of a route is described, and only those', () => {
+test('describes every path parameter of a route and no others', () => {
   for (const [name, route] of Object.entries(routes) as [string, Route][]) {
     const inPath = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, key]) => key);
     expect(inPath, name).toEqual(Object.keys(route.params?.shape ?? {}));
   }
 });
 
-test('what a request must be like is in the document', () => {
+test('contains the constraints of requests', () => {
   const { components, paths } = openApiDocument('') as {
     components: { schemas: Record<string, { properties: Record<string, unknown> }> };
     paths: Record<string, Record<string, { parameters: { name: string; schema: unknown }[]; responses: object }>>;

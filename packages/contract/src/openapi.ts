@@ -2,9 +2,13 @@ import { z } from 'zod';
 import { type Allow, describeAllow } from './access.ts';
 import { errorCatalogue, Problem } from './errors.ts';
 import { EventPayload } from './event-subscriptions.ts';
+import { curlCommand, examplePathValue } from './examples/curl.ts';
+import { deliveredEvent } from './examples/event-subscriptions.ts';
+import type { Example } from './examples/example.ts';
+import { examples } from './examples/examples.ts';
 import { IdempotencyKey } from './primitives.ts';
-import { apiPrefix, type Route, routeTags } from './route.ts';
-import { routes } from './routes.ts';
+import { apiPrefix, checksNames, type Route, routeTags } from './route.ts';
+import { type RouteName, routes } from './routes.ts';
 
 type Json = Record<string, unknown>;
 
@@ -49,9 +53,12 @@ function withComponentRefs(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value).replaceAll('"$ref":"#/$defs/', `"$ref":"${refPrefix}`));
 }
 
-const jsonContent = (schema: Json) => ({ 'application/json': { schema } });
+/** `undefined` as an example: none is written. */
+const jsonContent = (schema: Json, example: unknown) => ({ 'application/json': { schema, example } });
 
-function parameters(route: Route, components: Components): Json[] {
+function parameters(route: Route, example: Example, components: Components): Json[] {
+  const exampleOf = (name: string, where: 'path' | 'query'): unknown =>
+    where === 'path' ? examplePathValue(route.path, name) : example.query?.[name];
   const of = (source: z.ZodObject | undefined, where: 'path' | 'query'): Json[] => {
     if (!source) return [];
     const schema = toJsonSchema(source, 'input', components) as {
@@ -65,6 +72,7 @@ function parameters(route: Route, components: Components): Json[] {
       ...(description === undefined ? {} : { description }),
       ...(property.type === 'object' ? { style: 'deepObject', explode: true } : {}),
       schema: property,
+      example: exampleOf(name, where),
     }));
   };
   const header = (name: string, description: string, schema: z.ZodType = z.string()): Json => ({
@@ -82,6 +90,9 @@ function parameters(route: Route, components: Components): Json[] {
       : []),
     ...(route.once
       ? [header('Idempotency-Key', 'The same key and body within 24 h: the first answer again', IdempotencyKey)]
+      : []),
+    ...(checksNames(route)
+      ? [header('Prefer', '`handling=strict`: 400 for each member and parameter that is not known (RFC 7240)')]
       : []),
     ...(route.ranges ? [header('Range', 'One range of bytes, such as bytes=0-1023')] : []),
     ...(route.tagged ? [header('If-None-Match', 'ETag of the answer that the client has')] : []),
@@ -106,9 +117,11 @@ function accessProblems(allow: Allow): Record<number, string> {
 /** Returns the problems that a route may answer: by who may call it, by what it takes, and its own. */
 function problems(route: Route): Record<number, string> {
   const takesInput = Boolean(route.body ?? route.query ?? route.once);
+  const unknownNames = 'With `Prefer: handling=strict`: a query parameter that is not known';
   const access = accessProblems(route.allow);
   const ownForbidden = route.errors?.[403];
   return {
+    ...(checksNames(route) ? { 400: unknownNames } : {}),
     ...(takesInput ? { 400: 'Malformed request; `errors` names each wrong member' } : {}),
     ...access,
     ...(route.body ? { 413: 'Body too large', 415: 'The body is not JSON' } : {}),
@@ -139,17 +152,30 @@ function security(allow: Allow): Json[] {
   return allow.publicThings ? [{}, { apiKey: [] }] : [{ apiKey: [] }];
 }
 
-function operation(name: string, route: Route, components: Components): Json {
+/** Headers of answers about the names of members and parameters. */
+const headersOfNames = {
+  'X-Ignored-Fields':
+    'Paths of the members and parameters that are not known and were ignored, as a List of Strings (RFC 9651); `more` after 20. Absent: there are none',
+  'Preference-Applied': '`handling=strict` where the request prefers it',
+};
+
+function operation(name: RouteName, components: Components, baseUrl: string): Json {
+  const route: Route = routes[name];
+  const example = examples[name];
   const { answer } = route;
   // OpenAPI 3.1 has no words for the events of a stream: their schema is a component that the description names.
   if (answer.eventSchema) toJsonSchema(answer.eventSchema, 'output', components);
   const content = answer.schema
-    ? jsonContent(toJsonSchema(answer.schema, 'output', components))
-    : answer.contentType && { [answer.contentType]: answer.eventSchema ? {} : { schema: { type: 'string' } } };
-  const headers = Object.entries(answer.headers ?? {}).map(([header, description]) => [
-    header,
-    { description, schema: { type: 'string' } },
-  ]);
+    ? jsonContent(toJsonSchema(answer.schema, 'output', components), example.answer)
+    : answer.contentType && {
+        [answer.contentType]: {
+          ...(answer.eventSchema ? {} : { schema: { type: 'string' } }),
+          example: example.answer,
+        },
+      };
+  const headers = Object.entries({ ...answer.headers, ...(checksNames(route) ? headersOfNames : {}) }).map(
+    ([header, description]) => [header, { description, schema: { type: 'string' } }],
+  );
   const problem = toJsonSchema(Problem, 'output', components);
   return {
     operationId: name,
@@ -157,19 +183,25 @@ function operation(name: string, route: Route, components: Components): Json {
     summary: route.summary,
     description: `${route.description ? `${route.description} ` : ''}Callers: ${describeAllow(route.allow)}.`,
     'x-allow': route.allow,
+    'x-codeSamples': [{ lang: 'Shell', label: 'curl', source: curlCommand(route, example, baseUrl) }],
     ...(route.deprecated ? { deprecated: true } : {}),
     security: security(route.allow),
-    parameters: parameters(route, components),
+    parameters: parameters(route, example, components),
     ...(route.body
       ? {
           requestBody: {
             required: !route.body.safeParse(undefined).success,
-            content: jsonContent(toJsonSchema(route.body, 'input', components)),
+            content: jsonContent(toJsonSchema(route.body, 'input', components), example.body),
           },
         }
       : route.bodyType
         ? // No body is one of no bytes.
-          { requestBody: { required: false, content: { [route.bodyType]: { schema: { type: 'string' } } } } }
+          {
+            requestBody: {
+              required: false,
+              content: { [route.bodyType]: { schema: { type: 'string' }, example: example.bytes } },
+            },
+          }
         : {}),
     responses: {
       [answer.status]: {
@@ -191,7 +223,7 @@ function operation(name: string, route: Route, components: Components): Json {
   };
 }
 
-/** What the service sends to the URL of an event subscription. */
+/** The requests that the service sends to the URL of an event subscription. */
 function eventWebhook(components: Components): Json {
   const header = (name: string, description: string): Json => ({
     name,
@@ -213,7 +245,10 @@ function eventWebhook(components: Components): Json {
         header('webhook-timestamp', 'Seconds since 1970 of this attempt'),
         header('webhook-signature', 'v1,{base64}; two of them, with a space between, for 24 h after a rotation'),
       ],
-      requestBody: { required: true, content: jsonContent(toJsonSchema(EventPayload, 'output', components)) },
+      requestBody: {
+        required: true,
+        content: jsonContent(toJsonSchema(EventPayload, 'output', components), deliveredEvent),
+      },
       responses: {
         '2XX': { description: 'Taken; answer within 10 s' },
         410: { description: 'Gone: the subscription is disabled' },
@@ -227,30 +262,33 @@ function eventWebhook(components: Components): Json {
 export function openApiDocument(baseUrl: string): Json {
   const components: Components = new Map();
   const paths: Record<string, Json> = {};
-  for (const [name, route] of Object.entries(routes) as [string, Route][]) {
-    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operation(name, route, components) };
+  for (const [name, route] of Object.entries(routes) as [RouteName, Route][]) {
+    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operation(name, components, baseUrl) };
   }
   const webhooks = { runEvent: eventWebhook(components) };
   const bearer = (description: string) => ({ type: 'http', scheme: 'bearer', description });
-  return {
-    openapi: '3.1.0',
-    info: {
-      title: 'Runyard',
-      version: '1.0.0',
-      description:
-        'Cloud agent runs on your own machines. No string in a request may hold U+0000 or half a surrogate pair, and no object a member named `__proto__`: 400.',
-      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
-    },
-    servers: [{ url: baseUrl + apiPrefix }],
-    tags: Object.entries(routeTags).map(([name, description]) => ({ name, description })),
-    paths,
-    webhooks,
-    components: {
-      schemas: Object.fromEntries([...components].sort(([a], [b]) => (a < b ? -1 : 1))),
-      securitySchemes: {
-        apiKey: bearer('An API key: `Authorization: Bearer <key>`'),
-        runToken: bearer('The token of one assignment of one run; the agent gets it with its task'),
+  // As JSON, members without a value are left out.
+  return JSON.parse(
+    JSON.stringify({
+      openapi: '3.1.0',
+      info: {
+        title: 'Runyard',
+        version: '1.0.0',
+        description:
+          'Cloud agent runs on your own machines. No string in a request may hold U+0000 or half a surrogate pair, and no object a member named `__proto__`: 400. Members and query parameters that are not known are ignored and named in the header `X-Ignored-Fields` of the answer; another spelling of a known one is 400 with a suggestion, and with the header `Prefer: handling=strict` each unknown one is 400. The names in maps such as metadata are free.',
+        license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
-    },
-  };
+      servers: [{ url: baseUrl + apiPrefix }],
+      tags: Object.entries(routeTags).map(([name, description]) => ({ name, description })),
+      paths,
+      webhooks,
+      components: {
+        schemas: Object.fromEntries([...components].sort(([a], [b]) => (a < b ? -1 : 1))),
+        securitySchemes: {
+          apiKey: bearer('An API key: `Authorization: Bearer <key>`'),
+          runToken: bearer('The token of one assignment of one run; the agent gets it with its task'),
+        },
+      },
+    }),
+  );
 }

@@ -1,28 +1,41 @@
 import { z } from 'zod';
 
-/** Who created or executed a run. */
+/** Kinds of profiles. */
+export const UserProfileType = z
+  .enum(['user', 'service_account'])
+  .meta({ id: 'UserProfileType', description: '`user`: a person. `service_account`: what an agent key acts as' });
+
+/** The person, agent or service account that created or executed a run. */
 export const UserProfile = z
   .object({
-    type: z.enum(['user', 'service_account']),
-    uid: z.string(),
-    display_name: z.string().optional(),
-    email: z.string().optional(),
-    photo_url: z.string().optional(),
+    type: UserProfileType,
+    uid: z.string().describe('UID of the user or service account'),
+    display_name: z.string().optional().describe('Name for people'),
+    email: z.string().optional().describe('Email address'),
+    photo_url: z.string().optional().describe('Picture'),
   })
   .meta({ id: 'UserProfile', description: 'A person, or the service account that an agent key runs as' });
 export type UserProfile = z.infer<typeof UserProfile>;
 
+/** Kinds of owners. */
+export const ScopeType = z
+  .enum(['User', 'Team'])
+  .meta({ id: 'ScopeType', description: "`User`: one person's. `Team`: the team's" });
+
 /** Whose a resource is. */
 export const Scope = z
-  .object({ type: z.enum(['User', 'Team']), uid: z.string().optional() })
+  .object({
+    type: ScopeType,
+    uid: z.string().optional().describe('UID of the person or the team'),
+  })
   .meta({ id: 'Scope', description: 'Whose a resource is' });
 export type Scope = z.infer<typeof Scope>;
 
-/** Where a list goes on. */
+/** The position of a list's next page. */
 export const PageInfo = z
   .object({
-    has_next_page: z.boolean(),
+    has_next_page: z.boolean().describe('True: there is a next page'),
     next_cursor: z.string().optional().meta({ description: 'Opaque and signed; absent on the last page' }),
   })
-  .meta({ id: 'PageInfo' });
+  .meta({ id: 'PageInfo', description: 'Where a list goes on' });
 export type PageInfo = z.infer<typeof PageInfo>;

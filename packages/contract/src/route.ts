@@ -59,9 +59,18 @@ export interface Route {
   readonly deprecated?: true;
   /** Name of an operation that is done once for each `Idempotency-Key`; routes with one name are one operation. */
   readonly once?: string;
+  /** True: the names of members are checked although the caller is an agent, because its model writes them. */
+  readonly namesChecked?: true;
   /** True: ends something. It is tried also while the disk is full, when requests that store something are refused; as every DELETE is. */
   readonly endsSomething?: true;
 }
+
+/**
+ * Returns whether the names of query and body are checked: another spelling of a known name is refused, and every other unknown
+ * one is named in the answer. Not where agents report and where signed URLs are used: agents may be newer than the service.
+ */
+export const checksNames = ({ allow, namesChecked }: Pick<Route, 'allow' | 'namesChecked'>): boolean =>
+  namesChecked === true || 'user' in allow || ('anyone' in allow && allow.anyone === 'always');
 
 /** Prefix of all paths. */
 export const apiPrefix = '/api/v1';

@@ -1,5 +1,6 @@
 /** Every endpoint of the API: the service registers from this table, the client is typed from it, the OpenAPI document is made from it. */
 import { artifactRoutes } from './routes/artifacts.ts';
+import { browserSessionRoutes } from './routes/browser-sessions.ts';
 import { childRunRoutes } from './routes/child-runs.ts';
 import { environmentRoutes } from './routes/environments.ts';
 import { eventSubscriptionRoutes } from './routes/event-subscriptions.ts';
@@ -14,6 +15,7 @@ export const routes = {
   ...redirectRoutes,
   ...artifactRoutes,
   ...environmentRoutes,
+  ...browserSessionRoutes,
   ...eventSubscriptionRoutes,
   ...serviceRoutes,
   ...handoffRoutes,

@@ -7,6 +7,16 @@ import { ArtifactType, RunExecutionLocation, RunSourceType, RunState } from './s
 /** Value of `environment_id` that selects runs without an environment. */
 export const emptyEnvironment = 'empty-environment';
 
+/** What a list of runs is sorted by. */
+const RunSortField = z
+  .enum(['updated_at', 'created_at', 'title', 'agent'])
+  .meta({ id: 'RunSortField', description: 'What a list of runs is sorted by' });
+
+/** Direction of a list. */
+const SortOrder = z
+  .enum(['asc', 'desc'])
+  .meta({ id: 'SortOrder', description: '`asc`: smallest or oldest first. `desc`: greatest or newest first' });
+
 /** Query of `GET /agent/runs`. */
 export const ListRunsQuery = z.object({
   limit: z.int().min(1).max(500).default(20).meta({
@@ -15,25 +25,26 @@ export const ListRunsQuery = z.object({
   cursor: Text.max(8192)
     .optional()
     .meta({ description: 'next_cursor of the previous page, with the same sort and filters' }),
-  sort_by: z
-    .enum(['updated_at', 'created_at', 'title', 'agent'])
-    .default('updated_at')
-    .meta({ description: 'agent: by skill, runs without a skill last' }),
-  sort_order: z.enum(['asc', 'desc']).default('desc'),
+  sort_by: RunSortField.default('updated_at').meta({ description: 'agent: by skill, runs without a skill last' }),
+  sort_order: SortOrder.default('desc').describe('Direction of the list'),
   state: z.array(RunState).optional().meta({ description: 'Repeat the parameter to match any of several states' }),
   name: Text.optional().meta({ description: '`config.name`' }),
-  model_id: Text.optional(),
+  model_id: Text.optional().describe('Only runs whose configuration names this model'),
   creator: Text.optional().meta({ description: 'UID of a user or service account' }),
   executor: Text.optional().meta({ description: 'UID of a user or service account' }),
   source: RunSourceType.optional(),
   execution_location: RunExecutionLocation.optional(),
-  created_after: QueryTime.optional(),
-  created_before: QueryTime.optional(),
-  updated_after: QueryTime.optional(),
+  created_after: QueryTime.optional().describe(
+    'Only runs that were created after this time: RFC 3339 with Z or an offset',
+  ),
+  created_before: QueryTime.optional().describe(
+    'Only runs that were created before this time: RFC 3339 with Z or an offset',
+  ),
+  updated_after: QueryTime.optional().describe('Only runs that changed after this time: RFC 3339 with Z or an offset'),
   environment_id: Text.optional().meta({ description: '`empty-environment`: runs without one' }),
   skill: Text.optional().meta({ description: 'Alias of skill_spec' }),
-  skill_spec: Text.optional(),
-  schedule_id: Text.optional(),
+  skill_spec: Text.optional().describe('Only runs that follow this skill'),
+  schedule_id: Text.optional().describe('Only runs that this schedule created'),
   ancestor_run_id: Text.optional().meta({
     description: 'Descendants of this run, at any depth. It must be a run of the team',
   }),

@@ -16,14 +16,26 @@ const AttachmentData = z.string().meta({ contentEncoding: 'base64', description:
 /** A file that comes with the prompt. */
 export const AttachmentInput = z
   .object({
-    file_name: NonBlank.max(255),
+    file_name: NonBlank.max(255).describe('Name of the file, without a path; at most 255 characters'),
     mime_type: Text.regex(/^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}( ?;[\x20-\x7e]{0,200})?$/, {
       error: 'must be a media type such as image/png, in printable ASCII',
-    }),
+    }).describe('Media type, such as image/png'),
     data: AttachmentData,
   })
-  .meta({ id: 'AttachmentInput' });
+  .meta({
+    id: 'AttachmentInput',
+    description:
+      'A file that comes with the prompt. It is written into the workspace; models with vision receive images',
+  });
 export type AttachmentInput = z.infer<typeof AttachmentInput>;
+
+/** A file without a name, as older clients send it. */
+const ImageInput = z
+  .object({
+    data: AttachmentData,
+    mime_type: AttachmentInput.shape.mime_type,
+  })
+  .meta({ id: 'ImageInput', description: 'A file without a name, as older clients send it' });
 
 /** Key/value pairs of a run: immutable, inherited by child runs. */
 export const RunMetadata = z
@@ -37,10 +49,18 @@ export const RunMetadata = z
   .refine((metadata) => Object.keys(metadata).length <= maxMetadataKeys, {
     error: `must have at most ${maxMetadataKeys} keys`,
   })
-  .meta({ id: 'RunMetadata', maxProperties: maxMetadataKeys });
+  .meta({
+    id: 'RunMetadata',
+    description: 'Key/value pairs of a run, at most 20. They do not change; child runs inherit them',
+    maxProperties: maxMetadataKeys,
+  });
 
 /** How an agent works on a prompt: `plan` changes nothing and answers with a plan. */
-export const RunMode = z.enum(['normal', 'plan', 'orchestrate']);
+export const RunMode = z.enum(['normal', 'plan', 'orchestrate']).meta({
+  id: 'RunMode',
+  description:
+    'How an agent works on a prompt. `normal`: it does what is asked. `plan`: it changes nothing and answers with a plan. `orchestrate`: it may start child runs',
+});
 export type RunMode = z.infer<typeof RunMode>;
 
 /** A person's prompt. */
@@ -55,20 +75,32 @@ export const RunAgentRequest = z
     skill: NonBlank.optional().meta({ description: 'owner/repo:skill-name or owner/repo:path/to/SKILL.md' }),
     config: RequestedAgentConfig.optional(),
     title: Text.max(500).optional().meta({ description: 'Default: first line of the prompt, cut at 80 characters' }),
-    team: z.boolean().optional(),
-    agent_identity_uid: Text.optional(),
+    team: z
+      .boolean()
+      .optional()
+      .describe('Whether the run belongs to the team or to its creator; runs of this service belong to the team'),
+    agent_identity_uid: Text.optional().describe(
+      'Agent identity to run as; no identities exist on this service yet: 400',
+    ),
     conversation_id: Text.optional().meta({ description: 'Conversation to continue' }),
-    attachments: z.array(AttachmentInput).max(maxAttachments).optional(),
+    attachments: z
+      .array(AttachmentInput)
+      .max(maxAttachments)
+      .optional()
+      .describe('Files that come with the prompt, at most 5'),
     images: z
-      .array(z.object({ data: AttachmentData, mime_type: AttachmentInput.shape.mime_type }))
+      .array(ImageInput)
       .max(maxAttachments)
       .optional()
       .meta({ deprecated: true, description: 'Older clients: attachments without a file name' }),
     parent_run_id: Text.optional().meta({ description: 'Run that this one works for' }),
-    interactive: z.boolean().optional(),
+    interactive: z
+      .boolean()
+      .optional()
+      .describe('Whether a person follows the run; kept for clients that send it, without effect on this service'),
     metadata: RunMetadata.optional(),
     mode: RunMode.optional(),
-    on_behalf_of: Text.optional(),
+    on_behalf_of: Text.optional().describe('User to run for; not available on this service: 403'),
   })
   .superRefine((run, context) => {
     const hasSkill = run.skill ?? run.config?.skill_spec ?? run.config?.skills?.[0];
@@ -82,17 +114,25 @@ export const RunAgentRequest = z
   })
   .meta({
     id: 'RunAgentRequest',
-    anyOf: [
-      { required: ['prompt'], properties: { prompt: { pattern: '\\S' } } },
-      { required: ['skill'] },
-      { required: ['conversation_id'] },
+    description: 'A run to create',
+    allOf: [
       {
-        required: ['config'],
-        properties: {
-          config: {
-            anyOf: [{ required: ['skill_spec'] }, { required: ['skills'], properties: { skills: { minItems: 1 } } }],
+        anyOf: [
+          { required: ['prompt'], properties: { prompt: { pattern: '\\S' } } },
+          { required: ['skill'] },
+          { required: ['conversation_id'] },
+          {
+            required: ['config'],
+            properties: {
+              config: {
+                anyOf: [
+                  { required: ['skill_spec'] },
+                  { required: ['skills'], properties: { skills: { minItems: 1 } } },
+                ],
+              },
+            },
           },
-        },
+        ],
       },
     ],
   });
@@ -101,9 +141,11 @@ export type RunAgentRequest = z.infer<typeof RunAgentRequest>;
 /** `POST /agent/runs/{runId}/rerun`: members that differ from the original run. */
 export const RerunRequest = z
   .object({
-    prompt: NonBlank.refine(atMostBytes(maxPromptBytes), { error: 'must be at most 1 MB of UTF-8' }).optional(),
+    prompt: NonBlank.refine(atMostBytes(maxPromptBytes), { error: 'must be at most 1 MB of UTF-8' })
+      .optional()
+      .describe('Replaces the prompt; at most 1 MB of UTF-8'),
     config: RequestedAgentConfig.optional(),
-    title: Text.max(500).optional(),
+    title: Text.max(500).optional().describe('Title of the new run, at most 500 characters'),
     metadata: RunMetadata.optional(),
   })
   .meta({ id: 'RerunRequest', description: "Each member replaces the original run's member. Absent members are kept" });
@@ -111,12 +153,12 @@ export type RerunRequest = z.infer<typeof RerunRequest>;
 
 export const RunAgentResponse = z
   .object({
-    run_id: Uuid,
+    run_id: Uuid.describe('Id of the run'),
     task_id: z.string().meta({ deprecated: true, description: 'The same as run_id' }),
     state: RunState,
     at_capacity: z.boolean().optional().meta({ description: 'True if the team is at its limit and the run waits' }),
   })
-  .meta({ id: 'RunAgentResponse' });
+  .meta({ id: 'RunAgentResponse', description: 'The new run' });
 export type RunAgentResponse = z.infer<typeof RunAgentResponse>;
 
 /** `POST /agent/runs/{runId}/followups`. */
@@ -142,5 +184,5 @@ export const RunFollowupRequest = z
       description: 'blocked_on.request_id that this answers. 400 if the run asks something else by now, or nothing',
     }),
   })
-  .meta({ id: 'RunFollowupRequest' });
+  .meta({ id: 'RunFollowupRequest', description: 'What to say to a run, or how to answer it' });
 export type RunFollowupRequest = z.infer<typeof RunFollowupRequest>;

@@ -10,91 +10,119 @@ import { RunExecutionLocation, RunSourceType, RunState } from './states.ts';
 /** Explains the state of a run. */
 export const RunStatusMessage = z
   .object({
-    message: z.string(),
+    message: z.string().describe('Why the run is in its state, for people'),
     error_code: ErrorCode.optional(),
-    retryable: z.boolean().optional(),
+    retryable: z.boolean().optional().describe('True: the same run may succeed when it is created again'),
     session_debug_until: Timestamp.optional().meta({
       description:
         'Until then the sandbox of a failed setup stays for follow-ups; while one is worked on, the latest end of that',
     }),
   })
-  .meta({ id: 'RunStatusMessage' });
+  .meta({ id: 'RunStatusMessage', description: 'Explains the state of a run' });
 
-/** What a run cost. Credits: 1 credit = 1 US cent. */
+/** What the requests to models cost, by kind of token. */
+export const InferenceCostBreakdown = z
+  .object({
+    input_cost_usd: z.number().describe('US dollars for tokens that the model read'),
+    output_cost_usd: z.number().describe('US dollars for tokens that the model wrote'),
+    input_cache_read_cost_usd: z.number().describe("US dollars for tokens that came from the provider's cache"),
+    input_cache_write_cost_usd: z.number().describe("US dollars for tokens that went to the provider's cache"),
+  })
+  .meta({ id: 'InferenceCostBreakdown', description: 'What the requests to models cost, by kind of token' });
+
+/** The cost of a run. Credits: 1 credit = 1 US cent. */
 export const RequestUsage = z
   .object({
     inference_cost: z.number().optional().meta({ description: 'Credits' }),
     compute_cost: z.number().optional().meta({ description: 'Credits' }),
     platform_cost: z.number().optional().meta({ description: 'Credits' }),
-    inference_cost_usd: z.number().optional(),
-    compute_cost_usd: z.number().optional(),
-    platform_cost_usd: z.number().optional(),
-    total_tokens: z.int().optional(),
-    inference_cost_breakdown_usd: z
-      .object({
-        input_cost_usd: z.number(),
-        output_cost_usd: z.number(),
-        input_cache_read_cost_usd: z.number(),
-        input_cache_write_cost_usd: z.number(),
-      })
-      .optional(),
+    inference_cost_usd: z.number().optional().describe('US dollars for requests to models'),
+    compute_cost_usd: z.number().optional().describe('US dollars for sandboxes'),
+    platform_cost_usd: z.number().optional().describe('US dollars for the platform'),
+    total_tokens: z.int().optional().describe('Tokens read and written'),
+    inference_cost_breakdown_usd: InferenceCostBreakdown.optional(),
   })
-  .meta({ id: 'RequestUsage' });
+  .meta({ id: 'RequestUsage', description: 'What a run used and cost. 1 credit = 1 US cent' });
 export type RequestUsage = z.infer<typeof RequestUsage>;
+
+/** The schedule that created a run. */
+export const RunSchedule = z
+  .object({
+    schedule_id: z.string().describe('Id of the schedule'),
+    schedule_name: z.string().describe('Name of the schedule'),
+    cron_schedule: z.string().describe('When it creates runs, as a cron expression'),
+  })
+  .meta({ id: 'RunSchedule', description: 'The schedule that created a run' });
+
+/** The skill that a run follows. */
+export const AgentSkill = z
+  .object({
+    name: z.string().optional().describe('Name of the skill'),
+    description: z.string().optional().describe('What the skill is for'),
+    full_path: z.string().optional().describe('Path of its file in the repository'),
+    bundled_skill_id: z.string().optional().describe('Id of a skill that comes with the service'),
+  })
+  .meta({ id: 'AgentSkill', description: 'The skill that a run follows' });
+
+/** How much output of a run was not stored. */
+export const DroppedOutput = z
+  .object({
+    events: z.int().describe('Events of the conversation that were not stored'),
+    transcript_lines: z.int().describe('Lines of the transcript that were not stored'),
+  })
+  .meta({ id: 'DroppedOutput', description: 'How much output was not stored' });
 
 /** One run, in full. */
 export const RunItem = z
   .object({
-    run_id: Uuid,
+    run_id: Uuid.describe('Id of the run'),
     task_id: z.string().meta({ deprecated: true, description: 'The same as run_id' }),
-    title: z.string(),
+    title: z.string().describe('Title of the run'),
     state: RunState,
     prompt: z.string().meta({ description: 'The whole prompt' }),
-    created_at: Timestamp,
-    updated_at: Timestamp,
+    created_at: Timestamp.describe('When the run was created, RFC 3339 in UTC'),
+    updated_at: Timestamp.describe('When the run last changed, RFC 3339 in UTC'),
     started_at: Timestamp.nullable().meta({ description: 'When the agent began to work on the prompt' }),
-    status_message: RunStatusMessage.optional(),
+    status_message: RunStatusMessage.optional().meta({
+      description:
+        'Why the run is in its state. Before it has begun, what it waits for; after an interrupt, until when its agent waits for a message',
+    }),
     blocked_on: BlockedOn.optional().meta({
       description:
         'What a follow-up has to answer: while BLOCKED, and while a FAILED run is asked about in the sandbox of its failed setup',
     }),
     source: RunSourceType.optional(),
-    schedule: z.object({ schedule_id: z.string(), schedule_name: z.string(), cron_schedule: z.string() }).optional(),
+    schedule: RunSchedule.optional(),
     session_id: z.string().optional().meta({ description: 'Session of the latest execution' }),
     session_link: z.string().optional().meta({ description: 'Page of the run' }),
-    trigger_url: z.string().optional(),
-    creator: UserProfile.optional(),
-    executor: UserProfile.optional(),
-    agent_config: AmbientAgentConfig.optional(),
-    agent_skill: z
-      .object({
-        name: z.string().optional(),
-        description: z.string().optional(),
-        full_path: z.string().optional(),
-        bundled_skill_id: z.string().optional(),
-      })
-      .optional(),
-    conversation_id: Uuid.optional(),
-    parent_run_id: Uuid.optional(),
-    is_sandbox_running: z.boolean().optional(),
-    is_run_type_cancellable: z.boolean().optional(),
-    artifacts: z.array(ArtifactItem).optional(),
-    metadata: z.record(z.string(), z.string()).optional(),
+    trigger_url: z.string().optional().describe('Page of what created the run, such as an issue'),
+    creator: UserProfile.optional().describe('Who created the run'),
+    executor: UserProfile.optional().describe('Who the run acts as; it may differ from the creator'),
+    agent_config: AmbientAgentConfig.optional().describe('How the run is executed, as requested'),
+    agent_skill: AgentSkill.optional(),
+    conversation_id: Uuid.optional().describe('Conversation of the run'),
+    parent_run_id: Uuid.optional().describe('Run that started this one'),
+    is_sandbox_running: z.boolean().optional().describe('True: the sandbox exists, at work or waiting for a follow-up'),
+    is_run_type_cancellable: z.boolean().optional().describe('False: `POST …/cancel` answers 422'),
+    artifacts: z.array(ArtifactItem).optional().describe('What the run produced'),
+    metadata: z.record(z.string(), z.string()).optional().describe('Key/value pairs of the run; they do not change'),
     scope: Scope.optional(),
     execution_location: RunExecutionLocation.optional(),
     request_usage: RequestUsage.optional(),
-    dropped_output: z
-      .object({ events: z.int(), transcript_lines: z.int() })
-      .optional()
-      .meta({ description: 'What was not stored because the run reached its limits; absent: everything was stored' }),
+    dropped_output: DroppedOutput.optional().meta({
+      description: 'What was not stored because the run reached its limits; absent: everything was stored',
+    }),
     run_time: z.string().optional().meta({ description: 'ISO 8601 duration of all executions', example: 'PT1M3.52S' }),
   })
-  .meta({ id: 'RunItem' });
+  .meta({ id: 'RunItem', description: 'One run, in full' });
 export type RunItem = z.infer<typeof RunItem>;
 
 export const ListRunsResponse = z
-  .object({ runs: z.array(RunItem), page_info: PageInfo })
-  .meta({ id: 'ListRunsResponse' });
+  .object({
+    runs: z.array(RunItem).describe('Runs of the page'),
+    page_info: PageInfo,
+  })
+  .meta({ id: 'ListRunsResponse', description: 'A page of runs' });
 export type ListRunsResponse = z.infer<typeof ListRunsResponse>;
 
 /** Body of a cancel's answer: the id, as a JSON string. */

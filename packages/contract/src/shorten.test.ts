@@ -23,7 +23,7 @@ test('keeps a whole number of characters of the start and of the end', () => {
   expect(lastPart('abc', 0)).toBe('');
 });
 
-test.each([2, 3, 4, 5, 64])('loses nothing when it splits text into parts of %i units', (size) => {
+test.each([2, 3, 4, 5, 64])('splits text into parts of %i units without loss', (size) => {
   const text = `a${smile}${smile}b${smile}c`.repeat(20);
   const parts = [...partsOf(text, size)];
   expect(parts.join('')).toBe(text);

@@ -2,7 +2,11 @@ import { z } from 'zod';
 import { runStates } from './run-states.ts';
 
 /** States of a run; the service's `executions/transitions` defines which state may follow which. */
-export const RunState = z.enum(runStates).meta({ id: 'RunState' });
+export const RunState = z.enum(runStates).meta({
+  id: 'RunState',
+  description:
+    'QUEUED: waits for a free slot. PENDING: a worker has it. CLAIMED: its sandbox is being set up. INPROGRESS: the agent is at work. BLOCKED: it waits for an answer. SUCCEEDED, FAILED (the agent or its task), ERROR (the platform), CANCELLED: it has ended, until a follow-up',
+});
 export type RunState = z.infer<typeof RunState>;
 
 /** How a run was created. All but WEBHOOK are the public service's. */
@@ -26,15 +30,17 @@ export const RunSourceType = z
     'ORCHESTRATION',
     'WEBHOOK',
   ])
-  .meta({ id: 'RunSourceType' });
+  .meta({ id: 'RunSourceType', description: 'How a run was created' });
 export type RunSourceType = z.infer<typeof RunSourceType>;
 
 /** Where a run executes. */
-export const RunExecutionLocation = z.enum(['LOCAL', 'REMOTE']).meta({ id: 'RunExecutionLocation' });
+export const RunExecutionLocation = z
+  .enum(['LOCAL', 'REMOTE'])
+  .meta({ id: 'RunExecutionLocation', description: 'Where a run executes. REMOTE: on a worker of the service' });
 export type RunExecutionLocation = z.infer<typeof RunExecutionLocation>;
 
 /** The five artifact types of the interface. */
 export const ArtifactType = z
   .enum(['PLAN', 'PULL_REQUEST', 'SCREENSHOT', 'FILE', 'EXTERNAL_REFERENCE'])
-  .meta({ id: 'ArtifactType' });
+  .meta({ id: 'ArtifactType', description: 'Kinds of artifacts' });
 export type ArtifactType = z.infer<typeof ArtifactType>;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { storableJson } from './storable-json.ts';
 
-test('leaves what can be stored as it is', () => {
+test('leaves storable values unchanged', () => {
   const value = { text: 'a\u{1F600}b \\u0000 "__proto__"', list: [1, null, true, { deep: '\t' }], gone: undefined };
   expect(storableJson(value)).toBe(JSON.stringify(value));
 });
@@ -13,10 +13,10 @@ test('replaces NUL and lone surrogates in texts and names', () => {
   });
 });
 
-test('renames a member that no object of the service may have', () => {
+test('renames a member with a forbidden name', () => {
   expect(storableJson(JSON.parse('{"input":{"__proto__":{"a":"b"}}}'))).toBe('{"input":{"[__proto__]":{"a":"b"}}}');
 });
 
-test('takes dates as JSON does', () => {
+test('converts dates as JSON does', () => {
   expect(storableJson({ at: new Date(0), text: '\ud800' })).toBe('{"at":"1970-01-01T00:00:00.000Z","text":"\ufffd"}');
 });

@@ -21,21 +21,23 @@ export const TimelineEventType = z
     'execution_retried',
     'output_limit_reached',
   ])
-  .meta({ id: 'TimelineEventType' });
+  .meta({ id: 'TimelineEventType', description: 'Kinds of timeline events' });
 export type TimelineEventType = z.infer<typeof TimelineEventType>;
 
 export const TimelineEvent = z
   .object({
-    event_uuid: z.string(),
-    run_id: z.string(),
+    event_uuid: z.string().describe('Id of the event'),
+    run_id: z.string().describe('Id of the run'),
     event_type: TimelineEventType,
-    occurred_at: Timestamp,
+    occurred_at: Timestamp.describe('When it happened, RFC 3339 in UTC'),
     execution_id: z.int().optional().meta({ description: 'Number of the execution in the run: 1, 2, …' }),
-    payload: z.record(z.string(), z.unknown()).optional(),
+    payload: z.record(z.string(), z.unknown()).optional().describe('Details; its members depend on `event_type`'),
   })
-  .meta({ id: 'TimelineEvent' });
+  .meta({ id: 'TimelineEvent', description: 'Something that happened to a run' });
 export type TimelineEvent = z.infer<typeof TimelineEvent>;
 
 export const GetRunTimelineResponse = z
-  .object({ events: z.array(TimelineEvent) })
-  .meta({ id: 'GetRunTimelineResponse' });
+  .object({
+    events: z.array(TimelineEvent).describe('Events, oldest first'),
+  })
+  .meta({ id: 'GetRunTimelineResponse', description: 'The timeline of a run' });

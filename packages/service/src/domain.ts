@@ -1,4 +1,4 @@
-/** What a domain of the service registers. `service.ts` lists the domains; no other list has to grow with a new one. */
+/** The parts that a domain of the service registers. `service.ts` lists the domains; no other list has to grow with a new one. */
 import type { FastifyInstance } from 'fastify';
 import type { Database, Queryable } from './store/database/database.ts';
 
@@ -47,7 +47,7 @@ export interface BlobColumn {
   readonly ofRuns: string;
 }
 
-/** What the nightly sweep does for a domain. */
+/** The work of the nightly sweep for a domain. */
 export interface Retention {
   /** Rows that are useless after a fixed time. */
   readonly rows?: readonly RowRule[];

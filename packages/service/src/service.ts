@@ -16,6 +16,7 @@ import { registerHarnessWorkspaceRoutes } from './http/agent/harness-workspace.t
 import { registerRunMessageRoutes } from './http/agent/run-messages.ts';
 import { registerArtifactRoutes } from './http/api/artifacts.ts';
 import { registerBlobRoutes } from './http/api/blobs.ts';
+import { registerBrowserSessionRoutes } from './http/api/browser-sessions.ts';
 import { registerConversationRoutes } from './http/api/conversations.ts';
 import { registerDeleteRunRoute } from './http/api/delete-run.ts';
 import { registerEnvironmentRoutes } from './http/api/environments.ts';
@@ -62,7 +63,7 @@ export function listDomains(deps: ServiceDeps): readonly Domain[] {
     idempotencyDomain,
     uploadsDomain,
     served({ name: 'service information' }, registerServiceInfoRoutes, registerPages),
-    served({ name: 'access' }, registerKeyRoutes),
+    served({ name: 'access' }, registerKeyRoutes, registerBrowserSessionRoutes),
     served({ name: 'environments' }, registerEnvironmentRoutes),
     served(subscriptionsDomain(deps), registerEventSubscriptionRoutes),
     executionsDomain(deps),

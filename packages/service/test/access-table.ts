@@ -8,6 +8,7 @@ export const credentials = {
   administrator: "an administrator's key",
   member: "a member's key",
   agentKey: 'an agent key',
+  session: 'a browser session',
   otherTeam: "another team's key",
   runToken: 'the token of a working run',
   stoppingRunToken: 'the token of a stopping run',
@@ -67,6 +68,7 @@ export function accessOf({ allow, params }: Route, credential: Credential): Acce
     if (!isAtLeast(role, allow.user)) return 403;
     return credential === 'otherTeam' && params ? 404 : 'yes';
   }
+  if (credential === 'session') return allow.session ? 'yes' : 403;
   if (credential === 'agentKey') return allow.agent ? 'yes' : 403;
   return 401;
 }
@@ -82,6 +84,7 @@ const columns: readonly { readonly heading: string; readonly of: readonly [Crede
   { heading: 'administrator', of: ['administrator'] },
   { heading: 'member', of: ['member'] },
   { heading: 'agent key', of: ['agentKey'] },
+  { heading: 'browser session', of: ['session'] },
   { heading: "other team's key", of: ['otherTeam'] },
   { heading: 'run token: at work', of: ['runToken'] },
   { heading: 'stopping', of: ['stoppingRunToken'] },

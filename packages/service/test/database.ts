@@ -8,7 +8,7 @@ import { migrateDatabase, readMigrations } from '../src/store/migrations/migrate
 export interface TestDatabase {
   readonly db: Database;
   readonly url: string;
-  /** Closes `db` and removes the database, whoever is connected to it. */
+  /** Closes `db` and removes the database, other connections included. */
   drop(): Promise<void>;
 }
 

@@ -9,7 +9,7 @@ import type { TestService } from './service.ts';
 
 /** Path of the routes. */
 export const base = '/event-subscriptions';
-/** What is subscribed. */
+/** The request of a subscription. */
 export const url = 'https://hooks.example.com/runs';
 
 export interface TestEventSubscriptions {

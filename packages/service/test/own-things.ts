@@ -20,6 +20,8 @@ export interface OwnThings {
   readonly childRunId: string;
   /** No session has it. */
   readonly sessionUuid: string;
+  /** Code of a sign-in link that was not used yet. */
+  readonly signInCode: string;
 }
 
 /**
@@ -100,6 +102,7 @@ export async function makeOwnThings(
     deliveryId: (await post(`/event-subscriptions/${subscription.id}/test`)).id ?? '',
     childRunId: child.run_id ?? '',
     sessionUuid: randomUUIDv7(),
+    signInCode: (await post('/sign-in-codes')).code ?? '',
   };
   const requestOf: RequestOfRoute = (name, route) => {
     const uid = route.path.startsWith('/keys') ? own.keyUid : own.environmentUid;
@@ -108,6 +111,8 @@ export async function makeOwnThings(
       route.path.replaceAll(/\{(\w+)\}/g, (_, member: string) => values[member] ?? '') + (queries[name] ?? '');
     if (route.bodyType) return { path, options: { raw: 'a', headers: { 'content-type': route.bodyType } } };
     if (!route.body) return { path, options: {} };
+    if (name === 'createBrowserSession')
+      return { path, options: { body: { code: own.signInCode }, headers: { origin: service.baseUrl } } };
     const body = name === 'sendRunMessage' ? { run_id: own.childRunId, message: 'a' } : (bodies[name] ?? {});
     return { path, options: { body } };
   };

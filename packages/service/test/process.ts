@@ -52,7 +52,7 @@ export async function startTestProcess(shared: ServiceDeps): Promise<TestProcess
 
 /** A worker's end of a socket. */
 export interface RawWorker {
-  /** What the service sent, in order. */
+  /** The messages that the service sent, in order. */
   readonly received: ServiceMessage[];
   /** `performance.now()` of its end; null: it is open. */
   closedAt(): number | null;

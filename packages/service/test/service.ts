@@ -71,7 +71,7 @@ export interface TestService {
   readonly otherTeamId: string;
   /** Key of the other team's administrator. */
   readonly otherKey: string;
-  /** What was logged, as JSON lines. */
+  /** The log as JSON lines. */
   readonly logged: string[];
   newKey(options?: KeyOptions): Promise<string>;
   /** `path` is below `/api/v1`, or a whole URL. Redirects are not followed. */
@@ -83,7 +83,7 @@ export interface TestService {
   startExecution(body?: Record<string, unknown>, upTo?: 'PENDING' | 'CLAIMED'): Promise<Assignment>;
   /** The same for a run that waits. */
   claimRun(runId: string, upTo?: 'PENDING' | 'CLAIMED'): Promise<Assignment>;
-  /** What a worker of the hosted pool is handed next; null: nothing. */
+  /** Assigns the next execution to a worker of the hosted pool; null: none is queued. */
   assignNext(): Promise<Assignment | null>;
   close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** What an agent reports to the fake, kept for the test. */
+/** The reports of an agent to the fake, kept for the test. */
 import { AgentEvent, FinishTask } from '@runyard/contract/agent-protocol';
 import type { FakeRequest } from './check-request.ts';
 

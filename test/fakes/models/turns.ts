@@ -1,4 +1,4 @@
-/** What a fake model says, apart from how a provider puts it on the wire. */
+/** The answers of a fake model, independent of the provider's format. */
 
 /** Tokens of one answer. `input` counts neither `cacheRead` nor `cacheWrite`; `output` includes `reasoning`. */
 export interface FakeUsage {
@@ -38,7 +38,7 @@ export interface FakeTurn {
  * - `silent`: the request is read and never answered
  * - `redirect`: 307 to another address
  * - `flood`: `bytes` of text events
- * - `gzip`: the answer is compressed although nobody asked
+ * - `gzip`: the answer is compressed although the request did not ask for it
  */
 export type FakeMisbehaviour =
   | {
@@ -54,7 +54,7 @@ export type FakeMisbehaviour =
   | { readonly kind: 'flood'; readonly bytes: number }
   | { readonly kind: 'gzip' };
 
-/** What a request says of the conversation so far. */
+/** The conversation so far, as a request holds it. */
 export interface FakeConversation {
   readonly model: string;
   /** Answers that the model has given in this conversation. */
@@ -98,7 +98,7 @@ export interface FakeDialect {
 
 export const defaultUsage: FakeUsage = { input: 100, output: 20, cacheRead: 0, cacheWrite: 0, reasoning: 0 };
 
-/** First fenced `sh` block of a prompt, else what stands in backticks behind "run", else a fixed command. */
+/** First fenced `sh` block of a prompt, else the text in backticks after "run", else a fixed command. */
 function commandOf(prompt: string): string {
   const fenced = /```(?:sh|bash|shell)\n([\s\S]*?)```/.exec(prompt)?.[1]?.trim();
   return fenced ?? /\brun `([^`]+)`/i.exec(prompt)?.[1] ?? 'echo hello from the fake model';

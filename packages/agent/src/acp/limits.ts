@@ -1,4 +1,4 @@
-/** A longer line is told in the transcript by its beginning and its size. */
+/** Of a longer line the transcript has the beginning and the size. */
 export const maxTranscriptLine = 1024 * 1024;
 
 /** Characters of one text event; a harness may send megabytes in one chunk. */

@@ -3,8 +3,8 @@ import type { ErrorCode } from '@runyard/contract/errors';
 /** How a turn of a harness ended. */
 export type HarnessOutcome =
   | { kind: 'succeeded'; summary: string }
-  /** The agent failed at its task, or, with a `code`, something around it failed. */
-  | { kind: 'failed'; summary: string; message: string; code?: ErrorCode }
+  /** The agent failed at its task, or, with a `code`, something around it failed. `retried`: the platform must not run it again. */
+  | { kind: 'failed'; summary: string; message: string; code?: ErrorCode; retried?: true }
   /** A person ended the turn; the harness keeps running. */
   | { kind: 'interrupted'; summary: string }
   | { kind: 'cancelled' };
@@ -17,4 +17,6 @@ export interface BuiltinVerdict {
   success: boolean;
   message: string;
   code?: ErrorCode;
+  /** True: what failed was repeated already, so the platform must not run it again. */
+  retried?: true;
 }

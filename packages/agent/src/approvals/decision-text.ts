@@ -1,6 +1,6 @@
 import type { AgentRequest, Decision } from '@runyard/contract/approvals';
 
-/** The answer to a request. Without decision and message, nobody has decided. */
+/** The answer to a request. Without decision and message the request is still open. */
 export interface Answer {
   readonly decision?: Decision | undefined;
   readonly message?: string | undefined;

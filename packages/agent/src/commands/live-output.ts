@@ -1,25 +1,21 @@
-import { withoutNul } from './output-window.ts';
+import type { OutputWindow } from './output-window.ts';
 
 /**
- * Emits the first `maxBytes` of an output as text while it comes. The result of the command has the end of the output. The streaming
- * decoder joins characters that two chunks share, and replaces invalid bytes.
+ * Puts an output into the window and emits it: its head while it comes, the rest at its end. What is emitted is together the text of
+ * the window.
  */
-export function liveOutput(emit: (text: string) => void, maxBytes = 64 * 1024) {
+export function liveOutput(window: OutputWindow, emit: (text: string) => void) {
+  // Joins the halves of a character that the end of the head split.
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
-  let emittedBytes = 0;
+  const say = (text: string) => {
+    if (text !== '') emit(text);
+  };
   return {
-    push(chunk: Buffer): void {
-      if (emittedBytes >= maxBytes) return;
-      const part = chunk.subarray(0, maxBytes - emittedBytes);
-      emittedBytes += part.length;
-      const text = withoutNul(decoder.decode(part, { stream: true }));
-      if (text !== '') emit(text);
+    push(text: string): void {
+      say(decoder.decode(window.push(Buffer.from(text)), { stream: true }));
     },
     end(): void {
-      // The rest of a character that the limit split is not invalid output.
-      if (emittedBytes >= maxBytes) return;
-      const rest = decoder.decode();
-      if (rest !== '') emit(rest);
+      say(window.truncated ? window.markAndTail() : decoder.decode(window.afterHead()));
     },
   };
 }

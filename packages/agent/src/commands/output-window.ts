@@ -1,70 +1,142 @@
-/** Keeps the first and last bytes of an output of any size, and its length, in constant memory. */
+import { joinAround, leftOutMark, maxMarkBytes, wholeLinesOfTail } from '@runyard/contract/left-out';
+
+/** Bytes and lines that are not in a text. */
+export interface LeftOut {
+  readonly bytes: number;
+  readonly lines: number;
+}
+
+/**
+ * Keeps the first and last bytes of a UTF-8 output of any size, and its length, in constant memory. The head ends at an end of a line if there
+ * is one in the last eighth of its room.
+ */
 export interface OutputWindow {
-  push(chunk: Buffer): void;
+  /** Returns the part of the chunk that belongs to the head. */
+  push(chunk: Buffer): Buffer;
   readonly totalBytes: number;
   readonly truncated: boolean;
-  /** Returns the whole output, or head, a line with the number of missing bytes, and tail. Invalid UTF-8 and NUL become U+FFFD. */
+  /** What the text leaves out. */
+  readonly leftOut: LeftOut;
+  /** Counts what somebody else has left out of the output already. */
+  addLeftOut(leftOut: LeftOut): void;
+  /** Returns the whole output, or head, a line that says how much is left out, and tail. */
   text(): string;
+  /** Returns the bytes after the head, if none are left out. */
+  afterHead(): Buffer;
+  /** Returns the rest of `text()` after the head, if some bytes are left out. */
+  markAndTail(): string;
   /** Returns only the end of the output. */
   tailText(): string;
 }
 
-export function outputWindow(headBytes = 32 * 1024, tailBytes = 32 * 1024): OutputWindow {
+const newline = 0x0a;
+/** Half of what is kept of an output. */
+export const halfWindowBytes = 32 * 1024;
+
+/** Room for the marks, and for a note behind the output of an action that was interrupted. */
+export const roomForMarks = 1024;
+
+export function outputWindow(headBytes = halfWindowBytes, tailBytes = halfWindowBytes - roomForMarks): OutputWindow {
   const head: Buffer[] = [];
   let headSize = 0;
+  let headLines = 0;
+  let isHeadOpen = headBytes > 0;
   let tail: Buffer[] = [];
   let tailSize = 0;
   let total = 0;
+  let lines = 0;
+
+  /** Takes the part of the chunk that belongs to the head. */
+  function pushHead(chunk: Buffer): Buffer {
+    if (!isHeadOpen) return chunk.subarray(0, 0);
+    const fits = chunk.subarray(0, headBytes - headSize);
+    const lineEnd = fits.indexOf(newline, Math.max(0, Math.ceil((headBytes * 7) / 8) - 1 - headSize));
+    const part = lineEnd === -1 ? fits : fits.subarray(0, lineEnd + 1);
+    headSize += part.length;
+    headLines += countNewlines(part);
+    isHeadOpen = lineEnd === -1 && headSize < headBytes;
+    head.push(Buffer.from(part));
+    return part;
+  }
 
   function pushTail(chunk: Buffer): void {
-    const last = chunk.length > tailBytes ? chunk.subarray(chunk.length - tailBytes) : chunk;
+    if (chunk.length === 0) return;
+    // One byte more than is shown: a newline before the tail says that the tail begins a line.
+    const last = chunk.length > tailBytes ? chunk.subarray(chunk.length - tailBytes - 1) : chunk;
     // Copied, because a slice would keep the whole read buffer of the pipe in memory.
     tail.push(Buffer.from(last));
     tailSize += last.length;
     if (tailSize > 4 * tailBytes || tail.length > 1024) {
       const joined = Buffer.concat(tail);
-      tail = [Buffer.from(joined.subarray(Math.max(0, joined.length - tailBytes)))];
+      tail = [Buffer.from(joined.subarray(Math.max(0, joined.length - tailBytes - 1)))];
       tailSize = tail[0]?.length ?? 0;
     }
   }
 
-  function keptTail(): Buffer {
+  const isTruncated = () => total - headSize > tailBytes;
+
+  function keptTail() {
     const end = Buffer.concat(tail);
-    return end.subarray(Math.max(0, end.length - tailBytes));
+    if (!isTruncated()) return { text: printable(end), cutsLine: false };
+    return wholeLinesOfTail(printable(withoutCutStart(end.subarray(Math.max(0, end.length - tailBytes - 1)))));
   }
+
+  function leftOut(kept = keptTail()): LeftOut {
+    const keptLines = headLines + countNewlines(Buffer.from(kept.text));
+    return { bytes: total - headSize - Buffer.byteLength(kept.text), lines: lines - keptLines };
+  }
+
+  function around(headText: string): string {
+    const kept = keptTail();
+    const { bytes, lines } = leftOut(kept);
+    return joinAround(headText, leftOutMark(bytes, lines), kept);
+  }
+
+  const headText = () => printable(withoutCutEnd(Buffer.concat(head)));
 
   return {
     push(chunk) {
       total += chunk.length;
-      const room = headBytes - headSize;
-      if (room > 0) {
-        const first = Buffer.from(chunk.subarray(0, room));
-        head.push(first);
-        headSize += first.length;
-      }
-      if (chunk.length > room) pushTail(room > 0 ? chunk.subarray(room) : chunk);
+      lines += countNewlines(chunk);
+      const part = pushHead(chunk);
+      pushTail(chunk.subarray(part.length));
+      return part;
     },
     get totalBytes() {
       return total;
     },
     get truncated() {
-      return total > headBytes + tailBytes;
+      return isTruncated();
     },
-    tailText: () => printable(withoutCutStart(keptTail())),
+    get leftOut() {
+      return isTruncated() ? leftOut() : { bytes: 0, lines: 0 };
+    },
+    addLeftOut(more) {
+      total += more.bytes;
+      lines += more.lines;
+    },
+    tailText() {
+      const { text, cutsLine } = keptTail();
+      return cutsLine ? `…${text}` : text;
+    },
+    afterHead: () => Buffer.concat(tail),
+    markAndTail: () => around(headText()).slice(headText().length),
     text() {
-      const kept = keptTail();
-      if (total <= headBytes + tailBytes) return printable(Buffer.concat([...head, kept]));
-      const omitted = total - headSize - kept.length;
-      return `${printable(withoutCutEnd(Buffer.concat(head)))}\n[… ${omitted} bytes left out …]\n${printable(withoutCutStart(kept))}`;
+      if (!isTruncated()) return printable(Buffer.concat([...head, ...tail]));
+      return around(headText());
     },
   };
 }
 
-/** Decodes UTF-8. Invalid bytes become U+FFFD, and NUL too, because text of the database cannot have it. */
-function printable(bytes: Buffer): string {
-  return withoutNul(new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes));
+function countNewlines(bytes: Buffer): number {
+  let count = 0;
+  for (let at = bytes.indexOf(newline); at !== -1; at = bytes.indexOf(newline, at + 1)) count += 1;
+  return count;
 }
 
+const printable = (bytes: Buffer): string => new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
+
+/** Replaces NUL, because text of the database cannot have it. */
 export function withoutNul(text: string): string {
   return text.includes('\u0000') ? text.replaceAll('\u0000', '\uFFFD') : text;
 }
@@ -86,11 +158,20 @@ function withoutCutStart(bytes: Buffer): Buffer {
   return bytes.subarray(start);
 }
 
-/** Cuts text of any size to about `maxBytes`: head, the number of missing bytes, tail. */
-export function cutText(text: string, maxBytes: number): { text: string; truncated: boolean; totalBytes: number } {
+/**
+ * Cuts text of any size to at most `maxBytes` (at least 1 KB): head, how much is left out, tail. `leftOut` is what its middle lacks
+ * already.
+ */
+export function cutText(
+  text: string,
+  maxBytes: number,
+  leftOut: LeftOut = { bytes: 0, lines: 0 },
+): { text: string; truncated: boolean; totalBytes: number } {
   const totalBytes = Buffer.byteLength(text);
   if (totalBytes <= maxBytes) return { text, truncated: false, totalBytes };
-  const window = outputWindow(Math.floor(maxBytes / 2), Math.floor(maxBytes / 2));
+  const half = Math.floor(maxBytes / 2);
+  const window = outputWindow(half, half - maxMarkBytes);
   window.push(Buffer.from(text));
+  window.addLeftOut(leftOut);
   return { text: window.text(), truncated: true, totalBytes };
 }

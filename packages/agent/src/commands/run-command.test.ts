@@ -55,11 +55,11 @@ describe('runCommand', () => {
 
   test('keeps head, tail and size of 200 MB of output in constant memory', async () => {
     const before = process.memoryUsage().rss;
-    let live = 0;
+    const live: string[] = [];
     let peak = 0;
     const result = await sh('echo START; head -c 200000000 /dev/zero | tr "\\0" x; echo; echo END', {
       onOutput: (text) => {
-        live += text.length;
+        live.push(text);
       },
       backpressure: () => {
         peak = Math.max(peak, process.memoryUsage.rss());
@@ -70,11 +70,32 @@ describe('runCommand', () => {
     expect(result.truncated).toBe(true);
     expect(result.output.startsWith('START\nxxx')).toBe(true);
     expect(result.output.endsWith('xxx\nEND\n')).toBe(true);
-    expect(result.output).toContain('bytes left out');
-    expect(result.output.length).toBeLessThan(66 * 1024);
-    expect(live).toBe(64 * 1024);
+    expect(result.output).toContain('xxx…\n… 191 MB left out …\n…xxx');
+    expect(result.output.length).toBeLessThan(64 * 1024);
+    expect(live.join('')).toBe(result.output);
     expect(peak - before).toBeLessThan(120 * 1024 * 1024);
   }, 30_000);
+
+  test('cuts a long output between lines and says how many are left out', async () => {
+    const live: string[] = [];
+    const result = await sh('seq 1 100000', { onOutput: (text) => live.push(text) });
+    expect(live.join('')).toBe(result.output);
+    const lines = result.output.trimEnd().split('\n');
+    const mark = lines.findIndex((line) => line.startsWith('…'));
+    const [head, tail] = [lines.slice(0, mark).map(Number), lines.slice(mark + 1).map(Number)];
+    expect(head).toEqual(head.map((_, index) => index + 1));
+    expect(tail).toEqual(tail.map((_, index) => 100_000 - tail.length + 1 + index));
+    const missing = 100_000 - head.length - tail.length;
+    expect(lines[mark]).toBe(`… ${missing.toLocaleString('en-US')} lines (517 KB) left out …`);
+    expect(result.leftOut.lines).toBe(missing);
+  });
+
+  test('returns an output whole that is longer than its head, whatever its pieces', async () => {
+    const live: string[] = [];
+    const result = await sh('seq 1 9000', { onOutput: (text) => live.push(text) });
+    expect(result.output).toBe(Array.from({ length: 9000 }, (_, index) => `${index + 1}\n`).join(''));
+    expect(live.join('')).toBe(result.output);
+  });
 
   test('does not split a character at a cut', async () => {
     const result = await sh(`i=0; while [ $i -lt 3000 ]; do printf 'aüüüüüüüüüüüüüüüüüüüüüüü'; i=$((i+1)); done`);

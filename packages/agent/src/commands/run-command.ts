@@ -3,14 +3,21 @@ import type { Socket } from 'node:net';
 import { constants } from 'node:os';
 import { newId } from '../new-id.ts';
 import { liveOutput } from './live-output.ts';
-import { type OutputWindow, outputWindow } from './output-window.ts';
+import {
+  halfWindowBytes,
+  type LeftOut,
+  type OutputWindow,
+  outputWindow,
+  roomForMarks,
+  withoutNul,
+} from './output-window.ts';
 import { killMarked, signalGroup } from './processes.ts';
 
 export interface CommandOptions {
   argv: readonly [string, ...string[]];
   cwd: string;
   env: Readonly<Record<string, string | undefined>>;
-  /** Called with output while it comes, up to 64 KB. */
+  /** Called with the head of the output while it comes, and with the rest of `CommandResult.output` at its end. */
   onOutput?: (text: string) => void;
   /** Called after each chunk. A promise pauses the output of the command until it resolves. */
   backpressure?: () => Promise<void> | undefined;
@@ -30,6 +37,8 @@ export interface CommandResult {
   outputBytes: number;
   /** True: `output` has only head and tail. */
   truncated: boolean;
+  /** What `output` leaves out. */
+  leftOut: LeftOut;
   durationMs: number;
 }
 
@@ -51,14 +60,22 @@ const notStarted = { outcome: 'not_started', exitCode: 127, signal: undefined } 
  */
 export async function runCommand(options: CommandOptions): Promise<CommandResult> {
   const started = performance.now();
-  const window = outputWindow();
+  // Smaller than the window of an action, which takes its text with the mark of what is left out.
+  const window = outputWindow(halfWindowBytes, halfWindowBytes - 2 * roomForMarks);
   const commandId = newId();
   options.signal?.throwIfAborted();
   const child = spawnShell(options, commandId);
   if (child instanceof Error) {
     const output = `could not be started: ${child.message}\n`;
     const outputBytes = Buffer.byteLength(output);
-    return { ...notStarted, output, outputBytes, truncated: false, durationMs: performance.now() - started };
+    return {
+      ...notStarted,
+      output,
+      outputBytes,
+      truncated: false,
+      leftOut: { bytes: 0, lines: 0 },
+      durationMs: performance.now() - started,
+    };
   }
 
   let ended: 'timed_out' | 'aborted' | undefined;
@@ -84,7 +101,13 @@ export async function runCommand(options: CommandOptions): Promise<CommandResult
       killMarked(`${commandMarker}=${commandId}`);
     }
     const durationMs = performance.now() - started;
-    const common = { output: window.text(), outputBytes: window.totalBytes, truncated: window.truncated, durationMs };
+    const common = {
+      output: window.text(),
+      outputBytes: exit.bytes,
+      truncated: window.truncated,
+      leftOut: window.leftOut,
+      durationMs,
+    };
     if ('error' in exit) {
       const output = `${common.output}could not be started: ${exit.error.message}\n`;
       return { ...common, ...notStarted, output };
@@ -119,18 +142,22 @@ function spawnShell({ argv, cwd, env }: CommandOptions, commandId: string): Chil
   }
 }
 
-type Exit = { exitCode: number; signal: string | undefined } | { error: Error };
+/** `bytes`: of the whole output. */
+type Exit = { bytes: number } & ({ exitCode: number; signal: string | undefined } | { error: Error });
 
 function exitAndOutput(child: ChildProcess, window: OutputWindow, options: CommandOptions): Promise<Exit> {
   return new Promise((resolve) => {
-    const live = options.onOutput && liveOutput(options.onOutput);
+    const live = liveOutput(window, options.onOutput ?? (() => {}));
+    // Decoded first: invalid bytes and NUL become U+FFFD, which takes more bytes.
+    const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+    let bytes = 0;
     const stdout = child.stdout as Socket | null;
-    let exit: Exit | undefined;
+    let exit: { exitCode: number; signal: string | undefined } | { error: Error } | undefined;
     let lastByteAt = 0;
     const onData = (chunk: Buffer) => {
       lastByteAt = performance.now();
-      window.push(chunk);
-      live?.push(chunk);
+      bytes += chunk.length;
+      live.push(withoutNul(decoder.decode(chunk, { stream: true })));
       const room = options.backpressure?.();
       if (room === undefined) return;
       stdout?.pause();
@@ -138,11 +165,12 @@ function exitAndOutput(child: ChildProcess, window: OutputWindow, options: Comma
     };
     const finish = () => {
       if (exit === undefined) return;
-      live?.end();
+      live.push(decoder.decode());
+      live.end();
       stdout?.off('data', onData).off('close', finish);
       // Keeps reading and drops the output, so that a background server does not exit because of a broken pipe.
       stdout?.resume().unref();
-      resolve(exit);
+      resolve({ ...exit, bytes });
     };
     stdout?.on('data', onData).on('close', finish);
     child.on('error', (error) => {

@@ -1,6 +1,8 @@
-/** What is known of a tool call of a harness, from all messages about it so far. */
+/** The state of a harness's tool call, merged from all messages about it so far. */
 import { firstPart } from '@runyard/contract/shorten';
 import { asObject, asString, boundedData, type JsonObject } from '../acp/tool-output.ts';
+import { liveOutput } from '../commands/live-output.ts';
+import { type OutputWindow, outputWindow } from '../commands/output-window.ts';
 import { identifyTool, type ToolIdentity } from './categories.ts';
 
 export interface ActionState {
@@ -21,30 +23,36 @@ export interface ActionState {
   waitedMs: number;
   /** The output that was appended to the conversation. */
   appended: string;
-  /** Bytes of all output, also beyond the limit. */
-  outputBytes: number;
+  /** Appends the head of the output while it comes, and the rest at its end. */
+  readonly live: ReturnType<typeof liveOutput>;
+  readonly window: OutputWindow;
   /** The latest `content`. Each update with a `content` replaces it. */
   content: string | undefined;
   /** True: the output came as terminal output, and `content` only describes it. */
   streamed: boolean;
 }
 
-export const newAction = (id: string, now: number): ActionState => ({
-  id,
-  identity: { name: 'tool', category: 'integration' },
-  call: {},
-  input: {},
-  announced: false,
-  announcedInput: undefined,
-  firstSeenAt: now,
-  startedAt: undefined,
-  waitsSince: undefined,
-  waitedMs: 0,
-  appended: '',
-  outputBytes: 0,
-  content: undefined,
-  streamed: false,
-});
+export function newAction(id: string, now: number, append: (action: ActionState, text: string) => void): ActionState {
+  const window = outputWindow();
+  const action: ActionState = {
+    id,
+    window,
+    live: liveOutput(window, (text) => append(action, text)),
+    identity: { name: 'tool', category: 'integration' },
+    call: {},
+    input: {},
+    announced: false,
+    announcedInput: undefined,
+    firstSeenAt: now,
+    startedAt: undefined,
+    waitsSince: undefined,
+    waitedMs: 0,
+    appended: '',
+    content: undefined,
+    streamed: false,
+  };
+  return action;
+}
 
 const maxTitleLength = 1_000;
 

@@ -25,6 +25,8 @@ function tracked() {
     pass: (ms: number) => {
       clock += ms;
     },
+    output: () => events.flatMap((event) => (event.type === 'action_output' ? [event.text] : [])).join(''),
+    result: () => events.findLast((event) => event.type === 'action_result'),
     durations: () => events.flatMap((event) => (event.type === 'action_result' ? [event.duration_ms] : [])),
   };
 }
@@ -103,4 +105,25 @@ test('reports no duration of a call that was denied or ended while it waited', (
   ended.pass(500);
   ended.settle('interrupted');
   expect([asked, said, ended].map(({ durations }) => durations())).toEqual([[undefined], [undefined], [undefined]]);
+});
+
+test.each([
+  ['terminal output', (text: string) => ({ _meta: { terminal_output_delta: { data: text } } })],
+  [
+    'content',
+    (_: string, whole: string) => ({ content: [{ type: 'content', content: { type: 'text', text: whole } }] }),
+  ],
+])('keeps head and tail of a long output that a harness sends as %s', (_, update) => {
+  const { tell, output, result } = tracked();
+  let whole = '';
+  for (let number = 1; number <= 20_000; number += 1) {
+    const line = `${number}\n`;
+    whole += line;
+    if (number % 500 === 0) tell('in_progress', update(whole.slice(-500 * line.length), whole));
+  }
+  tell('completed');
+  expect(output()).toMatch(/^1\n2\n3\n/);
+  expect(output()).toMatch(/\n… [\d,]+ lines \([\d.]+ [KM]B\) left out …\n(\d+\n)+20000\n$/);
+  expect(output().length).toBeLessThan(64 * 1024);
+  expect(result()).not.toHaveProperty('output');
 });

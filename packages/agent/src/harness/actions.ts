@@ -1,6 +1,5 @@
 import type { AgentEventBody } from '@runyard/contract/agent-protocol';
 import { maxOutputBytes } from '@runyard/contract/limits';
-import { firstPart } from '@runyard/contract/shorten';
 import { actionId } from '../acp/action-id.ts';
 import {
   asObject,
@@ -11,7 +10,7 @@ import {
   rawOutputText,
   terminalOutput,
 } from '../acp/tool-output.ts';
-import { cutText } from '../commands/output-window.ts';
+import { type OutputWindow, outputWindow } from '../commands/output-window.ts';
 import {
   type ActionState,
   actionTitle,
@@ -64,32 +63,31 @@ export function trackActions(options: ActionsOptions) {
   }
 
   function append(action: ActionState, text: string): void {
-    if (text === '') return;
     announce(action);
-    action.outputBytes += Buffer.byteLength(text);
-    const room = maxOutputBytes - action.appended.length;
-    if (room <= 0) return;
-    const part = firstPart(text, room);
-    action.appended += part;
-    emit({ type: 'action_output', action_id: action.id, text: part });
+    action.appended += text;
+    emit({ type: 'action_output', action_id: action.id, text });
   }
 
-  function finish(action: ActionState, state: 'completed' | 'failed', update: JsonObject): void {
+  function finish(action: ActionState, state: 'completed' | 'failed', update: JsonObject, note = ''): void {
     announce(action);
+    action.live.end();
+    if (note !== '')
+      append(action, `${action.appended === '' || action.appended.endsWith('\n') ? '' : '\n'}[${note}]\n`);
     const raw = asObject(update.rawOutput);
     const final = action.streamed ? fullOutputOf(raw) : (action.content ?? rawOutputText(update.rawOutput));
-    const cut = final === undefined ? undefined : cutText(final, maxOutputBytes);
+    const kept = final === undefined ? undefined : windowOf(final);
+    const text = kept?.text();
     const code = exitCode(update._meta, update.rawOutput);
     const wasDenied = state === 'failed' && (denied.has(action.id) || saysDenied(update));
     const duration = durationOf(action, wasDenied, now());
     const bytes = Number.isInteger(raw?.output_bytes)
       ? (raw?.output_bytes as number)
-      : (cut?.totalBytes ?? action.outputBytes);
+      : (kept ?? action.window).totalBytes;
     emit({
       type: 'action_result',
       action_id: action.id,
       state: wasDenied ? 'denied' : state,
-      ...(cut !== undefined && cut.text !== action.appended ? { output: cut.text } : {}),
+      ...(text !== undefined && text !== action.appended ? { output: text } : {}),
       ...(code === undefined ? {} : { exit_code: code }),
       ...(duration === undefined ? {} : { duration_ms: duration }),
       ...(bytes > maxOutputBytes ? { output_bytes: bytes } : {}),
@@ -106,7 +104,7 @@ export function trackActions(options: ActionsOptions) {
     if (settled.has(id)) return;
     let action = open.get(id);
     if (action === undefined) {
-      action = newAction(id, now());
+      action = newAction(id, now(), append);
       open.set(id, action);
     }
     describeAction(action, update, options.mcpServers);
@@ -121,12 +119,12 @@ export function trackActions(options: ActionsOptions) {
     if (status === 'in_progress' || output !== undefined) action.startedAt ??= now();
     if (output !== undefined) {
       action.streamed = true;
-      append(action, output);
+      action.live.push(output);
     }
     const content = contentText(update.content);
     if (content !== undefined) {
       if (!action.streamed && content.startsWith(action.content ?? '') && !askedPermission && status !== 'pending') {
-        append(action, content.slice((action.content ?? '').length));
+        action.live.push(content.slice((action.content ?? '').length));
       }
       if (!askedPermission) action.content = content;
     }
@@ -136,9 +134,8 @@ export function trackActions(options: ActionsOptions) {
   /** Settles the actions that the harness left open at the end of a turn, after a cancel, or when it exited. */
   function settle(note: string): void {
     for (const action of [...open.values()]) {
-      append(action, `${action.appended === '' || action.appended.endsWith('\n') ? '' : '\n'}[${note}]\n`);
       action.streamed = true;
-      finish(action, 'failed', {});
+      finish(action, 'failed', {}, note);
     }
   }
 
@@ -178,4 +175,10 @@ const saysDenied = (update: JsonObject): boolean => asObject(asObject(update._me
  */
 function fullOutputOf(raw: JsonObject | undefined): string | undefined {
   return raw?.output_truncated === true ? asString(raw.output) : undefined;
+}
+
+function windowOf(text: string): OutputWindow {
+  const window = outputWindow();
+  window.push(Buffer.from(text));
+  return window;
 }

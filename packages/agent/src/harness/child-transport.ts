@@ -4,7 +4,7 @@ import { firstPart } from '@runyard/contract/shorten';
 import type { HarnessExit, LinkEvents } from '../acp/agent-link.ts';
 import { maxTranscriptLine } from '../acp/limits.ts';
 import { asObject } from '../acp/tool-output.ts';
-import { outputWindow } from '../commands/output-window.ts';
+import { outputWindow, withoutNul } from '../commands/output-window.ts';
 import { killMarked, signalGroup } from '../commands/processes.ts';
 import { type Line, lineSplitter } from './json-lines.ts';
 
@@ -49,7 +49,7 @@ export function startChildHarness(options: ChildHarnessOptions): ChildTransport 
 
   const exited = new Promise<HarnessExit>((resolve) => {
     let description: string | undefined;
-    const finish = () => resolve({ description: description ?? 'ended', stderrTail: stderr.tailText() });
+    const finish = () => resolve({ description: description ?? 'ended', stderrTail: withoutNul(stderr.tailText()) });
     child.on('error', (error) => {
       description ??= `could not be started: ${error.message}`;
       if (child.pid === undefined) finish();

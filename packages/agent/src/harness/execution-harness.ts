@@ -38,7 +38,7 @@ export interface ExecutionHarness {
   start(task: AgentTask): Promise<StartedHarness>;
 }
 
-/** Times that sending the memory may take, while the run goes on and after a stop. */
+/** Time limits for sending the memory: during the run, and after a stop. */
 const memoryTimeoutMs = 30_000;
 const memoryTimeoutAfterStopMs = 1_000;
 

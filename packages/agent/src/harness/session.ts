@@ -39,7 +39,7 @@ export interface HarnessSession {
   open(turn: { readonly cwd: string; readonly load?: string | undefined }): Promise<OpenedSession>;
 }
 
-/** Initialises the harness. A failure is told by `initialised` and by `open`. */
+/** Initialises the harness. `initialised` and `open` report a failure. */
 export function startSession(options: SessionOptions): HarnessSession {
   const { profile, link, answers, replay, config, startTimeoutMs } = options;
   const { name: harness, capabilities } = profile;

@@ -78,7 +78,10 @@ const backpressureOf =
 function runbook(options: HarnessOptions): Engine {
   const { task, workspace, env, approvals } = options;
   const backpressure = backpressureOf(options);
-  return runbookEngine({ cwd: workspace, env, backpressure, approvals, earlier: task.decision });
+  // Said once in a tree of runs: in the first execution of the run at its top.
+  const isFirst = task.conversation === undefined && task.parent_run === undefined;
+  const noModel = task.harness.no_model_configured ? (isFirst ? 'explain' : 'mention') : undefined;
+  return runbookEngine({ cwd: workspace, env, backpressure, approvals, earlier: task.decision, noModel });
 }
 
 async function modelLoop(options: HarnessOptions): Promise<Engine> {

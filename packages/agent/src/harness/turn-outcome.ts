@@ -16,6 +16,7 @@ export function outcomeOf(
       summary,
       message: verdict.message,
       ...(verdict.code === undefined ? {} : { code: verdict.code }),
+      ...(verdict.retried ? { retried: true } : {}),
     };
   }
   switch (response.stopReason) {

@@ -13,7 +13,11 @@ export function turnReport(outcome: HarnessOutcome, turn: number): FinishTask {
         turn,
         success: false,
         summary: outcome.summary || outcome.message,
-        error: { message: outcome.message, ...(outcome.code === undefined ? {} : { code: outcome.code }) },
+        error: {
+          message: outcome.message,
+          ...(outcome.code === undefined ? {} : { code: outcome.code }),
+          ...(outcome.retried ? { retried: true } : {}),
+        },
       };
     case 'cancelled':
       return {

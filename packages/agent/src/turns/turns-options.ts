@@ -16,7 +16,7 @@ export interface TurnPosition {
   stepId: string;
 }
 
-/** What the turns of an execution use. */
+/** Dependencies and settings of an execution's turns. */
 export interface TurnsOptions {
   readonly client: ServiceClient;
   readonly task: Promise<AgentTask>;

@@ -11,7 +11,7 @@ export interface ArchivedFolder {
 export const foreignFolders =
   'The worker started the agent in a folder that was not made for this run, so nothing of it is kept. Let the worker make an empty folder for each run, named after the run.';
 
-/** Folders of a home that tools fill again by themselves, that are large, and that nobody misses. */
+/** Large folders of a home that tools can fill again, such as caches. */
 const caches = [
   '.bun/install/cache',
   '.cache',

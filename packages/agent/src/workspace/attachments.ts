@@ -1,6 +1,7 @@
 import { constants, type FileHandle, lstat, mkdir, open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { AgentAttachment } from '@runyard/contract/agent-protocol';
+import type { AgentAttachment } from '@runyard/contract/agent-inbox';
+import { overLimit } from '@runyard/contract/byte-size';
 import { imageTypeOf } from '../images/image-type.ts';
 import type { PromptImage } from '../images/images.ts';
 import { safeNames } from '../safe-names.ts';
@@ -61,7 +62,7 @@ async function download(
   const name = JSON.stringify(attachment.file_name);
   if (attachment.size_bytes > maxAttachmentBytes) {
     throw new SetupFailure(
-      `Attachment ${name} is ${attachment.size_bytes} bytes; at most ${maxAttachmentBytes} can be written. Send it as a link instead.`,
+      `Attachment ${name} is too large: ${overLimit(attachment.size_bytes, maxAttachmentBytes)}. Send it as a link instead.`,
     );
   }
   try {

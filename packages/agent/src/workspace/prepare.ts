@@ -79,7 +79,9 @@ async function setUp({ task, client, workspace, env, step, signal }: PrepareOpti
   const commands = setupCommands(task);
   if (commands.length > 0) {
     const { runSetupCommands } = await import('./setup-commands.ts');
-    await runSetupCommands(commands, { workspace, env, step, signal });
+    // The relay is the only way out of a sandbox.
+    const hasNetwork = client.connection.relaySocket === undefined;
+    await runSetupCommands(commands, { workspace, hasNetwork, env, step, signal });
   }
 }
 

@@ -81,7 +81,7 @@ async function clone(
       }
       result.output_tail = output;
       throw new SetupFailure(
-        `Cloning ${owner}/${repo} failed: git exited with code ${cloned.exitCode} after ${attempt} ${attempt === 1 ? 'try' : 'tries'}.\n${output.trim()}\nCheck that the repository exists and that the service's credential for the code host may read it.`,
+        `Cloning ${owner}/${repo} failed: git exited with code ${cloned.exitCode} after ${attempt} ${attempt === 1 ? 'try' : 'tries'}.\n${output.trim()}\nCheck the repository in the environment's github_repos, and the code host in RUNYARD_CODE_HOST_URL of the service.`,
       );
     }
   });

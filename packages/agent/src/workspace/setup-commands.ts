@@ -1,14 +1,28 @@
+import { maxMarkBytes } from '@runyard/contract/left-out';
 import { maxSetupOutputBytes } from '@runyard/contract/limits';
 import { shorten } from '@runyard/contract/shorten';
+import { outputWindow } from '../commands/output-window.ts';
 import { runCommand } from '../commands/run-command.ts';
 import type { SetupSteps } from '../reporting/setup-steps.ts';
 import { SetupFailure } from '../setup-failure.ts';
 
 export interface SetupCommandOptions {
   workspace: string;
+  /** False: the sandbox reaches nothing but Runyard. */
+  hasNetwork: boolean;
   env: Readonly<Record<string, string | undefined>>;
   step: SetupSteps;
   signal: AbortSignal;
+}
+
+/** Messages of programs that could not look up a name or reach a host: glibc, curl, git, apt, Node, Python, Go. */
+const missesNetwork =
+  /Could not resolve|Temporary failure (?:in name resolution|resolving)|Name or service not known|getaddrinfo|EAI_AGAIN|ENOTFOUND|Network is unreachable|ENETUNREACH|no such host|bad address '|dial (?:tcp|udp)/i;
+
+function adviceFor(output: string, hasNetwork: boolean): string {
+  if (hasNetwork || !missesNetwork.test(output))
+    return "Fix the command in the environment's setup_commands, or what it needs on the worker's machine, and run again.";
+  return "Sandboxes have no network: this command wanted to reach a host. List repositories in the environment's github_repos, which are cloned through Runyard, attach files to the run, and install programs on the worker's machine. A worker with RUNYARD_SANDBOX=none has the network, and no protection.";
 }
 
 /** Runs an environment's setup commands one after another. Throws a `SetupFailure` at the first that fails. */
@@ -23,22 +37,22 @@ export async function runSetupCommands(commands: readonly string[], options: Set
       });
       options.signal.throwIfAborted();
       told.exit_code = result.exitCode;
-      const tail = lastBytes(result.output, maxSetupOutputBytes);
+      const tail = lastLines(result.output);
       if (tail !== '') told.output_tail = tail;
       if (result.exitCode === 0 && result.outcome === 'exited') return;
       const failure = result.outcome === 'not_started' ? 'could not be started' : `exited with code ${result.exitCode}`;
       told.error = `${failure}`;
       throw new SetupFailure(
-        `Setup command ${index + 1} of ${commands.length} (${shorten(command, 200)}) ${failure}.${tail === '' ? ' It printed nothing.' : `\nEnd of its output:\n${tail.trimEnd()}`}\nFix the command in the environment's setup_commands, or what it needs in the image, and run again.`,
+        `Setup command ${index + 1} of ${commands.length} (${shorten(command, 200)}) ${failure}.${tail === '' ? ' It printed nothing.' : `\nEnd of its output:\n${tail.trimEnd()}`}\n${adviceFor(result.output, options.hasNetwork)}`,
       );
     });
   }
 }
 
-function lastBytes(text: string, bytes: number): string {
-  const all = Buffer.from(text);
-  if (all.length <= bytes) return text;
-  let start = all.length - bytes;
-  while (((all[start] ?? 0) & 0xc0) === 0x80) start++;
-  return all.subarray(start).toString();
+/** Returns the end of an output from its first whole line on. */
+function lastLines(output: string): string {
+  if (Buffer.byteLength(output) <= maxSetupOutputBytes) return output;
+  const window = outputWindow(0, maxSetupOutputBytes - maxMarkBytes);
+  window.push(Buffer.from(output));
+  return window.tailText();
 }

@@ -1,13 +1,29 @@
+import { readFileSync } from 'node:fs';
+import type { Client } from '@runyard/client';
 import type { Decision } from '@runyard/contract/approvals';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
+import { exitCodeOf, interruptedCode } from '../exit-codes.ts';
 import { Failure } from '../failure.ts';
 import { harmlessLine } from '../live/harmless.ts';
+import { createAsker, ownTerminal } from './asker.ts';
+import { watchInterruptions } from './interruption.ts';
+import { showPast, watch } from './watch.ts';
 
-/** Sends a follow-up: an answer if the run asks something, else a new instruction. */
-export async function send(context: Context, runId: string, message: string): Promise<void> {
-  await connect(context).sendFollowup({ params: { runId }, body: { message } });
-  context.out(`sent; follow: bin/runyard logs ${runId} --follow\n`);
+export interface AnswerOptions {
+  /** Watches the run after the answer. */
+  readonly follow?: true;
+}
+
+/** Sends a follow-up: an answer if the run asks something, else a new instruction. `-` reads it from standard input. */
+export async function send(context: Context, runId: string, text: string, options: AnswerOptions): Promise<void> {
+  const message = text === '-' ? readFileSync(0, 'utf8') : text;
+  if (message.trim() === '') throw new Failure(`the message is empty${text === '-' ? ' (standard input)' : ''}`, 2);
+  const client = connect(context);
+  await answered(context, client, runId, options, async () => {
+    await client.sendFollowup({ params: { runId }, body: { message } });
+    return 'sent';
+  });
 }
 
 /**
@@ -19,15 +35,45 @@ export async function decide(
   runId: string,
   decision: Decision,
   message: string | undefined,
+  options: AnswerOptions,
 ): Promise<void> {
   const client = connect(context);
   const { state, blocked_on: asked } = await client.getRun({ params: { runId } });
   if (!asked) throw new Failure(`the run is ${state} and asks nothing`);
   const { request_id } = asked;
-  await client.sendFollowup({
-    params: { runId },
-    body: { decision, request_id, ...(message === undefined ? {} : { message }) },
+  await answered(context, client, runId, options, async () => {
+    await client.sendFollowup({
+      params: { runId },
+      body: { decision, request_id, ...(message === undefined ? {} : { message }) },
+    });
+    return `${decision === 'approve' ? 'approved' : 'denied'}: ${harmlessLine(asked.title, 200)}`;
   });
-  const done = decision === 'approve' ? 'approved' : 'denied';
-  context.out(`${done}: ${harmlessLine(asked.title, 200)}\nfollow: bin/runyard logs ${runId} --follow\n`);
+}
+
+/** Gives the answer and says so. With `follow`, watches what comes after it, until the run ends; Ctrl-C leaves the run. Sets the exit code then. */
+async function answered(
+  context: Context,
+  client: Client,
+  runId: string,
+  { follow }: AnswerOptions,
+  give: () => Promise<string>,
+): Promise<void> {
+  if (!follow) {
+    context.out(`${await give()}\nfollow: bin/runyard logs ${runId} --follow\n`);
+    return;
+  }
+  const interruption = watchInterruptions();
+  try {
+    const { first: signal } = interruption;
+    const past = await showPast(context, runId, { json: false, signal, tail: 0 });
+    context.out(`${await give()}\n`);
+    const terminal = ownTerminal();
+    const asker = terminal && createAsker(context, client, runId, terminal, signal);
+    const item = await watch(context, client, runId, past, { json: false, signal, asker });
+    if (item === null)
+      context.report(`${signal.reason}: the run continues; follow: bin/runyard logs ${runId} --follow`);
+    process.exitCode = item === null ? interruptedCode : exitCodeOf(item.state);
+  } finally {
+    interruption.restore();
+  }
 }

@@ -1,17 +1,33 @@
+import { createInterface } from 'node:readline/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stateOf } from '@runyard/contract/process-identity';
 import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';
-import { readClaim } from '../supervise/claim.ts';
+import { harmlessLine } from '../live/harmless.ts';
+import { type Claim, drainSignal, readClaim } from '../supervise/claim.ts';
+import { type LiveRuns, readLiveRuns } from './live-runs.ts';
 
-/** Longest wait. Worker and service together stop faster. */
+/** Longest wait for programs that were told to stop now. Worker and service together stop faster. */
 const patienceMs = 45_000;
+const pollMs = 1_000;
+
+export interface DownOptions {
+  /** Stop when the live runs have ended. */
+  readonly wait?: true;
+  /** End the live runs. */
+  readonly force?: true;
+}
+
+type Choice = 'wait' | 'force';
 
 /**
- * Stops the programs that `run` or `up` started for this data folder, and returns when they are gone. A worker that was started
- * alone finishes its runs first, however long that takes, unless `now` is set.
+ * Stops the programs that `run` or `up` started for this data folder, and returns when they are gone. While runs are live, asks in
+ * a terminal whether to wait for them or to end them. A worker that was started alone finishes its runs first, however long
+ * that takes, unless `force` is set.
+ * @throws Failure if runs are live and nothing says what shall become of them
  */
-export async function down(context: Context, options: { readonly now?: true }): Promise<void> {
+export async function down(context: Context, options: DownOptions): Promise<void> {
+  if (options.wait && options.force) throw new Failure('--wait and --force exclude each other', 2);
   const claim = readClaim(context.folder.supervisorFile);
   if (!claim) {
     context.out(`nothing runs (data folder ${context.folder.path})\n`);
@@ -19,21 +35,106 @@ export async function down(context: Context, options: { readonly now?: true }): 
   }
   if (stateOf(claim) === 'elsewhere')
     throw new Failure('it runs in another container, which shares this data folder; stop it there');
-  const drains = !options.now && claim.programs !== undefined && !claim.programs.includes('service');
-  send(claim.pid, options.now ? 'SIGINT' : 'SIGTERM');
-  if (drains) context.report('the worker finishes the runs that it has; bin/runyard down --now ends them');
-  const deadline = drains ? Number.POSITIVE_INFINITY : performance.now() + patienceMs;
+  const programs = claim.programs ?? [];
+  if (!programs.includes('service') && programs.includes('worker')) return await stopWorker(context, claim, options);
+
+  const live = claim.origin === undefined ? noRuns : await readLiveRuns(context, claim.origin, options.force === true);
+  const choice = live.count === 0 ? 'force' : await choose(context, live, options);
+  if (choice === 'wait') {
+    context.report(`waiting for ${runs(live)}; those that are queued or created now begin after the next start`);
+    if (programs.includes('worker')) send(claim.pid, drainSignal);
+    else await noneIsLive(context, claim);
+    await gone(context, claim, Number.POSITIVE_INFINITY);
+  } else await stopNow(context, claim);
+  context.out('stopped\n');
+  if (choice === 'force' && live.count > 0)
+    context.report(
+      `${runs(live)} ended: ERROR, retryable. After the next start: bin/runyard rerun ${live.shown[0]?.run_id ?? 'RUN'}`,
+    );
+}
+
+const noRuns: LiveRuns = { count: 0, more: false, shown: [] };
+
+const runs = ({ count, more }: LiveRuns): string =>
+  more ? `more than ${count} live runs` : count === 1 ? '1 live run' : `${count} live runs`;
+
+/** Returns what shall become of the live runs, from the options, else from the person at the terminal. */
+async function choose(context: Context, live: LiveRuns, options: DownOptions): Promise<Choice> {
+  if (options.wait) return 'wait';
+  if (options.force) return 'force';
+  const list = live.shown.map(
+    ({ run_id, state, title }) => `  ${run_id}  ${state.padEnd(10)}  ${harmlessLine(title, 60)}`,
+  );
+  if (live.count > live.shown.length) list.push('  …');
+  const found = `there ${live.count === 1 && !live.more ? 'is' : 'are'} ${runs(live)}:\n${list.join('\n')}`;
+  if (!process.stdin.isTTY || !process.stderr.isTTY)
+    throw new Failure(
+      `nothing was stopped, because ${found}\n  bin/runyard down --wait   stops when they have ended\n  bin/runyard down --force  ends them now as ERROR, retryable`,
+    );
+  context.report(found);
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  // Ctrl-C and Ctrl-D stop nothing.
+  const left = new AbortController();
+  terminal.on('SIGINT', () => left.abort()).on('close', () => left.abort());
+  try {
+    for (;;) {
+      const answer = await terminal.question('[w]ait until they have ended, [e]nd them now, or stop [n]othing? ', left);
+      switch (answer.trim().toLowerCase()) {
+        case 'w':
+        case 'wait':
+          return 'wait';
+        case 'e':
+        case 'end':
+          return 'force';
+        case 'n':
+        case 'nothing':
+        case 'no':
+        case '':
+          throw new Failure('nothing was stopped');
+      }
+    }
+  } catch (error) {
+    if (left.signal.aborted) throw new Failure('nothing was stopped', 130);
+    throw error;
+  } finally {
+    terminal.close();
+  }
+}
+
+async function stopWorker(context: Context, claim: Claim, options: DownOptions): Promise<void> {
+  send(claim.pid, options.force ? 'SIGINT' : 'SIGTERM');
+  if (!options.force) context.report('the worker finishes the runs that it has; bin/runyard down --force ends them');
+  await gone(context, claim, options.force ? patienceMs : Number.POSITIVE_INFINITY);
+  context.out('stopped\n');
+}
+
+async function stopNow(context: Context, claim: Claim): Promise<void> {
+  send(claim.pid, 'SIGTERM');
+  await gone(context, claim, patienceMs);
+}
+
+/** Waits for the runs of a service whose workers run elsewhere, then stops it. */
+async function noneIsLive(context: Context, claim: Claim): Promise<void> {
+  while (claim.origin !== undefined && stateOf(claim) === 'alive') {
+    if ((await readLiveRuns(context, claim.origin, false)).count === 0) break;
+    await sleep(pollMs);
+  }
+  send(claim.pid, 'SIGTERM');
+}
+
+/** Waits until the process is gone; kills it after `patience` milliseconds. */
+async function gone(context: Context, claim: Claim, patience: number): Promise<void> {
+  const deadline = performance.now() + patience;
   while (stateOf(claim) === 'alive') {
     if (performance.now() > deadline) {
       // Its programs stop by themselves then, because their input closes.
-      process.kill(claim.pid, 'SIGKILL');
+      send(claim.pid, 'SIGKILL');
       throw new Failure(
-        `process ${claim.pid} did not stop in ${patienceMs / 1000} s and was killed; see ${context.folder.logs}`,
+        `process ${claim.pid} did not stop in ${patience / 1000} s and was killed; see ${context.folder.logs}`,
       );
     }
     await sleep(25);
   }
-  context.out('stopped\n');
 }
 
 /** Sends the signal. Ignores a process that is already gone. */

@@ -86,6 +86,11 @@ test.each([
     () => buildRunRequest('go', { attach: ['nope.txt'] }, noInput),
     'cannot read nope.txt',
   ],
+  [
+    'an attachment that is too large',
+    () => buildRunRequest('go', { attach: [file('big.bin', new Uint8Array(10.5 * 1024 ** 2))] }, noInput),
+    'big.bin is too large to attach: 10.5 MB; at most 10 MB',
+  ],
   ['too many attachments', () => buildRunRequest('go', { attach: Array(6).fill('x') }, noInput), 'at most 5 files'],
 ])('%s is refused with a reason', (_, build, reason) => {
   expect(build).toThrow(reason);

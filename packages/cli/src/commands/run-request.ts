@@ -1,11 +1,11 @@
 import { readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import type { ApprovalPolicy } from '@runyard/contract/approvals';
+import { overLimit } from '@runyard/contract/byte-size';
 import { maxAttachmentBytes, maxAttachments, maxPromptBytes } from '@runyard/contract/limits';
 import { mimeTypeOf } from '@runyard/contract/mime-types';
 import type { AttachmentInput, RunAgentRequest } from '@runyard/contract/run-request';
 import { Failure } from '../failure.ts';
-import { formatBytes } from '../live/amounts.ts';
 
 export interface RunOptions {
   readonly title?: string;
@@ -29,7 +29,7 @@ export function buildRunRequest(source: string, options: RunOptions, readStandar
   const prompt = readPrompt(source, readStandardInput);
   if (prompt.trim() === '') throw new Failure(`the prompt is empty (${source === '-' ? 'standard input' : source})`);
   if (Buffer.byteLength(prompt) > maxPromptBytes)
-    throw new Failure(`the prompt is larger than ${formatBytes(maxPromptBytes)}`);
+    throw new Failure(`the prompt is too large: ${overLimit(Buffer.byteLength(prompt), maxPromptBytes)}`);
   if ((options.attach?.length ?? 0) > maxAttachments)
     throw new Failure(`at most ${maxAttachments} files can be attached`);
   const config = {
@@ -65,7 +65,7 @@ function readPrompt(source: string, readStandardInput: () => string): string {
 function parseIdle(text: string): number {
   const minutes = Number(text);
   if (text.trim() === '' || !(minutes >= 0 && minutes <= 60))
-    throw new Failure(`--idle takes minutes from 0 to 60, not ${JSON.stringify(text)}`);
+    throw new Failure(`--idle takes minutes from 0 to 60, not ${JSON.stringify(text)}`, 2);
   return minutes;
 }
 
@@ -89,15 +89,13 @@ function readBytes(file: string): Buffer {
 function readAttachment(file: string): AttachmentInput {
   const bytes = readBytes(file);
   if (bytes.length > maxAttachmentBytes) {
-    throw new Failure(
-      `${file} has ${formatBytes(bytes.length)}; an attachment may have ${formatBytes(maxAttachmentBytes)}`,
-    );
+    throw new Failure(`${file} is too large to attach: ${overLimit(bytes.length, maxAttachmentBytes)}`);
   }
   return { file_name: path.basename(file), mime_type: mimeTypeOf(file), data: bytes.toString('base64') };
 }
 
 function parsePair(pair: string): [string, string] {
   const at = pair.indexOf('=');
-  if (at < 1) throw new Failure(`--metadata takes key=value, not ${JSON.stringify(pair)}`);
+  if (at < 1) throw new Failure(`--metadata takes key=value, not ${JSON.stringify(pair)}`, 2);
   return [pair.slice(0, at), pair.slice(at + 1)];
 }

@@ -1,15 +1,19 @@
-import { isSettled, isTerminal } from '@runyard/contract/run-states';
+import { ApiError } from '@runyard/client';
+import { isSettled } from '@runyard/contract/run-states';
 import type { RunItem } from '@runyard/contract/runs';
 import type { RunState } from '@runyard/contract/states';
-import { connect, followRun } from '../api.ts';
+import { connect, describeProblem } from '../api.ts';
 import type { Context } from '../context.ts';
+import { Failure } from '../failure.ts';
 import { formatDuration, parseIsoDuration } from '../live/amounts.ts';
-import type { Colours } from '../live/colours.ts';
+import type { Column } from '../live/columns.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
-import { answerLines, questionLine } from '../live/question.ts';
-import { createLiveView } from '../live/view.ts';
+import { printList } from '../live/list.ts';
+import { questionLine } from '../live/question.ts';
+import { formatAgo } from '../live/times.ts';
+import { resolveRunId, shortIds } from '../run-id.ts';
 import { firstRuns } from './first-runs.ts';
-import { cancelWithPatience, watch } from './run.ts';
+import { cancelWithPatience } from './run.ts';
 
 /** Lists runs, newest first. */
 export async function listRuns(
@@ -27,29 +31,49 @@ export async function listRuns(
     ...(options.name ? { name: options.name } : {}),
   };
   const page = await firstRuns(connect(context), query, options.limit);
-  if (options.json) {
-    context.out(`${harmlessJson(page)}\n`);
-    return;
+  const isNarrow = process.stdout.isTTY && process.stdout.columns < widthForIds;
+  const columns = runColumns(Date.now(), isNarrow ? shortIds(page.runs.map(({ run_id }) => run_id)) : undefined);
+  printList(context, { columns, rows: page.runs, json: page, none: 'no runs' }, options);
+  if (options.json) return;
+  for (const item of page.runs.filter(({ blocked_on }) => blocked_on)) {
+    const asked = item.blocked_on && harmlessLine(questionLine(item, item.blocked_on), 150);
+    context.report(`${item.run_id} ${asked}`);
   }
-  if (page.runs.length === 0) context.report('no runs');
-  for (const item of page.runs) context.out(`${runLine(item, context.colours)}\n`);
   if (page.runs.some((item) => item.blocked_on))
     context.report("answer a run: bin/runyard approve RUN, deny RUN, or send RUN 'ANSWER'");
   if (page.page_info.has_next_page) context.report('there are more runs; --limit shows up to 500');
 }
 
-function runLine(item: RunItem, colours: Colours): string {
-  const paint =
-    item.state === 'SUCCEEDED'
-      ? colours.green
-      : isSettled(item.state) && item.state !== 'CANCELLED'
-        ? colours.red
-        : colours.yellow;
-  const took = item.run_time === undefined ? undefined : parseIsoDuration(item.run_time);
-  const created = item.created_at.slice(0, 19).replace('T', ' ');
-  const line = `${item.run_id}  ${paint(item.state.padEnd(10))}  ${created}  ${(took === undefined ? '' : formatDuration(took)).padStart(12)}  ${harmlessLine(item.title, 60)}`;
-  if (!item.blocked_on) return line;
-  return `${line}\n  ${colours.yellow('?')} ${harmlessLine(questionLine(item, item.blocked_on), 150)}`;
+function tookOf(runTime: string | undefined): string {
+  const milliseconds = runTime === undefined ? undefined : parseIsoDuration(runTime);
+  return milliseconds === undefined ? '' : formatDuration(milliseconds);
+}
+
+/** Narrowest terminal in which whole ids leave enough room for titles. */
+const widthForIds = 110;
+
+function runColumns(now: number, shown?: ReadonlyMap<string, string>): Column<RunItem>[] {
+  return [
+    { header: 'RUN', text: ({ run_id }) => shown?.get(run_id) ?? run_id, raw: ({ run_id }) => run_id },
+    {
+      header: 'STATE',
+      text: ({ state }) => state,
+      paint: ({ state }, colours) =>
+        state === 'SUCCEEDED'
+          ? colours.green
+          : isSettled(state) && state !== 'CANCELLED' && state !== 'BLOCKED'
+            ? colours.red
+            : colours.yellow,
+    },
+    { header: 'CREATED', text: ({ created_at }) => formatAgo(created_at, now), raw: ({ created_at }) => created_at },
+    {
+      header: 'TOOK',
+      align: 'right',
+      text: ({ run_time }) => tookOf(run_time),
+      raw: ({ run_time }) => run_time ?? '',
+    },
+    { header: 'TITLE', flexible: true, text: ({ title }) => title },
+  ];
 }
 
 /** Shows one run as JSON. */
@@ -59,38 +83,26 @@ export async function getRun(context: Context, runId: string): Promise<void> {
 }
 
 /**
- * Shows what a run did until now. With `follow`, until it settles; for a run that has ended, until the present turn in the sandbox
- * of its failed setup ends.
+ * Cancels runs, one after the other, and says of each what became of it.
+ * @throws Failure if one of them was not cancelled
  */
-export async function logs(
-  context: Context,
-  runId: string,
-  options: { readonly follow?: true; readonly json?: true },
-): Promise<void> {
+export async function cancel(context: Context, names: readonly string[]): Promise<void> {
   const client = connect(context);
-  const item = await client.getRun({ params: { runId } });
-  if (options.follow && !isSettled(item.state)) {
-    const stop = new AbortController();
-    const onInterrupt = () => stop.abort();
-    process.once('SIGINT', onInterrupt);
-    await watch(context, client, runId, { json: options.json === true, signal: stop.signal });
-    process.off('SIGINT', onInterrupt);
-    return;
+  const refused: string[] = [];
+  for (const name of names) {
+    try {
+      const runId = await resolveRunId(client, name);
+      await cancelWithPatience(client, runId);
+      const { state } = await client.getRun({ params: { runId } });
+      context.out(
+        state === 'CANCELLED'
+          ? `${runId} is cancelled\n`
+          : `${runId} stays ${state}: its turn had ended, and the sandbox in which its agent waited ends now\n`,
+      );
+    } catch (error) {
+      if (!(error instanceof ApiError || error instanceof Failure) || names.length === 1) throw error;
+      refused.push(`${name}: ${error instanceof ApiError ? describeProblem(error) : error.message}`);
+    }
   }
-  const view = createLiveView(context.colours);
-  const { signal } = new AbortController();
-  // The stream of an ended run ends by itself: at once if no turn is in progress.
-  const stays = options.follow === true && isTerminal(item.state);
-  for await (const event of followRun(context, runId, { signal, ...(stays ? {} : { follow: false }) })) {
-    context.out(options.json ? `${harmlessJson(event)}\n` : view.render(event));
-  }
-  const { blocked_on: asked } = stays ? await client.getRun({ params: { runId } }) : item;
-  if (asked && !options.json)
-    for (const line of answerLines(runId, asked.kind, context.colours)) context.out(`  ${line}\n`);
-}
-
-/** Cancels a run. */
-export async function cancel(context: Context, runId: string): Promise<void> {
-  await cancelWithPatience(connect(context), runId);
-  context.out(`${runId} is cancelled\n`);
+  if (refused.length > 0) throw new Failure(refused.join('\n'));
 }

@@ -1,5 +1,6 @@
-import { apiKey, type Context, serviceOrigin } from '../context.ts';
+import { apiKey, type Context, originOfFolder, serviceOrigin } from '../context.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
+import { settingDifferences } from '../same-settings.ts';
 import { readReadiness } from '../supervise/answers.ts';
 import { readClaim } from '../supervise/claim.ts';
 
@@ -17,14 +18,16 @@ export interface Status {
   readonly has_key: boolean;
 }
 
-/** Shows the programs of this data folder. Exit code 0 if the service is ready, else 1. */
+/**
+ * Shows the service that commands talk to and the programs of this data folder. Exit code 0 if that service is ready, else 1.
+ */
 export async function status(context: Context, options: { readonly json?: true }): Promise<void> {
   const claim = readClaim(context.folder.supervisorFile);
   const origin = serviceOrigin(context);
   const { answered, ready, problem } =
     origin === null ? { answered: false, ready: false, problem: null } : await readReadiness(origin, 3000);
   const found: Status = {
-    running: claim !== null || answered,
+    running: (claim !== null && context.settings.RUNYARD_BASE_URL === undefined) || answered,
     ready,
     problem,
     origin,
@@ -41,9 +44,21 @@ export async function status(context: Context, options: { readonly json?: true }
     return;
   }
   const { green, yellow } = context.colours;
-  const state = ready ? green('running') : claim || answered ? yellow('not ready') : 'not running';
+  const named = context.settings.RUNYARD_BASE_URL !== undefined;
+  const state = ready ? green('running') : (claim && !named) || answered ? yellow('not ready') : 'not running';
   context.out(`${state}${origin ? `  ${origin}` : ''}\n`);
   if (problem !== null) context.out(`  ${yellow(harmlessLine(problem))}\n`);
+  if (named) {
+    const ofFolder = originOfFolder(context.folder);
+    context.out(
+      `  commands talk to this address because RUNYARD_BASE_URL names it${answered ? '' : '; nothing answers there'}\n`,
+    );
+    if (ofFolder !== null && ofFolder !== origin) context.out(`  the service of the data folder is at ${ofFolder}\n`);
+  }
+  for (const { name, here, running } of settingDifferences(context) ?? [])
+    context.out(
+      `  ${yellow(`${name}: here ${harmlessLine(here)}; running with ${harmlessLine(running)}. It counts after bin/runyard down && bin/runyard up`)}\n`,
+    );
   if (claim)
     context.out(
       `  process ${claim.pid} (${claim.mode}: ${(claim.programs ?? []).join(', ') || 'starting'}), since ${claim.started_at}\n`,

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
-import { type DataPlace, exportDataFolder, importDataFolder } from '@runyard/service/transfer';
+import { importInstallation } from '@runyard/service/import-installation';
+import { type DataPlace, exportDataFolder } from '@runyard/service/transfer';
 import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';
 import { formatCount } from '../live/amounts.ts';
@@ -24,8 +25,11 @@ export async function importAll(context: Context, file: string): Promise<void> {
   if (readClaim(context.folder.supervisorFile) || readServiceFile(context.folder.serviceFile)) {
     throw new Failure('Runyard is running on this data folder; stop it first: bin/runyard down');
   }
-  const result = await importDataFolder(dataPlace(context), source).catch(toFailure);
+  const secretsKey = context.settings.RUNYARD_SECRETS_KEY;
+  const place = { ...dataPlace(context), ...(secretsKey === undefined ? {} : { secretsKey }) };
+  const result = await importInstallation(place, source).catch(toFailure);
   context.report(`read ${source}: ${describe(result)}`);
+  if (result.keyProblem !== null) context.report(result.keyProblem);
   if (!existsSync(context.folder.bootstrapKeyFile)) {
     context.report(
       `API keys continue to work, but are stored only as hashes: copy bootstrap-key from the old data folder to ${context.folder.path}, or set RUNYARD_BOOTSTRAP_KEY`,

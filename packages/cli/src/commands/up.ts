@@ -1,5 +1,6 @@
 import { apiKey, type Context, requireApiKey } from '../context.ts';
 import { curlExample } from '../curl-example.ts';
+import { requireSameSettings } from '../same-settings.ts';
 import { ensureSandboxTool } from '../sandbox-tool.ts';
 import { AlreadyRunning, supervise } from '../supervise/supervise.ts';
 
@@ -10,6 +11,7 @@ export async function up(context: Context): Promise<void> {
   try {
     await inForeground(context, { worker: true });
   } catch (error) {
+    if (error instanceof AlreadyRunning) requireSameSettings(context);
     if (error instanceof AlreadyRunning && error.holder.origin && apiKey(context)) {
       context.out(welcome(context, context.settings.RUNYARD_BASE_URL ?? error.holder.origin, ''));
     }

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Context } from '../context.ts';
 import { harmlessLine } from '../live/harmless.ts';
 import type { Finding } from './finding.ts';
+import { checkServiceModels, waysToAddModel } from './service-models.ts';
 
 const name = 'models';
 /** Longest wait for an answer: a laptop loads even a small model slowly. */
@@ -13,23 +14,42 @@ const providers = [
   ['Google', 'RUNYARD_GOOGLE_API_KEY'],
 ] as const;
 
-/** Reports which providers have a key, and whether the local endpoint answers and calls tools. Keys are neither shown nor tried. */
+/**
+ * Reports the models of the running service, and what a restart would change; where none runs, which providers have a key. Reports too
+ * whether the local endpoint of this environment answers and calls tools. Keys are neither shown nor tried.
+ */
 export async function checkModels(context: Context): Promise<Finding[]> {
+  const { RUNYARD_MODEL_BASE_URL: base, RUNYARD_MODEL_KEY: key } = context.settings;
+  const [ofService, ofEndpoint] = await Promise.all([
+    checkServiceModels(context),
+    base === undefined ? [] : checkLocal(base, key).then((finding) => [finding]),
+  ]);
+  if (ofService === null) return [...ofEnvironment(context, base !== undefined), ...ofEndpoint];
+  // Runs use the models of the service: an endpoint of this environment may concern the next start only.
+  return [...ofService, ...ofEndpoint.map(asNote)];
+}
+
+const asNote = (finding: Finding): Finding => ({
+  ...finding,
+  name: 'own endpoint',
+  level: finding.level === 'bad' ? 'note' : finding.level,
+});
+
+/** Returns the findings about the models that a start would have, without those of the local endpoint. */
+function ofEnvironment(context: Context, hasEndpoint: boolean): Finding[] {
   const configured = providers
     .filter(([, setting]) => context.settings[setting] !== undefined)
     .map(([provider]) => provider);
   const findings: Finding[] = [];
   if (configured.length > 0)
     findings.push({ name, level: 'good', detail: `keys of ${configured.join(', ')} (not tried)` });
-  const base = context.settings.RUNYARD_MODEL_BASE_URL;
-  if (base !== undefined) findings.push(await checkLocal(base, context.settings.RUNYARD_MODEL_KEY));
-  if (findings.length > 0) return findings;
+  if (findings.length > 0 || hasEndpoint) return findings;
   return [
     {
       name,
       level: 'note',
       detail: 'none: runs use `runbook`, which runs the fenced sh blocks of the prompt and nothing else',
-      fix: 'set RUNYARD_ANTHROPIC_API_KEY, RUNYARD_OPENAI_API_KEY or RUNYARD_GOOGLE_API_KEY,\nor RUNYARD_MODEL_BASE_URL to an OpenAI-compatible endpoint (Ollama: http://127.0.0.1:11434/v1)',
+      fix: waysToAddModel,
     },
   ];
 }

@@ -18,19 +18,6 @@ export function parseIsoDuration(text: string): number | undefined {
   return (((days ?? 0) * 24 + (hours ?? 0)) * 60 + (minutes ?? 0)) * 60_000 + (seconds ?? 0) * 1000;
 }
 
-/** Formats a size in powers of 1024: `12 B`, `3.4 KB`, `5.6 MB`. */
-export function formatBytes(bytes: number): string {
-  if (bytes < 1024) return `${bytes} B`;
-  const units = ['KB', 'MB', 'GB', 'TB'];
-  let value = bytes / 1024;
-  let unit = 0;
-  while (value >= 1024 && unit < units.length - 1) {
-    value /= 1024;
-    unit += 1;
-  }
-  return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
-}
-
 /** Formats a price with enough digits that a cheap run does not look free: `$0.0042`, `$1.20`. */
 export function formatUsd(usd: number): string {
   if (usd === 0) return '$0';

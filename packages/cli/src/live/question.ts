@@ -1,8 +1,9 @@
 /** Texts about the request of a run and the ways to answer it. */
-import type { BlockedOn } from '@runyard/contract/approvals';
+import type { BlockedOn, Decision } from '@runyard/contract/approvals';
 import type { RunItem } from '@runyard/contract/runs';
 import type { Colours } from './colours.ts';
 import { harmless, harmlessLine } from './harmless.ts';
+import { linesAround } from './long-text.ts';
 
 const longest = 30;
 
@@ -12,10 +13,9 @@ export function questionLines(asked: Pick<BlockedOn, 'kind' | 'title' | 'options
     asked.kind === 'question'
       ? 'asks'
       : `asks for permission to use ${harmlessLine(asked.action?.name ?? 'something', 60)}`;
-  const lines = harmless(asked.title).trimEnd().split('\n');
-  const shown = lines.slice(0, longest);
-  if (lines.length > shown.length)
-    shown.push(`… ${lines.length - shown.length} more lines: bin/runyard runs get shows all`);
+  const lines = harmless(asked.title).trimEnd();
+  const shown = linesAround(lines, longest);
+  if (lines.split('\n').length > longest) shown.push('(bin/runyard runs get RUN shows all)');
   return [
     `${what}:`,
     ...shown.map((line) => `  ${line}`),
@@ -33,6 +33,33 @@ export function questionLine({ state, status_message }: RunItem, { kind, title, 
 export function answerLines(runId: string, kind: BlockedOn['kind'], colours: Colours): string[] {
   const command = (words: string, about: string) =>
     `${colours.cyan(`bin/runyard ${words}`)}${about ? colours.dim(`  ${about}`) : ''}`;
-  if (kind === 'question') return [command(`send ${runId} 'ANSWER'`, '')];
-  return [command(`approve ${runId}`, ''), command(`deny ${runId} ['WHY']`, '')];
+  if (kind === 'question') return [command(`send ${runId} 'ANSWER' --follow`, '')];
+  return [command(`approve ${runId} --follow`, ''), command(`deny ${runId} ['WHY'] --follow`, '')];
+}
+
+/** Returns the lines of a request that `questionLines` or the command above the request did not show whole. */
+export function wholeRequest({ title, action }: Pick<BlockedOn, 'title' | 'action'>): string[] {
+  const input = action?.input;
+  const command =
+    typeof input === 'object' && input !== null && 'command' in input && typeof input.command === 'string'
+      ? input.command
+      : title;
+  const lines = harmless(command).trimEnd().split('\n');
+  return lines.length > longest ? ['the whole request:', ...lines.map((line) => `  ${line}`)] : [];
+}
+
+/** Returns the prompt at which a person answers. */
+export function promptOf({ kind, action }: Pick<BlockedOn, 'kind' | 'action'>): string {
+  if (kind === 'question') return '  Your answer: ';
+  return `  ${action?.category === 'command' ? 'Run' : 'Allow'} this? [y]es, [n]o, or say why: `;
+}
+
+/** Returns the follow-up for what a person typed. Only `y` and `yes` approve; any other text denies and is the reason. */
+export function answerOf(
+  { kind, request_id }: Pick<BlockedOn, 'kind' | 'request_id'>,
+  text: string,
+): { request_id: string; message?: string; decision?: Decision } {
+  if (kind === 'question') return { request_id, message: text };
+  if (/^y(es)?$/i.test(text)) return { request_id, decision: 'approve' };
+  return { request_id, decision: 'deny', ...(/^no?$/i.test(text) ? {} : { message: text }) };
 }

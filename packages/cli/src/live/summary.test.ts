@@ -53,6 +53,11 @@ test('a run that failed shows code and message, made harmless', () => {
   );
 });
 
+test('an interrupted run says that it waits for a message', () => {
+  const interrupted: RunItem = { ...run, status_message: { message: 'The turn was interrupted.' } };
+  expect(renderSummary(interrupted, [], noColours)).toContain('SUCCEEDED in 1 min 3 s\n  The turn was interrupted.\n');
+});
+
 test('a run that waits says what for and how to answer', () => {
   const blocked: RunItem = {
     ...run,
@@ -63,8 +68,8 @@ test('a run that waits says what for and how to answer', () => {
   expect(renderSummary(blocked, [], noColours)).toBe(
     `\n? BLOCKED: the agent waits for a person
   The agent asks for permission to use shell: rm x
-  bin/runyard approve r
-  bin/runyard deny r ['WHY']
+  bin/runyard approve r --follow
+  bin/runyard deny r ['WHY'] --follow
   page      http://127.0.0.1:4180/runs/r\n`,
   );
   const asks = { ...blocked, blocked_on: { ...blocked.blocked_on, kind: 'question' } } as RunItem;
@@ -75,6 +80,6 @@ test('a run that waits says what for and how to answer', () => {
     status_message: { message: 'npm ci failed', error_code: 'environment_setup_failed' },
   };
   expect(renderSummary(setup, [], noColours)).toContain(
-    '\n  environment_setup_failed: npm ci failed\n  asks for permission to use something: rm x\n  bin/runyard approve r\n',
+    '\n  environment_setup_failed: npm ci failed\n  asks for permission to use something: rm x\n  bin/runyard approve r --follow\n',
   );
 });

@@ -1,7 +1,8 @@
 /** The summary of an ended run: its state, artifacts, usage and page. */
 import type { ArtifactItem } from '@runyard/contract/artifacts';
+import { formatBytes } from '@runyard/contract/byte-size';
 import type { RunItem } from '@runyard/contract/runs';
-import { formatBytes, formatCount, formatDuration, formatUsd, parseIsoDuration } from './amounts.ts';
+import { formatCount, formatDuration, formatUsd, parseIsoDuration } from './amounts.ts';
 import type { Colours } from './colours.ts';
 import { harmless, harmlessLine } from './harmless.ts';
 import { answerLines, questionLine } from './question.ts';
@@ -14,7 +15,7 @@ export interface SummaryArtifact {
 
 export function renderSummary(run: RunItem, artifacts: readonly SummaryArtifact[], colours: Colours): string {
   const lines = ['', verdict(run, colours)];
-  if (run.status_message && run.state !== 'SUCCEEDED' && run.state !== 'BLOCKED') {
+  if (run.status_message && run.state !== 'BLOCKED') {
     const code = run.status_message.error_code ? `${run.status_message.error_code}: ` : '';
     for (const text of harmless(`${code}${run.status_message.message}`).trimEnd().split('\n')) lines.push(`  ${text}`);
   }

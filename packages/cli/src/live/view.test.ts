@@ -96,6 +96,25 @@ describe('output', () => {
     expect(text).toBe('$ printf\n  │ xy\nred\n');
   });
 
+  test('is not lost where the result holds more of it than came before', () => {
+    const done = (text: string) =>
+      agent({ type: 'action_result', action_id: 'a', state: 'completed', output: text, duration_ms: 1 });
+    expect(draw(command('a', 'x'), output('a', 'one\ntw'), done('one\ntwo\nthree\n'))).toBe(
+      '$ x\n  │ one\n  │ two\n  │ three\n  ✓ 1 ms\n',
+    );
+    expect(draw(command('a', 'x'), output('a', 'one\ntw'), done('other\n'))).toBe(
+      '$ x\n  │ one\n  │ tw…\n  │ other\n  ✓ 1 ms\n',
+    );
+  });
+
+  test('that came only with its result shows its first and last lines', () => {
+    const lines = Array.from({ length: 1000 }, (_, index) => `line ${index}`);
+    const done = agent({ type: 'action_result', action_id: 'a', state: 'completed', output: lines.join('\n') });
+    const text = draw(command('a', 'x'), done);
+    expect(text).toContain('  │ line 133\n  │ … 800 lines (7.0 KB) left out …\n  │ line 934\n');
+    expect(text).toContain('  │ line 999\n');
+  });
+
   test('that only the result holds is shown once, and what was cut is said', () => {
     const done = agent({
       type: 'action_result',
@@ -104,17 +123,16 @@ describe('output', () => {
       output: 'line\n',
       output_bytes: 209_715_200,
     });
-    expect(draw(command('a', 'x'), done)).toBe('$ x\n  │ line\n  ✓ 200 MB of output, cut\n');
-    expect(draw(command('a', 'x'), output('a', 'line\n'), done)).toBe('$ x\n  │ line\n  ✓ 200 MB of output, cut\n');
+    expect(draw(command('a', 'x'), done)).toBe('$ x\n  │ line\n  ✓ 200 MB of output\n');
+    expect(draw(command('a', 'x'), output('a', 'line\n'), done)).toBe('$ x\n  │ line\n  ✓ 200 MB of output\n');
   });
 });
 
 test('a command of several lines is shown whole up to a limit', () => {
   expect(draw(command('a', 'one\ntwo\n'))).toBe('$ one\n  two\n');
   const long = draw(command('a', Array.from({ length: 40 }, (_, index) => `line ${index}`).join('\n')));
-  expect(long).toContain('line 29');
-  expect(long).not.toContain('line 30');
-  expect(long).toContain('… 10 more lines');
+  expect(long).toContain('  line 19\n  … 10 lines (80 B) left out …\n  line 30\n');
+  expect(long.endsWith('  line 39\n')).toBe(true);
 });
 
 test('a failed setup step shows the end of its output, and the same step is not told twice', () => {

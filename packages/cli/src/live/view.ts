@@ -1,11 +1,13 @@
 /** Turns the live events of a run into text for a terminal. It writes nothing itself. */
 import type { AgentEvent } from '@runyard/contract/agent-protocol';
+import { formatBytes } from '@runyard/contract/byte-size';
 import type { LiveEvent } from '@runyard/contract/live-events';
 import type { RunState } from '@runyard/contract/states';
 import type { TimelineEvent } from '@runyard/contract/timeline';
-import { formatBytes, formatDuration } from './amounts.ts';
+import { formatDuration } from './amounts.ts';
 import type { Colours } from './colours.ts';
 import { type Cleaner, createCleaner, harmless, harmlessLine } from './harmless.ts';
+import { linesAround } from './long-text.ts';
 import { questionLines } from './question.ts';
 
 /** Renders one run. Takes its events in order; each call returns the text to write next. */
@@ -18,12 +20,13 @@ export interface LiveView {
 interface Action {
   readonly cleaner: Cleaner;
   readonly key: string;
-  showedOutput: boolean;
+  /** The output that was shown, as it came. */
+  shown: string;
 }
 
 const margin = '  ';
 const outputMargin = '  │ ';
-/** Lines that are shown of a command, and of an output that was not streamed. The run's page shows all. */
+/** Lines that are shown of a command, and of an output that was not streamed. */
 const longestCommand = 30;
 const longestOutput = 200;
 
@@ -80,16 +83,14 @@ export function createLiveView(colours: Colours): LiveView {
   }
 
   function actionStart(event: Extract<AgentEvent, { type: 'action' }>): string {
-    actions.set(event.action_id, { cleaner: createCleaner(), key: `action ${event.action_id}`, showedOutput: false });
+    actions.set(event.action_id, { cleaner: createCleaner(), key: `action ${event.action_id}`, shown: '' });
     const command = commandOf(event.input);
     if (event.category !== 'command' || command === undefined) {
       return line(
         `${colours.cyan('●')} ${colours.bold(harmlessLine(event.name, 60))} ${colours.dim(inputHint(event.input))}`.trimEnd(),
       );
     }
-    const lines = harmless(command).trimEnd().split('\n');
-    const shown = lines.slice(0, longestCommand);
-    if (lines.length > shown.length) shown.push(`… ${lines.length - shown.length} more lines`);
+    const shown = linesAround(harmless(command), longestCommand);
     return shown.map((text, index) => line(`${colours.cyan(index === 0 ? '$' : ' ')} ${colours.bold(text)}`)).join('');
   }
 
@@ -97,16 +98,21 @@ export function createLiveView(colours: Colours): LiveView {
     const action = actions.get(event.action_id);
     actions.delete(event.action_id);
     let result = '';
-    if (action && !action.showedOutput && typeof event.output === 'string' && event.output !== '') {
-      const lines = harmless(event.output).trimEnd().split('\n');
-      const shown = lines.slice(0, longestOutput);
-      if (lines.length > shown.length) shown.push(`… ${lines.length - shown.length} more lines`);
-      result += flow(action.key, `${shown.join('\n')}\n`, colours.dim(outputMargin));
+    if (action && typeof event.output === 'string') {
+      const rest = restOf(event.output, action.shown);
+      if (rest.trim() !== '') {
+        if (openLine === action.key && rest === event.output) result += `…${endLine()}`;
+        result += flow(
+          action.key,
+          `${linesAround(harmless(rest), longestOutput).join('\n')}\n`,
+          colours.dim(outputMargin),
+        );
+      }
     }
     const facts = [
       event.exit_code === undefined ? (event.state === 'completed' ? '' : event.state) : `exit ${event.exit_code}`,
       event.duration_ms === undefined ? '' : formatDuration(event.duration_ms),
-      event.output_bytes === undefined ? '' : `${formatBytes(event.output_bytes)} of output, cut`,
+      event.output_bytes === undefined ? '' : `${formatBytes(event.output_bytes)} of output`,
     ].filter(Boolean);
     const ok = event.state === 'completed' && (event.exit_code ?? 0) === 0;
     return (
@@ -146,9 +152,8 @@ export function createLiveView(colours: Colours): LiveView {
       case 'action_output': {
         const action = actions.get(event.action_id);
         if (!action) return '';
-        const clean = action.cleaner.clean(event.text);
-        action.showedOutput ||= clean !== '';
-        return flow(action.key, clean, colours.dim(outputMargin));
+        action.shown += event.text;
+        return flow(action.key, action.cleaner.clean(event.text), colours.dim(outputMargin));
       }
       case 'action_result':
         return actionResult(event);
@@ -221,6 +226,12 @@ export function createLiveView(colours: Colours): LiveView {
       return dimLine(stateWords[event.state]);
     },
   };
+}
+
+/** Returns the part of a whole output that was not shown. An output that does not begin with what was shown replaces it. */
+function restOf(output: string, shown: string): string {
+  if (output.startsWith(shown)) return output.slice(shown.length);
+  return shown.startsWith(output.trimEnd()) ? '' : output;
 }
 
 function commandOf(input: unknown): string | undefined {

@@ -19,6 +19,9 @@ const Claim = z.object({
 /** The supervisor of a data folder. */
 export type Claim = z.infer<typeof Claim>;
 
+/** Signal that makes a supervisor finish the runs of its worker and then stop. */
+export const drainSignal = 'SIGUSR2';
+
 /** A claim of this process. */
 export interface SupervisorClaim {
   /** Tells other processes that everything is started, and where. */

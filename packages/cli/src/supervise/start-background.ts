@@ -4,6 +4,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { settingsTable } from '@runyard/contract/settings';
+import { interruptedCode } from '../exit-codes.ts';
 import { Failure } from '../failure.ts';
 import { type DataFolder, root } from '../installation.ts';
 import { childEnvironment } from './child-environment.ts';
@@ -15,12 +16,13 @@ const patienceMs = 120_000;
 
 /**
  * Starts service, database and worker in the background. They continue when this process and its terminal are gone. If another
- * process starts them at the same time, waits for that one.
+ * process starts them at the same time, waits for that one. An aborted `signal` stops what was started here.
  * @throws Failure with the last log lines of the program that did not start
  */
 export async function startInBackground(
   folder: DataFolder,
   env: Readonly<Record<string, string | undefined>>,
+  { signal, report }: { readonly signal: AbortSignal; readonly report: (message: string) => void },
 ): Promise<Claim & { origin: string }> {
   mkdirSync(folder.logs, { recursive: true, mode: 0o700 });
   const logFile = path.join(folder.logs, 'supervisor.log');
@@ -46,6 +48,14 @@ export async function startInBackground(
   const deadline = performance.now() + patienceMs;
   for (;;) {
     const claim = readClaim(folder.supervisorFile);
+    if (signal.aborted) {
+      if (claim && claim.pid !== child.pid)
+        throw new Failure(`${signal.reason}: another process is starting Runyard here and goes on`, interruptedCode);
+      report(`${signal.reason}: stopping what was started ...`);
+      child.kill('SIGTERM');
+      while (!ended) await sleep(25);
+      throw new Failure('stopped; no run was created', interruptedCode);
+    }
     if (claim?.origin) return { ...claim, origin: claim.origin };
     // Our process may have ended because another one was first; then there is a claim.
     if (ended && !claim) {

@@ -1,6 +1,6 @@
 import { mkdirSync, statSync } from 'node:fs';
 import { Failure } from '../failure.ts';
-import { type Claim, takeClaim } from './claim.ts';
+import { type Claim, drainSignal, takeClaim } from './claim.ts';
 import { type Stack, type StackStart, startStack } from './stack.ts';
 
 /** Programs to start, and how. */
@@ -22,11 +22,11 @@ export class AlreadyRunning extends Failure {
   }
 }
 
-const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP', drainSignal] as const;
 
 /**
- * Starts the programs and keeps them running until a signal arrives; resolves when all of them are gone. A second signal ends this
- * process at once; the programs then stop by themselves, because their input closes.
+ * Starts the programs and keeps them running until a signal arrives; resolves when all of them are gone. SIGUSR2 lets the
+ * worker finish its runs first; another signal during that stops without waiting. A further signal ends this process at once; the programs then stop by themselves, because their input closes.
  * @throws AlreadyRunning if another process supervises this data folder; Failure if a program does not start
  */
 export async function supervise(supervision: Supervise): Promise<void> {
@@ -38,22 +38,30 @@ export async function supervise(supervision: Supervise): Promise<void> {
 
   const stopping = new AbortController();
   const asked = Promise.withResolvers<'stop' | 'drain'>();
+  const askedToStop = Promise.withResolvers<void>();
+  let state: 'running' | 'draining' | 'stopping' = 'running';
   const onSignal = (signal: NodeJS.Signals) => {
-    if (stopping.signal.aborted) {
+    if (state === 'stopping') {
+      if (signal === drainSignal) return;
       taken.claim.release();
       process.exit(130);
     }
     // A worker that runs alone belongs to a fleet: SIGTERM lets it finish its runs, as a rolling update expects.
-    const drain = !supervision.service && signal === 'SIGTERM';
+    const drain = signal === drainSignal || (state === 'running' && !supervision.service && signal === 'SIGTERM');
+    if (drain && state === 'draining') return;
     report(`${signal === 'SIGINT' ? 'Ctrl-C' : signal}: ${drain ? 'finishing the runs it has' : 'stopping'}`);
+    state = drain ? 'draining' : 'stopping';
     stopping.abort();
     asked.resolve(drain ? 'drain' : 'stop');
+    if (!drain) askedToStop.resolve();
   };
   for (const signal of stopSignals) process.on(signal, onSignal);
   const unwatch = onceRemoved(folder.path, () => {
     report(`the data folder ${folder.path} was removed: stopping`);
+    state = 'stopping';
     stopping.abort();
     asked.resolve('stop');
+    askedToStop.resolve();
   });
   keepWithoutOutput();
   try {
@@ -61,7 +69,8 @@ export async function supervise(supervision: Supervise): Promise<void> {
     const programs = [...(supervision.service ? ['service'] : []), ...(supervision.worker ? ['worker'] : [])];
     taken.claim.announce(stack.origin, programs);
     supervision.onReady(stack);
-    if ((await asked.promise) === 'drain') await stack.drain();
+    if ((await asked.promise) === 'drain') await Promise.race([stack.drain(), askedToStop.promise]);
+    state = 'stopping';
     await stack.stop();
   } finally {
     unwatch();

@@ -1,7 +1,8 @@
 import { maxLocatorLength } from '@runyard/contract/limits';
 import { z } from 'zod';
-import { teamReads, teamWrites } from '../access.ts';
+import { runPageReads, teamReads, teamWrites } from '../access.ts';
 import { ArtifactResponse, ArtifactSharing, RunByExternalReferenceResponse } from '../artifacts.ts';
+import { EmptyResponse } from '../empty.ts';
 import { DeleteResponse } from '../keys.ts';
 import { Text } from '../primitives.ts';
 import type { Route } from '../route.ts';
@@ -15,7 +16,7 @@ const errors = {
 /** A signed URL's query. */
 const Signature = z.object({
   expires: z.string().meta({ description: 'Unix time in seconds' }),
-  signature: z.string(),
+  signature: z.string().describe('Part of the signed URL; take it as it is'),
 });
 
 export const artifactRoutes = {
@@ -25,7 +26,7 @@ export const artifactRoutes = {
     tag: 'artifacts',
     summary: 'Read an artifact',
     description: 'Public artifacts need no key.',
-    allow: { ...teamReads, publicThings: true },
+    allow: { ...runPageReads, publicThings: true },
     params: artifact,
     answer: { status: 200, description: 'A signed download URL, or the plan itself', schema: ArtifactResponse },
     errors,
@@ -100,7 +101,10 @@ export const artifactRoutes = {
     summary: 'Bytes behind a signed URL',
     description: 'Of a transcript always all: a Range is ignored.',
     allow: { anyone: 'with_signature' },
-    params: z.object({ kind: z.string(), id: z.string() }),
+    params: z.object({
+      kind: z.string().describe('Kind of the bytes; part of the signed URL'),
+      id: z.string().describe('Id of the bytes; part of the signed URL'),
+    }),
     query: Signature,
     answer: { status: 200, description: 'The bytes, with the media type of the file', contentType: '*/*' },
     ranges: true,
@@ -115,7 +119,7 @@ export const artifactRoutes = {
     params: artifact,
     query: Signature,
     bodyType: 'application/octet-stream',
-    answer: { status: 200, description: 'Stored; the artifact exists', schema: z.object({}) },
+    answer: { status: 200, description: 'Stored; the artifact exists', schema: EmptyResponse },
     errors: {
       403: 'The signature is wrong or has expired',
       404: 'The artifact was deleted',

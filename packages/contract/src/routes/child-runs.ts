@@ -11,7 +11,7 @@ import {
 } from '../child-runs.ts';
 import type { Route } from '../route.ts';
 
-const common = { tag: 'harness', allow: { run: 'at_work' } } as const;
+const common = { tag: 'harness', allow: { run: 'at_work' }, namesChecked: true } as const;
 const child = z.object({ childRunId: z.string().meta({ description: 'Id of a run that the caller started' }) });
 const notAllowed = "The caller's configuration does not let it start runs";
 const noChild = 'The caller has started no such run';

@@ -1,7 +1,12 @@
 import { maxEnvironments, maxKeys } from '@runyard/contract/limits';
 import { z } from 'zod';
 import { teamReads, teamWrites } from '../access.ts';
-import { CreateEnvironmentRequest, Environment, ListEnvironmentsResponse } from '../environments.ts';
+import {
+  CreateEnvironmentRequest,
+  Environment,
+  EnvironmentSortField,
+  ListEnvironmentsResponse,
+} from '../environments.ts';
 import { CreateKeyRequest, CreateKeyResponse, DeleteResponse, ListKeysResponse } from '../keys.ts';
 import type { Route } from '../route.ts';
 
@@ -17,10 +22,7 @@ export const environmentRoutes = {
     summary: 'List environments',
     allow: teamReads,
     query: z.object({
-      sort_by: z
-        .enum(['name', 'last_updated'])
-        .default('last_updated')
-        .meta({ description: 'last_updated: most recent first' }),
+      sort_by: EnvironmentSortField.default('last_updated').meta({ description: 'last_updated: most recent first' }),
     }),
     answer: { status: 200, description: 'All of the team', schema: ListEnvironmentsResponse },
   },

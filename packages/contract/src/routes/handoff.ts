@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { teamReads } from '../access.ts';
+import { EmptyResponse } from '../empty.ts';
 import { HandoffAttachments, UploadSnapshot, UploadSnapshotResponse } from '../handoff.ts';
 import type { Route } from '../route.ts';
 
@@ -34,10 +35,13 @@ export const handoffRoutes = {
     tag: 'harness',
     allow: { anyone: 'with_signature' },
     summary: 'Upload the bytes of a file of a snapshot',
-    params: z.object({ fileId: z.string() }),
-    query: z.object({ expires: z.string().meta({ description: 'Unix time in seconds' }), signature: z.string() }),
+    params: z.object({ fileId: z.string().describe('Id of the file; part of the signed URL') }),
+    query: z.object({
+      expires: z.string().meta({ description: 'Unix time in seconds' }),
+      signature: z.string().describe('Part of the signed URL; take it as it is'),
+    }),
     bodyType: 'application/octet-stream',
-    answer: { status: 200, description: 'Stored', schema: z.object({}) },
+    answer: { status: 200, description: 'Stored', schema: EmptyResponse },
     errors: {
       400: 'Fewer bytes than were announced',
       403: 'The signature is wrong or has expired',

@@ -10,20 +10,20 @@ import {
   ReportArtifactResponse,
   ReportShutdown,
 } from '../agent-protocol.ts';
+import { EmptyRequest, EmptyResponse } from '../empty.ts';
 import { Text, TurnNumber } from '../primitives.ts';
 import type { Route } from '../route.ts';
 
-const nothing = z.object({});
 const common = { tag: 'harness', allow: { run: 'at_work' } } as const;
 
-/** What the agent calls. 401: its execution was ended or superseded, it stops at once. */
+/** Routes that the agent calls. 401: its execution was ended or superseded, it stops at once. */
 export const harnessRoutes = {
   resolvePrompt: {
     ...common,
     method: 'POST',
     path: '/harness-support/resolve-prompt',
     summary: 'Everything that the agent needs to begin',
-    body: nothing,
+    body: EmptyRequest,
     answer: { status: 200, description: 'The task', schema: AgentTask },
   },
   reportEvents: {
@@ -44,7 +44,12 @@ export const harnessRoutes = {
     path: '/harness-support/inbox',
     summary: 'Wait for what the agent should do',
     query: z.object({
-      wait_ms: z.int().min(0).max(60_000).default(0),
+      wait_ms: z
+        .int()
+        .min(0)
+        .max(60_000)
+        .default(0)
+        .describe('Longest wait in milliseconds, at most 60,000; 0: answers at once'),
       after: z.int().min(0).default(0).meta({ description: 'Position of the last follow-up that the agent has' }),
       interrupted: z.int().min(0).default(0).meta({ description: 'Turn whose interrupt the agent has' }),
     }),
@@ -68,7 +73,7 @@ export const harnessRoutes = {
     path: '/harness-support/report-shutdown',
     summary: 'Last call of the agent before it exits',
     body: ReportShutdown,
-    answer: { status: 200, description: 'Stored', schema: nothing },
+    answer: { status: 200, description: 'Stored', schema: EmptyResponse },
   },
   reportArtifact: {
     ...common,
@@ -94,14 +99,14 @@ export const harnessRoutes = {
     summary: "Keep the harness's memory of the conversation",
     description: 'Replaces what was kept before. At most 32 MB.',
     query: z.object({
-      turn: TurnNumber,
+      turn: TurnNumber.describe('Number of the turn in the execution: 1, 2, …'),
       request_id: Text.max(200).optional().meta({
         description:
           'As before this request was asked, within the turn; of use until it is decided. Absent: as at the end of the turn',
       }),
     }),
     bodyType: 'application/octet-stream',
-    answer: { status: 200, description: 'Stored', schema: nothing },
+    answer: { status: 200, description: 'Stored', schema: EmptyResponse },
     errors: { 413: 'More than 32 MB' },
   },
   readMemory: {
@@ -109,7 +114,7 @@ export const harnessRoutes = {
     method: 'GET',
     path: '/harness-support/memory/{executionId}',
     summary: "The harness's memory of the conversation, of an earlier execution",
-    params: z.object({ executionId: z.string() }),
+    params: z.object({ executionId: z.string().describe('Id of the earlier execution, as the task names it') }),
     answer: { status: 200, description: 'The bytes', contentType: 'application/octet-stream' },
     ranges: true,
     errors: { 404: 'No such memory in this conversation' },
@@ -123,11 +128,11 @@ export const harnessRoutes = {
     description:
       'Replaces what was kept at the end of an earlier turn. An empty body says that there is nothing in them. While it is sent, an agent that was told to leave may stay, for up to two minutes.',
     query: z.object({
-      turn: TurnNumber,
+      turn: TurnNumber.describe('Number of the turn in the execution: 1, 2, …'),
       session_id: Text.max(500).optional().meta({ description: "The harness's session, where it can load it again" }),
     }),
     bodyType: 'application/octet-stream',
-    answer: { status: 200, description: 'Stored', schema: nothing },
+    answer: { status: 200, description: 'Stored', schema: EmptyResponse },
     errors: { 413: 'Larger than RUNYARD_WORKSPACE_MB' },
   },
   readWorkspace: {
@@ -135,7 +140,7 @@ export const harnessRoutes = {
     method: 'GET',
     path: '/harness-support/workspace/{executionId}',
     summary: 'Workspace and home that an earlier execution of the run left',
-    params: z.object({ executionId: z.string() }),
+    params: z.object({ executionId: z.string().describe('Id of the earlier execution, as the task names it') }),
     answer: { status: 200, description: 'The bytes', contentType: 'application/octet-stream' },
     ranges: true,
     errors: { 404: 'The run has no such workspace' },
@@ -145,7 +150,7 @@ export const harnessRoutes = {
     method: 'GET',
     path: '/harness-support/attachments/{attachmentId}',
     summary: 'Bytes of a file that came with the prompt',
-    params: z.object({ attachmentId: z.string() }),
+    params: z.object({ attachmentId: z.string().describe('Id of the attachment, as in its path') }),
     answer: { status: 200, description: 'The bytes, with the media type of the attachment', contentType: '*/*' },
     ranges: true,
     errors: { 404: 'No such attachment in this run' },

@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { teamReads, teamWrites } from '../access.ts';
+import { runPageReads, runPageWrites, teamReads, teamWrites } from '../access.ts';
 import { ConversationResponse } from '../conversations.ts';
+import { EmptyResponse } from '../empty.ts';
 import { DeleteResponse } from '../keys.ts';
 import { maxRequestBodyBytes } from '../limits.ts';
 import { LiveEvent, TeamLiveEvent } from '../live-events.ts';
@@ -53,7 +54,7 @@ export const runRoutes = {
     tag: 'runs',
     summary: 'List runs',
     description: 'Pages by cursor: a run that does not change while the list is read comes once.',
-    allow: teamReads,
+    allow: runPageReads,
     query: ListRunsQuery,
     answer: { status: 200, description: 'One page', schema: ListRunsResponse },
     errors: {
@@ -66,7 +67,7 @@ export const runRoutes = {
     path: '/agent/runs/{runId}',
     tag: 'runs',
     summary: 'Read a run',
-    allow: teamReads,
+    allow: runPageReads,
     params: run,
     answer: { status: 200, description: 'The run', schema: RunItem },
     errors: { 404: noRun },
@@ -110,10 +111,14 @@ export const runRoutes = {
     tag: 'runs',
     summary: 'Cancel a run',
     description:
-      'And every run below it that has not ended, self-hosted ones too; one that is PENDING follows as soon as it was claimed.',
-    allow: teamWrites,
+      'And every run below it that has not ended, self-hosted ones too; one that is PENDING follows as soon as it was claimed. If the turn of the run was interrupted and its agent waits for a message, the sandbox ends, and the run keeps its state.',
+    allow: runPageWrites,
     params: run,
-    answer: { status: 200, description: 'Cancelled: the id as a JSON string', schema: CancelRunResponse },
+    answer: {
+      status: 200,
+      description: 'Cancelled, or its waiting sandbox ends: the id as a JSON string',
+      schema: CancelRunResponse,
+    },
     errors: {
       400: 'The run has ended already',
       404: noRun,
@@ -128,12 +133,12 @@ export const runRoutes = {
     summary: 'Send a follow-up to a run',
     description:
       'Joins the first prompt of a run that has not begun, is the next turn of one that is at work, answers what a BLOCKED one asks, and continues one that has ended: in its sandbox while that waits, else in a new execution. To a run whose setup failed it goes to the sandbox that stays until `status_message.session_debug_until`; the run stays FAILED as it is, also while what is asked there (`blocked_on`) waits for an answer.',
-    allow: teamWrites,
+    allow: runPageWrites,
     params: run,
     body: RunFollowupRequest,
     bodyLimitBytes: maxRequestBodyBytes,
     once: 'sendFollowup',
-    answer: { status: 200, description: 'Accepted; read the run to see what became of it', schema: z.object({}) },
+    answer: { status: 200, description: 'Accepted; read the run to see what became of it', schema: EmptyResponse },
     errors: {
       400: 'A wrong type, an attachment that is no base64 or too large, nothing to say where there is no conversation to continue, or a decision where the run is not BLOCKED',
       404: noRun,
@@ -146,20 +151,20 @@ export const runRoutes = {
     endsSomething: true,
     path: '/agent/runs/{runId}/interrupt',
     tag: 'runs',
-    summary: 'End the turn that a run plays',
+    summary: 'End the turn in progress',
     description:
-      'The agent stops what it does and goes on with the next follow-up, or the run is SUCCEEDED and its sandbox waits for one.',
-    allow: teamWrites,
+      'The agent stops its work and begins the next follow-up. If there is none, the run is SUCCEEDED, and its agent waits for one in the sandbox: `status_message` says until when, and cancelling the run ends the sandbox.',
+    allow: runPageWrites,
     params: run,
-    answer: { status: 200, description: 'The agent was told', schema: z.object({}) },
-    errors: { 400: 'No turn is being played, or the run is BLOCKED: answer it or cancel it', 404: noRun },
+    answer: { status: 200, description: 'The agent was told', schema: EmptyResponse },
+    errors: { 400: 'No turn is in progress, or the run is BLOCKED: answer it or cancel it', 404: noRun },
   },
   getRunTimeline: {
     method: 'GET',
     path: '/agent/runs/{runId}/timeline',
     tag: 'runs',
     summary: 'Read the timeline of a run',
-    allow: teamReads,
+    allow: runPageReads,
     params: run,
     answer: { status: 200, description: 'Setup and lifecycle events, oldest first', schema: GetRunTimelineResponse },
     errors: { 404: noRun },
@@ -169,11 +174,11 @@ export const runRoutes = {
     path: '/agent/runs/{runId}/conversation',
     tag: 'conversations',
     summary: 'Read the conversation of a run',
-    allow: teamReads,
+    allow: runPageReads,
     params: run,
     answer: { status: 200, description: 'Messages and steps', schema: ConversationResponse },
     errors: {
-      404: `${noRun}, or it has no conversation yet`,
+      404: `${noRun}, or it has no conversation yet: the detail says what the run waits for`,
       422: 'The harness gives only raw output',
       429: tooManyReads,
     },
@@ -195,7 +200,7 @@ export const runRoutes = {
     tag: 'runs',
     summary: 'Follow a run live',
     description: `Server-sent events: \`id\`, \`event\` (the event's \`type\`) and \`data\`, a LiveEvent as JSON: states, timeline and conversation, from the run's beginning, then as they come. ${streamRules} The stream ends when the run has ended and all is sent, with the comment \`: end\`; after a follow-up it goes on. Also a follow-up to the sandbox of a failed setup: who comes back with the last id gets its turn, and the stream ends again when that has ended or asks something.`,
-    allow: teamReads,
+    allow: runPageReads,
     params: run,
     query: z.object({
       follow: z

@@ -1,4 +1,4 @@
-/** What a setting is, and the kinds of values that several have. */
+/** The type of a setting, and the kinds of values that several settings share. */
 import { z } from 'zod';
 
 export interface Setting<T> {

@@ -21,6 +21,8 @@ export function checkPermission(allow: AllowKeys, owner: KeyOwner): Permission {
       return checkRole(allow.user, owner);
     case 'agent':
       return allow.agent ? checkRole(allow.user, owner) : { kind: 'wrong_kind' };
+    case 'session':
+      return allow.session ? checkRole(allow.user, owner) : { kind: 'wrong_kind' };
     case 'worker':
       return allow.worker ? allowed : { kind: 'wrong_kind' };
   }

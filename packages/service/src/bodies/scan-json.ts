@@ -39,7 +39,7 @@ const simpleEscapes: ReadonlySet<number> = new Set(Buffer.from('"\\/bfnrt'));
 const isHex = (byte: number): boolean =>
   (byte >= 0x30 && byte <= 0x39) || (byte >= 0x41 && byte <= 0x46) || (byte >= 0x61 && byte <= 0x66);
 
-/** What the grammar allows at the current place. */
+/** The tokens that the grammar allows at the current place. */
 type Expected = 'value' | 'value_or_end' | 'name' | 'name_or_end' | 'colon' | 'comma_or_end' | 'nothing';
 
 /**

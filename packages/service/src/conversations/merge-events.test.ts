@@ -86,7 +86,7 @@ test('merges adjacent pieces of a message or output and leaves the conversation 
   expect(await conversationOf(id)).toEqual(before);
 });
 
-test('a position inside of what was merged is told, one before or behind it goes on exactly', async () => {
+test('reports a position inside merged events, and resumes exactly before and after them', async () => {
   const id = await endedRun(25, story);
   await mergeAll();
   const place = (seq: number) => findRunPlace(t.deps.db, { teamId: t.teamId, runId: id }, seq * 2);
@@ -101,11 +101,11 @@ test('a position inside of what was merged is told, one before or behind it goes
   if (before === 'gone' || within === 'gone' || behind === 'gone') throw new Error('gone');
   expect(String(before?.frames[0]?.bytes)).toContain('I am here. ');
   expect([before?.keptAfter, behind?.keptAfter]).toEqual([0, 0]);
-  // A stream that stands there is cut, because events behind it are not kept.
+  // A stream at that position is cut, because events behind it are not kept.
   expect(within?.keptAfter).toBe(10);
 });
 
-test('text is merged up to 32 KB, and what a run says when it goes on joins what it had', async () => {
+test('merges text up to 32 KB, and adds the text of a continued run', async () => {
   const id = await endedRun(
     25,
     Array.from({ length: 100 }, () => text('x'.repeat(1000))),

@@ -1,3 +1,12 @@
+import {
+  countLines,
+  joinAround,
+  leftOutMark,
+  maxMarkBytes,
+  type Tail,
+  wholeLinesOfHead,
+  wholeLinesOfTail,
+} from '@runyard/contract/left-out';
 import { maxOutputBytes } from '@runyard/contract/limits';
 
 /** The output of an action that arrives in pieces. Of a long output only a beginning and an end are kept. */
@@ -30,17 +39,27 @@ function tailOf(text: string, max: number): string {
   return bytes.subarray(start).toString();
 }
 
-const leftOut = (bytes: number) => `\n… ${bytes} bytes left out …\n`;
+/** Returns head and tail of `whole` bytes and lines, from line to line, and a mark between them. */
+function around(head: string, tail: Tail, whole: { readonly bytes: number; readonly lines: number }): string {
+  const first = wholeLinesOfHead(head);
+  const bytes = whole.bytes - bytesOf(first) - bytesOf(tail.text);
+  return joinAround(first, leftOutMark(bytes, whole.lines - countLines(first) - countLines(tail.text)), tail);
+}
+
+/** Bytes of the end of a long text, and one more: a newline before it says that it begins a line. */
+const tailBytes = half - maxMarkBytes + 1;
 
 /** Creates an empty output, of which at most `maxOutputBytes` are kept: the first half and the last half. */
 export function growingOutput(): GrowingOutput {
   let head = '';
   let tail = '';
   let seen = 0;
+  let lines = 0;
   let reported = 0;
   return {
     append: (text) => {
       seen += bytesOf(text);
+      lines += countLines(text);
       const room = half - bytesOf(head);
       const first = tail === '' ? headOf(text, Math.max(room, 0)) : '';
       head += first;
@@ -52,11 +71,13 @@ export function growingOutput(): GrowingOutput {
       reported = Math.max(reported, bytes);
     },
     read: () => {
-      const end = tailOf(tail, half);
-      const missing = Math.max(seen, reported) - bytesOf(head) - bytesOf(end);
-      if (missing <= 0) return head + end;
       // Where only the agent left bytes out, its output says so itself.
-      return seen > bytesOf(head) + bytesOf(end) ? head + leftOut(missing) + end : head + end;
+      if (seen <= bytesOf(head) + bytesOf(tailOf(tail, half))) return head + tail;
+      const end = wholeLinesOfTail(tailOf(tail, tailBytes));
+      // The lines that the agent left out are not known.
+      return reported > seen
+        ? around(head, end, { bytes: reported, lines: 0 })
+        : around(head, end, { bytes: seen, lines });
     },
   };
 }
@@ -67,8 +88,7 @@ export function summarised(output: unknown): unknown {
   // A UTF-16 code unit takes at most 3 bytes.
   if (text === undefined || text.length * 3 <= maxOutputBytes || bytesOf(text) <= maxOutputBytes) return output;
   const head = headOf(text, half);
-  const tail = tailOf(text, half);
   const size = bytesOf(text);
-  if (typeof output === 'string') return head + leftOut(size - bytesOf(head) - bytesOf(tail)) + tail;
-  return { head, tail, size_bytes: size };
+  if (typeof output !== 'string') return { head, tail: tailOf(text, half), size_bytes: size };
+  return around(head, wholeLinesOfTail(tailOf(text, tailBytes)), { bytes: size, lines: countLines(text) });
 }

@@ -109,9 +109,21 @@ describe('a replay', () => {
     expect(text).toMatch(/^aé€😀/);
     expect(text).toMatch(/aé€😀$/);
     expect(text).not.toContain('\ufffd');
-    const leftOut = Number(/… (\d+) bytes left out …/.exec(text)?.[1]);
-    const kept = Buffer.byteLength(text.replace(/\n… \d+ bytes left out …\n/, ''));
-    expect(leftOut + kept).toBe(40_000 * 10);
+    expect(text).toContain('…\n… 327 KB left out …\n…');
+  });
+
+  it('cuts a long output between lines and counts what is left out', () => {
+    const bodies: AgentEventBody[] = [turn, action];
+    for (let i = 1; i <= 50_000; i += 1) bodies.push(output(`${i}\n`));
+    const lines = String(resultOf(replay(bodies)).output)
+      .trimEnd()
+      .split('\n');
+    const mark = lines.findIndex((line) => line.startsWith('…'));
+    expect(lines.slice(0, mark)).toEqual(lines.slice(0, mark).map((_, index) => String(index + 1)));
+    expect(lines.slice(mark + 1)).toEqual(
+      lines.slice(mark + 1).map((_, index, all) => String(50_001 - all.length + index)),
+    );
+    expect(lines[mark]).toContain(`… ${(50_000 - lines.length + 1).toLocaleString('en-US')} lines (`);
   });
 
   it('summarises results and inputs that are not text', () => {

@@ -86,6 +86,8 @@ export function startReplay(conversationId: string): Replay {
     if (event.output_bytes !== undefined) action.output.setTotal(event.output_bytes);
     const output = event.output === undefined ? action.output.read() : summarised(event.output);
     settle(action, event.state, output);
+    if (event.exit_code !== undefined) action.result.exit_code = event.exit_code;
+    if (event.duration_ms !== undefined) action.result.duration_ms = event.duration_ms;
     if (event.state !== 'running') open.delete(event.action_id);
   };
 

@@ -94,10 +94,10 @@ const remove = defineStatement({
   row: { uid: text() },
 });
 
-const readOwner = defineStatement({
-  name: 'read_owner_of_environment',
-  text: 'SELECT team_id = $1 AS own FROM environments WHERE uid = $2',
-  row: { own: boolean },
+const readNamed = defineStatement({
+  name: 'read_named_environment',
+  text: 'SELECT CASE WHEN team_id = $1 THEN config END AS config FROM environments WHERE uid = $2',
+  row: { config: nullable(json<EnvironmentConfig>()) },
 });
 
 type EnvironmentRow = RowOf<typeof readOne>;
@@ -187,13 +187,15 @@ export async function deleteEnvironment(db: Queryable, teamId: string, uid: stri
   return (await db.query(remove, [teamId, uid])).length > 0;
 }
 
-/** Returns whether an environment belongs to the team. */
-export async function findEnvironmentOwner(
-  db: Queryable,
-  teamId: string,
-  uid: string,
-): Promise<'own' | 'other_team' | 'unknown'> {
-  const [owner] = await db.query(readOwner, [teamId, uid]);
-  if (!owner) return 'unknown';
-  return owner.own ? 'own' : 'other_team';
+/** What a request that names an environment may do with it. `config` is that of an own one. */
+export type NamedEnvironment =
+  | { readonly kind: 'own'; readonly config: EnvironmentConfig }
+  | { readonly kind: 'other_team' }
+  | { readonly kind: 'unknown' };
+
+/** Finds the environment that a request of the team names. */
+export async function findNamedEnvironment(db: Queryable, teamId: string, uid: string): Promise<NamedEnvironment> {
+  const [found] = await db.query(readNamed, [teamId, uid]);
+  if (!found) return { kind: 'unknown' };
+  return found.config === null ? { kind: 'other_team' } : { kind: 'own', config: found.config };
 }

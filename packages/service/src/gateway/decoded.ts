@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { pipeline, type Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
 
-/** The bytes of an answer, decompressed where a provider compresses although it was asked not to; undefined: a coding that nobody knows. */
+/** The bytes of an answer, decompressed if a provider compresses against our request; undefined: an unknown coding. */
 export function decoded(response: IncomingMessage): { body: Readable; changed: boolean } | undefined {
   const coding = response.headers['content-encoding']?.trim().toLowerCase() ?? 'identity';
   const through = (decoder: Readable & NodeJS.WritableStream): { body: Readable; changed: boolean } => {

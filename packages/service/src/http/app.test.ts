@@ -201,6 +201,8 @@ describe('health', () => {
   });
 });
 
+const schemasIn = (page: string): number => page.split('<article id="schema-').length - 1;
+
 describe('pages', () => {
   test.each(['/docs', '/errors', `/runs/${randomUUIDv7()}`])('%s allow nothing inline and no frame', async (path) => {
     const answer = await page(path);
@@ -219,14 +221,28 @@ describe('pages', () => {
     for (const path of Object.keys(body.paths)) expect(text).toContain(path);
   });
 
+  test('/docs begins with a run that needs no language model, and has an example of every operation', async () => {
+    const { text } = await page('/docs');
+    const [lead = ''] = text.split('<section');
+    expect(lead).toContain('curl &quot;');
+    expect(lead).toContain('{&quot;model_id&quot;:&quot;runbook&quot;}');
+    expect(text.split('<summary>Example</summary>')).toHaveLength(text.split('<article id="').length - schemasIn(text));
+  });
+
+  test('/docs gives a member that only names a schema the words of that schema', async () => {
+    const { text } = await page('/docs');
+    const [, run = ''] = text.split('<article id="schema-RunItem">');
+    expect(run.split('</article>')[0]).toContain('QUEUED: waits for a free slot');
+  });
+
   test('a run page of what is no id does not exist', async () => {
     expect((await page('/runs/x')).status).toBe(404);
   });
 
   test('files are sent again only when they changed', async () => {
-    const first = await page('/assets/run-page.js');
+    const first = await page('/assets/run/main.js');
     expect(first.headers.get('content-type')).toMatch(/^text\/javascript/);
-    expect((await page('/assets/run-page.js', { 'if-none-match': first.headers.get('etag') })).status).toBe(304);
+    expect((await page('/assets/run/main.js', { 'if-none-match': first.headers.get('etag') })).status).toBe(304);
   });
 });
 

@@ -2,6 +2,12 @@ import type { Domain } from '../domain.ts';
 
 export const idempotencyDomain: Domain = {
   name: 'idempotency',
-  // The 24 hours of the contract.
-  retention: { rows: [{ table: 'idempotency_keys', isOver: `created_at < now() - interval '24 hours'` }] },
+  retention: {
+    rows: [
+      // The 24 hours of the contract.
+      { table: 'idempotency_keys', isOver: `created_at < now() - interval '24 hours'` },
+      // Published clients repeat a request for 10 minutes at most.
+      { table: 'client_answers', isOver: `created_at < now() - interval '10 minutes'` },
+    ],
+  },
 };

@@ -1,6 +1,7 @@
-import { timingSafeEqual } from 'node:crypto';
+import { randomUUIDv7, timingSafeEqual } from 'node:crypto';
 import type { Database, Queryable, Statement } from '../store/database/database.ts';
 import { bytes, defineStatement, json } from '../store/database/statement.ts';
+import { type ClientAttempt, lockAttempt, recordAnswer, takeAnswer } from './client-answers.ts';
 
 const readAnswer = defineStatement({
   name: 'read_kept_answer',
@@ -23,13 +24,20 @@ const keepAnswer: Statement = {
       SET request_hash = excluded.request_hash, response = excluded.response, created_at = now()`,
 };
 
-/** A request that its sender may repeat. `principal` separates the keys of different callers. */
-export interface RepeatableRequest {
+/** A request with an `Idempotency-Key`. `principal` separates the keys of different callers. */
+export interface KeyedRequest {
   readonly teamId: string;
   readonly principal: string;
   readonly key: string;
   readonly requestHash: Buffer;
 }
+
+/** A request that its sender may repeat. */
+export type RepeatableRequest = KeyedRequest | ClientAttempt;
+
+/** Returns whether the request has no key, but says how often it was sent before. */
+export const isClientAttempt = (request: RepeatableRequest | undefined): request is ClientAttempt =>
+  request !== undefined && 'attempt' in request;
 
 /** `conflict`: the key was used with another request (409). */
 export type ReplayOutcome<T> =
@@ -37,16 +45,21 @@ export type ReplayOutcome<T> =
   | { readonly kind: 'conflict' }
   | { readonly kind: 'new' };
 
-/** Finds the answer to an earlier request with the same key within 24 h. */
+/** Finds the answer to an earlier request with the same key within 24 h, or the lost answer to an earlier attempt. */
 export async function findReplay<T>(db: Queryable, request: RepeatableRequest): Promise<ReplayOutcome<T>> {
+  if (isClientAttempt(request)) {
+    const lost = await takeAnswer<T>(db, request);
+    return lost ? { kind: 'replayed', response: lost.response } : { kind: 'new' };
+  }
   const [row] = await db.query(readAnswer, [request.teamId, request.principal, request.key]);
   if (!row) return { kind: 'new' };
   if (!timingSafeEqual(row.request_hash, request.requestHash)) return { kind: 'conflict' };
   return { kind: 'replayed', response: row.response as T };
 }
 
-/** Locks the key until the transaction ends. A concurrent request with the same key waits. */
+/** Locks the request until the transaction ends. A concurrent repetition of it waits. */
 async function lockKey(tx: Queryable, request: RepeatableRequest): Promise<void> {
+  if (isClientAttempt(request)) return await lockAttempt(tx, request);
   await tx.query(lock, [`idempotency ${request.teamId} ${request.principal} ${request.key}`]);
 }
 
@@ -78,8 +91,14 @@ export async function onceWithin<T, F>(
   const earlier = await findReplay<T>(tx, request);
   if (earlier.kind === 'conflict') return earlier;
   if (earlier.kind === 'replayed') return { kind: 'done', response: earlier.response };
+  // The client has closed the connection and repeats the request elsewhere: nobody reads this answer.
+  if (isClientAttempt(request) && request.isGone()) return { kind: 'conflict' };
   const attempt = await work(tx);
   if (attempt.kind === 'failed') return attempt;
+  if (isClientAttempt(request)) {
+    await recordAnswer(tx, request, randomUUIDv7(), attempt.response);
+    return attempt;
+  }
   const { teamId, principal, key, requestHash } = request;
   await tx.query(keepAnswer, [teamId, principal, key, requestHash, JSON.stringify(attempt.response)]);
   return attempt;

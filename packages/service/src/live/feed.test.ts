@@ -64,7 +64,7 @@ function reader(feed: ReturnType<typeof sequence>['feed'], options: { position?:
 
 const numbers = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, index) => `${from + index},`).join('');
-/** What is read from memory arrives in a few turns. */
+/** Events that are read from memory arrive within a few turns of the event loop. */
 const settle = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
 
 test('writes the bytes of one read to all streams', async () => {

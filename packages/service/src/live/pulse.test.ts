@@ -35,7 +35,7 @@ function setUp(options: { stuckMs?: number; takes?: boolean } = {}) {
   return { feed, seen, pulse, round };
 }
 
-test('a stream on which nothing was written in a round of 15 beats gets one heartbeat', () => {
+test('sends one heartbeat to a stream that was quiet for 15 beats', () => {
   const { feed, seen, round } = setUp();
   // It has just begun.
   round();
@@ -48,7 +48,7 @@ test('a stream on which nothing was written in a round of 15 beats gets one hear
   expect(seen).toEqual(['at 0', 'event 1', 'at 1']);
 });
 
-test('a full stream gets no heartbeat, and is cut when it was full for too long', () => {
+test('sends no heartbeat to a full stream, and cuts a stream that stays full for too long', () => {
   const patient = setUp({ takes: false });
   publish(patient.feed, page(1));
   for (let n = 0; n < 3; n += 1) patient.round();

@@ -194,7 +194,7 @@ const readPlace = defineStatement({
   row: { event_seq: integer, events_kept_after: integer, next_from: nullable(integer) },
 });
 
-/** What is known about a position in a run. */
+/** The state of a position in a run's events. */
 export interface RunPlace {
   /** Number of its last row. */
   readonly lastSeq: number;

@@ -82,7 +82,7 @@ async function openTransaction() {
   };
 }
 
-test('an event that is committed behind later ones comes too, to those who are there and to those who come back', async () => {
+test('sends an event that is committed after later ones to connected and to returning readers', async () => {
   const [first, second] = [await t.newRun(), await t.newRun()];
   const reader = await follow();
   const late = await openTransaction();
@@ -101,7 +101,7 @@ test('an event that is committed behind later ones comes too, to those who are t
   }
 });
 
-test('events of a run keep their order where an older transaction writes later', async () => {
+test("keeps the order of a run's events when an older transaction writes later", async () => {
   const run = await t.newRun();
   const reader = await follow();
   const older = await openTransaction();
@@ -112,7 +112,7 @@ test('events of a run keep their order where an older transaction writes later',
   await vi.waitFor(() => expect(reader.events()).toEqual([`${run}-2`, `${run}-3`, `${run}-4`]), { timeout: 10_000 });
 });
 
-test('a transaction in another database of the server holds nothing back for long', async () => {
+test('is not held back for long by a transaction in another database of the server', async () => {
   const other = await createEmptyDatabase();
   const { default: pg } = await import('pg');
   const client = new pg.Client({ connectionString: other.url });
@@ -130,7 +130,7 @@ test('a transaction in another database of the server holds nothing back for lon
   }
 });
 
-test('a stream that begins before the place to which others have read misses nothing', async () => {
+test('sends everything to a stream that begins before the position of the others', async () => {
   const run = await t.newRun();
   const start = await feeds.find(undefined);
   if (start.kind !== 'at') throw new Error(start.kind);
@@ -153,7 +153,7 @@ test('a stream that begins before the place to which others have read misses not
   await vi.waitFor(() => expect(ids()).toEqual(['2', '3']), { timeout: 10_000 });
 });
 
-test('many pages are read behind an old id, while what is new goes on to the others', async () => {
+test('reads many pages after an old id while other streams get new events', async () => {
   const run = await t.newRun();
   const reader = await follow();
   for (let n = 0; n < 450; n += 1) await append(run);

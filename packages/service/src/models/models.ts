@@ -2,9 +2,17 @@ import type { AgentModel } from '@runyard/contract/agent-protocol';
 import type { ListModelsResponse, Model } from '@runyard/contract/models';
 import { catalogue } from './catalogue.ts';
 import { closest } from './closest.ts';
+import { firstLocalId, noListMessage, unlistedModel } from './first-local.ts';
 import { fetchLocalModels, type LocalModels } from './local-models.ts';
 import { type Price, priceAt } from './price.ts';
-import { type ModelSettings, type ProviderName, providerKinds, type Upstream, upstreamsOf } from './providers.ts';
+import {
+  type ModelSettings,
+  type ProviderKind,
+  type ProviderName,
+  providerKinds,
+  type Upstream,
+  upstreamsOf,
+} from './providers.ts';
 
 /** The built-in model that needs no provider: it runs the `sh` blocks of the prompt. */
 const runbookId = 'runbook';
@@ -25,6 +33,11 @@ export type ModelResolution =
       readonly suggestions: string[];
     };
 
+/** `unreachable`: the run's model is not known, because its endpoint lists none; the run ends with `resource_unavailable`. */
+export type TaskModelResolution =
+  | ModelResolution
+  | { readonly ok: false; readonly reason: 'unreachable'; readonly message: string };
+
 /** Where the gateway sends the requests of a model. */
 export interface ModelTarget {
   readonly id: string;
@@ -39,10 +52,12 @@ export interface Models {
   list(): ListModelsResponse;
   /** The model of a run; `undefined`, an empty text and `auto` give the default. */
   resolve(modelId: string | undefined): ModelResolution;
+  /** The model of a run that begins. Asks the endpoint of `local/auto` for its models, for at most 10 s. */
+  resolveForTask(modelId: string): Promise<TaskModelResolution>;
+  /** True: a run that asks for this model gets `runbook` only because no model is configured. */
+  fallsBackToRunbook(modelId: string | undefined): boolean;
   /** For the gateway; undefined where the model needs no provider or its provider is not configured (any more). */
   target(modelId: string): ModelTarget | undefined;
-  /** What `RUNYARD_MODEL_BASE_URL` last said of its models; undefined where it is not set. For `doctor`. */
-  localState(): LocalModels | undefined;
 }
 
 export type OpenModelsResult = { ok: true; models: Models } | { ok: false; problems: string[] };
@@ -55,7 +70,7 @@ interface ModelsLog {
 export interface OpenModelsOptions {
   readonly log?: ModelsLog;
   readonly now?: () => Date;
-  readonly fetchLocal?: (upstream: Upstream) => Promise<LocalModels>;
+  readonly fetchLocal?: (upstream: Upstream, timeoutMs: number) => Promise<LocalModels>;
 }
 
 interface Offer {
@@ -71,6 +86,9 @@ interface Offer {
 /** A list from the local endpoint is as good as new for so long; after a failure it is asked again sooner. */
 const freshMs = 60_000;
 const retryMs = 10_000;
+/** The service starts with or without the list; a run that needs it waits longer. */
+const startTimeoutMs = 3_000;
+const taskTimeoutMs = 10_000;
 
 const fromCatalogue: readonly Offer[] = catalogue.map((model) => ({
   ...model,
@@ -85,6 +103,10 @@ function split(id: string): { provider: ProviderName; providerModel: string } | 
   if (slash < 0 || providerModel === '' || !Object.hasOwn(providerKinds, provider)) return undefined;
   return { provider: provider as ProviderName, providerModel };
 }
+
+/** Says why no model of the provider can be chosen, and which setting changes that. */
+const notUsable = ({ neededSetting, keySetting }: ProviderKind): string =>
+  neededSetting === keySetting ? `no key set; set ${neededSetting}` : `no endpoint set; set ${neededSetting}`;
 
 /** A model that only its name is known of. */
 function plain(provider: ProviderName, providerModel: string): Offer {
@@ -115,9 +137,9 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
   let local: LocalModels | undefined;
   let askedAt = 0;
   let asking: Promise<void> | undefined;
-  const askLocal = async (upstream: Upstream): Promise<void> => {
+  const askLocal = async (upstream: Upstream, timeoutMs: number): Promise<void> => {
     const before = local?.ok;
-    const answer = await fetchLocal(upstream);
+    const answer = await fetchLocal(upstream, timeoutMs);
     askedAt = now().getTime();
     // The last good list stays in use while the endpoint is down: runs then fail with the error of the endpoint, which says more.
     if (answer.ok || local?.ok !== true) local = answer;
@@ -126,13 +148,16 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
     if (answer.ok && before !== true)
       log?.info({ models: answer.ids.length }, 'RUNYARD_MODEL_BASE_URL lists its models');
   };
-  const refresh = (): void => {
-    const upstream = upstreams.local;
-    if (upstream === undefined || asking !== undefined) return;
-    if (now().getTime() - askedAt < (local?.ok ? freshMs : retryMs)) return;
-    asking = askLocal(upstream).finally(() => {
+  const askOnce = (upstream: Upstream): Promise<void> => {
+    asking ??= askLocal(upstream, taskTimeoutMs).finally(() => {
       asking = undefined;
     });
+    return asking;
+  };
+  const refresh = (): void => {
+    if (upstreams.local === undefined) return;
+    if (now().getTime() - askedAt < (local?.ok ? freshMs : retryMs)) return;
+    void askOnce(upstreams.local);
   };
 
   let offered: { readonly of: LocalModels | undefined; readonly offers: readonly Offer[] } | undefined;
@@ -149,6 +174,7 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
     }
     return [...known.values()];
   };
+  const firstLocal = (): Offer | undefined => offers().find(({ provider }) => provider === 'local');
   const usable = (offer: Offer): boolean => upstreams[offer.provider] !== undefined;
 
   const find = (wanted: string): Offer | undefined => {
@@ -168,7 +194,9 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
 
   const resolveNamed = (wanted: string): ModelResolution => {
     if (wanted === runbookId) return { ok: true, model: { id: runbookId } };
-    const offer = find(wanted);
+    if (wanted === firstLocalId && upstreams.local !== undefined && firstLocal() === undefined)
+      return { ok: true, model: { id: firstLocalId } };
+    const offer = wanted === firstLocalId ? (firstLocal() ?? find(wanted)) : find(wanted);
     if (offer === undefined) {
       const suggestions = closest(
         wanted,
@@ -193,7 +221,7 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
     }
     const kind = providerKinds[offer.provider];
     if (!usable(offer)) {
-      const message = `model ${offer.id} is not configured: set ${kind.neededSetting} on the service`;
+      const message = `model ${offer.id}: ${notUsable(kind)} on the service`;
       return { ok: false, reason: 'not_configured', message, suggestions: [] };
     }
     const agentModel: AgentModel = {
@@ -206,7 +234,7 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
     return { ok: true, model: { id: offer.id, agentModel } };
   };
 
-  if (upstreams.local !== undefined) await askLocal(upstreams.local);
+  if (upstreams.local !== undefined) await askLocal(upstreams.local, startTimeoutMs);
   const chosen = settings.RUNYARD_DEFAULT_MODEL;
   if (chosen === 'auto') problems.push('RUNYARD_DEFAULT_MODEL: must name a model; "auto" means this setting itself');
   else if (chosen !== undefined && problems.length === 0) {
@@ -220,8 +248,10 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
       const resolved = resolveNamed(chosen);
       return resolved.ok ? resolved.model.id : chosen;
     }
-    return offers().find(usable)?.id ?? runbookId;
+    return offers().find(usable)?.id ?? (upstreams.local === undefined ? runbookId : firstLocalId);
   };
+  const isDefault = (modelId: string | undefined): boolean =>
+    modelId === undefined || modelId.trim() === '' || modelId.trim() === 'auto';
 
   const listed = (offer: Offer): Model => {
     const price = priceAt(offer.prices, now());
@@ -231,7 +261,10 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
       provider: providerKinds[offer.provider].contractName,
       vision_supported: offer.visionSupported,
       ...(price && { cost: { input_usd_per_mtok: price.input, output_usd_per_mtok: price.output } }),
-      ...(!usable(offer) && { disable_reason: 'ADMIN_DISABLED' as const }),
+      ...(!usable(offer) && {
+        description: notUsable(providerKinds[offer.provider]),
+        disable_reason: 'ADMIN_DISABLED' as const,
+      }),
     };
   };
 
@@ -246,17 +279,24 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
         description: 'No language model: runs the fenced sh blocks of the prompt one by one.',
       };
       const all = offers();
+      const unlisted = upstreams.local && firstLocal() === undefined ? [unlistedModel(upstreams.local, local)] : [];
+      const disabled = all.filter((offer) => !usable(offer)).map(listed);
       return {
         default_model_id: defaultId(),
-        models: [...all.filter(usable).map(listed), runbook, ...all.filter((offer) => !usable(offer)).map(listed)],
+        models: [...all.filter(usable).map(listed), ...unlisted, runbook, ...disabled],
       };
     },
     resolve: (modelId) => {
       refresh();
-      const wanted =
-        modelId === undefined || modelId.trim() === '' || modelId === 'auto' ? defaultId() : modelId.trim();
-      return resolveNamed(wanted);
+      return resolveNamed(modelId === undefined || isDefault(modelId) ? defaultId() : modelId.trim());
     },
+    resolveForTask: async (modelId) => {
+      if (modelId !== firstLocalId || upstreams.local === undefined) return models.resolve(modelId);
+      if (firstLocal() === undefined) await askOnce(upstreams.local);
+      if (firstLocal() !== undefined) return resolveNamed(firstLocalId);
+      return { ok: false, reason: 'unreachable', message: noListMessage(upstreams.local, local) };
+    },
+    fallsBackToRunbook: (modelId) => chosen === undefined && isDefault(modelId) && defaultId() === runbookId,
     target: (modelId) => {
       const parts = split(modelId);
       // A run keeps its model even if the catalogue or the endpoint no longer has it.
@@ -267,7 +307,6 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
       const { id, provider, providerModel } = offer;
       return { id, provider, providerModel, upstream, price: priceAt(offer.prices, now()) };
     },
-    localState: () => local,
   };
   return { ok: true, models };
 }

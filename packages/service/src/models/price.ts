@@ -9,7 +9,7 @@ export interface Rates {
   readonly cacheWriteLong?: number;
 }
 
-/** What a model costs from one day on. */
+/** The prices of a model from one day on. */
 export interface Price extends Rates {
   /** First day, UTC, `YYYY-MM-DD`; absent: since ever. */
   readonly from?: string;

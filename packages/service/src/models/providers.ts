@@ -61,10 +61,16 @@ export const providerKinds: Readonly<Record<ProviderName, ProviderKind>> = Objec
 
 /** A provider as configured. Holds the real credential: never logged, never sent to a sandbox. */
 export interface Upstream {
-  /** What the gateway's path of the provider stands for, its version included: `https://api.anthropic.com/v1`. */
+  /** The URL that the gateway's path of the provider leads to, with the version: `https://api.anthropic.com/v1`. */
   readonly baseUrl: string;
   /** Absent: the endpoint wants none. */
   readonly key?: string;
+}
+
+/** Returns host and port of a provider, for messages: never its path, user or key. */
+export function endpointOf({ baseUrl }: Pick<Upstream, 'baseUrl'>): string {
+  const { protocol, hostname, port } = new URL(baseUrl);
+  return `${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`;
 }
 
 /** The part of the settings that models need. */

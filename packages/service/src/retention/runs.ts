@@ -15,7 +15,7 @@ export interface Place {
 /** Before all runs. */
 export const start: Place = { endedAt: '-infinity', id: '00000000-0000-0000-0000-000000000000' };
 
-/** What a batch did. The caller deletes the blobs after it. */
+/** The result of a batch. The caller deletes the blobs after it. */
 export interface RunBatch {
   readonly runs: number;
   readonly blobKeys: readonly string[];

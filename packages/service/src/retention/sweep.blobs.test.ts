@@ -27,7 +27,7 @@ describe('the sweep of blobs', () => {
     await blobs.delete(unknown);
   });
 
-  test('tells blobs with and without a row apart in more than one batch', async () => {
+  test('distinguishes blobs with and without a row in more than one batch', async () => {
     const run = await endedRun(1);
     const orphans = await Promise.all(Array.from({ length: 510 }, () => put(`attachments/${randomUUIDv7()}`)));
     await sweep({ now: later });

@@ -20,11 +20,25 @@ export const makeVault = (key: Buffer): Vault => ({
   open: (purpose, sealed) => openText(key, purpose, sealed),
 });
 
-/** Opens the vault with the key of RUNYARD_SECRETS_KEY, or of `{data dir}/secrets-key`, which the first call creates. */
+/** Returns the path of the file that keeps the key where RUNYARD_SECRETS_KEY is not set. */
+export const secretsKeyFile = (dataDir: string): string => path.join(dataDir, 'secrets-key');
+
+/** Opens the vault with the key of RUNYARD_SECRETS_KEY, or of `{data dir}/secrets-key`; undefined where there is neither. */
+export async function readVault(dataDir: string, setting: string | undefined): Promise<Vault | undefined> {
+  const file = secretsKeyFile(dataDir);
+  const text = setting ?? (await readKeptFile(file));
+  return text === undefined ? undefined : vaultOf(text, file);
+}
+
+/** Does the same; the first call creates the file. */
 export async function openVault(dataDir: string, setting: string | undefined): Promise<Vault> {
-  const file = path.join(dataDir, 'secrets-key');
-  const text =
-    setting ?? (await readKeptFile(file)) ?? (await createKeptFile(file, randomBytes(32).toString('base64')));
+  const known = await readVault(dataDir, setting);
+  if (known) return known;
+  const file = secretsKeyFile(dataDir);
+  return vaultOf(await createKeptFile(file, randomBytes(32).toString('base64')), file);
+}
+
+function vaultOf(text: string, file: string): Vault {
   const key = Buffer.from(text, 'base64');
   if (key.length !== 32) throw new Error(`${file} does not hold 32 bytes as base64`);
   return makeVault(key);

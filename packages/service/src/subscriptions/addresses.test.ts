@@ -54,7 +54,7 @@ test.each([
   'localhost',
   '127.1',
   '2130706433',
-])('%s is refused', (address) => {
+])('refuses %s', (address) => {
   expect(rules(address)).toBe('refused');
 });
 
@@ -78,22 +78,22 @@ test.each([
   '2001:4860:4860::8888',
   '2606:4700:4700::1111',
   '2a00:1450:4001::1',
-])('%s is public', (address) => {
+])('takes %s as public', (address) => {
   expect(rules(address)).toBe('public');
 });
 
-describe('what the operator allows', () => {
+describe('RUNYARD_ALLOW_PRIVATE_NETWORKS', () => {
   const allowing = makeAddressRules(['10.20.0.0/16', 'fd00:1::/32', '127.0.0.1/32']);
 
-  test.each(['10.20.0.1', '10.20.255.255', 'fd00:1::5', '127.0.0.1'])('%s is allowed', (address) => {
+  test.each(['10.20.0.1', '10.20.255.255', 'fd00:1::5', '127.0.0.1'])('allows %s', (address) => {
     expect(allowing(address)).toBe('allowed');
   });
 
-  test.each(['10.21.0.1', '127.0.0.2', '169.254.169.254', 'fd00:2::1', '::1'])('%s is still refused', (address) => {
+  test.each(['10.21.0.1', '127.0.0.2', '169.254.169.254', 'fd00:2::1', '::1'])('still refuses %s', (address) => {
     expect(allowing(address)).toBe('refused');
   });
 
-  test('what is public stays public', () => {
+  test('keeps public addresses public', () => {
     expect(allowing('8.8.8.8')).toBe('public');
   });
 });
@@ -105,7 +105,7 @@ describe('the URL of a subscription', () => {
     'https://example.com:8443/x?y=z',
     'https://8.8.8.8/',
     'https://[2606:4700:4700::1111]/',
-  ])('%s is accepted', (url) => {
+  ])('accepts %s', (url) => {
     expect(checkUrl(url, rules, false)).toBeNull();
   });
 
@@ -130,11 +130,11 @@ describe('the URL of a subscription', () => {
     'https://[::ffff:127.0.0.1]/',
     'https://[::ffff:a9fe:a9fe]/',
     'https://169.254.169.254/latest/meta-data',
-  ])('%s is refused', (url) => {
+  ])('refuses %s', (url) => {
     expect(checkUrl(url, rules, false)).toMatchObject({ path: 'url' });
   });
 
-  test('http is accepted where private networks are allowed, other private addresses are not', () => {
+  test('accepts http for allowed private networks only', () => {
     const allowing = makeAddressRules(['10.0.0.0/8']);
     expect(checkUrl('http://10.1.2.3:8080/', allowing, true)).toBeNull();
     expect(checkUrl('http://hooks.internal/', allowing, true)).toBeNull();

@@ -11,7 +11,7 @@ const subscriptions = await openTestSubscriptions();
 const { db } = subscriptions.database;
 
 describe('a subscription', () => {
-  test('is disabled at once by 410, with the reason', async () => {
+  test('is disabled at once by a 410, with the reason', async () => {
     const id = await subscriptions.subscribe();
     subscriptions.receiver.behave({ status: 410 });
     await subscriptions.openDeliverer();
@@ -26,7 +26,7 @@ describe('a subscription', () => {
     expect(await subscriptions.deliveries()).toHaveLength(1);
   });
 
-  test.each([410, 500])('whose URL was changed meanwhile is not blamed for the %i of the old one', async (status) => {
+  test.each([410, 500])('is not disabled by the %i of its earlier URL', async (status) => {
     const id = await subscriptions.subscribe();
     subscriptions.receiver.behave('hang');
     const deliverer = await subscriptions.openDeliverer();
@@ -43,7 +43,7 @@ describe('a subscription', () => {
     expect(subscriptions.receiver.received.map(({ path }) => path)).toEqual(['/hook', '/hook/new']);
   });
 
-  test('is disabled after 5 days of nothing but failures, not before, nor for a failure after quiet days, and works when it is enabled again', async () => {
+  test('is disabled after 5 days of failures only, not by one failure after quiet days, and works when it is enabled again', async () => {
     const id = await subscriptions.subscribe();
     subscriptions.receiver.behave({ status: 500 });
     const deliverer = await subscriptions.openDeliverer();
@@ -80,7 +80,7 @@ describe('a subscription', () => {
     expect(await subscriptions.untilAttempts(5)).toMatchObject({ status: 'delivered' });
   });
 
-  test('gets a ping also while it is disabled, once', async () => {
+  test('gets one ping also while it is disabled', async () => {
     const id = await subscriptions.subscribe({ enabled: false });
     subscriptions.receiver.behave({ status: 500 });
     await subscriptions.openDeliverer();
@@ -90,14 +90,14 @@ describe('a subscription', () => {
     expect(payload).toMatchObject({ type: 'ping', data: { subscription_id: id } });
   });
 
-  test('that is deleted gets nothing more', async () => {
+  test('gets nothing after it is deleted', async () => {
     const id = await subscriptions.subscribe();
     await subscriptions.newRun();
     await deleteSubscription(db, subscriptions.teamId, id);
     expect(await subscriptions.deliveries()).toEqual([]);
   });
 
-  test('whose receiver hangs takes no place from the others', async () => {
+  test('does not delay others when its receiver hangs', async () => {
     const slow = await subscriptions.subscribe();
     await Promise.all(Array.from({ length: 20 }, () => subscriptions.newRun()));
     subscriptions.receiver.behave('hang');
@@ -114,7 +114,7 @@ describe('a subscription', () => {
   });
 });
 
-test('deliveries older than 14 days are removed with their attempts', async () => {
+test('loses deliveries older than 14 days with their attempts', async () => {
   await subscriptions.subscribe();
   await subscriptions.openDeliverer();
   await subscriptions.newRun();

@@ -51,7 +51,7 @@ describe('a delivery', () => {
     expect(received?.body).not.toMatch(/secret|hidden/i);
   });
 
-  test('that was enqueued while no process lived is sent when one does', async () => {
+  test('is sent by the next process if none ran when it was enqueued', async () => {
     await subscriptions.subscribe();
     await subscriptions.newRun();
     const deliverer = await subscriptions.openDeliverer();
@@ -59,7 +59,7 @@ describe('a delivery', () => {
     expect((await subscriptions.untilAttempts(1)).status).toBe('delivered');
   });
 
-  test('is signed by the old and the new secret for 24 h after a rotation', async () => {
+  test('is signed with the old and the new secret for 24 h after a rotation', async () => {
     const id = await subscriptions.subscribe();
     const [old = ''] = subscriptions.receiver.secrets;
     const rotated = await rotateSecret(db, subscriptions.vault, subscriptions.teamId, id);
@@ -83,7 +83,7 @@ describe('a delivery', () => {
     expect(await sends()).toMatchObject({ verified: false });
   });
 
-  test('is left to a process that can open its secret', async () => {
+  test('is left to a process that has the key of its secret', async () => {
     await subscriptions.subscribe();
     const stranger = await subscriptions.openDeliverer({}, makeVault(randomBytes(32)));
     await subscriptions.newRun();
@@ -95,7 +95,7 @@ describe('a delivery', () => {
 });
 
 describe('a failure', () => {
-  test('is tried again after growing waits with the same webhook-id, for 24 h', async () => {
+  test('is retried after growing waits with the same webhook-id, for 24 h', async () => {
     const id = await subscriptions.subscribe();
     subscriptions.receiver.behave({ status: 500 });
     const deliverer = await subscriptions.openDeliverer();
@@ -108,7 +108,7 @@ describe('a failure', () => {
       expect(Math.abs(delivery.waits - wait)).toBeLessThan(2);
     }
     expect(await subscriptions.subscription(id)).toMatchObject({ enabled: true, failing_since: expect.any(String) });
-    // What is left of the 24 h is shorter than the wait: the last attempt is at their end.
+    // The rest of the 24 h is shorter than the wait, so the last attempt is at their end.
     await db.query("UPDATE event_deliveries SET retry_until = now() + interval '10 seconds'");
     await subscriptions.passTime();
     await deliverer.deliver();
@@ -124,7 +124,7 @@ describe('a failure', () => {
     expect(subscriptions.receiver.received).toHaveLength(6);
   });
 
-  test.each([429, 503])('with %i waits as long as its Retry-After says', async (status) => {
+  test.each([429, 503])('with %i is retried after its Retry-After', async (status) => {
     await subscriptions.subscribe();
     subscriptions.receiver.behave({ status, headers: { 'retry-after': '1800' } });
     await subscriptions.openDeliverer();
@@ -150,7 +150,7 @@ describe('a failure', () => {
     expect(subscriptions.receiver.received).toHaveLength(1);
   });
 
-  test('is forgotten by the next success', async () => {
+  test('is cleared by the next success', async () => {
     const id = await subscriptions.subscribe();
     subscriptions.receiver.behave({ status: 500 });
     const deliverer = await subscriptions.openDeliverer();
@@ -165,7 +165,7 @@ describe('a failure', () => {
 });
 
 describe('several processes', () => {
-  test('share the work: every delivery is sent once', async () => {
+  test('send every delivery once', async () => {
     await subscriptions.subscribe();
     const deliverers = await Promise.all([1, 2, 3].map(() => subscriptions.openDeliverer()));
     await Promise.all(Array.from({ length: 60 }, () => subscriptions.newRun()));
@@ -178,7 +178,7 @@ describe('several processes', () => {
     expect(new Set(ids).size).toBe(60);
   });
 
-  test('leave alone what another one is sending, until its lease is over; its late answer then counts for nothing', async () => {
+  test("leave a delivery to its sender until the lease ends, and ignore the sender's answer after that", async () => {
     await subscriptions.subscribe();
     subscriptions.receiver.behave('hang');
     const slow = await subscriptions.openDeliverer();
@@ -200,7 +200,7 @@ describe('several processes', () => {
     expect(new Set(subscriptions.receiver.received.map(({ id }) => id)).size).toBe(1);
   });
 
-  test('give back what they are sending when they stop', async () => {
+  test('release their deliveries when they stop', async () => {
     await subscriptions.subscribe();
     subscriptions.receiver.behave('hang');
     const stopping = await subscriptions.openDeliverer();

@@ -59,7 +59,7 @@ const readCanSend = defineStatement({
 const makeDue = defineStatement({
   name: 'make_delivery_due',
   text: `
-    UPDATE event_deliveries SET status = 'pending', round_attempts = 0, delivered_at = NULL, next_attempt_at = clock_timestamp(),
+    UPDATE event_deliveries SET status = 'pending', unsigned_since = NULL, round_attempts = 0, delivered_at = NULL, next_attempt_at = clock_timestamp(),
       retry_until = CASE WHEN event = 'ping' THEN clock_timestamp() END
     WHERE id = $1 AND NOT coalesce(leased_until > clock_timestamp(), false)
     RETURNING ${columns}, pg_notify('${deliveryChannel}', '')`,

@@ -1,18 +1,19 @@
+import path from 'node:path';
 import type { Settings } from '@runyard/contract/settings';
 import type { Logger } from 'pino';
 import type { Domain, RowRule } from '../domain.ts';
 import { systemNames } from '../names/resolver.ts';
-import type { Vault } from '../secrets/vault.ts';
+import { secretsKeyFile, type Vault } from '../secrets/vault.ts';
 import type { Database } from '../store/database/database.ts';
 import { makeAddressRules } from './addresses.ts';
 import { type Deliverer, openDeliverer } from './deliverer.ts';
-import { countUnreadableSecrets } from './subscriptions.ts';
+import { findKeyProblem, settleUnsigned } from './unsigned.ts';
 
 interface SubscriptionDeps {
   readonly db: Database;
   readonly log: Logger;
   readonly vault: Vault;
-  readonly settings: Pick<Settings, 'RUNYARD_ALLOW_PRIVATE_NETWORKS'>;
+  readonly settings: Pick<Settings, 'RUNYARD_ALLOW_PRIVATE_NETWORKS' | 'RUNYARD_DATA_DIR' | 'RUNYARD_SECRETS_KEY'>;
   baseUrl(): string;
 }
 
@@ -28,12 +29,14 @@ export function subscriptionsDomain(deps: SubscriptionDeps): Domain {
     name: 'subscriptions',
     retention: { rows: [oldDeliveries] },
     open: async () => {
-      const unreadable = await countUnreadableSecrets(deps.db, deps.vault);
-      if (unreadable === 0) return;
-      deps.log.warn(
-        { subscriptions: unreadable },
-        'secrets of event subscriptions were sealed with another key: set RUNYARD_SECRETS_KEY, or rotate them',
-      );
+      const { db, log, vault, settings } = deps;
+      const isSetting = settings.RUNYARD_SECRETS_KEY !== undefined;
+      const problem = await findKeyProblem(db, {
+        keyId: vault.keyId,
+        file: secretsKeyFile(path.resolve(settings.RUNYARD_DATA_DIR)),
+        isSetting,
+      });
+      if (problem !== null) log.warn(problem);
     },
     // Only now: the payloads contain the address of the service.
     loops: async () => {
@@ -49,7 +52,18 @@ export function subscriptionsDomain(deps: SubscriptionDeps): Domain {
         random: Math.random,
       });
       deliverer = opened;
-      return [{ name: 'delivering events', everyMs: 1_000, work: () => opened.deliver() }];
+      const settle = async () => {
+        const { givenUp, sentAgain } = await settleUnsigned(db, vault.keyId);
+        if (givenUp > 0)
+          log.warn({ deliveries: givenUp }, 'deliveries failed: their secrets were sealed with another key');
+        if (sentAgain > 0)
+          log.info({ deliveries: sentAgain }, 'deliveries are sent again: their secrets can be opened now');
+        if (sentAgain > 0) await opened.deliver();
+      };
+      return [
+        { name: 'delivering events', everyMs: 1_000, work: () => opened.deliver() },
+        { name: 'settling deliveries without their key', everyMs: 5_000, work: settle },
+      ];
     },
     close: async () => await deliverer?.close(),
   };

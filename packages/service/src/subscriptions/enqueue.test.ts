@@ -32,7 +32,7 @@ async function startRun(overrides = {}) {
 
 const told = async () => (await subscriptions.deliveries()).map(({ event, data }) => [event, data.state]);
 
-test('every named change of a run is enqueued with it, in order, with its number', async () => {
+test('enqueues every named change of a run in its transaction, numbered in order', async () => {
   await subscriptions.subscribe();
   const { db } = subscriptions.database;
   const target = await startRun();
@@ -65,7 +65,7 @@ test.each([
   expect(await told()).toEqual([['run.ended', state]]);
 });
 
-test('so has one that is cancelled before it started, once', async () => {
+test('enqueues the cancel of a run that never started once', async () => {
   await subscriptions.subscribe({ events: ['run.ended'] });
   const runId = await subscriptions.newRun();
   const outcomes = await Promise.all([1, 2, 3].map(() => cancelRun(subscriptions.deps, runId)));
@@ -73,7 +73,7 @@ test('so has one that is cancelled before it started, once', async () => {
   expect(await told()).toEqual([['run.ended', 'CANCELLED']]);
 });
 
-test('what is asked in the sandbox of a failed setup is told as such, each time, and nothing else that happens there', async () => {
+test('enqueues each question asked in the debug window of a failed setup, and nothing else from there', async () => {
   const target = await startRun();
   const { db } = subscriptions.database;
   const error = { code: 'environment_setup_failed', message: 'x' } as const;
@@ -97,7 +97,7 @@ test('what is asked in the sandbox of a failed setup is told as such, each time,
   expect((await subscriptions.deliveries()).map(({ data }) => ({ seq: data.seq }))).toEqual(events);
 });
 
-test('a change that is rolled back leaves no delivery', async () => {
+test('leaves no delivery after a rollback', async () => {
   await subscriptions.subscribe({ events: ['run.blocked'] });
   const target = await startRun();
   const { db } = subscriptions.database;
@@ -112,7 +112,7 @@ test('a change that is rolled back leaves no delivery', async () => {
   expect(await told()).toEqual([['run.blocked', 'BLOCKED']]);
 });
 
-test('a retry is not told; its agent at work is', async () => {
+test('enqueues nothing for a retry, but for the start of its agent', async () => {
   await subscriptions.subscribe({ events: ['run.started', 'run.ended'] });
   const target = await startRun();
   await finishRun(subscriptions.deps, subscriptions.database.db, {
@@ -122,7 +122,7 @@ test('a retry is not told; its agent at work is', async () => {
   expect(await told()).toEqual([['run.started', 'INPROGRESS']]);
 });
 
-test('runs that are created together tell each of the team’s subscriptions once each', async () => {
+test('enqueues one delivery per run and subscription for runs that are created together', async () => {
   const first = await subscriptions.subscribe({ events: ['run.created'] });
   const second = await subscriptions.subscribe({ events: ['run.created', 'run.ended'] });
   const runIds = await Promise.all(Array.from({ length: 30 }, () => subscriptions.newRun()));
@@ -133,8 +133,8 @@ test('runs that are created together tell each of the team’s subscriptions onc
   expect(rows.map((row) => `${row.subscription_id} ${row.run_id}`).sort()).toEqual(expected.sort());
 });
 
-describe('who is told', () => {
-  test('no other team, and no disabled subscription', async () => {
+describe('the notified subscriptions', () => {
+  test('notifies no other team and no disabled subscription', async () => {
     await subscriptions.subscribe({}, await insertTeam(subscriptions.database));
     await subscriptions.subscribe({ enabled: false });
     await subscriptions.newRun();
@@ -156,7 +156,7 @@ describe('who is told', () => {
     expect((await subscriptions.deliveries()).map(({ data }) => data.run_id)).toEqual([runId]);
   });
 
-  test('by the filter at later events too', async () => {
+  test('applies the filter to later events too', async () => {
     await subscriptions.subscribe({ events: ['run.started'], filter: { metadata: { a: '1' } } });
     await startRun({ metadata: { a: '2' } });
     expect(await told()).toEqual([]);
@@ -165,7 +165,7 @@ describe('who is told', () => {
   });
 });
 
-test('a run changes although its subscription is deleted at the same time', async () => {
+test('changes a run although its subscription is deleted at the same time', async () => {
   const { db } = subscriptions.database;
   const id = await subscriptions.subscribe();
   const target = await startRun();
@@ -179,7 +179,7 @@ test('a run changes although its subscription is deleted at the same time', asyn
   await deleting;
 });
 
-test('the id of a delivery is a UUIDv7 of its time', async () => {
+test('gives a delivery a UUIDv7 of its time', async () => {
   await subscriptions.subscribe();
   const before = randomUUIDv7();
   await subscriptions.newRun();

@@ -26,7 +26,7 @@ const resolvesTo =
   async () =>
     addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
 
-describe('where a request may go', () => {
+describe('the target of a request', () => {
   test.each([
     ['an address that is not public', 'http://127.0.0.1:PORT/', {}],
     ['a name that leads to one', 'http://example.test:PORT/', { resolve: resolvesTo('127.0.0.1') }],
@@ -37,23 +37,26 @@ describe('where a request may go', () => {
     ],
     ['a name that leads to a mapped address', 'http://example.test:PORT/', { resolve: resolvesTo('::ffff:127.0.0.1') }],
     ['localhost', 'http://localhost:PORT/', {}],
-  ])('not to %s', async (_, url, options) => {
+  ])('sends nothing to %s', async (_, url, options) => {
     const before = receiver.received.length;
     const outcome = await post(url.replace('PORT', String(receiver.port)), { rules: makeAddressRules([]), ...options });
-    expect(outcome).toEqual({ kind: 'failed', error: 'the URL leads to an address that is not public' });
+    expect(outcome).toEqual({
+      kind: 'failed',
+      error: 'the URL leads to an address that is neither public nor in RUNYARD_ALLOW_PRIVATE_NETWORKS',
+    });
     expect(receiver.received).toHaveLength(before);
   });
 
-  test('not without TLS to a public address', async () => {
+  test('sends nothing without TLS to a public address', async () => {
     const outcome = await post('http://example.test/', { resolve: resolvesTo('8.8.8.8') });
     expect(outcome).toEqual({ kind: 'failed', error: 'https is needed for a public address' });
   });
 
-  test('not to a name without an address', async () => {
+  test('sends nothing to a name without an address', async () => {
     expect(await post('http://example.test/', { resolve: resolvesTo() })).toMatchObject({ kind: 'failed' });
   });
 
-  test('to the address that was checked, whatever the name leads to a moment later', async () => {
+  test('connects to the checked address, whatever the name resolves to a moment later', async () => {
     const answers = [[v4('127.0.0.1')], [v4('127.0.0.99')], [v4('169.254.169.254')]];
     let asked = 0;
     const resolve: Resolve = async () => answers[asked++] ?? [];
@@ -64,35 +67,38 @@ describe('where a request may go', () => {
     expect(receiver.received.at(-1)?.headers.host).toBe(`rebinding.test:${receiver.port}`);
     // The next attempt looks again.
     const again = await post(`http://rebinding.test:${receiver.port}/x`, { resolve, rules });
-    expect(again).toEqual({ kind: 'failed', error: 'the URL leads to an address that is not public' });
+    expect(again).toEqual({
+      kind: 'failed',
+      error: 'the URL leads to an address that is neither public nor in RUNYARD_ALLOW_PRIVATE_NETWORKS',
+    });
   });
 
-  test('the next address is tried where the first does not answer', async () => {
+  test('tries the next address when the first does not answer', async () => {
     const resolve = resolvesTo('127.0.0.77', '127.0.0.1');
     expect(await post(`http://two.test:${receiver.port}/`, { resolve })).toMatchObject({ status: 204 });
   });
 });
 
-describe('what a receiver may do', () => {
-  test('its status is the outcome, with its Retry-After', async () => {
+describe('the answer of a receiver', () => {
+  test('returns its status as the outcome, with its Retry-After', async () => {
     receiver.behave({ status: 503, headers: { 'retry-after': '7' }, body: 'later' });
     expect(await post(receiver.url)).toEqual({ kind: 'answered', status: 503, retryAfter: '7' });
     expect(receiver.received.at(-1)).toMatchObject({ method: 'POST', body: '{"a":1}', headers: { 'x-a': 'b' } });
   });
 
-  test('a redirect is not followed', async () => {
+  test('follows no redirect', async () => {
     receiver.behave({ status: 307, headers: { location: receiver.url } });
     const before = receiver.received.length;
     expect(await post(receiver.url)).toMatchObject({ kind: 'answered', status: 307 });
     expect(receiver.received).toHaveLength(before + 1);
   });
 
-  test('an endless body is cut off', async () => {
+  test('stops reading an endless body', async () => {
     receiver.behave('endless body');
     expect(await post(receiver.url)).toMatchObject({ kind: 'answered', status: 200 });
   });
 
-  test('an answer that switches to another protocol is none', async () => {
+  test('treats an answer that switches to another protocol as a failure', async () => {
     receiver.behave('switch protocols');
     expect(await post(receiver.url)).toEqual({
       kind: 'failed',
@@ -100,18 +106,18 @@ describe('what a receiver may do', () => {
     });
   });
 
-  test('silence ends after the time limit', async () => {
+  test('ends a silent request after the time limit', async () => {
     receiver.behave('hang');
     expect(await post(receiver.url, { timeoutMs: 100 })).toEqual({ kind: 'failed', error: 'no answer within 0.1 s' });
   });
 
-  test('so does a look-up of its name that never ends', async () => {
+  test('ends an endless name look-up after the time limit', async () => {
     const resolve = () => new Promise<never>(() => undefined);
     const outcome = await post('http://slow.test/', { resolve, timeoutMs: 100 });
     expect(outcome).toEqual({ kind: 'failed', error: 'no answer within 0.1 s' });
   });
 
-  test('a name server that says nothing ends its look-up, and delays no other one', async () => {
+  test('ends a look-up whose name server is silent, and delays no other one', async () => {
     const server = await startFakeNameServer({ 'good.test': ['127.0.0.1'] }, (name) => name === 'silent.test');
     const { resolve } = makeNameResolver({ servers: [server.address], timeoutMs: 60_000 });
     const stop = new AbortController();
@@ -128,7 +134,7 @@ describe('what a receiver may do', () => {
     await server.close();
   });
 
-  test('a name that no name server answers, and one that does not exist, are failures with a reason', async () => {
+  test('reports names that cannot be resolved or do not exist, with the reason', async () => {
     const server = await startFakeNameServer({}, (name) => name === 'silent.test');
     const { resolve } = makeNameResolver({ servers: [server.address], timeoutMs: 200 });
     expect(await post('http://silent.test/', { resolve })).toEqual({
@@ -142,7 +148,7 @@ describe('what a receiver may do', () => {
     await server.close();
   });
 
-  test('a reset and a closed port are failures with a reason', async () => {
+  test('reports a reset and a closed port, with the reason', async () => {
     receiver.behave('reset');
     expect(await post(receiver.url)).toEqual({ kind: 'failed', error: 'the connection was reset' });
     const gone = await startFakeWebhookReceiver();
@@ -150,13 +156,13 @@ describe('what a receiver may do', () => {
     expect(await post(gone.url)).toEqual({ kind: 'failed', error: 'the connection was refused' });
   });
 
-  test('a plain server behind an https URL is a failure', async () => {
+  test('reports a server without TLS behind an https URL', async () => {
     const outcome = await post(`https://127.0.0.1:${receiver.port}/`);
     expect(outcome).toMatchObject({ kind: 'failed', error: 'the server does not speak TLS' });
   });
 });
 
-test('a stop ends what is under way', async () => {
+test('ends requests in flight when it stops', async () => {
   receiver.behave('hang');
   const stop = new AbortController();
   const before = receiver.received.length;

@@ -46,7 +46,8 @@ async function findAddresses(
   const addresses = family ? [{ address: host, family }] : await resolve(host, signal);
   const kinds = addresses.map(({ address }) => rules(address));
   if (kinds.length === 0) throw new Refused('the host name has no address');
-  if (kinds.includes('refused')) throw new Refused('the URL leads to an address that is not public');
+  if (kinds.includes('refused'))
+    throw new Refused('the URL leads to an address that is neither public nor in RUNYARD_ALLOW_PRIVATE_NETWORKS');
   if (url.protocol !== 'https:' && kinds.includes('public')) throw new Refused('https is needed for a public address');
   return addresses;
 }

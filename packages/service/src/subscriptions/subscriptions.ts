@@ -14,7 +14,6 @@ import type { Database, Queryable } from '../store/database/database.ts';
 import {
   boolean,
   defineStatement,
-  integer,
   json,
   nullable,
   type RowOf,
@@ -102,12 +101,6 @@ const remove = defineStatement({
       log AS (DELETE FROM event_deliveries d USING gone WHERE d.subscription_id = gone.id)
     SELECT id FROM gone`,
   row: { id: uuid },
-});
-
-const countUnreadable = defineStatement({
-  name: 'count_unreadable_secrets',
-  text: 'SELECT count(*) AS count FROM event_subscriptions WHERE vault_key_id <> $1',
-  row: { count: integer },
 });
 
 type SubscriptionRow = RowOf<typeof readOne>;
@@ -233,10 +226,4 @@ export async function rotateSecret(
 /** Deletes a subscription with its deliveries. False: the team has no such subscription. */
 export async function deleteSubscription(db: Queryable, teamId: string, id: string): Promise<boolean> {
   return (await db.query(remove, [teamId, id])).length > 0;
-}
-
-/** Counts the subscriptions whose secret this process cannot open. It sends them nothing. */
-export async function countUnreadableSecrets(db: Queryable, vault: Vault): Promise<number> {
-  const [row] = await db.query(countUnreadable, [vault.keyId]);
-  return row?.count ?? 0;
 }

@@ -1,4 +1,4 @@
-/** What a key opened ends with the key, on every service process. */
+/** Connections that a key opened end with the key, on every service process. */
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { acceptedWorker, rawHello, startTestProcess, type TestProcess } from '../../test/process.ts';

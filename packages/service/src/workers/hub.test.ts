@@ -84,7 +84,7 @@ const assignments = (fake: Fake) =>
 const orders = (fake: Fake) =>
   fake.sent.flatMap((message) => (message.type === 'task_cancellation' ? [message.data] : []));
 
-/** What the service issued in its answer to the first hello. */
+/** The token that the service issued in its answer to the first hello. */
 function tokenOf(fake: Fake): string {
   const [welcome] = fake.sent.flatMap((message) => (message.type === 'worker_welcome' ? [message.data] : []));
   if (!welcome) throw new Error('no token was issued');

@@ -96,7 +96,12 @@ async function apply(
     case 'task_failed': {
       const { exit_code: exitCode, failure, message: text } = message.data;
       await claimAssigned(deps, tx, connection, target);
-      const kind = failure && failure.phase !== 'run' ? 'not_created' : 'exited';
+      const kind =
+        failure && failure.phase !== 'run'
+          ? 'not_created'
+          : failure?.reason === 'worker_stopped'
+            ? 'stopped'
+            : 'exited';
       const end = { kind, message: text, ...(exitCode === undefined ? {} : { exitCode }) } as const;
       await endSandboxWithin(deps, tx, executionId, end);
       return 'released';

@@ -116,7 +116,7 @@ test("does not let another team's worker of the same name take over executions o
   expect(await stateOf(runId)).toBe('CLAIMED');
 
   const silent = await connect(service.otherKey, 'box');
-  // It is taken on as a public worker after a moment without a hello: then it is told of nothing that it could end.
+  // After a moment without a hello it counts as a public worker, and learns of no execution that it could end.
   await vi.waitFor(
     async () => {
       silent.say(failed(runId, executionId));

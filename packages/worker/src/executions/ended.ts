@@ -6,7 +6,7 @@ const longest = 1000;
 /** An execution that ended in this worker. */
 interface Ended {
   readonly assignmentId: string | undefined;
-  /** What the service was told about the end. */
+  /** The report about the end that the service got. */
   readonly message: TerminalMessage;
 }
 

@@ -5,7 +5,7 @@ import type { StateRoot } from '../state/state-root.ts';
 import type { SandboxLimits } from './limits.ts';
 import type { SandboxBackend } from './sandbox.ts';
 
-/** What a probe found. `ok` false: no agent may run; `reasons` say why, and how to fix it. */
+/** The result of a probe. `ok` false: no agent may run; `reasons` say why, and how to fix it. */
 export interface ProbeResult {
   readonly level: SandboxLevel;
   readonly ok: boolean;

@@ -1,4 +1,4 @@
-/** What a pool keeps ready. */
+/** The kind of item that a pool keeps ready. */
 interface Pooled {
   readonly isAlive: () => boolean;
   dispose(): Promise<void>;

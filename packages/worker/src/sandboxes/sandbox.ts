@@ -22,7 +22,7 @@ export interface SandboxSpecification {
   readonly files: readonly SandboxFile[];
 }
 
-/** What the agent program is started with. The backend adds Node, the bundle's path, and `PATH`, `HOME`, `USER`, `LANG`, `TERM`. */
+/** The start of the agent program. The backend adds Node, the bundle's path, and `PATH`, `HOME`, `USER`, `LANG`, `TERM`. */
 export interface AgentLaunch {
   /** Arguments after the bundle's path. No secrets: other processes of the machine can read arguments. */
   readonly args: readonly string[];

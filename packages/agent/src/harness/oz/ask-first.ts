@@ -16,7 +16,7 @@ interface PlannedAction {
 }
 
 /**
- * Asks whether an action may run. Undefined: it may, because under auto-approve the built-in harness asks nobody in its sandbox.
+ * Asks whether an action may run. Undefined: it may, because under auto-approve the built-in harness does not ask.
  */
 export async function askFirst(
   { title, resume, beforeAsked, ...action }: PlannedAction,

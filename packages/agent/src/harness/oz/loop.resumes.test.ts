@@ -1,4 +1,4 @@
-/** The model loop in a new sandbox: it goes on with the very call that a person was asked about in the one before. */
+/** The model loop in a new sandbox: it continues with the tool call that a person was asked about in the earlier sandbox. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AgentEventBody, AgentTask } from '@runyard/contract/agent-protocol';

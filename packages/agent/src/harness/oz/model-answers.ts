@@ -67,6 +67,10 @@ export async function answerOfModel(
  * what the agent has done, so a turn with actions gets another code.
  */
 export function gaveUpVerdict(model: AgentModel, { failure, tries }: ModelGaveUp, acted: boolean): BuiltinVerdict {
+  if (failure.retried) {
+    const message = `The model ${model.id} cannot be used: ${failure.reason}. ${failure.advice}`;
+    return { success: false, message, code: failure.code, retried: true };
+  }
   const answered = failure.status === undefined ? 'did not finish its answer' : `answered ${failure.status}`;
   const after = tries === 1 ? '' : ` after ${tries} tries`;
   const message = `The model ${model.id} (${model.protocol}) ${answered}${after}: ${failure.reason}. ${failure.advice}`;

@@ -1,3 +1,4 @@
+import { gatewayErrorHeader } from '@runyard/contract/agent-protocol';
 import { retryAfterMs } from '@runyard/contract/backoff';
 import type { ErrorCode } from '@runyard/contract/errors';
 import { firstPart } from '@runyard/contract/shorten';
@@ -9,6 +10,8 @@ export interface ModelFailure {
   /** Status of the answer; undefined if there was no answer or it broke off. */
   status: number | undefined;
   retryable: boolean;
+  /** True: the gateway has repeated the request already. */
+  retried?: true;
   retryAfterMs: number | undefined;
   /** A sentence of the provider or the connection, at most 1,000 characters. */
   reason: string;
@@ -39,6 +42,17 @@ export function modelFailure(error: unknown): ModelFailure {
   const status = error.statusCode !== undefined && error.statusCode >= 400 ? error.statusCode : undefined;
   const headers = error.responseHeaders ?? {};
   const problem = parseProblem(error.responseBody ?? '');
+  if (headers[gatewayErrorHeader] === 'resource_unavailable') {
+    return {
+      status: undefined,
+      retryable: false,
+      retried: true,
+      retryAfterMs: undefined,
+      reason: shortReason(error),
+      code: 'resource_unavailable',
+      advice: "Start the provider, or correct its address in the service's settings, then run again.",
+    };
+  }
   const base = { status, retryAfterMs: retryAfterMs(headers['retry-after']), reason: shortReason(error) };
   if (status === undefined) {
     return {

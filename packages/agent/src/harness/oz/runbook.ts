@@ -10,7 +10,9 @@ import { fs } from '../../builtin-modules.ts';
 import { type CommandResult, runCommand } from '../../commands/run-command.ts';
 import { newId } from '../../new-id.ts';
 import { askFirst, refusalText, reportDenied } from './ask-first.ts';
+import { markLines, type ScriptLine } from './failed-line.ts';
 import { blocksAsMarkdown, type RunbookBlock, runbookBlocks } from './runbook-blocks.ts';
+import { nothingToRun, onlyBlocks, waysToAddModel, withoutModel } from './runbook-texts.ts';
 import { commandEnd, commandOutput, type Engine, type TurnVoice } from './session.ts';
 
 export interface RunbookOptions {
@@ -20,16 +22,22 @@ export interface RunbookOptions {
   approvals: Approvals;
   /** The decision about a block of an earlier sandbox. */
   earlier?: AgentTask['decision'];
+  /** Set if the run is a runbook only because the service has no language model. `explain`: the run says once how to add one. */
+  noModel?: 'explain' | 'mention' | undefined;
 }
 
 /** Linux refuses a single argument over 128 KB (MAX_ARG_STRLEN); longer scripts go into a file. */
 const maxInlineScript = 100 * 1024;
 
-const noModel = `No language model is configured for this run, so nothing was decided by one: the \`runbook\` model runs the prompt's fenced \`sh\` and \`bash\` blocks one by one and does nothing else. To use a language model, set RUNYARD_ANTHROPIC_API_KEY, RUNYARD_OPENAI_API_KEY or RUNYARD_GOOGLE_API_KEY in the environment of the service, or RUNYARD_MODEL_BASE_URL for an OpenAI-compatible endpoint (Ollama, vLLM, llama.cpp), and start it again.`;
-
 /** Creates the engine without a language model, which runs the fenced shell blocks of the prompt and nothing else. */
 export function runbookEngine(options: RunbookOptions): Engine {
-  let { earlier } = options;
+  let { earlier, noModel } = options;
+  /** Returns the end of a text: how to add a model, the first time that a run without one says something. */
+  const explanation = (): string => {
+    if (noModel !== 'explain') return '';
+    noModel = 'mention';
+    return `\n\n${withoutModel} ${waysToAddModel}`;
+  };
   return async ({ prompt, voice, signal }) => {
     const answered = earlier;
     earlier = undefined;
@@ -40,18 +48,19 @@ export function runbookEngine(options: RunbookOptions): Engine {
     ];
     if (blocks.length === 0 && denied) return { stopReason: 'end_turn', verdict: denied };
     if (blocks.length === 0) {
-      await voice.say(
-        `There was nothing to run: the prompt has no fenced \`sh\` or \`bash\` block. For example:\n\n~~~\n\`\`\`sh\nls -la\n\`\`\`\n~~~\n\n${noModel}`,
-      );
-      return { stopReason: 'end_turn', verdict: { success: true, message: 'The prompt has no command to run.' } };
+      await voice.say(nothingToRun);
+      const ways = noModel === 'explain' ? ` ${waysToAddModel}` : '';
+      noModel = noModel && 'mention';
+      const message = `There was nothing to run: ${noModel ? 'no language model is configured, and ' : ''}the prompt has no fenced \`sh\` or \`bash\` block. ${onlyBlocks}${ways}`;
+      return { stopReason: 'end_turn', verdict: { success: false, code: 'invalid_request', message } };
     }
     if (prompt.includes(planOnly)) {
       await voice.say(
-        `Mode plan, so nothing was run. This is what would be run:\n\n${blocksAsMarkdown(blocks)}\n\n${noModel}`,
+        `Mode plan, so nothing was run. This is what would be run:\n\n${blocksAsMarkdown(blocks)}${explanation()}`,
       );
       return { stopReason: 'end_turn', verdict: { success: true, message: '' } };
     }
-    const results: CommandResult[] = [];
+    const results: BlockResult[] = [];
     let failed: string | undefined;
     for (const [index, block] of blocks.entries()) {
       const result = await runBlock(block, blocks.slice(index), options, voice, signal);
@@ -64,10 +73,10 @@ export function runbookEngine(options: RunbookOptions): Engine {
       }
       results.push(result);
       if (succeeded(result)) continue;
-      failed ??= `Command ${results.length} ${result.outcome === 'not_started' ? 'could not be started' : `exited with code ${result.exitCode}`}`;
+      failed ??= `Command ${results.length} ${failure(block, result)}`;
       if (!block.continueOnError) break;
     }
-    await voice.say(`${summary(blocks, results)}\n\n${noModel}`);
+    await voice.say(`${summary(blocks, results)}${explanation()}`);
     const ended =
       results.length < blocks.length ||
       results.some((result, index) => !succeeded(result) && !blocks[index]?.continueOnError);
@@ -95,6 +104,9 @@ async function takeUp(
   return { success: false, message: text };
 }
 
+/** `failedLine`: the line of the block whose exit code the block has, if it failed and the line is known. */
+type BlockResult = CommandResult & { failedLine?: ScriptLine | undefined };
+
 const succeeded = (result: CommandResult) => result.outcome === 'exited' && result.exitCode === 0;
 
 async function runBlock(
@@ -103,7 +115,7 @@ async function runBlock(
   options: RunbookOptions,
   voice: TurnVoice,
   signal: AbortSignal,
-): Promise<CommandResult | Verdict | undefined> {
+): Promise<BlockResult | Verdict | undefined> {
   if (signal.aborted) return undefined;
   const toolCallId = newId();
   const input = { command: block.script };
@@ -133,7 +145,8 @@ async function runBlock(
     await voice.update({ sessionUpdate: 'tool_call_update', toolCallId, status: 'in_progress' });
   }
   let said: Promise<void> = Promise.resolve();
-  const script = await scriptArgument(block.script);
+  const marked = await markLines(block, { cwd: options.cwd, env: options.env, signal });
+  const script = await scriptArgument(marked?.script ?? block.script);
   try {
     const result = await runCommand({
       argv: [...interpreter(block.shell), ...script.argv],
@@ -147,9 +160,10 @@ async function runBlock(
     });
     await said;
     await voice.update(commandEnd(toolCallId, result));
-    return result;
+    return succeeded(result) ? result : { ...result, failedLine: await marked?.failedLine() };
   } finally {
     await script.remove();
+    await marked?.remove();
   }
 }
 
@@ -166,6 +180,20 @@ async function scriptArgument(script: string): Promise<{ argv: string[]; remove:
   return { argv: [file], remove: () => fs.promises.rm(folder, { recursive: true, force: true }) };
 }
 
+/** Returns how a block failed: `exited with code 4 at line 3: …`. */
+function failure(block: RunbookBlock, result: BlockResult): string {
+  return result.outcome === 'not_started'
+    ? 'could not be started'
+    : `exited with code ${result.exitCode}${failedAt(block, result)}`;
+}
+
+/** Returns the line that the exit code of a failed block is of: ` at line 3: …`; empty if it is not known. */
+function failedAt(block: RunbookBlock, { failedLine }: BlockResult): string {
+  if (failedLine === undefined) return '';
+  const at = block.script.trim().includes('\n') ? ` at line ${failedLine.number}` : '';
+  return `${at}: \`${shown(failedLine.text.trim())}\``;
+}
+
 const shown = (command: string): string => shorten(command, 80).replaceAll('`', "'");
 
 function shownCommand(block: RunbookBlock | undefined): string {
@@ -173,10 +201,15 @@ function shownCommand(block: RunbookBlock | undefined): string {
   return shown(command);
 }
 
-function summary(blocks: readonly RunbookBlock[], results: readonly CommandResult[]): string {
+/** The title of a block is its first line: the line that failed is named where it is another one. */
+function lineOfCode(block: RunbookBlock | undefined, result: BlockResult): string {
+  return block?.script.trim().includes('\n') ? failedAt(block, result) : '';
+}
+
+function summary(blocks: readonly RunbookBlock[], results: readonly BlockResult[]): string {
   const lines = results.map(
     (result, index) =>
-      `${index + 1}. \`${shownCommand(blocks[index])}\`: exit code ${result.exitCode} (${(result.durationMs / 1000).toFixed(1)} s)`,
+      `${index + 1}. \`${shownCommand(blocks[index])}\`: exit code ${result.exitCode}${lineOfCode(blocks[index], result)} (${(result.durationMs / 1000).toFixed(1)} s)`,
   );
   const ran =
     results.length === blocks.length

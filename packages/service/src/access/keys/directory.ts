@@ -29,6 +29,7 @@ const readKey = defineStatement({
   name: 'read_api_key',
   text: `
     SELECT k.id, k.hash, k.kind, k.name, k.team_id, t.uid AS team_uid, k.agent_uid, k.is_operator, k.expires_at,
+      k.minted_by IS NOT NULL AS is_session,
       u.uid AS user_uid, u.display_name, u.email, m.role
     FROM api_keys k
     JOIN teams t ON t.id = k.team_id
@@ -44,6 +45,7 @@ const readKey = defineStatement({
     team_uid: text(),
     agent_uid: nullable(text()),
     is_operator: boolean,
+    is_session: boolean,
     expires_at: nullable(timestamp),
     user_uid: nullable(text()),
     display_name: nullable(text()),
@@ -71,7 +73,7 @@ function principalOf(row: RowOf<typeof readKey>): Principal {
       : { kind: 'service_account' as const, uid: row.agent_uid ?? row.id, displayName: row.name };
   return {
     keyId: row.id,
-    kind: row.kind === 'personal' ? 'user' : 'agent',
+    kind: row.is_session ? 'session' : row.kind === 'personal' ? 'user' : 'agent',
     teamId: row.team_id,
     teamUid: row.team_uid,
     creator,

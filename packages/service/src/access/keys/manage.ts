@@ -47,7 +47,8 @@ const deleteManageable = defineStatement({
   name: 'delete_api_key',
   text: `
     WITH gone AS (DELETE FROM api_keys WHERE ${manageable} AND id = $4 RETURNING id)
-    SELECT pg_notify('${keysChannel}', id::text) FROM gone`,
+    -- Empty: of any key, because the browser sessions of the key end with it.
+    SELECT pg_notify('${keysChannel}', '') FROM gone`,
   row: {},
 });
 

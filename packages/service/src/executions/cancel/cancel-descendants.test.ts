@@ -70,7 +70,7 @@ const followUp = async (runId: string) => {
   );
   return kind;
 };
-/** What a process does that dies right after the cancel itself. */
+/** Does the part of a cancel that a process has done when it dies right after the first transaction. */
 const cancelAndDie = async (runId: string) =>
   await t.deps.db.transaction(async (tx) => {
     const [run] = await tx.query<{ state: 'QUEUED' | 'INPROGRESS'; current_execution_id: string }>(
@@ -269,7 +269,7 @@ test('leaves no live run below a cancelled one, whatever is created during the c
       }
     };
     for (const group of groups) await Promise.all(group.map(perform));
-    // What is PENDING goes back to the queue after a while.
+    // A PENDING execution returns to the queue at its claim deadline.
     await t.deps.db.pool.query("UPDATE executions SET claim_deadline = now() - interval '1 hour'");
     await reconcile(t.deps);
     await reconcile(t.deps);

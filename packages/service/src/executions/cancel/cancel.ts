@@ -3,14 +3,15 @@ import { defineStatement, nullable, text, uuid } from '../../store/database/stat
 
 import type { ExecutionDeps } from '../deps.ts';
 import { type Attempt, lockWorkingAttempt } from '../run-tokens/attempt.ts';
+import { endInterruptedWait } from '../waiting/interrupted.ts';
 import { cancelDescendants } from './cancel-descendants.ts';
 import { cancelLocked, type LockedCancelOutcome } from './cancel-locked.ts';
 
 /**
- * `cancelled` 200; `already_ended` 400; `pending` 409, retryable, lasts 30 s at most; `not_supported` 422, self-hosted
+ * `cancelled` 200; `wait_ended` 200, the run had ended with an interrupted turn, and its sandbox ends; `already_ended` 400; `pending` 409, retryable, lasts 30 s at most; `not_supported` 422, self-hosted
  * and local runs; `not_found` 404.
  */
-export type CancelOutcome = LockedCancelOutcome | 'not_supported' | 'not_found';
+export type CancelOutcome = LockedCancelOutcome | 'wait_ended' | 'not_supported' | 'not_found';
 
 /** The time of the cancel is read when the lock is held: a child that was created before it is older. */
 const lockCancellable = defineStatement({
@@ -38,7 +39,8 @@ export function isRunTypeCancellable(run: RunKind): boolean {
 }
 
 /**
- * Cancels the run at once, and after it the live runs below it. Their sandboxes end within 5 s, or by the reconciler where
+ * Cancels the run at once, and after it the live runs below it. Of a run whose turn was interrupted, and whose agent waits for a
+ * message, the sandbox ends and the state stays. Their sandboxes end within 5 s, or by the reconciler where
  * their worker is gone. `by` may be the agent of a run above, which may cancel every kind of run; throws `AttemptOver` then.
  */
 export async function cancelRun(
@@ -52,6 +54,7 @@ export async function cancelRun(
     if (!run) return 'not_found';
     if (by === 'person' && !isRunTypeCancellable(run)) return 'not_supported';
     const { state, current_execution_id: executionId } = run;
+    if (await endInterruptedWait(tx, runId, deps.timing.leaveSeconds)) return 'wait_ended';
     return await cancelLocked(deps, tx, { runId, executionId, state, cascades: true });
   });
   if (outcome === 'cancelled') {

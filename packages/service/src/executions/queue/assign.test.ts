@@ -44,7 +44,7 @@ test('takes turns between teams with queued runs, and passes over a team at its 
   expect(await next({ teamId: other })).toBe(theirs[1]);
 });
 
-test("assigns one run where several assigners read a team's free slot at the same moment", async () => {
+test("assigns one run when several assigners read a team's free slot at the same moment", async () => {
   await change('UPDATE teams SET max_concurrent_executions = 1');
   for (let n = 0; n < 3; n += 1) await fixture.newRun();
   const { db } = fixture.deps;

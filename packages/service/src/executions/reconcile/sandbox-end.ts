@@ -15,10 +15,10 @@ import { errEnded } from '../transitions/transitions.ts';
 /** How the sandbox of an execution ended, as its worker reported or the service concluded. */
 export interface SandboxEnd {
   /**
-   * `exited`: the agent's process ended; `not_created`: the sandbox could not be started; `lost`: the worker is known to be
-   * gone; `silent`: the lease ran out, which is checked again under the lock.
+   * `exited`: the agent's process ended; `stopped`: the worker was stopped and ended it; `not_created`: the sandbox could not be
+   * started; `lost`: the worker is known to be gone; `silent`: the lease ran out, which is checked again under the lock.
    */
-  readonly kind: 'exited' | 'not_created' | 'lost' | 'silent';
+  readonly kind: 'exited' | 'stopped' | 'not_created' | 'lost' | 'silent';
   /** A sentence for a person. */
   readonly message: string;
   /** 128 + signal where a signal ended the process. */
@@ -73,7 +73,8 @@ interface ExecutionRow {
 
 /**
  * Applies the end of a sandbox. If the agent had reported its end, only the execution ends. If not, a run before INPROGRESS is
- * tried again, and a later one ends in ERROR `agent_process_failed`. A run below a cancelled one becomes CANCELLED.
+ * tried again, and a later one ends in ERROR: `resource_unavailable`, retryable, if its worker was stopped, else
+ * `agent_process_failed`. A run below a cancelled one becomes CANCELLED.
  */
 export async function endSandbox(deps: ExecutionDeps, executionId: string, end: SandboxEnd): Promise<void> {
   await deps.db.transaction((tx) => endSandboxWithin(deps, tx, executionId, end));
@@ -116,8 +117,9 @@ async function decide(
   executionId: string,
   end: SandboxEnd,
 ): Promise<void> {
-  const code = end.kind === 'not_created' ? 'resource_unavailable' : 'agent_process_failed';
-  const status: Status = { message: end.message, code, retryable: false };
+  const code = end.kind === 'not_created' || end.kind === 'stopped' ? 'resource_unavailable' : 'agent_process_failed';
+  // Nothing is wrong with a run whose worker was stopped. A person decides whether its work may be done twice.
+  const status: Status = { message: end.message, code, retryable: end.kind === 'stopped' };
   const target = { runId: execution.run_id, executionId };
   if (execution.phase === 'claimed') await retryOrError(deps, tx, { ...target, status, sandboxGone: true });
   else await errEnded(tx, { ...target, status, payload: { message: end.message, error_code: code } });

@@ -28,7 +28,7 @@ beforeAll(async () => {
   connection = await t.newConnection();
 });
 afterAll(() => t.close());
-// What a test before it left in the queue is not handed out.
+// Executions that an earlier test left in the queue must not be assigned.
 beforeEach(() => t.deps.db.query("UPDATE executions SET phase = 'ended'", []));
 
 /** Each change, the states that the contract lets it leave, and the one that it leads to. */

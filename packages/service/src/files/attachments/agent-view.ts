@@ -1,5 +1,5 @@
 /** Attachments in the form that the agent receives. */
-import type { AgentAttachment } from '@runyard/contract/agent-protocol';
+import type { AgentAttachment } from '@runyard/contract/agent-inbox';
 
 /** Columns of `attachments` that the agent's form is made of. */
 export interface AttachmentRow {

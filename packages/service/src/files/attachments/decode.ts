@@ -1,3 +1,4 @@
+import { overLimit } from '@runyard/contract/byte-size';
 import { maxAttachmentBytes, maxAttachments } from '@runyard/contract/limits';
 import type { AttachmentInput, RunAgentRequest } from '@runyard/contract/run-request';
 import type { Fault } from '../../fault.ts';
@@ -39,7 +40,10 @@ export function decodeAttachments(request: Pick<RunAgentRequest, 'attachments' |
         message: 'must be base64 (RFC 4648, section 4) with its padding and no line breaks',
       });
     } else if (bytes.length > maxAttachmentBytes) {
-      faults.push({ path: `${path}.data`, message: 'must be at most 10 MB decoded' });
+      faults.push({
+        path: `${path}.data`,
+        message: `is too large: ${overLimit(bytes.length, maxAttachmentBytes)} decoded`,
+      });
     } else {
       attachments.push({ fileName: file.file_name, mimeType: file.mime_type, bytes });
     }

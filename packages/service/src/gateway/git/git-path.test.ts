@@ -11,7 +11,7 @@ it.each([
   '/acme/../acme/site.git/info/refs?service=git-upload-pack&x=/../..',
   '/../site.git/info/refs?service=git-upload-pack',
   '/acme%2Fx/site.git/info/refs?service=git-upload-pack',
-])('has nothing but smart HTTP: %s', (path) => {
+])('offers only smart HTTP: %s', (path) => {
   const [before = '', query = ''] = `/api/v1/gateway/git${path}`.split('?');
   expect(gitRequestOf('GET', before, new URLSearchParams(query))).toBeUndefined();
 });

@@ -122,7 +122,7 @@ describe('the git gateway', () => {
     expect(await host.read('acme', 'site', 'a')).toBe('pushed');
   });
 
-  it('refuses a push over the limit without sending it all on', async () => {
+  it('refuses a push over the limit before all of it is forwarded', async () => {
     await start({}, { maxBodyBytes: 1_000_000 });
     await host.commit('acme', 'site', { a: '1' });
     await clone();
@@ -159,7 +159,7 @@ describe('the git gateway', () => {
     expect(host.requests).toHaveLength(0);
   });
 
-  it('brings the credential of the team, which the sandbox does not see', async () => {
+  it("adds the team's credential, which the sandbox does not see", async () => {
     const password = 'ghs_credential-of-the-team';
     await start({ token: password }, { codeHostCredential: async () => ({ username: 'x-access-token', password }) });
     await host.commit('acme', 'site', { a: '1' });
@@ -175,13 +175,13 @@ describe('the git gateway', () => {
   it('says that a credential is missing, and does not make git ask for one', async () => {
     await start({ token: 'wanted' });
     const { text } = await clone();
-    expect(text).toContain('wants a credential, and none is configured');
+    expect(text).toContain('(RUNYARD_CODE_HOST_URL) asks for a credential for acme/site, and Runyard has none');
     expect(text).toContain('403');
   });
 
-  it('says that a repository is not there', async () => {
+  it('reports that a repository does not exist', async () => {
     await start();
-    expect((await clone()).text).toContain('has no repository acme/site');
+    expect((await clone()).text).toContain('(RUNYARD_CODE_HOST_URL) has no repository acme/site');
   });
 
   it('follows a renamed repository on the same host, for the pack too', async () => {
@@ -207,14 +207,14 @@ describe('the git gateway', () => {
     },
   );
 
-  it('does not go round in circles', async () => {
+  it('stops at a redirect loop', async () => {
     await start();
     host.redirect('acme/site', 'acme/site');
     expect((await clone()).text).toContain('not followed');
     expect(host.requests.length).toBeLessThan(10);
   });
 
-  it('says that the code host is down, without its address', async () => {
+  it('reports that the code host is down, without its address', async () => {
     await start({}, { codeHostUrl: 'http://127.0.0.1:1/{owner}/{repo}.git' });
     const response = await fetch(`${siteUrl()}/info/refs?service=git-upload-pack`, {
       headers: { authorization: `Bearer ${token}` },

@@ -146,10 +146,13 @@ function faultOf(
   if (status === 200 || status === 304) return undefined;
   if (status === 401 || status === 403) {
     // A 401 would make git ask for a password, which does not exist in the sandbox.
-    const why = credential ? 'refused the credential of the team' : 'wants a credential, and none is configured';
-    return { status: 403, message: `The code host ${why}: ${name} cannot be read or written.` };
+    const why = credential
+      ? `refused the credential of the team for ${name}`
+      : `asks for a credential for ${name}, and Runyard has none: only repositories that anyone can read can be cloned`;
+    return { status: 403, message: `The code host (RUNYARD_CODE_HOST_URL) ${why}.` };
   }
-  if (status === 404) return { status: 404, message: `The code host has no repository ${name}, or hides it.` };
+  if (status === 404)
+    return { status: 404, message: `The code host (RUNYARD_CODE_HOST_URL) has no repository ${name}, or hides it.` };
   if (status >= 300 && status < 400)
     return { status: 502, message: `The code host moved ${name} to an address that is not followed.` };
   return { status: status >= 500 ? 502 : status, message: `The code host answered ${status} for ${name}.` };

@@ -9,7 +9,7 @@ const single = (headers: IncomingHttpHeaders, name: string): string | undefined 
   return typeof value === 'string' ? value : undefined;
 };
 
-/** What stands behind `Bearer`, or is the password of `Basic`. */
+/** Returns the token after `Bearer`, or the password of `Basic`. */
 function authorization(value: string | undefined): string | undefined {
   const bearer = /^Bearer +(\S+)$/i.exec(value ?? '')?.[1];
   if (bearer !== undefined) return bearer;

@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { gatewayErrorHeader } from '@runyard/contract/agent-protocol';
 import type { ModelTarget } from '../../models/models.ts';
 import type { TokenCounts } from '../../models/price.ts';
-import { providerKinds } from '../../models/providers.ts';
+import { endpointOf, providerKinds } from '../../models/providers.ts';
 import { decoded } from '../decoded.ts';
 import { headersDownwards, headersUpwards, queryUpwards } from '../headers.ts';
 import { credentialHeaders } from './credentials.ts';
@@ -42,6 +43,9 @@ export interface ExchangeResult {
 /** An error answer of a provider is kept up to this size: it is searched for the credential before it is passed on. */
 const maxErrorBytes = 256 * 1024;
 
+/** The gateway has tried for long enough: clients of the providers shall not try again, and our own agent names the reason. */
+const unreachableHeaders = { 'x-should-retry': 'false', [gatewayErrorHeader]: 'resource_unavailable' };
+
 /** Sends the request with the real credential and passes the answer on. Never throws; the answer is finished afterwards. */
 export async function exchange(
   upstreams: Upstreams,
@@ -51,10 +55,10 @@ export async function exchange(
 ): Promise<ExchangeResult> {
   const { target, endpoint } = sent;
   const { provider, upstream } = target;
-  const answer = (status: number, message: string): void => {
+  const answer = (status: number, message: string, headers: Record<string, string> = {}): void => {
     if (client.destroyed) return;
     const body = JSON.stringify(providerError(provider, status, message));
-    client.writeHead(status, { ...sent.ownHeaders, 'content-type': 'application/json' }).end(body);
+    client.writeHead(status, { ...sent.ownHeaders, ...headers, 'content-type': 'application/json' }).end(body);
   };
   const gone = new AbortController();
   const leave = (): void => gone.abort();
@@ -78,9 +82,10 @@ export async function exchange(
     );
     sent.body.parts = [];
     sent.body.release();
-    if (result.kind === 'failed') {
+    if (result.kind !== 'answer') {
       if (gone.signal.aborted) return { status: 499, tokens: noTokens };
-      answer(result.status, `the model provider ${result.message}`);
+      if (result.kind === 'failed') answer(result.status, `the model provider ${result.message}`);
+      else answer(result.status, `the model provider at ${endpointOf(upstream)} ${result.message}`, unreachableHeaders);
       return { status: result.status, tokens: noTokens, fault: result.message };
     }
     const { response } = result;
@@ -119,7 +124,7 @@ export async function exchange(
   }
 }
 
-/** What a provider's error answer, a redirect or an unreadable answer becomes for the sandbox. */
+/** Converts a provider's error answer, redirect or unreadable answer into the answer for the sandbox. */
 async function errorAnswer(
   sent: Exchange,
   status: number,

@@ -23,7 +23,7 @@ describe.each(protocols)('the model gateway for $name', (protocol) => {
     expect(await gateway.usage(1)).toMatchObject({ status, inputTokens: 0, outputTokens: 0 });
   });
 
-  it('passes a cut in mid-stream on as a cut, with all that came before', async () => {
+  it("cuts the client's stream where the provider's is cut, after all that came before", async () => {
     gateway.fake.script(toolTurns);
     gateway.fake.misbehave({ kind: 'cut', afterPieces: 3 });
     const answer = await all(await send(gateway, protocol).response);
@@ -38,7 +38,7 @@ describe.each(protocols)('the model gateway for $name', (protocol) => {
       expect(usage).toMatchObject({ inputTokens: 107, cacheReadTokens: 40, outputTokens: 5 });
   });
 
-  it('aborts the request to the provider when the client goes before the answer', async () => {
+  it('aborts the request to the provider when the client closes its connection before the answer', async () => {
     gateway.fake.misbehave({ kind: 'silent' });
     const { request, response } = send(gateway, protocol);
     response.catch(() => {});
@@ -48,7 +48,7 @@ describe.each(protocols)('the model gateway for $name', (protocol) => {
     expect(await gateway.usage(1)).toMatchObject({ status: 499, inputTokens: 0 });
   });
 
-  it('passes slow streams, garbage and error events on untouched and survives them', async () => {
+  it('forwards slow streams, garbage and error events unchanged', async () => {
     gateway.fake.script(toolTurns);
     gateway.fake.misbehave({ kind: 'slow', delayMs: 5 });
     gateway.fake.misbehave({ kind: 'garbage', afterPieces: 2 });
@@ -77,7 +77,7 @@ describe.each(protocols)('the model gateway for $name', (protocol) => {
 describe.each(protocols)('an impatient model gateway for $name', (protocol) => {
   beforeEach(async () => {
     await gateway.close();
-    gateway = await startTestGateway({ timeouts: { connectMs: 300, silenceMs: 300, hangUpMs: 300 } });
+    gateway = await startTestGateway({ timeouts: { connectMs: 300, reachMs: 300, silenceMs: 300, hangUpMs: 300 } });
   });
 
   it('answers 504 where the provider does not answer', async () => {
@@ -88,7 +88,7 @@ describe.each(protocols)('an impatient model gateway for $name', (protocol) => {
     expect(await (await gateway.fake.request(1)).end).toBe('client_gone');
   });
 
-  it('breaks off a stream in which the provider falls silent', async () => {
+  it('cuts a stream in which the provider falls silent', async () => {
     gateway.fake.misbehave({ kind: 'hold', afterPieces: 2 });
     const answer = await all(await send(gateway, protocol).response);
     expect(answer.cut).toBe(true);

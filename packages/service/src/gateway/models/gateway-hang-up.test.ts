@@ -6,7 +6,7 @@ let gateway: TestGateway;
 beforeEach(async () => {
   gateway = await startTestGateway({
     drainMs: 200,
-    timeouts: { connectMs: 10_000, silenceMs: 60_000, hangUpMs: 60_000 },
+    timeouts: { connectMs: 10_000, reachMs: 10_000, silenceMs: 60_000, hangUpMs: 60_000 },
   });
 });
 afterEach(() => gateway.close());
@@ -50,9 +50,11 @@ describe.each(protocols)('after a client of $name has hung up, the model gateway
     expect(await gateway.usage(1)).toMatchObject({ status: 499, outputTokens: 30, cacheReadTokens: 40 });
   });
 
-  it('ends an answer that does not end in time, and records what was passed at least', async () => {
+  it('ends an answer that does not end in time, and records the tokens that were forwarded', async () => {
     await gateway.close();
-    gateway = await startTestGateway({ timeouts: { connectMs: 10_000, silenceMs: 60_000, hangUpMs: 100 } });
+    gateway = await startTestGateway({
+      timeouts: { connectMs: 10_000, reachMs: 10_000, silenceMs: 60_000, hangUpMs: 100 },
+    });
     gateway.fake.script(toolTurns);
     gateway.fake.misbehave({ kind: 'hold', afterPieces: 4 });
     await hangUp(send(gateway, protocol));

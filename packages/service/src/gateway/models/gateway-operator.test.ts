@@ -1,9 +1,10 @@
 import { once } from 'node:events';
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { type AddressInfo, createServer, type LookupFunction, type Server, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { fakeModelKeys } from '../../../../../test/fakes/models.ts';
 import { startTestGateway, type TestGateway } from '../../../test/gateway.ts';
 import { expectNoSecret } from '../../../test/secrets.ts';
+import type { UpstreamTimeouts } from './upstream.ts';
 
 let gateway: TestGateway;
 const servers: Server[] = [];
@@ -49,8 +50,10 @@ async function rawServer(onConnection: (socket: Socket) => void): Promise<string
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
+const timeouts: UpstreamTimeouts = { connectMs: 1_000, reachMs: 1_000, silenceMs: 60_000, hangUpMs: 1_000 };
+
 describe('the model gateway', () => {
-  it("turns the provider's 401 into an error that names the setting, and shows nothing of the key", async () => {
+  it("turns the provider's 401 into an error that names the setting and shows nothing of the key", async () => {
     gateway = await startTestGateway({ env: { RUNYARD_ANTHROPIC_API_KEY: 'sk-ant-wrong-key-of-the-operator' } });
     const response = await ask();
     const text = await response.text();
@@ -66,29 +69,66 @@ describe('the model gateway', () => {
     expect(text).toContain('bad key [redacted]!');
   });
 
-  it('answers 502 with the reason where the provider cannot be reached, and names no address', async () => {
+  it('answers 502 with endpoint and reason where the provider cannot be reached, and asks for no further try', async () => {
     const server = createServer();
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
     server.close();
     await once(server, 'close');
-    gateway = await startTestGateway({ env: { RUNYARD_ANTHROPIC_BASE_URL: `http://127.0.0.1:${port}` } });
+    const env = { RUNYARD_ANTHROPIC_BASE_URL: `http://user:secret@127.0.0.1:${port}/path` };
+    gateway = await startTestGateway({ env, timeouts });
     const response = await ask();
     const text = await response.text();
     expect(response.status).toBe(502);
-    expect(text).toContain('ECONNREFUSED');
-    expect(text).not.toContain(String(port));
+    expect(text).toContain(`127.0.0.1:${port} cannot be reached: connection refused (ECONNREFUSED)`);
+    expect(text).not.toMatch(/user|secret|path/);
+    expect(response.headers.get('x-should-retry')).toBe('false');
+    expect(response.headers.get('x-runyard-error-code')).toBe('resource_unavailable');
     expect(await gateway.usage(1)).toMatchObject({ status: 502 });
   });
 
-  it('answers 502 where the provider talks something else than HTTP', async () => {
-    const url = await rawServer((socket) => socket.end('220 mail.example ready\r\n'));
-    gateway = await startTestGateway({ env: { RUNYARD_ANTHROPIC_BASE_URL: url } });
-    expect((await ask()).status).toBe(502);
+  it('connects again when the first try reached no provider, and forwards the answer', async () => {
+    let tries = 0;
+    const lookup: LookupFunction = (_name, options, done) => {
+      tries += 1;
+      if (tries === 1) done(Object.assign(new Error('no name'), { code: 'EAI_AGAIN' }), []);
+      else if (options.all) done(null, [{ address: '127.0.0.1', family: 4 }]);
+      else done(null, '127.0.0.1', 4);
+    };
+    const url = await rawServer((socket) => {
+      socket.on('error', () => {});
+      socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}'));
+    });
+    const env = { RUNYARD_ANTHROPIC_BASE_URL: url.replace('127.0.0.1', 'provider.test') };
+    gateway = await startTestGateway({ env, lookup });
+    expect(await (await ask()).text()).toBe('{}');
+    expect(tries).toBe(2);
   });
 
-  it('sends a request again where the provider closed the kept connection at that moment', async () => {
+  it('answers 504 when no connection is made in time, and waits for a slow provider', async () => {
+    const silentTls = await rawServer(() => {});
+    const env = { RUNYARD_ANTHROPIC_BASE_URL: silentTls.replace('http:', 'https:') };
+    gateway = await startTestGateway({ env, timeouts: { ...timeouts, connectMs: 100, reachMs: 300 } });
+    const response = await ask();
+    expect(response.status).toBe(504);
+    expect(await response.text()).toContain('cannot be reached: no connection in time');
+    await gateway.close();
+    gateway = await startTestGateway({ timeouts: { ...timeouts, connectMs: 100, reachMs: 100 } });
+    gateway.fake.misbehave({ kind: 'slow', delayMs: 150 });
+    expect((await ask()).status).toBe(200);
+  });
+
+  it('answers 502 when the provider does not speak HTTP', async () => {
+    const url = await rawServer((socket) => socket.end('220 mail.example ready\r\n'));
+    gateway = await startTestGateway({ env: { RUNYARD_ANTHROPIC_BASE_URL: url }, timeouts });
+    const response = await ask();
+    expect(response.status).toBe(502);
+    expect(await response.text()).toMatch(/127\.0\.0\.1:\d+ broke the connection off/);
+    expect(response.headers.get('x-runyard-error-code')).toBe('resource_unavailable');
+  });
+
+  it('sends a request again when the provider closed the kept-alive connection at that moment', async () => {
     let connections = 0;
     const url = await rawServer((socket) => {
       connections += 1;
@@ -150,7 +190,7 @@ describe('the model gateway', () => {
     expect(gateway.fake.requests).toHaveLength(0);
   });
 
-  it('passes the counting of tokens on without an account', async () => {
+  it('forwards requests that count tokens without recording usage', async () => {
     gateway = await startTestGateway();
     const { stream: _stream, ...count } = body;
     const response = await ask({ path: `${path}/count_tokens`, body: count });
@@ -218,7 +258,7 @@ describe('the model gateway', () => {
     expect(['complete', 'client_gone']).toContain(await upstream.end);
   });
 
-  it('breaks off what is in flight when the service closes, and accounts for it', async () => {
+  it('cuts answers in flight when the service closes, and records their tokens', async () => {
     gateway = await startTestGateway({ drainMs: 50 });
     gateway.fake.misbehave({ kind: 'hold', afterPieces: 3 });
     const response = await ask();
@@ -232,7 +272,7 @@ describe('the model gateway', () => {
     gateway = await startTestGateway();
   });
 
-  it('hides every secret of the operator from the log of all of that', async () => {
+  it('keeps every secret of the operator out of the log', async () => {
     gateway = await startTestGateway();
     gateway.fake.misbehave({ kind: 'status', status: 500, message: fakeModelKeys.anthropic });
     await (await ask()).text();

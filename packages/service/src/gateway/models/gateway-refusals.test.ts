@@ -9,7 +9,7 @@ beforeEach(async () => {
 afterEach(() => gateway.close());
 
 describe.each(protocols)('the model gateway for $name', (protocol) => {
-  it('refuses another model than the one of the run', async () => {
+  it("refuses a model other than the run's", async () => {
     const body = { ...protocol.body, ...('model' in protocol.body && { model: 'gpt-6-astra' }) };
     const path = protocol.path.replace('gemini-2.5-flash', 'gemini-4-carbon');
     const { status, text } = await all(await send(gateway, protocol, { body, path }).response);
@@ -19,7 +19,7 @@ describe.each(protocols)('the model gateway for $name', (protocol) => {
     expect(gateway.usages).toHaveLength(0);
   });
 
-  it('is not misled by a model that is named twice', async () => {
+  it('refuses a body that names the model twice', async () => {
     const twice = JSON.stringify(protocol.body).replace('{', '{"model":"dearer-model",');
     const answer = await all(await send(gateway, protocol, { body: twice }).response);
     // Google names the model in the path and nowhere else.
@@ -69,7 +69,7 @@ describe.each(protocols)('the model gateway for $name', (protocol) => {
     expect(gateway.fake.requests).toHaveLength(0);
   });
 
-  it('answers others while it refuses a body of millions of values, and makes none of them', async () => {
+  it('refuses a body of millions of values without parsing it, and answers others meanwhile', async () => {
     const head = JSON.stringify(protocol.body).replace(/}$/, ',"more":[');
     const count = Math.floor((16 * 1024 * 1024 - head.length - 10) / 3);
     const body = `${head}${'{},'.repeat(count)}{}]}`;
@@ -101,7 +101,7 @@ describe.each(protocols)('the model gateway for $name', (protocol) => {
     expect((await all(await send(gateway, protocol, { body }).response)).status).toBe(400);
   });
 
-  it('lists the model of the run and no other, without asking the provider', async () => {
+  it("lists only the run's model, without asking the provider", async () => {
     const path = protocol.path.replace(/(gateway\/[a-z]+\/v1(beta)?)\/.*/, '$1/models');
     const { status, text } = await all(await send(gateway, protocol, { path, method: 'GET', body: '' }).response);
     expect(status).toBe(200);

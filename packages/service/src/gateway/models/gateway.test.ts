@@ -69,7 +69,7 @@ describe.each(protocols)('the model gateway for $name', (protocol) => {
     });
   });
 
-  it('passes each piece on before the next one is sent', async () => {
+  it('forwards each chunk before the provider sends the next one', async () => {
     gateway.fake.script(toolTurns);
     gateway.fake.misbehave({ kind: 'hold', afterPieces: 3 });
     const response = await send(gateway, protocol).response;
@@ -110,7 +110,7 @@ describe.each(protocols)('the model gateway for $name', (protocol) => {
     expect(gateway.log()).not.toContain('run-token');
   });
 
-  it('counts a compressed answer and hands it on in clear', async () => {
+  it('counts a compressed answer and forwards it decompressed', async () => {
     gateway.fake.script(toolTurns);
     gateway.fake.misbehave({ kind: 'gzip' });
     const response = await send(gateway, protocol).response;

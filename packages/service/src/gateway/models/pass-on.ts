@@ -37,7 +37,7 @@ export function passOn(
       } else {
         source.destroy();
         body.destroy();
-        // What was passed on before the cut still reaches the client; the end mark of the body does not.
+        // Bytes forwarded before the cut still reach the client; the end mark of the body does not.
         if (ended === 'cut') client.socket?.destroySoon();
       }
       resolve(ended);

@@ -1,19 +1,23 @@
 import http, { type ClientRequest, type IncomingMessage } from 'node:http';
 import https from 'node:https';
 import type { LookupFunction } from 'node:net';
+import { backoffMs, delay } from '@runyard/contract/backoff';
+import { connectionReason } from '../../models/connection-reason.ts';
 import { systemNames } from '../../names/resolver.ts';
 
 /** Milliseconds. */
 export interface UpstreamTimeouts {
-  /** Until the connection stands, TLS included. */
+  /** Until the connection is open, TLS included. */
   readonly connectMs: number;
+  /** For all tries to connect together. A request that reached no provider has done nothing, so it is safe to try again. */
+  readonly reachMs: number;
   /** From then on until the headers of the answer, and between two pieces of it: a model may think for minutes. */
   readonly silenceMs: number;
   /** For the rest of an answer whose client has hung up: its last piece tells what the answer cost. */
   readonly hangUpMs: number;
 }
 
-const defaultTimeouts: UpstreamTimeouts = { connectMs: 10_000, silenceMs: 300_000, hangUpMs: 30_000 };
+const defaultTimeouts: UpstreamTimeouts = { connectMs: 8_000, reachMs: 12_000, silenceMs: 300_000, hangUpMs: 30_000 };
 
 export interface UpstreamRequest {
   readonly url: URL;
@@ -23,10 +27,19 @@ export interface UpstreamRequest {
   readonly body?: { readonly parts: readonly Buffer[] };
 }
 
-/** `failed.message` has neither address nor credential in it. */
+/**
+ * `failed`: the connection stood, and no answer came. `unreachable`: no connection could be made, or it broke off at once, as a tunnel
+ * does whose other end is dead. Their messages have neither address nor credential in them.
+ */
 export type UpstreamResult =
   | { readonly kind: 'answer'; readonly response: IncomingMessage; readonly request: ClientRequest }
-  | { readonly kind: 'failed'; readonly status: 502 | 504; readonly message: string };
+  | { readonly kind: 'failed' | 'unreachable'; readonly status: 502 | 504; readonly message: string };
+
+/** A connection that breaks off so soon after it stood has reached no provider. */
+const atOnceMs = 1_000;
+
+/** Waits between two tries to connect. */
+const reachBackoff = { firstMs: 250, longestMs: 3_000 };
 
 /** Connections to providers, kept alive between requests. */
 export interface Upstreams {
@@ -50,7 +63,7 @@ export function openUpstreams(
   const plain = new http.Agent(options);
   const tls = new https.Agent(options);
 
-  const attempt = (sent: UpstreamRequest, signal: AbortSignal, kept: boolean) =>
+  const attempt = (sent: UpstreamRequest, signal: AbortSignal, kept: boolean, connectMs: number) =>
     new Promise<{ result: UpstreamResult } | { stale: true }>((resolve) => {
       const secure = sent.url.protocol === 'https:';
       const request = (secure ? https : http).request(sent.url, {
@@ -60,9 +73,11 @@ export function openUpstreams(
         lookup,
         signal,
       });
-      const timer = setTimeout(() => request.destroy(new UpstreamTimeout('connect')), timeouts.connectMs);
+      const timer = setTimeout(() => request.destroy(new UpstreamTimeout('connect')), connectMs);
+      let connectedAt: number | undefined;
       let silence: NodeJS.Timeout | undefined;
       const connected = (): void => {
+        connectedAt = performance.now();
         clearTimeout(timer);
         silence = setTimeout(() => request.destroy(new UpstreamTimeout('answer')), timeouts.silenceMs);
       };
@@ -80,7 +95,7 @@ export function openUpstreams(
         // The provider closed a kept connection at this moment and did not read the request. It is sent once more on a
         // connection of its own, as the documentation of request.reusedSocket says.
         if (request.reusedSocket && error.code === 'ECONNRESET') resolve({ stale: true });
-        else resolve({ result: failure(error) });
+        else resolve({ result: connectedAt === undefined ? unreachable(error) : broken(error, connectedAt) });
       });
       for (const part of sent.body?.parts ?? []) request.write(part);
       request.end();
@@ -89,10 +104,21 @@ export function openUpstreams(
   return {
     timeouts,
     send: async (sent, signal) => {
-      const first = await attempt(sent, signal, true);
-      if (!('stale' in first)) return first.result;
-      const second = await attempt(sent, signal, false);
-      return 'stale' in second ? { kind: 'failed', status: 502, message: 'closed the connection' } : second.result;
+      const started = performance.now();
+      for (let tries = 1, kept = true; ; tries++) {
+        const leftMs = timeouts.reachMs - (performance.now() - started);
+        const tried = await attempt(sent, signal, kept, Math.max(1, Math.min(timeouts.connectMs, leftMs)));
+        if ('stale' in tried) {
+          if (!kept) return { kind: 'failed', status: 502, message: 'closed the connection' };
+          kept = false;
+          continue;
+        }
+        const waitMs = backoffMs(reachBackoff, tries);
+        const isTimeLeft = performance.now() - started + waitMs < timeouts.reachMs;
+        if (tried.result.kind !== 'unreachable' || !isTimeLeft || signal.aborted) return tried.result;
+        // Where the signal aborts the wait, it fails the next try at once.
+        await delay(waitMs, signal).catch(() => {});
+      }
     },
     close: () => {
       plain.destroy();
@@ -101,11 +127,14 @@ export function openUpstreams(
   };
 }
 
-function failure(error: NodeJS.ErrnoException): UpstreamResult {
-  if (error instanceof UpstreamTimeout) {
-    const message = error.message === 'connect' ? 'could not be reached in time' : 'did not answer in time';
-    return { kind: 'failed', status: 504, message };
-  }
-  const code = typeof error.code === 'string' && /^[A-Z0-9_]{2,60}$/.test(error.code) ? ` (${error.code})` : '';
-  return { kind: 'failed', status: 502, message: `could not be reached${code}` };
+function unreachable(error: NodeJS.ErrnoException): UpstreamResult {
+  if (error instanceof UpstreamTimeout)
+    return { kind: 'unreachable', status: 504, message: 'cannot be reached: no connection in time' };
+  return { kind: 'unreachable', status: 502, message: `cannot be reached${connectionReason(error)}` };
+}
+
+function broken(error: NodeJS.ErrnoException, connectedAt: number): UpstreamResult {
+  if (error instanceof UpstreamTimeout) return { kind: 'failed', status: 504, message: 'did not answer in time' };
+  const kind = performance.now() - connectedAt < atOnceMs ? 'unreachable' : 'failed';
+  return { kind, status: 502, message: `broke the connection off${connectionReason(error)}` };
 }

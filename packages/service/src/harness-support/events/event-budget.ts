@@ -12,7 +12,7 @@ export const limitsOf = (
   transcriptBytes: settings.RUNYARD_RUN_TRANSCRIPT_MB * 1024 * 1024,
 });
 
-/** What a run has stored and dropped so far: columns of `runs`. */
+/** Bytes and events that a run has stored and dropped so far: columns of `runs`. */
 export interface RunCounters {
   readonly event_bytes: number;
   readonly transcript_bytes: number;
@@ -51,7 +51,7 @@ function essentialOf(event: AgentEvent): AgentEvent | undefined {
   }
 }
 
-/** What a batch adds to the counters of its run. */
+/** The amounts that a batch adds to the counters of its run. */
 export interface AddedCounts {
   readonly eventBytes: number;
   readonly transcriptBytes: number;

@@ -1,4 +1,4 @@
-/** What a run reports when it has stored as much as it may: once for its events, once for its transcript. */
+/** Reports of a run that has reached its limit of stored data: once for its events, once for its transcript. */
 import type { RunLimits } from '../../executions/run-limits.ts';
 import type { EventRow } from './event-rows.ts';
 

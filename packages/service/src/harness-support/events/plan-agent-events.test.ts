@@ -216,13 +216,13 @@ describe('the rows of a plan', () => {
     expect(bytes.reduce((sum, each) => sum + each, 0)).toBe(planned?.added.eventBytes);
   });
 
-  it('have the time at which the service read the event where its own is none', () => {
+  it('take the time of arrival if the event has no valid time', () => {
     const planned = plan([{ ...numbered([text('a')])[0], occurred_at: 'no time' } as AgentEvent]);
     const occurred_at = now.toISOString();
     expect(rowsOf(planned?.actions)).toMatchObject([{ occurred_at, event: { occurred_at } }]);
   });
 
-  it('leave out what only the agent needs to go on after a request', () => {
+  it('omit what only the agent needs to continue after a request', () => {
     const planned = plan(numbered([blocked]));
     expect(rowsOf(planned?.actions)[0].event.request).toEqual(request);
     expect(planned?.actions[1]).toMatchObject({ request: { ...request, resume: { id: 1 } } });
@@ -230,7 +230,7 @@ describe('the rows of a plan', () => {
 });
 
 describe('the secrets of a batch', () => {
-  it('are removed where two batches cut them, from text and transcript', () => {
+  it('are removed from text and transcript even if two batches split them', () => {
     const cut = 8;
     const first = plan(numbered([text(`It is ${secret.slice(0, cut)}`), line(secret)]));
     expect(first?.heldTexts).toEqual({ 'text m': secret.slice(0, cut) });

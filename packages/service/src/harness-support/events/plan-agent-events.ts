@@ -9,7 +9,7 @@ import { type AddedCounts, type EventBudget, openEventBudget, type RunCounters }
 import { type EventRow, rowOf, stepOf, timeOf } from './event-rows.ts';
 import { fullTranscriptReport } from './limit-reports.ts';
 
-/** What the plan depends on: rows that the caller has locked, and the service's limits. */
+/** Input of the plan: rows that the caller has locked, and the service's limits. */
 export interface PlanInput {
   readonly events: readonly AgentEvent[];
   readonly execution: {
@@ -44,7 +44,7 @@ export type EventAction =
     }
   | { readonly kind: 'block_run'; readonly request: OpenRequest };
 
-/** What a batch of events does, to be carried out in one transaction: the actions in their order, then the rest. */
+/** The effects of a batch of events, for one transaction: the actions in their order, then the rest. */
 export interface EventPlan {
   /** Number of the last event that the plan contains. */
   readonly acknowledged: number;

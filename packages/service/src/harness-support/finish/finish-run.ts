@@ -24,7 +24,7 @@ interface Input {
 
 /**
  * Ends a turn as the agent reported it. User errors, and the agent's own failure at the task, make the run FAILED. Platform errors
- * make it ERROR, retryable ones after their retries. Where a follow-up waits and the agent can continue, the state stays. A turn
+ * make it ERROR, retryable ones after their retries, or at once if the agent has retried. Where a follow-up waits and the agent can continue, the state stays. A turn
  * in the sandbox of a failed setup does not change the run. The caller has locked the run's row.
  */
 export async function finishRun(deps: ExecutionDeps, tx: Queryable, input: Input): Promise<FinishOutcome> {
@@ -78,7 +78,8 @@ async function endInFailure(
   const status: Status = { message, code, retryable };
   const payload = { message, error_code: code };
   if (runState === 'ERROR') {
-    if (!retryable || state === 'BLOCKED') return outcomeOf(await err(tx, { ...target, status, payload }));
+    if (!retryable || report.error?.retried || state === 'BLOCKED')
+      return outcomeOf(await err(tx, { ...target, status, payload }));
     const outcome = await retryOrError(deps, tx, { runId, executionId, status, sandboxGone: false });
     return outcome === 'errored' ? 'finished' : outcome;
   }

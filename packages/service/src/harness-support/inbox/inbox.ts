@@ -42,7 +42,7 @@ const readInbox = defineStatement({
   },
 });
 
-/** What the agent has received already. */
+/** Messages and orders that the agent has already received. */
 interface InboxPosition {
   /** Position of its last follow-up. */
   readonly after: number;

@@ -3,25 +3,33 @@ import type { Settings } from '@runyard/contract/settings';
 import { readEarlierConversation } from '../../conversations/earlier-conversation.ts';
 import type { EnterRead } from '../../conversations/read-limits.ts';
 import { gatewayPathOf } from '../../environments/git-path.ts';
+import { imageProblem } from '../../environments/image.ts';
 import type { ExecutionTiming } from '../../executions/deps.ts';
 import { claimForAgent } from '../../executions/lease/claim-for-agent.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { agentAttachment } from '../../files/attachments/agent-view.ts';
 import { workspaceToRestore } from '../../files/workspaces/read.ts';
+import { firstLocalId } from '../../models/first-local.ts';
 import type { Models } from '../../models/models.ts';
 import { type JoinedFollowup, joinFollowups, readTakenFiles } from '../../runs/follow-ups/take-followups.ts';
+import { chooseModel } from '../../runs/submit/choose-model.ts';
 import { childRunsOf } from '../../runs/tree/permission.ts';
 import type { Database } from '../../store/database/database.ts';
 import { readTaskRow, type TaskRow } from './read-task-row.ts';
 
 /**
  * `model_gone`: the model's provider was configured when the run was created, and is not any more;
+ * `model_unreachable`: the endpoint that the run's model is at lists no models;
  * `environment_gone`: the environment was deleted before it was set up;
+ * `environment_unfit`: it was given a container image before it was set up;
  * `busy`: too many long conversations are being read. The agent asks again, and every step is repeated.
  */
 export type ResolveOutcome =
   | { readonly kind: 'task'; readonly task: AgentTask }
-  | { readonly kind: 'model_gone' | 'environment_gone'; readonly message: string }
+  | {
+      readonly kind: 'model_gone' | 'model_unreachable' | 'environment_gone' | 'environment_unfit';
+      readonly message: string;
+    }
   | { readonly kind: 'not_found' }
   | { readonly kind: 'busy' };
 
@@ -30,7 +38,7 @@ export async function resolveTask(
   deps: {
     readonly db: Database;
     readonly timing: Pick<ExecutionTiming, 'leaseSeconds'>;
-    readonly models: Pick<Models, 'resolve'>;
+    readonly models: Pick<Models, 'resolveForTask' | 'fallsBackToRunbook'>;
     readonly settings: Pick<Settings, 'RUNYARD_WORKSPACE_MB'>;
     readonly enterRead: EnterRead;
   },
@@ -40,14 +48,25 @@ export async function resolveTask(
   if (session.phase === 'assigned') await claimForAgent(deps, session);
   const row = await readTaskRow(db, session);
   if (!row) return { kind: 'not_found' };
-  const resolution = models.resolve(row.model_id);
-  if (!resolution.ok) return { kind: 'model_gone', message: resolution.message };
-  const model = resolution.model.agentModel;
+  const resolution = await models.resolveForTask(row.model_id);
+  // Other harnesses may have a model of their own.
+  const isNeeded = resolution.ok || resolution.reason !== 'unreachable' || row.harness === 'oz';
+  if (!resolution.ok && isNeeded) {
+    const kind = resolution.reason === 'unreachable' ? 'model_unreachable' : 'model_gone';
+    return { kind, message: resolution.message };
+  }
+  const resolved = resolution.ok ? resolution.model : undefined;
+  const model = resolved?.agentModel;
+  if (model && row.model_id === firstLocalId) await chooseModel(db, session.runId, firstLocalId, model.id);
   const workspace = await workspaceToRestore(db, session.runId, row.continues);
   const isSetUp = workspace !== undefined && workspace.kind !== 'missing';
   if (row.environment_id !== null && row.environment_uid === null && !isSetUp) {
     const message = `The environment ${row.environment_id} of the run was deleted before it was set up. Create a run with another one.`;
     return { kind: 'environment_gone', message };
+  }
+  const imageFault = isSetUp ? null : imageProblem(row.environment_config ?? {});
+  if (imageFault !== null) {
+    return { kind: 'environment_unfit', message: `config.environment_id ${row.environment_id}: ${imageFault}.` };
   }
   const followups = await db.transaction((tx) => joinFollowups(tx, session));
   const conversation = await readEarlierConversation(deps, {
@@ -79,6 +98,9 @@ export async function resolveTask(
       type: row.harness,
       ...(harness?.command ? { command: harness.command } : {}),
       ...(model ? { model } : {}),
+      ...(resolved && !model && models.fallsBackToRunbook(row.config.model_id ?? harness?.model_id)
+        ? { no_model_configured: true as const }
+        : {}),
       ...(harness?.reasoning_level ? { reasoning_level: harness.reasoning_level } : {}),
     },
     ...(row.environment_uid && row.environment_config

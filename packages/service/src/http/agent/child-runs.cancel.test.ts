@@ -9,7 +9,7 @@ const service = await openTestService();
 const { started, orchestrator, startChild, begin, run } = testChildRuns(service);
 
 describe('POST child-runs/{id}/cancel', () => {
-  test('cancels the child and all below it; one that has ended stays as it is', async () => {
+  test('cancels the child and its descendants, and leaves ended runs unchanged', async () => {
     const { runToken: key } = await orchestrator({ config: nesting });
     const child = await begin(await startChild(key, { mode: 'orchestrate' }));
     const grandchild = await startChild(child.runToken);
@@ -21,7 +21,7 @@ describe('POST child-runs/{id}/cancel', () => {
     );
   });
 
-  test('waits for one that is PENDING until it was claimed', async () => {
+  test('waits until a PENDING child is claimed', async () => {
     const { runToken: key } = await orchestrator();
     const child = await startChild(key);
     const pending = await service.claimRun(child, 'PENDING');
@@ -30,7 +30,7 @@ describe('POST child-runs/{id}/cancel', () => {
     expect((await answer).body.state).toBe('CANCELLED');
   });
 
-  test('answers 409 at once when the service stops while it waits for one that is PENDING', async () => {
+  test('answers 409 at once when the service stops while waiting for a PENDING child', async () => {
     const stopping = await startTestService();
     const parent = await stopping.startExecution({ mode: 'orchestrate' });
     const child = await stopping.request<{ run_id: string }>('POST', children, {
@@ -48,7 +48,7 @@ describe('POST child-runs/{id}/cancel', () => {
     await closed;
   });
 
-  test('cancels a self-hosted one, which people cannot', async () => {
+  test('cancels a self-hosted child, which people cannot', async () => {
     const { runToken: key } = await orchestrator({ config: { worker_host: 'mine' } });
     const child = await startChild(key);
     await service.problem(422, 'POST', `/agent/runs/${child}/cancel`);

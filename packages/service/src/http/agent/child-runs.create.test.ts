@@ -8,7 +8,7 @@ const service = await openTestService();
 const { started, orchestrator, finish, startChild, begin, run } = testChildRuns(service);
 
 describe('POST child-runs answers', () => {
-  test('200 with the id and state of a run below the own one, of the same creator and configuration', async () => {
+  test('200 with the id and state of a child run that has the same creator and configuration', async () => {
     const environment = await service.request<{ uid: string }>('POST', '/agent/environments', {
       body: { config: { name: 'E' } },
     });
@@ -35,7 +35,7 @@ describe('POST child-runs answers', () => {
     expect(child.agent_config).not.toHaveProperty('idle_timeout_minutes');
   });
 
-  test('200, and its approval policy is never laxer than that of the run that starts it', async () => {
+  test("200, and the child's approval policy is at least as strict as its parent's", async () => {
     const policyOf = async (parent: string | undefined, own: string | undefined) => {
       const withPolicy = (policy: string | undefined) => (policy ? { approval_policy: policy } : {});
       const { runToken } = await orchestrator({ config: withPolicy(parent) });
@@ -50,7 +50,7 @@ describe('POST child-runs answers', () => {
     expect(await policyOf(undefined, undefined)).toBeUndefined();
   });
 
-  test('200 with the same run for the same Idempotency-Key, also at the same time; 409 with another body', async () => {
+  test('200 with the same run for the same Idempotency-Key, also concurrently; 409 with another body', async () => {
     const { runToken: key } = await orchestrator({ config: { child_runs: { enabled: true, max_live: 1 } } });
     const headers = { 'idempotency-key': randomUUIDv7() };
     const send = (prompt: string) =>
@@ -61,7 +61,7 @@ describe('POST child-runs answers', () => {
     expect((await send('b')).status).toBe(409);
   });
 
-  test('403 with what to do where neither mode nor configuration allow it, or the configuration forbids it', async () => {
+  test('403 with a remedy when neither mode nor configuration allow child runs, or the configuration forbids them', async () => {
     for (const body of [{}, { mode: 'plan' }, { mode: 'orchestrate', config: { child_runs: { enabled: false } } }]) {
       const { runToken: key } = await started(await service.startExecution(body));
       const problem = await service.problem(403, 'POST', children, { key, body: { prompt: 'a' } });
@@ -86,7 +86,7 @@ describe('POST child-runs answers', () => {
     expect((await service.request('GET', children, { key })).body).toEqual({ child_runs: [] });
   });
 
-  test('400 for what a create refuses, with the member', async () => {
+  test('400 that names the member, for each request that a create refuses too', async () => {
     const { runToken: key } = await orchestrator();
     const wrong = { '': {}, prompt: { prompt: ' ' }, 'config.model_id': { prompt: 'a', config: { model_id: 'none' } } };
     for (const body of Object.values(wrong)) await service.problem(400, 'POST', children, { key, body });
@@ -113,7 +113,7 @@ describe('POST child-runs answers', () => {
     await service.problem(400, 'POST', children, { key: runToken, body: { prompt: 'a' } });
   });
 
-  test('409 for more live children than allowed, however many ask at once, and 200 when one has ended', async () => {
+  test('409 for one live child too many, also concurrently, and 200 after a child has ended', async () => {
     const { runToken: key } = await orchestrator({ config: { child_runs: { enabled: true, max_live: 2 } } });
     const ask = () =>
       service.request<{ run_id: string; detail: string }>('POST', children, { key, body: { prompt: 'a' } });
@@ -151,7 +151,7 @@ describe('POST child-runs answers', () => {
   });
 });
 
-test('the task tells an agent what it may start, and for whom it works', async () => {
+test('names in the task what the agent may start and its parent', async () => {
   const parent = await orchestrator({ title: 'Lead', config: { child_runs: { enabled: true, max_live: 3 } } });
   const task = async (key: string) =>
     (await service.request('POST', '/harness-support/resolve-prompt', { key, body: {} })).body;

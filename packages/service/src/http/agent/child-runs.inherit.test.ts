@@ -20,7 +20,7 @@ describe('without permission of the parent', () => {
     ['config.child_runs', { config: { child_runs: { enabled: true } } }],
     ['config.child_runs', { config: { child_runs: { enabled: true, max_live: 32, overrides: ['worker_host'] } } }],
     ['mode', { mode: 'orchestrate' }],
-  ])('a child with its own %s is refused with 403 (%j), and nothing is created', async (member, body) => {
+  ])('refuses a child with its own %s with 403 (%j), and creates nothing', async (member, body) => {
     const parent = await orchestrator({ config: { worker_host: 'rack', environment_id: own } });
     const problem = await service.problem(403, 'POST', children, ask(parent.runToken, body));
     expect(problem).toMatchObject({ error_code: 'not_authorized', detail: expect.stringContaining(member) });
@@ -29,13 +29,13 @@ describe('without permission of the parent', () => {
     expect(list).toEqual({ child_runs: [] });
   });
 
-  test('a child of a hosted run cannot move to a self-hosted worker, nor to an environment', async () => {
+  test('keeps a child of a hosted run from a self-hosted worker and from another environment', async () => {
     const { runToken } = await orchestrator();
     await service.problem(403, 'POST', children, ask(runToken, { config: { worker_host: 'laptop' } }));
     await service.problem(403, 'POST', children, ask(runToken, { config: { environment_id: other } }));
   });
 
-  test('a child inherits worker and environment, may repeat them, and may switch child runs off', async () => {
+  test('lets a child inherit or repeat worker and environment, and switch child runs off', async () => {
     const parent = await orchestrator({ config: { worker_host: 'rack', environment_id: own } });
     const repeated = { worker_host: 'rack', environment_id: own, child_runs: { enabled: false } };
     for (const body of [{}, { config: repeated }]) {
@@ -54,7 +54,7 @@ describe('with child_runs.overrides', () => {
       config: { worker_host: 'rack', environment_id: own, child_runs: { enabled: true, overrides, ...more } },
     });
 
-  test('a child may have its own of the named members, and of no others', async () => {
+  test('lets a child override the named members and no others', async () => {
     const { runToken } = await withOverrides(['worker_host']);
     expect(await configOf(await startChild(runToken, { config: { worker_host: 'laptop' } }))).toMatchObject({
       worker_host: 'laptop',
@@ -68,7 +68,7 @@ describe('with child_runs.overrides', () => {
     });
   });
 
-  test('a child that may start runs itself gets no more live ones, and no wider permission, than its parent', async () => {
+  test('gives a child at most the live children and the permission of its parent', async () => {
     const parent = await withOverrides(['child_runs'], { max_live: 3 });
     const asked = { enabled: true, max_live: 32, overrides: ['worker_host', 'environment_id', 'child_runs'] };
     const { child_runs: wide } = await configOf(await startChild(parent.runToken, { config: { child_runs: asked } }));
@@ -78,7 +78,7 @@ describe('with child_runs.overrides', () => {
     expect(kept).toEqual(narrow);
   });
 
-  test('a child in the mode orchestrate has the limits and the permission of its parent, and its child too', async () => {
+  test('gives children and grandchildren in the mode orchestrate the limits and the permission of the parent', async () => {
     const parent = await withOverrides(['child_runs'], { max_live: 3 });
     const child = await startChild(parent.runToken, { mode: 'orchestrate' });
     expect(await configOf(child)).toMatchObject({
@@ -90,7 +90,7 @@ describe('with child_runs.overrides', () => {
     await service.problem(403, 'POST', children, ask(runToken, { config: { worker_host: 'laptop' } }));
   });
 
-  test('an unknown member is refused with 400 when the run is created', async () => {
+  test('refuses an unknown member with 400 when the run is created', async () => {
     const config = { child_runs: { enabled: true, overrides: ['approval_policy'] } };
     await service.problem(400, 'POST', '/agent/runs', { body: { prompt: 'a', config } });
   });

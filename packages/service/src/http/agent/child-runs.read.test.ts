@@ -10,7 +10,7 @@ const service = await openTestService();
 const { orchestrator, finish, startChild, begin, run } = testChildRuns(service);
 
 describe('GET child-runs answers', () => {
-  test('200 with the own children, oldest first: state, last words, artifacts', async () => {
+  test("200 with the run's children, oldest first: state, last message, artifacts", async () => {
     const { runToken: key, runId } = await orchestrator();
     const first = await startChild(key, { title: 'First' });
     const second = await startChild(key, { title: 'Second' });
@@ -39,7 +39,7 @@ describe('GET child-runs answers', () => {
     expect(await run(runId)).toMatchObject({ state: 'INPROGRESS' });
   });
 
-  test('404 for a run that is no child of the own one: of another run, of another team, a grandchild, itself, nothing', async () => {
+  test("404 for another run's or team's child, a grandchild, the run itself and an unknown id", async () => {
     const { runToken: key, runId } = await orchestrator({ config: nesting });
     const child = await begin(await startChild(key, { mode: 'orchestrate' }));
     const grandchild = await startChild(child.runToken);
@@ -85,7 +85,7 @@ describe('while an agent waits for its children', () => {
     while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 10));
   };
 
-  test('it holds no slot; it holds one again when they have ended, and when it stops to wait', async () => {
+  test('frees its slot, and takes one again when they have ended or it stops waiting', async () => {
     const { runToken: key, executionId } = await orchestrator();
     const child = await begin(await startChild(key));
     const waited = service.request('GET', `${children}/${child.runId}?wait_ms=60000`, { key });
@@ -106,7 +106,7 @@ describe('while an agent waits for its children', () => {
     await until(() => holds(executionId));
   });
 
-  test('its child gets the only place in the limit of the team, before runs that came earlier', async () => {
+  test("gives the team's only slot to its child before earlier runs", async () => {
     const limited = await startTestService();
     try {
       await limited.deps.db.query('UPDATE teams SET max_concurrent_executions = 1 WHERE id = $1', [limited.teamId]);

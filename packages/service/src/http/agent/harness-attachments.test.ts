@@ -3,7 +3,7 @@ import { openTestService } from '../../../test/service.ts';
 
 const service = await openTestService();
 
-test('a download is answered once: nothing is logged as failed behind it', async () => {
+test('answers a download once and logs no failure after it', async () => {
   const attachments = [{ file_name: 'a.txt', mime_type: 'text/plain', data: 'YQ==' }];
   const { runToken } = await service.startExecution({ attachments });
   const task = await service.request<{ attachments: { path: string }[] }>('POST', '/harness-support/resolve-prompt', {

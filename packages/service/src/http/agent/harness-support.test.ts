@@ -11,7 +11,7 @@ const newEnvironment = async () => {
   return (await service.request<{ uid: string }>('POST', '/agent/environments', { body })).body.uid;
 };
 
-test('a run whose environment was deleted before it was set up becomes FAILED resource_not_found, and its agent leaves', async () => {
+test('fails a run with resource_not_found if its environment was deleted before the setup, and its agent leaves', async () => {
   const uid = await newEnvironment();
   const { runId, runToken } = await service.startExecution({ config: { environment_id: uid } });
   expect((await resolve(runToken)).body).toMatchObject({ environment: { uid } });
@@ -20,6 +20,18 @@ test('a run whose environment was deleted before it was set up becomes FAILED re
   expect(await read(runId)).toMatchObject({
     state: 'FAILED',
     status_message: { error_code: 'resource_not_found', retryable: false, message: expect.stringContaining(uid) },
+  });
+});
+
+test('a run whose environment was given a docker_image before it was set up becomes FAILED with what to do', async () => {
+  const uid = await newEnvironment();
+  const { runId, runToken } = await service.startExecution({ config: { environment_id: uid } });
+  const config = { name: 'E', docker_image: 'node:24' };
+  await service.request('PUT', `/agent/environments/${uid}`, { body: { config } });
+  expect((await resolve(runToken)).status).toBe(401);
+  expect(await read(runId)).toMatchObject({
+    state: 'FAILED',
+    status_message: { error_code: 'invalid_request', retryable: false, message: expect.stringContaining('node:24') },
   });
 });
 
@@ -48,7 +60,7 @@ test.each([
   ['plan', 'normal', 'normal'],
   ['orchestrate', undefined, 'orchestrate'],
 ])(
-  'a run of the mode %s goes on in a new sandbox, for a follow-up of the mode %s, in the mode %s',
+  'continues a run of the mode %s in a new sandbox, for a follow-up of the mode %s, in the mode %s',
   async (ofRun, ofFollowUp, mode) => {
     const execution = await service.startExecution({ mode: ofRun });
     expect((await resolve(execution.runToken)).body).toMatchObject({ mode: ofRun });
@@ -64,7 +76,7 @@ test.each([
   },
 );
 
-test('a run that goes on with the workspace that it left needs its environment no more', async () => {
+test('needs no environment for a run that continues with its saved workspace', async () => {
   const uid = await newEnvironment();
   const execution = await service.startExecution({ config: { environment_id: uid } });
   await playAndLeave(execution);
@@ -74,7 +86,7 @@ test('a run that goes on with the workspace that it left needs its environment n
   expect((await resolve(next.runToken)).body).toMatchObject({ workspace: { kind: 'empty' } });
 });
 
-test('a run whose model is not configured any more becomes FAILED integration_not_configured, and its agent leaves', async () => {
+test('fails a run with integration_not_configured if its model is no longer configured, and its agent leaves', async () => {
   const { runId, runToken } = await service.startExecution();
   await service.deps.db.query("UPDATE runs SET model_id = 'anthropic/claude-sonnet-5-5' WHERE id = $1", [runId]);
   expect((await resolve(runToken)).status).toBe(401);

@@ -1,4 +1,4 @@
-/** What the agent inside a sandbox calls, with the token of its execution. */
+/** Routes that the agent inside a sandbox calls with the token of its execution. */
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
 import { applyAgentEvents } from '../../harness-support/events/apply-agent-events.ts';
@@ -17,6 +17,14 @@ import { notFound, supersededAttempt } from '../server/problem.ts';
 import { signalOfReply } from '../server/reply-signal.ts';
 import { waitingSignals } from '../server/waiting.ts';
 
+/** Error codes of runs whose task cannot be put together. */
+const codeOfUnresolved = {
+  environment_gone: 'resource_not_found',
+  environment_unfit: 'invalid_request',
+  model_gone: 'integration_not_configured',
+  model_unreachable: 'resource_unavailable',
+} as const;
+
 /** Registers resolve-prompt, events, inbox, finish-task, memory and report-shutdown. */
 export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps): void {
   const { executionDeps, models, conversationReads: reads } = deps;
@@ -32,8 +40,8 @@ export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps):
     if (resolved.kind === 'task') return resolved.task;
     if (resolved.kind === 'busy') return tooBusy('Too many long conversations are being read.');
     if (resolved.kind === 'not_found') return notFound('run');
-    const code = resolved.kind === 'environment_gone' ? 'resource_not_found' : 'integration_not_configured';
-    const error = { code, message: resolved.message } as const;
+    const code = codeOfUnresolved[resolved.kind];
+    const error = { code, message: resolved.message, retried: true } as const;
     await finishTask(executionDeps, session, { success: false, summary: resolved.message, error });
     return supersededAttempt();
   });

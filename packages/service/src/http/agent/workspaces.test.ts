@@ -52,7 +52,7 @@ async function goOn({ runId, executionId, runToken }: { runId: string; execution
   return next;
 }
 
-test('a further execution is told of what the one before left, and reads it; other runs do not', async () => {
+test('gives a further execution the workspace of the one before, and no other run', async () => {
   const first = await service.startExecution();
   expect(await taskOf(first.runToken)).not.toHaveProperty('workspace');
   const bytes = randomBytes(5000);
@@ -83,7 +83,7 @@ test('a further execution is told of what the one before left, and reads it; oth
   expect((await get(second.runToken, second.executionId)).status).toBe(404);
 });
 
-test('a further execution is told where nothing was in it, and where none was kept', async () => {
+test('tells a further execution whether the workspace was empty or not kept', async () => {
   const empty = await service.startExecution();
   expect((await put(empty.runToken, 1, Buffer.alloc(0))).status).toBe(200);
   expect(await taskOf((await goOn(empty)).runToken)).toMatchObject({ workspace: { kind: 'empty' } });
@@ -91,7 +91,7 @@ test('a further execution is told where nothing was in it, and where none was ke
   expect(await taskOf((await goOn(none)).runToken)).toMatchObject({ workspace: { kind: 'missing' } });
 });
 
-test('a run that goes on with the conversation of another does not get its workspace', async () => {
+test("gives no workspace to a run that continues another run's conversation", async () => {
   const first = await service.startExecution();
   await put(first.runToken, 1, Buffer.from('x'));
   const other = await service.startExecution({ conversation_id: first.conversationId });
@@ -99,7 +99,7 @@ test('a run that goes on with the conversation of another does not get its works
   expect((await get(other.runToken, first.executionId)).status).toBe(404);
 });
 
-test('the latest turn wins, and what nothing begins with any more is deleted', async () => {
+test('keeps the workspace of the latest turn and deletes those that no execution can start with', async () => {
   const before = await blobsNow();
   const first = await service.startExecution();
   for (const [turn, text] of [
@@ -120,7 +120,7 @@ test('the latest turn wins, and what nothing begins with any more is deleted', a
   expect((await get(third.runToken, first.executionId)).status).toBe(404);
 });
 
-test('413 for more than the setting allows, and nothing is stored', async () => {
+test('answers 413 above the limit of the setting, and stores nothing', async () => {
   const before = await blobsNow();
   const { runToken, executionId } = await service.startExecution();
   expect((await put(runToken, 1, randomBytes(1024 * 1024 + 1))).status).toBe(413);
@@ -128,14 +128,14 @@ test('413 for more than the setting allows, and nothing is stored', async () => 
   expect((await get(runToken, executionId)).status).toBe(404);
 });
 
-test('400 without a turn, 401 with the token of an execution that has ended', async () => {
+test('answers 400 without a turn, 401 with the token of an ended execution', async () => {
   const { runToken, executionId } = await service.startExecution();
   await service.problem(400, 'PUT', '/harness-support/workspace?turn=0', { key: runToken });
   await db().query(`UPDATE executions SET phase = 'ended' WHERE id = $1`, [executionId]);
   expect((await put(runToken, 1, Buffer.from('x'))).status).toBe(401);
 });
 
-test('an upload puts off the end of a sandbox that leaves by itself, two minutes at most, and never after a cancel', async () => {
+test('extends by at most two minutes a sandbox that leaves by itself during an upload, never after a cancel', async () => {
   const { executionId, runToken } = await service.startExecution();
   const attempt = { executionId, tokenHash: hashRunToken(runToken) };
   const read = async () =>
@@ -159,7 +159,7 @@ test('an upload puts off the end of a sandbox that leaves by itself, two minutes
   await holdSandbox(db(), attempt, async () => expect(await read()).toBeLessThan(1.1));
 });
 
-test('it goes with the conversation, and with the run', async () => {
+test('deletes the workspace with the conversation and with the run', async () => {
   const before = await blobsNow();
   const first = await service.startExecution();
   await put(first.runToken, 1, Buffer.from('one'));
@@ -177,7 +177,7 @@ test('it goes with the conversation, and with the run', async () => {
   expect(await blobsNow()).toBe(before);
 });
 
-test('a harness session is named where the archive knows all that was said, and not where a turn was begun since', async () => {
+test('names the harness session only if no turn began after the archive was made', async () => {
   const start = async () => {
     const first = await service.startExecution();
     const answer = await service.request('PUT', '/harness-support/workspace?turn=1&session_id=s%201', {
@@ -191,7 +191,7 @@ test('a harness session is named where the archive knows all that was said, and 
   const first = await start();
   const second = await goOn(first);
   expect(await taskOf(second.runToken)).toMatchObject({ workspace: { kind: 'archive', session_id: 's 1' } });
-  // The second execution plays a turn and leaves nothing: its words are not in the session.
+  // The second execution runs a turn and saves nothing, so its messages are not in the session.
   const third = await goOn(second);
   const { workspace } = (await taskOf(third.runToken)) as { workspace: object };
   expect(workspace).toMatchObject({ kind: 'archive', execution_number: 1 });

@@ -43,7 +43,7 @@ async function blockedRun(config: Record<string, unknown> = {}) {
 const endSandbox = (executionId: string) =>
   service.deps.db.query("UPDATE executions SET phase = 'ended', idle_until = NULL WHERE id = $1", [executionId]);
 
-test('a request makes the run BLOCKED: it shows what is asked, holds no slot and has no deadline', async () => {
+test('makes the run BLOCKED: the run shows the question, holds no slot and has no deadline', async () => {
   const { runId, executionId } = await blockedRun();
   expect(await read(runId)).toMatchObject({
     state: 'BLOCKED',
@@ -72,13 +72,13 @@ test('a request makes the run BLOCKED: it shows what is asked, holds no slot and
   expect(conversation.text).not.toContain('only the harness');
 });
 
-test('who asks waits also where the sandbox should go at once after a turn', async () => {
+test('keeps a sandbox with an open question even if its idle time is 0', async () => {
   const { runId, runToken } = await blockedRun({ idle_timeout_minutes: 0 });
   expect((await read(runId)).state).toBe('BLOCKED');
   expect(await inbox(runToken)).toEqual([]);
 });
 
-test('the same request told twice is asked once, and a run that was cancelled asks nothing', async () => {
+test('asks once for a request that is reported twice, and asks nothing for a cancelled run', async () => {
   const { runId, runToken } = await blockedRun();
   await service.request('POST', followUps(runId), { body: { decision: 'approve' } });
   await send(runToken, [...begin, { type: 'blocked', step_id: 's1', request }]);
@@ -90,7 +90,7 @@ test('the same request told twice is asked once, and a run that was cancelled as
   expect(await read(other.runId)).not.toHaveProperty('blocked_on');
 });
 
-test('200: the answer reaches the agent with what it answers, once; earlier follow-ups are no answers', async () => {
+test('answers 200 and gives the agent the decision once, with its request; earlier follow-ups are no answers', async () => {
   const { runId, runToken } = await service.startExecution({ config: { approval_policy: 'ask' } });
   await send(runToken, begin);
   await service.request('POST', followUps(runId), { body: { message: 'earlier' } });
@@ -126,7 +126,7 @@ test('200: the answer reaches the agent with what it answers, once; earlier foll
   });
 });
 
-test('words without a decision answer too, and make the run go on', async () => {
+test('takes a text without a decision as an answer and continues the run', async () => {
   const { runId, runToken } = await blockedRun();
   await service.request('POST', followUps(runId), { body: { message: 'only the cache' } });
   expect((await read(runId)).state).toBe('INPROGRESS');
@@ -146,7 +146,7 @@ describe('with the sandbox gone', () => {
     return task.body;
   };
 
-  test('it stays BLOCKED, and a decision is a new execution whose task carries it', async () => {
+  test('stays BLOCKED, and starts a new execution with the decision in its task', async () => {
     const { runId, executionId } = await blockedRun();
     await endSandbox(executionId);
     expect(await read(runId)).toMatchObject({
@@ -163,7 +163,7 @@ describe('with the sandbox gone', () => {
     });
   });
 
-  test('an empty message continues without a decision, and an earlier follow-up is part of the prompt', async () => {
+  test('continues without a decision on an empty message, with earlier follow-ups in the prompt', async () => {
     const { runId, runToken, executionId } = await service.startExecution({ config: { approval_policy: 'ask' } });
     await send(runToken, begin);
     await service.request('POST', followUps(runId), { body: { message: 'earlier' } });
@@ -191,7 +191,7 @@ describe('with the sandbox gone', () => {
     return { executionId, conversation: (await resolve(runId)).conversation };
   };
 
-  test('what the harness kept before it asked is its memory, as long as nothing was decided there', async () => {
+  test('restores the harness memory from before the question unless a decision was made there', async () => {
     const asked = await conversationAfter({ request_id: 'q1' });
     expect(asked.conversation).toEqual({
       kind: 'memory',
@@ -206,7 +206,7 @@ describe('with the sandbox gone', () => {
     expect((await conversationAfter({ after: [decided('q1')] })).conversation?.kind).toBe('memory');
   });
 
-  test('it can be cancelled, and its execution does not come to life again', async () => {
+  test('can be cancelled, and its execution does not start again', async () => {
     const { runId, executionId } = await blockedRun();
     await endSandbox(executionId);
     expect((await service.request('POST', `/agent/runs/${runId}/cancel`)).status).toBe(200);
@@ -214,7 +214,7 @@ describe('with the sandbox gone', () => {
   });
 });
 
-test('400: a decision where nothing is asked, for another request, or none that is known; an empty message', async () => {
+test('answers 400 for a decision without a question, for another or an unknown request, and for an empty message', async () => {
   const runId = await service.newRun();
   const idle = await service.problem(400, 'POST', followUps(runId), { body: { decision: 'approve' } });
   expect(idle).toMatchObject({
@@ -236,7 +236,7 @@ test('400: a decision where nothing is asked, for another request, or none that 
   await service.problem(400, 'POST', followUps(asks.runId), { body: { decision: 'deny' } });
 });
 
-test('400 for an interrupt, 409 for a delete, 404 for the key of another team', async () => {
+test('answers 400 for an interrupt, 409 for a delete, 404 for the key of another team', async () => {
   const { runId } = await blockedRun();
   const interrupted = await service.problem(400, 'POST', `/agent/runs/${runId}/interrupt`);
   expect(interrupted.detail).toMatch(/BLOCKED.*answer.*cancel/);
@@ -245,7 +245,7 @@ test('400 for an interrupt, 409 for a delete, 404 for the key of another team', 
   expect((await read(runId)).state).toBe('BLOCKED');
 });
 
-test('400 with the policies to choose from for an unknown approval_policy', async () => {
+test('answers 400 with the known policies for an unknown approval_policy', async () => {
   const body = { prompt: 'Go.', config: { approval_policy: 'sometimes' } };
   const problem = await service.problem(400, 'POST', '/agent/runs', { body });
   expect(problem.errors).toEqual([
@@ -253,7 +253,7 @@ test('400 with the policies to choose from for an unknown approval_policy', asyn
   ]);
 });
 
-test('a turn that ends while its question is open leaves it open; a failure ends the run', async () => {
+test('keeps a question open when its turn ends; a failure ends the run', async () => {
   const finish = async (token: string, report: object) =>
     (await service.request('POST', '/harness-support/finish-task', { key: token, body: { turn: 1, ...report } })).body;
   const one = await blockedRun();

@@ -61,7 +61,7 @@ describe('POST /agent/artifacts/{artifactUid}/share', () => {
     expect((await service.request('GET', picture.public_url ?? '', { key: null })).status).toBe(302);
   });
 
-  test('is told to the team, and may be done twice', async () => {
+  test("notifies the team's stream and may be repeated", async () => {
     const uid = await file();
     expect((await service.request('GET', `/agent/artifacts/${uid}`)).text).not.toContain('is_public');
     expect(await share(uid)).toEqual(await share(uid));
@@ -122,14 +122,14 @@ describe('DELETE /agent/artifacts/{artifactUid}', () => {
     expect(run.text).not.toContain(uid);
   });
 
-  test('ends an upload that is still to come', async () => {
+  test('refuses an upload that starts after the delete', async () => {
     const { artifact_uid, upload_url } = await report('FILE', { filename: 'a' });
     expect((await service.request('DELETE', `/agent/artifacts/${artifact_uid}`)).status).toBe(200);
     await service.problem(404, 'PUT', upload_url ?? '', { key: null, raw: 'late' });
     expect(await blobKeys(artifact_uid)).toEqual([]);
   });
 
-  test('succeeds where the bytes cannot be removed now, and says so in the log', async () => {
+  test('succeeds and logs it when the bytes cannot be removed now', async () => {
     const uid = await file();
     const { delete: remove } = service.deps.blobs;
     Object.assign(service.deps.blobs, { delete: async () => Promise.reject(new Error('the disk is read-only')) });
@@ -177,7 +177,7 @@ describe('GET /agent/run-by-external-reference', () => {
     expect((await find(url)).body).toEqual({ run_id: later.runId });
   });
 
-  test('answers 404 for no match, a pull request, another team and what is no web address', async () => {
+  test('answers 404 for no match, a pull request, another team and a locator that is no web address', async () => {
     const url = 'https://tracker.example/mine';
     await report('EXTERNAL_REFERENCE', { reference_type: 'issue', url });
     await report('PULL_REQUEST', { url: 'https://tracker.example/pull/1', branch: 'b' });
@@ -191,7 +191,7 @@ describe('GET /agent/run-by-external-reference', () => {
     }
   });
 
-  test('answers 400 without url, with an empty one and with one over 2048 characters', async () => {
+  test('answers 400 for a missing, an empty and an over 2048 characters long url', async () => {
     await service.problem(400, 'GET', '/agent/run-by-external-reference');
     const path = (url: string) => `/agent/run-by-external-reference?url=${url}`;
     const problem = await service.problem(400, 'GET', path(''));
@@ -201,7 +201,7 @@ describe('GET /agent/run-by-external-reference', () => {
     await service.problem(400, 'GET', path('https://e.com/%00'));
   });
 
-  test('takes locators of 2048 characters, and none that is longer once it is encoded', async () => {
+  test('takes locators of 2048 characters, and refuses those that are longer once encoded', async () => {
     const random = Array.from({ length: 100 }, randomUUIDv7).join('');
     const url = `https://e.com/${random}`.slice(0, 2048);
     await report('EXTERNAL_REFERENCE', { reference_type: 'x', url });
@@ -216,7 +216,7 @@ describe('GET /agent/run-by-external-reference', () => {
   });
 });
 
-test('a PULL_REQUEST that is reported again is the same artifact, with the last data', async () => {
+test('updates the same artifact when a PULL_REQUEST is reported again', async () => {
   const other = await service.startExecution();
   const first = await report('PULL_REQUEST', { url: 'https://e.com/o/r/pull/1', branch: 'HEAD' }, other.runToken);
   const second = await report('PULL_REQUEST', { url: 'https://E.com/o/r/pull/1/', branch: 'fix' }, other.runToken);

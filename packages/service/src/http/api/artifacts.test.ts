@@ -39,7 +39,7 @@ const itemsOf = async (runId: string) =>
     .artifacts;
 
 describe('a FILE', () => {
-  test('exists for readers once its bytes are there', async () => {
+  test('becomes visible after its bytes are stored', async () => {
     const { artifact_uid, upload_url } = await reportArtifact('FILE', {
       filename: 'a.txt',
       filepath: 'out/a.txt',
@@ -62,7 +62,7 @@ describe('a FILE', () => {
     );
   });
 
-  test('is downloaded by a signed URL, never shown as a page of ours', async () => {
+  test('is downloaded by a signed URL and never rendered as a page of the service', async () => {
     const uid = await file({}, '<script>alert(1)</script>');
     const redirect = await service.request('GET', `/agent/artifacts/${uid}/download`);
     expect(redirect.status).toBe(302);
@@ -76,7 +76,7 @@ describe('a FILE', () => {
     expect(answer.headers.get('content-length')).toBe('25');
   });
 
-  test('is given in ranges, and its headers alone', async () => {
+  test('is served in ranges, and by HEAD without a body', async () => {
     const uid = await file({}, '0123456789');
     const url = (await service.request('GET', `/agent/artifacts/${uid}/download`)).headers.get('location') ?? '';
     const ask = (range: string) => service.request('GET', url, { key: null, headers: { range } });
@@ -97,7 +97,7 @@ describe('a FILE', () => {
     expect([head.status, head.text, head.headers.get('content-length')]).toEqual([200, '', '10']);
   });
 
-  test('takes the same bytes again, and refuses others', async () => {
+  test('accepts the same bytes again, and refuses different ones', async () => {
     const { upload_url } = await reportArtifact('FILE', { filename: 'a' });
     expect((await put(upload_url, 'one')).status).toBe(200);
     expect((await put(upload_url, 'one')).status).toBe(200);
@@ -108,7 +108,7 @@ describe('a FILE', () => {
     expect(blobs).toHaveLength(1);
   });
 
-  test('keeps its bytes where the answer of the database to their record is lost', async () => {
+  test('keeps its bytes when the answer to the database commit is lost', async () => {
     const { artifact_uid, upload_url } = await reportArtifact('FILE', { filename: 'a' });
     const { db, blobs } = service.deps;
     const losesAnswer: Database = {
@@ -130,7 +130,7 @@ describe('a FILE', () => {
     expect((await service.request('GET', body.data.download_url)).text).toBe('one');
   });
 
-  test('of more than 100 MB is refused with 413 and leaves nothing', async () => {
+  test('is refused with 413 above 100 MB and leaves nothing', async () => {
     const { artifact_uid, upload_url } = await reportArtifact('FILE', { filename: 'big' });
     const declared = await put(upload_url, new Uint8Array(maxArtifactBytes + 1));
     expect(declared.status).toBe(413);
@@ -150,7 +150,7 @@ describe('a FILE', () => {
     await service.problem(404, 'GET', `/agent/artifacts/${artifact_uid}`);
   });
 
-  test('cannot be read by a URL that is signed for another object, another method or has expired', async () => {
+  test('cannot be read by a URL for another object or method, or by an expired one', async () => {
     const [one, two] = [await file(), await file()];
     const url = (await service.request('GET', `/agent/artifacts/${one}/download`)).headers.get('location') ?? '';
     await service.problem(403, 'GET', url.replace(one, two), { key: null });
@@ -169,20 +169,20 @@ describe('a FILE', () => {
     ['out/./b/../a.txt', 'out/a.txt'],
     ['..', 'näme "1".txt'],
     ['out/a.txt', 'out/a.txt'],
-  ])('reported at %s is told at a path that leads out of no folder', async (filepath, told) => {
+  ])('reports the path %s without parts that lead out of the folder', async (filepath, told) => {
     const uid = await file({ filepath });
     const { body } = await service.request<ArtifactResponse>('GET', `/agent/artifacts/${uid}`);
     expect(ArtifactResponse.parse(body).data).toMatchObject({ filepath: told });
   });
 
-  test('cannot be read any more when it is deleted', async () => {
+  test('cannot be read after it is deleted', async () => {
     const uid = await file();
     const url = (await service.request('GET', `/agent/artifacts/${uid}/download`)).headers.get('location') ?? '';
     await service.deps.db.query('DELETE FROM artifacts WHERE id = $1', [uid]);
     await service.problem(404, 'GET', url, { key: null });
   });
 
-  test('that is public is read without a key, and without its path', async () => {
+  test('is readable without a key, without its path, when public', async () => {
     const uid = await file({ filepath: '/secret/place' });
     await service.deps.db.query('UPDATE artifacts SET is_public = true WHERE id = $1', [uid]);
     const answer = await service.request<ArtifactResponse>('GET', `/agent/artifacts/${uid}`, { key: null });
@@ -205,7 +205,7 @@ describe('other artifacts', () => {
     });
   });
 
-  test('a PLAN is inline, and not in the list of the run', async () => {
+  test("answers a PLAN inline, and omits it from the run's list", async () => {
     const { artifact_uid } = await reportArtifact('PLAN', { title: 'Plan', content: '# Steps' });
     const { body } = await service.request('GET', `/agent/artifacts/${artifact_uid}`);
     expect(ArtifactResponse.parse(body)).toMatchObject({
@@ -216,7 +216,7 @@ describe('other artifacts', () => {
     expect(detail).toContain(`/agent/artifacts/${artifact_uid}.`);
   });
 
-  test('an EXTERNAL_REFERENCE and a PULL_REQUEST have nothing to download: 400', async () => {
+  test('answers 400 for the download of an EXTERNAL_REFERENCE or a PULL_REQUEST', async () => {
     const url = 'HTTPS://Example.COM:443/Issue/1/#frag';
     const { artifact_uid } = await reportArtifact('EXTERNAL_REFERENCE', { reference_type: 'issue', url });
     const problem = await service.problem(400, 'GET', `/agent/artifacts/${artifact_uid}`);
@@ -262,7 +262,7 @@ describe('POST /harness-support/report-artifact', () => {
     expect(problem.errors?.map((error) => error.path)).toContain(path);
   });
 
-  test('gives the first answer again for the same Idempotency-Key, and 409 with other data', async () => {
+  test('returns the first answer for the same Idempotency-Key, and 409 with other data', async () => {
     const headers = { 'idempotency-key': 'once' };
     const first = await reportArtifact('PLAN', { title: 'a' }, headers);
     expect(await reportArtifact('PLAN', { title: 'a' }, headers)).toEqual(first);
@@ -273,7 +273,7 @@ describe('POST /harness-support/report-artifact', () => {
     });
   });
 
-  test('answers 400 for the 101st artifact of a run, also when many arrive at once', async () => {
+  test('answers 400 for the 101st artifact of a run, also concurrently', async () => {
     const other = await service.startExecution();
     const answers = await Promise.all(
       Array.from({ length: 105 }, () =>
@@ -288,10 +288,7 @@ describe('POST /harness-support/report-artifact', () => {
   });
 });
 
-test.each(['', '/download'])(
-  'answers 403 where the team header names a team that the key is not in: %s',
-  async (what) => {
-    const headers = { 'x-team-uid': 'another-team' };
-    await service.problem(403, 'GET', `/agent/artifacts/00000000-0000-7000-8000-000000000000${what}`, { headers });
-  },
-);
+test.each(['', '/download'])('answers 403 when the team header names another team: %s', async (what) => {
+  const headers = { 'x-team-uid': 'another-team' };
+  await service.problem(403, 'GET', `/agent/artifacts/00000000-0000-7000-8000-000000000000${what}`, { headers });
+});

@@ -33,7 +33,7 @@ describe.each([
   });
 });
 
-test('a rerun and a child that an agent starts answer 403 for the environment of another team', async () => {
+test("answers 403 to a rerun and to an agent's child run for the environment of another team", async () => {
   const { runId, runToken } = await service.startExecution({ mode: 'orchestrate' });
   const config = { environment_id: theirs.environmentId };
   await service.problem(403, 'POST', `/agent/runs/${runId}/rerun`, { body: { config } });
@@ -51,7 +51,7 @@ describe('GET /agent/runs', () => {
   });
 
   test.each(['metadata[theirs]=yes', 'name=theirs', 'sort_by=agent', 'state=QUEUED'])(
-    'with %s shows no run of another team',
+    'shows no run of another team with %s',
     async (query) => {
       const list = (key: string) =>
         service.request<{ runs: { run_id: string }[] }>('GET', `/agent/runs?${query}&limit=500`, { key });

@@ -1,5 +1,6 @@
 import { type ClientRequest, get, type IncomingMessage } from 'node:http';
 import { ConversationResponse } from '@runyard/contract/conversations';
+import type { ListRunsResponse, RunItem } from '@runyard/contract/runs';
 import { describe, expect, test } from 'vitest';
 import { openTestService } from '../../../test/service.ts';
 import { composeTranscripts } from '../../executions/transcript/compose-transcripts.ts';
@@ -36,7 +37,7 @@ const runWithStory = async () => {
 };
 
 describe('the conversation of a run', () => {
-  test('answers 200 with what was said and done', async () => {
+  test('answers 200 with messages and actions', async () => {
     const { runId, conversationId } = await runWithStory();
     const answer = await service.request('GET', `/agent/runs/${runId}/conversation`);
     const conversation = ConversationResponse.parse(answer.body);
@@ -57,7 +58,7 @@ describe('the conversation of a run', () => {
     expect(byConversation.body).toEqual(answer.body);
   });
 
-  test('holds the input of an action that is a long list', async () => {
+  test('contains the input of an action that is a long list', async () => {
     const { runId, runToken } = await service.startExecution();
     const [begun = {}, turn = {}] = story;
     const input = { numbers: Array(25_000).fill(1) };
@@ -70,15 +71,41 @@ describe('the conversation of a run', () => {
     expect(body.steps[0]?.messages[1]?.content).toMatchObject([{ type: 'action', input }]);
   });
 
-  test('answers 404 for a run that has said nothing yet', async () => {
-    const { runId, conversationId } = await service.startExecution();
-    expect((await service.problem(404, 'GET', `/agent/runs/${runId}/conversation`)).detail).toContain(
-      'no conversation yet',
-    );
-    await service.problem(404, 'GET', `/agent/conversations/${conversationId}`);
+  test('answers 404 for a run without messages, and says what the run waits for', async () => {
+    const detailOf = async (path: string) => (await service.problem(404, 'GET', path)).detail;
+    const itemOf = async (runId: string) => (await service.request<RunItem>('GET', `/agent/runs/${runId}`)).body;
+    const { runId, runToken, conversationId } = await service.startExecution();
+    const claimed = 'The worker runyard-test starts the sandbox.';
+    expect(await detailOf(`/agent/runs/${runId}/conversation`)).toBe(`The run has no conversation yet. ${claimed}`);
+    expect(await detailOf(`/agent/runs/${runId}/transcript`)).toBe(`The run has no transcript yet. ${claimed}`);
+    expect(await detailOf(`/agent/conversations/${conversationId}`)).toContain(claimed);
+    expect((await itemOf(runId)).status_message).toEqual({ message: claimed });
+
+    const elsewhere = await service.newRun({ config: { worker_host: 'build-machine' } });
+    const missing = (await itemOf(elsewhere)).status_message?.message;
+    expect(missing).toContain('no worker with the name build-machine is connected');
+    expect(await detailOf(`/agent/runs/${elsewhere}/conversation`)).toBe(`The run has no conversation yet. ${missing}`);
+    const { body } = await service.request<ListRunsResponse>('GET', '/agent/runs?state=QUEUED');
+    expect(body.runs.find(({ run_id }) => run_id === elsewhere)?.status_message?.message).toBe(missing);
+
+    await report(runToken, story.slice(0, 1));
+    expect(await detailOf(`/agent/runs/${runId}/conversation`)).toContain('has begun and has said nothing yet');
+    await service.request('POST', `/agent/runs/${runId}/cancel`);
+    expect(await detailOf(`/agent/runs/${runId}/conversation`)).toContain('ended as CANCELLED before its agent said');
   });
 
-  test('goes on over the runs that continue it', async () => {
+  test('shows the exit code and duration of a command', async () => {
+    const { runId, runToken } = await service.startExecution();
+    const [begun = {}, turn = {}, , , , action = {}] = story;
+    const result = { type: 'action_result', action_id: 'a1', state: 'failed', exit_code: 2, duration_ms: 34 };
+    await report(runToken, [begun, turn, action, result]);
+    const { body } = await service.request<ConversationResponse>('GET', `/agent/runs/${runId}/conversation`);
+    expect(ConversationResponse.parse(body).steps[0]?.messages.at(-1)?.content).toMatchObject([
+      { type: 'action_result', state: 'failed', exit_code: 2, duration_ms: 34 },
+    ]);
+  });
+
+  test('spans the runs that continue it', async () => {
     const { conversationId } = await runWithStory();
     const next = await service.startExecution({ conversation_id: conversationId });
     await report(next.runToken, [story[0] ?? {}, { type: 'turn_started', step_id: 's2', prompt: 'More' }]);
@@ -87,7 +114,7 @@ describe('the conversation of a run', () => {
   });
 });
 
-test('of long conversations a team reads some at once, others wait, and too many are refused with 429', async () => {
+test("bounds a team's concurrent reads of long conversations: some wait, too many get 429", async () => {
   const { runId, conversationId } = await service.startExecution();
   const { db } = service.deps;
   await db.query(
@@ -144,7 +171,7 @@ describe('the transcript of a run', () => {
     expect(answer.headers.get('content-disposition')).toMatch(/^attachment/);
   });
 
-  test('gives the same after it was composed into a blob', async () => {
+  test('returns the same lines after it was composed into a blob', async () => {
     const { runId, executionId } = await runWithStory();
     await service.deps.db.query(`UPDATE executions SET phase = 'ended', ended_at = now() WHERE id = $1`, [executionId]);
     await composeTranscripts(service.deps.db, service.deps.blobs);
@@ -158,7 +185,7 @@ describe('the transcript of a run', () => {
     await service.problem(404, 'GET', `/agent/runs/${runId}/transcript`);
   });
 
-  test('stops to open when the run is deleted', async () => {
+  test('is no longer readable after the run is deleted', async () => {
     const { runId } = await runWithStory();
     const redirect = await service.request('GET', `/agent/runs/${runId}/transcript`);
     await service.deps.db.query('DELETE FROM runs WHERE id = $1', [runId]);
@@ -166,7 +193,7 @@ describe('the transcript of a run', () => {
   });
 });
 
-test('a run whose harness gave only raw output has no conversation, which is 422, and a transcript', async () => {
+test('answers 422 for the conversation of a harness with raw output only, and serves its transcript', async () => {
   const { runId, conversationId, runToken } = await service.startExecution();
   await report(runToken, [{ type: 'transcript', line: '{"raw":true}' }]);
   const conversations = [`/agent/runs/${runId}/conversation`, `/agent/conversations/${conversationId}`];

@@ -7,6 +7,7 @@ import { conversationJson } from '../../conversations/as-json.ts';
 import { type ConversationRun, readConversationRuns, readParts, sizeOfConversation } from '../../conversations/read.ts';
 import { readCost } from '../../conversations/read-limits.ts';
 import { hasTranscript } from '../../conversations/transcript.ts';
+import { whyNothingWasSaid } from '../../executions/waiting/read-waits.ts';
 import { findRun } from '../../runs/read/read.ts';
 import { isUuid } from '../../store/database/uuid.ts';
 import { addRoute, redirect } from '../server/add-route.ts';
@@ -24,8 +25,15 @@ export function registerConversationRoutes(app: FastifyInstance, deps: ServiceDe
   const conversationRuns = async (teamId: string, id: string) =>
     isUuid(id) ? await readConversationRuns(db, teamId, id) : [];
 
+  /** Refuses with `nothing` and the reason why the newest of the runs has not said anything. */
+  const refuseUnsaid = async (teamId: string, runs: readonly ConversationRun[], nothing: string) => {
+    const newest = runs.at(-1);
+    const why = newest ? [await whyNothingWasSaid(db, teamId, newest)] : [];
+    return refuse('resource_not_found', { detail: [nothing, ...why].join(' ') });
+  };
+
   /** Why these runs have no conversation: what was said is only in a format that nothing here reads, or nothing was said. */
-  const refuseUnread = async (runs: readonly ConversationRun[], nothing: string) => {
+  const refuseUnread = async ({ teamId }: Principal, runs: readonly ConversationRun[], nothing: string) => {
     const raw =
       runs.every(({ state }) => isTerminal(state)) &&
       (await hasTranscript(
@@ -34,7 +42,7 @@ export function registerConversationRoutes(app: FastifyInstance, deps: ServiceDe
       ));
     return raw
       ? refuse('operation_not_supported', { detail: 'The harness gave only raw output; download the transcript.' })
-      : refuse('resource_not_found', { detail: nothing });
+      : refuseUnsaid(teamId, runs, nothing);
   };
 
   const answer = async (
@@ -45,7 +53,7 @@ export function registerConversationRoutes(app: FastifyInstance, deps: ServiceDe
   ): Promise<Readable | Refusal | null> => {
     const over = signalOfReply(reply);
     const place = await reads.enter({ teamId }, readCost(await sizeOfConversation(db, runs)), over);
-    // A client that is gone is told the same: nobody reads it.
+    // A client that closed its connection gets the same answer, which is never read.
     if (typeof place === 'string') return tooBusy('Too many long conversations are being read.');
     if (over.aborted) place.release();
     else over.addEventListener('abort', place.release);
@@ -63,21 +71,21 @@ export function registerConversationRoutes(app: FastifyInstance, deps: ServiceDe
     const run = await findRun(db, principal.teamId, params.runId);
     if (!run) return notFound('run');
     const conversation = await answer(principal, reply, run.conversationId, [run]);
-    return conversation ?? refuseUnread([run], 'The run has no conversation yet.');
+    return conversation ?? refuseUnread(principal, [run], 'The run has no conversation yet.');
   });
 
   addRoute(app, routes.getConversation, async ({ params, principal, reply }) => {
     const runs = await conversationRuns(principal.teamId, params.conversationId);
     if (runs.length === 0) return notFound('conversation');
     const conversation = await answer(principal, reply, params.conversationId, runs);
-    return conversation ?? refuseUnread(runs, 'Nothing was said in the conversation yet.');
+    return conversation ?? refuseUnread(principal, runs, 'Nothing was said in the conversation yet.');
   });
 
   addRoute(app, routes.getRunTranscript, async ({ params, principal, reply }) => {
     const run = await findRun(db, principal.teamId, params.runId);
     if (!run) return notFound('run');
     if (!(await hasTranscript(db, [run.id]))) {
-      return refuse('resource_not_found', { detail: 'The run has no transcript yet.' });
+      return refuseUnsaid(principal.teamId, [run], 'The run has no transcript yet.');
     }
     return redirect(reply, signUrl(deps.signing, deps.baseUrl(), blobTarget('transcript', run.id)).url);
   });
@@ -94,7 +102,7 @@ export function registerConversationRoutes(app: FastifyInstance, deps: ServiceDe
     }
     const ids = runs.map(({ id }) => id);
     if (!(await hasTranscript(db, ids))) {
-      return refuse('resource_not_found', { detail: 'The conversation has no transcript yet.' });
+      return refuseUnsaid(principal.teamId, runs, 'The conversation has no transcript yet.');
     }
     const target = blobTarget('conversation-transcript', params.conversationId);
     return redirect(reply, signUrl(deps.signing, deps.baseUrl(), target).url);

@@ -51,7 +51,7 @@ async function failedRun(minutes?: number) {
 const failedItem = { state: 'FAILED', status_message: { message: failure, error_code: 'environment_setup_failed' } };
 const minutesLeft = (item: Item) => (Date.parse(item.status_message?.session_debug_until ?? '') - Date.now()) / 60_000;
 
-test('the sandbox stays for as long as the environment says, 10 minutes where it does not', async () => {
+test('keeps the sandbox for the time of the environment, 10 minutes by default', async () => {
   const short = await failedRun(3);
   expect(short.next).toBe('wait');
   const item = await read(short.runId);
@@ -61,7 +61,7 @@ test('the sandbox stays for as long as the environment says, 10 minutes where it
   expect(minutesLeft(await read((await failedRun()).runId))).toBeGreaterThan(9);
 });
 
-test('it goes at once where the environment says 0, and after other failures', async () => {
+test('ends the sandbox at once if the environment sets 0, and after other failures', async () => {
   const { runId, next } = await failedRun(0);
   expect(next).toBe('leave');
   expect((await read(runId)).status_message).not.toHaveProperty('session_debug_until');
@@ -69,7 +69,7 @@ test('it goes at once where the environment says 0, and after other failures', a
   expect(await finish(other.runToken, 1, { ...setupFailed, error: { message: 'It failed.' } })).toBe('leave');
 });
 
-test('a follow-up is delivered to it and changes nothing about the run but the end of the window', async () => {
+test('delivers a follow-up, which changes only the end of the window', async () => {
   const { runId, runToken, executionId } = await failedRun(3);
   const before = await read(runId);
   await say(runId, 'what is there?');
@@ -100,7 +100,7 @@ test('a follow-up is delivered to it and changes nothing about the run but the e
   expect(types.filter((type) => type === 'oz_run_failed')).toHaveLength(1);
 });
 
-test('what was said before the failure is no debugging: it waits for a sandbox whose setup succeeds', async () => {
+test('keeps follow-ups from before the failure for a sandbox whose setup succeeds', async () => {
   const execution = await service.startExecution({ prompt: 'First.' });
   await say(execution.runId, 'earlier');
   // The agent heard of it while it set up.
@@ -111,7 +111,7 @@ test('what was said before the failure is no debugging: it waits for a sandbox w
   expect(await inbox(execution.runToken)).toMatchObject([{ message: 'what is there?' }]);
 });
 
-test('after the window a follow-up continues: the prompt at last, the talk as text, and not what was played', async () => {
+test('continues after the window with the prompt and the debug conversation as text, without replaying turns', async () => {
   const { runId, runToken, executionId } = await failedRun();
   await say(runId, 'what is there?');
   const [item] = await inbox(runToken);
@@ -139,7 +139,7 @@ test('after the window a follow-up continues: the prompt at last, the talk as te
   });
 });
 
-test('an empty message is 400 in the window, and continues after it only where something was said', async () => {
+test('answers 400 to an empty message in the window, and after it if nothing was said there', async () => {
   const { runId, executionId } = await failedRun();
   await service.problem(400, 'POST', path(runId), { body: {} });
   await service.problem(400, 'POST', path(runId), { body: { decision: 'approve' } });
@@ -152,7 +152,7 @@ test('an empty message is 400 in the window, and continues after it only where s
   expect(await read(runId)).toMatchObject(failedItem);
 });
 
-test('a sandbox that is lost while it is looked at takes nothing with it but the talk', async () => {
+test('loses only the debug conversation when the sandbox is lost in the window', async () => {
   const { runId, executionId } = await failedRun();
   await say(runId, 'what is there?');
   await endSandbox(service.deps.executionDeps, executionId, { kind: 'lost', message: 'Lost.' });
@@ -162,7 +162,7 @@ test('a sandbox that is lost while it is looked at takes nothing with it but the
   expect((await read(runId)).state).toBe('QUEUED');
 });
 
-test('the deadline ends the sandbox, an interrupt the turn; the run stays as it is', async () => {
+test('ends the sandbox at the deadline and the turn at an interrupt, and leaves the run unchanged', async () => {
   const { runId, runToken, executionId } = await failedRun();
   await say(runId, 'sleep');
   const [item] = await inbox(runToken);
@@ -196,7 +196,7 @@ describe('a question in the window', () => {
     return { ...run, position: Number(item?.position) };
   }
 
-  test('reaches people while the run stays as it is, and the sandbox rests', async () => {
+  test('is shown while the run stays FAILED and the sandbox waits', async () => {
     const { runId, executionId } = await asking(3);
     const item = await read(runId);
     expect(item).toMatchObject({
@@ -217,14 +217,14 @@ describe('a question in the window', () => {
     });
   });
 
-  test('is not interrupted: its answer would have to be guessed', async () => {
+  test('refuses an interrupt, because the decision would be unknown', async () => {
     const { runId } = await asking();
     const { detail } = await service.problem(400, 'POST', `/agent/runs/${runId}/interrupt`);
     expect(detail).toContain('waits for an answer');
     expect((await read(runId)).blocked_on?.request_id).toBe('q1');
   });
 
-  test('is answered once, by the follow-up that comes then; the turn goes on', async () => {
+  test('is answered once, by the next follow-up, and the turn continues', async () => {
     const { runId, runToken, executionId, position } = await asking();
     await service.problem(400, 'POST', path(runId), { body: { decision: 'approve', request_id: 'q0' } });
     await service.problem(400, 'POST', path(runId), { body: {} });
@@ -242,7 +242,7 @@ describe('a question in the window', () => {
     expect((await read(runId)).blocked_on?.request_id).toBe('q2');
   });
 
-  test('goes with the sandbox, and what was decided too late is nothing that the next one acts on', async () => {
+  test('ends with the sandbox, and a late decision does not reach the next one', async () => {
     const gone = await asking();
     await service.deps.db.query(
       "UPDATE executions SET idle_until = clock_timestamp() - interval '1 second' WHERE id = $1",
@@ -261,7 +261,7 @@ describe('a question in the window', () => {
     expect(task.body).not.toHaveProperty('decision');
   });
 
-  test('waits also where the environment leaves no time any more, and is none of a run that has moved on', async () => {
+  test("keeps waiting if the environment's time becomes 0, and is ignored after the run has continued", async () => {
     const { runId, runToken, executionId } = await failedRun();
     await service.deps.db.query(
       `UPDATE environments SET config = config || '{"failure_session_retention_minutes": 0}'
@@ -277,7 +277,7 @@ describe('a question in the window', () => {
   });
 });
 
-test('a delete closes the sandbox that waits', async () => {
+test('closes the waiting sandbox at a delete', async () => {
   const { runId, executionId } = await failedRun();
   await service.problem(409, 'DELETE', `/agent/runs/${runId}`);
   expect(await phaseOf(executionId)).toBe('stopping');

@@ -10,7 +10,7 @@ const create = async (config: object) => {
   return Environment.parse(answer.body);
 };
 
-test('an environment is created, read, replaced, listed and deleted', async () => {
+test('creates, reads, replaces, lists and deletes an environment', async () => {
   const config = {
     name: 'Beta',
     github_repos: [{ owner: 'o', repo: 'r' }],
@@ -37,7 +37,7 @@ test('an environment is created, read, replaced, listed and deleted', async () =
   await service.problem(404, 'GET', path);
 });
 
-test('an environment tells whose it is, who made it and who changed it last', async () => {
+test('shows owner, creator and last editor of an environment', async () => {
   const made = await create({ name: 'Ours' });
   expect(made.scope).toEqual({ type: 'Team', uid: expect.any(String) });
   expect(made.creator).toEqual({ type: 'user', uid: expect.any(String), display_name: 'Administrator' });
@@ -53,7 +53,7 @@ test('an environment tells whose it is, who made it and who changed it last', as
   });
 });
 
-test('an environment from before its people were kept is shown without them', async () => {
+test('shows an environment without recorded creator and editor', async () => {
   const { uid } = await create({ name: 'Old' });
   await service.deps.db.query(
     'UPDATE environments SET creator_kind = NULL, creator_uid = NULL, last_editor_kind = NULL, last_editor_uid = NULL WHERE uid = $1',
@@ -64,14 +64,14 @@ test('an environment from before its people were kept is shown without them', as
   expect(old).not.toHaveProperty('last_editor');
 });
 
-test('an environment shows its latest run', async () => {
+test('shows the latest run of an environment', async () => {
   const { uid } = await create({ name: 'Used' });
   const runId = await service.newRun({ title: 'In it', config: { environment_id: uid } });
   const { body } = await service.request('GET', `/agent/environments/${uid}`);
   expect(Environment.parse(body).last_task_created).toMatchObject({ id: runId, title: 'In it', state: 'QUEUED' });
 });
 
-test('an environment says whether the setup of its latest run failed', async () => {
+test('shows whether the setup of the latest run failed', async () => {
   const { uid } = await create({ name: 'Broken' });
   const failedSetup = async () =>
     Environment.parse((await service.request('GET', `/agent/environments/${uid}`)).body).setup_failed;
@@ -89,7 +89,7 @@ test('an environment says whether the setup of its latest run failed', async () 
   expect(await failedSetup()).toBe(false);
 });
 
-test('the same Idempotency-Key creates one environment', async () => {
+test('creates one environment for the same Idempotency-Key', async () => {
   const ask = (name: string) =>
     service.request('POST', '/agent/environments', { body: { config: { name } }, headers: { 'idempotency-key': 'e' } });
   const answers = await Promise.all([ask('Once'), ask('Once'), ask('Once')]);
@@ -108,4 +108,38 @@ test.each([
 
 test('answers 400 for an unknown sort', async () => {
   await service.problem(400, 'GET', '/agent/environments?sort_by=size');
+});
+
+test('an environment with a docker_image is kept as it is, and runs in it are refused with what to do', async () => {
+  const config = { name: 'Image', docker_image: 'node:24' };
+  const made = await create(config);
+  const path = `/agent/environments/${made.uid}`;
+  expect((await service.request<Environment>('GET', path)).body.config).toEqual(config);
+  const body = { prompt: 'a', config: { environment_id: made.uid } };
+  const problem = await service.problem(400, 'POST', '/agent/runs', { body });
+  expect(problem.errors).toEqual([
+    {
+      path: 'config.environment_id',
+      message: expect.stringMatching(/docker_image node:24, .* Replace its configuration/),
+    },
+  ]);
+  await service.request('PUT', path, { body: { config: { name: 'Image', docker_image: ' ' } } });
+  const runId = await service.newRun(body);
+  await service.request('PUT', path, { body: { config } });
+  await service.problem(400, 'POST', `/agent/runs/${runId}/rerun`);
+  // Another team is not told what the environment has.
+  const stranger = await service.problem(403, 'POST', '/agent/runs', { body, key: service.otherKey });
+  expect(stranger.detail).not.toContain('node:24');
+});
+
+test('an agent cannot start a run in an environment with a docker_image', async () => {
+  const made = await create({ name: 'Child' });
+  const { runToken } = await service.startExecution({ mode: 'orchestrate', config: { environment_id: made.uid } });
+  const config = { name: 'Child', docker_image: 'node:24' };
+  await service.request('PUT', `/agent/environments/${made.uid}`, { body: { config } });
+  const problem = await service.problem(400, 'POST', '/harness-support/child-runs', {
+    key: runToken,
+    body: { prompt: 'a' },
+  });
+  expect(problem.detail).toContain('docker_image node:24');
 });

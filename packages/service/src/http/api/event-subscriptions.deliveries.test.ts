@@ -10,7 +10,7 @@ beforeEach(() => service.deps.db.query('DELETE FROM event_subscriptions'));
 const { create, deliveriesOf } = testEventSubscriptions(service);
 
 describe('POST …/test', () => {
-  test('answers 202 with a ping that waits', async () => {
+  test('answers 202 with a pending ping', async () => {
     const { id } = await create({ enabled: false });
     const answer = await service.request('POST', `${base}/${id}/test`);
     expect(answer.status).toBe(202);
@@ -19,14 +19,14 @@ describe('POST …/test', () => {
     expect((await deliveriesOf(id)).deliveries).toEqual([ping]);
   });
 
-  test('400 for an Idempotency-Key with a space', async () => {
+  test('answers 400 for an Idempotency-Key with a space', async () => {
     const { id } = await create();
     const headers = { 'idempotency-key': 'a b' };
     const problem = await service.problem(400, 'POST', `${base}/${id}/test`, { headers });
     expect(problem.errors?.[0]?.path).toBe('Idempotency-Key');
   });
 
-  test('the same Idempotency-Key sends one', async () => {
+  test('sends one ping for the same Idempotency-Key', async () => {
     const { id } = await create();
     const ask = () =>
       service.request<EventDelivery>('POST', `${base}/${id}/test`, { headers: { 'idempotency-key': id } });
@@ -35,13 +35,13 @@ describe('POST …/test', () => {
     await service.problem(409, 'POST', `${base}/${other.id}/test`, { headers: { 'idempotency-key': id } });
   });
 
-  test('answers 404 where there is none', async () => {
+  test('answers 404 for an unknown id', async () => {
     await service.problem(404, 'POST', `${base}/${randomUUIDv7()}/test`);
   });
 });
 
 describe('GET …/deliveries', () => {
-  test('gives pages, newest first, of one status where one is asked for', async () => {
+  test('pages newest first, filtered by status', async () => {
     const { id } = await create();
     const runIds = [];
     for (let n = 0; n < 5; n += 1) runIds.unshift(await service.newRun());
@@ -75,7 +75,7 @@ describe('GET …/deliveries', () => {
     ]);
   });
 
-  test('answers 400 for another list’s cursor, a wrong limit and status, 404 where there is no subscription', async () => {
+  test('answers 400 for another list’s cursor and a wrong limit or status, 404 for an unknown subscription', async () => {
     const { id } = await create();
     const other = await create();
     await service.newRun();
@@ -101,7 +101,7 @@ describe('POST …/redeliver', () => {
     return { id, path: `${base}/${id}/deliveries/${delivery?.id}/redeliver`, deliveryId: delivery?.id };
   };
 
-  test('answers 202: the same delivery waits again, with retries for another 24 h', async () => {
+  test('answers 202 and makes the delivery pending again, with retries for another 24 h', async () => {
     const { path, deliveryId } = await failedDelivery();
     const answer = await service.request('POST', path);
     expect(answer.status).toBe(202);
@@ -110,7 +110,7 @@ describe('POST …/redeliver', () => {
     expect(row).toMatchObject({ round_attempts: 0, attempts: 12, retry_until: null });
   });
 
-  test('answers 409 where the subscription is disabled, or it is being sent', async () => {
+  test('answers 409 if the subscription is disabled or the delivery is being sent', async () => {
     const { id, path, deliveryId } = await failedDelivery();
     await service.deps.db.query(
       `UPDATE event_deliveries SET status = 'pending', leased_until = now() + interval '1 minute' WHERE id = $1`,
@@ -121,7 +121,7 @@ describe('POST …/redeliver', () => {
     expect((await service.problem(409, 'POST', path)).detail).toMatch(/disabled/);
   });
 
-  test('answers 404 for another subscription’s delivery, and for none', async () => {
+  test('answers 404 for another subscription’s delivery and an unknown id', async () => {
     const { deliveryId } = await failedDelivery();
     const other = await create();
     await service.problem(404, 'POST', `${base}/${other.id}/deliveries/${deliveryId}/redeliver`);

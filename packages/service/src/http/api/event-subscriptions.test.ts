@@ -42,7 +42,7 @@ describe('POST /event-subscriptions', () => {
     for (const form of [secret, bytes.toString('hex'), secret.slice(6)]) expect(dump?.dump).not.toContain(form);
   });
 
-  test('the same Idempotency-Key creates one, and gives its secret again', async () => {
+  test('creates one for the same Idempotency-Key, and returns its secret again', async () => {
     const ask = (name: string) =>
       service.request<EventSubscriptionWithSecret>('POST', base, {
         body: { url, name, events: ['run.created'] },
@@ -76,7 +76,18 @@ describe('POST /event-subscriptions', () => {
     await service.problem(400, 'POST', base, { body: { url, events: ['run.created'], ...more } });
   });
 
-  test('answers 409 beyond the limit, however many come at once', async () => {
+  test.each([
+    ['http://127.0.0.1:4190/', '127.0.0.1 is not public', '127.0.0.0/8'],
+    ['https://10.1.2.3/', '10.1.2.3 is not public', '10.1.2.3/32'],
+    ['https://[::1]/', '::1 is not public', '::1/128'],
+    ['http://localhost:4190/', 'localhost is not public', '127.0.0.0/8,::1/128'],
+  ])('says how to allow %s', async (address, why, networks) => {
+    const { errors } = await service.problem(400, 'POST', base, { body: { url: address, events: ['run.created'] } });
+    const message = `${why}: start Runyard with RUNYARD_ALLOW_PRIVATE_NETWORKS=${networks} to allow it`;
+    expect(errors).toMatchObject([{ path: 'url', message }]);
+  });
+
+  test('answers 409 beyond the limit, also concurrently', async () => {
     const answers = await Promise.all(
       Array.from({ length: maxSubscriptions + 3 }, () =>
         service.request('POST', base, { body: { url, events: ['run.created'] } }),
@@ -87,7 +98,7 @@ describe('POST /event-subscriptions', () => {
   });
 });
 
-describe('who is no administrator, and agents', () => {
+describe('members and agents', () => {
   test('get 403 from every endpoint', async () => {
     const { id } = await create();
     const delivery = (await service.request<EventDelivery>('POST', `${base}/${id}/test`)).body;
@@ -106,7 +117,7 @@ describe('who is no administrator, and agents', () => {
     expect(await read(id)).toMatchObject({ enabled: true });
   });
 
-  test('another team sees none of it', async () => {
+  test('hides subscriptions from another team', async () => {
     const { id } = await create();
     expect((await service.request('GET', base, { key: service.otherKey })).body).toEqual({ subscriptions: [] });
     await service.problem(404, 'PATCH', `${base}/${id}`, { key: service.otherKey, body: { enabled: false } });
@@ -116,7 +127,7 @@ describe('who is no administrator, and agents', () => {
 });
 
 describe('PATCH /event-subscriptions/{id}', () => {
-  test('changes what is named and nothing else', async () => {
+  test('changes only the named members', async () => {
     const { id, secret: _, ...made } = await create({ name: 'a', filter: { source: 'CLI', name: 'n' } });
     const change = async (body: object) =>
       EventSubscription.parse((await service.request('PATCH', `${base}/${id}`, { body })).body);
@@ -131,7 +142,7 @@ describe('PATCH /event-subscriptions/{id}', () => {
     expect(await change({ enabled: false })).toMatchObject({ enabled: false });
   });
 
-  test('shows why it was disabled, until it is enabled', async () => {
+  test('shows why the subscription was disabled, until it is enabled', async () => {
     const { id } = await create();
     await service.deps.db.query(
       `UPDATE event_subscriptions SET enabled = false, disabled_reason = 'It failed.', disabled_at = now(), failing_since = now()`,
@@ -150,13 +161,13 @@ describe('PATCH /event-subscriptions/{id}', () => {
     await service.problem(400, 'PATCH', `${base}/${id}`, { body });
   });
 
-  test('answers 404 where there is none', async () => {
+  test('answers 404 for an unknown id', async () => {
     await service.problem(404, 'PATCH', `${base}/${randomUUIDv7()}`, { body: { enabled: true } });
     await service.problem(404, 'PATCH', `${base}/x`, { body: { enabled: true } });
   });
 });
 
-test('DELETE removes it with its deliveries', async () => {
+test('removes a subscription with its deliveries', async () => {
   const { id } = await create();
   await service.newRun();
   expect((await service.request('DELETE', `${base}/${id}`)).body).toEqual({ success: true });
@@ -165,7 +176,7 @@ test('DELETE removes it with its deliveries', async () => {
   expect(await service.deps.db.query('SELECT FROM event_deliveries WHERE subscription_id = $1', [id])).toEqual([]);
 });
 
-test('rotate-secret answers with another secret', async () => {
+test('answers rotate-secret with a new secret', async () => {
   const { id, secret } = await create();
   const answer = await service.request('POST', `${base}/${id}/rotate-secret`);
   expect(answer.status).toBe(200);

@@ -49,7 +49,7 @@ const blobsNow = async () => {
   return keys.sort();
 };
 
-test('files of a follow-up to a queued run come with the task, behind those of the request', async () => {
+test('lists the files of a follow-up to a queued run in the task, after those of the request', async () => {
   const { runId, runToken } = await service.startExecution({ attachments: [file('a.txt', 'A')] });
   expect(
     (await service.request('POST', path(runId), { body: { message: 'B', attachments: [file('b.txt', 'B')] } })).body,
@@ -62,7 +62,7 @@ test('files of a follow-up to a queued run come with the task, behind those of t
   expect(await Promise.all(task.attachments.map((each) => read(runToken, each)))).toEqual(['A', 'B']);
 });
 
-test('files of a follow-up to a running run come by the inbox, and only its own run reads them', async () => {
+test('delivers the files of a follow-up to a running run by the inbox, readable by that run only', async () => {
   const { runId, runToken } = await service.startExecution();
   const other = await service.startExecution();
   await taskOf(runToken);
@@ -79,7 +79,7 @@ test('files of a follow-up to a running run come by the inbox, and only its own 
   }
 });
 
-test('a further execution is told which files came earlier; a rerun takes those of the request alone', async () => {
+test('lists earlier files to a further execution; copies only those of the request to a rerun', async () => {
   const { runId, runToken, executionId } = await service.startExecution({ attachments: [file('a.txt', 'A')] });
   await taskOf(runToken);
   await begin(runToken);
@@ -127,7 +127,7 @@ test.each([
     [{ file_name: 'a', mime_type: 'text/plain', data: Buffer.alloc(10 * 1024 * 1024 + 1).toString('base64') }],
   ],
   ['no name', [{ file_name: ' ', mime_type: 'text/plain', data: '' }]],
-])('400 for %s, and nothing is stored', async (_name, attachments) => {
+])('answers 400 for %s, and stores nothing', async (_name, attachments) => {
   const runId = await service.newRun();
   const before = await blobsNow();
   await service.problem(400, 'POST', path(runId), { body: { message: 'a', attachments } });
@@ -135,7 +135,7 @@ test.each([
   expect(await blobsNow()).toEqual(before);
 });
 
-test('the same Idempotency-Key stores its files once, with other files it is 409', async () => {
+test('stores files once for the same Idempotency-Key, and answers 409 with other files', async () => {
   const runId = await service.newRun();
   const headers = { 'idempotency-key': randomUUIDv7() };
   const before = (await blobsNow()).length;
@@ -147,7 +147,7 @@ test('the same Idempotency-Key stores its files once, with other files it is 409
   expect((await blobsNow()).length).toBe(before + 1);
 });
 
-test('files of follow-ups go with the conversation, and with the run', async () => {
+test('deletes files of follow-ups with the conversation and with the run', async () => {
   const runId = await service.newRun({ attachments: [file('a.txt', 'A')] });
   const before = (await blobsNow()).length;
   await service.request('POST', path(runId), { body: { message: 'a', attachments: [file('b.txt', 'B')] } });

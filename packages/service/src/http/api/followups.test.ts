@@ -29,7 +29,7 @@ const finish = async (token: string, turn: number) => {
 const inboxOf = async (token: string, after = 0) =>
   (await service.request<Inbox>('GET', `/harness-support/inbox?after=${after}`, { key: token })).body.items;
 
-test('200 with an empty object; message and mode reach the agent in order, each until it is confirmed', async () => {
+test('answers 200 with an empty object, and sends message and mode to the agent in order until they are confirmed', async () => {
   const { runId, runToken } = await service.startExecution();
   await start(runToken);
   for (const body of [{ message: 'one', mode: 'plan' }, { message: 'two' }]) {
@@ -48,7 +48,7 @@ test('200 with an empty object; message and mode reach the agent in order, each 
   expect(await inboxOf(runToken)).toMatchObject([{ message: 'two' }]);
 });
 
-test('more than the agent is given at once come in order, page by page', async () => {
+test('delivers many follow-ups in order, page by page', async () => {
   const { runId, runToken } = await service.startExecution();
   await start(runToken);
   const messages = Array.from({ length: 22 }, (_, n) => `message ${n}`);
@@ -59,7 +59,7 @@ test('more than the agent is given at once come in order, page by page', async (
   expect(rest).toHaveLength(2);
 });
 
-test('a report of the end that comes again, after a follow-up has moved the run on, ends nothing', async () => {
+test('ignores a repeated report of the end after a follow-up has continued the run', async () => {
   const { runId, runToken } = await service.startExecution();
   await start(runToken);
   expect(await finish(runToken, 1)).toBe('wait');
@@ -76,14 +76,14 @@ test('a report of the end that comes again, after a follow-up has moved the run 
   expect(await state()).toBe('SUCCEEDED');
 });
 
-test('idle_timeout_minutes 0 sends the agent away', async () => {
+test('ends the agent after the turn with idle_timeout_minutes 0', async () => {
   const { runToken } = await service.startExecution({ config: { idle_timeout_minutes: 0 } });
   await start(runToken);
   expect(await finish(runToken, 1)).toBe('leave');
   expect(await inboxOf(runToken)).toEqual([{ type: 'leave' }]);
 });
 
-test('what waits when the agent asks for its task joins the prompt', async () => {
+test('adds waiting follow-ups to the prompt when the agent asks for its task', async () => {
   const { runId, runToken } = await service.startExecution({ prompt: 'First.' });
   await service.request('POST', path(runId), { body: { message: 'Second.', mode: 'plan' } });
   const task = await service.request('POST', '/harness-support/resolve-prompt', { key: runToken, body: {} });
@@ -91,7 +91,7 @@ test('what waits when the agent asks for its task joins the prompt', async () =>
   expect(await inboxOf(runToken)).toEqual([]);
 });
 
-test('an empty message is 400 but where a run that is over has a conversation', async () => {
+test('answers 400 to an empty message unless an ended run has a conversation', async () => {
   const { runId, runToken, executionId } = await service.startExecution({ prompt: 'First.' });
   for (const body of [{}, { message: '' }, { message: ' \n' }]) {
     const problem = await service.problem(400, 'POST', path(runId), { body });
@@ -106,7 +106,7 @@ test('an empty message is 400 but where a run that is over has a conversation', 
   expect((await service.request<{ state: string }>('GET', `/agent/runs/${runId}`)).body.state).toBe('QUEUED');
 });
 
-test('a run that ended before its prompt was played begins with it', async () => {
+test('starts with the prompt when the run ended before its first turn', async () => {
   const runId = await service.newRun({ prompt: 'First.' });
   await service.request('POST', `/agent/runs/${runId}/cancel`);
   await service.problem(400, 'POST', path(runId), { body: {} });
@@ -129,7 +129,7 @@ test.each([
   expect(await waiting(runId)).toEqual([]);
 });
 
-test('401 without a key, 403 for another team’s header, 404 for another team’s run and for none', async () => {
+test('answers 401 without a key, 403 for another team’s header, 404 for another team’s run and an unknown id', async () => {
   const runId = await service.newRun();
   const body = { message: 'a' };
   await service.problem(401, 'POST', path(runId), { body, key: null });
@@ -140,7 +140,7 @@ test('401 without a key, 403 for another team’s header, 404 for another team�
   expect(await waiting(runId)).toEqual([]);
 });
 
-test('the same Idempotency-Key sends it once, and with another message it is 409', async () => {
+test('sends a message once for the same Idempotency-Key, and answers 409 with another message', async () => {
   const runId = await service.newRun();
   const headers = { 'idempotency-key': 'k1' };
   const send = () => service.request('POST', path(runId), { body: { message: 'a' }, headers });
@@ -150,7 +150,7 @@ test('the same Idempotency-Key sends it once, and with another message it is 409
   await service.problem(409, 'POST', path(runId), { body: { message: 'b' }, headers });
 });
 
-test('a memory is kept per execution, the latest turn wins, and only its conversation reads it', async () => {
+test('keeps the harness memory of the latest turn per execution, readable by its conversation only', async () => {
   const mine = await service.startExecution();
   const other = await service.startExecution();
   const put = (turn: number, raw: string) =>
@@ -180,7 +180,7 @@ test('413 for a body over 64 MB', async () => {
   await service.problem(413, 'POST', path(runId), { raw, headers: { 'content-type': 'application/json' } });
 });
 
-test('a memory of more than 32 MB is 413 and not kept', async () => {
+test('answers 413 for a harness memory over 32 MB and does not keep it', async () => {
   const { runToken, executionId } = await service.startExecution();
   const answer = await fetch(`${service.baseUrl}/api/v1/harness-support/memory?turn=1`, {
     method: 'PUT',
@@ -191,7 +191,7 @@ test('a memory of more than 32 MB is 413 and not kept', async () => {
   await service.problem(404, 'GET', `/harness-support/memory/${executionId}`, { key: runToken });
 });
 
-test("the agent's last word is taken with 200", async () => {
+test("accepts the agent's last report with 200", async () => {
   const { runToken } = await service.startExecution();
   const body = { reason: 'finished' };
   const answer = await service.request('POST', '/harness-support/report-shutdown', { key: runToken, body });
@@ -201,21 +201,24 @@ test("the agent's last word is taken with 200", async () => {
 test.each([
   ['before the agent began', false],
   ['in its first turn', true],
-])('an execution that failed %s is tried again with the prompt and what had joined it', async (_name, begun) => {
-  const { runId, runToken } = await service.startExecution({ prompt: 'First.' });
-  await service.request('POST', path(runId), { body: { message: 'Second.' } });
-  if (begun) await start(runToken);
-  else await service.request('POST', '/harness-support/resolve-prompt', { key: runToken, body: {} });
-  const error = { code: 'resource_unavailable', message: 'Overloaded.' };
-  const body = { turn: 1, success: false, summary: '', error };
-  await service.request('POST', '/harness-support/finish-task', { key: runToken, body });
-  const [next] = await service.deps.db.query('SELECT continues FROM executions WHERE run_id = $1 AND number = 2', [
-    runId,
-  ]);
-  expect(next).toEqual({ continues: null });
-  const waits = await service.deps.db.query(
-    'SELECT message FROM followups WHERE run_id = $1 AND execution_id IS NULL',
-    [runId],
-  );
-  expect(waits).toEqual([{ message: 'Second.' }]);
-});
+])(
+  'retries an execution that failed %s with the prompt and the follow-ups that had joined it',
+  async (_name, begun) => {
+    const { runId, runToken } = await service.startExecution({ prompt: 'First.' });
+    await service.request('POST', path(runId), { body: { message: 'Second.' } });
+    if (begun) await start(runToken);
+    else await service.request('POST', '/harness-support/resolve-prompt', { key: runToken, body: {} });
+    const error = { code: 'resource_unavailable', message: 'Overloaded.' };
+    const body = { turn: 1, success: false, summary: '', error };
+    await service.request('POST', '/harness-support/finish-task', { key: runToken, body });
+    const [next] = await service.deps.db.query('SELECT continues FROM executions WHERE run_id = $1 AND number = 2', [
+      runId,
+    ]);
+    expect(next).toEqual({ continues: null });
+    const waits = await service.deps.db.query(
+      'SELECT message FROM followups WHERE run_id = $1 AND execution_id IS NULL',
+      [runId],
+    );
+    expect(waits).toEqual([{ message: 'Second.' }]);
+  },
+);

@@ -53,7 +53,7 @@ const blobsNow = async () => {
 };
 const one = (text: string) => [{ filename: 'a.patch', text }];
 
-test('an empty list where nothing was handed off; what was is there in order, with signed URLs', async () => {
+test('lists handed-off files in order with signed URLs, and nothing where there are none', async () => {
   const { runId, runToken } = await service.startExecution();
   expect(await list(runId)).toEqual([]);
   await send(runToken, 1, [
@@ -75,7 +75,7 @@ test('an empty list where nothing was handed off; what was is there in order, wi
   ]);
 });
 
-test('a snapshot takes the place of the older one when its last byte is there, and not before', async () => {
+test('replaces the older snapshot after the last byte of the new one arrived', async () => {
   const before = await blobsNow();
   const { runId, runToken } = await service.startExecution();
   await send(runToken, 1, one('first'));
@@ -98,7 +98,7 @@ test('a snapshot takes the place of the older one when its last byte is there, a
   expect(await blobsNow()).toBe(before);
 });
 
-test('one that was begun and not finished is given up by the next', async () => {
+test('discards an unfinished snapshot when the next one begins', async () => {
   const before = await blobsNow();
   const { runId, runToken } = await service.startExecution();
   const [a, b] = await begin(runToken, 1, [...one('half'), { filename: 'b', text: 'never' }]);
@@ -109,7 +109,7 @@ test('one that was begun and not finished is given up by the next', async () => 
   expect(await blobsNow()).toBe(before + 1);
 });
 
-test('files that arrive at the same moment make one whole snapshot', async () => {
+test('completes one snapshot from files that arrive at the same time', async () => {
   const { runId, runToken } = await service.startExecution();
   const files = Array.from({ length: 12 }, (_, n) => ({ filename: `${n}`, text: `text ${n}` }));
   const urls = await begin(runToken, 1, files);
@@ -118,7 +118,7 @@ test('files that arrive at the same moment make one whole snapshot', async () =>
   expect(await contents(runId)).toEqual(files.map(({ filename, text }) => [filename, text]));
 });
 
-test('of several executions the latest that left one counts', async () => {
+test('returns the snapshot of the latest execution that left one', async () => {
   const first = await service.startExecution();
   await send(first.runToken, 1, one('first'));
   await service.deps.db.query(
@@ -128,7 +128,7 @@ test('of several executions the latest that left one counts', async () => {
   expect(await contents(first.runId)).toEqual([['a.patch', 'first']]);
 });
 
-test('PUT: the same bytes again 200, others 409, more than announced 413, fewer 400', async () => {
+test('answers a PUT of the same bytes with 200, of others 409, of too many 413, of too few 400', async () => {
   const { runId, runToken } = await service.startExecution();
   const [a, b] = await begin(runToken, 1, [...one('1234'), { filename: 'b', text: '12' }]);
   expect(await put(a, '12345')).toBe(413);
@@ -159,7 +159,7 @@ test.each([
   await service.problem(400, 'POST', '/harness-support/upload-snapshot', { key: runToken, body: { turn: 1, files } });
 });
 
-test('404 for the run of another team and for none; an upload URL opens one file only', async () => {
+test("answers 404 for another team's run and an unknown id; an upload URL opens one file only", async () => {
   const { runId, runToken } = await service.startExecution();
   const path = `/agent/runs/${runId}/handoff/attachments`;
   await service.problem(404, 'GET', path, { key: service.otherKey });
@@ -169,7 +169,7 @@ test('404 for the run of another team and for none; an upload URL opens one file
   expect(await put(a.replace(idOf(a), idOf(b)), '2')).toBe(403);
 });
 
-test('it goes with the run', async () => {
+test('deletes the snapshot with the run', async () => {
   const before = await blobsNow();
   const { runId, runToken, executionId } = await service.startExecution();
   await send(runToken, 1, one('first'));

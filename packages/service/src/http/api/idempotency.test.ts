@@ -42,7 +42,7 @@ const creatingNothing = [
 
 const posts = (Object.entries(routes) as [string, Route][]).filter(([, route]) => route.method === 'POST');
 
-test('every POST creates and honours the Idempotency-Key, or creates nothing', () => {
+test('lists each POST as one that honours the Idempotency-Key or creates nothing', () => {
   const idempotent = posts.filter(([, route]) => route.once !== undefined).map(([name]) => name);
   const others = posts.filter(([, route]) => route.once === undefined).map(([name]) => name);
   expect(idempotent).toEqual(expect.arrayContaining(Object.keys(bodies)));
@@ -65,7 +65,7 @@ describe.each(posts.filter(([name]) => name in bodies))('%s', (name, route) => {
     return row?.rows ?? 0;
   };
 
-  test('gives the first answer again for the same key and body, and creates once', async () => {
+  test('returns the first answer for the same key and body, and creates once', async () => {
     const before = await rows();
     const first = await send(`${name}-same`);
     expect(first.status, first.text).toBe(route.answer.status);
@@ -74,7 +74,7 @@ describe.each(posts.filter(([name]) => name in bodies))('%s', (name, route) => {
     expect(await rows()).toBe(before + 1);
   });
 
-  test('creates once where several arrive at once', async () => {
+  test('creates once for concurrent requests', async () => {
     const before = await rows();
     const answers = await Promise.all(Array.from({ length: 5 }, () => send(`${name}-at-once`)));
     for (const answer of answers) {
@@ -91,7 +91,7 @@ describe.each(posts.filter(([name]) => name in bodies))('%s', (name, route) => {
     expect(await rows()).toBe(before);
   });
 
-  test('answers 400 for a key that is none, creates anew without one, and after 24 hours', async () => {
+  test('answers 400 for an invalid key, and creates again without a key and after 24 hours', async () => {
     expect((await send('a b')).status).toBe(400);
     expect((await send('a'.repeat(256))).status).toBe(400);
     const before = await rows();
@@ -112,7 +112,7 @@ describe.each(posts.filter(([name]) => name in bodies))('%s', (name, route) => {
   });
 
   if ('user' in route.allow) {
-    test("keeps one caller's keys from another's", async () => {
+    test('separates the keys of different callers', async () => {
       const before = await rows();
       await send(`${name}-shared`);
       const other = await send(`${name}-shared`, otherBody, await service.newKey());
@@ -123,7 +123,7 @@ describe.each(posts.filter(([name]) => name in bodies))('%s', (name, route) => {
   }
 });
 
-test('of two different requests at once with one key, one is done and the other answered 409', async () => {
+test('completes one of two different concurrent requests with the same key and answers the other with 409', async () => {
   for (let round = 0; round < 5; round += 1) {
     const headers = { 'idempotency-key': `different-${round}` };
     const answers = await Promise.all([
@@ -134,14 +134,14 @@ test('of two different requests at once with one key, one is done and the other 
   }
 });
 
-test('a refused create is not kept: what was wrong may be put right with the same key', async () => {
+test('does not store a refused create, so the corrected request may use the same key', async () => {
   const send = (body: object) =>
     service.request('POST', '/agent/runs', { body, headers: { 'idempotency-key': 'put-right' } });
   expect((await send({ prompt: 'a', config: { model_id: 'nobody/none' } })).status).toBe(400);
   expect((await send({ prompt: 'a' })).status).toBe(200);
 });
 
-test('the raw key in the answer to a create is kept so that only its caller can read it', async () => {
+test('stores the raw key of a repeated answer so that only its caller can read it', async () => {
   const headers = { 'idempotency-key': 'sealed' };
   const body = { name: 'a', kind: 'personal' };
   const { body: created } = await service.request<{ key: string }>('POST', '/keys', { body, headers });

@@ -19,7 +19,7 @@ const listed = async (key?: string): Promise<ApiKey[]> =>
   ListKeysResponse.parse((await service.request('GET', '/keys', key ? { key } : {})).body).keys;
 
 describe('POST /keys', () => {
-  test('gives the raw key once; it works and is stored as its hash only', async () => {
+  test('returns the raw key once and stores only its hash', async () => {
     const created = await create({ name: 'CI', kind: 'personal', expires_in: '30d' });
     expect(created.key).toMatch(/^ryk_[\w-]{43}$/);
     expect((await service.request('GET', '/agent/runs', { key: created.key })).status).toBe(200);
@@ -32,7 +32,7 @@ describe('POST /keys', () => {
     expect(dump?.dump).not.toContain(created.key);
   });
 
-  test('makes agent keys that act as a service account', async () => {
+  test('creates agent keys that act as a service account', async () => {
     const created = await create({ name: 'Bot', kind: 'agent', agent_uid: 'bot-1' });
     expect(created.expires_at).toBeUndefined();
     const id = await service.newRun({}, created.key);
@@ -74,7 +74,7 @@ describe('a member', () => {
 describe('DELETE /keys/{uid}', () => {
   test('ends the key at once, in this process and in others', async () => {
     const created = await create({ name: 'short', kind: 'personal' });
-    // Its clock stands: what it knows does not get old.
+    // Its clock does not move, so its cache does not expire.
     const elsewhere = await openKeyDirectory(service.deps.db, service.deps.log, () => 0);
     expect(await elsewhere.authenticate(created.key)).not.toBeNull();
     expect((await service.request('GET', '/agent/runs', { key: created.key })).status).toBe(200);

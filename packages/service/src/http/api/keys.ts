@@ -4,7 +4,7 @@ import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
 import { createKey, deleteKey, listKeys } from '../../access/keys/manage.ts';
 import { seal, unseal } from '../../access/keys/sealed.ts';
-import { once } from '../../idempotency/once.ts';
+import { isClientAttempt, once } from '../../idempotency/once.ts';
 import { isUuid } from '../../store/database/uuid.ts';
 import { addRoute } from '../server/add-route.ts';
 import { bearerToken } from '../server/authorize.ts';
@@ -22,7 +22,7 @@ export function registerKeyRoutes(app: FastifyInstance, { db }: ServiceDeps): vo
 
   addRoute(app, routes.createKey, async (call) => {
     const { principal, body, request } = call;
-    if (!call.once) {
+    if (!call.once || isClientAttempt(call.once)) {
       const made = await db.transaction(async (tx) => await createKey(tx, principal, body));
       return made === 'too_many' ? tooMany() : made;
     }

@@ -8,7 +8,7 @@ const service = await openTestService();
 const follow = (path: string, lastId?: string) => followStream(service, path, lastId);
 
 describe('the stream of a team', () => {
-  test('has the states and timelines of all its runs from now on, without conversations and other teams', async () => {
+  test('sends new states and timeline events of all its runs, without conversations and other teams', async () => {
     const reader = await follow('/agent/runs/events');
     const first = await service.startExecution();
     const word = { type: 'text', step_id: 's', message_id: 'm', role: 'assistant', text: 'Word' };
@@ -35,7 +35,7 @@ describe('the stream of a team', () => {
     reader.close();
   });
 
-  test('goes on behind every id, and behind that of its beginning', async () => {
+  test('resumes after every id, and after its first id', async () => {
     const reader = await follow('/agent/runs/events');
     const beginning = await vi.waitFor(() => expect(reader.lastId()).not.toBe(''), 10_000).then(() => reader.lastId());
     const { runId } = await service.startExecution();
@@ -49,7 +49,7 @@ describe('the stream of a team', () => {
     }
   });
 
-  test('answers 400 for ids that are not of its kind, and 401 without a key', async () => {
+  test('answers 400 for ids of another kind, and 401 without a key', async () => {
     const at = (id: string) => service.problem(400, 'GET', '/agent/runs/events', { headers: { 'last-event-id': id } });
     const reader = await follow('/agent/runs/events');
     await vi.waitFor(() => expect(reader.lastId()).not.toBe(''), 10_000);

@@ -26,7 +26,7 @@ async function say(runToken: string, from: number, to: number): Promise<void> {
 }
 
 describe('the stream of a run', () => {
-  test('has all from the beginning, then what comes, and ends with the run', async () => {
+  test('sends all events from the beginning, then new ones, and ends with the run', async () => {
     const { runId, runToken } = await service.startExecution();
     await say(runToken, 1, 3);
     const reader = await follow(`/agent/runs/${runId}/events`);
@@ -38,7 +38,7 @@ describe('the stream of a run', () => {
     expect(stateNames(reader)).toEqual(['QUEUED', 'PENDING', 'CLAIMED', 'CANCELLED']);
   });
 
-  test('goes on behind every id, also behind the first of two events of one change', async () => {
+  test('resumes after every id, also after the first of two events of one change', async () => {
     const { runId, runToken } = await service.startExecution();
     await say(runToken, 1, 2);
     await cancelRun(service.deps.executionDeps, runId);
@@ -52,7 +52,7 @@ describe('the stream of a run', () => {
     }
   });
 
-  test('of a run whose setup failed ends with it, and comes back for each turn in its sandbox', async () => {
+  test('ends with a failed setup, and can be read again for each turn in the debug window', async () => {
     const { runId, runToken } = await service.startExecution();
     const path = `/agent/runs/${runId}/events`;
     const finish = (turn: number, report: object) =>
@@ -66,7 +66,7 @@ describe('the stream of a run', () => {
     const ids = [whole.lastId()];
     const rests: unknown[] = [];
 
-    /** What a reader gets that comes back now; `last` is what it has seen when `end` is called. */
+    /** The events that a reader gets when it connects again now; `last` is its last id when `end` is called. */
     const comeBack = async (last: string, end: () => Promise<unknown>) => {
       const reader = await follow(path, ids.at(-1));
       await vi.waitFor(() => expect(JSON.stringify(reader.received)).toContain(last), { timeout: 10_000 });
@@ -124,7 +124,7 @@ describe('the stream of a run', () => {
     await service.problem(401, 'GET', path, { key: null });
   });
 
-  test('answers 410 where events behind the id are not kept, and nothing where none was missed', async () => {
+  test('answers 410 if events after the id are no longer stored, and nothing if none was missed', async () => {
     const { runId, runToken } = await service.startExecution();
     await say(runToken, 1, 5);
     await cancelRun(service.deps.executionDeps, runId);
@@ -150,7 +150,7 @@ describe('the stream of a run', () => {
     expect(anew.received).toEqual(whole.received.filter(({ event }) => event.type !== 'conversation'));
   });
 
-  test('answers 410 for an id inside of events that were merged, and goes on behind all others', async () => {
+  test('answers 410 for an id inside merged events, and resumes after all others', async () => {
     const { runId, runToken } = await service.startExecution();
     await say(runToken, 1, 5);
     await cancelRun(service.deps.executionDeps, runId);
@@ -194,7 +194,7 @@ describe('the stream of a run', () => {
   });
 });
 
-test('a reader that does not read holds a page in memory, and keeps nobody waiting', async () => {
+test('buffers one page for a reader that does not read, and does not delay others', async () => {
   const { runId } = await service.startExecution();
   const serverSides: Socket[] = [];
   service.app.server.on('connection', (socket: Socket) => serverSides.push(socket));
@@ -234,14 +234,14 @@ test('a reader that does not read holds a page in memory, and keeps nobody waiti
   paused.destroy();
 }, 60_000);
 
-test('HEAD is answered and ends', async () => {
+test('answers HEAD and ends', async () => {
   for (const path of [`/agent/runs/${await service.newRun()}/events`, '/agent/runs/events']) {
     const answer = await service.request('HEAD', path);
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/event-stream; charset=utf-8']);
   }
 });
 
-test('closing the service ends streams', async () => {
+test('ends when the service closes', async () => {
   const other = await startTestService();
   const controller = new AbortController();
   const open = async (path: string) =>
@@ -255,7 +255,7 @@ test('closing the service ends streams', async () => {
 });
 
 describe('a stream with follow=false', () => {
-  test('ends with what there is of a run that goes on, and goes on from there', async () => {
+  test('ends after the stored events of a running run, and resumes after them', async () => {
     const { runId, runToken } = await service.startExecution();
     await say(runToken, 1, 300);
     const first = await follow(`/agent/runs/${runId}/events?follow=false`);
@@ -270,7 +270,7 @@ describe('a stream with follow=false', () => {
     expect(more.received).toHaveLength(2);
   });
 
-  test('ends while others follow the same run', async () => {
+  test('ends while other readers follow the same run', async () => {
     const { runId, runToken } = await service.startExecution();
     const other = await follow(`/agent/runs/${runId}/events`);
     await say(runToken, 1, 3);
@@ -285,7 +285,7 @@ describe('a stream with follow=false', () => {
     await other.ended;
   });
 
-  test('400 where it is no boolean', async () => {
+  test('answers 400 if follow is no boolean', async () => {
     const runId = await service.newRun();
     await service.problem(400, 'GET', `/agent/runs/${runId}/events?follow=perhaps`);
   });

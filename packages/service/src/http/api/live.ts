@@ -1,4 +1,5 @@
 /** Server-sent events of one run, and of all runs of a team. */
+import type { OutgoingHttpHeaders } from 'node:http';
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { cut, drained, end, leave, type Outlet, type Stream } from '../../live/feed.ts';
@@ -52,10 +53,11 @@ export async function registerLiveRoutes(
     const response = reply.raw;
     response.on('error', () => response.destroy());
     response.writeHead(200, {
+      // Headers that were set before the stream was asked for, such as X-Ignored-Fields.
+      ...(reply.getHeaders() as OutgoingHttpHeaders),
       'content-type': 'text/event-stream; charset=utf-8',
       'cache-control': 'no-store',
       'x-accel-buffering': 'no',
-      'x-request-id': request.id,
     });
     if (request.method === 'HEAD') {
       response.end();

@@ -33,7 +33,7 @@ const sessionOf = async (runId: string) =>
 const end = (runId: string) =>
   service.deps.db.query(`UPDATE executions SET phase = 'ended', ended_at = now() WHERE run_id = $1`, [runId]);
 
-test('a conversation leads to its live session while there is one, a session to its conversation afterwards', async () => {
+test('redirects a conversation to its live session, and an ended session to its conversation', async () => {
   const { runId, runToken, conversationId } = await service.startExecution();
   const session = await sessionOf(runId);
   expect((await speak(runToken)).status).toBe(200);
@@ -44,7 +44,7 @@ test('a conversation leads to its live session while there is one, a session to 
   expect(await fromConversation(conversationId)).toEqual({});
 });
 
-test('a conversation that several runs continue leads to the one that is live', async () => {
+test('redirects a conversation that several runs continue to the live run', async () => {
   const first = await service.startExecution();
   const second = await service.startExecution({ conversation_id: first.conversationId });
   expect(await fromConversation(first.conversationId)).toEqual({ session_id: await sessionOf(second.runId) });
@@ -52,7 +52,7 @@ test('a conversation that several runs continue leads to the one that is live', 
   expect(await fromConversation(first.conversationId)).toEqual({ session_id: await sessionOf(first.runId) });
 });
 
-test('neither leads anywhere where nothing has begun, or nothing was said', async () => {
+test('answers 404 before the run has begun, and after it ended without messages', async () => {
   const waiting = await service.newRun();
   expect(await fromSession(await sessionOf(waiting))).toEqual({});
   const silent = await service.startExecution();
@@ -60,13 +60,13 @@ test('neither leads anywhere where nothing has begun, or nothing was said', asyn
   expect(await fromSession(await sessionOf(silent.runId))).toEqual({});
 });
 
-test.each(['sessions', 'conversations'])('404 for %s that do not exist', async (things) => {
+test.each(['sessions', 'conversations'])('answers 404 for unknown %s', async (things) => {
   for (const id of [randomUUIDv7(), 'x', '%00']) {
     await service.problem(404, 'GET', `/agent/${things}/${id}/redirect`, { key: null });
   }
 });
 
-test('the ids that they give open nothing: the execution id, which workers use, is not among them', async () => {
+test('never gives the execution id, which workers use', async () => {
   const { runId, executionId, runToken, conversationId } = await service.startExecution();
   expect((await speak(runToken)).status).toBe(200);
   const { session_id: session = '' } = await fromConversation(conversationId);

@@ -21,7 +21,7 @@ describe('POST /agent/runs creates nothing and answers', () => {
     await service.problem(413, 'POST', '/agent/runs', { raw, headers: { 'content-type': 'application/json' } });
   });
 
-  test('415 for a compressed body, and says which coding is taken', async () => {
+  test('415 that names the accepted coding, for a compressed body', async () => {
     const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' };
     const answer = await service.request('POST', '/agent/runs', { raw: gzipSync('{"prompt":"a"}'), headers });
     expect([answer.status, answer.headers.get('accept-encoding')]).toEqual([415, 'identity']);

@@ -26,14 +26,14 @@ describe('POST /agent/runs answers 200', () => {
     expect(run.body).toMatchObject({ run_id: answer.run_id, prompt: 'Say hello', title: 'Say hello', source: 'API' });
   });
 
-  test('and keeps members of the configuration that it does not know', async () => {
+  test('and keeps unknown members of the configuration', async () => {
     const config = { name: 'nightly', memory_stores: [{ uid: 'm' }], runner_id: 'r' };
     const id = await service.newRun({ config, unknown_member: 1 });
     const { body } = await service.request<{ agent_config: unknown }>('GET', `/agent/runs/${id}`);
     expect(body.agent_config).toEqual(config);
   });
 
-  test('and tells the first of several skills as the skill of the run, which is found by it', async () => {
+  test("and shows the first of several skills as the run's skill, which filters the list", async () => {
     const skills = ['acme/tools:skills/first/SKILL.md', 'acme/tools:second'];
     const id = await service.newRun({ config: { skills } });
     const { body } = await service.request<RunItem>('GET', `/agent/runs/${id}`);
@@ -62,7 +62,7 @@ describe('POST /agent/runs answers 200', () => {
     expect(body.prompt).toBe(prompt);
   });
 
-  test('and a child run inherits the metadata of its parent and names it', async () => {
+  test('and a child run inherits the metadata of its parent and names its parent', async () => {
     const parent = await service.newRun({ metadata: { ticket: '1', who: 'parent' } });
     const child = await service.newRun({ parent_run_id: parent, metadata: { who: 'child' } });
     const { body } = await service.request('GET', `/agent/runs/${child}`);
@@ -82,7 +82,7 @@ describe('POST /agent/runs answers 200', () => {
     });
   });
 
-  test('and keeps attachments, also the images of older clients', async () => {
+  test('and stores attachments, also the images of older clients', async () => {
     const data = Buffer.from('hello').toString('base64');
     const attachments = [{ file_name: 'a b.txt', mime_type: 'text/plain', data }];
     const id = await service.newRun({ attachments, images: [{ data, mime_type: 'image/png' }] });
@@ -96,7 +96,7 @@ describe('POST /agent/runs answers 200', () => {
     ]);
   });
 
-  test('with the first answer again for the same Idempotency-Key and body', async () => {
+  test('with the first answer for the same Idempotency-Key and body', async () => {
     const send = () =>
       service.request('POST', '/agent/runs', { body: { prompt: 'Once' }, headers: { 'idempotency-key': 'key-1' } });
     const [first, second] = await Promise.all([send(), send()]);
@@ -105,7 +105,7 @@ describe('POST /agent/runs answers 200', () => {
     expect(third.body).toEqual(first.body);
   });
 
-  test('for another key of the same team with the same Idempotency-Key, as a run of its own', async () => {
+  test('with another run for another API key of the team and the same Idempotency-Key', async () => {
     const headers = { 'idempotency-key': 'key-2' };
     const other = await service.newKey();
     const one = await service.request('POST', '/agent/runs', { body: { prompt: 'Once' }, headers });
@@ -115,7 +115,7 @@ describe('POST /agent/runs answers 200', () => {
 });
 
 describe('POST /agent/run', () => {
-  test('does the same and says that it is deprecated (RFC 9745)', async () => {
+  test('creates a run and declares its deprecation (RFC 9745)', async () => {
     const created = await service.request('POST', '/agent/run', { body: { prompt: 'Say hello' } });
     expect(created.status).toBe(200);
     expect(created.headers.get('deprecation')).toMatch(/^@\d+$/);
@@ -124,7 +124,7 @@ describe('POST /agent/run', () => {
 });
 
 describe('POST /agent/runs answers 400 and creates nothing', () => {
-  test('for a child that would have more than 20 keys of metadata together with those of its parent', async () => {
+  test("for a child with more than 20 metadata keys together with its parent's", async () => {
     const metadata = Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`k${n}`, 'parent']));
     const parent_run_id = await service.newRun({ metadata });
     await refusedWith(400, { prompt: 'a', parent_run_id, metadata: { one: 'more' } }, 'metadata');
@@ -234,13 +234,13 @@ describe('POST /agent/runs answers 400 and creates nothing', () => {
     await service.problem(400, 'POST', '/agent/runs', { raw, headers: { 'content-type': 'application/json' } });
   });
 
-  test('for an Idempotency-Key that is none', async () => {
+  test('for an invalid Idempotency-Key', async () => {
     await service.problem(400, 'POST', '/agent/runs', { body: { prompt: 'a' }, headers: { 'idempotency-key': 'a b' } });
   });
 });
 
 describe('POST /agent/runs answers', () => {
-  test('409 below a run that was cancelled, until someone continues it', async () => {
+  test('409 for a child of a cancelled run, until the parent is continued', async () => {
     const parent = await service.newRun();
     await service.request('POST', `/agent/runs/${parent}/cancel`);
     const body = { prompt: 'a', parent_run_id: parent };
@@ -271,7 +271,7 @@ describe('POST /agent/runs answers', () => {
     expect(problem.error_code).toBe('conflict');
   });
 
-  test('400 that says which names metadata may have', async () => {
+  test('400 that explains the allowed names of metadata', async () => {
     const problem = await refusedWith(400, { prompt: 'a', metadata: { 'a b': 'c' } });
     expect(problem.errors).toEqual([{ path: 'metadata.a b', message: 'must be 1 to 64 characters of [a-zA-Z0-9._-]' }]);
   });

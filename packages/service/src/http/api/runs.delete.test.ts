@@ -55,7 +55,7 @@ const remaining = async (runId: string, executionId: string) => {
 };
 
 describe('DELETE /agent/runs/{runId}', () => {
-  test('removes an ended run with its rows and blobs, and closes what led to them', async () => {
+  test('deletes an ended run with its rows and blobs, and closes its streams and URLs', async () => {
     const before = await blobKeys();
     const { runId, executionId, artifactUid, conversationId } = await endedRun();
     expect((await blobKeys()).length - before.length).toBe(3);
@@ -79,7 +79,7 @@ describe('DELETE /agent/runs/{runId}', () => {
     await service.problem(404, 'DELETE', `/agent/runs/${runId}`);
   });
 
-  test('keeps the runs that it started', async () => {
+  test('keeps the children of the run', async () => {
     const { runId } = await endedRun();
     const child = await service.newRun({ parent_run_id: runId });
     expect((await service.request('DELETE', `/agent/runs/${runId}`)).status).toBe(200);
@@ -87,7 +87,7 @@ describe('DELETE /agent/runs/{runId}', () => {
     expect([status, body.parent_run_id]).toEqual([200, undefined]);
   });
 
-  test('answers 409 for a run that has not ended, and says what to do', async () => {
+  test('answers 409 with a remedy for a run that has not ended', async () => {
     const queued = await service.newRun();
     const { runId: claimed } = await service.startExecution();
     for (const [runId, state] of [
@@ -105,7 +105,7 @@ describe('DELETE /agent/runs/{runId}', () => {
     expect((await service.request('DELETE', `/agent/runs/${queued}`)).status).toBe(200);
   });
 
-  test('answers 409 while the sandbox of a cancelled run is being ended: its row is what ends it', async () => {
+  test('answers 409 while the sandbox of a cancelled run is stopping', async () => {
     const { runId, executionId } = await service.startExecution();
     await service.request('POST', `/agent/runs/${runId}/cancel`);
     const answer = await service.request('DELETE', `/agent/runs/${runId}`);
@@ -114,7 +114,7 @@ describe('DELETE /agent/runs/{runId}', () => {
     expect((await service.request('DELETE', `/agent/runs/${runId}`)).status).toBe(200);
   });
 
-  test('a sandbox that waits for a follow-up is told to leave, and the run goes as soon as it has', async () => {
+  test('ends a sandbox that waits for a follow-up, and then deletes the run', async () => {
     const { runId, executionId } = await service.startExecution();
     const phase = async () =>
       (await service.deps.db.query<{ phase: string }>('SELECT phase FROM executions WHERE id = $1', [executionId]))[0]
@@ -137,7 +137,7 @@ describe('DELETE /agent/runs/{runId}', () => {
     expect((await service.request('GET', `/agent/runs/${runId}`)).status).toBe(200);
   });
 
-  test('succeeds once where several ask at the same time', async () => {
+  test('succeeds once for concurrent requests', async () => {
     const { runId } = await endedRun();
     const answers = await Promise.all(
       Array.from({ length: 4 }, () => service.request('DELETE', `/agent/runs/${runId}`)),

@@ -1,3 +1,4 @@
+import type { RunItem } from '@runyard/contract/runs';
 import { expect, test } from 'vitest';
 import { openTestService } from '../../../test/service.ts';
 
@@ -17,7 +18,7 @@ const begin = async (key: string) => {
   await service.request('POST', '/harness-support/events', { key, body: { events: [event] } });
 };
 
-test('200 while a turn is played, and the agent is told which turn to end', async () => {
+test('answers 200 during a turn, and names the turn to end to the agent', async () => {
   const { runId, runToken } = await service.startExecution();
   await begin(runToken);
   const answer = await service.request('POST', path(runId));
@@ -25,7 +26,7 @@ test('200 while a turn is played, and the agent is told which turn to end', asyn
   expect(await interrupted(runToken)).toEqual([{ type: 'interrupt', turn: 1 }]);
 });
 
-test('400 where no turn is played: before the start, after the end', async () => {
+test('answers 400 when no turn is in progress: before the start, after the end', async () => {
   const queued = await service.newRun();
   await service.problem(400, 'POST', path(queued));
   const { runId, runToken } = await service.startExecution();
@@ -38,7 +39,7 @@ test('400 where no turn is played: before the start, after the end', async () =>
   await service.problem(400, 'POST', path(runId));
 });
 
-test('a turn that ended before its interrupt was heard leaves the next one alone', async () => {
+test('does not interrupt the next turn if the turn ended before its interrupt arrived', async () => {
   const { runId, runToken } = await service.startExecution();
   await begin(runToken);
   await service.request('POST', path(runId));
@@ -50,7 +51,37 @@ test('a turn that ended before its interrupt was heard leaves the next one alone
   expect(await interrupted(runToken)).toEqual([expect.objectContaining({ type: 'follow_up', message: 'And then?' })]);
 });
 
-test('404 for another team, and nothing is interrupted', async () => {
+test('shows until when an interrupted run waits for a message, and ends its sandbox at a cancel', async () => {
+  const { runId, runToken } = await service.startExecution();
+  const message = async () =>
+    (await service.request<RunItem>('GET', `/agent/runs/${runId}`)).body.status_message?.message;
+  await begin(runToken);
+  await service.request('POST', path(runId));
+  const report = { turn: 1, interrupted: true, success: true, summary: '' };
+  await service.request('POST', '/harness-support/finish-task', { key: runToken, body: report });
+  expect(await message()).toMatch(
+    /^The turn was interrupted\. The agent waits in its sandbox for a message until 20[-\dT:]+Z\. Send a message, or cancel the run to end the sandbox\.$/,
+  );
+  await service.problem(404, 'POST', `/agent/runs/${runId}/cancel`, { key: service.otherKey });
+  const cancelled = await service.request('POST', `/agent/runs/${runId}/cancel`);
+  expect([cancelled.status, cancelled.body]).toEqual([200, runId]);
+  expect(await interrupted(runToken)).toEqual([{ type: 'leave' }]);
+  expect(await message()).toBeUndefined();
+  await service.problem(400, 'POST', `/agent/runs/${runId}/cancel`);
+});
+
+test('shows no wait for a run that ended its turn by itself, and keeps its sandbox at a cancel', async () => {
+  const { runId, runToken } = await service.startExecution();
+  await begin(runToken);
+  await service.request('POST', path(runId));
+  const report = { turn: 1, success: true, summary: '' };
+  await service.request('POST', '/harness-support/finish-task', { key: runToken, body: report });
+  expect((await service.request<RunItem>('GET', `/agent/runs/${runId}`)).body.status_message).toBeUndefined();
+  await service.problem(400, 'POST', `/agent/runs/${runId}/cancel`);
+  expect(await interrupted(runToken)).toEqual([]);
+});
+
+test('answers 404 for another team, and interrupts nothing', async () => {
   const { runId, runToken } = await service.startExecution();
   await begin(runToken);
   await service.problem(404, 'POST', path(runId), { key: service.otherKey });

@@ -48,20 +48,20 @@ describe('q', () => {
     ['the middle of a word of the prompt is given', 'verythin'],
     ['there is no letter or digit in it', '_ %'],
     ['it is SQL, a pattern or a query of words', `' | !a:* & \\ OR 1=1 --`],
-  ])('finds nothing where %s', async (_, q) => {
+  ])('finds nothing if %s', async (_, q) => {
     expect(await titles({ q })).toEqual([]);
   });
 
-  test('a blank one is no filter', async () => {
+  test('ignores a blank query', async () => {
     expect((await list({ q: ' ' })).runs).toHaveLength(3);
   });
 
-  test('finds a word in the first 4,000 characters of the prompt, not behind them', async () => {
+  test('finds a word in the first 4,000 characters of the prompt only', async () => {
     await service.newRun({ title: 'Long', prompt: `${'x '.repeat(1990)}nearend ${'y '.repeat(100)}behind` });
     expect([await titles('q=nearend'), await titles('q=behind')]).toEqual([['Long'], []]);
   });
 
-  test('pages of similar words go on with similar words, and nothing comes twice', async () => {
+  test('pages through similar words without repeating a run', async () => {
     for (let i = 0; i < 3; i += 1) await service.newRun({ title: `A flaky build ${i}` });
     const seen: string[] = [];
     let cursor = '';
@@ -88,14 +88,14 @@ describe('q', () => {
     expect(await titles('q=flakey')).toEqual(['flakey indeed']);
   });
 
-  test('finds a run by its prompt as it is after a change', async () => {
+  test('finds a run by its changed prompt', async () => {
     await service.deps.db.query(`UPDATE runs SET prompt = prompt || ' and archive it' WHERE title = 'Dependencies'`);
     expect(await titles('q=archive')).toEqual(['Dependencies']);
   });
 });
 
 describe('metadata', () => {
-  test('is a 403 feature_not_available where the team has the filter turned off; automation_id still filters', async () => {
+  test('answers 403 feature_not_available if the filter is off for the team; automation_id still filters', async () => {
     await service.newRun({ title: 'A', metadata: { automation_id: 'x' } });
     await service.deps.db.query('UPDATE teams SET metadata_filters_enabled = false WHERE id = $1', [service.teamId]);
     try {
@@ -109,7 +109,7 @@ describe('metadata', () => {
     }
   });
 
-  test('matches exactly: case, empty values, equals signs and five pairs', async () => {
+  test('matches exactly: case, empty values, equal signs and five pairs', async () => {
     const metadata = { a: 'X', b: '', c: 'k=v', d: 'ü', e: '%' };
     await service.newRun({ title: 'All', metadata });
     await service.newRun({ title: 'Part', metadata: { a: 'X' } });
@@ -133,7 +133,7 @@ describe('ancestor_run_id', () => {
     expect(await titles(`ancestor_run_id=${child}`)).toEqual(['grandchild']);
   });
 
-  test("is a 400 for a run that does not exist and for another team's", async () => {
+  test("answers 400 for an unknown run and for another team's", async () => {
     const other = await service.newRun({}, service.otherKey);
     for (const id of [other, '019d8a5c-7d43-7c1e-9a51-2f6d0f6a1b11', 'x']) {
       const problem = await service.problem(400, 'GET', `/agent/runs?ancestor_run_id=${id}`);
@@ -164,7 +164,7 @@ describe('artifact_type', () => {
   });
 });
 
-test('several states come in the order of the page', async () => {
+test('returns several states in the order of the page', async () => {
   const { db } = service.deps;
   for (const title of ['0', '1', '2', '3']) await service.newRun({ title });
   await db.query(`UPDATE runs SET state = 'FAILED' WHERE title IN ('0', '2')`);
@@ -185,7 +185,7 @@ describe('a time of the query', () => {
     ['in lower case', '2026-03-01t10:00:00z', '2026-03-01t10:00:01z'],
     ['with a fraction of a hundred digits', `2026-03-01T10:00:00.${'1'.repeat(100)}Z`, '2026-03-01T10:00:00.2Z'],
     ['at the ends of the calendar', '0001-01-01T00:00:00Z', '9999-12-31T23:59:59.999999999Z'],
-  ])('may be written %s', async (_, before, after) => {
+  ])('accepts %s', async (_, before, after) => {
     await created();
     const found = async (query: Record<string, string>) => (await list(query)).runs.length;
     expect(await found({ created_after: before, created_before: after })).toBe(1);
@@ -202,7 +202,7 @@ describe('a time of the query', () => {
     '2026-01-01T00:00:00',
     '2026-01-01T00:00:00+24:00',
     'now',
-  ])('%s is refused', async (time) => {
+  ])('refuses %s', async (time) => {
     for (const name of ['created_after', 'created_before', 'updated_after']) {
       const problem = await service.problem(400, 'GET', `/agent/runs?${new URLSearchParams({ [name]: time })}`);
       expect(problem.errors?.[0]?.path).toBe(name);
@@ -210,7 +210,7 @@ describe('a time of the query', () => {
   });
 });
 
-test('a page ends at 16 MB, and the next one goes on behind it', async () => {
+test('ends a page at 16 MB and continues on the next one', async () => {
   const long = 'x'.repeat(1024 * 1024);
   const made: string[] = [];
   for (let i = 0; i < 20; i += 1) {

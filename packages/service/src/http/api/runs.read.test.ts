@@ -72,7 +72,7 @@ describe('GET /agent/runs/{id}', () => {
     expect(body).toMatchObject({ creator: { type: 'service_account', display_name: 'A key' } });
   });
 
-  test('shows a self-hosted run as one that cannot be cancelled', async () => {
+  test('shows that a self-hosted run cannot be cancelled', async () => {
     const id = await service.newRun({ config: { worker_host: 'my-box' } });
     expect((await service.request('GET', `/agent/runs/${id}`)).body).toMatchObject({ is_run_type_cancellable: false });
   });

@@ -47,7 +47,7 @@ const whole = {
 };
 
 describe('POST /agent/runs/{runId}/rerun', () => {
-  test('creates a run with all that the first was created with, as a run of its own', async () => {
+  test("creates a new run from the first run's request", async () => {
     const parent = await service.newRun();
     const runId = await service.newRun({ ...whole, parent_run_id: parent });
     const first = await read(runId);
@@ -71,7 +71,7 @@ describe('POST /agent/runs/{runId}/rerun', () => {
     expect(row).toEqual({ mode: 'plan', name: 'builder', model_id: 'runbook' });
   });
 
-  test('takes what is given in place of its own, and a title from another prompt', async () => {
+  test('replaces the given members, and takes the title from another prompt', async () => {
     const runId = await service.newRun(whole);
     const other = await again(runId, { prompt: 'Only test it', metadata: { a: 'b' }, config: { name: 'tester' } });
     expect(other).toMatchObject({ prompt: 'Only test it', title: 'Only test it', metadata: { a: 'b' } });
@@ -81,7 +81,7 @@ describe('POST /agent/runs/{runId}/rerun', () => {
     expect(await again(runId, {})).toMatchObject({ title: 'A title' });
   });
 
-  test('copies the attachments: either run may be deleted without the other', async () => {
+  test('copies the attachments, so that either run may be deleted', async () => {
     const runId = await service.newRun({ attachments });
     const second = await again(runId);
     const [before, after] = [await attachmentsOf(runId), await attachmentsOf(second.run_id)];
@@ -94,7 +94,7 @@ describe('POST /agent/runs/{runId}/rerun', () => {
     expect(await Promise.all(after.map(({ blob_key }) => bytesOf(blob_key)))).toEqual(['one', 'two']);
   });
 
-  test('gives the first answer again for the same Idempotency-Key and body, also when the first run is gone', async () => {
+  test('returns the first answer for the same Idempotency-Key and body, also after the first run was deleted', async () => {
     const runId = await service.newRun({ attachments });
     const headers = { 'idempotency-key': 'again' };
     const first = await rerun(runId, undefined, headers);
@@ -107,7 +107,7 @@ describe('POST /agent/runs/{runId}/rerun', () => {
     expect((await rerun(runId, undefined, headers)).body).toEqual(first.body);
   });
 
-  test('creates one run of several requests at once with one Idempotency-Key, and leaves no copy', async () => {
+  test('creates one run for concurrent requests with one Idempotency-Key, and leaves no copied file', async () => {
     const runId = await service.newRun({ attachments });
     const blobs = await blobCount();
     const answers = await Promise.all(
@@ -142,7 +142,7 @@ describe('POST /agent/runs/{runId}/rerun', () => {
     expect(problem.errors?.map((error) => error.path)).toContain(path);
   });
 
-  test('answers 400 that asks for a prompt where the run had none and went on with a conversation', async () => {
+  test('answers 400 that asks for a prompt if the run continued a conversation without one', async () => {
     const first = await service.request<{ conversation_id: string }>('GET', `/agent/runs/${await service.newRun()}`);
     const runId = await service.newRun({ prompt: undefined, conversation_id: first.body.conversation_id });
     const problem = await service.problem(400, 'POST', `/agent/runs/${runId}/rerun`);
@@ -151,7 +151,7 @@ describe('POST /agent/runs/{runId}/rerun', () => {
     expect(again.status).toBe(200);
   });
 
-  test('answers 400 where the environment of the run was deleted', async () => {
+  test('answers 400 if the environment of the run was deleted', async () => {
     const { body } = await service.request<{ uid: string }>('POST', '/agent/environments', {
       body: { config: { name: 'E' } },
     });
@@ -168,7 +168,7 @@ describe('POST /agent/runs/{runId}/rerun', () => {
     await service.problem(404, 'POST', '/agent/runs/x/rerun');
   });
 
-  test('answers 409 where a file of the run is lost, and leaves nothing', async () => {
+  test('answers 409 if a file of the run is lost, and leaves nothing', async () => {
     const runId = await service.newRun({ attachments });
     const [, second] = await attachmentsOf(runId);
     await service.deps.blobs.delete(second?.blob_key ?? '');

@@ -75,6 +75,7 @@ export function registerRunRoutes(app: FastifyInstance, deps: ServiceDeps): void
     const outcome = await cancelRun(deps.executionDeps, params.runId);
     switch (outcome) {
       case 'cancelled':
+      case 'wait_ended':
         return params.runId;
       case 'already_ended':
         return refuse('invalid_request', { detail: 'The run has ended already.' });
@@ -108,7 +109,7 @@ export function registerRunRoutes(app: FastifyInstance, deps: ServiceDeps): void
           detail: 'In the sandbox of the failed setup the agent waits for an answer: give it with a follow-up.',
         });
       case 'no_turn':
-        return refuse('invalid_request', { detail: 'The run plays no turn at the moment.' });
+        return refuse('invalid_request', { detail: 'The run has no turn in progress.' });
     }
   });
 

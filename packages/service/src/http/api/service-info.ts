@@ -17,6 +17,7 @@ export function registerServiceInfoRoutes(app: FastifyInstance, deps: ServiceDep
   const sendDocument = keptAnswer(deps.baseUrl, (baseUrl) => JSON.stringify(openApiDocument(baseUrl)));
   addRoute(app, routes.getOpenApi, async ({ reply }) => {
     reply.type('application/json; charset=utf-8').header('access-control-allow-origin', '*');
+    reply.header('access-control-expose-headers', 'X-Ignored-Fields, Preference-Applied');
     return await sendDocument(reply);
   });
 }

@@ -1,9 +1,17 @@
 import { routeTags } from '@runyard/contract/route';
 import { type Html, html, htmlPage, prose } from './html.ts';
-import { type JsonSchema, memberRow, schemaView, typeOf } from './schema-view.ts';
+import {
+  describeMembers,
+  describeReference,
+  type JsonSchema,
+  memberRow,
+  type NamedSchemas,
+  schemaView,
+  typeOf,
+} from './schema-view.ts';
 
 interface Body {
-  readonly content?: Readonly<Record<string, { readonly schema: JsonSchema }>>;
+  readonly content?: Readonly<Record<string, { readonly schema: JsonSchema; readonly example?: unknown }>>;
 }
 
 interface Operation {
@@ -21,19 +29,30 @@ interface Operation {
     schema: JsonSchema;
   }[];
   readonly requestBody?: Body;
+  readonly 'x-codeSamples': readonly { readonly source: string }[];
   readonly responses: Readonly<Record<string, Body & { readonly description: string }>>;
 }
 
 interface ApiDocument {
   readonly servers: readonly { readonly url: string }[];
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-  readonly components: { readonly schemas: Readonly<Record<string, JsonSchema>> };
+  readonly components: { readonly schemas: NamedSchemas };
 }
 
 function bodyType(body: Body | undefined): Html {
   const [type, content] = Object.entries(body?.content ?? {})[0] ?? [];
   if (!type || !content) return html``;
   return type === 'application/json' ? typeOf(content.schema) : html`<code>${type}</code>`;
+}
+
+/** Returns an operation's example: the request as a command, and the answer to it. */
+function exampleView(operation: Operation): Html {
+  const [sample] = operation['x-codeSamples'];
+  const [content] = Object.values(Object.values(operation.responses)[0]?.content ?? {});
+  const answer = typeof content?.example === 'string' ? content.example : JSON.stringify(content?.example, null, 2);
+  return html`<details><summary>Example</summary><pre><code>${sample?.source ?? ''}</code></pre>${
+    content?.example === undefined ? '' : html`<p>Answer</p><pre><code>${answer}</code></pre>`
+  }</details>`;
 }
 
 function security(operation: Operation): string {
@@ -43,11 +62,11 @@ function security(operation: Operation): string {
   return operation.security.length > 1 ? 'API key, unless public' : 'API key';
 }
 
-function operationView(path: string, method: string, operation: Operation): Html {
+function operationView(path: string, method: string, operation: Operation, schemas: NamedSchemas): Html {
   const parameters = operation.parameters.map((each) =>
     memberRow(
       each.name,
-      { ...each.schema, ...(each.description ? { description: each.description } : {}) },
+      describeReference({ ...each.schema, ...(each.description ? { description: each.description } : {}) }, schemas),
       each.required,
       `in ${each.in}`,
     ),
@@ -61,6 +80,7 @@ function operationView(path: string, method: string, operation: Operation): Html
 <p>${operation.deprecated ? html`<strong>Deprecated.</strong> ` : ''}${operation.summary}. ${prose(operation.description ?? '')}</p>
 <p class="muted">${security(operation)}${operation.requestBody ? html` · body: ${bodyType(operation.requestBody)}` : ''}</p>
 ${parameters.length > 0 ? html`<details><summary>Parameters</summary><div class="scroll"><table><tbody>${parameters}</tbody></table></div></details>` : ''}
+${exampleView(operation)}
 <details><summary>Answers</summary><div class="scroll"><table><tbody>${responses}</tbody></table></div></details>
 </article>`;
 }
@@ -85,15 +105,15 @@ export function docsPage(document: ApiDocument): string {
   const sections = tags.map(
     ({ tag, meaning, of }) =>
       html`<section id="tag-${tag}"><h2>${tag}</h2><p>${meaning}.</p>${of.map(({ path, method, operation }) =>
-        operationView(path, method, operation),
+        operationView(path, method, operation, document.components.schemas),
       )}</section>`,
   );
   const schemas = Object.entries(document.components.schemas).map(
-    ([name, schema]) => html`<article id="schema-${name}"><h3>${name}</h3>${schemaView(schema)}</article>`,
+    ([name, schema]) =>
+      html`<article id="schema-${name}"><h3>${name}</h3>${schemaView(describeMembers(schema, document.components.schemas))}</article>`,
   );
-  const example = `curl ${base}/agent/runs \\
-  -H "Authorization: Bearer $RUNYARD_API_KEY" -H "Content-Type: application/json" \\
-  -d '{"prompt": "Say hello"}'`;
+  const [first] =
+    operations.find(({ operation }) => operation.operationId === 'createRun')?.operation['x-codeSamples'] ?? [];
   return htmlPage({
     title: 'API reference',
     body: html`<div class="reference">
@@ -101,7 +121,10 @@ export function docsPage(document: ApiDocument): string {
 <main>
 <h1>API reference</h1>
 <p class="lead">Base URL <code>${base}</code>. JSON in and out; errors are <a href="/errors">problem documents</a>. The same as <a href="/api/v1/openapi.json">OpenAPI 3.1</a>.</p>
-<pre><code>${example}</code></pre>
+<p>This creates a run that needs no language model: the model <code>runbook</code> runs the shell blocks of the prompt.
+<code>RUNYARD_API_KEY</code> is your key, at first the content of the file <code>bootstrap-key</code> in the data folder; in the examples below,
+variables such as <code>RUN_ID</code> are ids from earlier answers.</p>
+<pre><code>${first?.source ?? ''}</code></pre>
 ${sections}
 <section id="schemas"><h2>schemas</h2>${schemas}</section>
 </main></div>`,

@@ -20,7 +20,7 @@ export function html(texts: TemplateStringsArray, ...parts: Part[]): Html {
   return { markup: texts.map((text, index) => text + markupOf(parts[index])).join('') };
 }
 
-/** A sentence of the contract: what stands between backticks is code. */
+/** A sentence of the contract: text between backticks is code. */
 export function prose(text: string): Html {
   return {
     markup: text
@@ -30,9 +30,9 @@ export function prose(text: string): Html {
   };
 }
 
-/** A whole document. `scripts` are paths of our own script files: inline ones are forbidden by the page's policy. */
-export function htmlPage(page: { title: string; body: Html; scripts?: readonly string[] }): string {
-  const scripts = (page.scripts ?? []).map((source) => html`<script src="${source}" defer></script>`);
+/** A whole document. `modules` are paths of our own script files: inline ones are forbidden by the page's policy. */
+export function htmlPage(page: { title: string; body: Html; modules?: readonly string[] }): string {
+  const scripts = (page.modules ?? []).map((source) => html`<script src="${source}" type="module"></script>`);
   return html`<!doctype html>
 <html lang="en">
 <head>

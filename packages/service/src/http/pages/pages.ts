@@ -1,43 +1,14 @@
-import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
-import path from 'node:path';
 import { openApiDocument } from '@runyard/contract/openapi';
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { isUuid } from '../../store/database/uuid.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { keptAnswer } from '../server/kept-answer.ts';
-import { notFound } from '../server/problem.ts';
+import { registerAssets } from './assets.ts';
 import { docsPage } from './docs-page.ts';
 import { errorListPage, errorPage } from './error-page.ts';
+import { sendNotFound } from './not-found-page.ts';
 import { runPage } from './run-page.ts';
-
-/** Nothing inline, nothing from elsewhere, in no frame. */
-const policy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "connect-src 'self'",
-  'img-src data:',
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
-
-function pageHeaders(reply: FastifyReply): FastifyReply {
-  return reply
-    .type('text/html; charset=utf-8')
-    .header('content-security-policy', policy)
-    .header('referrer-policy', 'no-referrer')
-    .header('x-frame-options', 'DENY')
-    .header('cache-control', 'no-cache');
-}
-
-const sendPage = (reply: FastifyReply, page: string): FastifyReply => pageHeaders(reply).send(page);
-
-const assets = [
-  { file: 'pages.css', type: 'text/css; charset=utf-8' },
-  { file: 'run-page.js', type: 'text/javascript; charset=utf-8' },
-];
+import { pageHeaders, sendPage } from './send-page.ts';
 
 /** Registers `/docs`, `/errors`, the page of a run and what they load. */
 export async function registerPages(app: FastifyInstance, deps: ServiceDeps): Promise<void> {
@@ -53,22 +24,14 @@ export async function registerPages(app: FastifyInstance, deps: ServiceDeps): Pr
 
   app.get<{ Params: { slug: string } }>('/errors/:slug', async (request, reply) => {
     const page = errorPage(request.params.slug);
-    if (page === null) throw notFound('error');
-    return sendPage(reply, page);
+    return page === null ? sendNotFound(request, reply, 'error') : sendPage(reply, page);
   });
 
-  app.get<{ Params: { runId: string } }>('/runs/:runId', async (request, reply) => {
-    if (!isUuid(request.params.runId)) throw notFound('run');
-    return sendPage(reply, runPage());
-  });
+  // Without a key the page cannot know whether the run exists: that is not for everyone to know.
+  app.get<{ Params: { runId: string } }>('/runs/:runId', async (request, reply) =>
+    isUuid(request.params.runId) ? sendPage(reply, runPage()) : sendNotFound(request, reply, 'run'),
+  );
+  for (const path of ['/runs', '/runs/*']) app.get(path, async (request, reply) => sendNotFound(request, reply, 'run'));
 
-  for (const { file, type } of assets) {
-    const bytes = await readFile(path.join(import.meta.dirname, 'assets', file));
-    const tag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`;
-    app.get(`/assets/${file}`, async (request, reply) => {
-      reply.header('etag', tag).header('cache-control', 'no-cache');
-      if (request.headers['if-none-match'] === tag) return reply.code(304).send();
-      return reply.type(type).send(bytes);
-    });
-  }
+  await registerAssets(app);
 }

@@ -28,10 +28,28 @@ export interface JsonSchema {
 const join = (parts: readonly Html[], separator: string): Html[] =>
   parts.flatMap((part, index) => (index === 0 ? [part] : [html`${separator}`, part]));
 
+/** Named schemas of the document. */
+export type NamedSchemas = Readonly<Record<string, JsonSchema>>;
+
+const nameOf = (reference: string): string => reference.split('/').at(-1) ?? '';
+
+/** Returns a member that only refers to a named schema with the words of that schema. */
+export function describeReference(member: JsonSchema, schemas: NamedSchemas): JsonSchema {
+  const description = member.description ?? (member.$ref && schemas[nameOf(member.$ref)]?.description);
+  return description ? { ...member, description } : member;
+}
+
+/** Returns an object whose members that only refer to named schemas have the words of those. */
+export function describeMembers(schema: JsonSchema, schemas: NamedSchemas): JsonSchema {
+  if (!schema.properties) return schema;
+  const members = Object.entries(schema.properties).map(([name, member]) => [name, describeReference(member, schemas)]);
+  return { ...schema, properties: Object.fromEntries(members) };
+}
+
 /** The type in a few words, with links to named schemas. */
 export function typeOf(schema: JsonSchema): Html {
   if (schema.$ref) {
-    const name = schema.$ref.split('/').at(-1) ?? '';
+    const name = nameOf(schema.$ref);
     return html`<a href="#schema-${name}">${name}</a>`;
   }
   const variants = schema.oneOf ?? schema.anyOf;

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { apiPrefix } from '@runyard/contract/route';
 import { describe, expect, test } from 'vitest';
 import { type AccessRow, accessOf, accessRows, type Credential, credentials } from '../../../test/access-table.ts';
+import { newBrowserSession } from '../../../test/browser-session.ts';
 import { makeOwnThings } from '../../../test/own-things.ts';
 import { replaceAccessTable, securityPage } from '../../../test/security-page.ts';
 import { openTestService } from '../../../test/service.ts';
@@ -64,7 +65,8 @@ async function call(row: AccessRow, credential: Credential): Promise<{ status: n
   const { own, requestOf } = isChanging ? await makeThings(credential) : await sharedThings(credential);
   const { path: asked, options } = requestOf(name, route);
   const tokens = credential.endsWith('unToken') ? own.runToken : undefined;
-  const token = tokens ?? keys[credential];
+  // A new one for each call: the call may end it.
+  const token = tokens ?? (credential === 'session' ? await newBrowserSession(service) : keys[credential]);
   const needsSignature = 'anyone' in route.allow && route.allow.anyone === 'with_signature';
   const unsigned = service.baseUrl + apiPrefix + asked;
   const method = route.method === 'PUT' ? 'PUT' : 'GET';
@@ -108,7 +110,8 @@ describe.each(named)('%s', (_, row) => {
       return;
     }
     const isElsewhere = credential === 'otherTeam' && row.name === 'findRunByExternalReference';
-    const honest = isElsewhere ? 404 : honestRefusals[row.name];
+    const isNoSession = row.name === 'endBrowserSession' && credential !== 'session';
+    const honest = isElsewhere || isNoSession ? 404 : honestRefusals[row.name];
     expect(status, text).toBe(honest ?? row.route.answer.status);
   });
 });

@@ -6,8 +6,10 @@ import type { z } from 'zod';
 import type { Principal } from '../../access/keys/principal.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import type { Fault } from '../../fault.ts';
-import type { RepeatableRequest } from '../../idempotency/once.ts';
+import { isClientAttempt, type RepeatableRequest } from '../../idempotency/once.ts';
+import { nameChecker } from '../member-names/check-names.ts';
 import type { Authorizer } from './authorize.ts';
+import type { WatchDelivery } from './delivery.ts';
 import { sendStream } from './download.ts';
 import { maxValuesOfReport, maxValuesOfRequest } from './json-body.ts';
 import { invalid, Refusal } from './problem.ts';
@@ -39,7 +41,7 @@ export interface Call<R extends Route> {
     : null;
   /** Execution of the run token, on routes that admit run tokens. */
   readonly session: R['allow'] extends AllowRun ? RunSession : null;
-  /** Identity of a request with an `Idempotency-Key`, of routes that declare `once`. */
+  /** Identity of a request that its sender may repeat, of routes that declare `once`. */
   readonly once: RepeatableRequest | undefined;
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
@@ -80,8 +82,10 @@ function parse(part: string, schema: z.ZodType | undefined, value: unknown, faul
 export function addRoute<const R extends Route>(app: FastifyInstance, route: R, handler: Handler<R>): void {
   const authorizer = app.getDecorator<Authorizer>('authorizer');
   const authorize = authorizer.forRoute(route.allow);
+  const checkNames = nameChecker(route);
   const decodeQuery = route.query && queryDecoder(route.query);
   const refuseWhileFull = app.getDecorator<RefuseWhileFull>('refuseWhileFull');
+  const watchDelivery = app.getDecorator<WatchDelivery>('watchDelivery');
   const stores = route.method !== 'GET' && route.method !== 'DELETE' && !route.endsSomething;
   const { answer } = route;
   app.route({
@@ -91,19 +95,21 @@ export function addRoute<const R extends Route>(app: FastifyInstance, route: R, 
     config: { maxBodyValues: 'run' in route.allow ? maxValuesOfReport : maxValuesOfRequest },
     onRequest: stores ? [authorize, refuseWhileFull] : authorize,
     handler: async (request, reply) => {
-      const faults: Fault[] = [];
+      const faults = checkNames(request, reply);
       const params = parse('path', route.params, request.params, faults);
       const query = decodeQuery && parse('query', route.query, decodeQuery(request.query), faults);
       const body = parse('body', route.body, request.body ?? undefined, faults);
       if (faults.length > 0) throw invalid(faults);
       authorizer.checkBody(route.allow, request, body);
       const caller = authorizer.callerOf(request);
+      const once = repeatableRequest(route, request, reply, caller, { params, body });
+      if (isClientAttempt(once)) watchDelivery(reply, once);
       const call = {
         params,
         query,
         body,
         ...caller,
-        once: repeatableRequest(route, request, caller, { params, body }),
+        once,
         request,
         reply,
       } as Call<R>;

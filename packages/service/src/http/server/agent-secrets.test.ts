@@ -20,7 +20,7 @@ const clean = (what: string) => `${what}: ${secrets.map(() => redacted).join(' '
 const agent = (method: string, path: string, body: object) =>
   service.request<Record<string, string>>(method, `/harness-support${path}`, { key: parent.runToken, body });
 
-/** Rows of all tables, and lines of the log, in which one of the secrets stands. */
+/** Rows of all tables, and lines of the log, that contain one of the secrets. */
 async function leaks(): Promise<string[]> {
   const tables = await db.query<{ name: string }>(
     `SELECT table_name AS name FROM information_schema.tables WHERE table_schema = current_schema() AND table_type = 'BASE TABLE'`,
@@ -92,7 +92,7 @@ test('the reason of a shutdown is logged without secrets', async () => {
   expect(await leaks()).toEqual([]);
 });
 
-test('what a worker says about the end of a sandbox is stored without secrets', async () => {
+test("stores a worker's report about the end of a sandbox without secrets", async () => {
   const { runId, executionId } = await orchestrator();
   await endSandbox(deps, executionId, { kind: 'exited', message: leak('the end of stderr'), exitCode: 1 });
   const said = secrets.slice(1).map(() => redacted);

@@ -10,7 +10,7 @@ beforeEach(async () => {
 });
 afterEach(() => service.close());
 
-/** On a loaded machine too; what is told apart from it takes 15 s or more: the usual limits, and connections that are kept alive. */
+/** Enough on a loaded machine, and well below 15 s, the shortest of the usual limits. */
 const atOnceMs = 10_000;
 
 /** Sends `text` and then nothing; gives what came and how long the connection lived, milliseconds. */
@@ -29,13 +29,13 @@ function sendAndWait(text: string): Promise<{ received: string; livedMs: number 
 }
 
 describe('a slow client', () => {
-  test('that does not end its headers is told 408 and cut off', async () => {
+  test('gets 408 and is closed if its headers do not end', async () => {
     const { received, livedMs } = await sendAndWait('GET /healthz HTTP/1.1\r\nHost: a\r\n');
     expect(received).toMatch(/^HTTP\/1\.1 408/);
     expect(livedMs).toBeLessThan(atOnceMs);
   });
 
-  test('that does not end its body is told 408 and cut off', async () => {
+  test('gets 408 and is closed if its body does not end', async () => {
     const { received, livedMs } = await sendAndWait(
       `POST /api/v1/agent/runs HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${service.key}\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{`,
     );
@@ -87,7 +87,7 @@ describe('close()', () => {
     agent.destroy();
   });
 
-  test('does not wait for who connected and says nothing, or sent half a request', async () => {
+  test('does not wait for silent clients or half-sent requests', async () => {
     const { port } = new URL(service.baseUrl);
     const sockets = ['', 'GET /healthz HTTP/1.1\r\nHost: a\r\n'].map((text) => {
       const socket = connect(Number(port), '127.0.0.1', () => socket.write(text));

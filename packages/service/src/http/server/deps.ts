@@ -12,7 +12,7 @@ import type { BlobStore } from '../../store/blobs/blobs.ts';
 import type { Database } from '../../store/database/database.ts';
 import type { FreeSpace } from '../../store/free-space/free-space.ts';
 
-/** What the domains and their routes need from outside. */
+/** Dependencies of the domains and their routes. */
 export interface ServiceDeps {
   readonly db: Database;
   readonly blobs: BlobStore;

@@ -22,7 +22,7 @@ describe.each(withBody)('%s', (name, route) => {
   const send = (status: number, options: object) =>
     service.problem(status, route.method, requestOf(name, route).path, { key: keyOf(route), ...options });
 
-  test('answers 400 for a body that is not JSON, or holds what cannot be stored', async () => {
+  test('answers 400 for a body that is not JSON or cannot be stored', async () => {
     expect((await send(400, { raw: '{', headers: json })).detail).toContain('not valid JSON');
     expect((await send(400, { raw: '{"a":"\\u0000"}', headers: json })).errors?.[0]?.path).toBe('a');
     expect((await send(400, { raw: '"text"', headers: json })).error_code).toBe('invalid_request');
@@ -116,7 +116,7 @@ test.each([
   }
 });
 
-/** What is asked of each route while its database does not work: something that it cannot answer from memory. */
+/** The request to each route while its database does not work: one that cannot be answered from memory. */
 function askBroken(service: TestService, made: { token: string; ask: RequestOfRoute }, name: string, route: Route) {
   const { path, options } = made.ask(name, route);
   // A key that was used a moment ago is believed without the database; this one was not.

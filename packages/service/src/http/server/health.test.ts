@@ -12,7 +12,7 @@ describe('while the disk of the data folder is full', () => {
   });
   afterAll(() => full.close());
 
-  test('refuses what would be stored, after it has checked who asks', async () => {
+  test('refuses requests that store data, after it checked the key', async () => {
     const problem = await full.problem(503, 'POST', '/agent/runs', { body: run });
     expect(problem).toMatchObject({ error_code: 'resource_unavailable', retryable: true });
     expect(problem.detail).toContain(reason);

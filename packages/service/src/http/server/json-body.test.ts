@@ -17,7 +17,7 @@ async function faultsOf(text: string) {
 const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`;
 const tooMany = [{ path: '', message: 'must not hold more than 20000 values' }];
 
-test('a body is what it says, an empty one nothing', async () => {
+test('parses a body by its content type, and an empty one as nothing', async () => {
   const body = { a: [1, null, { b: 'é🎉"\\' }], '': {} };
   expect(await parse(JSON.stringify(body))).toEqual(body);
   expect(await parse('')).toBeUndefined();
@@ -52,7 +52,7 @@ describe('20,000 values', () => {
     expect(await faultsOf(list(value, 20_000))).toEqual(tooMany);
   });
 
-  test('are not what stands in strings', async () => {
+  test('are not counted inside strings', async () => {
     for (const text of [',', '[', '{', '"', '\\', '\\"', ',"\\\\"']) {
       const body = { prompt: text.repeat(30_000), more: [1, 2] };
       expect(await parse(JSON.stringify(body))).toEqual(body);

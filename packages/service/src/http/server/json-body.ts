@@ -8,7 +8,7 @@ const maxFaults = 20;
 const maxExplainedBytes = 64 * 1024;
 /**
  * Values in a body: one of 64 MB may be 20 million empty arrays, which take gigabytes. Each that is wrong costs its schema
- * time, in which nobody else is answered. A request needs some dozen.
+ * time, in which no other request is answered. A request needs some dozen.
  */
 export const maxValuesOfRequest = 20_000;
 

@@ -33,7 +33,7 @@ describe.each(['/docs', '/api/v1/openapi.json', '/errors'])('%s', (path) => {
     for (const tag of tags) expect(tag).toMatch(/^"[\w-]+"$/);
   });
 
-  test('is not sent to a client that has it', async () => {
+  test('is not sent again to a client that has it', async () => {
     const url = service.baseUrl + path;
     const { headers } = await ask(url);
     const again = await ask(url, { 'if-none-match': `"other", ${headers.etag}` });
@@ -46,7 +46,7 @@ describe('a kept answer', () => {
   let close: (() => Promise<void>) | undefined;
   afterEach(async () => await close?.());
 
-  test('is made once for any number of requests, and anew when what it is made from has changed', async () => {
+  test('is rendered once for any number of requests, and again after its source has changed', async () => {
     const app = Fastify();
     close = () => app.close();
     let from = 'a';

@@ -11,7 +11,7 @@ const send = (key: string, ...events: object[]) =>
     body: { events: events.map((event, index) => ({ seq: index + 1, occurred_at: at, ...event })) },
   });
 
-test('what a run could not store is told in it, in its timeline and in its conversation', async () => {
+test('reports what a run could not store in the run, its timeline and its conversation', async () => {
   const { runId, runToken } = await service.startExecution();
   expect((await service.request('GET', `/agent/runs/${runId}`)).body).not.toHaveProperty('dropped_output');
   const text = { type: 'text', step_id: 's', message_id: 'm', role: 'assistant', text: 'x'.repeat(600_000) };
@@ -41,7 +41,7 @@ test('a run takes so many follow-ups that wait, and others when its agent took s
   expect((await say('now')).status).toBe(200);
 });
 
-test('one that continues a run whose follow-ups wait is not refused', async () => {
+test('accepts one that continues a run whose follow-ups wait', async () => {
   const { runId, runToken } = await service.startExecution();
   const say = () => service.request('POST', `/agent/runs/${runId}/followups`, { body: { message: 'a' } });
   for (let n = 0; n < maxWaitingFollowups; n += 1) await say();
@@ -53,7 +53,7 @@ test('one that continues a run whose follow-ups wait is not refused', async () =
   expect((await service.request('GET', `/agent/runs/${runId}`)).body).toMatchObject({ state: 'QUEUED' });
 });
 
-test('the artifacts of a run have a limit together, which uploads at the same time keep too', async () => {
+test('limits the artifacts of a run together, also for concurrent uploads', async () => {
   const { runToken } = await service.startExecution();
   const report = async () => {
     const body = { artifact_type: 'FILE', data: { filename: 'a' } };
@@ -89,7 +89,7 @@ const fill: Record<(typeof kinds)[number][0], string> = {
     SELECT gen_random_uuid(), decode(md5(n::text), 'hex'), 'agent', 'x', $1, 'a', 'p', 'f' FROM generate_series(1, $2) n`,
   environments: `INSERT INTO environments (uid, team_id, config) SELECT left(md5(n::text), 22), $1, '{}' FROM generate_series(1, $2) n`,
 };
-test.each(kinds)('a team may have so many %s, also where they are made at once', async (kind, max, path, body) => {
+test.each(kinds)('limits the %s of a team, also for concurrent creates', async (kind, max, path, body) => {
   const { db } = service.deps;
   const table = kind === 'keys' ? 'api_keys' : kind;
   const [team] = await db.query<{ id: string; there: number }>(

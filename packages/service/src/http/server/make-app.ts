@@ -11,6 +11,7 @@ import { isWorkerUpgrade } from '../../workers/socket.ts';
 import type { RefuseWhileFull } from './add-route.ts';
 import type { Authorizer } from './authorize.ts';
 import { closeConnectionsWhileClosing } from './closing.ts';
+import { watchDeliveries } from './delivery.ts';
 import type { ServiceDeps } from './deps.ts';
 import { parseJsonBodies } from './json-bodies.ts';
 import { collectMethods } from './methods.ts';
@@ -96,6 +97,8 @@ export function makeApp(
   };
   app.decorate('authorizer', authorizer);
   app.decorate('refuseWhileFull', refuseWhileFull);
+
+  app.decorate('watchDelivery', watchDeliveries(app, deps));
 
   const methods = collectMethods(app);
   app.addHook('onRequest', async (request, reply) => {

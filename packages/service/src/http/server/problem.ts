@@ -41,7 +41,7 @@ export const notFound = (what: string): Refusal =>
 export const supersededAttempt = (): Refusal =>
   refuse('authentication_required', { detail: 'The execution of this run token has ended or was superseded.' });
 
-/** 409 for what an agent may do only until its execution is told to stop. */
+/** 409 for actions that an agent may do only until its execution is stopping. */
 export const stoppingAttempt = (): Refusal =>
   refuse('conflict', { detail: 'The execution is stopping: only its end can be reported.' });
 

@@ -1,38 +1,65 @@
 import { createHash } from 'node:crypto';
 import { IdempotencyKey } from '@runyard/contract/primitives';
 import type { Route } from '@runyard/contract/route';
-import type { FastifyRequest } from 'fastify';
-import type { Attempt, RepeatableRequest } from '../../idempotency/once.ts';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { ClientAttempt } from '../../idempotency/client-answers.ts';
+import type { Attempt, KeyedRequest, RepeatableRequest } from '../../idempotency/once.ts';
 import type { Caller } from './authorize.ts';
 import { invalid, type Refusal, refuse } from './problem.ts';
 
 /** Identifies a caller between its requests: a key of the team, or the execution of a run token. */
-function callerKey({ principal, session }: Caller): Pick<RepeatableRequest, 'teamId' | 'principal'> | undefined {
+function callerKey({ principal, session }: Caller): Pick<KeyedRequest, 'teamId' | 'principal'> | undefined {
   if (principal) return { teamId: principal.teamId, principal: principal.keyId };
   return session ? { teamId: session.teamId, principal: session.executionId } : undefined;
 }
 
+/** Returns how often a published client sent the request before; undefined: another client sent it. */
+function retryCount(request: FastifyRequest): number | undefined {
+  const count = request.headers['x-stainless-retry-count'];
+  return typeof count === 'string' && /^\d{1,4}$/.test(count) ? Number(count) : undefined;
+}
+
+const hashOf = (...parts: readonly unknown[]): Buffer => createHash('sha256').update(JSON.stringify(parts)).digest();
+
+/** Returns the request of a published client, whose answer is recorded until the client has it. */
+function clientAttempt(
+  operation: string,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  who: Pick<KeyedRequest, 'teamId' | 'principal'>,
+): ClientAttempt | undefined {
+  const attempt = retryCount(request);
+  if (attempt === undefined) return undefined;
+  return {
+    ...who,
+    attempt,
+    // As it was sent: the members that no schema knows count too.
+    requestHash: hashOf(operation, request.params, request.body ?? null),
+    answer: { id: null },
+    isGone: () => reply.raw.destroyed,
+  };
+}
+
 /**
- * Returns what identifies a request with an `Idempotency-Key` on a route that declares `once`; undefined without one.
- * Bodies are compared as parsed. Throws the refusal of a malformed key.
+ * Returns what identifies a request on a route that declares `once`: its `Idempotency-Key`, or that a published client sent it.
+ * Undefined for others. Bodies are compared as parsed. Throws the refusal of a malformed key.
  */
 export function repeatableRequest(
   route: Pick<Route, 'once'>,
   request: FastifyRequest,
+  reply: FastifyReply,
   caller: Caller,
   input: { readonly params: unknown; readonly body: unknown },
 ): RepeatableRequest | undefined {
   const who = callerKey(caller);
-  const key = route.once ? request.headers['idempotency-key'] : undefined;
-  if (key === undefined || !who) return undefined;
+  if (route.once === undefined || !who) return undefined;
+  const key = request.headers['idempotency-key'];
+  if (key === undefined) return clientAttempt(route.once, request, reply, who);
   const parsed = IdempotencyKey.safeParse(key);
   if (!parsed.success) {
     throw invalid(parsed.error.issues.map(({ message }) => ({ path: 'Idempotency-Key', message })));
   }
-  const requestHash = createHash('sha256')
-    .update(JSON.stringify([route.once, input.params ?? {}, input.body ?? {}]))
-    .digest();
-  return { ...who, key: parsed.data, requestHash };
+  return { ...who, key: parsed.data, requestHash: hashOf(route.once, input.params ?? {}, input.body ?? {}) };
 }
 
 /** 409 for a key that was used with another body. */

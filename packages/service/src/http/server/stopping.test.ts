@@ -1,4 +1,4 @@
-/** What a run token opens when its execution was told to stop. */
+/** The rights of a run token while its execution is stopping. */
 import type { Route } from '@runyard/contract/route';
 import { routes } from '@runyard/contract/routes';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -25,7 +25,7 @@ const work = routesOf('at_work');
 const count = async (table: 'artifacts' | 'runs'): Promise<number> =>
   Number((await db.query<{ n: string }>(`SELECT count(*) AS n FROM ${table}`))[0]?.n);
 
-test('the end can be reported: events, inbox, the end of a turn, what is kept for a continuation', () => {
+test('accepts reports of the end: events, inbox, the end of a turn, the saved state for a continuation', () => {
   expect(reports.map(([name]) => name).sort()).toEqual([
     'finishTask',
     'keepMemory',

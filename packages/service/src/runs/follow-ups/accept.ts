@@ -20,7 +20,7 @@ import { decideFollowup, type FollowupDecision, type FollowupSituation } from '.
 export type FollowupOutcome =
   /** 200. It waits for the agent, which takes it with its first prompt or as a later turn. */
   | { readonly kind: 'joined' }
-  /** 200. The agent was idle and goes on with it. */
+  /** 200. The agent was idle and continues with it. */
   | { readonly kind: 'resumed' }
   /** 200. The agent in the sandbox of a failed setup gets it; the run stays FAILED. */
   | { readonly kind: 'debugging' }

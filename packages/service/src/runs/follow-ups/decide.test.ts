@@ -7,7 +7,7 @@ import { decideFollowup, type FollowupContent, type FollowupSituation } from './
 
 const phases = ['queued', 'assigned', 'claimed', 'running', 'idle', 'stopping', 'ended'] as const satisfies Phase[];
 
-/** What a follow-up does, by the run's state and the phase of its execution. `idle` is a live sandbox whose agent waits. */
+/** The effect of a follow-up, by the run's state and the phase of its execution. `idle` is a live sandbox whose agent waits. */
 const table: Record<RunState, readonly string[]> = {
   //            queued      assigned    claimed     running     idle        stopping    ended
   QUEUED: /*    */ ['join', 'join', 'join', 'join', 'join', 'join', 'join'],

@@ -33,9 +33,9 @@ export interface FollowupContent extends Pick<RunFollowupRequest, 'decision' | '
 type FollowupWay =
   /** The agent takes it with its first prompt or as a later turn. */
   | { readonly kind: 'join' }
-  /** The idle agent of a SUCCEEDED run goes on with it. */
+  /** The idle agent of a SUCCEEDED run continues with it. */
   | { readonly kind: 'resume' }
-  /** The idle agent of a BLOCKED run goes on with this answer. */
+  /** The idle agent of a BLOCKED run continues with this answer. */
   | { readonly kind: 'answer' }
   /** The agent in the sandbox of a failed setup gets it; the run stays FAILED. `wakes`: that agent is idle. */
   | { readonly kind: 'debug'; readonly wakes: boolean }

@@ -1,8 +1,10 @@
 /** Builds the items of runs that the API answers with. */
+import { isTerminal } from '@runyard/contract/run-states';
 import type { RunItem } from '@runyard/contract/runs';
 import { readProfiles } from '../../access/profiles.ts';
 import { isRunTypeCancellable } from '../../executions/cancel/cancel.ts';
 import { blockedOn } from '../../executions/debug-window/block.ts';
+import { readWaits } from '../../executions/waiting/read-waits.ts';
 import { readArtifactItems } from '../../files/artifacts/read.ts';
 import type { Queryable } from '../../store/database/database.ts';
 import { usageOfRuns } from '../../usage/usage-of-run.ts';
@@ -27,10 +29,12 @@ export async function toRunItems(db: Queryable, context: ReadContext, rows: read
     { kind: row.creator_kind, uid: row.creator_uid },
     { kind: row.executor_kind, uid: row.executor_uid },
   ]);
-  const [artifacts, usage, profileOf] = await Promise.all([
+  const mayWait = rows.filter(({ state, phase }) => !isTerminal(state) || phase === 'idle').map(({ id }) => id);
+  const [artifacts, usage, profileOf, waits] = await Promise.all([
     readArtifactItems(db, ids),
     usageOfRuns(db, ids),
     readProfiles(db, context.teamId, actors),
+    readWaits(db, context.teamId, mayWait),
   ]);
   return rows.map((row): RunItem => {
     const requestUsage = usage.get(row.id);
@@ -44,16 +48,7 @@ export async function toRunItems(db: Queryable, context: ReadContext, rows: read
       created_at: row.created_at,
       updated_at: row.updated_at,
       started_at: row.started_at,
-      ...(row.status_message === null
-        ? {}
-        : {
-            status_message: {
-              message: row.status_message,
-              ...(row.error_code ? { error_code: row.error_code } : {}),
-              ...(row.retryable === null ? {} : { retryable: row.retryable }),
-              ...(row.debug_until === null ? {} : { session_debug_until: row.debug_until }),
-            },
-          }),
+      ...statusOf(row, waits.get(row.id)),
       ...(question ? { blocked_on: blockedOn(question) } : {}),
       source: row.source,
       ...(row.session_id === null ? {} : { session_id: row.session_id }),
@@ -75,6 +70,20 @@ export async function toRunItems(db: Queryable, context: ReadContext, rows: read
       run_time: isoDuration(row.seconds ?? 0),
     };
   });
+}
+
+/** Returns the reason for the run's state, and what the run waits for: a run that is tried again has both. */
+function statusOf(row: RunRow, waits: string | undefined): Pick<RunItem, 'status_message'> {
+  const message = [row.status_message, waits].filter((part) => part !== null && part !== undefined).join('\n');
+  if (row.status_message === null && waits === undefined) return {};
+  return {
+    status_message: {
+      message,
+      ...(row.error_code ? { error_code: row.error_code } : {}),
+      ...(row.retryable === null ? {} : { retryable: row.retryable }),
+      ...(row.debug_until === null ? {} : { session_debug_until: row.debug_until }),
+    },
+  };
 }
 
 function droppedOf(row: RunRow): Pick<RunItem, 'dropped_output'> {

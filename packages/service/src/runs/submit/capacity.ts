@@ -1,5 +1,6 @@
 import type { ExecutionDeps } from '../../executions/deps.ts';
 import { holdsSlot } from '../../executions/queue/holds-slot.ts';
+import { isOfPool, servesPool } from '../../executions/queue/serves-pool.ts';
 import type { Queryable } from '../../store/database/database.ts';
 import { boolean, defineStatement, nullable } from '../../store/database/statement.ts';
 import type { NewRun } from './new-run.ts';
@@ -10,8 +11,8 @@ const readCapacity = defineStatement({
   text: `
     SELECT (SELECT count(*) FROM executions e WHERE e.team_id = $1 AND ${holdsSlot('e')}) >= t.max_concurrent_executions
       OR coalesce((SELECT sum(coalesce(slots, 1000)) FROM worker_connections
-                   WHERE NOT draining AND CASE WHEN $2 = '' THEN team_id IS NULL ELSE worker_id = $2 AND team_id = $1 END), 0)
-         <= (SELECT count(*) FROM executions e WHERE e.pool = $2 AND ($2 = '' OR e.team_id = $1) AND ${holdsSlot('e')}) AS at_capacity
+                   WHERE NOT draining AND ${servesPool('worker_connections', '$2', '$1')}), 0)
+         <= (SELECT count(*) FROM executions e WHERE ${isOfPool('e', '$2', '$1')} AND ${holdsSlot('e')}) AS at_capacity
     FROM teams t WHERE t.id = $1`,
   row: { at_capacity: nullable(boolean) },
 });

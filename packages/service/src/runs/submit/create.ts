@@ -1,7 +1,7 @@
 import type { RunAgentResponse } from '@runyard/contract/run-request';
 import type { ExecutionDeps } from '../../executions/deps.ts';
 import { insertAttachments } from '../../files/attachments/insert.ts';
-import { type Attempt, once, onceWithin, type RepeatableRequest } from '../../idempotency/once.ts';
+import { type Attempt, isClientAttempt, once, onceWithin, type RepeatableRequest } from '../../idempotency/once.ts';
 import type { Queryable } from '../../store/database/database.ts';
 import { type ChildRefusal, refuseChild } from '../tree/admit-child.ts';
 import { isAtCapacity } from './capacity.ts';
@@ -34,8 +34,10 @@ export async function createRun(
   const atCapacity = await isAtCapacity(deps, callers ?? deps.db, run);
   const response: RunAgentResponse = { run_id: run.id, task_id: run.id, state: 'QUEUED', at_capacity: atCapacity };
   const { parentRunId, ancestorIds, childLimits } = run;
-  if (!callers && !request && run.attachments.length === 0 && parentRunId === undefined) {
-    await insertInBatch(deps, run);
+  const isFirst = !request || (isClientAttempt(request) && request.attempt === 0);
+  if (!callers && isFirst && run.attachments.length === 0 && parentRunId === undefined) {
+    if (request?.isGone()) return { kind: 'idempotency_conflict' };
+    await insertInBatch(deps, { run, ...(request ? { answerOf: { request, response } } : {}) });
     return { kind: 'created', response };
   }
   const work = async (tx: Queryable): Promise<Attempt<RunAgentResponse, ChildRefusal>> => {

@@ -1,12 +1,14 @@
 import { randomUUIDv7 } from 'node:crypto';
+import type { RunAgentResponse } from '@runyard/contract/run-request';
 import { queueChannel } from '../../executions/channels.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
 import { poolsOfNewRuns, queueFirstExecutions } from '../../executions/queue/first-execution.ts';
 import { creationSeq, insertCreationEvents } from '../../executions/timeline/creation.ts';
+import { type ClientAttempt, recordFirstAnswers } from '../../idempotency/client-answers.ts';
+import { batched } from '../../store/database/batched.ts';
 import type { Queryable } from '../../store/database/database.ts';
 import { defineStatement } from '../../store/database/statement.ts';
 import { enqueueDeliveries } from '../../subscriptions/enqueue.ts';
-import { batched } from './batched.ts';
 import type { NewRun } from './new-run.ts';
 
 /** One statement for all runs of a batch: the runs, their first executions and events, deliveries to subscribers, the wake-up of the queue. */
@@ -18,7 +20,7 @@ const insertBatch = defineStatement({
         id uuid, execution_id uuid, team_id uuid, title text, prompt text, config jsonb, name text, model_id text, harness text,
         environment_id text, skill_spec text, worker_host text, source text, creator_kind text, creator_uid text,
         executor_kind text, executor_uid text, mode text, parent_run_id uuid, ancestor_ids jsonb, schedule_id uuid,
-        metadata jsonb, conversation_id uuid)
+        metadata jsonb, conversation_id uuid, answer_id uuid, answer_principal text, answer_hash text, answer jsonb)
     ), run AS (
       INSERT INTO runs (id, team_id, state, title, prompt, config, name, model_id, harness, environment_id, skill_spec, worker_host,
         source, creator_kind, creator_uid, executor_kind, executor_uid, mode, parent_run_id, ancestor_ids, schedule_id, metadata,
@@ -29,7 +31,8 @@ const insertBatch = defineStatement({
       FROM input
     ), execution AS (${queueFirstExecutions('input')}
     ), event AS (${insertCreationEvents('input')}
-    ), delivery AS (${enqueueDeliveries('run.created', 'QUEUED', `(SELECT *, ${creationSeq} AS event_seq FROM input)`)})
+    ), delivery AS (${enqueueDeliveries('run.created', 'QUEUED', `(SELECT *, ${creationSeq} AS event_seq FROM input)`)}
+    ), ${recordFirstAnswers('input')}
     SELECT pg_notify('${queueChannel}', pool) FROM (${poolsOfNewRuns('input')}) pools`,
   row: {},
 });
@@ -60,6 +63,24 @@ const toRow = (run: NewRun) => ({
   conversation_id: run.conversationId ?? randomUUIDv7(),
 });
 
+/** A run to write, and the answer to record for a request of a published client. */
+interface RunOfBatch {
+  readonly run: NewRun;
+  readonly answerOf?: { readonly request: ClientAttempt; readonly response: RunAgentResponse };
+}
+
+function toRowOfBatch({ run, answerOf }: RunOfBatch) {
+  if (!answerOf) return toRow(run);
+  const { principal, requestHash } = answerOf.request;
+  return {
+    ...toRow(run),
+    answer_id: run.id,
+    answer_principal: principal,
+    answer_hash: requestHash.toString('hex'),
+    answer: answerOf.response,
+  };
+}
+
 /** Writes the runs, each with its first execution queued, in one statement. */
 export async function insertRuns(db: Queryable, runs: readonly NewRun[]): Promise<void> {
   await db.query(insertBatch, [JSON.stringify(runs.map(toRow))]);
@@ -69,7 +90,11 @@ export async function insertRuns(db: Queryable, runs: readonly NewRun[]): Promis
  * Writes a run in a batch with those that arrive while another batch is written. NOTIFY takes a lock over the whole
  * database at commit, so many small transactions would wait for one another (see bench/creates.ts).
  */
-export const insertInBatch: (deps: ExecutionDeps, run: NewRun) => Promise<void> = batched<ExecutionDeps, NewRun>(
-  100,
-  (deps, runs) => insertRuns(deps.db, runs),
-);
+export async function insertInBatch(deps: ExecutionDeps, item: RunOfBatch): Promise<void> {
+  await writeBatched(deps, item);
+  if (item.answerOf) item.answerOf.request.answer.id = item.run.id;
+}
+
+const writeBatched = batched<ExecutionDeps, RunOfBatch>(100, async (deps, items) => {
+  await deps.db.query(insertBatch, [JSON.stringify(items.map(toRowOfBatch))]);
+});

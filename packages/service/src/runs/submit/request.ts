@@ -8,7 +8,8 @@ import type { RunSourceType } from '@runyard/contract/states';
 import { workerName } from '@runyard/contract/workers';
 import type { RunActor } from '../../access/actor.ts';
 import type { Principal } from '../../access/keys/principal.ts';
-import { findEnvironmentOwner } from '../../environments/environments.ts';
+import { findNamedEnvironment } from '../../environments/environments.ts';
+import { imageProblem } from '../../environments/image.ts';
 import type { Fault } from '../../fault.ts';
 import { type DecodedAttachment, decodeAttachments } from '../../files/attachments/decode.ts';
 import type { Models } from '../../models/models.ts';
@@ -142,9 +143,11 @@ export async function checkRunRequest(
   const lineage = await readLineage(db, teamId, request, faults);
   await checkConversation(db, teamId, request, faults);
   if (config.environment_id !== undefined) {
-    const owner = await findEnvironmentOwner(db, teamId, config.environment_id);
-    if (owner === 'other_team') return { kind: 'forbidden', detail: 'The environment belongs to another team.' };
-    if (owner === 'unknown') faults.push({ path: 'config.environment_id', message: 'there is no such environment' });
+    const environment = await findNamedEnvironment(db, teamId, config.environment_id);
+    if (environment.kind === 'other_team')
+      return { kind: 'forbidden', detail: 'The environment belongs to another team.' };
+    const message = environment.kind === 'unknown' ? 'there is no such environment' : imageProblem(environment.config);
+    if (message !== null) faults.push({ path: 'config.environment_id', message });
   }
   if (faults.length > 0 || !harness.ok) return { kind: 'invalid', faults };
 

@@ -26,7 +26,7 @@ const read = async (key: string, range?: { start: number; end: number }) => {
   return blob && { sizeBytes: blob.sizeBytes, text: await text(blob.stream) };
 };
 
-test('a blob comes back as it was put, with its size and SHA-256', async () => {
+test('returns a blob as it was put, with its size and SHA-256', async () => {
   const sha256 = createHash('sha256').update('hello').digest();
   expect(await blobs.put('artifacts/1', Readable.from([Buffer.from('hel'), Buffer.from('lo')]), limits)).toEqual({
     outcome: 'stored',
@@ -37,25 +37,25 @@ test('a blob comes back as it was put, with its size and SHA-256', async () => {
   expect(await blobs.stat('artifacts/1')).toEqual({ sizeBytes: 5 });
 });
 
-test('an empty blob is a blob', async () => {
+test('stores an empty blob', async () => {
   await blobs.put('empty', Readable.from([]), limits);
   expect(await read('empty')).toEqual({ sizeBytes: 0, text: '' });
 });
 
-test('what is not there is undefined, and deleting it does nothing', async () => {
+test('returns undefined for a missing blob, and ignores its deletion', async () => {
   expect(await blobs.get('none')).toBeUndefined();
   expect(await blobs.stat('none')).toBeUndefined();
   await blobs.delete('none');
 });
 
-test('a range is counted like an HTTP range, and one beyond the end is empty', async () => {
+test('reads a range as HTTP counts it, and nothing beyond the end', async () => {
   await blobs.put('r', Readable.from([Buffer.from('0123456789')]), limits);
   expect(await read('r', { start: 2, end: 4 })).toEqual({ sizeBytes: 10, text: '234' });
   expect(await read('r', { start: 8, end: 100 })).toEqual({ sizeBytes: 10, text: '89' });
   expect(await read('r', { start: 10, end: 20 })).toEqual({ sizeBytes: 10, text: '' });
 });
 
-test('a body over the limit stores nothing, is not read on, and leaves the blob before it', async () => {
+test('stops reading a body over the limit and keeps the earlier blob', async () => {
   await blobs.put('k', Readable.from([Buffer.from('before')]), limits);
   let chunks = 0;
   const endless = (async function* () {
@@ -70,14 +70,14 @@ test('a body over the limit stores nothing, is not read on, and leaves the blob 
   expect(await incoming()).toEqual([]);
 });
 
-test('a body of exactly the limit is stored', async () => {
+test('stores a body of exactly the limit', async () => {
   expect(await blobs.put('k', Readable.from([Buffer.alloc(1000)]), limits)).toMatchObject({
     outcome: 'stored',
     sizeBytes: 1000,
   });
 });
 
-test('a body that breaks off throws, and leaves the blob before it', async () => {
+test('throws for a body that is cut, and keeps the earlier blob', async () => {
   await blobs.put('k', Readable.from([Buffer.from('before')]), limits);
   const broken = (async function* () {
     yield Buffer.from('half');
@@ -88,7 +88,7 @@ test('a body that breaks off throws, and leaves the blob before it', async () =>
   expect(await incoming()).toEqual([]);
 });
 
-test('a reader keeps the blob that it opened while it is replaced or deleted', async () => {
+test('lets a reader finish a blob that is replaced or deleted meanwhile', async () => {
   const body = Buffer.alloc(300_000, 'a');
   await blobs.put('k', Readable.from([body]), { maxBytes: 1e6 });
   const blob = await blobs.get('k');
@@ -97,7 +97,7 @@ test('a reader keeps the blob that it opened while it is replaced or deleted', a
   expect(blob && (await buffer(blob.stream)).equals(body)).toBe(true);
 });
 
-test('of concurrent puts of one key one wins whole', async () => {
+test('stores exactly one of several concurrent puts of a key, complete', async () => {
   await Promise.all(
     Array.from('abcdefgh', (letter) =>
       blobs.put('k', Readable.from([Buffer.alloc(500, letter), Buffer.alloc(500, letter)]), limits),
@@ -106,7 +106,7 @@ test('of concurrent puts of one key one wins whole', async () => {
   expect((await read('k'))?.text).toMatch(/^(.)\1{999}$/);
 });
 
-test('the listing has every key and size, and when it was stored', async () => {
+test('lists every key with its size and time', async () => {
   const before = Date.now() - 1000;
   for (const key of ['a', 'b/c.txt', 'b/d/e-1_2']) await blobs.put(key, Readable.from([Buffer.from(key)]), limits);
   const found: { key: string; sizeBytes: number }[] = [];
@@ -137,14 +137,14 @@ test.each([
   'ä',
   'a b',
   'x'.repeat(201),
-])('the key %j is refused', async (key) => {
+])('refuses the key %j', async (key) => {
   await expect(blobs.put(key, Readable.from([]), limits)).rejects.toThrow(RangeError);
   await expect(blobs.get(key)).rejects.toThrow(RangeError);
   await expect(blobs.stat(key)).rejects.toThrow(RangeError);
   await expect(blobs.delete(key)).rejects.toThrow(RangeError);
 });
 
-test('no key reaches a file outside of the folder', async () => {
+test('never reads or writes a file outside the folder', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.string({ unit: fc.constantFrom('.', '/', 'a', '\\', '\0', '+'), maxLength: 12 }),
@@ -159,13 +159,13 @@ test('no key reaches a file outside of the folder', async () => {
   for await (const { key } of blobs.list()) expect(await blobs.stat(key)).toBeDefined();
 });
 
-test('files are for their owner only', async () => {
+test('makes files that only their owner can read', async () => {
   await blobs.put('k', Readable.from([]), limits);
   const [fan = ''] = await readdir(path.join(folder, 'objects'));
   expect((await stat(path.join(folder, 'objects', fan, 'k'))).mode & 0o777).toBe(0o600);
 });
 
-test('opening sweeps uploads of dead processes, not those of living ones', async () => {
+test('deletes at opening the unfinished uploads of dead processes only', async () => {
   const program = `
     import { openFolderBlobs } from ${JSON.stringify(path.join(import.meta.dirname, 'folder-blobs.ts'))};
     const blobs = await openFolderBlobs(process.env.FOLDER);
@@ -183,7 +183,7 @@ test('opening sweeps uploads of dead processes, not those of living ones', async
   expect(await blobs.stat('k')).toBeUndefined();
 });
 
-test('opening sweeps uploads from other containers after a day', async () => {
+test('deletes at opening the unfinished uploads of other containers after a day', async () => {
   const [fresh, old] = ['1.1.1.aa', '1.1.1.bb'];
   for (const name of [fresh, old]) await writeFile(path.join(folder, 'incoming', name), '');
   const twoDaysAgo = new Date(Date.now() - 48 * 3600 * 1000);

@@ -37,7 +37,7 @@ export function clientConfig(config: DatabaseConfig): pg.ClientConfig {
   };
 }
 
-/** What the parsers of `values.ts` rely on. Not startup options: connection poolers refuse those. */
+/** Session settings that the parsers of `values.ts` need. They are no startup options, because connection poolers refuse those. */
 export async function prepareSession(client: pg.ClientBase, config: DatabaseConfig): Promise<void> {
   const timeout = Math.trunc(config.statementTimeoutMs ?? defaultStatementTimeoutMs);
   await client.query(

@@ -18,14 +18,14 @@ const cutConnections = () =>
   );
 
 describe('values', () => {
-  test('a bigint arrives as a number, and one beyond 2^53 fails the query instead of being rounded', async () => {
+  test('returns a bigint as a number, and fails the query above 2^53 instead of rounding', async () => {
     expect(await database.db.query('SELECT 9007199254740991::bigint AS n, count(*) AS c FROM teams')).toEqual([
       { n: 9007199254740991, c: 0 },
     ]);
     await expect(database.db.query('SELECT 9007199254740992::bigint AS n')).rejects.toThrow(/9007199254740992/);
   });
 
-  test('a time arrives as RFC 3339 text with its microseconds, whatever the zone it was written in', async () => {
+  test('returns a time as RFC 3339 text with microseconds, whatever zone it was written in', async () => {
     const [row] = await database.db.query<{ a: string; b: string; c: string; d: null }>(
       `SELECT '2026-11-21 12:44:01.123456+02'::timestamptz AS a, '2026-01-01Z'::timestamptz AS b, '-infinity'::timestamptz AS c, NULL::timestamptz AS d`,
     );
@@ -41,7 +41,7 @@ describe('values', () => {
 });
 
 describe('query', () => {
-  test('a named statement is prepared once on a connection', async () => {
+  test('prepares a named statement once per connection', async () => {
     const statement = { name: 'test_add', text: 'SELECT $1::int + 1 AS sum' };
     await database.db.transaction(async (tx) => {
       for (const value of [1, 2]) expect(await tx.query(statement, [value])).toEqual([{ sum: value + 1 }]);
@@ -50,7 +50,7 @@ describe('query', () => {
     });
   });
 
-  test('a failed statement does not cost the connection', async () => {
+  test('keeps the connection after a failed statement', async () => {
     const one = await openDatabase({ address: { connectionString: database.url }, maxConnections: 1, log: silentLog });
     const backend = () => one.query('SELECT pg_backend_pid() AS pid');
     const before = await backend();
@@ -59,7 +59,7 @@ describe('query', () => {
     await one.close();
   });
 
-  test('a named statement survives a change of its tables by another process', async () => {
+  test('runs a named statement after another process changed its tables', async () => {
     await database.db.query('CREATE TABLE shapes (a int)');
     const statement = { name: 'test_shapes', text: 'SELECT * FROM shapes' };
     await database.db.query(statement);
@@ -68,7 +68,7 @@ describe('query', () => {
     expect(await database.db.query(statement)).toEqual([{ a: 1, b: 2 }]);
   });
 
-  test('a statement beyond the time limit is cancelled by the server', async () => {
+  test('lets the server cancel a statement beyond the time limit', async () => {
     const hasty = await openDatabase({
       address: { connectionString: database.url },
       maxConnections: 1,
@@ -79,7 +79,7 @@ describe('query', () => {
     await hasty.close();
   });
 
-  test('queries go on after the server ended all connections', async () => {
+  test('reconnects after the server closed all connections', async () => {
     await Promise.all([1, 2, 3].map(() => database.db.query('SELECT pg_sleep(0.01)')));
     await cutConnections();
     await vi.waitFor(async () => expect(await database.db.query('SELECT 1 AS one')).toEqual([{ one: 1 }]), {
@@ -92,7 +92,7 @@ describe('transaction', () => {
   const counter = async (name: string) =>
     (await database.db.query('SELECT value FROM counters WHERE name = $1', [name]))[0]?.value;
 
-  test('commits what the work did, and rolls all of it back when the work throws', async () => {
+  test('commits the work, and rolls it back when the work throws', async () => {
     await database.db.transaction((tx) => tx.query("INSERT INTO counters VALUES ('kept', 1)"));
     const failing = database.db.transaction(async (tx) => {
       await tx.query("INSERT INTO counters VALUES ('lost', 1)");
@@ -107,7 +107,7 @@ describe('transaction', () => {
     ]);
   });
 
-  test('a swallowed failure of a statement is not taken for a commit', async () => {
+  test('does not report a commit after a swallowed statement failure', async () => {
     const swallowing = database.db.transaction(async (tx) => {
       await tx.query("INSERT INTO counters VALUES ('swallowed', 1)");
       await tx.query('SELECT 1/0').catch(() => undefined);
@@ -115,7 +115,7 @@ describe('transaction', () => {
     await expect(swallowing).rejects.toThrow(/rolled back/);
   });
 
-  test('concurrent serializable increments all count, by trying again', async () => {
+  test('retries concurrent serializable increments until all are counted', async () => {
     await database.db.query("INSERT INTO counters VALUES ('serial', 0)");
     const increment = () =>
       database.db.transaction(async (tx) => {
@@ -127,7 +127,7 @@ describe('transaction', () => {
     expect(await counter('serial')).toBe(3);
   });
 
-  test('of two transactions in a deadlock both get through', async () => {
+  test('completes both transactions of a deadlock', async () => {
     await database.db.query("INSERT INTO counters VALUES ('left', 0), ('right', 0)");
     const add = (tx: { query: TestDatabase['db']['query'] }, name: string) =>
       tx.query('UPDATE counters SET value = value + 1 WHERE name = $1', [name]);
@@ -144,7 +144,7 @@ describe('transaction', () => {
     expect([await counter('left'), await counter('right')]).toEqual([2, 2]);
   });
 
-  test('a connection lost between two statements fails the transaction and nothing else', async () => {
+  test('fails only the transaction whose connection is lost between two statements', async () => {
     const lost = database.db.transaction(async (tx) => {
       await tx.query('SELECT 1');
       await cutConnections();
@@ -157,7 +157,7 @@ describe('transaction', () => {
 });
 
 describe('listen', () => {
-  test('notices arrive with their payload until listening is stopped', async () => {
+  test('delivers notices with their payload until listening stops', async () => {
     const seen: string[] = [];
     const stop = await database.db.listen('Test_Channel', (payload) => seen.push(payload));
     await database.db.query(`NOTIFY "Test_Channel", 'a'`);
@@ -170,7 +170,7 @@ describe('listen', () => {
     expect(seen).toEqual(['a']);
   });
 
-  test('after an outage the listener is told, and hears again', async () => {
+  test('notifies the listener of an outage, and delivers notices again after it', async () => {
     const seen: string[] = [];
     let outages = 0;
     await database.db.listen(
@@ -188,7 +188,7 @@ describe('listen', () => {
 });
 
 describe('open', () => {
-  test('a server that is not there is told within the patience', async () => {
+  test('reports a missing server within the time limit', async () => {
     const opening = openDatabase({
       address: { connectionString: 'postgresql://nobody@127.0.0.1:1/none' },
       maxConnections: 1,
@@ -198,7 +198,7 @@ describe('open', () => {
     await expect(opening).rejects.toMatchObject({ code: 'ECONNREFUSED' });
   });
 
-  test('a database with another encoding is refused', async () => {
+  test('refuses a database with another encoding', async () => {
     const name = `runyard_test_latin_${process.pid}`;
     await database.db.pool.query(`CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'`);
     const url = new URL(database.url);
@@ -211,7 +211,7 @@ describe('open', () => {
 });
 
 describe('a connection that is lost', () => {
-  test('in a statement or in a transaction is told as such, and the next statement works', async () => {
+  test('is reported as lost in a statement or transaction, and the next statement works', async () => {
     const own = await openDatabase({ address: { connectionString: database.url }, maxConnections: 1, log: silentLog });
     const lost = { name: 'StoreUnavailable', reason: 'database' };
     const sleeping = own.query('SELECT pg_sleep(60)');
@@ -231,7 +231,7 @@ describe('a connection that is lost', () => {
     await own.close();
   });
 
-  test('leaves what a transaction throws of its own as it is', async () => {
+  test("leaves errors that the transaction's own work throws unchanged", async () => {
     const own = Object.assign(new Error('no such file'), { code: 'ENOENT' });
     await expect(database.db.transaction(() => Promise.reject(own))).rejects.toBe(own);
   });

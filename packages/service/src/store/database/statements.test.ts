@@ -60,13 +60,13 @@ test('every statement is valid SQL and returns the columns that the code declare
   expect(definedStatements.length).toBeGreaterThan(0);
 });
 
-test('no two statements share a name', () => {
+test('has a unique name for each statement', () => {
   const names = definedStatements.map(({ name }) => name);
   expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
   expect(names.filter((name) => name.length > 63)).toEqual([]);
 });
 
-test('finds a missing column and a wrong type', async () => {
+test('reports a missing column and a wrong type', async () => {
   const wrong = { name: 'wrong', text: 'SELECT id, title FROM runs', row: { id: text(), name: text(), title: text() } };
   expect(await faultsOf(wrong)).toEqual([
     'wrong: id is uuid, but the code declares text or character varying',
@@ -74,7 +74,7 @@ test('finds a missing column and a wrong type', async () => {
   ]);
 });
 
-test('gives rows the declared types', async () => {
+test('returns rows of the declared types', async () => {
   const readVersion = defineStatement({
     name: 'read_some_uuid',
     text: 'SELECT gen_random_uuid() AS id',

@@ -11,7 +11,7 @@ export interface Account {
   readonly named: boolean;
 }
 
-/** Where the system has neither `postgres` nor `nobody`: a number outside of what distributions and containers give out. */
+/** The uid to use if the system has neither `postgres` nor `nobody`: outside the ranges of distributions and containers. */
 const unnamedUid = 64_180;
 
 interface PasswdLine {

@@ -12,7 +12,7 @@ const asRoot = process.getuid?.() === 0;
 const { folder } = testServers();
 
 describe.runIf(asRoot)('as root', () => {
-  test('programs below a closed folder are copied once to where the server can reach them', async () => {
+  test('copies programs below a closed folder once to a place that the server can read', async () => {
     const closed = path.join(folder(), 'closed');
     await mkdir(closed, { mode: 0o700 });
     await chmod(folder(), 0o755);
@@ -31,7 +31,7 @@ describe.runIf(asRoot)('as root', () => {
     await ensureCluster(data, copy, account);
   });
 
-  test('a copy is not taken from a folder that others may write to', async () => {
+  test('refuses a copy in a folder that others may write to', async () => {
     const { native, version } = await locateBinaries();
     await chmod(folder(), 0o700);
     const closed = path.join(folder(), 'native');
@@ -59,13 +59,13 @@ describe('library links that npm did not make', () => {
     expect(await readdir(path.join(native, 'lib'))).not.toContain('libicuuc.so.60');
   });
 
-  test('are made in the package', async () => {
+  test('are created in the package', async () => {
     const account = await chooseAccount(path.join(folder(), 'none'));
     expect(await prepareBinaries({ native, version }, account, [])).toBe(native);
     expect(await readdir(path.join(native, 'lib'))).toContain('libicuuc.so.60');
   });
 
-  test.runIf(asRoot)('are made in a copy where the package cannot be written', async () => {
+  test.runIf(asRoot)('are created in a copy when the package is read-only', async () => {
     const copies = path.join(folder(), 'copies');
     await mkdir(copies);
     await chown(copies, 65534, 65534);

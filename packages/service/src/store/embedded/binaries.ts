@@ -92,7 +92,7 @@ function runs(native: string, account: Account): string | undefined {
   return result.error?.message ?? result.stderr.trim();
 }
 
-/** What the package's postinstall script does. A folder that cannot be written is left as it is. */
+/** Creates the links that the package's postinstall script would create. A read-only folder stays unchanged. */
 async function makeLibraryLinks(native: string): Promise<void> {
   const list = JSON.parse(await readFile(path.join(native, 'pg-symlinks.json'), 'utf8')) as {
     source: string;
@@ -129,7 +129,7 @@ async function copyBinaries(native: string, copy: string): Promise<void> {
   }
 }
 
-/** Programs are only run from a folder that nobody else could have filled: in /tmp anyone may be first to take a name. */
+/** Programs run only from a folder that no other user could have filled: in /tmp any user may take a name first. */
 async function refuseForeign(folder: string): Promise<void> {
   const found = await lstat(folder);
   if (!found.isDirectory() || found.uid !== process.getuid?.() || (found.mode & 0o022) !== 0) {

@@ -12,7 +12,7 @@ export function tryLockFolder(folder: string): FileLock | undefined {
   return tryLockFile(path.join(folder, 'lock'));
 }
 
-/** Who started the server of a folder, kept in the folder as `owner.json`. */
+/** The process that started the server of a folder, stored in the folder as `owner.json`. */
 export interface Owner extends ProcessIdentity {
   readonly socketFolder: string;
 }

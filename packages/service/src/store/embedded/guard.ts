@@ -3,7 +3,7 @@
  * way the service ends, kill -9 included. The shell then asks for a fast shutdown (SIGINT, "Shutting Down the Server" in
  * the PostgreSQL manual), and for an immediate one, which loses nothing either, where that takes too long.
  *
- * It is told from a later process with the same id by its working directory: `-ef` compares the folders themselves. That
+ * Its working directory distinguishes it from a later process with the same id: `-ef` compares the folders themselves. That
  * check needs the same uid: root in a container has no CAP_SYS_PTRACE and may not read another user's /proc/PID/cwd.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';

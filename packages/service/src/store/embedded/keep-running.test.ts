@@ -24,7 +24,7 @@ test('waits longer after each failed start, at most 30 s', () => {
   expect([1, 2, 3, 9, 10, 1000].map(waitAfter)).toEqual([100, 200, 400, 25_600, 30_000, 30_000]);
 });
 
-test('starts a server that ends again and again each time, also after the tenth within a minute', async () => {
+test('restarts a server that keeps ending, also after the tenth time in a minute', async () => {
   const server = await start();
   for (let round = 1; round <= 12; round += 1) {
     const killed = await postmaster();
@@ -39,7 +39,7 @@ test('starts a server that ends again and again each time, also after the tenth 
   }
 }, 180_000);
 
-test('says that the server does not start and tries until it does', async () => {
+test('logs that the server does not start and tries until it does', async () => {
   const server = await start();
   expect(server.problem()).toBeNull();
   const control = path.join(folder(), 'cluster/global/pg_control');
@@ -52,7 +52,7 @@ test('says that the server does not start and tries until it does', async () => 
   await vi.waitFor(() => answers(server), { timeout: 40_000 });
 });
 
-test('stops at once while it waits for the next start', async () => {
+test('stops at once while waiting for the next start', async () => {
   const server = await start();
   const control = path.join(folder(), 'cluster/global/pg_control');
   await rename(control, `${control}.away`);

@@ -1,5 +1,5 @@
 /** Starts the server again whenever it ends, for as long as its service lives. */
-import { setTimeout as delay } from 'node:timers/promises';
+import { backoffMs, delay } from '@runyard/contract/backoff';
 import type { StoreLog } from '../database/log.ts';
 import type { Postmaster } from './postmaster.ts';
 
@@ -13,14 +13,15 @@ export interface KeptPostmaster {
 
 /** So many ends a minute are answered by a start at once; the next ones wait. */
 const promptRestartsPerMinute = 10;
-const firstWaitMs = 100;
-const longestWaitMs = 30_000;
 /** Processes of the dead server end in their own time, and the new one cannot start before: only longer waits are worth a line. */
 const quietWaitMs = 1_000;
 
-/** Wait before the next start after `failures` that came one after the other: 100 ms, doubled up to 30 s. */
+/** Only one process starts the server of a folder, so no jitter is needed. */
+const noJitter = () => 0.5;
+
+/** Returns the milliseconds before the next start after `failures` failed starts in a row: 100, doubled up to 30,000. */
 export const waitAfter = (failures: number): number =>
-  Math.min(firstWaitMs * 2 ** Math.min(failures - 1, 20), longestWaitMs);
+  backoffMs({ firstMs: 100, longestMs: 30_000 }, failures, noJitter);
 
 /**
  * Watches the server and starts it again where it ends, however often: a full disk or a lack of memory may last for hours, and
@@ -43,7 +44,7 @@ export function keepRunning(first: Postmaster, startAgain: () => Promise<Postmas
     problem = `the embedded PostgreSQL ended (${reason}) and is being started again`;
     log.error({ reason }, 'the embedded PostgreSQL ended; starting it again');
     for (;;) {
-      if (failures > 0) await delay(waitAfter(failures), undefined, { signal: stopping.signal }).catch(() => undefined);
+      if (failures > 0) await delay(waitAfter(failures), stopping.signal).catch(() => undefined);
       if (stopping.signal.aborted) return undefined;
       try {
         const postmaster = await startAgain();

@@ -12,7 +12,7 @@ import { removeSocketFolder } from './socket-folder.ts';
 
 /** A server of a dead service: its guard is at work already, if somebody did not kill that too. */
 const leftoverFastMs = 2_000;
-/** After that whoever holds the lock cannot be stopped from here. */
+/** After this time the holder of the lock is taken as a process that cannot be stopped from here. */
 const lockTimeoutMs = 15_000;
 
 /** Throws, naming the process, where another service uses the folder. */

@@ -5,6 +5,6 @@ test.each([
   { memory: 256, megabytes: 32 },
   { memory: 2048, megabytes: 64 },
   { memory: 24_000, megabytes: 128 },
-])('with $memory MB of memory the database caches $megabytes MB', ({ memory, megabytes }) => {
+])('caches $megabytes MB on a machine with $memory MB of memory', ({ memory, megabytes }) => {
   expect(sharedBuffersMb(memory * 2 ** 20)).toBe(megabytes);
 });

@@ -33,7 +33,7 @@ const settings: Record<string, string> = {
   dynamic_shared_memory_type: 'mmap',
   timezone: 'UTC',
   log_timezone: 'UTC',
-  // Failed statements are told to their clients; here they would put data and texts of users into the log.
+  // Clients get the errors of their statements. In the log they would show data and texts of users.
   log_min_messages: 'log',
   log_min_error_statement: 'panic',
   log_checkpoints: 'off',
@@ -158,7 +158,7 @@ async function firstAnswer(socketFolder: string, exited: Promise<string>, lastLi
   }
 }
 
-/** The rest is routine, or is told to a client as well. */
+/** Other lines are routine, or their clients get them too. */
 const noteworthy =
   /^PANIC|terminated by signal|not properly shut down|No space left|Out of memory|corrupt|invalid page/i;
 

@@ -1,5 +1,5 @@
 /**
- * The folder of the server's Unix socket: a fresh one for each start, with a name nobody can guess and take before us,
+ * The folder of the server's Unix socket: a fresh one for each start, with a name that no other user can guess and take first,
  * open to the server's account (and root) only. That is the whole access control of the embedded server: it listens
  * nowhere else. Not inside the data folder, because a socket's path may have 107 bytes at most (sun_path in unix(7)).
  */

@@ -12,7 +12,7 @@ const asRoot = process.getuid?.() === 0;
 const { folder, start, runStart } = testServers();
 
 describe.runIf(asRoot)('as root', () => {
-  test('the server runs as an unprivileged account, below a folder that is closed to it', async () => {
+  test('runs the server as an unprivileged account, below a folder that is closed to it', async () => {
     await chmod(folder(), 0o700);
     const dataDir = path.join(folder(), 'project/.runyard/postgres');
     const { url } = await start(dataDir);
@@ -23,7 +23,7 @@ describe.runIf(asRoot)('as root', () => {
     await query(url, 'CREATE TABLE t AS SELECT generate_series(1, 1000) AS n; CHECKPOINT');
   });
 
-  test('a folder that a user made is served as that user, and stays his', async () => {
+  test("serves a user's folder as that user, who stays its owner", async () => {
     const nobody = { uid: 65534, gid: 65534 };
     await chown(folder(), nobody.uid, nobody.gid);
     const { child, output } = await runStart(folder(), nobody);
@@ -37,13 +37,13 @@ describe.runIf(asRoot)('as root', () => {
     expect((await runStart(folder(), nobody)).output).toBe('started\n');
   });
 
-  test('a user whose uid has no name starts it too', async () => {
+  test('starts for a user whose uid has no name', async () => {
     const unnamed = { uid: 64_321, gid: 64_321 };
     await chown(folder(), unnamed.uid, unnamed.gid);
     expect((await runStart(folder(), unnamed)).output).toBe('started\n');
   });
 
-  test('without an account called postgres or nobody a high uid of our own is taken', async () => {
+  test('takes a high uid of its own when no account is called postgres or nobody', async () => {
     const passwd = path.join(folder(), 'passwd');
     await writeFile(passwd, 'root:x:0:0:root:/root:/bin/sh\n');
     const account = await chooseAccount(path.join(folder(), 'none'), passwd);

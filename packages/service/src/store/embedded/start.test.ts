@@ -14,7 +14,7 @@ import { findEmbeddedPostgres, startEmbeddedPostgres } from './start.ts';
 const asRoot = process.getuid?.() === 0;
 const { folder, children, start, runStart } = testServers();
 
-test('data are there again after a stop and a start, and stopping twice does no harm', async () => {
+test('keeps the data over a stop and a start, and stops twice without an error', async () => {
   const first = await start();
   await query(first.url, 'CREATE TABLE kept AS SELECT 1 AS one');
   await Promise.all([first.stop(), first.stop()]);
@@ -22,7 +22,7 @@ test('data are there again after a stop and a start, and stopping twice does no 
   expect(await query(second.url, 'SELECT * FROM kept')).toEqual([{ one: 1 }]);
 });
 
-test('the server listens on its socket only, commits safely and sorts by code point', async () => {
+test('listens on its socket only, commits durably and sorts by code point', async () => {
   const { url, connection } = await start();
   const settings = await query(
     url,
@@ -34,7 +34,7 @@ test('the server listens on its socket only, commits safely and sorts by code po
   expect(Buffer.byteLength(`${connection.host}/.s.PGSQL.5432`)).toBeLessThanOrEqual(107);
 });
 
-test('a second process on the folder is refused with the id of the first, which goes on', async () => {
+test('refuses a second process on the folder with the id of the first, which continues', async () => {
   const { url } = await start();
   await expect(startEmbeddedPostgres({ dataDir: folder(), log: silentLog })).rejects.toThrow(
     `is in use by process ${process.pid}`,
@@ -43,7 +43,7 @@ test('a second process on the folder is refused with the id of the first, which 
   expect((await findEmbeddedPostgres(folder()))?.url).toBe(url);
 });
 
-test('of processes that start at once on a fresh folder one gets it, and the others say who has it', async () => {
+test('gives a fresh folder to one of several processes, and the others name its owner', async () => {
   const outcomes = await Promise.all([1, 2, 3].map(() => runStart(folder())));
   const winners = outcomes.filter(({ output }) => output.includes('started'));
   expect(winners).toHaveLength(1);
@@ -52,7 +52,7 @@ test('of processes that start at once on a fresh folder one gets it, and the oth
   }
 });
 
-test('a pid file whose number now belongs to another process does not keep the server from starting', async () => {
+test('starts although the pid in the pid file now belongs to another process', async () => {
   await (await start()).stop();
   const stranger = spawn('sleep', ['60'], { stdio: 'ignore' });
   children.push(stranger);
@@ -62,7 +62,7 @@ test('a pid file whose number now belongs to another process does not keep the s
   expect(stranger.exitCode).toBeNull();
 });
 
-test('a PostgreSQL that somebody started by hand on the folder is left alone and named', async () => {
+test('names a PostgreSQL that was started by hand on the folder, and leaves it running', async () => {
   await (await start()).stop();
   const cluster = path.join(folder(), 'cluster');
   const account = await chooseAccount(cluster);
@@ -97,7 +97,7 @@ async function readUntil(child: ChildProcess, pattern: RegExp): Promise<void> {
   throw new Error(seen);
 }
 
-describe('a folder that is not usable is refused with what to do', () => {
+describe('refuses an unusable folder and says what to do', () => {
   test('made by another major version', async () => {
     await (await start()).stop();
     await writeFile(path.join(folder(), 'cluster/PG_VERSION'), '17\n');
@@ -112,13 +112,13 @@ describe('a folder that is not usable is refused with what to do', () => {
   });
 });
 
-test('a half-made cluster of an initdb that was killed is swept', async () => {
+test('deletes a half-made cluster of a killed initdb', async () => {
   await mkdir(path.join(folder(), 'cluster.new-abcdef/base'), { recursive: true });
   await start();
   expect((await readdir(folder())).sort()).toEqual(['cluster', 'lock', 'owner.json']);
 });
 
-test('kill -9 in the middle of initdb leaves no process, and the next start succeeds', async () => {
+test('leaves no process after kill -9 in the middle of initdb, and starts the next time', async () => {
   const child = spawn(
     process.execPath,
     [path.join(import.meta.dirname, '../../../../../test/support/writing-service.ts'), folder()],

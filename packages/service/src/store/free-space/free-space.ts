@@ -12,7 +12,7 @@ const mb = 1024 * 1024;
 /** With less than this the disk counts as full: one segment of PostgreSQL's log. */
 export const leastFreeBytes = 16 * mb;
 
-/** What the reserve holds: two such segments. */
+/** The size of the reserve: two such segments. */
 export const reserveBytes = 32 * mb;
 
 /** Given back at a time, so that another program which fills the disk does not get all of it at once. */

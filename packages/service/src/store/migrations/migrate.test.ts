@@ -74,7 +74,7 @@ describe('rejects', () => {
     await expect(migrateDatabase(db, { folder })).rejects.toThrow(/0002_late comes before 0003_more/);
   });
 
-  test('but not an applied migration that has other line ends now', async () => {
+  test('accepts an applied migration that has other line ends now', async () => {
     await write('0001_things.sql', 'CREATE TABLE things (a int);\r\n');
     expect(await migrateDatabase(db, { folder })).toEqual([]);
   });
@@ -117,7 +117,7 @@ test('applies each migration once when 30 starts at the same time, in three proc
   expect(applied.sort()).toEqual((await readMigrations(folder)).map(({ name }) => name));
 });
 
-test('needs no other right than to create tables in the schema', async () => {
+test('needs only the right to create tables in the schema', async () => {
   const role = `runyard_test_role_${process.pid}`;
   const admin = new pg.Client({ connectionString: empty.url });
   await admin.connect();

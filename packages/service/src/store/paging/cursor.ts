@@ -16,7 +16,7 @@ export interface CursorSigner {
 
 const purpose = 'cursor';
 
-/** What a list is a list of: a cursor fits only the list that it was given for. */
+/** The identity of a list: a cursor fits only the list for which it was made. */
 export const listIdentity = (parts: unknown): string =>
   createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 22);
 

@@ -5,7 +5,6 @@ import { type Database, openDatabase } from '../database/database.ts';
 import { silentLog } from '../database/log.ts';
 import { findEmbeddedPostgres, startEmbeddedPostgres } from '../embedded/start.ts';
 import { exportDatabase, type TransferResult } from './export.ts';
-import { importDatabase } from './import.ts';
 
 /** Where an installation keeps its data. */
 export interface DataPlace {
@@ -20,13 +19,8 @@ export async function exportDataFolder(place: DataPlace, to: string): Promise<Tr
   return withStore(place, (db, blobs) => exportDatabase({ db, blobs, to }));
 }
 
-/** Fills an empty database and blob folder from the file `from`. The service must not run. Rejects with a message for a person. */
-export async function importDataFolder(place: DataPlace, from: string): Promise<TransferResult> {
-  return withStore(place, (db, blobs) => importDatabase({ db, blobs, from }));
-}
-
 /** Opens database and blobs for `work`. Starts the embedded database if it does not run, and stops it again. */
-async function withStore<T>(
+export async function withStore<T>(
   { dataFolder, databaseUrl }: DataPlace,
   work: (db: Database, blobs: BlobStore) => Promise<T>,
 ): Promise<T> {

@@ -25,7 +25,7 @@ export interface TransferResult {
 }
 
 /**
- * Writes everything to one file (`export-format.ts`), while the service goes on: the tables as they were at one moment
+ * Writes everything to one file (`export-format.ts`), while the service runs: the tables as they were at one moment
  * (one REPEATABLE READ transaction), then the blobs. A blob that retention deletes in between is missing in the file.
  */
 export async function exportDatabase({ db, blobs, to }: ExportOptions): Promise<TransferResult> {

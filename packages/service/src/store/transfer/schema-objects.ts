@@ -1,4 +1,4 @@
-/** What an export copies and an import fills: tables, sequences and foreign keys of the current schema. */
+/** The objects that an export copies and an import fills: tables, sequences and foreign keys of the current schema. */
 import type pg from 'pg';
 
 export interface TableObject {

@@ -17,7 +17,7 @@ import { type BubblewrapProcess, startBubblewrap } from './process.ts';
 const ownProcesses = 2;
 const megabyte = 1024 * 1024;
 
-/** What a sandbox holds besides workspace and home. */
+/** Files and folders of a sandbox besides workspace and home. */
 export interface SandboxContents {
   /** Host folder that is /opt/runyard. */
   readonly runtime?: string;

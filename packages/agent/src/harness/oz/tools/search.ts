@@ -47,7 +47,7 @@ export const searchTool = defineTool({
       if (result.outcome === 'timed_out')
         return failedWith(`the search took longer than ${timeoutMs / 1000} s; search a smaller folder`);
       if (result.exitCode === 1 && result.outputBytes === 0) return succeeded('[no match]');
-      const { text } = cutText(result.output, maxResultBytes);
+      const { text } = cutText(result.output, maxResultBytes, result.leftOut);
       return result.exitCode > 1 && result.outputBytes < 2000 ? failedWith(text) : succeeded(text);
     }),
 });

@@ -33,7 +33,7 @@ export const shellTool = defineTool({
         : result.exitCode === 0
           ? ''
           : `\n[exit code ${result.exitCode}]`;
-    const { text } = cutText(result.output, maxResultBytes);
+    const { text } = cutText(result.output, maxResultBytes, result.leftOut);
     return {
       text: text + end || '[no output]',
       failed: result.exitCode !== 0 || result.outcome !== 'exited',

@@ -28,7 +28,7 @@ export function count(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 }
 
-/** What is left of `all` without `parts`; never below 0, whatever a provider says. */
+/** Returns `all` minus `parts`, never below 0, whatever a provider reports. */
 export function rest(all: number, ...parts: number[]): number {
   return Math.max(
     0,

@@ -66,7 +66,7 @@ describe.each(protocols)('the usage meter of $name', ({ dialect, reader }) => {
     expect(meter(reader, 'application/json', whole.slice(0, 50), whole.slice(50))).toEqual(counted);
   });
 
-  it('takes a text that looks like usage for a text', () => {
+  it('treats text that looks like usage as text', () => {
     const [first = ''] = dialect.stream({ ...reply, usage: { ...reply.usage, input: 1, output: 1, cacheRead: 0 } });
     expect(meter(reader, sse, first, 'data: "usage"\n\n').input).toBeLessThan(999);
   });
@@ -102,14 +102,14 @@ describe.each(protocols)('the usage meter of $name', ({ dialect, reader }) => {
     }
   });
 
-  it('goes on behind an event that is too large to read', () => {
+  it('continues after an event that is too large to read', () => {
     const large = Buffer.alloc(17 * 1024 * 1024, 'x');
     expect(meter(reader, sse, 'data: {"usage":"', large, '"}\n\n', wire)).toEqual(counted);
   });
 });
 
 describe('the usage of Anthropic', () => {
-  it('tells writes to the cache that live for an hour apart', () => {
+  it('counts cache writes that live for an hour separately', () => {
     const creation = { ephemeral_5m_input_tokens: 3, ephemeral_1h_input_tokens: 4 };
     const usage = {
       input_tokens: 1,

@@ -4,7 +4,7 @@ import { noTokens, type UsageReader } from './counts.ts';
 /** Counts the tokens of one answer while its bytes pass by. */
 export interface UsageMeter {
   push(bytes: Uint8Array): void;
-  /** What was seen, in an answer that was cut too. Called once, when no more bytes come. */
+  /** Returns the counted tokens, of a cut answer too. Called once, after the last byte. */
   counts(): TokenCounts;
   /** Tokens of the answer that have passed, at least: one in each event of a stream, one in eight bytes of a body. */
   passedTokens(): number;

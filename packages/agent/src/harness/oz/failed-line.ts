@@ -1,0 +1,89 @@
+/** Finds the line of a runbook's block at which its shell ended. */
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fs } from '../../builtin-modules.ts';
+import { type CommandOptions, runCommand } from '../../commands/run-command.ts';
+import type { RunbookBlock } from './runbook-blocks.ts';
+
+/** A line of a script; the first one is 1. */
+export interface ScriptLine {
+  readonly number: number;
+  readonly text: string;
+}
+
+/** A script that notes where it is, and the way to learn where it ended. */
+export interface MarkedScript {
+  readonly script: string;
+  /** Returns the first line of the command at which the script ended; undefined if the script did not end with an error there. */
+  failedLine(): Promise<ScriptLine | undefined>;
+  remove(): Promise<void>;
+}
+
+/**
+ * Prints the lines of the script `$1` at which a command of its top level begins. The shell itself decides where a command is complete: a
+ * function with these lines as its body can be read. A here-document that is still open takes the brace of that function away.
+ */
+const commandStarts = `"$0" -n -c "$1" 2>/dev/null || exit 0
+printf '%s\\n' "$1" | {
+  chunk= start=1 n=0
+  while IFS= read -r line; do
+    n=$((n + 1))
+    chunk="$chunk$line
+"
+    case $line in *\\\\) continue ;; esac
+    if (eval "f() { :
+$chunk
+}") 2>/dev/null; then
+      echo "$start"
+      start=$((n + 1)) chunk=
+    fi
+  done
+}`;
+
+/** What a mark would change: the trace of `set -x` and `set -v`, `$_`, `PIPESTATUS`, and a trap that takes the place of ours. */
+const readsShellState = /\bset\s+[-+]\w*[xv]|xtrace|verbose|PIPESTATUS|\$_\b|\$\{_\}|\btrap\b/;
+
+/** Longer scripts are not marked: the search takes about half a millisecond for each line, and the script is one argument. */
+const maxLines = 200;
+const maxBytes = 64 * 1024;
+
+const isCommand = (line: string): boolean => !/^\s*(#|$)/.test(line);
+
+const quoted = (path: string): string => `'${path.replaceAll("'", "'\\''")}'`;
+
+/**
+ * Returns a script with the same lines, in which each command of the top level notes its line first and keeps `$?` as it is. Returns
+ * undefined for a script that cannot be marked without changing what it does.
+ */
+export async function markLines(
+  { shell, script }: Pick<RunbookBlock, 'shell' | 'script'>,
+  options: Pick<CommandOptions, 'cwd' | 'env' | 'signal'>,
+): Promise<MarkedScript | undefined> {
+  const lines = script.split('\n');
+  const commands = lines.flatMap((text, index) => (isCommand(text) ? [{ number: index + 1, text }] : []));
+  const [first, second] = commands;
+  if (first === undefined) return undefined;
+  if (second === undefined) return { script, failedLine: async () => first, remove: async () => {} };
+  if (lines.length > maxLines || Buffer.byteLength(script) > maxBytes || readsShellState.test(script)) return undefined;
+  const found = await runCommand({ argv: [shell, '-c', commandStarts, shell, script], ...options });
+  const starts = new Set(found.output.split('\n').map(Number));
+  const marked = commands.filter(({ number }) => starts.has(number));
+  if (found.exitCode !== 0 || marked.length === 0) return undefined;
+
+  const folder = await fs.promises.mkdtemp(join(tmpdir(), 'runyard-line-'));
+  const file = join(folder, 'line');
+  const numbers = new Set(marked.map(({ number }) => number));
+  const onExit = `[ $? = 0 ] || printf %s "$__runyard_at" >${quoted(file)} || :`;
+  const noting = `__runyard_line() { __runyard_status=$?; __runyard_at=$1; return "$__runyard_status"; }; trap ${quoted(onExit)} EXIT; `;
+  const body = lines.map((text, index) =>
+    numbers.has(index + 1) ? `__runyard_line ${index + 1} && :; ${text}` : text,
+  );
+  return {
+    script: noting + body.join('\n'),
+    failedLine: async () => {
+      const noted = await fs.promises.readFile(file, 'utf8').catch(() => '');
+      return marked.find(({ number }) => String(number) === noted);
+    },
+    remove: () => fs.promises.rm(folder, { recursive: true, force: true }),
+  };
+}

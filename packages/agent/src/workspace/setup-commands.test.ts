@@ -1,0 +1,40 @@
+import { tmpdir } from 'node:os';
+import { expect, test } from 'vitest';
+import { runSetupCommands } from './setup-commands.ts';
+
+/** Returns the message with which a setup command fails. */
+async function failureOf(command: string, hasNetwork: boolean): Promise<string> {
+  const failed = runSetupCommands([command], {
+    workspace: tmpdir(),
+    hasNetwork,
+    env: process.env,
+    step: (_kind, _name, work) => work({}),
+    signal: new AbortController().signal,
+  });
+  return await failed.then(
+    () => 'nothing failed',
+    (error: Error) => error.message,
+  );
+}
+
+test.each([
+  'curl: (6) Could not resolve host: example.com',
+  "fatal: unable to access 'https://github.com/a/b.git/': Could not resolve host: github.com",
+  "Temporary failure resolving 'deb.debian.org'",
+  'npm error code EAI_AGAIN',
+  'socket.gaierror: [Errno -3] Temporary failure in name resolution',
+  'dial tcp: lookup proxy.golang.org: no such host',
+])('says that sandboxes have no network where a command prints %s', async (printed) => {
+  const command = `printf '%s\\n' ${JSON.stringify(printed)} >&2; exit 6`;
+  const message = await failureOf(command, false);
+  expect(message).toContain('exited with code 6');
+  expect(message).toContain('Sandboxes have no network');
+  expect(message).toContain('github_repos');
+  expect(await failureOf(command, true)).not.toContain('no network');
+});
+
+test('says nothing of the network where a command fails for another reason', async () => {
+  const message = await failureOf('echo no lockfile; exit 1', false);
+  expect(message).toContain('Fix the command');
+  expect(message).not.toContain('network');
+});

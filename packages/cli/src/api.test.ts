@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest';
+import { connect } from './api.ts';
+import { createContext } from './context.ts';
+
+test('asks the service to refuse unknown members in every request', async () => {
+  const sent: Headers[] = [];
+  const context = createContext({
+    RUNYARD_DATA_DIR: '/nonexistent',
+    RUNYARD_BASE_URL: 'http://127.0.0.1:1',
+    RUNYARD_API_KEY: 'key',
+  });
+  const client = connect(context, async (_, init) => {
+    sent.push(new Headers(init?.headers));
+    return Response.json({});
+  });
+  await client.createRun({ body: { prompt: 'a' } });
+  await client.listRuns();
+  expect(sent.map((headers) => headers.get('prefer'))).toEqual(['handling=strict', 'handling=strict']);
+});

@@ -1,0 +1,73 @@
+/** Groups of subcommands of the runyard command: what runs produced, what they can name, and what other programs need. */
+import { Argument, type Command, Option } from 'commander';
+import { callApi } from './commands/api.ts';
+import { getArtifact, listArtifacts } from './commands/artifacts.ts';
+import { listEnvironments, listModels } from './commands/catalogue.ts';
+import { completions, printCompletion } from './commands/completion.ts';
+import { printEnvironment, shells } from './commands/env.ts';
+import { createContext } from './context.ts';
+
+const asJson = ['--json', 'print JSON'] as const;
+const collect = (value: string, before: string[] = []) => [...before, value];
+
+export function addArtifactCommands(program: Command, runHelp: string): void {
+  const artifacts = program.command('artifacts').description('list and download what runs produced');
+  artifacts
+    .command('list')
+    .description('list the artifacts of a run')
+    .argument('<run>', runHelp)
+    .option(...asJson)
+    .action(async (run, options) => listArtifacts(createContext(process.env), run, options));
+  artifacts
+    .command('get')
+    .description('download an artifact of a run; a plan as Markdown')
+    .argument('<run>', runHelp)
+    .argument('<name>', 'name, path in the workspace, or uid of the artifact')
+    .option('-o, --output <file>', 'file to write, - for standard output (default: a new file of its name)')
+    .action(async (run, name, options) => getArtifact(createContext(process.env), run, name, options));
+}
+
+export function addCatalogueCommands(program: Command): void {
+  program
+    .command('models')
+    .description('list the language models that runs can name')
+    .option('--all', 'also models that cannot be used yet, with the reason')
+    .option(...asJson)
+    .action(async (options) => listModels(createContext(process.env), options));
+  program
+    .command('environments')
+    .description('list the environments that runs can name')
+    .option(...asJson)
+    .action(async (options) => listEnvironments(createContext(process.env), options));
+}
+
+export function addToolCommands(program: Command): void {
+  program
+    .command('env')
+    .description('print the variables with address and key, for curl and the published clients')
+    .addOption(new Option('--shell <shell>', 'whose syntax').choices(shells).default('sh'))
+    .option(...asJson)
+    .addHelpText('after', '\nFor this shell and all that it starts: eval "$(bin/runyard env)"')
+    .action((options) => printEnvironment(createContext(process.env), options));
+  program
+    .command('api')
+    .description('send one request to the API with the key, and print the answer')
+    .argument('<method>', 'GET, POST, …')
+    .argument('<path>', 'such as /agent/runs; /api/v1 may be left out')
+    .option('--data <json>', 'body; - for standard input, @FILE for a file')
+    .option('-H, --header <header>', "a header, 'Name: value'; repeat for more", collect)
+    .option('-i, --include', 'print status and headers first')
+    .action(async (method, path, options) => callApi(createContext(process.env), method, path, options));
+  program
+    .command('completion')
+    .description('print the script that completes commands and options in a shell')
+    .addArgument(new Argument('<shell>').choices(completions))
+    .addHelpText(
+      'after',
+      `
+  bash   eval "$(bin/runyard completion bash)"          in ~/.bashrc
+  zsh    eval "$(bin/runyard completion zsh)"           in ~/.zshrc, after compinit
+  fish   bin/runyard completion fish | source           in ~/.config/fish/config.fish`,
+    )
+    .action((shell) => printCompletion(program, shell));
+}

@@ -1,0 +1,120 @@
+import { readFileSync } from 'node:fs';
+import { ApiError } from '@runyard/client';
+import { Problem } from '@runyard/contract/errors';
+import { apiPrefix } from '@runyard/contract/route';
+import { describeProblem } from '../api.ts';
+import { apiKey, type Context, requireApiKey, requireOrigin } from '../context.ts';
+import { Failure } from '../failure.ts';
+import { createCleaner, harmless, harmlessJson, harmlessLine } from '../live/harmless.ts';
+import { requireSameSettings } from '../same-settings.ts';
+import { addressSettings } from '../supervise/running-settings.ts';
+
+export interface ApiOptions {
+  /** Body: text, `-` for standard input, or `@FILE`. */
+  readonly data?: string;
+  /** `Name: value`. */
+  readonly header?: readonly string[];
+  /** Prints status and headers first. */
+  readonly include?: true;
+}
+
+/**
+ * Sends one request to the API with the key and prints the body of the answer, a stream as it comes.
+ * @throws Failure for an answer with status 400 or above, after its body is printed
+ */
+export async function callApi(context: Context, method: string, path: string, options: ApiOptions): Promise<void> {
+  requireSameSettings(context, addressSettings);
+  const origin = requireOrigin(context);
+  const key = context.settings.RUNYARD_BASE_URL === undefined ? requireApiKey(context) : apiKey(context);
+  const body = options.data === undefined ? undefined : readBody(options.data);
+  const headers = new Headers({ 'user-agent': 'runyard-cli' });
+  if (key !== null) headers.set('authorization', `Bearer ${key}`);
+  if (body !== undefined) headers.set('content-type', 'application/json');
+  for (const pair of options.header ?? []) setHeader(headers, pair);
+  const response = await send(urlOf(origin, path), {
+    method: method.toUpperCase(),
+    redirect: 'manual',
+    headers,
+    ...(body === undefined ? {} : { body }),
+  });
+  if (options.include) context.out(head(response));
+  const location = response.status >= 300 && response.status < 400 ? response.headers.get('location') : null;
+  if (location !== null) context.out(`${harmlessLine(location, 8_192)}\n`);
+  const text = await print(context, response);
+  if (response.status < 400) return;
+  const problem = Problem.safeParse(tryJson(text));
+  throw new Failure(
+    `${response.status} ${problem.success ? describeProblem(new ApiError(problem.data)) : response.statusText}`,
+  );
+}
+
+/** Returns the URL of a path, which may be given with or without `/api/v1`. The key is sent to no other server. */
+export function urlOf(origin: string, path: string): URL {
+  const rooted = path.startsWith('/') ? path : `/${path}`;
+  const isWhole = /^\/(api|blobs|healthz|readyz|docs)(\/|\?|$)/.test(rooted);
+  const url = URL.parse(`${origin}${isWhole ? '' : apiPrefix}${rooted}`);
+  if (url === null || url.origin !== new URL(origin).origin)
+    throw new Failure(`${JSON.stringify(path)} is not a path of the API, such as /agent/runs`, 2);
+  return url;
+}
+
+function readBody(data: string): string | Buffer {
+  if (data === '-') return readFileSync(0);
+  if (!data.startsWith('@')) return data;
+  try {
+    return readFileSync(data.slice(1));
+  } catch (error) {
+    throw new Failure(`cannot read ${data.slice(1)}: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+function setHeader(headers: Headers, pair: string): void {
+  const colon = pair.indexOf(':');
+  try {
+    headers.set(pair.slice(0, colon).trim(), pair.slice(colon + 1).trim());
+  } catch {
+    throw new Failure(`--header takes 'Name: value', not ${JSON.stringify(harmlessLine(pair))}`, 2);
+  }
+}
+
+async function send(url: URL, init: RequestInit): Promise<Response> {
+  try {
+    return await fetch(url, init);
+  } catch (error) {
+    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new Failure(`${url.origin} does not answer: ${reason}. See: bin/runyard status`);
+  }
+}
+
+function head(response: Response): string {
+  const lines = [`HTTP ${response.status} ${response.statusText}`.trimEnd()];
+  for (const [name, value] of response.headers) lines.push(`${name}: ${value}`);
+  return `${harmless(lines.join('\n'))}\n\n`;
+}
+
+/** Prints the body and returns the text of a JSON body. JSON is indented in a terminal; nothing else is changed outside of one. */
+async function print(context: Context, response: Response): Promise<string> {
+  if (/[/+]json\b/.test(response.headers.get('content-type') ?? '')) {
+    const text = await response.text();
+    const value = tryJson(text);
+    const shown = value !== undefined && process.stdout.isTTY ? harmlessJson(value, 2) : text;
+    context.out(shown.endsWith('\n') ? shown : `${shown}\n`);
+    return text;
+  }
+  const decoder = new TextDecoder();
+  const cleaner = createCleaner();
+  for await (const piece of response.body ?? []) {
+    if (process.stdout.isTTY) context.out(cleaner.clean(decoder.decode(piece, { stream: true })));
+    else process.stdout.write(piece);
+  }
+  return '';
+}
+
+function tryJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

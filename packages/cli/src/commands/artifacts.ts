@@ -1,0 +1,157 @@
+import { createWriteStream } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import path from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { ReadableStream } from 'node:stream/web';
+import type { ArtifactItem } from '@runyard/contract/artifacts';
+import { formatBytes } from '@runyard/contract/byte-size';
+import { connect } from '../api.ts';
+import type { Context } from '../context.ts';
+import { Failure } from '../failure.ts';
+import type { Column } from '../live/columns.ts';
+import { harmless, harmlessLine } from '../live/harmless.ts';
+import { printList } from '../live/list.ts';
+import { formatAgo } from '../live/times.ts';
+import { resolveRunId } from '../run-id.ts';
+
+/** Lists what a run has produced. */
+export async function listArtifacts(context: Context, run: string, options: { readonly json?: true }): Promise<void> {
+  const { artifacts } = await readArtifacts(context, run);
+  const now = Date.now();
+  const columns: Column<ArtifactItem>[] = [
+    { header: 'NAME', text: nameOf, flexible: true },
+    { header: 'TYPE', text: ({ artifact_type }) => artifact_type },
+    {
+      header: 'SIZE',
+      align: 'right',
+      text: (item) => (sizeOf(item) === undefined ? '' : formatBytes(sizeOf(item) ?? 0)),
+      raw: (item) => String(sizeOf(item) ?? ''),
+    },
+    { header: 'CREATED', text: ({ created_at }) => formatAgo(created_at, now), raw: ({ created_at }) => created_at },
+    { header: 'ARTIFACT', text: (item) => uidOf(item) ?? '' },
+  ];
+  printList(context, { columns, rows: artifacts, json: { artifacts }, none: 'the run has no artifacts' }, options);
+}
+
+/**
+ * Downloads an artifact, named by its file name, its path in the workspace or its uid. Writes it to `output` (`-`: standard
+ * output), else to a new file of its name in the current folder.
+ * @throws Failure if no artifact has the name, several have, or the file exists
+ */
+export async function getArtifact(
+  context: Context,
+  run: string,
+  name: string,
+  options: { readonly output?: string },
+): Promise<void> {
+  const { client, artifacts } = await readArtifacts(context, run);
+  const item = pick(artifacts, name);
+  const artifactUid = uidOf(item);
+  if (artifactUid === undefined)
+    throw new Failure(`${harmlessLine(nameOf(item))} is a link, which has no bytes to download`);
+  const read = await client.getArtifact({ params: { artifactUid } });
+  if (read.artifact_type === 'PLAN')
+    return await write(context, Readable.from([read.data.content]), nameOf(item), options);
+  const response = await fetch(read.data.download_url);
+  if (!response.ok || response.body === null)
+    throw new Failure(`the download of ${harmlessLine(nameOf(item))} was answered with ${response.status}`);
+  await write(context, Readable.fromWeb(response.body as ReadableStream), nameOf(item), options);
+}
+
+async function readArtifacts(context: Context, run: string) {
+  const client = connect(context);
+  const { artifacts = [] } = await client.getRun({ params: { runId: await resolveRunId(client, run) } });
+  return { client, artifacts };
+}
+
+async function write(
+  context: Context,
+  bytes: Readable,
+  name: string,
+  { output }: { readonly output?: string },
+): Promise<void> {
+  if (output === '-') {
+    await pipeline(bytes, process.stdout, { end: false });
+    return;
+  }
+  const file = output ?? safeFileName(name);
+  // A file that the user names is replaced; one that the agent has named never is.
+  const target = createWriteStream(file, { flags: output === undefined ? 'wx' : 'w' });
+  let opened = false;
+  target.once('open', () => {
+    opened = true;
+  });
+  try {
+    await pipeline(bytes, target);
+  } catch (error) {
+    if (opened) await rm(file, { force: true });
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code === 'EEXIST') throw new Failure(`${file} exists already; choose another file with --output FILE`);
+    throw new Failure(`cannot write ${file}: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  context.out(`${file}\n`);
+}
+
+function pick(artifacts: readonly ArtifactItem[], name: string): ArtifactItem {
+  const ways = [
+    (item: ArtifactItem) => uidOf(item) === name,
+    (item: ArtifactItem) => item.artifact_type === 'FILE' && item.data.filepath === name,
+    (item: ArtifactItem) => nameOf(item) === name,
+  ];
+  for (const isNamed of ways) {
+    const found = artifacts.filter(isNamed);
+    // Of artifacts with one name, `filepath` and uid tell them apart.
+    if (found.length > 1)
+      throw new Failure(`several artifacts are named ${harmlessLine(name)}; name one by its uid:\n${lines(found)}`);
+    if (found[0]) return found[0];
+  }
+  throw new Failure(
+    artifacts.length === 0
+      ? 'the run has no artifacts'
+      : `the run has no artifact ${JSON.stringify(harmlessLine(name))}; it has:\n${lines(artifacts)}`,
+  );
+}
+
+const lines = (items: readonly ArtifactItem[]): string =>
+  items.map((item) => `  ${uidOf(item) ?? item.artifact_type}  ${harmlessLine(nameOf(item))}`).join('\n');
+
+function nameOf(item: ArtifactItem): string {
+  switch (item.artifact_type) {
+    case 'FILE':
+      return item.data.filename;
+    case 'SCREENSHOT':
+      return `screenshot-${item.data.artifact_uid.slice(-8)}.${item.data.mime_type.split('/')[1] ?? 'png'}`;
+    case 'PLAN':
+      return `${item.data.title ?? 'plan'}.md`;
+    case 'PULL_REQUEST':
+    case 'EXTERNAL_REFERENCE':
+      return item.data.url;
+  }
+}
+
+function uidOf(item: ArtifactItem): string | undefined {
+  return 'artifact_uid' in item.data ? item.data.artifact_uid : undefined;
+}
+
+function sizeOf(item: ArtifactItem): number | undefined {
+  return item.artifact_type === 'FILE' ? item.data.size_bytes : undefined;
+}
+
+/**
+ * Returns a name for a file in the current folder. An agent chose the original: it may hold a path, escape sequences, or the name
+ * of a file that programs read by itself, such as `.bashrc`.
+ */
+export function safeFileName(name: string): string {
+  const base = path.posix.basename(harmless(name).replaceAll('\\', '/').replaceAll('\n', ' ').trim());
+  const safe = base.replace(/^[.-]+/, '_').replaceAll(/[\t:*?"<>|]/g, '_');
+  return shortenName(safe === '' ? 'artifact' : safe);
+}
+
+/** File systems take 255 bytes. The end of a name says what kind of file it is. */
+function shortenName(name: string): string {
+  const extension = path.extname(name).slice(0, 20);
+  let stem = name.slice(0, name.length - extension.length);
+  while (Buffer.byteLength(stem + extension) > 200) stem = stem.slice(0, -1);
+  return (stem + extension).toWellFormed();
+}

@@ -1,0 +1,164 @@
+import readline from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ReadStream, WriteStream } from 'node:tty';
+import { ApiError, type Client } from '@runyard/client';
+import type { BlockedOn } from '@runyard/contract/approvals';
+import type { LiveEvent } from '@runyard/contract/live-events';
+import { isTerminal } from '@runyard/contract/run-states';
+import type { Context } from '../context.ts';
+import { harmlessLine } from '../live/harmless.ts';
+import { answerOf, promptOf, wholeRequest } from '../live/question.ts';
+
+/** Asks the person at this terminal what a run asks, and sends the answers. */
+export interface Asker {
+  /** Looks again at what the run asks, if the event says that it may have changed: opens, keeps or withdraws the prompt. */
+  update(event: LiveEvent): Promise<void>;
+  isAsking(): boolean;
+  /** Writes something without mixing it with a prompt and what is typed behind it. */
+  around(show: () => void): void;
+  /** Aborted when the person ends the input with Ctrl-D. */
+  readonly left: AbortSignal;
+  /** Removes an open prompt. */
+  close(): void;
+}
+
+/** Where an asker asks. */
+export interface Terminal {
+  readonly input: ReadStream;
+  readonly output: WriteStream;
+}
+
+interface Prompt {
+  readonly requestId: string;
+  readonly lines: readline.Interface;
+}
+
+/** Time without input after which nothing is waiting that was typed before the prompt. */
+const quietMs = 50;
+
+/** Returns the terminal of this process; undefined if its input or output is none. */
+export function ownTerminal(): Terminal | undefined {
+  const { stdin, stdout } = process;
+  return stdin.isTTY && stdout.isTTY ? { input: stdin, output: stdout } : undefined;
+}
+
+/** Creates an asker for a run. An aborted `interrupted` withdraws the prompt: the command is about to end. */
+export function createAsker(
+  context: Context,
+  client: Client,
+  runId: string,
+  { input, output }: Terminal,
+  interrupted: AbortSignal,
+): Asker {
+  const left = new AbortController();
+  /** Requests that this asker has answered, or is answering. */
+  const answered = new Set<string>();
+  /** Requests that stand above on the screen. A state can come before the request that is its reason. */
+  const shown = new Set<string>();
+  let prompt: Prompt | undefined;
+
+  /** Removes the prompt from the screen. */
+  function erase({ lines }: Prompt): void {
+    readline.moveCursor(output, 0, -lines.getCursorPos().rows);
+    readline.cursorTo(output, 0);
+    readline.clearScreenDown(output);
+  }
+
+  function close(): void {
+    if (!prompt) return;
+    const { lines } = prompt;
+    erase(prompt);
+    prompt = undefined;
+    lines.close();
+  }
+
+  async function send(request: BlockedOn, text: string): Promise<void> {
+    answered.add(request.request_id);
+    try {
+      await client.sendFollowup({ params: { runId }, body: answerOf(request, text) });
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      context.report(`the answer was not taken: ${harmlessLine(error.problem.detail ?? error.problem.title, 300)}`);
+      answered.delete(request.request_id);
+      await refresh();
+    }
+  }
+
+  async function ask(request: BlockedOn): Promise<void> {
+    await dropTypedAhead(input);
+    if (interrupted.aborted || left.signal.aborted) return;
+    for (const line of wholeRequest(request)) context.out(`  ${line}\n`);
+    const lines = readline.createInterface({
+      input,
+      output,
+      terminal: true,
+      historySize: 0,
+      prompt: context.colours.yellow(promptOf(request)),
+    });
+    prompt = { requestId: request.request_id, lines };
+    lines.on('line', (text) => {
+      if (prompt?.lines !== lines) return;
+      if (text.trim() === '') {
+        lines.prompt();
+        return;
+      }
+      prompt = undefined;
+      lines.close();
+      send(request, text.trim()).catch((error: unknown) => {
+        context.report(
+          `the answer was not sent: ${harmlessLine(error instanceof Error ? error.message : String(error))}`,
+        );
+        left.abort();
+      });
+    });
+    lines.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
+    lines.on('close', () => {
+      if (prompt?.lines !== lines) return;
+      prompt = undefined;
+      context.out('\n');
+      left.abort();
+    });
+    lines.prompt();
+  }
+
+  async function refresh(): Promise<void> {
+    const { state, blocked_on } = await client.getRun({ params: { runId } });
+    const asked = state === 'BLOCKED' ? blocked_on : undefined;
+    if (prompt && prompt.requestId !== asked?.request_id) {
+      close();
+      if (!isTerminal(state)) context.out(`  ${context.colours.dim('answered elsewhere: the prompt is withdrawn')}\n`);
+    }
+    if (asked && !prompt && shown.has(asked.request_id) && !answered.has(asked.request_id)) await ask(asked);
+  }
+
+  interrupted.addEventListener('abort', close, { once: true });
+  return {
+    async update(event) {
+      if (event.type === 'conversation' && event.event.type === 'blocked') shown.add(event.event.request.request_id);
+      const type = event.type === 'conversation' ? event.event.type : event.type;
+      if (type === 'state' || type === 'blocked' || type === 'decided') await refresh();
+    },
+    isAsking: () => prompt !== undefined,
+    around(show) {
+      if (!prompt) return show();
+      erase(prompt);
+      show();
+      prompt.lines.prompt(true);
+    },
+    left: left.signal,
+    close,
+  };
+}
+
+/** Drops what was typed before a question was shown: it cannot be the answer. Ctrl-C counts all the same. */
+async function dropTypedAhead(input: ReadStream): Promise<void> {
+  let lastAt = performance.now();
+  const drop = (data: Buffer) => {
+    lastAt = performance.now();
+    if (data.includes(0x03)) process.kill(process.pid, 'SIGINT');
+  };
+  input.setRawMode(true);
+  input.on('data', drop).resume();
+  while (performance.now() - lastAt < quietMs) await sleep(quietMs / 5);
+  input.off('data', drop).pause();
+}

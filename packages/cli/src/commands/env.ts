@@ -1,0 +1,43 @@
+import { apiPrefix } from '@runyard/contract/route';
+import { type Context, requireApiKey, requireOrigin } from '../context.ts';
+import { shellQuote } from '../curl-example.ts';
+import { requireSameSettings } from '../same-settings.ts';
+import { addressSettings } from '../supervise/running-settings.ts';
+
+export const shells = ['sh', 'fish'] as const;
+
+/**
+ * Prints the variables with which this command, curl and the published clients reach the service: address and key.
+ *
+ * ```sh
+ * eval "$(bin/runyard env)"
+ * curl -H "Authorization: Bearer $RUNYARD_API_KEY" "$RUNYARD_BASE_URL/api/v1/agent/runs"
+ * ```
+ */
+export function printEnvironment(
+  context: Context,
+  options: { readonly shell: (typeof shells)[number]; readonly json?: true },
+): void {
+  requireSameSettings(context, addressSettings);
+  const origin = requireOrigin(context);
+  const key = requireApiKey(context);
+  const variables = {
+    RUNYARD_BASE_URL: origin,
+    RUNYARD_API_KEY: key,
+    // Those of the published clients (oz-agent-sdk).
+    OZ_API_BASE_URL: `${origin}${apiPrefix}`,
+    WARP_API_KEY: key,
+  };
+  if (options.json) {
+    context.out(`${JSON.stringify(variables)}\n`);
+    return;
+  }
+  for (const [name, value] of Object.entries(variables)) {
+    const line = {
+      sh: `export ${name}=${shellQuote(value)}`,
+      // In quotes, fish reads only \\ and \' as escapes.
+      fish: `set -gx ${name} '${value.replaceAll(/[\\']/g, '\\$&')}'`,
+    }[options.shell];
+    context.out(`${line}\n`);
+  }
+}

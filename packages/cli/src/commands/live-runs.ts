@@ -1,0 +1,50 @@
+import { ApiError, ConnectionError, createClient } from '@runyard/client';
+import type { RunItem } from '@runyard/contract/runs';
+import { describeProblem } from '../api.ts';
+import { type Context, folderKey } from '../context.ts';
+import { Failure } from '../failure.ts';
+
+/** Runs that a stop would end. */
+export interface LiveRuns {
+  readonly count: number;
+  /** True if there are more than `count`. */
+  readonly more: boolean;
+  /** The first ones. */
+  readonly shown: readonly RunItem[];
+}
+
+const mostCounted = 100;
+const mostShown = 10;
+
+/**
+ * Reads the runs that an agent works on or is about to. Queued and BLOCKED runs are not among them: the former begin after the
+ * next start, the latter keep their workspace and continue when they are answered. A service that
+ * does not answer has none: its agents have nobody to report to.
+ * @throws Failure if the service does not show its runs, unless `anyway` is set
+ */
+export async function readLiveRuns(context: Context, origin: string, anyway: boolean): Promise<LiveRuns> {
+  const { RUNYARD_BOOTSTRAP_KEY, RUNYARD_API_KEY } = context.settings;
+  const key = folderKey(context.folder) ?? RUNYARD_BOOTSTRAP_KEY ?? RUNYARD_API_KEY;
+  const client = createClient({
+    baseUrl: origin,
+    ...(key === undefined ? {} : { apiKey: key }),
+    userAgent: 'runyard-cli',
+    timeoutMs: 10_000,
+    retries: 0,
+  });
+  try {
+    const { runs, page_info } = await client.listRuns({
+      query: { state: ['PENDING', 'CLAIMED', 'INPROGRESS'], limit: mostCounted, sort_by: 'created_at' },
+    });
+    return { count: runs.length, more: page_info.has_next_page, shown: runs.slice(0, mostShown) };
+  } catch (error) {
+    const reason = error instanceof ApiError ? describeProblem(error) : error instanceof Error ? error.message : error;
+    if (!(error instanceof ApiError || error instanceof ConnectionError)) throw error;
+    if (error instanceof ApiError && !anyway)
+      throw new Failure(
+        `cannot see whether runs are live: ${reason}\nTo stop all the same, and end them: bin/runyard down --force`,
+      );
+    context.report(`cannot see whether runs are live (${reason}); stopping all the same`);
+    return { count: 0, more: false, shown: [] };
+  }
+}

@@ -1,0 +1,76 @@
+import type { Client } from '@runyard/client';
+import { isSettled, isTerminal } from '@runyard/contract/run-states';
+import type { RunItem } from '@runyard/contract/runs';
+import { connect } from '../api.ts';
+import type { Context } from '../context.ts';
+import { exitCodeOf, interruptedCode } from '../exit-codes.ts';
+import { Failure } from '../failure.ts';
+import { answerLines } from '../live/question.ts';
+import { isWaiting, waitLines } from '../live/wait-notes.ts';
+import { showPast, watch } from './watch.ts';
+
+export interface LogsOptions {
+  readonly follow?: true;
+  readonly json?: true;
+  /** Shows only so many of the last lines that exist at the start. */
+  readonly tail?: number;
+  /** Exits with the code of the run's state. */
+  readonly exitStatus?: true;
+}
+
+/**
+ * Shows what a run did until now. With `follow`, until it has ended or waits for a person; for a run that has ended, until the present
+ * turn in the sandbox of its failed setup ends. Sets the exit code.
+ */
+export async function logs(context: Context, runId: string, options: LogsOptions): Promise<void> {
+  const client = connect(context);
+  const stop = new AbortController();
+  const onInterrupt = () => stop.abort();
+  if (options.follow) process.once('SIGINT', onInterrupt);
+  try {
+    const item = await client.getRun({ params: { runId } });
+    if (options.exitStatus && !options.follow && !isSettled(item.state))
+      throw new Failure(`the run is ${item.state} and has no exit status yet: add --follow`, 2);
+    const state = await show(context, client, item, options, stop.signal);
+    if (options.exitStatus) process.exitCode = exitCodeOf(state);
+  } catch (error) {
+    if (!stop.signal.aborted) throw error;
+    process.exitCode = interruptedCode;
+  } finally {
+    process.off('SIGINT', onInterrupt);
+  }
+}
+
+/** Shows the events of a run as `logs` does. Returns the state of the run at the end. */
+async function show(
+  context: Context,
+  client: Client,
+  before: RunItem,
+  options: LogsOptions,
+  signal: AbortSignal,
+): Promise<RunItem['state']> {
+  const { run_id: runId } = before;
+  const json = options.json === true;
+  const follow = options.follow === true;
+  // The stream of an ended run ends by itself: at once if no turn is in progress.
+  const stays = follow && isTerminal(before.state);
+  const past = await showPast(context, runId, { json, signal, tail: options.tail, follow: stays });
+  const waits = past.lastState === 'BLOCKED';
+  const now = stays || (follow && waits) ? await client.getRun({ params: { runId } }) : before;
+  if (follow && !stays && now.state !== 'BLOCKED') {
+    const item = await watch(context, client, runId, past, { json, signal });
+    signal.throwIfAborted();
+    if (item?.state === 'BLOCKED') sayStopped(context);
+    return item?.state ?? now.state;
+  }
+  if (!json && now.status_message && (isWaiting(now.state) || now.state === 'SUCCEEDED'))
+    for (const line of waitLines(now.status_message.message)) context.out(`  ${context.colours.yellow(line)}\n`);
+  if (now.blocked_on && !json)
+    for (const line of answerLines(runId, now.blocked_on.kind, context.colours)) context.out(`  ${line}\n`);
+  if (follow && now.state === 'BLOCKED') sayStopped(context);
+  return now.state;
+}
+
+function sayStopped(context: Context): void {
+  context.report('stopped following: the run is BLOCKED until a person answers it with one of the commands above');
+}

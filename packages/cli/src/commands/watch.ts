@@ -1,0 +1,129 @@
+import type { Client } from '@runyard/client';
+import type { LiveEvent } from '@runyard/contract/live-events';
+import { isSettled, isTerminal } from '@runyard/contract/run-states';
+import type { RunItem } from '@runyard/contract/runs';
+import type { RunState } from '@runyard/contract/states';
+import { followRun } from '../api.ts';
+import type { Context } from '../context.ts';
+import { harmlessJson } from '../live/harmless.ts';
+import { lastLines } from '../live/long-text.ts';
+import { renderSummary, type SummaryArtifact } from '../live/summary.ts';
+import { createLiveView, type LiveView } from '../live/view.ts';
+import { showWaits } from '../live/wait-notes.ts';
+import type { Asker } from './asker.ts';
+
+/** The place in a run's events up to which a command has shown them. */
+export interface Shown {
+  readonly view: LiveView;
+  /** Undefined: nothing was shown yet. */
+  readonly lastEventId: string | undefined;
+  readonly lastState: RunState | undefined;
+}
+
+export interface WatchOptions {
+  readonly json: boolean;
+  readonly signal: AbortSignal;
+  /** Asks the person at this terminal what the run asks; absent: the watching ends when the run is BLOCKED. */
+  readonly asker?: Asker | undefined;
+}
+
+/** Returns the place before the first event. */
+export const nothingShown = (context: Context): Shown => ({
+  view: createLiveView(context.colours),
+  lastEventId: undefined,
+  lastState: undefined,
+});
+
+const textOf = (view: LiveView, event: LiveEvent, json: boolean): string =>
+  json ? `${harmlessJson(event)}\n` : view.render(event);
+
+/**
+ * Shows the events that exist now; with `tail`, only so many of their last lines. With `follow`, the stream must end by itself, and `tail`
+ * counts from its end.
+ */
+export async function showPast(
+  context: Context,
+  runId: string,
+  options: {
+    readonly json: boolean;
+    readonly signal: AbortSignal;
+    readonly tail?: number | undefined;
+    readonly follow?: boolean;
+  },
+): Promise<Shown> {
+  const { json, signal, tail, follow } = options;
+  let shown = nothingShown(context);
+  let kept = '';
+  for await (const { id, event } of followRun(context, runId, { signal, ...(follow ? {} : { follow: false }) })) {
+    shown = { ...shown, lastEventId: id, ...(event.type === 'state' ? { lastState: event.state } : {}) };
+    const text = textOf(shown.view, event, json);
+    if (tail === undefined) context.out(text);
+    else kept = lastLines(kept + text, tail);
+  }
+  if (kept !== '') context.out(kept);
+  return shown;
+}
+
+/**
+ * Shows a run's further events as they come, then a summary, until the run has ended, or is BLOCKED and no asker answers for it.
+ * @returns the run at the end, or `null` if `signal` ended the watching earlier
+ */
+export async function watch(
+  context: Context,
+  client: Client,
+  runId: string,
+  shown: Shown,
+  options: WatchOptions,
+): Promise<RunItem | null> {
+  const { json, asker } = options;
+  const { view, lastEventId } = shown;
+  const around = asker?.around ?? ((show: () => void) => show());
+  const signal = asker ? AbortSignal.any([options.signal, asker.left]) : options.signal;
+  const here = {
+    ...context,
+    report: (message: string) => around(() => context.report(message)),
+    out: (text: string) => around(() => context.out(text)),
+  };
+  const notes = json ? undefined : showWaits(here, client, runId, () => view.end());
+  let item: RunItem | undefined;
+  try {
+    for await (const { event } of followRun(here, runId, { signal, ...(lastEventId ? { lastEventId } : {}) })) {
+      const settled = event.type === 'state' && isSettled(event.state);
+      // The prompt or the first line of the summary shows a settled state.
+      const text = json || !settled ? textOf(view, event, json) : '';
+      if (text !== '') around(() => context.out(asker?.isAsking() ? text + view.end() : text));
+      await asker?.update(event);
+      if (!settled) continue;
+      // Events of the past may come first: a run that was BLOCKED or had ended may go on meanwhile.
+      item = await client.getRun({ params: { runId } });
+      if (isTerminal(item.state) || (item.state === 'BLOCKED' && !asker)) break;
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    if (options.signal.aborted) return null;
+  } finally {
+    notes?.stop();
+    asker?.close();
+  }
+  if (!json) context.out(view.end());
+  item = await client.getRun({ params: { runId } });
+  if (json) context.out(`${harmlessJson({ type: 'run', run: item })}\n`);
+  else if (isSettled(item.state))
+    context.out(renderSummary(item, await withDownloads(client, item.artifacts ?? []), context.colours));
+  return item;
+}
+
+/** Adds the download URL to each file-like artifact that still exists. */
+async function withDownloads(client: Client, items: readonly SummaryArtifact['item'][]): Promise<SummaryArtifact[]> {
+  return await Promise.all(
+    items.map(async (item): Promise<SummaryArtifact> => {
+      if (item.artifact_type !== 'FILE' && item.artifact_type !== 'SCREENSHOT') return { item };
+      try {
+        const read = await client.getArtifact({ params: { artifactUid: item.data.artifact_uid } });
+        return read.artifact_type === 'PLAN' ? { item } : { item, downloadUrl: read.data.download_url };
+      } catch {
+        return { item };
+      }
+    }),
+  );
+}

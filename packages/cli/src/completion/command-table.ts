@@ -1,0 +1,54 @@
+import type { Argument, Command, Option } from 'commander';
+
+/** What can stand at a place of a command line. */
+export type Value =
+  | { readonly kind: 'choices'; readonly choices: readonly string[] }
+  | { readonly kind: 'file' }
+  | { readonly kind: 'run' }
+  /** Text that only the person knows. */
+  | { readonly kind: 'text' };
+
+export interface OptionEntry {
+  readonly names: readonly string[];
+  readonly description: string;
+  /** Absent: the option takes no value. */
+  readonly value?: Value;
+}
+
+/** One command, with what can follow it. */
+export interface CommandEntry {
+  /** Words after `runyard`, such as `runs get`, with a slash before each: `/runs/get`; empty for the command itself. */
+  readonly path: string;
+  readonly subcommands: readonly { readonly name: string; readonly description: string }[];
+  readonly options: readonly OptionEntry[];
+  readonly values: readonly Value[];
+}
+
+/** Returns the table of all commands and options, from the definitions by which the arguments are parsed. */
+export function commandTable(program: Command, path = ''): CommandEntry[] {
+  const subcommands = program.commands.filter((command) => command.name() !== 'help');
+  const entry: CommandEntry = {
+    path,
+    subcommands: subcommands.map((command) => ({ name: command.name(), description: command.description() })),
+    options: [...program.options.map(optionEntry), { names: ['--help'], description: 'show help' }],
+    values: program.registeredArguments.map(valueOfArgument),
+  };
+  return [entry, ...subcommands.flatMap((command) => commandTable(command, `${path}/${command.name()}`))];
+}
+
+function optionEntry(option: Option): OptionEntry {
+  const names = [option.short, option.long].filter((name) => name !== undefined && name !== null);
+  const { description } = option;
+  if (!option.required && !option.optional) return { names, description };
+  const placeholder = /[<[]([\w-]+)/.exec(option.flags)?.[1] ?? '';
+  return { names, description, value: valueNamed(placeholder, option.argChoices) };
+}
+
+const valueOfArgument = (argument: Argument): Value => valueNamed(argument.name(), argument.argChoices);
+
+function valueNamed(name: string, choices: readonly string[] | undefined): Value {
+  if (choices) return { kind: 'choices', choices };
+  if (name === 'run' || name === 'runs') return { kind: 'run' };
+  if (name === 'file' || name === 'prompt') return { kind: 'file' };
+  return { kind: 'text' };
+}

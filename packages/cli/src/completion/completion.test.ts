@@ -1,0 +1,92 @@
+/** The completions in real shells: bash is on every machine of ours, the others are tested where they are installed. */
+import { execFile, execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+const main = path.resolve(import.meta.dirname, '../main.ts');
+const scripts: Record<string, string> = {};
+let folder: string;
+
+beforeAll(async () => {
+  folder = mkdtempSync(path.join(tmpdir(), 'runyard-completion-'));
+  writeFileSync(path.join(folder, 'a prompt.md'), '');
+  for (const shell of ['bash', 'zsh', 'fish']) {
+    const { stdout } = await promisify(execFile)(process.execPath, [main, 'completion', shell]);
+    scripts[shell] = stdout;
+    writeFileSync(path.join(folder, `script.${shell}`), stdout);
+  }
+  // Stands for the command that lists runs.
+  writeFileSync(path.join(folder, 'runyard'), '#!/bin/sh\nprintf "019d-one\\tQUEUED\\n019e-two\\tFAILED\\n"\n', {
+    mode: 0o755,
+  });
+}, 60_000);
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** What bash offers for the last of these words. */
+function offered(...words: string[]): string[] {
+  const script = `source script.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _runyard; printf '%s\\n' "\${COMPREPLY[@]}"`;
+  const output = execFileSync('bash', ['--norc', '-c', script, 'bash', ...words], { cwd: folder, encoding: 'utf8' });
+  return output.split('\n').filter(Boolean);
+}
+
+test.each([
+  [
+    ['runyard', 'ru'],
+    ['run', 'runs'],
+  ],
+  [
+    ['runyard', 'artifacts', ''],
+    ['list', 'get'],
+  ],
+  [['runyard', 'run', '--app'], ['--approval']],
+  [
+    ['runyard', 'run', '--approval', ''],
+    ['ask', 'auto-approve', 'auto-deny'],
+  ],
+  [['runyard', 'run', '--title', 'runs', '--id'], ['--idle']],
+  [['runyard', 'run', '--attach', 'a '], ['a prompt.md']],
+  [['runyard', 'run', 'a'], ['a prompt.md']],
+  [['runyard', 'completion', 'f'], ['fish']],
+  [
+    ['./runyard', 'logs', ''],
+    ['latest', '019d-one', '019e-two'],
+  ],
+  [['./runyard', 'logs', '--follow', '019e'], ['019e-two']],
+  [['runyard', 'run', '--title', ''], []],
+])('completes %j in bash', (words, expected) => {
+  expect(offered(...words).sort()).toEqual([...expected].sort());
+});
+
+test('offers every command that the help lists', async () => {
+  const { stdout } = await promisify(execFile)(process.execPath, [main, '--help']);
+  const listed = [...(stdout.split('Commands:')[1] ?? '').matchAll(/^ {2}(\w+)/gm)].map(([, name]) => name);
+  expect(listed).toContain('run');
+  expect(offered('runyard', '').sort()).toEqual(listed.filter((name) => name !== 'help' && name !== 'bin').sort());
+});
+
+const has = (shell: string) => spawnSync(shell, ['--version']).status === 0;
+
+describe.skipIf(!has('zsh'))('in zsh', () => {
+  test('is a script that zsh reads', () => {
+    expect(spawnSync('zsh', ['-n', 'script.zsh'], { cwd: folder, encoding: 'utf8' }).stderr).toBe('');
+  });
+});
+
+describe.skipIf(!has('fish'))('in fish', () => {
+  test.each([
+    ['runyard ru', ['run', 'runs']],
+    ['runyard run --approval ', ['ask', 'auto-approve', 'auto-deny']],
+    ['runyard artifacts ', ['get', 'list']],
+  ])('completes %j', (line, expected) => {
+    const script = `source script.fish; complete -C '${line}'`;
+    const { stdout } = spawnSync('fish', ['--no-config', '-c', script], { cwd: folder, encoding: 'utf8' });
+    const found = stdout
+      .split('\n')
+      .filter(Boolean)
+      .map((each) => each.split('\t')[0]);
+    expect(found.sort()).toEqual(expected);
+  });
+});

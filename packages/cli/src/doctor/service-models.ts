@@ -1,0 +1,109 @@
+import type { ListModelsResponse } from '@runyard/contract/models';
+import type { SettingName, Settings } from '@runyard/contract/settings';
+import { connect } from '../api.ts';
+import { apiKey, type Context, serviceOrigin } from '../context.ts';
+import { harmlessLine } from '../live/harmless.ts';
+import { readClaim } from '../supervise/claim.ts';
+import { readServiceFile } from '../supervise/service-file.ts';
+import type { Finding } from './finding.ts';
+
+const name = 'models';
+
+export const waysToAddModel =
+  'set RUNYARD_ANTHROPIC_API_KEY, RUNYARD_OPENAI_API_KEY or RUNYARD_GOOGLE_API_KEY,\nor RUNYARD_MODEL_BASE_URL to an OpenAI-compatible endpoint (Ollama: http://127.0.0.1:11434/v1)';
+
+interface Provider {
+  readonly name: string;
+  /** First part of the ids of its models. */
+  readonly prefix: string;
+  /** The setting that configures it. */
+  readonly setting: SettingName;
+}
+
+const providers: readonly Provider[] = [
+  { name: 'Anthropic', prefix: 'anthropic/', setting: 'RUNYARD_ANTHROPIC_API_KEY' },
+  { name: 'OpenAI', prefix: 'openai/', setting: 'RUNYARD_OPENAI_API_KEY' },
+  { name: 'Google', prefix: 'google/', setting: 'RUNYARD_GOOGLE_API_KEY' },
+  { name: 'your own endpoint', prefix: 'local/', setting: 'RUNYARD_MODEL_BASE_URL' },
+];
+
+/** Returns true if the service that gave this list has the setting of the provider. */
+const isConfigured = ({ models }: ListModelsResponse, { prefix }: Provider): boolean =>
+  models.some(({ id, disable_reason }) => id.startsWith(prefix) && disable_reason !== 'ADMIN_DISABLED');
+
+/**
+ * Reports the models of the running service, and how those of this environment differ, which a restart would use. Returns `null` if no
+ * service is known, or there is no key for it. Values of keys are not compared.
+ */
+export async function checkServiceModels(context: Context): Promise<Finding[] | null> {
+  if (serviceOrigin(context) === null || apiKey(context) === null) return null;
+  let list: ListModelsResponse;
+  try {
+    list = await connect(context).listModels();
+  } catch (error) {
+    const reason = harmlessLine(error instanceof Error ? error.message : String(error));
+    return [{ name, level: 'note', detail: `the running service did not list its models: ${reason}` }];
+  }
+  const isHere = (readClaim(context.folder.supervisorFile) ?? readServiceFile(context.folder.serviceFile)) !== null;
+  const change = isHere ? findingAfterRestart(list, context.settings) : null;
+  return [findingOfService(list), ...(change ? [change] : [])];
+}
+
+/** Returns what runs of the service use now. */
+export function findingOfService(list: ListModelsResponse): Finding {
+  const chosen = list.models.find(({ id }) => id === list.default_model_id);
+  const id = harmlessLine(list.default_model_id);
+  if (chosen?.disable_reason !== undefined) {
+    return {
+      name,
+      level: 'bad',
+      detail: `running service: the default ${id} cannot be used. ${harmlessLine(chosen.description ?? '')}`.trimEnd(),
+      fix: 'start the endpoint, or restart the service with another one',
+    };
+  }
+  const found = providers.filter((provider) => isConfigured(list, provider));
+  if (found.length === 0) {
+    return {
+      name,
+      level: 'note',
+      detail:
+        'running service: none, so runs use `runbook`, which runs the fenced sh blocks of the prompt and nothing else',
+      fix: `${waysToAddModel},\nthen start Runyard again`,
+    };
+  }
+  return {
+    name,
+    level: 'good',
+    detail: `running service: ${found.map((provider) => provider.name).join(', ')}; default ${id}`,
+  };
+}
+
+/** Returns how the models would change if the service were started again in this environment; `null` if they would not. */
+export function findingAfterRestart(list: ListModelsResponse, settings: Settings): Finding | null {
+  const lines: string[] = [];
+  for (const provider of providers) {
+    const isSet = settings[provider.setting] !== undefined;
+    const isThere = isConfigured(list, provider);
+    if (isSet && !isThere)
+      lines.push(`adds the models of ${provider.name}: ${provider.setting} is set here, not in the service`);
+    if (!isSet && isThere)
+      lines.push(`removes the models of ${provider.name}: ${provider.setting} is set in the service, not here`);
+  }
+  const wanted = settings.RUNYARD_DEFAULT_MODEL;
+  const current = list.default_model_id;
+  if (wanted !== undefined && current !== wanted && !current.endsWith(`/${wanted}`))
+    lines.push(`changes the default from ${harmlessLine(current)} to ${wanted} (RUNYARD_DEFAULT_MODEL)`);
+  if (
+    current !== 'runbook' &&
+    wanted === undefined &&
+    providers.every(({ setting }) => settings[setting] === undefined)
+  )
+    lines.push('makes runs use `runbook`, because no model is configured here');
+  if (lines.length === 0) return null;
+  return {
+    name: 'after restart',
+    level: 'note',
+    detail: `a restart with the environment of this command\n${lines.join('\n')}`,
+    fix: 'set what you want to keep, then bin/runyard down and bin/runyard up',
+  };
+}

@@ -1,0 +1,62 @@
+import stringWidth from 'string-width';
+import { expect, test } from 'vitest';
+import { noColours } from './colours.ts';
+import { type Column, fit, table, tabSeparated } from './columns.ts';
+import { printList } from './list.ts';
+
+interface Row {
+  readonly id: string;
+  readonly size: number;
+  readonly title: string;
+}
+const columns: Column<Row>[] = [
+  { header: 'ID', text: ({ id }) => id },
+  { header: 'SIZE', align: 'right', text: ({ size }) => `${size} B`, raw: ({ size }) => String(size) },
+  { header: 'TITLE', flexible: true, text: ({ title }) => title },
+];
+const rows: Row[] = [
+  { id: 'a', size: 5, title: 'short' },
+  { id: 'bb', size: 1234, title: '日本語のとても長いタイトルで端末の幅を超えるもの' },
+  { id: 'c', size: 0, title: 'a family 👨‍👩‍👧 and a flag 🇯🇵 and e\u0301 and more words than there is room for' },
+];
+
+test('lays out a table with a header', () => {
+  expect(table(columns, rows.slice(0, 1), 80, noColours)).toBe('ID  SIZE  TITLE\na    5 B  short\n');
+});
+
+test.each([[80], [50], [31]])('fits a terminal of %d columns, wide characters too', (width) => {
+  for (const line of table(columns, rows, width, noColours).trimEnd().split('\n'))
+    expect(stringWidth(line)).toBeLessThanOrEqual(width);
+});
+
+test('keeps the other columns whole where the terminal is too narrow for all', () => {
+  const [, , second = ''] = table(columns, rows, 10, noColours).split('\n');
+  expect(second).toMatch(/^bb {2}1234 B {2}日本語のと…$/);
+});
+
+test.each([
+  ['abcdef', 4, 'abc…'],
+  ['abcd', 4, 'abcd'],
+  ['日本語', 5, '日本…'],
+  ['日本語', 4, '日…'],
+  ['👨‍👩‍👧👨‍👩‍👧👨‍👩‍👧', 5, '👨‍👩‍👧👨‍👩‍👧…'],
+  ['one two', 5, 'one…'],
+])('cuts %j to %d columns as %j', (text, room, expected) => expect(fit(text, room)).toBe(expected));
+
+test('separates values by tabs for programs, whatever they hold', () => {
+  const hostile = { id: 'a\tb\nc\u001b[31m', size: 5, title: '' };
+  expect(tabSeparated(columns, [hostile, ...rows.slice(0, 1)])).toBe('a b c\t5\t\na\t5\tshort\n');
+});
+
+const printed = (options: { json?: true }, screen: object) => {
+  const written: string[] = [];
+  const context = { out: (text: string) => void written.push(text), report: () => {}, colours: noColours };
+  printList(context, { columns, rows: rows.slice(0, 1), json: { rows: 1 }, none: 'nothing' }, options, screen);
+  return written.join('');
+};
+
+test('prints a table only in a terminal', () => {
+  expect(printed({}, { isTTY: true, columns: 80 })).toContain('TITLE');
+  expect(printed({}, {})).toBe('a\t5\tshort\n');
+  expect(printed({ json: true }, { isTTY: true, columns: 80 })).toBe('{"rows":1}\n');
+});

@@ -1,0 +1,36 @@
+import type { Colours } from './colours.ts';
+import { type Column, table, tabSeparated } from './columns.ts';
+import { harmlessJson } from './harmless.ts';
+
+/** Where the output of a command goes. */
+export interface Screen {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+}
+
+/**
+ * Prints a list: as JSON if asked, in a terminal as a table, else as lines with tabs between the values and times in RFC 3339.
+ */
+export function printList<T>(
+  context: {
+    readonly out: (text: string) => void;
+    readonly report: (message: string) => void;
+    readonly colours: Colours;
+  },
+  list: {
+    readonly columns: readonly Column<T>[];
+    readonly rows: readonly T[];
+    /** What `--json` prints. */
+    readonly json: unknown;
+    /** Says to a person that there is nothing. */
+    readonly none: string;
+  },
+  options: { readonly json?: true },
+  screen: Screen = process.stdout,
+): void {
+  const { columns, rows } = list;
+  if (options.json) context.out(`${harmlessJson(list.json)}\n`);
+  else if (rows.length === 0) context.report(list.none);
+  else if (screen.isTTY) context.out(table(columns, rows, screen.columns ?? 80, context.colours));
+  else context.out(tabSeparated(columns, rows));
+}

@@ -1,0 +1,25 @@
+/** Long texts on a terminal: the first and the last lines, and between them how much is left out. */
+import { leftOutMark } from '@runyard/contract/left-out';
+
+/** Returns the lines of a text, of which at most `max` are the text's own; two thirds of these are from its beginning. */
+export function linesAround(text: string, max: number): string[] {
+  const lines = text.trimEnd().split('\n');
+  if (lines.length <= max) return lines;
+  const head = Math.ceil((max * 2) / 3);
+  const tail = lines.length - (max - head);
+  const missing = lines.slice(head, tail);
+  const bytes = Buffer.byteLength(missing.join('\n')) + 1;
+  return [...lines.slice(0, head), leftOutMark(bytes, missing.length), ...lines.slice(tail)];
+}
+
+/** Returns the last `count` lines of a text. A last line without a newline counts. */
+export function lastLines(text: string, count: number): string {
+  if (count === 0) return '';
+  let at = text.endsWith('\n') ? text.length - 1 : text.length;
+  for (let found = 0; found < count; found += 1) {
+    if (at === 0) return text;
+    at = text.lastIndexOf('\n', at - 1);
+    if (at === -1) return text;
+  }
+  return text.slice(at + 1);
+}

@@ -1,0 +1,47 @@
+import type { RunItem } from '@runyard/contract/runs';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { noColours } from './colours.ts';
+import { showWaits } from './wait-notes.ts';
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const waiting = { state: 'QUEUED', status_message: { message: 'no worker\u001b[2J is connected' } } as RunItem;
+const begun = { state: 'INPROGRESS' } as RunItem;
+
+/** Lets `readings` be what the service answers, one after the other, and returns what was written. */
+async function notesOf(readings: readonly (RunItem | Error)[], rounds = readings.length): Promise<string> {
+  let written = '';
+  const out = (text: string) => {
+    written += text;
+  };
+  const left = [...readings];
+  const getRun = async () => {
+    const next = left.shift();
+    if (next === undefined || next instanceof Error) throw next ?? new Error('read too often');
+    return next;
+  };
+  const notes = showWaits({ out, colours: noColours }, { getRun }, 'r', () => '');
+  for (let round = 0; round < rounds; round += 1) await vi.advanceTimersByTimeAsync(2000);
+  notes.stop();
+  expect(vi.getTimerCount()).toBe(0);
+  return written;
+}
+
+test('writes what a run waits for, once for each reason, without control characters', async () => {
+  const later = { ...waiting, status_message: { message: 'all slots are taken' } } as RunItem;
+  expect(await notesOf([waiting, waiting, later, begun])).toBe('  no worker is connected\n  all slots are taken\n');
+});
+
+test('writes nothing about a run that has begun, and reads it no more', async () => {
+  expect(await notesOf([begun], 3)).toBe('');
+});
+
+test('reads again after a failure, which the stream of events reports', async () => {
+  expect(await notesOf([new Error('no answer'), waiting])).toBe('  no worker is connected\n');
+});

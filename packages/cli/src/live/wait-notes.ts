@@ -1,0 +1,50 @@
+/** Says in the terminal what a run waits for while it has not begun. */
+import type { Client } from '@runyard/client';
+import type { RunState } from '@runyard/contract/states';
+import type { Colours } from './colours.ts';
+import { harmless } from './harmless.ts';
+
+/** Time between two reads of the run. Most runs begin before the first one. */
+const everyMs = 2000;
+
+/** Returns true if the run has not begun: its status message says what it waits for. */
+export const isWaiting = (state: RunState): boolean => state === 'QUEUED' || state === 'PENDING' || state === 'CLAIMED';
+
+/** Returns the lines of a status message, harmless for a terminal. */
+export const waitLines = (message: string): string[] => harmless(message).trimEnd().split('\n');
+
+/** Reads the run every 2 s until it begins, and writes what it waits for, once for each reason. `endLine` ends a line of the view that is still open. */
+export function showWaits(
+  context: { readonly out: (text: string) => void; readonly colours: Colours },
+  client: Pick<Client, 'getRun'>,
+  runId: string,
+  endLine: () => string,
+): { stop(): void } {
+  const shown = new Set<string>();
+  let timer: NodeJS.Timeout | undefined;
+  let isStopped = false;
+  const again = () => {
+    if (!isStopped) timer = setTimeout(note, everyMs);
+  };
+  const note = () => {
+    client.getRun({ params: { runId } }).then(
+      ({ state, status_message }) => {
+        if (isStopped || !isWaiting(state)) return;
+        for (const line of waitLines(status_message?.message ?? '').filter((text) => !shown.has(text))) {
+          shown.add(line);
+          context.out(`${endLine()}  ${context.colours.yellow(line)}\n`);
+        }
+        again();
+      },
+      // The stream of events reports a lost connection.
+      again,
+    );
+  };
+  again();
+  return {
+    stop: () => {
+      isStopped = true;
+      clearTimeout(timer);
+    },
+  };
+}

@@ -1,0 +1,48 @@
+import { stateOf } from '@runyard/contract/process-identity';
+import type { SettingName } from '@runyard/contract/settings';
+import type { Context } from './context.ts';
+import { Failure } from './failure.ts';
+import { harmlessLine } from './live/harmless.ts';
+import { readClaim } from './supervise/claim.ts';
+import { type Difference, differencesTo, readEnvironmentOf } from './supervise/running-settings.ts';
+import { readServiceFile } from './supervise/service-file.ts';
+
+/**
+ * Returns the settings of this command that differ from those of the programs that run on its data folder. Empty if none run
+ * there; `undefined` if this user cannot see their settings, as when they run in another container.
+ */
+export function settingDifferences(context: Context, names?: readonly SettingName[]): Difference[] | undefined {
+  const claim = readClaim(context.folder.supervisorFile);
+  const holder = claim ?? readServiceFile(context.folder.serviceFile);
+  if (!holder) return [];
+  // The process id of another container names another process here.
+  const running = stateOf(holder) === 'alive' ? readEnvironmentOf(holder.pid) : undefined;
+  if (running === undefined) return undefined;
+  const origin = claim?.origin ?? readServiceFile(context.folder.serviceFile)?.base_url;
+  // Started with port 0, the service listens on a port that no setting says.
+  const port = Number(running.RUNYARD_PORT) === 0 && origin !== undefined ? new URL(origin).port : undefined;
+  return differencesTo(
+    { ...running, ...(port ? { RUNYARD_PORT: port } : {}) },
+    context.env,
+    claim?.programs ?? ['service', 'worker'],
+    names,
+  );
+}
+
+/**
+ * Checks that the settings of this command are those of the programs that run on its data folder. With `names`, checks only these
+ * settings. A command with RUNYARD_BASE_URL does not use these programs, and is not checked.
+ * @throws Failure that names each difference and says how to restart
+ */
+export function requireSameSettings(context: Context, names?: readonly SettingName[]): void {
+  if (context.settings.RUNYARD_BASE_URL !== undefined) return;
+  const differences = settingDifferences(context, names);
+  if (differences === undefined || differences.length === 0) return;
+  const lines = differences.map(
+    ({ name, here, running }) => `  ${name}: here ${harmlessLine(here)}; running with ${harmlessLine(running)}`,
+  );
+  const unset = differences.map(({ name }) => ` -u ${name}`).join('');
+  throw new Failure(
+    `Runyard runs on ${context.folder.path} with other settings than this command has:\n${lines.join('\n')}\nSettings count from the start of the programs. To restart with yours: bin/runyard down && bin/runyard up\nTo use Runyard as it runs: unset them, for example with env${unset} bin/runyard …`,
+  );
+}

@@ -1,0 +1,68 @@
+/** Compares the settings of a command with those that the running programs of the data folder were started with. */
+import { readFileSync } from 'node:fs';
+import { type SettingName, settingsTable } from '@runyard/contract/settings';
+import type { Setting } from '@runyard/contract/settings/setting';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** A setting of a command that the running programs were started without, or with another value. */
+export interface Difference {
+  readonly name: SettingName;
+  /** Values as a user would write them; of a secret, only whether it is set. */
+  readonly here: string;
+  readonly running: string;
+}
+
+/** Settings that belong to a command, or that are the same for everything in one data folder. */
+const ofCommand: ReadonlySet<string> = new Set(['RUNYARD_API_KEY', 'RUNYARD_BASE_URL', 'RUNYARD_DATA_DIR']);
+
+/** Settings that decide where the service is. */
+export const addressSettings = ['RUNYARD_HOST', 'RUNYARD_PORT'] as const satisfies readonly SettingName[];
+
+/**
+ * Returns the environment that a process was started with; `undefined` if this user cannot read it. Only the process's own user and
+ * root can, so the comparison needs no secret, and no hash of one, in a file (proc_pid_environ(5)).
+ */
+export function readEnvironmentOf(pid: number): Environment | undefined {
+  let text: string;
+  try {
+    text = readFileSync(`/proc/${pid}/environ`, 'utf8');
+  } catch {
+    return undefined;
+  }
+  const pairs = text.split('\0').filter((pair) => pair.includes('='));
+  return Object.fromEntries(pairs.map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]));
+}
+
+/**
+ * Returns the settings that `env` sets to another value than `running` has. Compares only `names`, if given, and only settings
+ * that one of `programs` uses. A setting that `env` does not set is no difference.
+ */
+export function differencesTo(
+  running: Environment,
+  env: Environment,
+  programs: readonly string[],
+  names: readonly SettingName[] = Object.keys(settingsTable) as SettingName[],
+): Difference[] {
+  return names.flatMap((name): Difference[] => {
+    const setting: Setting<unknown> = settingsTable[name];
+    const here = env[name];
+    if (!here || ofCommand.has(name) || !setting.usedBy.some((program) => programs.includes(program))) return [];
+    // Port 0 takes any free port, so each port satisfies it.
+    if (name === 'RUNYARD_PORT' && Number(here) === 0) return [];
+    const there = running[name] || setting.default;
+    if (there !== undefined && isSame(setting, here, there)) return [];
+    return [{ name, ...(setting.secret ? describeSecret(there) : { here, running: there ?? 'not set' }) }];
+  });
+}
+
+/** Two texts are the same setting if they are read as the same value: `http://host/` and `http://host`. */
+function isSame(setting: Setting<unknown>, one: string, other: string): boolean {
+  const [first, second] = [setting.schema.safeParse(one), setting.schema.safeParse(other)];
+  return first.success && second.success ? JSON.stringify(first.data) === JSON.stringify(second.data) : one === other;
+}
+
+const describeSecret = (there: string | undefined) => ({
+  here: 'set',
+  running: there === undefined ? 'not set' : 'another value',
+});

@@ -1,0 +1,49 @@
+/** An example of an operation, and the values that examples share. */
+
+/** A request that works against a fresh service, and the answer to one. */
+export interface Example {
+  /** Query of the request: texts, numbers, lists whose parameter is repeated, and objects as `name[member]=value`. */
+  readonly query?: Readonly<Record<string, unknown>>;
+  /** JSON body of the request. */
+  readonly body?: unknown;
+  /** Bytes of the request, where its body is not JSON. */
+  readonly bytes?: string;
+  /** True: only pages of the service may send the request, so it has their `Origin`. */
+  readonly fromPage?: true;
+  /** Body of the answer: JSON, or the text of a stream. */
+  readonly answer?: unknown;
+}
+
+/** Ids of the things that examples are about, by the name of the shell variable that stands for each in a request. */
+export const exampleIds = {
+  RUN_ID: '019a1c52-7d1e-7c3a-9b60-4f1f0e6d2a10',
+  CHILD_RUN_ID: '019a1c53-02aa-7f41-8d27-93c5a1e40b77',
+  EXECUTION_ID: '019a1c52-7d20-7b15-a4ce-5d0c9a7f3e21',
+  CONVERSATION_ID: '019a1c52-7d1f-7e02-8a31-c2b7d4e5f608',
+  SESSION_UUID: '019a1c52-9f04-7d6b-b5a9-10e8c7d2f3a4',
+  ARTIFACT_UID: '019a1c52-b3c8-7a90-8e14-6b2d0f9c5a73',
+  ATTACHMENT_ID: '019a1c52-7d1e-7f88-92ab-d41c3e05b6f9',
+  FILE_ID: '019a1c52-c4d1-70e6-8b3f-2a9e7c610d58',
+  ENVIRONMENT_UID: 'h3Kq8ZrT0mWxY5bNc2LpVd',
+  KEY_UID: 'f7Jd2QsB9vXnR4kMa6TzLe',
+  SUBSCRIPTION_ID: '019a1c54-1102-7c9d-a7e5-8f30b2c4d619',
+  SIGN_IN_CODE: 'Zk3vQ8mT1xWc7RyB5nLp0JdF4sHg2KuE6aVo9iXtMqY',
+  DELIVERY_ID: '019a1c54-2a3b-7d04-9c18-e5f6a7b80c92',
+} as const;
+
+/** Moments of the run that the examples are about. */
+export const exampleTimes = {
+  created: '2026-10-25T12:00:00.000Z',
+  started: '2026-10-25T12:00:01.250Z',
+  ended: '2026-10-25T12:00:02.000Z',
+} as const;
+
+/** A prompt that needs no language model: the model `runbook` runs its shell blocks. */
+export const runbookPrompt = 'Say hello.\n\n```sh\necho hello\n```';
+
+/** The person and the team of the examples. */
+export const exampleCreator = { type: 'user', uid: 'Qm4Tz8LcP1vXw6RnK3sYbJ', display_name: 'Administrator' } as const;
+export const exampleScope = { type: 'Team', uid: 'Vb2Ny7HdK9sWq4ZpX5tGcM' } as const;
+
+/** Query of a URL that the service has signed. */
+export const signed = { expires: '1793016902', signature: 'u0bq5kV1…' } as const;

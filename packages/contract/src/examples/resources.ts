@@ -1,0 +1,99 @@
+/** Examples of the operations on artifacts, environments, keys, models and workers. */
+import { type Example, exampleCreator, exampleIds, exampleScope, exampleTimes, signed } from './example.ts';
+
+const { ARTIFACT_UID: artifactUid, ENVIRONMENT_UID: environmentUid, KEY_UID: keyUid } = exampleIds;
+const { created, ended } = exampleTimes;
+
+const deleted: Example = { answer: { success: true } };
+const signedUrl = 'http://127.0.0.1:4180/api/v1/blobs/artifact/…?expires=…&signature=…';
+
+const environmentConfig = {
+  name: 'Hello',
+  description: 'Says hello before each run',
+  setup_commands: ['echo hello'],
+};
+const environment = {
+  uid: environmentUid,
+  config: environmentConfig,
+  last_updated: created,
+  setup_failed: false,
+  scope: exampleScope,
+  creator: exampleCreator,
+  last_editor: exampleCreator,
+};
+
+const key = {
+  uid: keyUid,
+  name: 'Deploy script',
+  kind: 'personal',
+  prefix: 'ry_k3Fz',
+  last_four: 'x8Qw',
+  created_at: created,
+  expires_at: '2026-11-24T12:00:00.000Z',
+};
+
+export const resourceExamples = {
+  getArtifact: {
+    answer: {
+      artifact_type: 'FILE',
+      artifact_uid: artifactUid,
+      created_at: ended,
+      data: {
+        content_type: 'text/plain',
+        download_url: signedUrl,
+        expires_at: '2026-10-25T12:15:02.000Z',
+        filename: 'report.txt',
+        filepath: 'report.txt',
+        size_bytes: 6,
+      },
+    },
+  },
+  downloadArtifact: {},
+  deleteArtifact: deleted,
+  shareArtifact: {
+    answer: {
+      artifact_uid: artifactUid,
+      is_public: true,
+      public_url: `http://127.0.0.1:4180/api/v1/agent/artifacts/${artifactUid}/download`,
+    },
+  },
+  unshareArtifact: { answer: { artifact_uid: artifactUid, is_public: false } },
+  findRunByExternalReference: {
+    query: { url: 'https://example.com/issues/7' },
+    answer: { run_id: exampleIds.RUN_ID },
+  },
+  getBlob: { query: signed, answer: 'hello\n' },
+  listEnvironments: { query: { sort_by: 'name' }, answer: { environments: [environment] } },
+  createEnvironment: { body: { config: environmentConfig }, answer: environment },
+  getEnvironment: { answer: environment },
+  updateEnvironment: {
+    body: { config: { ...environmentConfig, setup_commands: ['echo good morning'] } },
+    answer: { ...environment, config: { ...environmentConfig, setup_commands: ['echo good morning'] } },
+  },
+  deleteEnvironment: deleted,
+  listKeys: { answer: { keys: [key] } },
+  createKey: {
+    body: { name: 'Deploy script', kind: 'personal', expires_in: '30d' },
+    answer: { ...key, key: 'ry_k3Fz…x8Qw' },
+  },
+  deleteKey: deleted,
+  createSignInCode: { answer: { code: exampleIds.SIGN_IN_CODE, expires_at: '2026-10-25T12:01:00.000Z' } },
+  createBrowserSession: {
+    fromPage: true,
+    body: { code: exampleIds.SIGN_IN_CODE },
+    answer: { key: 'ry_b8Tm…q2Wc', expires_at: '2026-10-25T20:00:00.000Z', display_name: 'Administrator' },
+  },
+  endBrowserSession: deleted,
+  listModels: {
+    answer: {
+      default_model_id: 'runbook',
+      models: [{ id: 'runbook', display_name: 'Runbook', provider: 'UNKNOWN', vision_supported: false }],
+    },
+  },
+  listConnectedWorkers: {
+    answer: {
+      workers: [{ worker_host: 'build-1', connection_count: 1, connected_at: created, last_seen_at: ended }],
+    },
+  },
+  getOpenApi: { answer: { openapi: '3.1.0', info: { title: 'Runyard', version: '1.0.0' }, paths: {} } },
+} as const satisfies Record<string, Example>;

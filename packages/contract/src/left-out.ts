@@ -1,0 +1,50 @@
+/** Long texts of which only head and tail are kept. A mark between them says what is missing; each cut is made between lines. */
+import { formatBytes } from './byte-size.ts';
+
+/** Most bytes that `leftOutMark` and the marks of two cut lines take together. */
+export const maxMarkBytes = 128;
+
+/** Most of a kept part that is given up so that the cut is between two lines. A longer line is cut, and `…` marks its cut. */
+const maxGivenUp = 4096;
+
+/** Returns the mark of a part that is left out, without a newline: `… 12,345 lines (1.2 MB) left out …`. */
+export function leftOutMark(bytes: number, lines = 0): string {
+  if (lines < 1) return `… ${formatBytes(bytes)} left out …`;
+  return `… ${lines.toLocaleString('en-US')} ${lines === 1 ? 'line' : 'lines'} (${formatBytes(bytes)}) left out …`;
+}
+
+/** Counts the newlines of a text. */
+export function countLines(text: string): number {
+  let count = 0;
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) count += 1;
+  return count;
+}
+
+/** Returns the beginning of a text up to the end of its last whole line; a single long line keeps its beginning. */
+export function wholeLinesOfHead(text: string): string {
+  const end = text.lastIndexOf('\n') + 1;
+  return end > 0 && text.length - end <= maxGivenUp ? text.slice(0, end) : text;
+}
+
+/** The end of a text; `cutsLine`: it begins inside a line. */
+export interface Tail {
+  readonly text: string;
+  readonly cutsLine: boolean;
+}
+
+/**
+ * Returns the end of a text from its first whole line on; a single long line keeps its end. The text may begin with the newline
+ * that ends the part before it.
+ */
+export function wholeLinesOfTail(text: string): Tail {
+  const start = text.indexOf('\n') + 1;
+  return start > 0 && start < text.length && start <= maxGivenUp
+    ? { text: text.slice(start), cutsLine: false }
+    : { text, cutsLine: text !== '' };
+}
+
+/** Joins head, mark and tail. `…` marks a line that is cut: the last one of a head without a final newline, and the first one of the tail. */
+export function joinAround(head: string, mark: string, tail: Tail): string {
+  const end = head === '' || head.endsWith('\n') ? head : `${head}…\n`;
+  return `${end}${mark}\n${tail.cutsLine ? '…' : ''}${tail.text}`;
+}

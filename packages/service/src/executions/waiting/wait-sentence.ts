@@ -1,0 +1,81 @@
+import type { RunState } from '@runyard/contract/states';
+
+/** What the service knows about a run that waits. */
+export interface WaitFacts {
+  readonly state: RunState;
+  /** '' for the hosted pool, else the name of a team's own worker. */
+  readonly pool: string;
+  /** Seconds until the run may be handed out; 0 or less: now. */
+  readonly pause_seconds: number;
+  /** True: a sandbox of an earlier execution of the run has not ended. */
+  readonly has_older: boolean;
+  /** Executions that count for the team's limit. */
+  readonly team_taken: number;
+  readonly team_limit: number;
+  /** Connected workers of the pool that take runs. */
+  readonly workers: number;
+  /** Connected workers of the pool that are shutting down. */
+  readonly leaving_workers: number;
+  /** Slots of `workers`. */
+  readonly slots: number;
+  readonly slots_taken: number;
+  /** Worker that the run was handed to. */
+  readonly worker_id: string | null;
+  readonly has_sandbox: boolean;
+  /** Setup step in progress. */
+  readonly step_kind: string | null;
+  readonly step_name: string | null;
+  /** Until when the agent waits for a message after an interrupt, RFC 3339. */
+  readonly idle_until: string | null;
+}
+
+const stepWords: Readonly<Record<string, string>> = {
+  workspace: 'restoring the workspace',
+  attachments: 'writing the attachments',
+  clone: 'cloning',
+  setup_command: 'setup command',
+  mcp_server: 'starting the MCP server',
+  harness: 'starting the harness',
+};
+
+/** Returns a sentence that says what a run waits for: one that has not begun, or one whose turn was interrupted. */
+export function waitSentence(facts: WaitFacts): string {
+  switch (facts.state) {
+    case 'QUEUED':
+      return queueSentence(facts);
+    case 'PENDING':
+      return `The run was handed to the worker ${facts.worker_id ?? ''}, which has not claimed it yet.`;
+    case 'CLAIMED':
+      return setupSentence(facts);
+    default:
+      return `The turn was interrupted. The agent waits in its sandbox for a message until ${toSeconds(facts.idle_until)}. Send a message, or cancel the run to end the sandbox.`;
+  }
+}
+
+/** Cuts the fraction of a second from a time. */
+const toSeconds = (time: string | null): string => (time ?? '').replace(/\.\d+/, '');
+
+function queueSentence(facts: WaitFacts): string {
+  const { pool, workers, slots, team_limit } = facts;
+  if (facts.pause_seconds > 0) return `The run waits ${Math.ceil(facts.pause_seconds)} s before it is tried again.`;
+  if (facts.has_older) return 'The run waits until the sandbox of its earlier execution has ended.';
+  if (workers === 0) {
+    if (facts.leaving_workers > 0)
+      return 'The run waits: the connected workers are shutting down and take no further runs. Start another one with bin/runyard worker.';
+    return pool === ''
+      ? 'The run waits: no worker is connected. Start one with bin/runyard worker.'
+      : `The run waits: no worker with the name ${pool} is connected (config.worker_host).`;
+  }
+  if (facts.team_taken >= team_limit)
+    return `The run waits: the team's limit is reached (${team_limit} ${team_limit === 1 ? 'run' : 'runs'} at once).`;
+  if (facts.slots_taken >= slots)
+    return `The run waits for a free slot: ${workers === 1 ? 'the connected worker has' : `the ${workers} connected workers have`} ${slots}, and all are taken.`;
+  return 'The run waits for a worker to take it.';
+}
+
+function setupSentence({ worker_id, has_sandbox, step_kind, step_name }: WaitFacts): string {
+  if (step_kind !== null)
+    return `The agent prepares the sandbox: ${stepWords[step_kind] ?? step_kind} ${step_name ?? ''}`.trimEnd();
+  if (has_sandbox) return 'The sandbox is ready, and the agent starts in it.';
+  return `The worker ${worker_id ?? ''} starts the sandbox.`;
+}

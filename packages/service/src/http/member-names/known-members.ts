@@ -1,0 +1,80 @@
+/** The names that a schema knows at each place, derived from the schema once. */
+import type { z } from 'zod';
+import { makeSpelling, type Spelling } from './spelling.ts';
+
+/** What is known about the names in a value. `free`: a map whose names are the caller's own, or a value without names. */
+export type KnownMembers =
+  | { readonly kind: 'free' }
+  | { readonly kind: 'object'; readonly members: ReadonlyMap<string, KnownMembers>; readonly spelling: Spelling }
+  | { readonly kind: 'each'; readonly of: KnownMembers }
+  | { readonly kind: 'by_member'; readonly member: string; readonly branches: ReadonlyMap<unknown, KnownMembers> };
+
+const free: KnownMembers = { kind: 'free' };
+
+/** The parts of zod's definitions that are read here. */
+interface Definition {
+  readonly type: string;
+  readonly innerType?: z.core.$ZodType;
+  readonly in?: z.core.$ZodType;
+  readonly element?: z.core.$ZodType;
+  readonly valueType?: z.core.$ZodType;
+  readonly shape?: Readonly<Record<string, z.core.$ZodType>>;
+  readonly catchall?: z.core.$ZodType;
+  readonly options?: readonly z.core.$ZodType[];
+  readonly discriminator?: string;
+}
+
+const definitionOf = (schema: z.core.$ZodType) => schema._zod.def as unknown as Definition;
+
+function ofObject(members: ReadonlyMap<string, KnownMembers>): KnownMembers {
+  return { kind: 'object', members, spelling: makeSpelling([...members.keys()]) };
+}
+
+/** Returns what is known of values that fit either: a name that one of them knows is known. */
+function either(a: KnownMembers, b: KnownMembers): KnownMembers {
+  if (a.kind === 'object' && b.kind === 'object') {
+    const members = new Map(a.members);
+    for (const [name, known] of b.members) {
+      const other = members.get(name);
+      members.set(name, other ? either(other, known) : known);
+    }
+    return ofObject(members);
+  }
+  if (a.kind === 'each' && b.kind === 'each') return { kind: 'each', of: either(a.of, b.of) };
+  // A text or number beside an object: only the object has names.
+  if (a.kind === 'free') return b;
+  return b.kind === 'free' ? a : free;
+}
+
+function ofUnion({ options = [], discriminator }: Definition): KnownMembers {
+  if (discriminator === undefined) return options.map(knownMembers).reduce(either, free);
+  const branches = options.flatMap((option) => {
+    const values = option._zod.propValues?.[discriminator] ?? [];
+    const known = knownMembers(option);
+    return [...values].map((value) => [value, known] as const);
+  });
+  return { kind: 'by_member', member: discriminator, branches: new Map(branches) };
+}
+
+/** Returns what a schema knows about names. Maps with free names, such as metadata, variables and headers, are never checked. */
+export function knownMembers(schema: z.core.$ZodType): KnownMembers {
+  const definition = definitionOf(schema);
+  const { innerType, element, valueType, shape = {}, catchall } = definition;
+  switch (definition.type) {
+    case 'object': {
+      // Members of a type of their own are a map; `unknown` only says that newer members are kept.
+      if (catchall && !['unknown', 'never'].includes(definitionOf(catchall).type)) return free;
+      return ofObject(new Map(Object.entries(shape).map(([name, member]) => [name, knownMembers(member)])));
+    }
+    case 'array':
+      return element ? { kind: 'each', of: knownMembers(element) } : free;
+    case 'record':
+      return valueType ? { kind: 'each', of: knownMembers(valueType) } : free;
+    case 'union':
+      return ofUnion(definition);
+    case 'pipe':
+      return definition.in ? knownMembers(definition.in) : free;
+    default:
+      return innerType ? knownMembers(innerType) : free;
+  }
+}

@@ -1,0 +1,67 @@
+/** Name without case and separators: `approvalPolicy`, `approval-policy` and `approval_policy` are the same. */
+const plain = (name: string): string => name.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, '');
+
+/** Most letters by which a misspelling differs from the name. */
+const maxDistance = 2;
+
+/** Returns how many letters may differ: at most a third of the name, so that short names of one kind are not taken for another. */
+const allowance = (name: string): number => Math.min(maxDistance, Math.floor(name.length / 3));
+
+/**
+ * Returns the number of letters to insert, delete, replace or swap with their neighbour to get from one text to the other
+ * (optimal string alignment). Own code: a package for it would be longer to vet than these lines.
+ */
+function distance(from: string, to: string): number {
+  let beforePrevious: number[] = [];
+  let previous = Array.from({ length: to.length + 1 }, (_, column) => column);
+  for (let row = 1; row <= from.length; row += 1) {
+    const current = [row];
+    for (let column = 1; column <= to.length; column += 1) {
+      const isSame = from[row - 1] === to[column - 1];
+      let best = Math.min(
+        (previous[column] ?? 0) + 1,
+        (current[column - 1] ?? 0) + 1,
+        (previous[column - 1] ?? 0) + (isSame ? 0 : 1),
+      );
+      const isSwapped = row > 1 && column > 1 && from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1];
+      if (isSwapped) best = Math.min(best, (beforePrevious[column - 2] ?? 0) + 1);
+      current.push(best);
+    }
+    beforePrevious = previous;
+    previous = current;
+  }
+  return previous[to.length] ?? 0;
+}
+
+/** Names that are known at one place. */
+export interface Spelling {
+  /**
+   * Returns the known name of which `name` is another spelling; undefined: none. Names of three letters or fewer must be the
+   * same but for case and separators; in others one letter may differ, from six letters on two.
+   */
+  suggest(name: string): string | undefined;
+}
+
+/** Prepares the comparison with `known`. */
+export function makeSpelling(known: readonly string[]): Spelling {
+  const byPlain = new Map(known.map((name) => [plain(name), name]));
+  const near = [...byPlain].filter(([text]) => text.length > 3).map(([text, name]) => ({ text, name }));
+  const longest = Math.max(0, ...near.map(({ text }) => text.length)) + maxDistance;
+  return {
+    suggest(name) {
+      // Twice: separators may be between all letters.
+      if (name.length > 2 * longest) return undefined;
+      const given = plain(name);
+      const same = byPlain.get(given);
+      if (same !== undefined || given.length > longest) return same;
+      let found: { readonly name: string; readonly distance: number } | undefined;
+      for (const { text, name: candidate } of near) {
+        const most = Math.min(allowance(text), (found?.distance ?? maxDistance + 1) - 1);
+        if (Math.abs(text.length - given.length) > most) continue;
+        const edits = distance(given, text);
+        if (edits <= most) found = { name: candidate, distance: edits };
+      }
+      return found?.name;
+    },
+  };
+}

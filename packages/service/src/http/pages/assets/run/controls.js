@@ -1,0 +1,162 @@
+/** The buttons and forms that act on the run. Those are shown that the run's state allows. */
+import { post, Refused, runId } from './api.js';
+import { announce, by, element } from './elements.js';
+import { isTerminal, shownRun } from './show-run.js';
+
+const path = `/agent/runs/${encodeURIComponent(runId)}`;
+/** A PENDING run cannot be cancelled until a worker has claimed it. */
+const cancelPatienceMs = 30_000;
+const retryMs = 1000;
+
+let onActed = () => undefined;
+let askedId;
+const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+const messageHints = {
+  QUEUED: 'It is added to the prompt: the agent has not begun yet.',
+  INPROGRESS: 'The agent reads it after what it does now.',
+  ended: 'The agent continues the run with it.',
+};
+
+/** Shows what can be done with the run now. */
+export function showControls(run) {
+  const { state, blocked_on: asked } = run;
+  const canInterrupt = state === 'INPROGRESS';
+  const canCancel = !isTerminal(state) && run.is_run_type_cancellable !== false;
+  by('interrupt').hidden = !canInterrupt;
+  by('cancel').hidden = !canCancel;
+  by('controls').hidden = !canInterrupt && !canCancel;
+  by('send-form').hidden = asked !== undefined;
+  by('send-hint').textContent =
+    state === 'INPROGRESS' ? messageHints.INPROGRESS : isTerminal(state) ? messageHints.ended : messageHints.QUEUED;
+  showQuestion(asked);
+}
+
+function showQuestion(asked) {
+  by('ask').hidden = asked === undefined;
+  if (asked?.request_id === askedId) return;
+  askedId = asked?.request_id;
+  if (!asked) return;
+  const isPermission = asked.kind === 'permission';
+  by('ask-heading').textContent = isPermission ? 'The agent waits for your decision' : 'The agent asks you';
+  by('ask-title').textContent = asked.title;
+  const command = asked.action?.input?.command;
+  const isKnown = asked.action === undefined || (typeof command === 'string' && asked.title.includes(command));
+  by('ask-input').hidden = isKnown;
+  by('ask-input').textContent = isKnown
+    ? ''
+    : typeof command === 'string'
+      ? command
+      : JSON.stringify(asked.action.input, null, 2);
+  by('ask-label').textContent = isPermission ? 'Reason, or what to do instead (optional)' : 'Your answer';
+  by('ask-text').value = '';
+  by('approve').hidden = !isPermission;
+  by('deny').hidden = !isPermission;
+  by('answer').hidden = isPermission;
+  by('ask-problem').textContent = '';
+  by('ask-options').replaceChildren(
+    ...(isPermission ? [] : (asked.options ?? [])).map((option) => {
+      const button = element('button', { type: 'button', textContent: option });
+      button.addEventListener('click', () => respond({ message: option }));
+      return element('li', {}, button);
+    }),
+  );
+  announce(`${by('ask-heading').textContent}: ${asked.title}`);
+}
+
+/** Runs `act` with the buttons of `area` disabled, so that a double click acts once, and shows its refusal in `problem`. */
+async function acting(area, problem, act, done) {
+  const buttons = [...by(area).querySelectorAll('button')];
+  for (const button of buttons) button.disabled = true;
+  by(problem).textContent = '';
+  try {
+    await act();
+    announce(done);
+    await onActed();
+  } catch (error) {
+    by(problem).textContent =
+      error instanceof Refused ? error.message : `The service could not be reached (${error.message}). Try again.`;
+    if (error instanceof Refused) await onActed().catch(() => undefined);
+  } finally {
+    for (const button of buttons) button.disabled = false;
+  }
+}
+
+function respond(answer) {
+  const { blocked_on: asked } = shownRun();
+  if (!asked) return;
+  const note = answer.message ?? by('ask-text').value.trim();
+  if (!answer.decision && note === '') {
+    by('ask-problem').textContent = 'Write an answer first.';
+    by('ask-text').focus();
+    return;
+  }
+  // The id makes sure that this answers what is shown here, not a later question.
+  const body = { ...answer, request_id: asked.request_id, ...(note === '' ? {} : { message: note }) };
+  const done = { approve: 'Approved.', deny: 'Denied.' }[answer.decision] ?? 'Answered.';
+  acting('ask', 'ask-problem', () => post(`${path}/followups`, body), done);
+}
+
+function send() {
+  const message = by('send-text').value.trim();
+  if (message === '') {
+    by('send-problem').textContent = 'Write a message first.';
+    by('send-text').focus();
+    return;
+  }
+  const deliver = async () => {
+    await post(`${path}/followups`, { message });
+    by('send-text').value = '';
+    by('send-done').textContent = 'Sent.';
+  };
+  by('send-done').textContent = '';
+  acting('send-form', 'send-problem', deliver, 'The message was sent.');
+}
+
+async function cancelWithPatience() {
+  const until = performance.now() + cancelPatienceMs;
+  for (;;) {
+    try {
+      return await post(`${path}/cancel`);
+    } catch (error) {
+      if (!(error instanceof Refused) || error.status !== 409 || performance.now() > until) throw error;
+      await wait(retryMs);
+    }
+  }
+}
+
+function sendOnControlEnter(field, act) {
+  by(field).addEventListener('keydown', (event) => {
+    if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    act();
+  });
+}
+
+/** Connects the buttons. `acted` reads and shows what the run is after an action. */
+export function connectControls(acted) {
+  onActed = acted;
+  by('approve').addEventListener('click', () => respond({ decision: 'approve' }));
+  by('deny').addEventListener('click', () => respond({ decision: 'deny' }));
+  by('ask-form').addEventListener('submit', (event) => {
+    event.preventDefault();
+    if (!by('answer').hidden) respond({});
+  });
+  by('send-form').addEventListener('submit', (event) => {
+    event.preventDefault();
+    send();
+  });
+  sendOnControlEnter('send-text', send);
+  by('send-text').addEventListener('input', () => {
+    by('send-done').textContent = '';
+  });
+  by('interrupt').addEventListener('click', () =>
+    acting('controls', 'control-problem', () => post(`${path}/interrupt`), 'The agent was told to stop its turn.'),
+  );
+  by('cancel').addEventListener('click', () => by('cancel-dialog').showModal());
+  by('cancel-dialog').addEventListener('close', () => {
+    if (by('cancel-dialog').returnValue === 'cancel')
+      acting('controls', 'control-problem', cancelWithPatience, 'The run is cancelled.');
+    by('cancel-dialog').returnValue = '';
+  });
+}

@@ -1,0 +1,178 @@
+/** The conversation, as it grows. What agents and people wrote becomes text or sanitized Markdown, never markup of its own. */
+import { by, element } from './elements.js';
+import { renderMarkdown } from './markdown.js';
+import { durationText } from './timeline.js';
+
+const texts = new Map();
+const actions = new Map();
+let model = '';
+
+/** Keeps the end of the page in view for a reader who has scrolled to it. A page that was just opened stays at its top. */
+function append(node) {
+  const page = document.scrollingElement;
+  const isAtEnd = page.scrollTop > 0 && page.scrollHeight - page.scrollTop - page.clientHeight < 80;
+  by('conversation').append(node);
+  if (isAtEnd && by('view').dataset.live) page.scrollTop = page.scrollHeight;
+}
+
+const changed = new Set();
+let isPlanned = false;
+
+function renderChanged() {
+  isPlanned = false;
+  for (const message of changed) message.body.replaceChildren(renderMarkdown(message.text));
+  changed.clear();
+}
+
+/** Renders a message with the next frame, once for all the pieces that arrive until then. */
+function renderSoon(message) {
+  changed.add(message);
+  if (isPlanned) return;
+  isPlanned = true;
+  // A hidden tab has no frames.
+  if (document.hidden) setTimeout(renderChanged);
+  else requestAnimationFrame(renderChanged);
+}
+
+function say(role, text, id) {
+  const known = id && texts.get(id);
+  if (known) {
+    known.text += text;
+    renderSoon(known);
+    return;
+  }
+  const body = element('div', { className: 'markdown' });
+  const who = role === 'assistant' && model ? `${role} · ${model}` : role;
+  const article = element(
+    'article',
+    { className: 'said' },
+    element('span', { className: 'who', textContent: who }),
+    body,
+  );
+  article.dataset.role = role;
+  const message = { body, text };
+  if (id) texts.set(id, message);
+  body.replaceChildren(renderMarkdown(text));
+  append(article);
+}
+
+const inputText = (input) => {
+  if (typeof input === 'string') return input;
+  const command = input?.command ?? input?.path ?? input?.query;
+  return typeof command === 'string' ? command : JSON.stringify(input);
+};
+
+function setActionState(action, state, text) {
+  action.details.dataset.state = state;
+  action.outcome.textContent = text;
+}
+
+function beginAction(id, name, input) {
+  const known = actions.get(id);
+  if (known) {
+    // Reported again when more of its input is known.
+    known.name.textContent = name;
+    known.input.textContent = inputText(input) ?? '';
+    return;
+  }
+  const outcome = element('span', { className: 'outcome' });
+  const output = element('pre', { hidden: true });
+  const title = element('strong', { textContent: name });
+  const code = element('code', { textContent: inputText(input) ?? '' });
+  const summary = element('summary', {}, title, ' ', code, ' ', outcome);
+  const details = element('details', { className: 'act', open: true }, summary, output);
+  const action = { details, outcome, output, name: title, input: code };
+  setActionState(action, 'running', 'running');
+  actions.set(id, action);
+  append(details);
+}
+
+function addOutput(id, text) {
+  const action = actions.get(id);
+  if (!action) return;
+  action.output.hidden = false;
+  action.output.append(text);
+}
+
+function endAction(id, { state, output, exit_code: exitCode, duration_ms: ms }) {
+  const action = actions.get(id);
+  if (!action) return;
+  const parts = [state];
+  if (exitCode !== undefined) parts.push(`exit code ${exitCode}`);
+  if (ms !== undefined) parts.push(durationText(ms));
+  setActionState(action, state, parts.join(', '));
+  if (output === undefined) return;
+  action.output.textContent = typeof output === 'string' ? output : JSON.stringify(output, null, 2);
+  action.output.hidden = action.output.textContent === '';
+}
+
+function askAbout(request) {
+  const action = actions.get(request.action?.id ?? request.action_id);
+  if (action && request.kind !== 'question') return setActionState(action, 'waiting', 'waits for your decision');
+  say(
+    'question',
+    request.action && !action ? `${request.title}\n\n    ${inputText(request.action.input)}` : request.title,
+  );
+}
+
+/** Shows a decision. An approval by the policy is not shown: no person was asked. */
+function showDecision({ decision, by: whose, message, title, action_id: actionId }) {
+  if (decision === undefined || (whose === 'policy' && decision === 'approve')) return;
+  const action = actions.get(actionId);
+  if (action?.details.dataset.state === 'waiting')
+    setActionState(action, decision === 'deny' ? 'denied' : 'running', decision === 'deny' ? 'denied' : 'running');
+  const words = { approve: 'approved', deny: 'denied', answer: 'answered' }[decision] ?? decision;
+  say('decision', `${words} by a ${whose}${message ? `: ${message}` : ''}${whose === 'policy' ? `: ${title}` : ''}`);
+}
+
+/** Names the model in the messages that follow. */
+export function setModel(modelId) {
+  model = modelId;
+}
+
+/** Shows one event of the live stream. */
+export function applyAgentEvent(event) {
+  switch (event.type) {
+    case 'turn_started':
+      return say('user', event.prompt);
+    case 'text':
+      return say(event.role, event.text, event.message_id);
+    case 'action':
+      return beginAction(event.action_id, event.name, event.input);
+    case 'action_output':
+      return addOutput(event.action_id, event.text);
+    case 'action_result':
+      return endAction(event.action_id, event);
+    case 'blocked':
+      return askAbout(event.request);
+    case 'decided':
+      return showDecision(event);
+    default:
+  }
+}
+
+function showBlock(role, block) {
+  if (block.type === 'text') say(role, block.text);
+  else if (block.type === 'action') beginAction(block.id, block.name, block.input);
+  else if (block.type === 'action_result') endAction(block.action_id, block);
+  else if (block.type === 'event' && block.data?.request?.request_id !== undefined) {
+    const { request, ...decided } = block.data;
+    if (decided.by !== 'policy') askAbout(request);
+    showDecision({ ...decided, title: request.title, action_id: request.action?.id ?? request.action_id });
+  }
+}
+
+/** Shows a conversation that was read as a whole. */
+export function showSteps(steps) {
+  for (const step of steps) {
+    for (const message of step.messages) for (const block of message.content) showBlock(message.role, block);
+    showSteps(step.steps);
+  }
+}
+
+export function clearStory() {
+  by('conversation').replaceChildren();
+  by('timeline').replaceChildren();
+  texts.clear();
+  actions.clear();
+}

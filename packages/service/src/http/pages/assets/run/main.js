@@ -1,0 +1,88 @@
+/** The page of a run: who may see it, and what it shows when it cannot be shown. */
+import { call, dropKey, exchangeCode, hasKey, keepKey, Refused, signedInName } from './api.js';
+import { connectControls } from './controls.js';
+import { clearStory } from './conversation.js';
+import { by } from './elements.js';
+import { refreshAfterAction, refreshRun, watch } from './follow.js';
+
+const parts = ['key-form', 'missing', 'view'];
+
+/** Shows one part of the page. */
+function show(part) {
+  for (const each of parts) by(each).hidden = each !== part;
+  by('forget').hidden = !hasKey();
+  const name = signedInName();
+  by('forget').textContent = name === null ? 'Forget key' : 'Sign out';
+  by('signed-in').textContent = name === null ? '' : `Signed in as ${name}`;
+}
+
+function askForKey(problem = '') {
+  dropKey();
+  show('key-form');
+  document.title = 'Run · Runyard';
+  by('key-problem').textContent = problem;
+  by('key').value = '';
+  by('key').focus();
+}
+
+function showMissing() {
+  show('missing');
+  document.title = 'No such run · Runyard';
+  by('missing-heading').focus();
+}
+
+async function open() {
+  by('key-form').hidden = true;
+  by('problem').textContent = '';
+  try {
+    clearStory();
+    await refreshRun();
+    show('view');
+    by('title').focus({ preventScroll: true });
+    await watch();
+  } catch (error) {
+    if (error instanceof Refused && error.status === 401)
+      return askForKey(
+        signedInName() === null
+          ? 'This key is not valid.'
+          : 'The session has ended. Run "runyard open" again, or enter a key.',
+      );
+    if (error instanceof Refused && error.status === 404) return showMissing();
+    show('view');
+    by('problem').textContent = `${error.message} Reload the page to try again.`;
+  }
+}
+
+/** Ends the session of a link; a key that was typed in is only forgotten. */
+async function forgetKey() {
+  if (signedInName() !== null) await call('/browser-sessions/current', { method: 'DELETE' }).catch(() => undefined);
+  dropKey();
+}
+
+/** Signs in with the code of the link, which is in the fragment: browsers send that to no server. */
+async function signIn(code) {
+  try {
+    const { key, display_name: name } = await exchangeCode(code);
+    keepKey(key, name);
+    await open();
+  } catch (error) {
+    askForKey(error.message);
+  }
+}
+
+by('key-form').addEventListener('submit', (event) => {
+  event.preventDefault();
+  keepKey(by('key').value.trim());
+  open();
+});
+by('forget').addEventListener('click', () => forgetKey().then(() => location.reload()));
+by('other-key').addEventListener('click', () => forgetKey().then(() => askForKey()));
+connectControls(refreshAfterAction);
+
+const code = /^#sign-in=([\w-]+)$/.exec(location.hash)?.[1];
+// Out of the address bar and the history before anything else happens.
+if (location.hash.startsWith('#sign-in=')) history.replaceState(null, '', location.pathname);
+// A tab that has a key keeps it: a link from elsewhere cannot change who acts in it.
+if (hasKey()) open();
+else if (code) signIn(code);
+else askForKey();

@@ -1,0 +1,52 @@
+import { by, element } from './elements.js';
+
+const words = {
+  oz_run_created: 'run created',
+  oz_run_claimed: 'claimed by a worker',
+  worker_container_ready: 'sandbox ready',
+  shared_session_started: 'session started',
+  agent_started: 'agent started',
+  oz_run_done: 'run succeeded',
+  oz_run_blocked: 'waits for a person',
+  oz_run_cancelled: 'run cancelled',
+  oz_run_failed: 'run failed',
+  oz_run_errored: 'run ended with an error',
+  vm_shutdown: 'sandbox closed',
+  setup_step_started: 'setup began',
+  setup_step_finished: 'setup finished',
+  followup_received: 'message received',
+  execution_retried: 'tried again',
+  output_limit_reached: 'output limit reached',
+};
+
+/** Returns a duration as people read it. */
+export const durationText = (ms) =>
+  ms < 1000 ? `${Math.round(ms)} ms` : ms < 60_000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.round(ms / 60_000)} min`;
+
+/** Returns the words for a timeline event; the wire's names speak of containers that need not exist. */
+function describe({ event_type: type, payload = {} }) {
+  const details = [];
+  if (payload.backend) details.push(payload.backend === 'none' ? 'no isolation' : payload.backend);
+  if (type === 'agent_started') details.push(...[payload.harness, payload.model_id].filter(Boolean));
+  if (payload.exit_code) details.push(`exit code ${payload.exit_code}`);
+  const ms = payload.duration_ms ?? payload.spawn_ms;
+  if (typeof ms === 'number') details.push(durationText(ms));
+  const name = payload.name ? `: ${payload.name}` : '';
+  return [(words[type] ?? type.replaceAll('_', ' ')) + name, ...details].join(', ');
+}
+
+export function showTimelineEvent(event) {
+  const time = new Date(event.occurred_at);
+  by('timeline').append(
+    element(
+      'li',
+      {},
+      element('time', {
+        dateTime: event.occurred_at,
+        title: time.toLocaleString(),
+        textContent: time.toLocaleTimeString(),
+      }),
+      describe(event),
+    ),
+  );
+}

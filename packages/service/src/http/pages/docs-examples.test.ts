@@ -1,0 +1,151 @@
+/** The commands of the reference work as pasted: a shell runs each against a service on a real port and database. */
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { openApiDocument } from '@runyard/contract/openapi';
+import { type RouteName, routes } from '@runyard/contract/routes';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { newBrowserSession, newSignInCode } from '../../../test/browser-session.ts';
+import { makeOwnThings, type OwnThings } from '../../../test/own-things.ts';
+import { startTestService, type TestService } from '../../../test/service.ts';
+
+const run = promisify(execFile);
+
+interface Operation {
+  readonly operationId: RouteName;
+  readonly 'x-codeSamples': readonly { readonly source: string }[];
+}
+
+let service: TestService;
+let folder: string;
+let shared: OwnThings;
+beforeAll(async () => {
+  service = await startTestService();
+  shared = await makeThings();
+  folder = await mkdtemp(path.join(tmpdir(), 'runyard-examples-'));
+});
+afterAll(async () => {
+  await service.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const commands = (baseUrl: string): Map<RouteName, string> => {
+  const { paths } = openApiDocument(baseUrl) as { paths: Record<string, Record<string, Operation>> };
+  const operations = Object.values(paths).flatMap((methods) => Object.values(methods));
+  return new Map(operations.map((each) => [each.operationId, each['x-codeSamples'][0]?.source ?? '']));
+};
+
+/** Shell variables of the commands. */
+type Variables = Readonly<Record<string, string>>;
+
+const at = '2026-10-25T12:00:00Z';
+const turn = [
+  { seq: 1, occurred_at: at, type: 'agent_started', harness: 'oz', model_id: 'runbook' },
+  { seq: 2, occurred_at: at, type: 'turn_started', step_id: 's1', prompt: 'a' },
+  { seq: 3, occurred_at: at, type: 'transcript', line: '{}' },
+];
+const reference = {
+  artifact_type: 'EXTERNAL_REFERENCE',
+  data: { reference_type: 'issue', url: 'https://example.com/issues/7' },
+};
+
+/** Makes one thing of each kind, and a run whose agent is in its first turn. */
+async function makeThings(): Promise<OwnThings> {
+  const { own } = await makeOwnThings(service);
+  await service.request('POST', '/harness-support/events', { key: own.runToken, body: { events: turn } });
+  await service.request('POST', '/harness-support/report-artifact', { key: own.runToken, body: reference });
+  return own;
+}
+
+async function variablesOf(own: OwnThings): Promise<Variables> {
+  const { body } = await service.request<{ session_id: string }>('GET', `/agent/runs/${own.runId}`);
+  return {
+    RUNYARD_API_KEY: service.key,
+    RUN_TOKEN: own.runToken,
+    RUN_ID: own.runId,
+    CHILD_RUN_ID: own.childRunId,
+    EXECUTION_ID: own.executionId,
+    CONVERSATION_ID: own.conversationId,
+    SESSION_UUID: body.session_id,
+    ARTIFACT_UID: own.artifactUid,
+    ATTACHMENT_ID: own.attachmentId,
+    ENVIRONMENT_UID: own.environmentUid,
+    KEY_UID: own.keyUid,
+    SUBSCRIPTION_ID: own.subscriptionId,
+    DELIVERY_ID: own.deliveryId,
+  };
+}
+
+const newFile = { artifact_type: 'FILE', data: { filename: 'b.txt', mime_type: 'text/plain' } };
+const snapshot = { turn: 1, files: [{ filename: 'b.patch', size_bytes: 5 }] };
+
+/** Variables that a command needs besides, and the state that it needs. */
+const preparations: Partial<Record<RouteName, (own: OwnThings) => Promise<Variables>>> = {
+  getBlob: async ({ artifactUid }) => {
+    const { headers } = await service.request('GET', `/agent/artifacts/${artifactUid}/download`);
+    return { SIGNED_URL: headers.get('location') ?? '' };
+  },
+  putArtifactContent: async ({ runToken: key }) => {
+    const path = '/harness-support/report-artifact';
+    const { body } = await service.request<{ upload_url: string }>('POST', path, { key, body: newFile });
+    return { SIGNED_URL: body.upload_url };
+  },
+  putSnapshotFile: async ({ runToken: key }) => {
+    const path = '/harness-support/upload-snapshot';
+    const { body } = await service.request<{ files: { upload_url: string }[] }>('POST', path, { key, body: snapshot });
+    return { SIGNED_URL: body.files[0]?.upload_url ?? '' };
+  },
+  deleteRun: async () => {
+    const runId = await service.newRun();
+    await service.request('POST', `/agent/runs/${runId}/cancel`);
+    return { RUN_ID: runId };
+  },
+  createBrowserSession: async () => ({ SIGN_IN_CODE: await newSignInCode(service) }),
+  endBrowserSession: async () => ({ RUNYARD_API_KEY: await newBrowserSession(service) }),
+  readMemory: async ({ runToken: key }) => {
+    await service.request('PUT', '/harness-support/memory?turn=1', { key, raw: 'a' });
+    return {};
+  },
+  readWorkspace: async ({ runToken: key }) => {
+    await service.request('PUT', '/harness-support/workspace?turn=1', { key, raw: 'a' });
+    return {};
+  },
+};
+
+/** They end what other commands read, so each has things of its own. */
+const ending: readonly RouteName[] = [
+  'cancelRun',
+  'updateEventSubscription',
+  'deleteEventSubscription',
+  'finishTask',
+  'reportShutdown',
+  'deleteArtifact',
+  'deleteEnvironment',
+];
+
+/** The run of this test has the built-in harness, and the transcripts of its conversations are refused. */
+const refused: Partial<Record<RouteName, number>> = { getConversationTranscript: 400 };
+
+/** It does not end by itself. */
+const endless: readonly RouteName[] = ['streamTeamEvents'];
+
+test.each(Object.keys(routes) as RouteName[])('runs the command of %s', async (name) => {
+  const own = ending.includes(name) ? await makeThings() : shared;
+  const variables = { ...(await variablesOf(own)), ...(await preparations[name]?.(own)) };
+  // The command as it stands; the function adds what the test needs to see.
+  const limit = endless.includes(name) ? 2 : 20;
+  const script = `curl() { command curl --silent --show-error --max-time ${limit} --output body --write-out '%{http_code}' "$@"; }
+${commands(service.baseUrl).get(name)}`;
+  const { stdout } = await run('sh', ['-c', script], {
+    cwd: folder,
+    env: { PATH: process.env.PATH ?? '', ...variables },
+  }).catch((error: { stdout: string; stderr: string }) => {
+    if (endless.includes(name)) return { stdout: error.stdout };
+    throw new Error(error.stderr);
+  });
+  const { status } = routes[name].answer;
+  // -L follows the redirect to the bytes.
+  expect(Number(stdout)).toBe(refused[name] ?? (status === 302 ? 200 : status));
+});

@@ -1,0 +1,31 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { notFound } from '../server/problem.ts';
+import { html, htmlPage } from './html.ts';
+import { sendPage } from './send-page.ts';
+
+const hints = {
+  run: {
+    title: 'No such run',
+    body: html`<p class="lead">This address is not that of a run. A run's page is <code>/runs/</code> and the whole id of the run, 36 characters.</p>
+<p><code>bin/runyard runs</code> lists the runs of your team with their ids; <code>bin/runyard open RUN</code> opens one. Go back to continue: this tab keeps its key.</p>`,
+  },
+  error: {
+    title: 'No such error',
+    body: html`<p class="lead">No error has this name. <a href="/errors">All errors</a> are in one list.</p>`,
+  },
+} as const;
+
+/** Returns whether the client is a browser that shows a page. API clients send another type or `*`+`/*`. */
+const acceptsHtml = ({ headers }: FastifyRequest): boolean => /\btext\/html\b/i.test(headers.accept ?? '');
+
+/** Sends a page that says what to do, with status 404. @throws Refusal for a client that does not ask for HTML */
+export function sendNotFound(request: FastifyRequest, reply: FastifyReply, what: keyof typeof hints): FastifyReply {
+  if (!acceptsHtml(request)) throw notFound(what);
+  const { title, body } = hints[what];
+  const page = htmlPage({
+    title,
+    body: html`<header class="bar"><p class="brand">Runyard</p></header>
+<main class="narrow"><p class="eyebrow">404</p><h1>${title}</h1>${body}<p><a href="/docs">API reference</a></p></main>`,
+  });
+  return sendPage(reply.code(404).header('vary', 'accept'), page);
+}

@@ -1,0 +1,128 @@
+/**
+ * Answers that a published client may not have received. Such a client repeats a request without an answer by itself: with a
+ * greater `X-Stainless-Retry-Count`, but without an `Idempotency-Key`. The repeat gets the first answer only if that may be lost, so
+ * two requests that their sender meant as two are never taken for one.
+ */
+import { batched } from '../store/database/batched.ts';
+import type { Database, Queryable, Statement } from '../store/database/database.ts';
+import { defineStatement, json, uuid } from '../store/database/statement.ts';
+
+/** A request of a published client, which says how often it was sent before. */
+export interface ClientAttempt {
+  readonly teamId: string;
+  readonly principal: string;
+  readonly requestHash: Buffer;
+  /** 0: it is not a repeat. */
+  readonly attempt: number;
+  /** Id of the recorded answer; null while there is none. Set by the work, read when the answer was sent. */
+  readonly answer: { id: string | null };
+  /** Returns whether the client has closed the connection, so that it repeats the request or has given up. */
+  isGone(): boolean;
+}
+
+/** Seconds in which the repeat of a client comes whose connection broke right after the answer: its longest backoff is 8 s. */
+const repeatSeconds = 10;
+
+const lockName = (team: string, principal: string, hash: string): string =>
+  `hashtextextended(concat_ws(' ', 'client answer', ${team}, ${principal}, ${hash}), 0)`;
+
+const lockForFirst: Statement = {
+  name: 'lock_client_answer_shared',
+  text: `SELECT pg_advisory_xact_lock_shared(${lockName('$1::text', '$2::text', '$3::text')})`,
+};
+
+const lockForRepeat: Statement = {
+  name: 'lock_client_answer',
+  text: `SELECT pg_advisory_xact_lock(${lockName('$1::text', '$2::text', '$3::text')})`,
+};
+
+/**
+ * Waits for requests with the same body that are being answered, so that a repeat finds their answer. Requests that are no
+ * repeats do not wait for one another.
+ */
+export async function lockAttempt(
+  tx: Queryable,
+  { teamId, principal, requestHash, attempt }: ClientAttempt,
+): Promise<void> {
+  await tx.query(attempt > 0 ? lockForRepeat : lockForFirst, [teamId, principal, requestHash.toString('hex')]);
+}
+
+/**
+ * An answer is taken by one repeat of each number, so that the repeats of two requests with the same body take two answers. It may be
+ * lost where it was not sent, where the repeat came before it was sent, and where the client closed the connection right
+ * after.
+ */
+const take = defineStatement({
+  name: 'take_client_answer',
+  text: `
+    UPDATE client_answers SET attempt = $4, sent_at = NULL, closed_at = NULL
+    WHERE id = (
+      SELECT id FROM client_answers
+      WHERE team_id = $1 AND principal = $2 AND request_hash = $3 AND attempt < $4 AND created_at > now() - interval '10 minutes'
+        AND (sent_at IS NULL OR sent_at > now() OR closed_at > now() - interval '${repeatSeconds} seconds')
+      ORDER BY attempt DESC, created_at LIMIT 1 FOR UPDATE SKIP LOCKED
+    )
+    RETURNING id, response`,
+  row: { id: uuid, response: json<unknown>() },
+});
+
+/** Takes the answer of an earlier request that this one repeats; null: it repeats none, or the client has received the answer. */
+export async function takeAnswer<T>(db: Queryable, request: ClientAttempt): Promise<{ readonly response: T } | null> {
+  if (request.attempt === 0) return null;
+  const [row] = await db.query(take, [request.teamId, request.principal, request.requestHash, request.attempt]);
+  if (!row) return null;
+  request.answer.id = row.id;
+  return { response: row.response as T };
+}
+
+const insert: Statement = {
+  name: 'insert_client_answer',
+  text: `INSERT INTO client_answers (id, team_id, principal, request_hash, attempt, response) VALUES ($1, $2, $3, $4, $5, $6)`,
+};
+
+/** Records an answer in the transaction of the work. The caller has locked the attempt. */
+export async function recordAnswer(
+  tx: Queryable,
+  request: ClientAttempt,
+  id: string,
+  response: unknown,
+): Promise<void> {
+  const { teamId, principal, requestHash, attempt } = request;
+  await tx.query(insert, [id, teamId, principal, requestHash, attempt, JSON.stringify(response)]);
+  request.answer.id = id;
+}
+
+/**
+ * Returns the SQL of two common table expressions that lock and record the answers to requests that are no repeats. `relation` names
+ * a relation with the columns `team_id`, `answer_id` (null: nothing to record), `answer_principal`, `answer_hash` (hexadecimal)
+ * and `answer`.
+ */
+export const recordFirstAnswers = (relation: string): string => `
+    answer_lock AS MATERIALIZED (
+      SELECT count(pg_advisory_xact_lock_shared(${lockName('r.team_id', 'r.answer_principal', 'r.answer_hash')})) AS locks
+      FROM ${relation} r WHERE r.answer_id IS NOT NULL
+    ), answer AS (
+      INSERT INTO client_answers (id, team_id, principal, request_hash, attempt, response)
+      SELECT r.answer_id, r.team_id, r.answer_principal, decode(r.answer_hash, 'hex'), 0, r.answer
+      FROM ${relation} r, answer_lock WHERE r.answer_id IS NOT NULL
+    )`;
+
+const markSent: Statement = {
+  name: 'mark_client_answers_sent',
+  text: 'UPDATE client_answers SET sent_at = now() WHERE id = ANY ($1::uuid[])',
+};
+
+const markClosed: Statement = {
+  name: 'mark_client_answer_closed',
+  text: 'UPDATE client_answers SET closed_at = now() WHERE id = $1',
+};
+
+/** Notes that an answer was written to its connection. */
+export const noteSent: (db: Database, id: string) => Promise<void> = batched<Database, string>(500, async (db, ids) => {
+  await db.query(markSent, [ids]);
+});
+
+/** Notes that the client closed the connection right after the answer was written, so that it may not have read it. */
+export async function noteClosed(db: Database, id: string): Promise<void> {
+  await db.query(markClosed, [id]);
+}

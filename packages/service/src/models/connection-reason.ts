@@ -1,0 +1,24 @@
+/** Reasons of the system in words; others keep their code alone. */
+const reasons: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'connection refused',
+  ECONNRESET: 'connection reset',
+  ENOTFOUND: 'the name does not exist',
+  EAI_AGAIN: 'the name could not be looked up',
+  EHOSTUNREACH: 'no route to the host',
+  ENETUNREACH: 'no route to the network',
+  ETIMEDOUT: 'connection timed out',
+  EPROTO: 'no TLS there',
+  CERT_HAS_EXPIRED: 'its certificate has expired',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is self-signed',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its certificate is not trusted',
+};
+
+/**
+ * Returns the code of an error with its meaning in words, to follow "cannot be reached"; empty where it has none. Other text of the
+ * error may have an address in it.
+ */
+export function connectionReason({ code }: NodeJS.ErrnoException): string {
+  if (typeof code !== 'string' || !/^[A-Z0-9_]{2,60}$/.test(code)) return '';
+  const words = reasons[code];
+  return words === undefined ? ` (${code})` : `: ${words} (${code})`;
+}

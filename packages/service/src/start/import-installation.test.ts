@@ -1,0 +1,68 @@
+import { randomBytes } from 'node:crypto';
+import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createEmptyDatabase } from '../../test/database.ts';
+import { openTestSubscriptions } from '../../test/subscriptions.ts';
+import { openVault, secretsKeyFile } from '../secrets/vault.ts';
+import { openFolderBlobs } from '../store/blobs/folder-blobs.ts';
+import { exportDatabase } from '../store/transfer/export.ts';
+import { createSubscription } from '../subscriptions/subscriptions.ts';
+import { importInstallation } from './import-installation.ts';
+
+const source = await openTestSubscriptions();
+const { db } = source.database;
+
+let folder: string;
+let oldFolder: string;
+let file: string;
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'runyard-import-'));
+  oldFolder = path.join(folder, 'old');
+  file = path.join(folder, 'export');
+  await mkdir(oldFolder);
+  const vault = await openVault(oldFolder, undefined);
+  await createSubscription(db, vault, source.teamId, {
+    url: source.receiver.url,
+    events: ['run.ended'],
+    enabled: true,
+  });
+  await exportDatabase({ db, blobs: await openFolderBlobs(path.join(oldFolder, 'blobs')), to: file });
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+/** Imports into a new database and a new data folder, which `prepare` may change first. */
+async function imported(prepare: (dataFolder: string) => Promise<unknown>, secretsKey?: string) {
+  const database = await createEmptyDatabase();
+  const dataFolder = path.join(folder, 'new');
+  await mkdir(dataFolder);
+  await prepare(dataFolder);
+  try {
+    const place = { dataFolder, databaseUrl: database.url, ...(secretsKey ? { secretsKey } : {}) };
+    return { dataFolder, ...(await importInstallation(place, file)) };
+  } finally {
+    await database.drop();
+  }
+}
+
+test('is silent where the key was copied before', async () => {
+  const { keyProblem } = await imported((to) => copyFile(secretsKeyFile(oldFolder), secretsKeyFile(to)));
+  expect(keyProblem).toBeNull();
+});
+
+test('says which file to copy where there is none, and makes none itself', async () => {
+  const { dataFolder, keyProblem } = await imported(async () => undefined);
+  const target = secretsKeyFile(dataFolder);
+  expect(keyProblem).toContain(`${target} is missing`);
+  expect(keyProblem).toContain(`Copy secrets-key to ${target} from the data folder that they come from`);
+  await copyFile(secretsKeyFile(oldFolder), target);
+});
+
+test('says that the file or the setting holds another key', async () => {
+  const { keyProblem } = await imported((to) => openVault(to, undefined));
+  expect(keyProblem).toContain('does not hold the key that opens the secrets of 1 event subscription');
+  await rm(path.join(folder, 'new'), { recursive: true });
+  const other = await imported(async () => undefined, randomBytes(32).toString('base64'));
+  expect(other.keyProblem).toContain('RUNYARD_SECRETS_KEY is not the key');
+});

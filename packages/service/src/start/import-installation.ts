@@ -1,0 +1,31 @@
+import { readVault, secretsKeyFile } from '../secrets/vault.ts';
+import { type DataPlace, withStore } from '../store/transfer/data-folder.ts';
+import type { TransferResult } from '../store/transfer/export.ts';
+import { importDatabase } from '../store/transfer/import.ts';
+import { findKeyProblem } from '../subscriptions/unsigned.ts';
+
+export interface ImportResult extends TransferResult {
+  /** Why the key of this installation does not open the imported secrets, and which file to copy; null: it opens them. */
+  readonly keyProblem: string | null;
+}
+
+/**
+ * Fills an empty database and blob folder from the file `from`, and checks that the key opens the secrets in it. The service
+ * must not run. Rejects with a message for a person.
+ */
+export async function importInstallation(
+  place: DataPlace & { readonly secretsKey?: string },
+  from: string,
+): Promise<ImportResult> {
+  const { dataFolder, secretsKey } = place;
+  return await withStore(place, async (db, blobs) => {
+    const result = await importDatabase({ db, blobs, from });
+    const vault = await readVault(dataFolder, secretsKey);
+    const keyProblem = await findKeyProblem(db, {
+      keyId: vault?.keyId,
+      file: secretsKeyFile(dataFolder),
+      isSetting: secretsKey !== undefined,
+    });
+    return { ...result, keyProblem };
+  });
+}

@@ -1,0 +1,91 @@
+/** Deliveries that cannot be signed, because the secret of their subscription was sealed with another key than this process has. */
+import type { Queryable } from '../store/database/database.ts';
+import { defineStatement, integer, uuid } from '../store/database/statement.ts';
+
+/** A process with the right key begins a due delivery within about a second: after this time there is none. */
+const patienceSeconds = 10;
+
+/** The reason in the delivery's record. */
+export const otherKey =
+  'the secret was sealed with another key: put the right secrets-key (or RUNYARD_SECRETS_KEY) back and restart, and it is sent; or rotate the secret';
+
+const giveUp = defineStatement({
+  name: 'give_up_unsigned_deliveries',
+  text: `
+    WITH due AS MATERIALIZED (
+      SELECT d.id FROM event_subscriptions s
+      CROSS JOIN LATERAL (
+        SELECT id FROM event_deliveries
+        WHERE subscription_id = s.id AND status = 'pending' AND next_attempt_at <= now() - make_interval(secs => $2::float8)
+          AND (s.enabled OR event = 'ping')
+        ORDER BY next_attempt_at LIMIT 100
+        FOR UPDATE SKIP LOCKED
+      ) d
+      WHERE s.vault_key_id <> $1 AND NOT EXISTS (
+        SELECT FROM event_deliveries b WHERE b.subscription_id = s.id AND b.status = 'pending' AND b.leased_until > now())
+      LIMIT 1000
+    ), given_up AS (
+      UPDATE event_deliveries d SET status = 'failed', attempts = d.attempts + 1, unsigned_since = now(), leased_until = NULL
+      FROM due WHERE d.id = due.id RETURNING d.id, d.attempts
+    ), attempt AS (
+      INSERT INTO event_delivery_attempts (delivery_id, number, started_at, duration_ms, error)
+      SELECT id, attempts, now(), 0, $3 FROM given_up
+    )
+    SELECT id FROM given_up`,
+  row: { id: uuid },
+});
+
+/** Pings stay as they are: who sent one looks at its result at once. */
+const sendAgain = defineStatement({
+  name: 'send_unsigned_deliveries_again',
+  text: `
+    UPDATE event_deliveries d SET status = 'pending', unsigned_since = NULL, round_attempts = 0, retry_until = NULL,
+      next_attempt_at = now()
+    FROM event_subscriptions s
+    WHERE d.unsigned_since IS NOT NULL AND d.event <> 'ping' AND s.id = d.subscription_id AND s.vault_key_id = $1
+    RETURNING d.id`,
+  row: { id: uuid },
+});
+
+/**
+ * Ends due deliveries that no process can sign as failed, with the reason in their record. Makes deliveries that ended so due
+ * again if this process can sign them now: the right key was put back, or the secret was rotated.
+ */
+export async function settleUnsigned(
+  db: Queryable,
+  vaultKeyId: string,
+): Promise<{ readonly givenUp: number; readonly sentAgain: number }> {
+  const again = await db.query(sendAgain, [vaultKeyId]);
+  const lost = await db.query(giveUp, [vaultKeyId, patienceSeconds, otherKey]);
+  return { givenUp: lost.length, sentAgain: again.length };
+}
+
+const countUnreadable = defineStatement({
+  name: 'count_unreadable_secrets',
+  text: 'SELECT count(*) AS count FROM event_subscriptions WHERE vault_key_id <> $1',
+  row: { count: integer },
+});
+
+/**
+ * Checks that the key opens the stored secrets. Returns null, or what is wrong and which file to copy. `keyId` undefined: there
+ * is no key yet. `file` is the path of this installation's secrets-key.
+ */
+export async function findKeyProblem(
+  db: Queryable,
+  {
+    keyId,
+    file,
+    isSetting,
+  }: { readonly keyId: string | undefined; readonly file: string; readonly isSetting: boolean },
+): Promise<string | null> {
+  const [row] = await db.query(countUnreadable, [keyId ?? '']);
+  const count = row?.count ?? 0;
+  if (count === 0) return null;
+  const wrong = isSetting
+    ? 'RUNYARD_SECRETS_KEY is not the key that opens'
+    : `${file} ${keyId === undefined ? 'is missing: it holds the key that opens' : 'does not hold the key that opens'}`;
+  const fix = isSetting
+    ? 'Set it to the key of the installation that they come from'
+    : `Copy secrets-key to ${file} from the data folder that they come from (or set RUNYARD_SECRETS_KEY, if that installation had it)`;
+  return `${wrong} the secrets of ${count} event ${count === 1 ? 'subscription' : 'subscriptions'}, so their deliveries fail. ${fix}, and restart Runyard: what has failed is sent then. If the key is lost, rotate the secret of each.`;
+}

@@ -1,0 +1,157 @@
+/** Commands that watch a run: long output, answers at a terminal, exit codes, and signals. The programs are real, and so is the terminal. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { endCommands, type RunningCommand, runCommand, startCommand } from './support/command-line.ts';
+import { processesOf } from './support/processes-of.ts';
+
+const runyard = path.resolve(import.meta.dirname, '../bin/runyard');
+const uuid = /[0-9a-f]{8}-[0-9a-f-]{27}/;
+const say = (...commands: string[]) => commands.map((command) => `\`\`\`sh\n${command}\n\`\`\``).join('\n\n');
+let folder: string;
+let env: Record<string, string>;
+
+beforeAll(async () => {
+  folder = mkdtempSync(path.join(tmpdir(), 'runyard-watch-'));
+  env = { RUNYARD_DATA_DIR: path.join(folder, 'data'), RUNYARD_PORT: '0', NO_COLOR: '1' };
+  writeFileSync(path.join(folder, 'sleep.md'), say('echo begun; sleep 300'));
+  writeFileSync(path.join(folder, 'ask.md'), say('echo one-$((0+1))', 'echo two-$((1+1))'));
+  expect((await call(['run', '-'], say('true'))).code).toBe(0);
+}, 90_000);
+
+afterAll(async () => {
+  await call(['down']);
+  endCommands();
+  expect(processesOf(folder)).toEqual([]);
+  rmSync(folder, { recursive: true, force: true });
+}, 60_000);
+
+const call = (args: string[], input = '') => runCommand([runyard, ...args], { cwd: folder, env, input });
+const stateOf = async (runId: string) => JSON.parse((await call(['runs', 'get', runId])).output).state as string;
+const idIn = ({ output }: { output: string }) => uuid.exec(output)?.[0] ?? '';
+const created = async (...args: string[]) => idIn(await call(['run', '--detach', ...args]));
+
+/** Starts a command in a pseudo terminal. */
+function inTerminal(...args: string[]): RunningCommand & { type(text: string): void } {
+  const line = [runyard, ...args].join(' ');
+  const running = startCommand(['script', '-qefc', line, '/dev/null'], { cwd: folder, env, keepsInput: true });
+  return { ...running, type: (text) => running.child.stdin?.write(text) };
+}
+const prompts = (count: number) => new RegExp(`(or say why: [sS]*?){${count}}$`);
+
+test('shows head and tail of a long output, whole lines only, and how many are left out', async () => {
+  const ran = await call(['run', '-'], say('seq 1 30000'));
+  const shown = await call(['logs', idIn(ran)]);
+  for (const { output } of [ran, shown]) {
+    const lines = [...output.matchAll(/^ {2}│ (.*)$/gm)].map(([, line]) => line ?? '');
+    const mark = lines.findIndex((line) => line.startsWith('…'));
+    expect(lines.slice(0, mark).map(Number)).toEqual(Array.from({ length: mark }, (_, index) => index + 1));
+    const tail = lines.slice(mark + 1).map(Number);
+    expect(tail).toEqual(tail.map((_, index) => 30_000 - tail.length + 1 + index));
+    expect(lines[mark]).toMatch(`… ${(30_000 - mark - tail.length).toLocaleString('en-US')} lines (`);
+  }
+  const { output } = await call(['logs', idIn(ran), '--tail', '2']);
+  expect(output.trimEnd().split('\n')).toHaveLength(2);
+  expect(output).toContain('succeeded');
+}, 60_000);
+
+test('asks in a terminal, approves with y, and denies with any other text as the reason', async () => {
+  const asked = inTerminal('run', 'ask.md', '--approval', 'ask');
+  await asked.sees(prompts(1));
+  expect(asked.output()).not.toContain('│ one-1');
+  asked.type('y\r');
+  await asked.sees('│ one-1');
+  await asked.sees(/two[\s\S]*or say why: [\s\S]*$/);
+  asked.type('not on Fridays\r');
+  expect(await asked.exited).toBe(1);
+  expect(asked.output()).toContain('denied: not on Fridays');
+  expect(asked.output()).not.toContain('│ two-2');
+}, 60_000);
+
+test('withdraws the prompt when another person answers, and cancels at Ctrl-C', async () => {
+  const asked = inTerminal('run', 'ask.md', '--approval', 'ask');
+  await asked.sees(prompts(1));
+  const runId = uuid.exec(asked.output())?.[0] ?? '';
+  expect((await call(['approve', runId])).code).toBe(0);
+  await asked.sees('answered elsewhere: the prompt is withdrawn');
+  await asked.sees(/two[\s\S]*or say why: [\s\S]*$/);
+  asked.type('\x03');
+  expect(await asked.exited).toBe(130);
+  expect(asked.output()).toContain('│ one-1');
+  expect(await stateOf(runId)).toBe('CANCELLED');
+}, 60_000);
+
+test('exits with 3 when the run is BLOCKED and no terminal is there, and goes on with approve and deny --follow', async () => {
+  const ran = await call(['run', 'ask.md', '--approval', 'ask']);
+  expect(ran.code).toBe(3);
+  const runId = idIn(ran);
+  const left = await call(['logs', runId, '--follow', '--exit-status']);
+  expect(left.code).toBe(3);
+  expect(left.output).toMatch(/approve .* --follow[\s\S]*stopped following: the run is BLOCKED/);
+  const approved = await call(['approve', runId, '--follow']);
+  expect(approved.output).toContain('│ one-1');
+  expect(approved.code).toBe(3);
+  const denied = await call(['deny', runId, 'no', '--follow']);
+  expect(denied.output).not.toContain('│ one-1');
+  expect(denied.code).toBe(1);
+  expect((await call(['logs', runId])).code).toBe(0);
+  const sent = await call(['send', runId, '-', '--follow'], say('true'));
+  expect(sent.output).toContain('sent');
+}, 60_000);
+
+test.each([
+  ['SIGTERM', [], 'CANCELLED'],
+  ['SIGHUP', [], 'CANCELLED'],
+  ['SIGINT', [], 'CANCELLED'],
+  ['SIGTERM', ['--detach-on-signal'], 'INPROGRESS'],
+] as const)(
+  'at %s %j leaves a run that is %s, and exits with 130',
+  async (signal, options, state) => {
+    const running = startCommand([runyard, 'run', 'sleep.md', ...options], { cwd: folder, env });
+    await running.sees('│ begun');
+    running.child.kill(signal);
+    expect(await running.exited).toBe(130);
+    const runId = uuid.exec(running.output())?.[0] ?? '';
+    expect(running.output()).toMatch(
+      new RegExp(`${state === 'CANCELLED' ? 'cancelling the run' : 'the run'} ${runId}`),
+    );
+    expect(await stateOf(runId)).toBe(state);
+    await call(['cancel', runId]);
+  },
+  60_000,
+);
+
+test('cancels the run when the reader of its output goes, and says so', async () => {
+  const piped = await runCommand(['sh', '-c', `{ ${runyard} run sleep.md; echo "exit $?" >&2; } | head -n 1`], {
+    cwd: folder,
+    env,
+  });
+  expect(piped.output).toMatch(/the reader of the output has gone: cancelling the run[\s\S]*exit 130/);
+  expect(await stateOf(idIn(piped))).toBe('CANCELLED');
+}, 60_000);
+
+test('exits with 4 when the run is cancelled elsewhere', async () => {
+  const runId = await created('sleep.md');
+  const follow = startCommand([runyard, 'logs', runId, '--follow', '--exit-status'], { cwd: folder, env });
+  await follow.sees('│ begun');
+  expect((await call(['logs', runId, '--exit-status'])).code).toBe(2);
+  await call(['cancel', runId]);
+  expect(await follow.exited).toBe(4);
+}, 60_000);
+
+test('stops at Ctrl-C what it has started for a run, and creates none', async () => {
+  const other = { ...env, RUNYARD_DATA_DIR: path.join(folder, 'other') };
+  const running = startCommand([runyard, 'run', 'sleep.md'], { cwd: folder, env: other });
+  await running.sees('starting service');
+  running.child.kill('SIGINT');
+  expect(await running.exited).toBe(130);
+  expect(running.output()).toContain('stopped; no run was created');
+  expect(processesOf(path.join(folder, 'other'))).toEqual([]);
+}, 90_000);
+
+test('explains the exit codes in the help', async () => {
+  for (const command of ['run', 'logs', 'approve', 'deny', 'send'])
+    expect((await call([command, '--help'])).output).toContain('3 the run is BLOCKED');
+  expect(readFileSync(path.resolve(import.meta.dirname, '../README.md'), 'utf8')).toContain('130');
+});

@@ -1,0 +1,73 @@
+/** A TCP proxy in front of a service that loses answers: it closes both connections when an answer begins. */
+import net from 'node:net';
+
+export interface CuttingProxy {
+  /** Origin to use in place of the service's. */
+  readonly url: string;
+  /** Loses the answers to the next `count` POST requests. */
+  loseAnswers(count: number): void;
+  /** Returns how many answers were lost. */
+  lost(): number;
+  /** Passes on new connections to another service. */
+  leadTo(origin: string): void;
+  /** Closes all connections. */
+  cut(): void;
+  close(): Promise<void>;
+}
+
+/** Opens a proxy to the service at `origin`. */
+export async function openCuttingProxy(origin: string): Promise<CuttingProxy> {
+  let target = new URL(origin);
+  let toLose = 0;
+  let lost = 0;
+  const open = new Set<net.Socket>();
+  const server = net.createServer((client) => {
+    const upstream = net.connect(Number(target.port), target.hostname);
+    let isPost = false;
+    for (const [socket, other] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      open.add(socket);
+      socket.on('error', () => undefined);
+      socket.on('close', () => {
+        open.delete(socket);
+        other.destroy();
+      });
+    }
+    client.on('data', (bytes) => {
+      const method = /^([A-Z]+) \//.exec(bytes.toString('latin1'))?.[1];
+      if (method !== undefined) isPost = method === 'POST';
+      upstream.write(bytes);
+    });
+    upstream.on('data', (bytes) => {
+      if (isPost && toLose > 0) {
+        toLose -= 1;
+        lost += 1;
+        client.destroy();
+        upstream.destroy();
+      } else {
+        client.write(bytes);
+      }
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const cut = () => {
+    for (const socket of open) socket.destroy();
+  };
+  return {
+    url: `http://127.0.0.1:${(server.address() as net.AddressInfo).port}`,
+    loseAnswers: (count) => {
+      toLose = count;
+    },
+    lost: () => lost,
+    leadTo: (other) => {
+      target = new URL(other);
+    },
+    cut,
+    close: async () => {
+      cut();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

@@ -1,0 +1,117 @@
+/** `runyard open`: the command, its link and the page that the link opens, in a real browser. */
+import { chmod, readFile, stat, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { newSignInCode } from '../packages/service/test/browser-session.ts';
+import { startTestService, type TestService } from '../packages/service/test/service.ts';
+import { noBrowser, useBrowser } from './support/browser.ts';
+import { runCommand } from './support/command-line.ts';
+
+const runyard = path.resolve(import.meta.dirname, '../bin/runyard');
+
+describe.skipIf(noBrowser)(`runyard open${noBrowser ? ` (skipped: ${noBrowser})` : ''}`, () => {
+  let service: TestService;
+  let runId: string;
+  const browser = useBrowser();
+
+  beforeAll(async () => {
+    service = await startTestService();
+    runId = await service.newRun({ title: 'Look here' });
+  });
+  afterAll(() => service.close());
+
+  const call = (args: string[], env: Record<string, string> = {}) =>
+    runCommand([runyard, 'open', ...args], {
+      cwd: browser().folder,
+      env: {
+        RUNYARD_BASE_URL: service.baseUrl,
+        RUNYARD_API_KEY: service.key,
+        RUNYARD_DATA_DIR: path.join(browser().folder, 'client'),
+        DISPLAY: '',
+        WAYLAND_DISPLAY: '',
+        BROWSER: '',
+        ...env,
+      },
+    });
+  const linkIn = (output: string) => /http:\S+#sign-in=[\w-]{43}/.exec(output)?.[0] ?? '';
+
+  test('prints a link where there is no desktop, which signs in once and leaves no secret in the address', async () => {
+    const { page, context, complaints, picture } = browser();
+    const { code, output } = await call([runId]);
+    expect(code, output).toBe(0);
+    expect(output).toContain('no browser was started: this machine has no desktop');
+    expect(output).not.toContain(service.key);
+    const link = linkIn(output);
+    await page.goto(link);
+    await page.getByRole('heading', { name: 'Look here' }).waitFor();
+    await page.getByText('Signed in as Administrator').waitFor();
+    expect(page.url()).toBe(`${service.baseUrl}/runs/${runId}`);
+    expect(service.logged.join('\n')).not.toContain(link.split('sign-in=')[1]);
+    await picture('run-signed-in');
+    await page.getByRole('button', { name: 'Cancel run' }).click();
+    await page.getByRole('button', { name: 'Cancel the run' }).click();
+    await page.locator('#state[data-state=CANCELLED]').waitFor();
+    await page.reload();
+    await page.getByRole('heading', { name: 'Look here' }).waitFor();
+
+    const second = await context.newPage();
+    await second.goto(link);
+    await second.getByText('This sign-in link was used already, or is older than a minute.').waitFor();
+    expect(second.url()).not.toContain('sign-in');
+
+    const held = await page.evaluate<string>("sessionStorage.getItem('runyard.key')");
+    expect((await service.request('GET', `/agent/runs/${runId}`, { key: held })).status).toBe(200);
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('API key').waitFor();
+    await expect
+      .poll(async () => (await service.request('GET', `/agent/runs/${runId}`, { key: held })).status)
+      .toBe(401);
+    expect(complaints).toEqual([]);
+  });
+
+  test('leaves the key of a tab as it is: a link from elsewhere changes no identity', async () => {
+    const { page } = browser();
+    await page.goto(`${service.baseUrl}/runs/${runId}`);
+    await page.getByLabel('API key').fill(service.key);
+    await page.getByRole('button', { name: 'Open', exact: true }).click();
+    await page.getByRole('heading', { name: 'Look here' }).waitFor();
+    const stranger = await newSignInCode(service, service.otherKey);
+    await page.goto('about:blank');
+    await page.goto(`${service.baseUrl}/runs/${runId}#sign-in=${stranger}`);
+    await page.getByRole('heading', { name: 'Look here' }).waitFor();
+    expect(await page.evaluate("sessionStorage.getItem('runyard.key')")).toBe(service.key);
+    expect(page.url()).not.toContain('sign-in');
+  });
+
+  test('starts the browser with a file that only this user can read, and no code in its arguments', async () => {
+    const { page, folder } = browser();
+    const script = path.join(folder, 'browser');
+    const seen = path.join(folder, 'arguments');
+    await writeFile(script, `#!/bin/sh\nprintf '%s' "$*" > '${seen}'\n`);
+    await chmod(script, 0o755);
+    const { code, output } = await call([], { BROWSER: script });
+    expect(code, output).toBe(0);
+    expect(output).toContain(`${service.baseUrl}/runs/${runId}`);
+    expect(linkIn(output)).toBe('');
+    const given = await readFile(seen, 'utf8');
+    const url = given.startsWith('file:') ? given : `file://${given}`;
+    expect(given).not.toContain('sign-in');
+    expect((await stat(fileURLToPath(url))).mode & 0o077).toBe(0);
+    await page.goto(url);
+    await page.getByText('Signed in as Administrator').waitFor();
+  });
+
+  test('prints the link where the browser does not start', async () => {
+    const { output } = await call([runId], { BROWSER: '/nonexistent/browser' });
+    expect(linkIn(output)).not.toBe('');
+    expect(output).toContain('no browser was started');
+  });
+
+  test('says why for a run of another team and for an agent key', async () => {
+    const other = await call([runId], { RUNYARD_API_KEY: service.otherKey });
+    expect([other.code, other.output]).toEqual([1, expect.stringContaining('resource_not_found')]);
+    const agent = await call([runId], { RUNYARD_API_KEY: await service.newKey({ kind: 'agent' }) });
+    expect([agent.code, agent.output]).toEqual([1, expect.stringContaining('use a personal key')]);
+  });
+});

@@ -1,0 +1,82 @@
+/** The published client repeats a create by itself, without an Idempotency-Key: each of its calls creates one run. */
+import OzAPI from 'oz-agent-sdk';
+import pg from 'pg';
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../packages/service/test/database.ts';
+import { type CuttingProxy, openCuttingProxy } from './fakes/cutting-proxy.ts';
+import { type OneService, startService } from './support/service-process.ts';
+
+let database: TestDatabase;
+let services: OneService[] = [];
+let proxy: CuttingProxy;
+let client: OzAPI;
+const key = 'ryk_test-of-repeats-0123456789-0123456789';
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  for (let i = 0; i < 3; i += 1) services.push(await startService({ databaseUrl: database.url, key }));
+  proxy = await openCuttingProxy(services[0]?.origin ?? '');
+  client = new OzAPI({ apiKey: key, baseURL: `${proxy.url}/api/v1`, maxRetries: 5 });
+}, 120_000);
+afterAll(async () => {
+  await proxy?.close();
+  for (const service of services) await service.stop();
+  services = [];
+  await database?.drop();
+}, 60_000);
+
+let prompt = '';
+beforeEach(({ task }) => {
+  prompt = task.name;
+});
+
+const created = async () =>
+  (await database.db.query<{ id: string }>('SELECT id FROM runs WHERE prompt = $1', [prompt])).map(({ id }) => id);
+
+test('creates one run where the first answer is lost on its way', async () => {
+  proxy.loseAnswers(1);
+  const { run_id } = await client.agent.run({ prompt });
+  expect(proxy.lost()).toBe(1);
+  expect(await created()).toEqual([run_id]);
+});
+
+test('creates one run where three answers are lost and each repeat reaches another process', async () => {
+  const before = proxy.lost();
+  proxy.loseAnswers(3);
+  const asked = client.agent.run({ prompt });
+  for (let lost = 1; lost <= 3; lost += 1) {
+    await vi.waitUntil(() => proxy.lost() === before + lost, { timeout: 30_000, interval: 5 });
+    proxy.leadTo(services[lost % 3]?.origin ?? '');
+  }
+  const { run_id } = await asked;
+  expect(await created()).toEqual([run_id]);
+}, 60_000);
+
+test('creates as many runs as it is called, with the same prompt', async () => {
+  const made = [];
+  for (let i = 0; i < 3; i += 1) made.push((await client.agent.run({ prompt })).run_id);
+  expect((await created()).sort()).toEqual(made.sort());
+  expect(new Set(made).size).toBe(3);
+});
+
+test('creates one run where its process is killed with the create in the database', async () => {
+  const blocker = new pg.Client({ connectionString: database.url });
+  await blocker.connect();
+  await blocker.query('BEGIN; LOCK TABLE client_answers IN ACCESS EXCLUSIVE MODE');
+  const killed = services[1];
+  proxy.cut();
+  proxy.leadTo(killed?.origin ?? '');
+  const asked = client.agent.run({ prompt });
+  const isWaiting = async () => {
+    const waiting = await blocker.query(`SELECT pid FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%client_answers%'`);
+    return waiting.rows.length > 0;
+  };
+  await vi.waitUntil(isWaiting, { timeout: 30_000 });
+  proxy.leadTo(services[2]?.origin ?? '');
+  await killed?.kill();
+  await blocker.query('COMMIT');
+  await blocker.end();
+  const { run_id } = await asked;
+  expect(await created()).toEqual([run_id]);
+}, 90_000);

@@ -1,0 +1,50 @@
+/** Service processes of their own on one database, without workers. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { serviceNodeFlags } from '../../packages/cli/src/supervise/node-flags.ts';
+import { eventually, killHard } from './system.ts';
+
+export interface OneService {
+  readonly origin: string;
+  /** Ends it as kill -9 does. */
+  kill(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const program = path.resolve(import.meta.dirname, '../../packages/service/src/main.ts');
+
+/** Starts a service process in a folder of its own; resolves when it listens. */
+export async function startService({ databaseUrl, key }: { databaseUrl: string; key: string }): Promise<OneService> {
+  const dataDir = await mkdtemp(path.join(tmpdir(), 'runyard-service-'));
+  const child: ChildProcess = spawn(process.execPath, [...serviceNodeFlags, program, '--stop-with-parent'], {
+    env: {
+      PATH: process.env.PATH ?? '',
+      HOME: process.env.HOME ?? '/',
+      RUNYARD_DATA_DIR: dataDir,
+      RUNYARD_DATABASE_URL: databaseUrl,
+      RUNYARD_BOOTSTRAP_KEY: key,
+      RUNYARD_PORT: '0',
+      RUNYARD_LOG: 'warn',
+    },
+    stdio: ['pipe', 'ignore', 'inherit'],
+  });
+  const kill = () => killHard(child);
+  const file = await eventually(
+    'start of the service',
+    async () => {
+      if (child.exitCode !== null) throw new Error(`the service exited with ${child.exitCode}`);
+      return await readFile(path.join(dataDir, 'service.json'), 'utf8').catch(() => null);
+    },
+    60_000,
+  );
+  return {
+    origin: JSON.parse(file).base_url,
+    kill,
+    stop: async () => {
+      await kill();
+      await rm(dataDir, { recursive: true, force: true, maxRetries: 20 });
+    },
+  };
+}

@@ -1,0 +1,40 @@
+/** Addresses under /runs and /errors that do not exist, for browsers and for API clients. */
+import { expect, test } from 'vitest';
+import { openTestService } from '../packages/service/test/service.ts';
+
+const service = await openTestService();
+const browserAccept = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
+const get = async (path: string, accept: string) => {
+  const answer = await fetch(service.baseUrl + path, { headers: { accept }, redirect: 'manual' });
+  return { status: answer.status, type: answer.headers.get('content-type'), answer, text: await answer.text() };
+};
+
+const unknown = ['/runs', '/runs/', '/runs/latest', '/runs/%3Cscript%3E', `/runs/${'a'.repeat(300)}`, '/runs/a/b/c'];
+
+test.each(unknown)('shows a page that says what to do at %s', async (path) => {
+  const { status, type, text, answer } = await get(path, browserAccept);
+  expect([status, type]).toEqual([404, 'text/html; charset=utf-8']);
+  expect(answer.headers.get('content-security-policy')).toContain("default-src 'none'");
+  expect(text).toContain('bin/runyard runs');
+  expect(text).not.toContain('<script');
+});
+
+test.each([...unknown, '/errors/none'])(
+  'sends a problem document to clients that do not ask for HTML at %s',
+  async (path) => {
+    await service.problem(404, 'GET', service.baseUrl + path, { key: null, headers: { accept: '*/*' } });
+    await service.problem(404, 'GET', service.baseUrl + path, { key: null, headers: { accept: 'application/json' } });
+  },
+);
+
+test('links the list of errors where an error does not exist', async () => {
+  const { status, text } = await get('/errors/none', browserAccept);
+  expect(status).toBe(404);
+  expect(text).toContain('href="/errors"');
+});
+
+test('does not say to strangers which runs exist', async () => {
+  const known = await get(`/runs/${await service.newRun()}`, browserAccept);
+  const other = await get('/runs/01a2019e-4045-7c7f-aefb-17084243a344', browserAccept);
+  expect([other.status, other.text]).toEqual([known.status, known.text]);
+});

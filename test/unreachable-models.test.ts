@@ -1,0 +1,58 @@
+/** Runs whose model is at an endpoint that does not answer, and the same after the endpoint has started. */
+import { once } from 'node:events';
+import { connect, createServer, type Server } from 'node:net';
+import { afterAll, expect, test } from 'vitest';
+import { fakeModelKeys, startFakeModels } from './fakes/models.ts';
+import { describeSystem } from './support/describe-system.ts';
+import { freePort } from './support/free-port.ts';
+
+const port = await freePort();
+let line: Server | undefined;
+let models: Awaited<ReturnType<typeof startFakeModels>> | undefined;
+afterAll(async () => {
+  line?.close();
+  await models?.close();
+});
+
+const env = { RUNYARD_MODEL_BASE_URL: `http://127.0.0.1:${port}/local/v1`, RUNYARD_MODEL_KEY: fakeModelKeys.local };
+
+describeSystem('a configured endpoint of models', { env }, (system) => {
+  const endpoint = `127.0.0.1:${port}`;
+
+  test('ends runs within 20 s with the endpoint and the reason while it does not answer, and none is a runbook', async () => {
+    const prompt = '```sh\necho ran\n```';
+    const [byDefault, byName] = await Promise.all([
+      system.createRun(prompt),
+      system.createRun(prompt, { config: { model_id: 'local/llama' } }),
+    ]);
+    for (const runId of [byDefault, byName]) {
+      const run = await system.untilEnded(runId, 60_000);
+      expect(run).toMatchObject({
+        state: 'ERROR',
+        status_message: { error_code: 'resource_unavailable', message: expect.stringContaining(endpoint) },
+      });
+      expect(run.status_message?.message).toContain('connection refused (ECONNREFUSED)');
+      expect(run.status_message?.message).not.toContain('after 4 tries');
+      const tookMs = Date.parse(run.updated_at) - Date.parse(run.started_at ?? run.created_at);
+      expect(tookMs).toBeLessThan(20_000);
+    }
+  }, 90_000);
+
+  test('gives a run its first model as soon as it answers, and the run keeps it', async () => {
+    models = await startFakeModels();
+    const upstream = Number(new URL(models.url).port);
+    line = createServer((socket) => {
+      const onward = connect(upstream, '127.0.0.1');
+      socket.on('error', () => onward.destroy());
+      onward.on('error', () => socket.destroy());
+      socket.pipe(onward).pipe(socket);
+    });
+    line.listen(port, '127.0.0.1');
+    await once(line, 'listening');
+    const runId = await system.createRun('Please run `echo from $((40 + 2))`.');
+    const run = await system.untilEnded(runId, 60_000);
+    expect(run.state, JSON.stringify(run.status_message)).toBe('SUCCEEDED');
+    const requested = models.requests.map(({ body }) => body.model);
+    expect(new Set(requested.filter((model) => model !== undefined))).toEqual(new Set(['fake-local']));
+  }, 90_000);
+});
