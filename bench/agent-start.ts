@@ -113,7 +113,7 @@ try {
     [runs.plain, runs.cached].map((list) => list.slice(-rounds).map((times) => times[what])) as [number[], number[]];
   report(
     'Start of the agent',
-    `${rounds} rounds in turns. Milliseconds. A sandbox counts from its options, as bwrap waits for them; an assignment counts from its arrival in the worker. The stand-in for the service runs in the worker's process.`,
+    `${rounds} rounds in turns. Milliseconds. The time of a sandbox begins with its options, because bwrap waits for them; the time of an assignment begins with its arrival in the worker. The stand-in for the service runs in the worker's process.`,
     ['what', ...spreadColumns, ...spreadColumns.map((name) => `${name} without compiled code`)],
     [
       row('`node -e 0`, start to end', undefined, samples.node),

@@ -47,8 +47,8 @@ try {
   for (const queue of queues) opened.push(await openQueue(queue));
   const samples = await inTurns(Object.fromEntries(opened.map(({ name, assignOne }) => [name, assignOne])), rounds, 20);
   report(
-    'Assigning what waits',
-    `The statement that hands the next waiting execution to a free slot, each queue in a database of its own on the embedded PostgreSQL, beside ${ended} runs that have ended; ${rounds} rounds in turns. What was assigned ends, and a new one joins the queue, before the next. Milliseconds.`,
+    'Assignment of waiting executions',
+    `The statement that assigns the next waiting execution to a free slot. Each queue is in a database of its own on the embedded PostgreSQL, with ${ended} runs that have ended. ${rounds} rounds in turns. Before the next round, the assigned execution ends and a new one joins the queue. Milliseconds.`,
     ['queue', ...spreadColumns],
     Object.entries(samples).map(([name, sample]) => [name, ...spread(sample, 2)]),
   );

@@ -152,11 +152,11 @@ const row = (name: string, what: string) => {
 };
 report(
   'The embedded PostgreSQL',
-  `${rounds} rounds. Milliseconds. After kill -9, while eight loops write: from the start of the next process, Node's own start included, to the first answer. At rest, with no client, it has **${idleMb} MB** (PSS, all processes and the guard).`,
+  `${rounds} rounds. Milliseconds. The starts after kill -9 happen while eight loops write; they last from the start of the next process, including Node's own start, to the first answer. At rest, without a client, it uses **${idleMb} MB** (PSS, all processes and the guard).`,
   ['what', 'median', 'max'],
   [
     row('first start on an empty folder, within the service', 'first start, empty folder'),
-    row('… of it initdb (measured by itself)', 'initdb alone'),
+    row('… of which initdb (measured separately)', 'initdb alone'),
     row('start again, within the service', 'start again'),
     row('start after kill -9 of the service', 'kill -9 of the service'),
     row('start after kill -9 of service and guard', 'kill -9 of the service and the guard'),

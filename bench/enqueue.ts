@@ -47,7 +47,7 @@ try {
   const share = (median(samples.oneWith) / median(samples.oneWithout)).toFixed(2);
   report(
     'Creates and event subscriptions',
-    `The statement that inserts runs, for a team without subscriptions, on the embedded PostgreSQL; ${rounds} rounds in turns. With the part that enqueues deliveries a single run takes **${share} times** as long (ratio of the medians). Milliseconds.`,
+    `The statement that inserts runs, for a team without subscriptions, on the embedded PostgreSQL; ${rounds} rounds in turns. With the part of the statement that enqueues deliveries, a single run takes **${share} times** as long (ratio of the medians). Milliseconds.`,
     ['statement', ...spreadColumns],
     [
       ['one run, nothing enqueued', ...spread(samples.oneWithout, 2)],

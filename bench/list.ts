@@ -150,7 +150,7 @@ for (const filled of await Promise.all(filling)) {
 const missed = rows.filter((row) => row[4]?.includes('missed')).length;
 report(
   `Listing 50 of ${count.toLocaleString('en')} runs`,
-  `Milliseconds of \`listRuns\`, all its queries and the reading of the answer included, one caller. Filters by latest change, ${repetitions} times descending and ${repetitions / 2} ascending, with frequent, rare, old and missing values; each sort by its first ${sortedPages} pages, ${repetitions} times together. Goals, p99: ${goals.single} ms for each filter and sort, ${goals.words} ms for \`q\`, ${goals.together} ms for several at once. **${missed === 0 ? 'All goals are met.' : `${missed} of ${rows.length} rows miss their goal.`}** Last column, without a goal: the same filter under the six other sorts. \`SELECT 1\` tells how busy the machine was.`,
+  `Milliseconds of \`listRuns\`, including all its queries and the reading of the answer, with one caller. Filters by latest change, ${repetitions} times descending and ${repetitions / 2} ascending, with frequent, rare, old and missing values; each sort by its first ${sortedPages} pages, ${repetitions} times together. Goals, p99: ${goals.single} ms for each filter and sort, ${goals.words} ms for \`q\`, ${goals.together} ms for several at once. **${missed === 0 ? 'All goals are met.' : `${missed} of ${rows.length} rows miss their goal.`}** Last column, without a goal: the same filter under the six other sorts. \`SELECT 1\` shows how busy the machine was.`,
   ['database', 'filter or sort', 'p50 ms', 'p99 ms', 'goal', 'other sorts p50 / p99 ms'],
   rows,
 );

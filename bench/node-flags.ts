@@ -95,7 +95,7 @@ try {
     (perSecond[name] ?? []).map((value, index) => value / (perSecond[first]?.[index] ?? Number.NaN));
   report(
     "The service's flags of Node",
-    `Each in a process of its own, with an embedded PostgreSQL of its own; ${starts} starts, and ${rounds} rounds of ${load.seconds} s of creates by ${load.callers} callers, in turns. Creates: to those of the first row in the same round (median). Memory: resident megabytes of the service, after ${restMs / 1000} s of rest, right after the creates, and of a fresh process with ${streams} live streams. In use: ${serviceNodeFlags.join(' ')}.`,
+    `Each in a process of its own, with an embedded PostgreSQL of its own; ${starts} starts, and ${rounds} rounds of ${load.seconds} s of creates by ${load.callers} callers, in turns. Creates: ratio to the first row in the same round (median). Memory: resident megabytes of the service, after ${restMs / 1000} s of rest, right after the creates, and of a fresh process with ${streams} live streams. In use: ${serviceNodeFlags.join(' ')}.`,
     ['flags', 'start ms', 'at rest MB', 'creates', 'CPU ms of a create', 'after creates MB', `${streams} streams MB`],
     Object.keys(variants).map((name) => [
       name,

@@ -32,7 +32,7 @@ export function report(
   const line = (cells: readonly (string | number)[]) => `| ${cells.join(' | ')} |`;
   const table = [line(columns), line(columns.map(() => '---')), ...rows.map(line)].join('\n');
   const script = path.basename(process.argv[1] ?? '');
-  const text = `# ${title}\n\n${notes}\n\n${table}\n\n${machine()}. Reproduce: \`node bench/${script} --write\`. The machine is shared: compare inside a table only.\n`;
+  const text = `# ${title}\n\n${notes}\n\n${table}\n\n${machine()}. Reproduce: \`node bench/${script} --write\`. The machine is shared: compare numbers only within a table.\n`;
   process.stdout.write(`${text}\n`);
   if (process.argv.includes('--write'))
     writeFileSync(path.join(import.meta.dirname, script.replace(/\.ts$/, '.md')), text);

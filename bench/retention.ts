@@ -140,7 +140,7 @@ try {
   const runs = `${number(older(runDays))} runs`;
   report(
     'Retention',
-    `${number(count)} runs with ${eventsOfRun} events each, on the embedded PostgreSQL; ${rounds} rounds, each on fresh databases. The batches alone are those of two databases, in turns: in one each begins behind the last one, in the other each looks for old runs from the beginning. Seconds.`,
+    `${number(count)} runs with ${eventsOfRun} events each, on the embedded PostgreSQL; ${rounds} rounds, each on fresh databases. The rows with batches alone compare two databases, in turns: in one, each batch begins after the batch before; in the other, each batch looks for old runs from the beginning. Seconds.`,
     ['what', 'best', 'worst'],
     [
       [`sweep of the ${detail}`, ...figures('detail')],

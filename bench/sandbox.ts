@@ -127,15 +127,15 @@ try {
       'Sandboxes',
       `${rounds} rounds in turns, in a process of ${rssMb} MB (RSS, ${Math.round(ballast.length / 2 ** 20)} MB of it ballast). Milliseconds.
 
-A process of the sandbox was there after bwrap's end, left to the machine's pid 1, in **${bwraps} of ${tries}** runs with bwrap's own init and in **${own} of ${tries}** with \`--as-pid-1\`. \`node -e 0\` needs \`RLIMIT_DATA\` of **${data}**, or \`RLIMIT_AS\` of **${as}** (least of those tried).`,
+A process of the sandbox still existed after bwrap's end, as a child of the machine's pid 1, in **${bwraps} of ${tries}** runs with bwrap's own init and in **${own} of ${tries}** with \`--as-pid-1\`. \`node -e 0\` needs \`RLIMIT_DATA\` of **${data}**, or \`RLIMIT_AS\` of **${as}** (the smallest tested size that works).`,
       ['what', ...spreadColumns],
       [
         row('`true`, start to end', samples.program),
         row('`true` in bwrap', samples.bwrap),
         row('… with `prlimit` and our init', samples.init),
-        row('probe of what sandboxes are worth', samples.probe),
-        row('assignment to options written, made on demand', samples.demanded),
-        row('assignment to options written, started ahead of time', samples.ready),
+        row('probe of the protection', samples.probe),
+        row('assignment to options written, sandbox made on demand', samples.demanded),
+        row('assignment to options written, sandbox started ahead of time', samples.ready),
       ],
     );
   } finally {

@@ -46,7 +46,7 @@ try {
     ['until', 'p50', 'p99', 'max', 'goal p50/p99'],
     [
       row('sandbox spawned', spawned, '40 / 120'),
-      row('… of it in the worker', inWorker, ''),
+      row('… of which in the worker', inWorker, ''),
       row('agent at work on the prompt', atWork, '200 / 400'),
       row('run ended (one `true`)', ended, ''),
     ],

@@ -160,7 +160,7 @@ try {
   await db.close();
   report(
     'Live streams',
-    `One service process, embedded PostgreSQL, readers on raw sockets in a process of their own, all on the same cores. ${perSecond} events a second for ${seconds} s, each of another run. Lag: from before the transaction that writes the event to its receipt. KB for each stream: what the process grew by when all had opened and garbage was collected; a second run of the same memory grows less. The first row is a bare server with the same flags of Node, before which 200 streams came and went, as before the second. Sockets: the kernel's pages, both ends. Open files: the limit here is ${openFiles}. Goal: < 20 KB, p99 < 250 ms.`,
+    `One service process, embedded PostgreSQL, readers on raw sockets in a process of their own, all on the same cores. ${perSecond} events a second for ${seconds} s, each of another run. Lag: time from the begin of the transaction that writes the event to its receipt. KB for each stream: growth of the process after all streams were open and garbage was collected; in a second run in the same memory it grows less. The first row is a bare server with the same flags of Node. Before the first and the second row, 200 streams opened and closed. Sockets: the kernel's pages, both ends. Open files: the limit here is ${openFiles}. Goal: < 20 KB, p99 < 250 ms.`,
     ['streams', 'opened in s', 'RSS KB', 'heap KB', 'sockets KB', 'lag p50 ms', 'p99 ms', 'max ms', 'received', 'CPU'],
     rows,
   );

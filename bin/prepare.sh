@@ -1,4 +1,4 @@
-# Sourced by bin/runyard and bin/test, with $root set: installs what package-lock.json names, and finds the Node to use.
+# Installs the packages of package-lock.json and finds Node. The other scripts of this folder set $root and source this file.
 
 # Prints to standard error: standard output belongs to the command.
 say() { printf 'runyard: %s\n' "$*" >&2; }
@@ -20,7 +20,7 @@ pinned_node() {
   [ -x "$pinned" ] && "$pinned" --version >/dev/null 2>&1
 }
 
-# Sets $node.
+# Sets $node to the Node that runs Runyard.
 find_node() {
   if pinned_node; then
     node=$pinned
@@ -33,8 +33,8 @@ find_node() {
   node=node
 }
 
-# True where node_modules holds exactly what package-lock.json names. The stamp makes the usual case a file comparison;
-# without it (someone ran npm by hand) the versions are compared.
+# Succeeds if node_modules has exactly the packages of package-lock.json. Compares the lockfile with a copy of it. If the copy
+# differs or is missing (somebody ran npm by hand), compares the version of each package.
 is_installed() {
   [ -f "$root/node_modules/.package-lock.json" ] || return 1
   cmp -s "$root/package-lock.json" "$root/node_modules/.runyard-lock.json" && return 0
@@ -50,14 +50,14 @@ is_installed() {
 
 release_install_lock() { rm -rf "$install_lock"; }
 
-# One installation at a time: mkdir is atomic, the process id in it tells a lock whose owner died.
+# Permits one installation at a time. mkdir is atomic. The process id in the folder shows whether the owner of the lock lives.
 take_install_lock() {
   install_lock="$root/.runyard/install.lock"
-  [ -d "$root/.runyard" ] || (umask 077 && mkdir -p "$root/.runyard") || die "cannot write to $root"
+  [ -d "$root/.runyard" ] || (umask 077 && mkdir -p "$root/.runyard") || die "cannot create $root/.runyard: this user needs write permission for $root"
   waited=0
   until mkdir "$install_lock" 2>/dev/null; do
     owner=$(cat "$install_lock/pid" 2>/dev/null || :)
-    # Its owner died, or died before it could write its number.
+    # The owner died, or died before it could write its process id.
     if { [ -n "$owner" ] && ! kill -0 "$owner" 2>/dev/null; } || { [ -z "$owner" ] && [ "$waited" -gt 5 ]; }; then
       release_install_lock
       continue

@@ -1,45 +1,99 @@
-/** The guide, command by command, as it is written, against a whole system. */
-import { readFileSync } from 'node:fs';
+/** Runs the commands of the guide as they are written: with the system's Node, on a service with another port and data folder. */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterAll, expect, test } from 'vitest';
-import { endCommands, runCommand } from './support/command-line.ts';
-import { describeSystem } from './support/describe-system.ts';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { startFakeGitHost } from './fakes/git-host.ts';
+import { startFakeModels } from './fakes/models.ts';
+import { endCommands, runCommand, startCommand } from './support/command-line.ts';
 import { freePort } from './support/free-port.ts';
+import { sandboxProblem } from './support/system.ts';
 
 const repository = path.resolve(import.meta.dirname, '..');
+const page = readFileSync(path.join(repository, 'docs/guide.md'), 'utf8');
 
-interface Step {
-  readonly command: string;
-  /** The output that the guide shows, `…` for anything; absent: none. */
-  readonly prints?: string;
-}
+/** The `sh` blocks, each with the output in the `text` block below it; without one, the command prints nothing. */
+const steps = [...page.matchAll(/^```sh\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?/gms)].map(
+  ([, command = '', prints]) => ({ command, prints }),
+);
+const prepare = steps[0]?.command ?? '';
 
-function stepsOf(page: string): Step[] {
-  const blocks = page.matchAll(/^```sh\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?/gms);
-  return [...blocks].map(([, command = '', prints]) => ({ command, ...(prints === undefined ? {} : { prints }) }));
-}
+/** The `bash` blocks: start Runyard, start it with a language model, use that model. */
+const [up = '', upWithModel = '', useModel = ''] = [...page.matchAll(/^```bash\n(.*?)^```$/gms)].map(
+  ([, command = '']) => command,
+);
 
 const literally = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&');
+/** Returns the pattern of an output in which `…` stands for any text. */
 const printed = (expected: string): RegExp =>
   new RegExp(`^${expected.trim().split('…').map(literally).join('.*')}$`, 's');
 
-afterAll(endCommands);
+/** PATH without the Node of this repository: the first Node on it is the one that the user has installed. */
+const systemPath = (process.env.PATH ?? '')
+  .split(':')
+  .filter((folder) => !folder.includes('node_modules'))
+  .join(':');
 
-describeSystem('the guide', { env: { RUNYARD_ALLOW_PRIVATE_NETWORKS: '127.0.0.0/8' } }, (system) => {
-  test('prints the output that the guide shows', { timeout: 120_000 }, async () => {
-    const page = readFileSync(path.join(repository, 'docs/guide.md'), 'utf8')
-      .replace('http://127.0.0.1:4180/api/v1', `${system.baseUrl()}/api/v1`)
-      .replace('$(cat .runyard/bootstrap-key)', system.key)
-      .replaceAll('4190', String(await freePort()));
-    const steps = stepsOf(page);
-    expect(steps.length).toBeGreaterThan(10);
-    // One shell for all of them, as at a person's terminal; a mark behind what each has printed.
-    const script = steps.map(({ command }) => `${command}\nprintf '\\036'`).join('\n');
-    const { output } = await runCommand(['bash', '-c', `exec 2>/dev/null\n${script}`], { cwd: repository });
+let folder: string;
+let env: Record<string, string>;
+
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'runyard-guide-'));
+  env = { PATH: systemPath, RUNYARD_DATA_DIR: path.join(folder, 'data') };
+});
+
+afterEach(async () => {
+  await runCommand(['bin/runyard', 'down', '--force'], { cwd: repository, env });
+  endCommands();
+  rmSync(folder, { recursive: true, force: true });
+}, 60_000);
+
+const bash = (script: string) => runCommand(['bash', '-c', `exec 2>&1\n${script}`], { cwd: repository, env });
+
+/** Runs a command that starts Runyard and stays; resolves when Runyard is ready. */
+async function start(command: string, more: Record<string, string> = {}): Promise<void> {
+  const options = { cwd: repository, env: { ...env, RUNYARD_PORT: String(await freePort()), ...more } };
+  await startCommand(['bash', '-c', command], options).sees('Ctrl-C stops everything.', 150_000);
+}
+
+describe.skipIf(sandboxProblem)(`the guide${sandboxProblem ? ` (skipped: ${sandboxProblem})` : ''}`, () => {
+  test('uses the Node of the system, not the one of this repository', async () => {
+    const { output } = await bash('node -p process.execPath');
+    expect(output.trim()).toMatch(/^\/(?!.*node_modules)/);
+  });
+
+  test('shows the output that its commands print on any port and data folder', { timeout: 300_000 }, async () => {
+    expect(steps.length).toBeGreaterThan(20);
+    const codeHost = await startFakeGitHost();
+    onTestFinished(codeHost.close);
+    await codeHost.commit('octocat', 'Hello-World', { README: 'Hello World!\n' });
+    await start(up, { RUNYARD_CODE_HOST_URL: codeHost.template });
+    // One shell for all commands, as at a person's terminal, with a mark after the output of each step.
+    const { output } = await bash(steps.map(({ command }) => `${command}\nprintf '\\036'`).join('\n'));
     const outputs = output.split('\x1e');
     for (const [index, { command, prints }] of steps.entries()) {
       expect.soft(outputs[index]?.trim(), command).toMatch(prints === undefined ? /^$/ : printed(prints));
     }
     expect(outputs.at(-1)).toBe('');
+  });
+
+  test('adds the models of an endpoint on this machine and uses one', { timeout: 300_000 }, async () => {
+    const models = await startFakeModels();
+    onTestFinished(models.close);
+    const { RUNYARD_MODEL_BASE_URL: address = '', RUNYARD_MODEL_KEY: key = '' } = models.env;
+    const withAddress = upWithModel.replace(/(?<=RUNYARD_MODEL_BASE_URL=)\S+/, address);
+    expect(withAddress).toContain(address);
+    await start(withAddress, { RUNYARD_MODEL_KEY: key });
+    const { output } = await bash(`${prepare}\n${useModel}`);
+    expect(output).toContain('SUCCEEDED');
+    expect(JSON.stringify((await models.request(1)).body)).toContain('haiku about queues');
+  });
+
+  test('stops waiting when what it waits for does not happen', { timeout: 120_000 }, async () => {
+    // A minute of waiting, without the pauses.
+    const { output } = await bash(
+      `unset RUNYARD_BASE_URL\n${prepare}\nsleep() { :; }\nwait_until false || echo stopped`,
+    );
+    expect(output).toContain('gave up after a minute: false\nstopped');
   });
 });

@@ -50,12 +50,12 @@ export const limits: readonly Limit[] = [
   {
     of: 'conversation and setup events of a run',
     most: setting('RUNYARD_RUN_EVENTS_MB'),
-    above: 'the run goes on; text and output are dropped, counted and told',
+    above: 'the run continues; further text and output are dropped and counted, and the run says so',
   },
   {
     of: 'raw transcript of a run',
     most: setting('RUNYARD_RUN_TRANSCRIPT_MB'),
-    above: 'the run goes on; lines are dropped, counted and told',
+    above: 'the run continues; further lines are dropped and counted, and the run says so',
   },
   { of: 'output of one action in a conversation', most: size(maxOutputBytes), above: 'head, tail and size are kept' },
   { of: 'artifacts of a run', most: `${maxArtifactsPerRun}`, above: invalid },
@@ -64,12 +64,12 @@ export const limits: readonly Limit[] = [
   {
     of: 'kept workspace of an execution',
     most: setting('RUNYARD_WORKSPACE_MB'),
-    above: 'it is not kept, and the conversation says so',
+    above: 'it is not kept; the conversation says so',
   },
   {
     of: 'files that are handed over from an execution',
     most: `${maxSnapshotFiles}, ${size(maxSnapshotFileBytes)} each`,
-    above: 'left out, and the conversation says so',
+    above: 'further files are left out; the conversation says so',
   },
   { of: 'prompt, message of a follow-up', most: size(maxPromptBytes), above: invalid },
   {

@@ -7,10 +7,11 @@ export function renderLimitsPage(): string {
 
 # Limits
 
-No honest run should meet these. Names in capitals are [settings](settings.md), with their defaults; numbers are HTTP statuses.
-[decisions/limits.md](decisions/limits.md) has the reasons. Runs are not limited in number: retention deletes them.
+The limits are so high that a normal run does not reach them. Names in capitals are [settings](settings.md), with their
+defaults. The last column has the HTTP status, or the effect, of going above the limit. [decisions/limits.md](decisions/limits.md)
+has the reasons. The number of runs has no limit: retention deletes old runs.
 
-| what | at most | above it |
+| limit of | at most | above the limit |
 |---|---|---|
 ${rows.join('\n')}
 `;

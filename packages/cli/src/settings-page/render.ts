@@ -14,14 +14,14 @@ export function renderSettingsPage(): string {
 
 # Settings
 
-All settings are environment variables. An empty value counts as absent. A wrong value, and a \`RUNYARD_…\` name that is
-not in this table, is refused when a program starts, with the name and the reason; the value of a secret is never shown.
+All settings are environment variables. An empty value counts as absent. A program does not start with a wrong value, or
+with a \`RUNYARD_…\` name that is not in this table. It prints the name and the reason, but never the value of a secret.
 
-\`bin/runyard\` hands each program only the settings that it uses: the worker gets no key of a model provider and no
-database address. The default of \`RUNYARD_DATA_DIR\` lies in the folder of the checkout; a relative value that you set
-is relative to where you are.
+\`bin/runyard\` gives each program only the settings that the program uses: the worker gets no key of a model provider and
+no database address. The default of \`RUNYARD_DATA_DIR\` is a folder in the checkout; a relative value is relative to the
+current folder.
 
-| name | default | what it does | used by |
+| name | default | meaning | used by |
 |---|---|---|---|
 ${rows.join('\n')}
 `;

@@ -24,19 +24,19 @@ export const modelSettings = {
   RUNYARD_ANTHROPIC_BASE_URL: {
     schema: httpUrl,
     default: 'https://api.anthropic.com',
-    description: 'Where the gateway finds Anthropic models.',
+    description: 'URL at which the gateway reaches Anthropic models.',
     usedBy: ['service'],
   },
   RUNYARD_OPENAI_BASE_URL: {
     schema: httpUrl,
     default: 'https://api.openai.com',
-    description: 'Where the gateway finds OpenAI models.',
+    description: 'URL at which the gateway reaches OpenAI models.',
     usedBy: ['service'],
   },
   RUNYARD_GOOGLE_BASE_URL: {
     schema: httpUrl,
     default: 'https://generativelanguage.googleapis.com',
-    description: 'Where the gateway finds Google models.',
+    description: 'URL at which the gateway reaches Google models.',
     usedBy: ['service'],
   },
   RUNYARD_MODEL_BASE_URL: {
@@ -46,19 +46,20 @@ export const modelSettings = {
   },
   RUNYARD_MODEL_KEY: {
     schema: secret,
-    description: 'Key for RUNYARD_MODEL_BASE_URL, where it wants one.',
+    description: 'Key for RUNYARD_MODEL_BASE_URL, if the endpoint needs one.',
     usedBy: ['service'],
     secret: true,
   },
   RUNYARD_MODELS: {
     schema: list,
     default: '',
-    description: 'More model ids to offer, comma-separated, each `anthropic/…`, `openai/…`, `google/…` or `local/…`.',
+    description:
+      'Additional model ids to offer, comma-separated, each `anthropic/…`, `openai/…`, `google/…` or `local/…`.',
     usedBy: ['service'],
   },
   RUNYARD_DEFAULT_MODEL: {
     schema: z.string().min(1),
-    description: 'Model of runs that name none. Default: the first configured one, else `runbook`.',
+    description: 'Model of runs that name no model. Default: the first configured one, else `runbook`.',
     usedBy: ['service'],
   },
 } as const satisfies Record<string, Setting<unknown>>;

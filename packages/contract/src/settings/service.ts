@@ -6,23 +6,23 @@ export const serviceSettings = {
   RUNYARD_HOST: {
     schema: z.string().min(1),
     default: '127.0.0.1',
-    description: 'Address the service listens on.',
+    description: 'Address on which the service listens.',
     usedBy: ['service', 'cli'],
   },
   RUNYARD_PORT: {
     schema: whole(0, 65535),
     default: '4180',
-    description: 'Port the service listens on; 0 takes a free one.',
+    description: 'Port on which the service listens; 0: a free port.',
     usedBy: ['service', 'cli'],
   },
   RUNYARD_BASE_URL: {
     schema: httpUrl,
-    description: 'URL under which clients reach the service, without `/api/v1`. Default: `http://{host}:{port}`.',
+    description: 'URL at which clients reach the service, without `/api/v1`. Default: `http://{host}:{port}`.',
     usedBy: ['service', 'worker', 'cli'],
   },
   RUNYARD_WEBHOOK_BASE_URL: {
     schema: httpUrl,
-    description: 'URL under which senders of webhooks reach it. Default: the base URL.',
+    description: 'URL at which senders of webhooks reach the service. Default: the base URL.',
     usedBy: ['service'],
   },
   RUNYARD_DATA_DIR: {
@@ -62,42 +62,40 @@ export const serviceSettings = {
     ),
     default: '',
     description:
-      'Networks, comma-separated, that event deliveries may reach although they are not public (`10.20.0.0/16`), also by http.',
+      'Private networks, comma-separated (`10.20.0.0/16`), to which the service may send event deliveries, also by http.',
     usedBy: ['service'],
   },
   RUNYARD_SECRETS_KEY: {
     schema: z.string().refine((text) => /^[A-Za-z0-9+/]{43}=$/.test(text), { error: 'must be 32 bytes as base64' }),
     description:
-      'Key that encrypts stored secrets, 32 bytes as base64. Absent: generated once and kept in `{data dir}/secrets-key` (mode 0600). All service processes need the same.',
+      'Key that encrypts stored secrets, 32 bytes as base64. Absent: generated once and kept in `{data dir}/secrets-key` (mode 0600). All service processes need the same key.',
     usedBy: ['service'],
     secret: true,
   },
   RUNYARD_RETENTION_RUN_DAYS: {
     schema: whole(0, 36500),
     default: '400',
-    description:
-      'Runs that ended so many days ago are deleted with all that is theirs, once a night; 0 keeps them for ever.',
+    description: 'Days after its end until a run is deleted, with all its data. 0: never.',
     usedBy: ['service'],
   },
   RUNYARD_RETENTION_DETAIL_DAYS: {
     schema: whole(0, 36500),
     default: '90',
     description:
-      'Conversation and transcript of runs that ended so many days ago are deleted, once a night; 0 keeps them as long as the run. Timeline, artifacts and costs stay with the run.',
+      'Days after the end of a run until its conversation and transcript are deleted. 0: they stay as long as the run. Timeline, artifacts and costs stay with the run.',
     usedBy: ['service'],
   },
   RUNYARD_WORKSPACE_MB: {
     schema: whole(0, 1048576),
     default: '512',
-    description:
-      'Compressed size up to which the workspace of a run is kept, so that a continuation in a new sandbox finds it again; 0 keeps none.',
+    description: 'Largest compressed workspace that is kept for the next sandbox of the run. 0: none is kept.',
     usedBy: ['service'],
   },
   RUNYARD_RUN_EVENTS_MB: {
     schema: whole(1, 1048576),
     default: '256',
     description:
-      'Conversation that a run may store in total. At the limit the run goes on, and further text and output are dropped and counted.',
+      'Conversation that a run may store in total. At the limit the run continues; further text and output are dropped and counted.',
     usedBy: ['service'],
   },
   RUNYARD_RUN_TRANSCRIPT_MB: {
@@ -109,7 +107,7 @@ export const serviceSettings = {
   RUNYARD_RUN_ARTIFACTS_MB: {
     schema: whole(1, 1048576),
     default: '2048',
-    description: 'Files and screenshots that a run may have as artifacts, in total. Further ones are refused.',
+    description: 'Files and screenshots that a run may have as artifacts, in total. Further files are refused.',
     usedBy: ['service'],
   },
   RUNYARD_LOG: {
@@ -121,19 +119,19 @@ export const serviceSettings = {
   RUNYARD_LEASE_SECONDS: {
     schema: whole(2, 3600),
     default: '90',
-    description: 'An execution whose worker and agent are both silent for so long is lost.',
+    description: 'Time after which an execution is lost if neither its worker nor its agent sends anything.',
     usedBy: ['service'],
   },
   RUNYARD_RECONNECT_GRACE_SECONDS: {
     schema: whole(1, 3600),
     default: '30',
-    description: 'What is left of the lease when the connection of a worker drops.',
+    description: 'Rest of the lease after the connection of a worker drops.',
     usedBy: ['service'],
   },
   RUNYARD_CLAIM_TIMEOUT_SECONDS: {
     schema: whole(1, 600),
     default: '30',
-    description: 'Time a worker has to claim an assignment before another one gets it.',
+    description: 'Time that a worker has to claim an assignment, before another worker gets it.',
     usedBy: ['service'],
   },
   RUNYARD_DATABASE_CONNECTIONS: {

@@ -8,30 +8,30 @@ export const workerSettings = {
     schema: z.enum(['auto', 'bubblewrap', 'docker', 'none']),
     default: 'auto',
     description:
-      'Sandbox backend. `auto` takes bubblewrap and refuses to run without it; `none` runs agents unprotected and says so on every run.',
+      'Sandbox backend. `auto`: bubblewrap; the worker does not start without it. `none`: agents run without protection, and every run says so.',
     usedBy: ['worker', 'cli'],
   },
   RUNYARD_API_KEY: {
     schema: secret,
-    description: 'Key the CLI and the worker authenticate with. Default: the bootstrap key.',
+    description: 'Key with which the CLI and the worker authenticate. Default: the bootstrap key.',
     usedBy: ['worker', 'cli'],
     secret: true,
   },
   RUNYARD_WORKER_NAME: {
     schema: z.string().regex(workerName, { error: 'must be 1 to 63 characters of [A-Za-z0-9._-]' }),
     description:
-      'Name of the worker. Names that start with `runyard` serve all runs and need the key of the operator, which is the bootstrap key; others serve only runs of their key’s team that name them. Default: `runyard-{hostname}`.',
+      'Name of the worker. Names that start with `runyard` serve all runs and need the key of the operator, which is the bootstrap key; a worker with another name serves only the runs of its key’s team that name it. Default: `runyard-{hostname}`.',
     usedBy: ['worker'],
   },
   RUNYARD_WORKER_SLOTS: {
     schema: whole(1, 1000),
-    description: 'Executions at once on this worker. Default: twice the number of cores.',
+    description: 'Executions that run at once on this worker. Default: twice the number of cores.',
     usedBy: ['worker'],
   },
   RUNYARD_SANDBOX_MEMORY_MB: {
     schema: whole(128, 1048576),
     default: '2048',
-    description: 'Memory of one sandbox (cgroup where writable, else address space of each process).',
+    description: 'Memory of one sandbox (of the whole sandbox if cgroups are writable, else of each process).',
     usedBy: ['worker'],
   },
   RUNYARD_SANDBOX_PROCESSES: {
@@ -49,7 +49,7 @@ export const workerSettings = {
   RUNYARD_SANDBOX_DISK_MB: {
     schema: whole(16, 10485760),
     default: '4096',
-    description: 'Size that workspace and home of one sandbox may reach before it is ended.',
+    description: 'Largest size of workspace and home of one sandbox. A larger sandbox is ended.',
     usedBy: ['worker'],
   },
 } as const satisfies Record<string, Setting<unknown>>;
