@@ -4,6 +4,7 @@ import { connect } from '../api.ts';
 import { type Context, serviceOrigin } from '../context.ts';
 import { exitCodeOf, interruptedCode } from '../exit-codes.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
+import { workerStartMs } from '../live/wait-notes.ts';
 import { requireSameSettings } from '../same-settings.ts';
 import { ensureSandboxTool } from '../sandbox-tool.ts';
 import { startInBackground } from '../supervise/start-background.ts';
@@ -43,7 +44,7 @@ export async function run(context: Context, source: string, options: RunCommandO
     // If Runyard was just started, its worker may not be connected yet.
     if (created.at_capacity && !isFresh)
       context.report('no worker has a free slot at the moment: the run waits for one');
-    process.exitCode = await watchOwn(context, client, created.run_id, options, interruption);
+    process.exitCode = await watchOwn(context, client, created.run_id, { ...options, isFresh }, interruption);
     // A cancel that is still being retried would keep the process alive.
     if (process.exitCode === interruptedCode) process.exit();
   } finally {
@@ -52,14 +53,14 @@ export async function run(context: Context, source: string, options: RunCommandO
 }
 
 /**
- * Watches a run that this command has created. An interruption cancels the run, or leaves it with `detachOnSignal`.
+ * Watches a run that this command has created; `isFresh`: Runyard was just started for it. An interruption cancels the run, or leaves it with `detachOnSignal`.
  * @returns the exit code
  */
 async function watchOwn(
   context: Context,
   client: Client,
   runId: string,
-  options: RunCommandOptions,
+  options: RunCommandOptions & { readonly isFresh: boolean },
   { first }: Interruption,
 ): Promise<number> {
   const leave = new AbortController();
@@ -83,6 +84,7 @@ async function watchOwn(
     json: options.json === true,
     signal: leave.signal,
     asker,
+    ...(options.isFresh ? { quietMs: workerStartMs } : {}),
   });
   if (item === null || (first.aborted && item.state === 'CANCELLED')) return interruptedCode;
   return exitCodeOf(item.state);

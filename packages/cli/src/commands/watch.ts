@@ -25,6 +25,8 @@ export interface WatchOptions {
   readonly signal: AbortSignal;
   /** Asks the person at this terminal what the run asks; absent: the watching ends when the run is BLOCKED. */
   readonly asker?: Asker | undefined;
+  /** Milliseconds in which nothing is said about what the run waits for. */
+  readonly quietMs?: number;
 }
 
 /** Returns the place before the first event. */
@@ -84,7 +86,7 @@ export async function watch(
     report: (message: string) => around(() => context.report(message)),
     out: (text: string) => around(() => context.out(text)),
   };
-  const notes = json ? undefined : showWaits(here, client, runId, () => view.end());
+  const notes = json ? undefined : showWaits(here, client, runId, () => view.end(), options.quietMs);
   let item: RunItem | undefined;
   try {
     for await (const { event } of followRun(here, runId, { signal, ...(lastEventId ? { lastEventId } : {}) })) {

@@ -45,3 +45,16 @@ test('writes nothing about a run that has begun, and reads it no more', async ()
 test('reads again after a failure, which the stream of events reports', async () => {
   expect(await notesOf([new Error('no answer'), waiting])).toBe('  no worker is connected\n');
 });
+
+test('writes nothing in the quiet time, in which a worker starts', async () => {
+  let written = '';
+  const out = (text: string) => {
+    written += text;
+  };
+  const notes = showWaits({ out, colours: noColours }, { getRun: async () => waiting }, 'r', () => '', 30_000);
+  await vi.advanceTimersByTimeAsync(29_000);
+  expect(written).toBe('');
+  await vi.advanceTimersByTimeAsync(2000);
+  expect(written).toBe('  no worker is connected\n');
+  notes.stop();
+});

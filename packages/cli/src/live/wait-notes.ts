@@ -7,24 +7,31 @@ import { harmless } from './harmless.ts';
 /** Time between two reads of the run. Most runs begin before the first one. */
 const everyMs = 2000;
 
+/** Time in which a worker that was just started connects, on a slow machine. */
+export const workerStartMs = 30_000;
+
 /** Returns true if the run has not begun: its status message says what it waits for. */
 export const isWaiting = (state: RunState): boolean => state === 'QUEUED' || state === 'PENDING' || state === 'CLAIMED';
 
 /** Returns the lines of a status message, harmless for a terminal. */
 export const waitLines = (message: string): string[] => harmless(message).trimEnd().split('\n');
 
-/** Reads the run every 2 s until it begins, and writes what it waits for, once for each reason. `endLine` ends a line of the view that is still open. */
+/**
+ * Reads the run every 2 s until it begins, and writes what it waits for, once for each reason; nothing in the first `quietMs`. `endLine`
+ * ends a line of the view that is still open.
+ */
 export function showWaits(
   context: { readonly out: (text: string) => void; readonly colours: Colours },
   client: Pick<Client, 'getRun'>,
   runId: string,
   endLine: () => string,
+  quietMs = 0,
 ): { stop(): void } {
   const shown = new Set<string>();
   let timer: NodeJS.Timeout | undefined;
   let isStopped = false;
-  const again = () => {
-    if (!isStopped) timer = setTimeout(note, everyMs);
+  const again = (afterMs = everyMs) => {
+    if (!isStopped) timer = setTimeout(note, afterMs);
   };
   const note = () => {
     client.getRun({ params: { runId } }).then(
@@ -37,10 +44,10 @@ export function showWaits(
         again();
       },
       // The stream of events reports a lost connection.
-      again,
+      () => again(),
     );
   };
-  again();
+  again(Math.max(quietMs, everyMs));
   return {
     stop: () => {
       isStopped = true;
