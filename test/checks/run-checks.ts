@@ -1,6 +1,6 @@
 /** Program: runs all checks of the repository, the cheapest first. Started by bin/test. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { answersVariable, compareAnswers } from './answers.ts';
@@ -61,6 +61,8 @@ interface VitestOptions {
   readonly env?: NodeJS.ProcessEnv;
   /** Load modules once per process instead of once per file, which halves the CPU time of tests that import the service. */
   readonly sharesModules?: boolean;
+  /** Test files that run at the same time. Default: 2. */
+  readonly workers?: number;
 }
 
 async function vitest(name: string, files: readonly string[], options: VitestOptions = {}): Promise<void> {
@@ -77,6 +79,7 @@ async function vitest(name: string, files: readonly string[], options: VitestOpt
         '--reporter=dot',
         `--reporter=${reporter}`,
         ...(options.sharesModules ? ['--no-isolate'] : []),
+        ...(options.workers ? [`--maxWorkers=${options.workers}`] : []),
         ...files,
       ],
       { cwd: root, env: { ...env, ...options.env, [reportVariable]: report }, limitMs: 1_500_000 },
@@ -152,15 +155,15 @@ if (filter === '') {
 const answers = mkdtempSync(path.join(tmpdir(), 'runyard-answers-'));
 try {
   const record = { [answersVariable]: answers };
-  await vitest('units and integration', files.packages, { env: record });
+  // They wait for programs more than half of the time, so two of them share a processor.
+  const workers = 2 * Math.max(2, Math.min(4, availableParallelism()));
+  await vitest('units and end to end', files.programs, { env: record, workers });
   await vitest('service, embedded PostgreSQL', files.service, { env: record, sharesModules: true });
   if (filter === '') checkHere('answers (OpenAPI document and tests)', () => compareAnswers(answers));
 } finally {
   rmSync(answers, { recursive: true, force: true });
 }
 await onPostgresServer(files.database);
-await vitest('end to end', files.endToEnd);
-await vitest('browser', files.browser);
 
 if (outcomes.length === 0) {
   console.log(`no test file has ${JSON.stringify(filter)} in its path`);

@@ -2,16 +2,12 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
 export interface TestFiles {
-  /** Beside the source of all packages but the service. */
-  readonly packages: readonly string[];
+  /** Beside the source of all packages but the service, and tests of whole programs: real service, worker, sandbox and browser. */
+  readonly programs: readonly string[];
   /** Beside the source of the service, on the embedded PostgreSQL. None changes what other files of its process see. */
   readonly service: readonly string[];
   /** Tests that depend on the database itself: run again on a PostgreSQL server. */
   readonly database: readonly string[];
-  /** Tests of whole programs: real service, worker and sandbox. */
-  readonly endToEnd: readonly string[];
-  /** Tests in a real browser. */
-  readonly browser: readonly string[];
 }
 
 const serviceFolder = 'packages/service/';
@@ -35,18 +31,15 @@ export function findTestFiles(root: string, filter: string): TestFiles {
   const acrossPrograms = find('test/**/*.test.ts');
   for (const file of databaseSubjects)
     if (!existsSync(path.join(root, file))) throw new Error(`test-files.ts names ${file}, which does not exist`);
-  const isBrowser = (file: string) => readFileSync(path.join(root, file), 'utf8').includes("from 'playwright-core'");
   const dependsOnDatabase = (file: string) =>
     !withoutSql.some((folder) => file.startsWith(folder)) && usesTestDatabase(path.join(root, file));
   return {
-    packages: packages.filter((file) => !isBrowser(file) && !file.startsWith(serviceFolder)),
-    service: packages.filter((file) => !isBrowser(file) && file.startsWith(serviceFolder)),
+    programs: [...acrossPrograms, ...packages.filter((file) => !file.startsWith(serviceFolder))],
+    service: packages.filter((file) => file.startsWith(serviceFolder)),
     database: [
-      ...packages.filter((file) => !isBrowser(file) && dependsOnDatabase(file)),
+      ...packages.filter(dependsOnDatabase),
       ...acrossPrograms.filter((file) => databaseSubjects.includes(file)),
     ],
-    endToEnd: acrossPrograms.filter((file) => !isBrowser(file)),
-    browser: [...packages, ...acrossPrograms].filter(isBrowser),
   };
 }
 
