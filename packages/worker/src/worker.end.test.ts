@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type FakeWorkerService, fakeAssignment, startFakeWorkerService } from '../../../test/fakes/worker-service.ts';
+import { releaseAgents } from '../test/release.ts';
 import { bubblewrapFeatures, running, spawnTestWorker, temporaryDataDir, until } from '../test/worker.ts';
 import { findWorkerCgroups } from './sandboxes/bubblewrap/ground.ts';
 import { listGroups } from './sandboxes/cgroups/hierarchy.ts';
@@ -29,8 +30,7 @@ describe.skipIf(!works)('the end of a worker', () => {
     await service.waitFor('worker_hello', (data) => data.draining && data.executions.length === 1);
     service.send(fakeAssignment('late'));
     await service.waitFor('task_rejected', (data) => data.execution_id === 'late');
-    const sandboxes = path.join(dataDir, 'worker/state/s');
-    for (const folder of await readdir(sandboxes)) await writeFile(path.join(sandboxes, folder, 'workspace/go'), '');
+    await releaseAgents(path.join(dataDir, 'worker/state'));
     await service.waitFor('task_completed', (data) => data.execution_id === 'long');
     expect(await worker.exited).toBe(0);
   });

@@ -1,7 +1,8 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { fakeAssignment } from '../../../test/fakes/worker-service.ts';
+import { releaseAgents } from '../test/release.ts';
 import { bubblewrapFeatures, running, startTestWorker, type TestWorker, until } from '../test/worker.ts';
 import { defaultWorkerName } from './worker.ts';
 
@@ -251,8 +252,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
     it.service.refuseWith(503);
     it.service.cutConnections();
     await until(async () => (await running(mark)) > 0);
-    const sandboxes = path.join(it.worker.stateRoot, 's');
-    for (const folder of await readdir(sandboxes)) await writeFile(path.join(sandboxes, folder, 'workspace/go'), '');
+    await releaseAgents(it.worker.stateRoot);
     await until(async () => (await running(mark)) === 0);
     it.service.refuseWith(undefined);
     await completed(id);

@@ -38,6 +38,10 @@ const creatingNothing = [
   // Takes the place of the one before.
   'uploadSnapshot',
   'reportShutdown',
+  // A code is worth nothing until it is exchanged, and each is valid for a minute.
+  'createSignInCode',
+  // A code can be exchanged once.
+  'createBrowserSession',
 ];
 
 const posts = (Object.entries(routes) as [string, Route][]).filter(([, route]) => route.method === 'POST');

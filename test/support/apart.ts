@@ -1,0 +1,71 @@
+/** Test support: a service and a worker that were started apart by `bin/runyard`, as on two machines, and the commands of a client. */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, expect } from 'vitest';
+import { endCommands, type RunningCommand, runCommand, startCommand } from './command-line.ts';
+import { processesOf } from './processes-of.ts';
+
+export const runyard = path.resolve(import.meta.dirname, '../../bin/runyard');
+
+export interface Apart {
+  /** Working directory of the commands. */
+  readonly folder: string;
+  /** The client's environment: address and key, no data folder of a service. */
+  readonly client: Readonly<Record<string, string>>;
+  readonly worker: RunningCommand;
+  /** Runs a command of the client to its end. */
+  call(
+    args: readonly string[],
+    more?: { readonly env?: Readonly<Record<string, string>>; readonly input?: string },
+  ): ReturnType<typeof runCommand>;
+}
+
+/** Starts both before the first test of a file, and stops them after the last one. */
+export function useApart(): Apart {
+  let folder = '';
+  let client: Record<string, string> = {};
+  let service: RunningCommand;
+  let worker: RunningCommand;
+  beforeAll(async () => {
+    folder = mkdtempSync(path.join(tmpdir(), 'runyard-apart-'));
+    service = startCommand([runyard, 'service'], {
+      cwd: folder,
+      env: { RUNYARD_DATA_DIR: path.join(folder, 'service'), RUNYARD_PORT: '0' },
+    });
+    await service.sees('Runyard is running');
+    const { origin } = JSON.parse(readFileSync(path.join(folder, 'service/supervisor.json'), 'utf8'));
+    const key = readFileSync(path.join(folder, 'service/bootstrap-key'), 'utf8').trim();
+    client = { RUNYARD_BASE_URL: origin, RUNYARD_API_KEY: key, RUNYARD_DATA_DIR: path.join(folder, 'client') };
+    worker = startCommand([runyard, 'worker'], {
+      cwd: folder,
+      env: { ...client, RUNYARD_DATA_DIR: path.join(folder, 'worker') },
+    });
+    await worker.sees(`a worker for ${origin} runs`);
+  }, 90_000);
+  afterAll(async () => {
+    service.child.kill('SIGTERM');
+    worker.child.kill('SIGINT');
+    await Promise.all([service.exited, worker.exited]);
+    endCommands();
+    expect(processesOf(folder)).toEqual([]);
+    rmSync(folder, { recursive: true, force: true });
+  }, 60_000);
+  return {
+    get folder() {
+      return folder;
+    },
+    get client() {
+      return client;
+    },
+    get worker() {
+      return worker;
+    },
+    call: (args, more = {}) =>
+      runCommand([runyard, ...args], {
+        cwd: folder,
+        env: { ...client, ...more.env },
+        ...(more.input ? { input: more.input } : {}),
+      }),
+  };
+}

@@ -1,0 +1,59 @@
+/** Test support: `bin/runyard` on a data folder of its own, and the programs that it starts there. */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, expect, vi } from 'vitest';
+import { endCommands, type RunningCommand, runCommand, startCommand } from './command-line.ts';
+import { processesOf } from './processes-of.ts';
+
+export const runyard = path.resolve(import.meta.dirname, '../../bin/runyard');
+
+export interface Supervised {
+  /** Working directory of the commands; the data folder is `data` in it. */
+  readonly folder: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** Starts a command without arguments. */
+  start(command: string, more?: Readonly<Record<string, string>>): RunningCommand;
+  /** Waits until no process of the folder is left. */
+  noProcessLeft(): Promise<void>;
+  /** The processes of a program that run now. */
+  programs(name: 'service' | 'worker'): ReturnType<typeof processesOf>;
+  /** Address of the running service. */
+  origin(): string;
+  /** Message of the last line in the service's log. */
+  lastMessageOfService(): unknown;
+}
+
+/** Makes a folder before each test; stops the programs after it, and checks that no process is left. */
+export function useSupervised(): Supervised {
+  let folder = '';
+  const env = () => ({ RUNYARD_DATA_DIR: path.join(folder, 'data'), RUNYARD_PORT: '0' });
+  const noProcessLeft = async () => {
+    await vi.waitFor(() => expect(processesOf(folder)).toEqual([]), { timeout: 40_000, interval: 50 });
+  };
+  beforeEach(() => {
+    folder = mkdtempSync(path.join(tmpdir(), 'runyard-up-'));
+  });
+  afterEach(async () => {
+    await runCommand([runyard, 'down', '--force'], { cwd: folder, env: env() });
+    endCommands();
+    await noProcessLeft();
+    rmSync(folder, { recursive: true, force: true });
+  }, 120_000);
+  return {
+    get folder() {
+      return folder;
+    },
+    get env() {
+      return env();
+    },
+    start: (command, more = {}) => startCommand([runyard, command], { cwd: folder, env: { ...env(), ...more } }),
+    noProcessLeft,
+    programs: (name) => processesOf(folder).filter(({ command }) => command.includes(`packages/${name}/src/main.ts`)),
+    origin: () => JSON.parse(readFileSync(path.join(folder, 'data/supervisor.json'), 'utf8')).origin,
+    lastMessageOfService: () => {
+      const lines = readFileSync(path.join(folder, 'data/logs/service.log'), 'utf8').trimEnd().split('\n');
+      return JSON.parse(lines.at(-1) ?? '').msg;
+    },
+  };
+}
