@@ -73,6 +73,7 @@ async function variablesOf(own: OwnThings): Promise<Variables> {
     ATTACHMENT_ID: own.attachmentId,
     ENVIRONMENT_UID: own.environmentUid,
     KEY_UID: own.keyUid,
+    SCHEDULE_ID: own.scheduleId,
     SUBSCRIPTION_ID: own.subscriptionId,
     DELIVERY_ID: own.deliveryId,
   };
