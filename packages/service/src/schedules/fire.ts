@@ -50,7 +50,7 @@ async function fireAlone(deps: ScheduleDeps, id: string): Promise<void> {
       if (due.length > 0)
         await recordFiredTimes(
           tx,
-          due.map((schedule) => ({ ...timeOf(schedule), ...failed })),
+          due.map((schedule) => ({ ...timeOrNone(schedule), ...failed })),
         );
     });
   }
@@ -61,6 +61,15 @@ function timeOf(schedule: DueSchedule): Pick<FiredTime, 'scheduleId' | 'dueAt' |
   const { id, next_run_at: dueAt, claimed_at } = schedule;
   const next = nextTime(timesOf(schedule), Math.max(Date.parse(claimed_at), Date.parse(dueAt)));
   return { scheduleId: id, dueAt, nextRunAt: next === null ? null : new Date(next).toISOString() };
+}
+
+/** The same, also for a schedule whose times cannot be computed, such as one of a time zone that Node.js no longer knows. */
+function timeOrNone(schedule: DueSchedule): ReturnType<typeof timeOf> {
+  try {
+    return timeOf(schedule);
+  } catch {
+    return { scheduleId: schedule.id, dueAt: schedule.next_run_at, nextRunAt: null };
+  }
 }
 
 async function fireClaimed(deps: ScheduleDeps, tx: Queryable, due: readonly DueSchedule[]): Promise<void> {
