@@ -124,6 +124,7 @@ const ending: readonly RouteName[] = [
   'reportShutdown',
   'deleteArtifact',
   'deleteEnvironment',
+  'deleteSchedule',
 ];
 
 /** The run of this test has the built-in harness, and the transcripts of its conversations are refused. */
