@@ -3,7 +3,7 @@ import { defineStatement, float, nullable, timestamp } from '../store/database/s
 import { type ScheduleRow, scheduleColumns, scheduleRow } from './schedule-row.ts';
 
 /** Schedules that one transaction fires, and teams that share them. */
-const batchSize = 200;
+export const batchSize = 200;
 
 /**
  * Locks schedules that are due. Teams share a batch equally, so that one with very many due schedules does not delay the others.

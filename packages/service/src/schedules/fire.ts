@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { mayStartRuns } from '../access/teams/may-start-runs.ts';
+import { insertRuns, type RunBatch } from '../runs/submit/insert-runs.ts';
 import { type SubmitDeps, submitRun } from '../runs/submit/submit.ts';
 import type { Database, Queryable } from '../store/database/database.ts';
 import { StoreUnavailable } from '../store/database/unavailable.ts';
@@ -79,7 +80,8 @@ async function fireClaimed(deps: ScheduleDeps, tx: Queryable, due: readonly DueS
     tx,
     limited.map(({ id }) => id),
   );
-  const spawn = await spawner(deps, tx, due);
+  const batch: RunBatch = [];
+  const spawn = await spawner(deps, tx, due, batch);
   const fired: FiredTime[] = [];
   for (const schedule of due) {
     const time = timeOf(schedule);
@@ -102,14 +104,16 @@ async function fireClaimed(deps: ScheduleDeps, tx: Queryable, due: readonly DueS
       }
     }
   }
+  await insertRuns(tx, batch);
   await recordFiredTimes(tx, fired);
 }
 
-/** Returns the function that creates the run of one of the schedules in the transaction, as the person who last edited it. */
+/** Returns the function that submits the run of one of the schedules, as the one who last edited it. The caller writes the batch. */
 export async function spawner(
   deps: SubmitDeps,
   tx: Queryable,
   schedules: readonly ScheduleRow[],
+  batch: RunBatch,
 ): Promise<(schedule: ScheduleRow) => Promise<Spawned>> {
   const actorOf = (row: ScheduleRow) => ({ teamId: row.team_id, kind: row.editor_kind, uid: row.editor_uid });
   const mayStart = await mayStartRuns(tx, schedules.map(actorOf));
@@ -128,6 +132,7 @@ export async function spawner(
       source: 'SCHEDULED_AGENT',
       schedule: { id: schedule.id, name: schedule.name, cronSchedule: schedule.cron_schedule },
       tx,
+      batch,
     });
     return outcome.kind === 'submitted'
       ? { kind: 'started', runId: outcome.response.run_id }

@@ -1,5 +1,6 @@
 /** Work that the overlap policies leave behind: fires that wait for the end of a run, and runs that are cancelled for another. */
 import { cancelRun } from '../executions/cancel/cancel.ts';
+import { insertRuns, type RunBatch } from '../runs/submit/insert-runs.ts';
 import { boolean, defineStatement, integer, uuid, uuids } from '../store/database/statement.ts';
 import { type ScheduleDeps, spawner } from './fire.ts';
 import { liveRunsOf, readLiveRunsAbove, readLoads } from './live-runs.ts';
@@ -67,7 +68,9 @@ async function startOldest(deps: ScheduleDeps, scheduleId: string): Promise<void
     if (live >= (liveLimitOf(schedule) ?? Number.POSITIVE_INFINITY)) return;
     const [fire] = await tx.query(readOldest, [scheduleId]);
     if (!fire) return;
-    const spawned = await (await spawner(deps, tx, [schedule]))(schedule);
+    const batch: RunBatch = [];
+    const spawned = await (await spawner(deps, tx, [schedule], batch))(schedule);
+    await insertRuns(tx, batch);
     const [runId, reason] = spawned.kind === 'started' ? [spawned.runId, null] : [null, spawned.reason];
     const [settled] = await tx.query(settleWaiting, [fire.id, spawned.kind, runId, reason]);
     if (settled?.enabled === false) await skipWaitingFires(tx, [scheduleId]);

@@ -84,9 +84,12 @@ function toRowOfBatch({ run, answerOf }: RunOfBatch) {
   };
 }
 
+/** Runs that the caller of their submissions writes together with `insertRuns`, before its transaction ends. */
+export type RunBatch = NewRun[];
+
 /** Writes the runs, each with its first execution queued, in one statement. */
 export async function insertRuns(db: Queryable, runs: readonly NewRun[]): Promise<void> {
-  await db.query(insertBatch, [JSON.stringify(runs.map(toRow))]);
+  if (runs.length > 0) await db.query(insertBatch, [JSON.stringify(runs.map(toRow))]);
 }
 
 /**
