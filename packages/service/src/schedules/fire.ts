@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { mayStartRuns } from '../access/teams/may-start-runs.ts';
+import { mayStartRuns } from '../access/may-start-runs.ts';
 import { insertRuns, type RunBatch } from '../runs/submit/insert-runs.ts';
 import { type SubmitDeps, submitRun } from '../runs/submit/submit.ts';
 import type { Database, Queryable } from '../store/database/database.ts';

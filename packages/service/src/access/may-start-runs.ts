@@ -1,6 +1,6 @@
-import type { Queryable } from '../../store/database/database.ts';
-import { defineStatement, text, uuid } from '../../store/database/statement.ts';
-import type { RunActor } from '../actor.ts';
+import type { Queryable } from '../store/database/database.ts';
+import { defineStatement, text, uuid } from '../store/database/statement.ts';
+import type { RunActor } from './actor.ts';
 
 /** A person or service account in a team. */
 export interface TeamActor extends RunActor {
