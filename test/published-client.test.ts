@@ -54,6 +54,24 @@ test('cancels a run and gets its id as a string', async () => {
   expect(await client.agent.runs.cancel(created.run_id)).toBe(created.run_id);
 });
 
+test('creates, lists, changes, pauses, resumes and deletes schedules', async () => {
+  const { schedules } = client.agent;
+  const wanted = { name: 'Zebra', cron_schedule: '0 9 * * *', prompt: 'Review.', enabled: true };
+  const created = await schedules.create({ ...wanted, agent_config: { name: 'review' }, team: true });
+  expect(created).toMatchObject({ ...wanted, agent_config: { name: 'review' }, scope: { type: 'Team' } });
+  expect(created.history?.next_run).toMatch(/T09:00:00\.000000Z$/);
+  await schedules.create({ name: 'Ant', cron_schedule: '@hourly', prompt: 'Wait.' });
+  expect((await schedules.list()).schedules.map(({ name }) => name)).toEqual(['Ant', 'Zebra']);
+  const changed = await schedules.update(created.id, { ...wanted, name: 'Yak', cron_schedule: '@every 90m' });
+  expect(changed).toMatchObject({ name: 'Yak', cron_schedule: '@every 90m', agent_config: { name: 'review' } });
+  expect((await schedules.pause(created.id)).enabled).toBe(false);
+  expect((await schedules.resume(created.id)).enabled).toBe(true);
+  expect((await schedules.retrieve(created.id)).name).toBe('Yak');
+  expect(await schedules.delete(created.id)).toEqual({ success: true });
+  await expect(schedules.retrieve(created.id)).rejects.toThrow(NotFoundError);
+  await expect(schedules.create({ ...wanted, cron_schedule: '0 0 31 2 *' })).rejects.toThrow(BadRequestError);
+});
+
 test('throws its own error classes', async () => {
   const ended = await client.agent.run({ prompt: 'x' });
   await client.agent.runs.cancel(ended.run_id);

@@ -20,7 +20,7 @@ export const serviceLayers: readonly (readonly string[])[] = [
   ['start'],
   ['http'],
   ['gateway'],
-  ['harness-support', 'workers', 'live', 'retention'],
+  ['harness-support', 'workers', 'live', 'retention', 'schedules'],
   ['runs'],
   ['files'],
   ['executions'],

@@ -66,6 +66,8 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
     owner: 'runs',
     columns: { ...rooms(stateColumns, 'executions'), ...rooms(counterColumns, 'executions', 'runs') },
   },
+  schedule_fires: { owner: 'schedules' },
+  schedules: { owner: 'schedules' },
   server_secrets: { owner: 'secrets' },
   service_instances: { owner: 'executions' },
   snapshot_files: { owner: 'files' },

@@ -18,7 +18,13 @@ from oz_agent_sdk.types import (
     AgentRunResponse,
     CloudEnvironment,
 )
-from oz_agent_sdk.types.agent import RunItem, RunListHandoffAttachmentsResponse
+from oz_agent_sdk.types.agent import (
+    RunItem,
+    RunListHandoffAttachmentsResponse,
+    ScheduleDeleteResponse,
+    ScheduledAgentItem,
+    ScheduleListResponse,
+)
 from driving import agent, client, drive_all, nobody, outputs_of, raises, run_until, scenario, sh, until
 
 
@@ -201,6 +207,53 @@ def _() -> None:
     found = next(environment for environment in listed if environment.uid == broken.uid)
     assert found.setup_failed and found.last_task_created and found.last_task_created.id == run.run_id
     assert found.creator == found.last_editor == run.creator and found.scope == run.scope
+
+
+@scenario("creates, reads, changes, pauses, resumes, starts and deletes schedules")
+def _() -> None:
+    environment = client.api.post(
+        "/agent/environments", body={"config": {"name": "scheduled", "description": None}}, cast_to=CloudEnvironment
+    )
+    created = agent.schedules.create(
+        name="Zebra",
+        cron_schedule="0 9 * * MON-FRI",
+        prompt=sh("echo scheduled"),
+        agent_config={"name": "by schedule", "environment_id": environment.uid},
+        enabled=True,
+        team=True,
+    )
+    client.check(ScheduledAgentItem)
+    assert created.enabled and created.environment and created.environment.name == "scheduled"
+    assert created.history and created.history.next_run and created.history.next_run > datetime.now(timezone.utc)
+    assert created.history.next_run.weekday() < 5 and created.history.last_ran is None
+    agent.schedules.create(name="Ant", cron_schedule="@every 90m", prompt="Wait.", enabled=False)
+    client.check(ScheduledAgentItem)
+    assert [schedule.name for schedule in agent.schedules.list().schedules] == ["Ant", "Zebra"]
+    client.check(ScheduleListResponse)
+    changed = agent.schedules.update(
+        created.id, name="Yak", cron_schedule="@daily", prompt=sh("echo changed"), enabled=True
+    )
+    client.check(ScheduledAgentItem)
+    assert changed.name == "Yak" and changed.agent_config and changed.agent_config.name == "by schedule"
+    paused = agent.schedules.pause(created.id)
+    client.check(ScheduledAgentItem)
+    assert not paused.enabled and paused.history and paused.history.next_run is None
+    assert agent.schedules.resume(created.id).enabled
+    run_id = client.api.post(f"/agent/schedules/{created.id}/run", cast_to=AgentRunResponse).run_id
+    run = run_until(run_id)
+    assert (run.state, run.source) == ("SUCCEEDED", "SCHEDULED_AGENT"), run
+    assert run.schedule and (run.schedule.schedule_id, run.schedule.schedule_name) == (created.id, "Yak"), run
+    assert [listed.run_id for listed in agent.runs.list(schedule_id=created.id)] == [run_id]
+    read = agent.schedules.retrieve(created.id)
+    client.check(ScheduledAgentItem)
+    assert read.history and read.history.last_ran and read.last_spawn_error is None
+    for schedule in agent.schedules.list().schedules:
+        assert agent.schedules.delete(schedule.id).success
+        client.check(ScheduleDeleteResponse)
+    raises(oz.NotFoundError, "resource_not_found", lambda: agent.schedules.retrieve(created.id))
+    bad = lambda cron: lambda: agent.schedules.create(name="Bad", cron_schedule=cron, prompt="x")
+    for cron in ("0 0 31 2 *", "* * * * * *", "@every 30s"):
+        raises(oz.BadRequestError, "invalid_request", bad(cron))
 
 
 @scenario("raises its own error class for each status, with the problem document")

@@ -15,10 +15,27 @@ export interface OneService {
 
 const program = path.resolve(import.meta.dirname, '../../packages/service/src/main.ts');
 
+interface ServiceOptions {
+  readonly databaseUrl: string;
+  readonly key: string;
+  /** How far the clock of the process is ahead of the machine's, milliseconds; below 0: behind. */
+  readonly clockAheadMs?: number;
+}
+
+/** Module that moves the clock which JavaScript sees. */
+const movedClock = (ms: number): string =>
+  `data:text/javascript,${encodeURIComponent(`
+    const Real = Date;
+    globalThis.Date = class Date extends Real {
+      constructor(...parts) { parts.length === 0 ? super(Real.now() + ${ms}) : super(...parts); }
+      static now() { return Real.now() + ${ms}; }
+    };`)}`;
+
 /** Starts a service process in a folder of its own; resolves when it listens. */
-export async function startService({ databaseUrl, key }: { databaseUrl: string; key: string }): Promise<OneService> {
+export async function startService({ databaseUrl, key, clockAheadMs }: ServiceOptions): Promise<OneService> {
+  const clock = clockAheadMs === undefined ? [] : ['--import', movedClock(clockAheadMs)];
   const dataDir = await mkdtemp(path.join(tmpdir(), 'runyard-service-'));
-  const child: ChildProcess = spawn(process.execPath, [...serviceNodeFlags, program, '--stop-with-parent'], {
+  const child: ChildProcess = spawn(process.execPath, [...serviceNodeFlags, ...clock, program, '--stop-with-parent'], {
     env: {
       PATH: process.env.PATH ?? '',
       HOME: process.env.HOME ?? '/',

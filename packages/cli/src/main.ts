@@ -24,6 +24,7 @@ import { Failure } from './failure.ts';
 import { root } from './installation.ts';
 import { harmless } from './live/harmless.ts';
 import { runIdOf } from './run-id.ts';
+import { addScheduleCommands } from './schedule-commands.ts';
 
 // Subcommands that load modules of the service are imported when they run, so that `--help` and `run` do not wait for them.
 const runHelp = 'id of a run, the beginning of one, or latest';
@@ -208,6 +209,7 @@ program
 
 addArtifactCommands(program, runHelp);
 addCatalogueCommands(program);
+addScheduleCommands(program);
 
 const keys = program.command('keys').description('list, create and delete API keys');
 keys

@@ -16,9 +16,12 @@ import {
   maxRequestBodyBytes,
   maxRunDepth,
   maxRunsInTree,
+  maxScheduleBytes,
+  maxSchedules,
   maxSnapshotFileBytes,
   maxSnapshotFiles,
   maxSubscriptions,
+  maxWaitingFires,
   maxWaitingFollowups,
 } from './limits.ts';
 import { serviceSettings } from './settings/service.ts';
@@ -88,5 +91,12 @@ export const limits: readonly Limit[] = [
   { of: 'body of a request that starts or continues a run', most: size(maxRequestBodyBytes), above: tooLarge },
   { of: 'API keys of a team', most: `${maxKeys}`, above: '409' },
   { of: 'environments of a team', most: `${maxEnvironments}`, above: '409' },
+  { of: 'schedules of a team', most: `${maxSchedules}`, above: '409' },
+  { of: 'request that creates or replaces a schedule', most: size(maxScheduleBytes), above: tooLarge },
+  {
+    of: 'fires of a schedule that wait for the end of a run',
+    most: `${maxWaitingFires}`,
+    above: 'skipped, and the history says so',
+  },
   { of: 'event subscriptions of a team', most: `${maxSubscriptions}`, above: '409' },
 ];

@@ -47,6 +47,12 @@ export const maxOutputBytes = 64 * 1024;
 export const maxKeys = 1_000;
 /** Environments of a team. */
 export const maxEnvironments = 1_000;
+/** Schedules of a team. */
+export const maxSchedules = 500;
+/** Bytes of a request that creates or replaces a schedule. */
+export const maxScheduleBytes = 128 * 1024;
+/** Fires of a schedule that wait for the end of a run. */
+export const maxWaitingFires = 10;
 /** Event subscriptions of a team. */
 export const maxSubscriptions = 20;
 

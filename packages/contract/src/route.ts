@@ -7,6 +7,7 @@ export const routeTags = {
   conversations: 'What was said and done in a run',
   artifacts: 'What runs produced',
   environments: 'What a sandbox holds before the agent begins',
+  schedules: 'Prompts that become runs at fixed times',
   models: 'Language models that runs can name',
   workers: 'Self-hosted workers',
   keys: 'API keys',

@@ -26,6 +26,7 @@ import { registerKeyRoutes } from './http/api/keys.ts';
 import { registerLiveRoutes } from './http/api/live.ts';
 import { registerRedirectRoutes } from './http/api/redirects.ts';
 import { registerRunRoutes } from './http/api/runs.ts';
+import { registerScheduleRoutes } from './http/api/schedules.ts';
 import { registerServiceInfoRoutes } from './http/api/service-info.ts';
 import { buildApp } from './http/app.ts';
 import { registerPages } from './http/pages/pages.ts';
@@ -35,6 +36,7 @@ import { idempotencyDomain } from './idempotency/domain.ts';
 import { liveDomain } from './live/domain.ts';
 import { retentionDomain } from './retention/domain.ts';
 import { runsDomain } from './runs/domain.ts';
+import { schedulesDomain } from './schedules/domain.ts';
 import { startLoops } from './start/loops.ts';
 import { openParts } from './start/open-parts.ts';
 import { writeServiceFile } from './start/service-file.ts';
@@ -70,6 +72,7 @@ export function listDomains(deps: ServiceDeps): readonly Domain[] {
     served(conversationsDomain, registerConversationRoutes),
     served(filesDomain, registerArtifactRoutes, registerBlobRoutes, registerHandoffRoutes),
     served(runsDomain(deps), registerRunRoutes, registerDeleteRunRoute, registerRedirectRoutes),
+    served(schedulesDomain(deps), registerScheduleRoutes),
     served(
       { name: 'agent files' },
       registerHarnessArtifactRoutes,

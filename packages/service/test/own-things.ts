@@ -17,6 +17,7 @@ export interface OwnThings {
   readonly fileId: string;
   readonly subscriptionId: string;
   readonly deliveryId: string;
+  readonly scheduleId: string;
   readonly childRunId: string;
   /** No session has it. */
   readonly sessionUuid: string;
@@ -33,6 +34,8 @@ export type RequestOfRoute = (
   route: Route,
 ) => { readonly path: string; readonly options: Pick<RequestOptions, 'body' | 'raw' | 'headers'> };
 
+const schedule = { name: 'S', cron_schedule: '@yearly', prompt: 'a', enabled: true };
+
 const bodies: Readonly<Record<string, unknown>> = {
   createRun: { prompt: 'a' },
   createRunDeprecated: { prompt: 'a' },
@@ -40,6 +43,8 @@ const bodies: Readonly<Record<string, unknown>> = {
   updateEnvironment: { config: { name: 'E' } },
   createEventSubscription: { url: 'https://example.com/', events: ['run.created'] },
   updateEventSubscription: { name: 'S' },
+  createSchedule: schedule,
+  updateSchedule: schedule,
   createKey: { name: 'K', kind: 'personal' },
   reportEvents: { events: [] },
   reportArtifact: { artifact_type: 'PLAN', data: {} },
@@ -100,6 +105,7 @@ export async function makeOwnThings(
     fileId: new URL(snapshot.body.files[0]?.upload_url ?? '').pathname.split('/').at(-1) ?? '',
     subscriptionId: subscription.id ?? '',
     deliveryId: (await post(`/event-subscriptions/${subscription.id}/test`)).id ?? '',
+    scheduleId: (await post('/agent/schedules', schedule)).id ?? '',
     childRunId: child.run_id ?? '',
     sessionUuid: randomUUIDv7(),
     signInCode: (await post('/sign-in-codes')).code ?? '',

@@ -5,10 +5,12 @@ import type { Example } from './example.ts';
 import { harnessExamples } from './harness.ts';
 import { resourceExamples } from './resources.ts';
 import { runExamples } from './runs.ts';
+import { scheduleExamples } from './schedules.ts';
 
 export const examples: Readonly<Record<RouteName, Example>> = {
   ...runExamples,
   ...resourceExamples,
+  ...scheduleExamples,
   ...eventSubscriptionExamples,
   ...harnessExamples,
 };

@@ -94,6 +94,12 @@ const remove = defineStatement({
   row: { uid: text() },
 });
 
+const readConfigs = defineStatement({
+  name: 'read_environment_configs',
+  text: 'SELECT uid, config FROM environments WHERE team_id = $1 AND uid = ANY ($2::text[])',
+  row: { uid: text(), config: json<EnvironmentConfig>() },
+});
+
 const readNamed = defineStatement({
   name: 'read_named_environment',
   text: 'SELECT CASE WHEN team_id = $1 THEN config END AS config FROM environments WHERE uid = $2',
@@ -198,4 +204,14 @@ export async function findNamedEnvironment(db: Queryable, teamId: string, uid: s
   const [found] = await db.query(readNamed, [teamId, uid]);
   if (!found) return { kind: 'unknown' };
   return found.config === null ? { kind: 'other_team' } : { kind: 'own', config: found.config };
+}
+
+/** Reads the configurations of environments of the team, by uid. */
+export async function readEnvironmentConfigs(
+  db: Queryable,
+  teamId: string,
+  uids: readonly string[],
+): Promise<ReadonlyMap<string, EnvironmentConfig>> {
+  const rows = uids.length === 0 ? [] : await db.query(readConfigs, [teamId, uids]);
+  return new Map(rows.map(({ uid, config }) => [uid, config]));
 }

@@ -73,6 +73,7 @@ async function variablesOf(own: OwnThings): Promise<Variables> {
     ATTACHMENT_ID: own.attachmentId,
     ENVIRONMENT_UID: own.environmentUid,
     KEY_UID: own.keyUid,
+    SCHEDULE_ID: own.scheduleId,
     SUBSCRIPTION_ID: own.subscriptionId,
     DELIVERY_ID: own.deliveryId,
   };
@@ -123,6 +124,7 @@ const ending: readonly RouteName[] = [
   'reportShutdown',
   'deleteArtifact',
   'deleteEnvironment',
+  'deleteSchedule',
 ];
 
 /** The run of this test has the built-in harness, and the transcripts of its conversations are refused. */

@@ -51,6 +51,7 @@ export async function toRunItems(db: Queryable, context: ReadContext, rows: read
       ...statusOf(row, waits.get(row.id)),
       ...(question ? { blocked_on: blockedOn(question) } : {}),
       source: row.source,
+      ...scheduleOf(row),
       ...(row.session_id === null ? {} : { session_id: row.session_id }),
       session_link: `${context.baseUrl}/runs/${row.id}`,
       creator: profileOf({ kind: row.creator_kind, uid: row.creator_uid }),
@@ -84,6 +85,11 @@ function statusOf(row: RunRow, waits: string | undefined): Pick<RunItem, 'status
       ...(row.debug_until === null ? {} : { session_debug_until: row.debug_until }),
     },
   };
+}
+
+function scheduleOf({ schedule_id, schedule_name, schedule_cron }: RunRow): Pick<RunItem, 'schedule'> {
+  if (schedule_id === null || schedule_name === null || schedule_cron === null) return {};
+  return { schedule: { schedule_id, schedule_name, cron_schedule: schedule_cron } };
 }
 
 function droppedOf(row: RunRow): Pick<RunItem, 'dropped_output'> {

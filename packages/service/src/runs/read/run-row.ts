@@ -22,6 +22,9 @@ export interface RunRow {
   executor_kind: RunActor['kind'];
   executor_uid: string;
   parent_run_id: string | null;
+  schedule_id: string | null;
+  schedule_name: string | null;
+  schedule_cron: string | null;
   metadata: Record<string, string>;
   conversation_id: string;
   /** Id of the current execution for readers; workers and agents know another one. */
@@ -58,6 +61,9 @@ export const runRow = {
   executor_kind: text<RunActor['kind']>(),
   executor_uid: text(),
   parent_run_id: nullable(uuid),
+  schedule_id: nullable(uuid),
+  schedule_name: nullable(text()),
+  schedule_cron: nullable(text()),
   metadata: json<Record<string, string>>(),
   conversation_id: uuid,
   session_id: nullable(uuid),
@@ -91,6 +97,6 @@ export const fromRuns = `
 /** SQL of the columns of `RunRow`. */
 export const runColumns = `
   r.id, r.title, r.state, r.prompt, r.config, r.skill_spec, r.worker_host, r.source, r.execution_location,
-    r.creator_kind, r.creator_uid, r.executor_kind, r.executor_uid, r.parent_run_id, r.metadata, r.conversation_id,
+    r.creator_kind, r.creator_uid, r.executor_kind, r.executor_uid, r.parent_run_id, r.schedule_id, r.schedule_name, r.schedule_cron, r.metadata, r.conversation_id,
     r.status_message, r.error_code, r.retryable, r.open_request, r.dropped_events, r.dropped_lines, r.created_at, r.updated_at, r.started_at,
     e.phase, e.session_id, e.seconds, e.debug_until, e.debug_request`;

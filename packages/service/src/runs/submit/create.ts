@@ -5,7 +5,7 @@ import { type Attempt, isClientAttempt, once, onceWithin, type RepeatableRequest
 import type { Queryable } from '../../store/database/database.ts';
 import { type ChildRefusal, refuseChild } from '../tree/admit-child.ts';
 import { isAtCapacity } from './capacity.ts';
-import { insertInBatch, insertRuns } from './insert-runs.ts';
+import { insertInBatch, insertRuns, type RunBatch } from './insert-runs.ts';
 import type { NewRun } from './new-run.ts';
 
 /** Outcome of a create. */
@@ -20,6 +20,7 @@ export type CreateOutcome =
 export interface CreateOptions {
   readonly once?: RepeatableRequest | undefined;
   readonly tx?: Queryable | undefined;
+  readonly batch?: RunBatch | undefined;
 }
 
 /**
@@ -29,7 +30,7 @@ export interface CreateOptions {
 export async function createRun(
   deps: ExecutionDeps,
   run: NewRun,
-  { once: request, tx: callers }: CreateOptions = {},
+  { once: request, tx: callers, batch }: CreateOptions = {},
 ): Promise<CreateOutcome> {
   const atCapacity = await isAtCapacity(deps, callers ?? deps.db, run);
   const response: RunAgentResponse = { run_id: run.id, task_id: run.id, state: 'QUEUED', at_capacity: atCapacity };
@@ -44,6 +45,10 @@ export async function createRun(
     if (parentRunId !== undefined) {
       const reason = await refuseChild(tx, { parentRunId, ancestorIds }, childLimits);
       if (reason) return { kind: 'failed', failure: reason };
+    }
+    if (batch && run.attachments.length === 0) {
+      batch.push(run);
+      return { kind: 'done', response };
     }
     await insertRuns(tx, [run]);
     await insertAttachments(tx, { runId: run.id }, run.attachments);

@@ -20,14 +20,15 @@ const insertBatch = defineStatement({
         id uuid, execution_id uuid, team_id uuid, title text, prompt text, config jsonb, name text, model_id text, harness text,
         environment_id text, skill_spec text, worker_host text, source text, creator_kind text, creator_uid text,
         executor_kind text, executor_uid text, mode text, parent_run_id uuid, ancestor_ids jsonb, schedule_id uuid,
-        metadata jsonb, conversation_id uuid, answer_id uuid, answer_principal text, answer_hash text, answer jsonb)
+        schedule_name text, schedule_cron text, metadata jsonb, conversation_id uuid, answer_id uuid, answer_principal text, answer_hash text, answer jsonb)
     ), run AS (
       INSERT INTO runs (id, team_id, state, title, prompt, config, name, model_id, harness, environment_id, skill_spec, worker_host,
-        source, creator_kind, creator_uid, executor_kind, executor_uid, mode, parent_run_id, ancestor_ids, schedule_id, metadata,
-        conversation_id, current_execution_id)
+        source, creator_kind, creator_uid, executor_kind, executor_uid, mode, parent_run_id, ancestor_ids, schedule_id, schedule_name,
+        schedule_cron, metadata, conversation_id, current_execution_id)
       SELECT id, team_id, 'QUEUED', title, prompt, config, name, model_id, harness, environment_id, skill_spec, worker_host,
         source, creator_kind, creator_uid, executor_kind, executor_uid, mode, parent_run_id,
-        ARRAY(SELECT jsonb_array_elements_text(ancestor_ids)::uuid), schedule_id, metadata, conversation_id, execution_id
+        ARRAY(SELECT jsonb_array_elements_text(ancestor_ids)::uuid), schedule_id, schedule_name, schedule_cron, metadata, conversation_id,
+        execution_id
       FROM input
     ), execution AS (${queueFirstExecutions('input')}
     ), event AS (${insertCreationEvents('input')}
@@ -58,7 +59,9 @@ const toRow = (run: NewRun) => ({
   mode: run.mode,
   parent_run_id: run.parentRunId,
   ancestor_ids: run.ancestorIds,
-  schedule_id: run.scheduleId,
+  schedule_id: run.schedule?.id,
+  schedule_name: run.schedule?.name,
+  schedule_cron: run.schedule?.cronSchedule,
   metadata: run.metadata,
   conversation_id: run.conversationId ?? randomUUIDv7(),
 });
@@ -81,9 +84,12 @@ function toRowOfBatch({ run, answerOf }: RunOfBatch) {
   };
 }
 
+/** Runs that the caller of their submissions writes together with `insertRuns`, before its transaction ends. */
+export type RunBatch = NewRun[];
+
 /** Writes the runs, each with its first execution queued, in one statement. */
 export async function insertRuns(db: Queryable, runs: readonly NewRun[]): Promise<void> {
-  await db.query(insertBatch, [JSON.stringify(runs.map(toRow))]);
+  if (runs.length > 0) await db.query(insertBatch, [JSON.stringify(runs.map(toRow))]);
 }
 
 /**

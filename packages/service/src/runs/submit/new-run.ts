@@ -4,6 +4,13 @@ import type { RunActor } from '../../access/actor.ts';
 import type { StoredAttachment } from '../../files/attachments/store.ts';
 import type { ChildLimits } from '../tree/admit-child.ts';
 
+/** The schedule that creates a run. The run keeps its name and expression, also when the schedule changes or is deleted. */
+export interface ScheduleOfRun {
+  readonly id: string;
+  readonly name: string;
+  readonly cronSchedule: string;
+}
+
 /** A run that was checked and may be created. */
 export interface NewRun {
   /** UUIDv7 */
@@ -28,7 +35,7 @@ export interface NewRun {
   readonly ancestorIds: readonly string[];
   /** Limits of a child run that an agent starts. */
   readonly childLimits?: ChildLimits;
-  readonly scheduleId?: string;
+  readonly schedule?: ScheduleOfRun;
   readonly metadata: Readonly<Record<string, string>>;
   /** Conversation to continue; absent: a new one. */
   readonly conversationId?: string;

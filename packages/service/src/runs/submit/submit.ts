@@ -11,6 +11,8 @@ import type { BlobStore } from '../../store/blobs/blobs.ts';
 import type { Queryable } from '../../store/database/database.ts';
 import type { ChildLimits, ChildRefusal } from '../tree/admit-child.ts';
 import { createRun } from './create.ts';
+import type { RunBatch } from './insert-runs.ts';
+import type { ScheduleOfRun } from './new-run.ts';
 import { checkRunRequest } from './request.ts';
 import { readRerun } from './rerun.ts';
 
@@ -32,6 +34,8 @@ export interface RunSubmission {
   readonly actor: { readonly teamId: string; readonly creator: RunActor };
   readonly request: RunAgentRequest | RerunOf;
   readonly source: RunSourceType;
+  /** The schedule that creates the run. */
+  readonly schedule?: ScheduleOfRun;
   /** Limits of the agent that starts the run below its own. */
   readonly child?: ChildLimits;
   /** Identity of the request that its sender may repeat: the run is created once for it. */
@@ -41,6 +45,8 @@ export interface RunSubmission {
    * are in the blob store before the commit; after a rollback the sweep of unreferenced blobs deletes them.
    */
   readonly tx?: Queryable;
+  /** With `tx`: the run is checked and added here, and the caller writes it with `insertRuns`. One statement for many runs is quicker. */
+  readonly batch?: RunBatch;
 }
 
 /** Outcome of a submission, each with the HTTP status that it becomes. */
@@ -68,7 +74,7 @@ export type SubmitOutcome =
  */
 export async function submitRun(deps: SubmitDeps, submission: RunSubmission): Promise<SubmitOutcome> {
   const { executionDeps, blobs, models } = deps;
-  const { actor, source, child, once, tx } = submission;
+  const { actor, source, schedule, child, once, tx, batch } = submission;
   const db = tx ?? executionDeps.db;
   if (once) {
     // A repeated request gets the first answer, even if its environment was deleted in between.
@@ -84,8 +90,13 @@ export async function submitRun(deps: SubmitDeps, submission: RunSubmission): Pr
     ? await copyAttachments(blobs, wanted.copyOf)
     : await storeAttachments(blobs, checked.files);
   if (!attachments) return { kind: 'file_lost' };
-  const run = { ...checked.run, attachments, ...(child ? { childLimits: child } : {}) };
-  const outcome = await createRun(executionDeps, run, { once, tx });
+  const run = {
+    ...checked.run,
+    attachments,
+    ...(child ? { childLimits: child } : {}),
+    ...(schedule ? { schedule } : {}),
+  };
+  const outcome = await createRun(executionDeps, run, { once, tx, batch });
   if (outcome.kind === 'created') return { kind: 'submitted', response: outcome.response };
   // Not after an error: then the run may have been committed, and needs its files.
   await discardAttachments(blobs, attachments);

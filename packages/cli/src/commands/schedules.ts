@@ -1,0 +1,185 @@
+/** Manages schedules: prompts that become runs at fixed times. */
+import type {
+  CreateScheduledAgentRequest,
+  OverlapPolicy,
+  ScheduledAgentItem,
+  ScheduleFire,
+} from '@runyard/contract/schedules';
+import { connect } from '../api.ts';
+import type { Context } from '../context.ts';
+import { Failure } from '../failure.ts';
+import type { Column } from '../live/columns.ts';
+import { harmlessJson, harmlessLine } from '../live/harmless.ts';
+import { printList } from '../live/list.ts';
+import { formatAgo } from '../live/times.ts';
+
+/** Options of create and update, as they are named on the command line. */
+export interface ScheduleOptions {
+  readonly name?: string;
+  readonly cron?: string;
+  readonly prompt?: string;
+  readonly timezone?: string;
+  readonly environment?: string;
+  readonly model?: string;
+  readonly overlap?: OverlapPolicy;
+  readonly maxLive?: number;
+  readonly json?: true;
+}
+
+const inUtc = (time: string | null | undefined): string => (time ? `${time.slice(0, 16).replace('T', ' ')} UTC` : '');
+
+/** Lists the schedules of the team by name. */
+export async function listSchedules(context: Context, options: { readonly json?: true }): Promise<void> {
+  const found = await connect(context).listSchedules();
+  const now = Date.now();
+  const columns: Column<ScheduledAgentItem>[] = [
+    { header: 'SCHEDULE ID', text: ({ id }) => id },
+    {
+      header: 'STATUS',
+      text: (schedule) => statusOf(schedule),
+      paint: ({ enabled, last_spawn_error }, colours) =>
+        last_spawn_error ? colours.red : enabled ? colours.green : colours.yellow,
+    },
+    { header: 'CRON', text: ({ cron_schedule }) => cron_schedule },
+    {
+      header: 'NEXT',
+      text: ({ history }) => inUtc(history?.next_run),
+      raw: ({ history }) => history?.next_run ?? '',
+    },
+    {
+      header: 'LAST',
+      text: ({ history }) => (history?.last_ran ? formatAgo(history.last_ran, now) : 'never'),
+      raw: ({ history }) => history?.last_ran ?? '',
+    },
+    { header: 'NAME', flexible: true, text: ({ name }) => name },
+  ];
+  const none = 'no schedules; create one with: bin/runyard schedules create';
+  printList(context, { columns, rows: found.schedules, json: found, none }, options);
+}
+
+function statusOf({ enabled, last_spawn_error }: ScheduledAgentItem): string {
+  if (!enabled) return 'paused';
+  return last_spawn_error ? 'failing' : 'active';
+}
+
+/** Creates a schedule and prints its id. */
+export async function createSchedule(
+  context: Context,
+  prompt: string,
+  options: ScheduleOptions & { readonly name: string; readonly cron: string; readonly paused?: true },
+): Promise<void> {
+  const body = {
+    ...changesOf(options),
+    name: options.name,
+    cron_schedule: options.cron,
+    prompt,
+    enabled: !options.paused,
+  };
+  const created = await connect(context).createSchedule({ body: { ...body, ...configOf(options) } });
+  print(context, created, options, created.id);
+  const next = created.history?.next_run;
+  if (!options.json) context.report(next ? `its next time is ${inUtc(next)}` : 'it is paused');
+}
+
+const changesOf = ({ timezone, overlap, maxLive }: ScheduleOptions) => ({
+  ...(timezone === undefined ? {} : { timezone }),
+  ...(overlap === undefined ? {} : { overlap }),
+  ...(maxLive === undefined ? {} : { max_live_runs: maxLive }),
+});
+
+/** The configuration with what the options say about it; absent: they say nothing. */
+function configOf(
+  { environment, model }: ScheduleOptions,
+  before?: ScheduledAgentItem['agent_config'],
+): Pick<CreateScheduledAgentRequest, 'agent_config'> {
+  if (environment === undefined && model === undefined) return {};
+  return {
+    agent_config: {
+      ...before,
+      ...(environment === undefined ? {} : { environment_id: environment }),
+      ...(model === undefined ? {} : { model_id: model }),
+    },
+  };
+}
+
+/** Changes what the options name and keeps the rest. */
+export async function updateSchedule(context: Context, id: string, options: ScheduleOptions): Promise<void> {
+  const client = connect(context);
+  const { json, ...changes } = options;
+  if (Object.keys(changes).length === 0)
+    throw new Failure('nothing to change; see: bin/runyard schedules update --help');
+  const params = { scheduleId: id };
+  const { name, cron_schedule, prompt, enabled, agent_config } = await client.getSchedule({ params });
+  const body = {
+    name: options.name ?? name,
+    cron_schedule: options.cron ?? cron_schedule,
+    prompt: options.prompt ?? prompt,
+    enabled,
+    ...changesOf(options),
+    ...(agent_config === undefined ? {} : { agent_config }),
+    ...configOf(options, agent_config),
+  };
+  const updated = await client.updateSchedule({ params, body });
+  print(context, updated, options, `${updated.id} is changed`);
+}
+
+/** Shows a schedule as JSON. */
+export async function getSchedule(context: Context, id: string): Promise<void> {
+  context.out(`${harmlessJson(await connect(context).getSchedule({ params: { scheduleId: id } }))}\n`);
+}
+
+/** Pauses or resumes a schedule. */
+export async function setSchedule(
+  context: Context,
+  action: 'pause' | 'resume',
+  id: string,
+  options: { readonly json?: true },
+): Promise<void> {
+  const client = connect(context);
+  const params = { scheduleId: id };
+  const item = await (action === 'pause' ? client.pauseSchedule({ params }) : client.resumeSchedule({ params }));
+  const next = item.history?.next_run;
+  print(context, item, options, next ? `${id} is active; its next time is ${inUtc(next)}` : `${id} is paused`);
+}
+
+/** Deletes a schedule; its runs stay. */
+export async function deleteSchedule(context: Context, id: string): Promise<void> {
+  await connect(context).deleteSchedule({ params: { scheduleId: id } });
+  context.out(`${id} is deleted\n`);
+}
+
+/** Starts a run of a schedule now and prints the run's id. */
+export async function runSchedule(context: Context, id: string, options: { readonly json?: true }): Promise<void> {
+  const started = await connect(context).runSchedule({ params: { scheduleId: id } });
+  print(context, started, options, started.run_id);
+}
+
+/** Lists the fires of a schedule, newest first. */
+export async function listFires(
+  context: Context,
+  id: string,
+  options: { readonly json?: true; readonly limit?: number },
+): Promise<void> {
+  const query = options.limit === undefined ? {} : { limit: options.limit };
+  const found = await connect(context).listScheduleFires({ params: { scheduleId: id }, query });
+  const columns: Column<ScheduleFire>[] = [
+    {
+      header: 'TIME',
+      text: (fire) => inUtc(fire.due_at ?? fire.fired_at),
+      raw: (fire) => fire.due_at ?? fire.fired_at,
+    },
+    { header: 'BY', text: ({ due_at }) => (due_at ? 'schedule' : 'hand') },
+    {
+      header: 'OUTCOME',
+      text: ({ outcome }) => outcome,
+      paint: ({ outcome }, colours) =>
+        ({ started: colours.green, skipped: colours.yellow, waiting: colours.yellow, failed: colours.red })[outcome],
+    },
+    { header: 'RUN OR REASON', flexible: true, text: ({ run_id, reason }) => run_id ?? reason ?? '' },
+  ];
+  printList(context, { columns, rows: found.fires, json: found, none: 'it has not fired yet' }, options);
+}
+
+function print(context: Context, answer: object, options: { readonly json?: true }, line: string): void {
+  context.out(options.json ? `${harmlessJson(answer)}\n` : `${harmlessLine(line)}\n`);
+}

@@ -1,0 +1,66 @@
+import type { CreateScheduledAgentRequest, OverlapPolicy } from '@runyard/contract/schedules';
+import type { RunActor } from '../access/actor.ts';
+import type { Fault } from '../fault.ts';
+import type { Models } from '../models/models.ts';
+import { checkRunRequest, type RequestOutcome, workerHostOf } from '../runs/submit/request.ts';
+import type { Queryable } from '../store/database/database.ts';
+import { faultOfSchedule, type RequestMembers, requestOf } from './run-of-schedule.ts';
+import { parseExpression } from './times/expression.ts';
+import { findTimeZone } from './times/time-zone.ts';
+
+/** A schedule as a request describes it, complete. */
+export interface WantedSchedule extends RequestMembers {
+  readonly name: string;
+  readonly cron_schedule: string;
+  /** Canonical IANA name */
+  readonly timezone: string;
+  readonly overlap: OverlapPolicy;
+  readonly max_live_runs: number | null;
+}
+
+/** Outcome of the check, each with the HTTP status that it becomes. */
+export type CheckOutcome =
+  | { readonly kind: 'ok'; readonly wanted: WantedSchedule }
+  | Exclude<RequestOutcome, { kind: 'ok' }>;
+
+export interface CheckDeps {
+  readonly db: Queryable;
+  readonly models: Models;
+}
+
+type Requested = Omit<CreateScheduledAgentRequest, 'enabled' | 'team'>;
+
+/** Completes a request with the stored schedule or with defaults, and checks that a run of it could be created now. */
+export async function checkSchedule(
+  deps: CheckDeps,
+  actor: { readonly teamId: string; readonly creator: RunActor },
+  requested: Requested,
+  stored?: WantedSchedule,
+): Promise<CheckOutcome> {
+  const faults: Fault[] = [];
+  const parsed = parseExpression(requested.cron_schedule);
+  if (!parsed.ok) faults.push({ path: 'cron_schedule', message: parsed.problem });
+  const timezone = findTimeZone(requested.timezone ?? stored?.timezone ?? 'UTC');
+  if (timezone === null)
+    faults.push({ path: 'timezone', message: 'is not the name of an IANA time zone, such as Europe/Berlin or UTC' });
+  const wanted: WantedSchedule = {
+    name: requested.name,
+    cron_schedule: requested.cron_schedule.trim(),
+    timezone: timezone ?? 'UTC',
+    prompt: requested.prompt ?? '',
+    agent_config: requested.agent_config ?? stored?.agent_config ?? null,
+    agent_uid: requested.agent_uid ?? stored?.agent_uid ?? null,
+    mode: requested.mode ?? stored?.mode ?? null,
+    metadata: requested.metadata ?? stored?.metadata ?? {},
+    overlap: requested.overlap ?? stored?.overlap ?? 'allow',
+    max_live_runs: requested.max_live_runs === undefined ? (stored?.max_live_runs ?? null) : requested.max_live_runs,
+  };
+  if (wanted.overlap === 'cancel_previous' && workerHostOf(wanted.agent_config ?? {}) !== undefined) {
+    const message = 'runs on self-hosted workers cannot be cancelled for another; use skip or queue';
+    faults.push({ path: 'overlap', message });
+  }
+  const run = await checkRunRequest(deps, actor, requestOf(wanted), 'SCHEDULED_AGENT');
+  if (run.kind !== 'ok' && run.kind !== 'invalid') return run;
+  if (run.kind === 'invalid') faults.push(...run.faults.map(faultOfSchedule));
+  return faults.length > 0 ? { kind: 'invalid', faults } : { kind: 'ok', wanted };
+}

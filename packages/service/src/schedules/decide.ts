@@ -1,0 +1,30 @@
+import { maxWaitingFires } from '@runyard/contract/limits';
+import type { Load } from './live-runs.ts';
+import { liveLimitOf, type ScheduleRow } from './schedule-row.ts';
+
+/** What a schedule does at one of its times. */
+export type Decision =
+  /** Creates a run. `cancelsPrevious`: older live runs are cancelled for it. */
+  | { readonly kind: 'start'; readonly cancelsPrevious: boolean }
+  | { readonly kind: 'skip'; readonly reason: string }
+  | { readonly kind: 'wait'; readonly reason: string };
+
+/** Decides by the overlap policy, from the live runs and waiting fires of the schedule. */
+export function decide(schedule: Pick<ScheduleRow, 'overlap' | 'max_live_runs'>, { live, waiting }: Load): Decision {
+  const limit = liveLimitOf(schedule);
+  const { overlap } = schedule;
+  if (limit === null || (live < limit && waiting === 0)) return { kind: 'start', cancelsPrevious: false };
+  const reason = `${live} of ${limit} runs of the schedule are live`;
+  switch (overlap) {
+    case 'allow':
+    case 'skip':
+      // Fires wait only since the policy was another one; they do not hold up this one.
+      return live < limit ? { kind: 'start', cancelsPrevious: false } : { kind: 'skip', reason };
+    case 'queue':
+      return waiting < maxWaitingFires
+        ? { kind: 'wait', reason }
+        : { kind: 'skip', reason: `${reason}, and ${waiting} fires wait already` };
+    case 'cancel_previous':
+      return { kind: 'start', cancelsPrevious: live >= limit };
+  }
+}

@@ -1,0 +1,15 @@
+import type { Domain } from '../domain.ts';
+import type { ScheduleDeps } from './fire.ts';
+import { oldFires } from './history.ts';
+import { runSchedules } from './scheduler.ts';
+import { cancelPreviousRuns, startWaitingFires } from './settle.ts';
+
+export const schedulesDomain = (deps: ScheduleDeps): Domain => ({
+  name: 'schedules',
+  retention: { rows: [oldFires] },
+  loops: async () => [
+    { name: 'firing schedules', everyMs: 1_000, work: (signal) => runSchedules(deps, signal) },
+    { name: 'starting runs that waited for the end of another', everyMs: 1_000, work: () => startWaitingFires(deps) },
+    { name: 'cancelling runs for newer ones of a schedule', everyMs: 1_000, work: () => cancelPreviousRuns(deps) },
+  ],
+});

@@ -1,0 +1,56 @@
+import type { AmbientAgentConfig } from '@runyard/contract/config';
+import type { RunMode } from '@runyard/contract/run-request';
+import type { OverlapPolicy } from '@runyard/contract/schedules';
+import type { RunActor } from '../access/actor.ts';
+import { boolean, integer, json, nullable, type RowOf, text, timestamp, uuid } from '../store/database/statement.ts';
+import { parseExpression } from './times/expression.ts';
+import type { Times } from './times/next-time.ts';
+
+/** Columns of a schedule, for statements. */
+export const scheduleRow = {
+  id: uuid,
+  team_id: uuid,
+  name: text(),
+  cron_schedule: text(),
+  timezone: text(),
+  anchor_at: timestamp,
+  prompt: text(),
+  agent_config: nullable(json<AmbientAgentConfig>()),
+  agent_uid: nullable(text()),
+  mode: nullable(text<RunMode>()),
+  metadata: json<Record<string, string>>(),
+  overlap: text<OverlapPolicy>(),
+  max_live_runs: nullable(integer),
+  enabled: boolean,
+  next_run_at: nullable(timestamp),
+  last_due_at: nullable(timestamp),
+  last_ran_at: nullable(timestamp),
+  last_spawn_error: nullable(text()),
+  spawn_failures: integer,
+  creator_kind: text<RunActor['kind']>(),
+  creator_uid: text(),
+  editor_kind: text<RunActor['kind']>(),
+  editor_uid: text(),
+  created_at: timestamp,
+  updated_at: timestamp,
+};
+
+/** SQL of the columns; the schedule is `s`. */
+export const scheduleColumns = Object.keys(scheduleRow)
+  .map((name) => `s.${name}`)
+  .join(', ');
+
+export type ScheduleRow = Readonly<RowOf<{ name: string; text: string; row: typeof scheduleRow }>>;
+
+/** What decides the times of a schedule. Throws where the stored expression cannot be read: it was checked when it was stored. */
+export function timesOf(row: Pick<ScheduleRow, 'cron_schedule' | 'timezone' | 'anchor_at'>): Times {
+  const parsed = parseExpression(row.cron_schedule);
+  if (!parsed.ok) throw new Error(`the expression of a schedule ${parsed.problem}`);
+  return { expression: parsed.expression, timezone: row.timezone, anchorMs: Date.parse(row.anchor_at) };
+}
+
+/** Returns how many runs of the schedule may be live at once; null: any number. */
+export const liveLimitOf = ({
+  overlap,
+  max_live_runs,
+}: Pick<ScheduleRow, 'overlap' | 'max_live_runs'>): number | null => max_live_runs ?? (overlap === 'allow' ? null : 1);

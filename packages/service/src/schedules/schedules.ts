@@ -1,0 +1,182 @@
+import { randomUUIDv7 } from 'node:crypto';
+import { maxSchedules } from '@runyard/contract/limits';
+import type { RunActor } from '../access/actor.ts';
+import { teamHasRoom } from '../access/teams/has-room.ts';
+import type { Queryable } from '../store/database/database.ts';
+import { defineStatement, timestamp, uuid } from '../store/database/statement.ts';
+import type { WantedSchedule } from './check.ts';
+import { skipWaitingFires } from './record.ts';
+import { type ScheduleRow, scheduleColumns, scheduleRow, timesOf } from './schedule-row.ts';
+import { nextTime } from './times/next-time.ts';
+
+const readAll = defineStatement({
+  name: 'read_schedules_of_team',
+  text: `SELECT ${scheduleColumns} FROM schedules s WHERE s.team_id = $1 ORDER BY s.name COLLATE "C", s.id`,
+  row: scheduleRow,
+});
+
+const readOne = defineStatement({
+  name: 'read_schedule',
+  text: `SELECT ${scheduleColumns} FROM schedules s WHERE s.team_id = $1 AND s.id = $2`,
+  row: scheduleRow,
+});
+
+const lockOne = defineStatement({
+  name: 'lock_schedule',
+  text: `SELECT ${scheduleColumns} FROM schedules s WHERE s.team_id = $1 AND s.id = $2 FOR UPDATE`,
+  row: scheduleRow,
+});
+
+const readClock = defineStatement({
+  name: 'read_clock_for_schedules',
+  text: 'SELECT clock_timestamp() AS now',
+  row: { now: timestamp },
+});
+
+const insert = defineStatement({
+  name: 'insert_schedule',
+  text: `
+    INSERT INTO schedules AS s (id, team_id, name, cron_schedule, timezone, anchor_at, prompt, agent_config, agent_uid, mode, metadata,
+      overlap, max_live_runs, enabled, next_run_at, creator_kind, creator_uid, editor_kind, editor_uid)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $16, $17) RETURNING ${scheduleColumns}`,
+  row: scheduleRow,
+});
+
+const update = defineStatement({
+  name: 'update_schedule',
+  text: `
+    UPDATE schedules s SET name = $2, cron_schedule = $3, timezone = $4, anchor_at = $5, prompt = $6, agent_config = $7,
+      agent_uid = $8, mode = $9, metadata = $10, overlap = $11, max_live_runs = $12, enabled = $13, next_run_at = $14,
+      editor_kind = $15, editor_uid = $16, spawn_failures = 0, last_spawn_error = NULL, updated_at = clock_timestamp()
+    WHERE s.id = $1 RETURNING ${scheduleColumns}`,
+  row: scheduleRow,
+});
+
+/** Resuming begins a new count of failures. */
+const setEnabled = defineStatement({
+  name: 'set_schedule_enabled',
+  text: `
+    UPDATE schedules s SET enabled = $2, next_run_at = $3, updated_at = clock_timestamp(),
+      spawn_failures = CASE WHEN $2 THEN 0 ELSE s.spawn_failures END,
+      last_spawn_error = CASE WHEN $2 THEN NULL ELSE s.last_spawn_error END
+    WHERE s.id = $1 RETURNING ${scheduleColumns}`,
+  row: scheduleRow,
+});
+
+const remove = defineStatement({
+  name: 'delete_schedule',
+  text: 'DELETE FROM schedules WHERE team_id = $1 AND id = $2 RETURNING id',
+  row: { id: uuid },
+});
+
+/** Returns the schedules of the team by name. */
+export const listSchedules = (db: Queryable, teamId: string): Promise<ScheduleRow[]> => db.query(readAll, [teamId]);
+
+/** Returns a schedule; null: the team has none with this id. */
+export async function readSchedule(db: Queryable, teamId: string, id: string): Promise<ScheduleRow | null> {
+  return (await db.query(readOne, [teamId, id]))[0] ?? null;
+}
+
+/** Returns a schedule that stays locked until the transaction ends; null: the team has none with this id. */
+export async function lockSchedule(tx: Queryable, teamId: string, id: string): Promise<ScheduleRow | null> {
+  return (await tx.query(lockOne, [teamId, id]))[0] ?? null;
+}
+
+async function databaseClock(db: Queryable): Promise<string> {
+  const [row] = await db.query(readClock);
+  if (!row) throw new Error('the database did not tell its time');
+  return row.now;
+}
+
+type Timed = Pick<ScheduleRow, 'cron_schedule' | 'timezone' | 'anchor_at' | 'last_due_at'>;
+
+/** Returns the first time after now, and after the last one that fired: a clock that was set back repeats none. */
+function firstTime(schedule: Timed, now: string): string | null {
+  const after = Math.max(Date.parse(now), schedule.last_due_at === null ? 0 : Date.parse(schedule.last_due_at));
+  const next = nextTime(timesOf(schedule), after);
+  return next === null ? null : new Date(next).toISOString();
+}
+
+/** What the statements store of a request, in their order. */
+const requestValues = (wanted: WantedSchedule) => [
+  wanted.prompt,
+  wanted.agent_config && JSON.stringify(wanted.agent_config),
+  wanted.agent_uid,
+  wanted.mode,
+  JSON.stringify(wanted.metadata),
+  wanted.overlap,
+  wanted.max_live_runs,
+];
+
+/** Creates a schedule. `too_many`: the team has the largest number allowed. */
+export async function createSchedule(
+  tx: Queryable,
+  { teamId, creator }: { readonly teamId: string; readonly creator: RunActor },
+  wanted: WantedSchedule,
+  enabled: boolean,
+): Promise<ScheduleRow | 'too_many'> {
+  if (!(await teamHasRoom(tx, teamId, 'schedules', maxSchedules))) return 'too_many';
+  const now = await databaseClock(tx);
+  const nextRunAt = enabled ? firstTime({ ...wanted, anchor_at: now, last_due_at: null }, now) : null;
+  const [row] = await tx.query(insert, [
+    randomUUIDv7(),
+    teamId,
+    wanted.name,
+    wanted.cron_schedule,
+    wanted.timezone,
+    now,
+    ...requestValues(wanted),
+    nextRunAt !== null,
+    nextRunAt,
+    creator.kind,
+    creator.uid,
+  ]);
+  if (!row) throw new Error('the schedule was not inserted');
+  return row;
+}
+
+/** Replaces a schedule that the transaction has locked. Its time is kept unless expression, time zone or `enabled` change. */
+export async function updateSchedule(
+  tx: Queryable,
+  stored: ScheduleRow,
+  editor: RunActor,
+  wanted: WantedSchedule,
+  enabled: boolean,
+): Promise<ScheduleRow> {
+  const now = await databaseClock(tx);
+  const sameTimes = wanted.cron_schedule === stored.cron_schedule && wanted.timezone === stored.timezone;
+  const anchorAt = sameTimes ? stored.anchor_at : now;
+  const keepsTime = sameTimes && stored.enabled;
+  const next = keepsTime ? stored.next_run_at : firstTime({ ...stored, ...wanted, anchor_at: anchorAt }, now);
+  const nextRunAt = enabled ? next : null;
+  const [row] = await tx.query(update, [
+    stored.id,
+    wanted.name,
+    wanted.cron_schedule,
+    wanted.timezone,
+    anchorAt,
+    ...requestValues(wanted),
+    nextRunAt !== null,
+    nextRunAt,
+    editor.kind,
+    editor.uid,
+  ]);
+  if (!row) throw new Error('the schedule was not updated');
+  if (!row.enabled) await skipWaitingFires(tx, [row.id]);
+  return row;
+}
+
+/** Pauses or resumes a schedule that the transaction has locked. Doing it twice changes nothing. */
+export async function setScheduleEnabled(tx: Queryable, stored: ScheduleRow, enabled: boolean): Promise<ScheduleRow> {
+  if (stored.enabled === enabled) return stored;
+  const nextRunAt = enabled ? firstTime(stored, await databaseClock(tx)) : null;
+  const [row] = await tx.query(setEnabled, [stored.id, nextRunAt !== null, nextRunAt]);
+  if (!row) throw new Error('the schedule was not updated');
+  if (!row.enabled) await skipWaitingFires(tx, [row.id]);
+  return row;
+}
+
+/** Deletes a schedule with its history. False: the team has no such schedule. */
+export async function deleteSchedule(db: Queryable, teamId: string, id: string): Promise<boolean> {
+  return (await db.query(remove, [teamId, id])).length > 0;
+}

@@ -1,0 +1,107 @@
+/** Work that the overlap policies leave behind: fires that wait for the end of a run, and runs that are cancelled for another. */
+import { cancelRun } from '../executions/cancel/cancel.ts';
+import { insertRuns, type RunBatch } from '../runs/submit/insert-runs.ts';
+import { boolean, defineStatement, integer, uuid, uuids } from '../store/database/statement.ts';
+import { type ScheduleDeps, spawner } from './fire.ts';
+import { liveRunsOf, readLiveRunsAbove, readLoads } from './live-runs.ts';
+import { maxSpawnFailures, pausedBecause, skipWaitingFires } from './record.ts';
+import { liveLimitOf, scheduleColumns, scheduleRow } from './schedule-row.ts';
+
+/** Schedules that one round looks at. */
+const perRound = 100;
+
+/** Schedules with a waiting fire that may start. A policy that has changed since does not make it wait longer. */
+const findStartable = defineStatement({
+  name: 'find_schedules_with_startable_fire',
+  text: `
+    SELECT s.id FROM (SELECT DISTINCT schedule_id FROM schedule_fires WHERE outcome = 'waiting') f
+    JOIN schedules s ON s.id = f.schedule_id
+    WHERE s.enabled AND ((s.overlap = 'allow' AND s.max_live_runs IS NULL) OR ${liveRunsOf('s.id')} < coalesce(s.max_live_runs, 1))
+    ORDER BY s.last_ran_at NULLS FIRST LIMIT ${perRound}`,
+  row: { id: uuid },
+});
+
+const lockSchedule = defineStatement({
+  name: 'lock_schedule_with_waiting_fire',
+  text: `SELECT ${scheduleColumns} FROM schedules s WHERE s.id = $1 AND s.enabled FOR UPDATE SKIP LOCKED`,
+  row: scheduleRow,
+});
+
+const readOldest = defineStatement({
+  name: 'read_oldest_waiting_fire',
+  text: `SELECT id FROM schedule_fires WHERE schedule_id = $1 AND outcome = 'waiting' ORDER BY id LIMIT 1 FOR UPDATE`,
+  row: { id: uuid },
+});
+
+const settleWaiting = defineStatement({
+  name: 'settle_waiting_fire',
+  text: `
+    WITH fire AS (
+      UPDATE schedule_fires SET outcome = $2, run_id = $3, reason = $4 WHERE id = $1 AND outcome = 'waiting' RETURNING schedule_id
+    ), counted AS (
+      SELECT s.id, CASE WHEN $2 = 'started' THEN 0 ELSE s.spawn_failures + 1 END AS failures
+      FROM schedules s JOIN fire ON s.id = fire.schedule_id
+    )
+    UPDATE schedules s SET
+      last_ran_at = CASE WHEN $2 = 'started' THEN clock_timestamp() ELSE s.last_ran_at END,
+      last_spawn_error = CASE WHEN failures >= ${maxSpawnFailures} THEN '${pausedBecause} ' || $4 ELSE $4 END,
+      spawn_failures = failures,
+      enabled = failures < ${maxSpawnFailures},
+      next_run_at = CASE WHEN failures < ${maxSpawnFailures} THEN s.next_run_at END
+    FROM counted WHERE s.id = counted.id RETURNING s.id, s.enabled`,
+  row: { id: uuid, enabled: boolean },
+});
+
+/** Starts the oldest waiting fire of each schedule that has room for a run. Returns how many schedules had room. */
+export async function startWaitingFires(deps: ScheduleDeps): Promise<number> {
+  const found = await deps.db.query(findStartable);
+  for (const { id } of found) await startOldest(deps, id);
+  return found.length;
+}
+
+async function startOldest(deps: ScheduleDeps, scheduleId: string): Promise<void> {
+  await deps.db.transaction(async (tx) => {
+    const [schedule] = await tx.query(lockSchedule, [scheduleId]);
+    if (!schedule) return;
+    // Counted again under the lock: another process may have started a run.
+    const { live } = (await readLoads(tx, [scheduleId]))(scheduleId);
+    if (live >= (liveLimitOf(schedule) ?? Number.POSITIVE_INFINITY)) return;
+    const [fire] = await tx.query(readOldest, [scheduleId]);
+    if (!fire) return;
+    const batch: RunBatch = [];
+    const spawned = await (await spawner(deps, tx, [schedule], batch))(schedule);
+    await insertRuns(tx, batch);
+    const [runId, reason] = spawned.kind === 'started' ? [spawned.runId, null] : [null, spawned.reason];
+    const [settled] = await tx.query(settleWaiting, [fire.id, spawned.kind, runId, reason]);
+    if (settled?.enabled === false) await skipWaitingFires(tx, [scheduleId]);
+  });
+}
+
+const findCancelling = defineStatement({
+  name: 'find_fires_that_cancel_runs',
+  text: `
+    SELECT f.schedule_id, array_agg(f.id) AS fires, max(coalesce(s.max_live_runs, 1)) AS keep, bool_or(s.overlap = 'cancel_previous') AS cancels
+    FROM schedule_fires f JOIN schedules s ON s.id = f.schedule_id
+    WHERE f.cancels_previous GROUP BY f.schedule_id LIMIT ${perRound}`,
+  row: { schedule_id: uuid, fires: uuids, keep: integer, cancels: boolean },
+});
+
+const endCancelling = defineStatement({
+  name: 'end_cancelling_of_fires',
+  text: 'UPDATE schedule_fires SET cancels_previous = false WHERE id = ANY ($1::uuid[]) AND cancels_previous RETURNING id',
+  row: { id: uuid },
+});
+
+/**
+ * Cancels the oldest live runs of schedules whose newest run was started in their place. A run that is PENDING is tried again in the
+ * next round. Each process does this: what is done twice changes nothing.
+ */
+export async function cancelPreviousRuns(deps: ScheduleDeps): Promise<void> {
+  for (const { schedule_id: scheduleId, fires, keep, cancels } of await deps.db.query(findCancelling)) {
+    // Where the policy has changed, what is live goes on.
+    const excess = cancels ? await readLiveRunsAbove(deps.db, scheduleId, keep) : [];
+    let isPending = false;
+    for (const runId of excess) isPending = (await cancelRun(deps.executionDeps, runId)) === 'pending' || isPending;
+    if (!isPending) await deps.db.query(endCancelling, [fires]);
+  }
+}

@@ -1,0 +1,32 @@
+import type { RunAgentResponse } from '@runyard/contract/run-request';
+import type { RunActor } from '../access/actor.ts';
+import type { Attempt } from '../idempotency/once.ts';
+import { type SubmitDeps, type SubmitOutcome, submitRun } from '../runs/submit/submit.ts';
+import type { Queryable } from '../store/database/database.ts';
+import { recordStartByHand } from './record.ts';
+import { requestOf } from './run-of-schedule.ts';
+import { lockSchedule } from './schedules.ts';
+
+/** Why no run was started: 404, or what the submission says. */
+export type StartFailure = { readonly kind: 'not_found' } | Exclude<SubmitOutcome, { kind: 'submitted' }>;
+
+/** Starts a run of a schedule now, as the person who asks for it. The times of the schedule do not change. */
+export async function startByHand(
+  deps: SubmitDeps,
+  tx: Queryable,
+  starter: { readonly teamId: string; readonly creator: RunActor },
+  scheduleId: string,
+): Promise<Attempt<RunAgentResponse, StartFailure>> {
+  const schedule = await lockSchedule(tx, starter.teamId, scheduleId);
+  if (!schedule) return { kind: 'failed', failure: { kind: 'not_found' } };
+  const submitted = await submitRun(deps, {
+    actor: starter,
+    request: requestOf(schedule),
+    source: 'SCHEDULED_AGENT',
+    schedule: { id: schedule.id, name: schedule.name, cronSchedule: schedule.cron_schedule },
+    tx,
+  });
+  if (submitted.kind !== 'submitted') return { kind: 'failed', failure: submitted };
+  await recordStartByHand(tx, schedule.id, submitted.response.run_id, starter.creator);
+  return { kind: 'done', response: submitted.response };
+}

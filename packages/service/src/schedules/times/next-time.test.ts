@@ -1,0 +1,178 @@
+import { describe, expect, test } from 'vitest';
+import { parseExpression } from './expression.ts';
+import { nextTimes } from './next-time.ts';
+import { findTimeZone } from './time-zone.ts';
+
+const iso = (ms: number) => new Date(ms).toISOString().replace(':00.000Z', 'Z');
+
+function upcoming(text: string, after: string, { timezone = 'UTC', count = 3, anchor = after } = {}): string[] {
+  const parsed = parseExpression(text);
+  if (!parsed.ok) throw new Error(parsed.problem);
+  const times = { expression: parsed.expression, timezone, anchorMs: Date.parse(anchor) };
+  return nextTimes(times, Date.parse(after), count).map(iso);
+}
+
+const problemOf = (text: string): string => {
+  const parsed = parseExpression(text);
+  return parsed.ok ? '' : parsed.problem;
+};
+
+describe('an expression', () => {
+  test('fires when day of the month or day of the week match, where both are given', () => {
+    expect(upcoming('0 0 13 * 5', '2026-11-10T00:00Z')).toEqual([
+      '2026-11-13T00:00Z',
+      '2026-11-20T00:00Z',
+      '2026-11-27T00:00Z',
+    ]);
+  });
+
+  test('takes words, names, lists, ranges and steps', () => {
+    expect(upcoming('@daily', '2026-11-10T05:00Z', { count: 1 })).toEqual(['2026-11-11T00:00Z']);
+    expect(upcoming('@Hourly', '2026-11-10T05:00Z', { count: 1 })).toEqual(['2026-11-10T06:00Z']);
+    expect(upcoming('@weekly', '2026-11-10T05:00Z', { count: 1 })).toEqual(['2026-11-15T00:00Z']);
+    expect(upcoming('5,10-20/5 8 * JAN mon-fri', '2026-11-10T00:00Z')).toEqual([
+      '2027-01-01T08:05Z',
+      '2027-01-01T08:10Z',
+      '2027-01-01T08:15Z',
+    ]);
+    expect(upcoming('0 0 29 2 *', '2096-03-01T00:00Z', { count: 1 })).toEqual(['2104-02-29T00:00Z']);
+    expect(upcoming('  0   0 * * 7 ', '2026-11-10T00:00Z', { count: 1 })).toEqual(['2026-11-15T00:00Z']);
+  });
+
+  test('counts @every from its anchor, so that a late fire does not move the later ones', () => {
+    expect(upcoming('@every 1h30m', '2026-11-10T05:07Z', { anchor: '2026-11-10T00:00Z' })).toEqual([
+      '2026-11-10T06:00Z',
+      '2026-11-10T07:30Z',
+      '2026-11-10T09:00Z',
+    ]);
+    expect(upcoming('@every 90m', '2026-11-10T00:00Z', { count: 1 })).toEqual(['2026-11-10T01:30Z']);
+    expect(upcoming('@every 90m', '2026-11-09T00:00Z', { anchor: '2026-11-10T00:00Z', count: 1 })).toEqual([
+      '2026-11-10T01:30Z',
+    ]);
+  });
+
+  test.each([
+    ['* * * *', /five fields/],
+    ['0 0 0 * * *', /five fields.*not 6/],
+    ['', /five fields/],
+    ['60 * * * *', /minute: 60/],
+    ['* 24 * * *', /hour: 24/],
+    ['*/0 * * * *', /step/],
+    ['* * * FOO *', /FOO/],
+    ['? * * * *', /characters/],
+    ['0 0 L * *', /names of three letters/],
+    ['TZ=UTC 0 9 * * *', /timezone/],
+    ['@reboot', /@daily/],
+    ['@every 59s', /@every 1m/],
+    ['@every 9999h', /@every 8784h/],
+    ['@every', /duration/],
+    ['@every -5m', /duration/],
+    ['@every 1.5h', /duration/],
+    ['@every 90', /duration/],
+    ['0 0 31 2 *', /never fires/],
+    ['0 0 30 2 *', /never fires/],
+    ['0 0 31 4,6,9,11 *', /never fires/],
+  ])('refuses %j', (text, problem) => {
+    expect(problemOf(text)).toMatch(problem);
+  });
+
+  test('refuses every text quickly, however it is made', () => {
+    const hostile = [
+      `${'1,'.repeat(90)} * * * *`,
+      `${'*'.repeat(190)} * * * *`,
+      `@every ${'1s'.repeat(90)}x`,
+      `${'9'.repeat(180)} * * * *`,
+      `1-${'9'.repeat(180)} * * * *`,
+      '* * * * __proto__',
+    ];
+    const started = performance.now();
+    for (const text of hostile) expect(problemOf(text)).not.toBe('');
+    expect(performance.now() - started).toBeLessThan(2_000);
+  });
+});
+
+describe('in a time zone', () => {
+  const timezone = 'Europe/Berlin';
+
+  test('fires at the local time in summer and winter', () => {
+    expect(upcoming('0 9 1 * *', '2026-06-15T00:00Z', { timezone, count: 5 })).toEqual([
+      '2026-07-01T07:00Z',
+      '2026-08-01T07:00Z',
+      '2026-09-01T07:00Z',
+      '2026-10-01T07:00Z',
+      '2026-11-01T08:00Z',
+    ]);
+  });
+
+  test('moves a local time that clocks skip by what they skip', () => {
+    expect(upcoming('30 2 * * *', '2026-03-28T12:00Z', { timezone })).toEqual([
+      '2026-03-29T01:30Z',
+      '2026-03-30T00:30Z',
+      '2026-03-31T00:30Z',
+    ]);
+    // Half an hour is skipped: 02:15 becomes 02:45.
+    expect(upcoming('15 2 * * *', '2026-10-03T00:00Z', { timezone: 'Australia/Lord_Howe', count: 2 })).toEqual([
+      '2026-10-03T15:45Z',
+      '2026-10-04T15:15Z',
+    ]);
+  });
+
+  test('fires once for two local times that become one', () => {
+    expect(upcoming('30 2,3 * * *', '2026-03-28T23:00Z', { timezone })).toEqual([
+      '2026-03-29T01:30Z',
+      '2026-03-30T00:30Z',
+      '2026-03-30T01:30Z',
+    ]);
+    // 02:45 becomes 03:45, behind 03:15 of the same night.
+    expect(upcoming('15,45 2-3 * * *', '2026-03-29T00:00Z', { timezone, count: 2 })).toEqual([
+      '2026-03-29T01:15Z',
+      '2026-03-29T01:45Z',
+    ]);
+  });
+
+  test('fires the first time only at a local time that comes twice', () => {
+    expect(upcoming('30 2 * * *', '2026-10-24T12:00Z', { timezone })).toEqual([
+      '2026-10-25T00:30Z',
+      '2026-10-26T01:30Z',
+      '2026-10-27T01:30Z',
+    ]);
+    // Between the two, and in the second.
+    expect(upcoming('30 2 * * *', '2026-10-25T00:45Z', { timezone, count: 1 })).toEqual(['2026-10-26T01:30Z']);
+    expect(upcoming('30 2 * * *', '2026-10-25T01:15Z', { timezone, count: 1 })).toEqual(['2026-10-26T01:30Z']);
+  });
+
+  test('follows the elapsed time where the hour is not fixed', () => {
+    expect(upcoming('*/30 * * * *', '2026-10-24T23:40Z', { timezone, count: 7 })).toEqual([
+      '2026-10-25T00:00Z',
+      '2026-10-25T00:30Z',
+      '2026-10-25T01:00Z',
+      '2026-10-25T01:30Z',
+      '2026-10-25T02:00Z',
+      '2026-10-25T02:30Z',
+      '2026-10-25T03:00Z',
+    ]);
+    expect(upcoming('*/30 * * * *', '2026-03-29T00:20Z', { timezone, count: 4 })).toEqual([
+      '2026-03-29T00:30Z',
+      '2026-03-29T01:00Z',
+      '2026-03-29T01:30Z',
+      '2026-03-29T02:00Z',
+    ]);
+  });
+
+  test.each(['Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe', 'Asia/Kolkata'])(
+    'gives each time once and in order through a year in %s',
+    (zone) => {
+      for (const text of ['*/20 * * * *', '10 1,2,3 * * *', '0 */2 * * *', '45 2 * * 0']) {
+        const found = upcoming(text, '2026-01-01T00:00Z', { timezone: zone, count: 250 });
+        expect(found).toEqual([...new Set(found)].sort());
+      }
+    },
+  );
+});
+
+test('finds a time zone by its name only', () => {
+  expect(findTimeZone('Europe/Berlin')).toBe('Europe/Berlin');
+  expect(findTimeZone('europe/berlin')).toBe('Europe/Berlin');
+  expect(findTimeZone('UTC')).toBe('UTC');
+  for (const name of ['Mars/Olympus', '+02:00', '', 'Local', '../etc/passwd']) expect(findTimeZone(name)).toBeNull();
+});

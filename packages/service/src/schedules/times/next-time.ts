@@ -1,0 +1,61 @@
+import { Cron } from 'croner';
+import type { Expression } from './expression.ts';
+import { instantsOf, offsetAt } from './time-zone.ts';
+
+/** What decides the times of a schedule. */
+export interface Times {
+  readonly expression: Expression;
+  /** IANA name */
+  readonly timezone: string;
+  /** Where the intervals of `@every` begin, milliseconds since 1970. */
+  readonly anchorMs: number;
+}
+
+/** Longest change of a clock, and so how far apart the order of local times and that of instants can be. */
+const changeMs = 3 * 3_600_000;
+
+/**
+ * Returns the first time after an instant, milliseconds since 1970; null: there is none. A local time that clocks skip counts as
+ * the same time plus what they skip, and one that comes twice as the first of the two, as "compatible" of ECMAScript's Temporal.
+ * Where the hour is `*` or has a step, the times follow the elapsed hours instead: none for a skipped hour, all in a repeated one.
+ */
+export function nextTime({ expression, timezone, anchorMs }: Times, afterMs: number): number | null {
+  if (expression.kind === 'every') {
+    const { intervalMs } = expression;
+    return anchorMs + Math.max(1, Math.floor((afterMs - anchorMs) / intervalMs) + 1) * intervalMs;
+  }
+  const cron = new Cron(expression.pattern, { utcOffset: 0, paused: true });
+  /** The next local time behind a local time. */
+  const nextLocal = (local: number): number | null => cron.nextRun(new Date(local))?.getTime() ?? null;
+  if (timezone === 'UTC') return nextLocal(afterMs);
+
+  const steadyNear = (instant: number): boolean =>
+    offsetAt(timezone, instant - changeMs) === offsetAt(timezone, instant + changeMs);
+  const timesAt = (local: number): readonly number[] => {
+    const { instants, shifted } = instantsOf(timezone, local);
+    if (expression.everyHour) return instants;
+    return [instants[0] ?? shifted];
+  };
+  const isSteady = steadyNear(afterMs);
+  let local = nextLocal(afterMs + offsetAt(timezone, afterMs) - (isSteady ? 0 : changeMs));
+  let best: number | null = null;
+  while (local !== null && (best === null || local <= best + offsetAt(timezone, best) + changeMs)) {
+    for (const time of timesAt(local)) {
+      if (time > afterMs && (best === null || time < best)) best = time;
+    }
+    if (best !== null && isSteady && steadyNear(best)) return best;
+    local = nextLocal(local);
+  }
+  return best;
+}
+
+/** Returns the next times in their order, at most `count`. */
+export function nextTimes(times: Times, afterMs: number, count: number): number[] {
+  const found: number[] = [];
+  for (let last: number | null = afterMs; found.length < count; ) {
+    last = nextTime(times, last);
+    if (last === null) return found;
+    found.push(last);
+  }
+  return found;
+}

@@ -1,0 +1,62 @@
+/** Test support: schedules that are due, and what became of them. */
+import { randomUUIDv7 } from 'node:crypto';
+import type { ScheduledAgentItem, ScheduleFire } from '@runyard/contract/schedules';
+import type { TestService } from './service.ts';
+
+export const scheduleBase = '/agent/schedules';
+
+/** A request that every team can make. */
+export const aSchedule = { name: 'Nightly', cron_schedule: '0 3 * * *', prompt: 'Tidy up.', enabled: true };
+
+/** Rows to insert for a team, beside what the API makes. */
+export interface ScheduleRows {
+  readonly teamId: string;
+  readonly count: number;
+  /** Seconds since the first is due; negative: until. */
+  readonly dueSeconds?: number;
+  /** Seconds over which their times are spread. */
+  readonly spreadSeconds?: number;
+  /** `@every` in seconds. */
+  readonly everySeconds?: number;
+}
+
+export function testSchedules({ deps, request }: Pick<TestService, 'deps' | 'request'>) {
+  const { db } = deps;
+  return {
+    create: async (more: object = {}, key?: string): Promise<ScheduledAgentItem> => {
+      const answer = await request<ScheduledAgentItem>('POST', scheduleBase, {
+        body: { ...aSchedule, ...more },
+        ...(key === undefined ? {} : { key }),
+      });
+      if (answer.status !== 201) throw new Error(answer.text);
+      return answer.body;
+    },
+    read: async (id: string) => (await request<ScheduledAgentItem>('GET', `${scheduleBase}/${id}`)).body,
+    /** Fires, newest first. */
+    fires: async (id: string) =>
+      (await request<{ fires: ScheduleFire[] }>('GET', `${scheduleBase}/${id}/history?limit=100`)).body.fires,
+    /** Makes the schedule due since so many seconds. */
+    makeDue: async (id: string, seconds = 1) => {
+      await db.query(
+        `UPDATE schedules SET next_run_at = date_trunc('milliseconds', now()) - $2 * interval '1 second' WHERE id = $1`,
+        [id, seconds],
+      );
+    },
+    /** Inserts schedules that are or will be due, edited by the team's first person. */
+    insert: async ({ teamId, count, dueSeconds = 1, spreadSeconds = 0, everySeconds = 86_400 }: ScheduleRows) => {
+      const rows = Array.from({ length: count }, (_, n) => ({ id: randomUUIDv7(), n }));
+      await db.query(
+        `INSERT INTO schedules (id, team_id, name, cron_schedule, timezone, anchor_at, prompt, overlap, enabled, next_run_at,
+           creator_kind, creator_uid, editor_kind, editor_uid)
+         SELECT i.id, $2, 'S ' || i.n, '@every ' || $5::int || 's', 'UTC', due.at - $5::int * interval '1 second', 'Do it.', 'allow', true, due.at,
+           'user', u.uid, 'user', u.uid
+         FROM jsonb_to_recordset($1::jsonb) AS i(id uuid, n integer),
+           LATERAL (SELECT date_trunc('milliseconds', now()) - $3::float8 * interval '1 second'
+             + i.n * ($4::float8 / ${count}) * interval '1 second' AS at) due,
+           (SELECT u.uid FROM users u JOIN team_members m ON m.user_id = u.id WHERE m.team_id = $2 ORDER BY u.number LIMIT 1) u`,
+        [JSON.stringify(rows), teamId, dueSeconds, spreadSeconds, everySeconds],
+      );
+      return rows.map(({ id }) => id);
+    },
+  };
+}

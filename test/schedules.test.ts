@@ -1,0 +1,99 @@
+/** Service processes on one database fire schedules: kill -9 in between, and clocks that differ. */
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { newRawKey } from '../packages/service/src/access/keys/raw-key.ts';
+import { createTestDatabase, type TestDatabase } from '../packages/service/test/database.ts';
+import { testSchedules } from '../packages/service/test/schedules.ts';
+import type { TestService } from '../packages/service/test/service.ts';
+import { type OneService, startService } from './support/service-process.ts';
+import { eventually } from './support/system.ts';
+
+let database: TestDatabase;
+let services: OneService[];
+let teamId: string;
+const key = newRawKey();
+const minuteMs = 60_000;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+}, 60_000);
+afterAll(() => database.drop());
+beforeEach(async () => {
+  services = [await start()];
+  const [team] = await database.db.query<{ id: string }>('SELECT id FROM teams');
+  teamId = team?.id ?? '';
+}, 60_000);
+afterEach(async () => {
+  await Promise.all(services.map((service) => service.stop()));
+});
+
+const start = (clockAheadMs?: number) =>
+  startService({ databaseUrl: database.url, key, ...(clockAheadMs === undefined ? {} : { clockAheadMs }) });
+
+const insert = (rows: Omit<Parameters<ReturnType<typeof testSchedules>['insert']>[0], 'teamId'>) =>
+  testSchedules({ deps: { db: database.db } } as TestService).insert({ ...rows, teamId });
+
+/** Counts the times of the schedules, the runs for them, and what is wrong with them. */
+async function countFires(ids: readonly string[]) {
+  const [row] = await database.db.query<{ fires: number; runs: number; twice: number; early: number; late_ms: number }>(
+    `SELECT count(*) AS fires, count(r.id) AS runs,
+       (SELECT count(*) FROM (SELECT FROM runs WHERE schedule_id = ANY ($1) GROUP BY schedule_id HAVING count(*) > 1) x) AS twice,
+       count(*) FILTER (WHERE f.fired_at < f.due_at OR r.created_at < f.due_at) AS early,
+       coalesce(extract(epoch FROM max(f.fired_at - f.due_at)) * 1000, 0)::float8 AS late_ms
+     FROM schedule_fires f LEFT JOIN runs r ON r.id = f.run_id AND r.schedule_id = f.schedule_id
+     WHERE f.schedule_id = ANY ($1)`,
+    [ids],
+  );
+  if (!row) throw new Error('no counts');
+  return row;
+}
+
+const untilFired = (ids: readonly string[]) =>
+  eventually('the fires of all schedules', async () => (await countFires(ids)).fires >= ids.length || null, 60_000);
+
+test('three processes, whose clocks differ by a minute, fire each time once and none early', async () => {
+  services.push(await start(minuteMs), await start(-minuteMs));
+  const ids = await insert({ count: 600, dueSeconds: -3, spreadSeconds: 6 });
+  await untilFired(ids);
+  const { fires, runs, twice, early, late_ms } = await countFires(ids);
+  expect({ fires, runs, twice, early }).toEqual({ fires: 600, runs: 600, twice: 0, early: 0 });
+  // The goal of bench/schedules.ts is 2 s on a quiet machine.
+  expect(late_ms).toBeLessThan(20_000);
+  const pending = await database.db.query('SELECT FROM schedules WHERE id = ANY ($1) AND next_run_at <= now()', [ids]);
+  expect(pending).toEqual([]);
+}, 120_000);
+
+test('the others fire what processes that are killed had not finished, and nothing twice', async () => {
+  services.push(await start(), await start());
+  // All are due at one moment, so that the kills hit the transactions.
+  const ids = await insert({ count: 3_000, dueSeconds: -2 });
+  for (let n = 0; n < 4; n += 1) {
+    const before = (await countFires(ids)).fires;
+    await eventually(
+      'some fires',
+      async () => (await countFires(ids)).fires > before || before === ids.length || null,
+      30_000,
+    );
+    await services.shift()?.stop();
+    if (n > 1) services.push(await start());
+  }
+  if (services.length === 0) services.push(await start());
+  await untilFired(ids);
+  // All that was due before it has been looked at again when it fires.
+  await untilFired(await insert({ count: 1, dueSeconds: -2 }));
+  const { fires, runs, twice, early } = await countFires(ids);
+  expect({ fires, runs, twice, early }).toEqual({ fires: 3_000, runs: 3_000, twice: 0, early: 0 });
+}, 180_000);
+
+test('a service that was down fires once for what it missed', async () => {
+  await services.shift()?.stop();
+  const ids = await insert({ count: 20, dueSeconds: 3_600, everySeconds: 60 });
+  services.push(await start());
+  await untilFired(ids);
+  const { fires, runs } = await countFires(ids);
+  expect({ fires, runs }).toEqual({ fires: 20, runs: 20 });
+  const [next] = await database.db.query<{ ok: boolean }>(
+    `SELECT bool_and(next_run_at > last_due_at AND next_run_at <= now() + interval '61 s') AS ok FROM schedules WHERE id = ANY ($1)`,
+    [ids],
+  );
+  expect(next?.ok).toBe(true);
+}, 120_000);
