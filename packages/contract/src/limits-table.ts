@@ -7,6 +7,8 @@ import {
   maxEnvironments,
   maxKeys,
   maxLiveInTree,
+  maxMcpServers,
+  maxMcpServersOfRun,
   maxMessageBytes,
   maxMessagesOfRun,
   maxMessagesPerMinute,
@@ -88,5 +90,7 @@ export const limits: readonly Limit[] = [
   { of: 'body of a request that starts or continues a run', most: size(maxRequestBodyBytes), above: tooLarge },
   { of: 'API keys of a team', most: `${maxKeys}`, above: '409' },
   { of: 'environments of a team', most: `${maxEnvironments}`, above: '409' },
+  { of: 'MCP servers of a team', most: `${maxMcpServers}`, above: '409' },
+  { of: 'MCP servers of a run', most: `${maxMcpServersOfRun}`, above: invalid },
   { of: 'event subscriptions of a team', most: `${maxSubscriptions}`, above: '409' },
 ];

@@ -47,6 +47,10 @@ export const maxOutputBytes = 64 * 1024;
 export const maxKeys = 1_000;
 /** Environments of a team. */
 export const maxEnvironments = 1_000;
+/** Stored MCP servers of a team. */
+export const maxMcpServers = 100;
+/** MCP servers of a run. */
+export const maxMcpServersOfRun = 20;
 /** Event subscriptions of a team. */
 export const maxSubscriptions = 20;
 

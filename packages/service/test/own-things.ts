@@ -17,6 +17,7 @@ export interface OwnThings {
   readonly fileId: string;
   readonly subscriptionId: string;
   readonly deliveryId: string;
+  readonly serverId: string;
   readonly childRunId: string;
   /** No session has it. */
   readonly sessionUuid: string;
@@ -40,6 +41,8 @@ const bodies: Readonly<Record<string, unknown>> = {
   updateEnvironment: { config: { name: 'E' } },
   createEventSubscription: { url: 'https://example.com/', events: ['run.created'] },
   updateEventSubscription: { name: 'S' },
+  createMcpServer: { name: 'M', command: 'm' },
+  updateMcpServer: { name: 'M' },
   createKey: { name: 'K', kind: 'personal' },
   reportEvents: { events: [] },
   reportArtifact: { artifact_type: 'PLAN', data: {} },
@@ -100,6 +103,7 @@ export async function makeOwnThings(
     fileId: new URL(snapshot.body.files[0]?.upload_url ?? '').pathname.split('/').at(-1) ?? '',
     subscriptionId: subscription.id ?? '',
     deliveryId: (await post(`/event-subscriptions/${subscription.id}/test`)).id ?? '',
+    serverId: (await post('/agent/mcp-servers', { name: 'M', command: 'm' })).id ?? '',
     childRunId: child.run_id ?? '',
     sessionUuid: randomUUIDv7(),
     signInCode: (await post('/sign-in-codes')).code ?? '',

@@ -74,6 +74,7 @@ async function variablesOf(own: OwnThings): Promise<Variables> {
     ENVIRONMENT_UID: own.environmentUid,
     KEY_UID: own.keyUid,
     SUBSCRIPTION_ID: own.subscriptionId,
+    SERVER_ID: own.serverId,
     DELIVERY_ID: own.deliveryId,
   };
 }
