@@ -46,7 +46,7 @@ if (mode === 'ignores-term') process.on('SIGTERM', () => {});
 
 createInterface({ input: process.stdin }).on('line', (line) => {
   const { id, method, params } = JSON.parse(line);
-  if (id === undefined || mode === 'silent') return;
+  if (id === undefined || mode === 'silent' || mode === 'flood') return;
   const result = (value) => send({ id, result: value });
   switch (method) {
     case 'initialize':

@@ -98,9 +98,10 @@ export async function connectServer(
     if (cursor !== undefined) leftOut += 1;
     return { tools: [...found.values()], leftOut, close: () => client.close() };
   } catch (error) {
+    const { ended } = transport;
     await client.close().catch(() => {});
     signal.throwIfAborted();
     if (deadline.aborted) throw new Error(`it did not list its tools within ${timeoutMs / 1000} s`);
-    throw transport.ended === undefined ? error : new Error(transport.ended);
+    throw ended === undefined ? error : new Error(ended);
   }
 }
