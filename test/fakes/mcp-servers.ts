@@ -52,8 +52,10 @@ export async function startHttpMcpServer(authorization: string): Promise<HttpMcp
   const door = http.createServer((request, response) => {
     if (request.headers.authorization !== authorization) return response.writeHead(401).end();
     admitted.push(request.headers);
-    const { method, url, headers } = request;
-    const inner = http.request({ host: '127.0.0.1', port, method, path: url, headers }, (answer) => {
+    const { method, url } = request;
+    const { connection: _, ...headers } = request.headers;
+    const to = { host: '127.0.0.1', port, method, path: url, headers, agent: false };
+    const inner = http.request(to, (answer) => {
       response.writeHead(answer.statusCode ?? 502, answer.headers);
       answer.pipe(response);
     });

@@ -38,6 +38,13 @@ const callTimeoutMs = 600_000;
 /** The schemas of a server are never compiled: their patterns could run for ever. The server checks its own input. */
 const noValidator = { getValidator: () => (input: unknown) => ({ valid: true, data: input, errorMessage: undefined }) };
 
+/** Returns the message of an error, with the status of an answer whose body says nothing. */
+function textOf(error: unknown): string {
+  const { status } = ((error as { data?: unknown }).data ?? {}) as { status?: unknown };
+  const message = error instanceof Error ? error.message : String(error);
+  return typeof status === 'number' ? `HTTP status ${status}: ${message}` : message;
+}
+
 /** Connects to a server and lists its tools. Rejects if one of them fails or takes longer than `timeoutMs`. */
 export async function connectServer(
   server: string,
@@ -61,7 +68,7 @@ export async function connectServer(
       return toolResult(await client.request({ method: 'tools/call', params }, limits));
     } catch (error) {
       over.throwIfAborted();
-      const reason = transport.ended ?? (error instanceof Error ? error.message : String(error));
+      const reason = transport.ended ?? textOf(error);
       return failed(`the MCP server ${server} failed: ${firstPart(reason, 2_000)}`);
     }
   }
@@ -102,6 +109,6 @@ export async function connectServer(
     await client.close().catch(() => {});
     signal.throwIfAborted();
     if (deadline.aborted) throw new Error(`it did not list its tools within ${timeoutMs / 1000} s`);
-    throw ended === undefined ? error : new Error(ended);
+    throw new Error(ended ?? textOf(error));
   }
 }

@@ -67,11 +67,12 @@ export async function deleteMcpServer(context: Context, serverId: string): Promi
 }
 
 function show(context: Context, server: McpServer, options: Json): void {
-  if (options.json) return context.out(`${harmlessJson(server)}\n`);
+  if (options.json) {
+    context.out(`${harmlessJson(server)}\n`);
+    return;
+  }
   context.out(`${server.id}\n`);
-  return context.report(
-    `runs use ${harmlessLine(server.name)} with config.mcp_servers {"NAME": {"warp_id": "${server.id}"}}`,
-  );
+  context.report(`runs use ${harmlessLine(server.name)} with config.mcp_servers {"NAME": {"warp_id": "${server.id}"}}`);
 }
 
 function described({ url, command, arg, values }: ServerOptions, isHttp: boolean) {

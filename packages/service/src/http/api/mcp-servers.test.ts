@@ -183,7 +183,7 @@ describe('a run', () => {
     }
     const allowed = { a: { id: own.id }, b: { url: granted.url }, c: { command: 'x' } };
     const started = await service.request<{ run_id: string }>('POST', path, child(allowed));
-    expect(started.status).toBe(201);
+    expect(started.status).toBe(200);
     const [row] = await service.deps.db.query<{ servers: unknown }>(
       `SELECT config->'mcp_servers' AS servers FROM runs WHERE id = $1`,
       [started.body.run_id],

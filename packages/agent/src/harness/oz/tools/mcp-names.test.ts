@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { builtinTools } from './tool-list.ts';
 import { toolName } from '../../../mcp/tool-names.ts';
+import { builtinTools } from './tool-list.ts';
 
 test('keeps plain names', () => {
   expect(toolName('git-hub_2', 'create_issue')).toBe('mcp__git-hub_2__create_issue');
