@@ -7,8 +7,8 @@ import type { Approvals } from '../../../approvals/approvals.ts';
 import type { ArtifactRequest, ArtifactResult } from '../../../artifacts/report.ts';
 import type { CommandResult } from '../../../commands/run-command.ts';
 import type { HandoffResult } from '../../../handoff/handoff-files.ts';
+import type { McpImage } from '../../../mcp/tool-result.ts';
 import type { RunTree } from '../../../run-tree/tree.ts';
-import type { TurnImage } from '../conversation-images.ts';
 
 /** The things that a tool may use. */
 export interface ToolContext {
@@ -38,7 +38,7 @@ export interface ToolOutcome {
   text: string;
   failed: boolean;
   /** Images for the model. */
-  images?: readonly TurnImage[];
+  images?: readonly McpImage[];
   command?: CommandResult;
 }
 
