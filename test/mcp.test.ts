@@ -1,11 +1,14 @@
 /** Runs in real sandboxes use the tools of real MCP servers: programs in the sandbox, and a server over HTTP behind the gateway. */
+import { fileURLToPath } from 'node:url';
 import type { McpServer } from '@runyard/contract/mcp-servers';
 import { afterAll, describe, expect, test } from 'vitest';
 import { bundledMcpServer, type HttpMcpServer, startHttpMcpServer } from './fakes/mcp-servers.ts';
 import type { FakeConversation, FakeToolCall } from './fakes/models/turns.ts';
+import { startCommand } from './support/command-line.ts';
 import { describeSystemWithModels } from './support/describe-system.ts';
 import { oneModel } from './support/run-kinds.ts';
 
+const root = fileURLToPath(new URL('..', import.meta.url));
 const authorization = 'Bearer credential-of-the-team-7731';
 const variable = 'variable-of-the-team-5120';
 let remote: HttpMcpServer | undefined;
@@ -103,6 +106,23 @@ describeSystemWithModels('MCP servers', options, (system, models) => {
     await system.untilEnded(denied);
     expect(await read(denied, 'conversation')).not.toContain('Echo: ping-43');
   }, 120_000);
+
+  test('is managed with bin/runyard mcp, whose command lines hold no secrets', async () => {
+    const env = { RUNYARD_BASE_URL: system.baseUrl(), RUNYARD_API_KEY: system.key };
+    const mcp = async (args: readonly string[], input = '') => {
+      const command = startCommand(['bin/runyard', 'mcp', ...args], { cwd: root, env, input });
+      expect(await command.exited, command.output()).toBe(0);
+      return command.output();
+    };
+    const values = JSON.stringify({ authorization });
+    const made = await mcp(['create', 'By hand', '--url', remote?.url ?? '', '--values', '-', '--json'], values);
+    const { id } = JSON.parse(made) as McpServer;
+    await mcp(['update', id, '--name', 'Renamed']);
+    const list = await mcp(['list']);
+    expect(list).toMatch(/Renamed.*authorization/);
+    expect(made + list + (await mcp(['get', id]))).not.toContain('credential-of-the-team');
+    expect(await mcp(['delete', id])).toBe(`${id} is deleted\n`);
+  }, 60_000);
 
   describe('a server that cannot be used', () => {
     test.each([
