@@ -43,8 +43,12 @@ describeSystemWithModels('MCP servers', options, (system, models) => {
     const config = { ...oneModel, mcp_servers, ...more };
     return await system.createRun('Use your tools.', { config, attachments: await attachments() });
   };
-  const read = async (runId: string, what: string) =>
-    JSON.stringify(await system.call('GET', `/agent/runs/${runId}/${what}`));
+  const read = async (runId: string, what: string) => {
+    const headers = { authorization: `Bearer ${system.key}` };
+    const answer = await fetch(`${system.baseUrl()}/api/v1/agent/runs/${runId}/${what}`, { headers });
+    expect(answer.status).toBe(200);
+    return await answer.text();
+  };
   const store = (server: object) => system.call<McpServer>('POST', '/agent/mcp-servers', server, 201);
 
   test('gives oz the tools of programs in the sandbox', async () => {
