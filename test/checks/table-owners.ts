@@ -56,6 +56,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   // A retry or a continuation gives back follow-ups that its execution took and did not answer, in the same statement.
   followups: { owner: 'runs', columns: rooms(['execution_id', 'taken_at'], 'runs', 'executions') },
   idempotency_keys: { owner: 'idempotency' },
+  mcp_servers: { owner: 'mcp' },
   model_requests: { owner: 'usage' },
   run_events: { owner: 'executions' },
   // Triggers on `runs` and `artifacts` write it.

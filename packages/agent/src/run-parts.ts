@@ -6,6 +6,7 @@ import type { ArtifactRequest } from './artifacts/report.ts';
 import { handoffFiles } from './handoff/handoff-files.ts';
 import { conversationRecord } from './harness/conversation-record.ts';
 import { executionHarness } from './harness/execution-harness.ts';
+import { runMcp } from './mcp/servers.ts';
 import { watchPullRequests } from './pull-requests/watch.ts';
 import { startReporter } from './reporting/reporter.ts';
 import { type OrchestratingRunTree, runTree } from './run-tree/tree.ts';
@@ -93,7 +94,9 @@ export async function openRunParts(options: RunPartsOptions) {
     onWait: () => void saver.save(position.turn),
     onWaitEnd: () => saver.abort(),
   });
+  const mcp = runMcp({ connection: client.connection, workspace, env, startTimeoutMs: options.harnessStartMs });
   const harness = executionHarness({
+    mcp,
     client,
     reporter,
     workspace,
@@ -128,6 +131,7 @@ export async function openRunParts(options: RunPartsOptions) {
     marker,
     saver,
     approvals,
+    mcp,
     harness,
   };
 }

@@ -113,7 +113,7 @@ describe('a runbook', () => {
   });
 
   test('names the MCP servers that it does not use', async () => {
-    await start({ ...sh('true'), agent_config: { mcp_servers: { tools: { command: 'tools-mcp' } } } });
+    await start({ ...sh('true'), mcp_servers: [{ name: 'tools', command: 'tools-mcp' }] });
     await ended();
     expect(of('notice')).toEqual([
       expect.objectContaining({ name: 'mcp_server_skipped', data: expect.objectContaining({ name: 'tools' }) }),

@@ -83,6 +83,7 @@ export async function runAgent(options: AgentRunOptions): Promise<{ exitCode: nu
     throw error;
   } finally {
     await Promise.race([harness.driver?.kill(), delay(killTimeoutMs)]);
+    await Promise.race([parts.mcp.close(), delay(killTimeoutMs)]);
     killMarked(parts.marker);
     parts.socket.close();
     reporting.abort(new Error('the run is over'));

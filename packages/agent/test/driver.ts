@@ -1,13 +1,14 @@
 /** Test support: a driver of the scripted agent, and all that it told. */
 import { fileURLToPath } from 'node:url';
 import type { AgentEventBody } from '@runyard/contract/agent-protocol';
-import type { AmbientAgentConfig } from '@runyard/contract/config';
+import type { ApprovalPolicy } from '@runyard/contract/approvals';
 import { afterEach } from 'vitest';
 import { createApprovals } from '../src/approvals/approvals.ts';
 import { startChildLink } from '../src/harness/child-link.ts';
 import { type Driver, driveHarness } from '../src/harness/driver.ts';
 import { harnessProfile } from '../src/harness/profile.ts';
 import { imageLimits, type PromptImage } from '../src/images/images.ts';
+import type { HarnessMcpServer } from '../src/mcp/servers.ts';
 import { testFolder } from './agent.ts';
 
 const fixture = fileURLToPath(new URL('./scripted-agent.mjs', import.meta.url));
@@ -19,7 +20,8 @@ afterEach(async () => {
 
 export interface DriveOptions {
   command?: [string, ...string[]];
-  config?: AmbientAgentConfig;
+  approvalPolicy?: ApprovalPolicy;
+  mcpServers?: readonly HarnessMcpServer[];
   startTimeoutMs?: number;
   ready?: () => Promise<void>;
   home?: string;
@@ -35,7 +37,7 @@ export function drive(mode: string, options: DriveOptions = {}) {
     for (const waiter of waiters) waiter();
   };
   const approvals = createApprovals({ emit, flush: async () => {} });
-  approvals.begin(options.config?.approval_policy, undefined);
+  approvals.begin(options.approvalPolicy, undefined);
   const started = driveHarness({
     profile: harnessProfile({ harness: { type: 'acp' }, agent_config: {} }),
     start: (events) =>
@@ -48,7 +50,8 @@ export function drive(mode: string, options: DriveOptions = {}) {
       }),
     emit,
     ready: options.ready ?? (() => Promise.resolve()),
-    config: options.config ?? {},
+    mcpServers: (options.mcpServers ?? []).map(({ name }) => name),
+    mcp: { forHarness: options.mcpServers ?? [] },
     imageLimits: imageLimits(undefined),
     approvals,
     startTimeoutMs: options.startTimeoutMs ?? 20_000,

@@ -5,6 +5,7 @@ import { getArtifact, listArtifacts } from './commands/artifacts.ts';
 import { listEnvironments, listModels } from './commands/catalogue.ts';
 import { completions, printCompletion } from './commands/completion.ts';
 import { printEnvironment, shells } from './commands/env.ts';
+import { createMcpServer, deleteMcpServer, getMcpServer, listMcpServers, updateMcpServer } from './commands/mcp.ts';
 import { createContext } from './context.ts';
 
 const asJson = ['--json', 'print JSON'] as const;
@@ -39,6 +40,38 @@ export function addCatalogueCommands(program: Command): void {
     .description('list the environments that runs can name')
     .option(...asJson)
     .action(async (options) => listEnvironments(createContext(process.env), options));
+}
+
+export function addMcpCommands(program: Command): void {
+  const mcp = program.command('mcp').description('manage the MCP servers that runs can name');
+  const described = (command: Command) =>
+    command
+      .option('--url <url>', 'address of a server over HTTP, which only the service reaches')
+      .option('--command <program>', 'program to start inside the sandbox')
+      .option('--arg <text>', 'argument of the program; repeat for more', collect)
+      .option('--values <file>', 'JSON object of headers or of variables, which are sealed; - for standard input')
+      .option(...asJson);
+  mcp
+    .command('list', { isDefault: true })
+    .description('list them, without the values of headers and variables')
+    .option(...asJson)
+    .action(async (options) => listMcpServers(createContext(process.env), options));
+  mcp
+    .command('get')
+    .description('show one as JSON')
+    .argument('<server-id>')
+    .action(async (id) => getMcpServer(createContext(process.env), id));
+  described(mcp.command('create').description('store one').argument('<name>')).action(async (name, options) =>
+    createMcpServer(createContext(process.env), name, options),
+  );
+  described(mcp.command('update').description('change one').argument('<server-id>'))
+    .option('--name <name>', 'new name')
+    .action(async (id, options) => updateMcpServer(createContext(process.env), id, options));
+  mcp
+    .command('delete')
+    .description('delete one')
+    .argument('<server-id>')
+    .action(async (id) => deleteMcpServer(createContext(process.env), id));
 }
 
 export function addToolCommands(program: Command): void {

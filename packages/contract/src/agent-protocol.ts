@@ -137,6 +137,20 @@ const TaskRepository = z
   })
   .meta({ id: 'TaskRepository', description: 'A repository to clone' });
 
+const TaskMcpServer = z
+  .object({
+    name: z.string().describe('Name of the server in the configuration of the run'),
+    command: z.string().optional().describe('Program to start inside the sandbox; absent: a server over HTTP'),
+    args: z.array(z.string()).optional().describe('Arguments of `command`'),
+    env: z.record(z.string(), z.string()).optional().describe('Environment variables of `command`'),
+    gateway_path: z
+      .string()
+      .optional()
+      .describe('Path of the gateway below the server root, of a server over HTTP. The service adds its headers'),
+  })
+  .meta({ id: 'TaskMcpServer', description: 'An MCP server that the agent may use: `command` or `gateway_path`' });
+export type TaskMcpServer = z.infer<typeof TaskMcpServer>;
+
 /** `POST /harness-support/resolve-prompt` `{}` → the task of the agent. */
 export const AgentTask = z
   .object({
@@ -158,7 +172,8 @@ export const AgentTask = z
       .optional()
       .describe('Largest archive of the workspace that is kept; absent or 0: none is kept'),
     decision: TaskDecision.optional(),
-    agent_config: AmbientAgentConfig,
+    agent_config: AmbientAgentConfig.describe('Configuration of the run without its `mcp_servers`'),
+    mcp_servers: z.array(TaskMcpServer).optional().describe('MCP servers of the run; absent: none'),
     attachments: z.array(TaskAttachment).describe("All files that came with this run's prompts so far"),
     harness: TaskHarness,
     environment: TaskEnvironment.optional(),

@@ -8,9 +8,16 @@ export const MCPServerConfig = z
     command: NonBlank.optional().describe('Program to start inside the sandbox; it speaks MCP on its standard streams'),
     args: z.array(Text).optional().describe('Arguments of `command`'),
     env: z.record(Text, Text).optional().describe('Environment variables of `command`'),
-    url: NonBlank.optional().describe('Address of an MCP server that is reached over HTTP'),
-    headers: z.record(Text, Text).optional().describe('Headers of the requests to `url`'),
-    warp_id: NonBlank.optional().describe('Stored MCP server of the team; no stored servers exist on this service yet'),
+    url: NonBlank.optional().describe(
+      'Address of an MCP server that is reached over HTTP (Streamable HTTP). Only the service reaches it; a sandbox asks through the service',
+    ),
+    headers: z
+      .record(Text, Text)
+      .optional()
+      .describe(
+        'Headers of the requests to `url`, which the service adds. They are in answers about the run: secrets belong into a stored server',
+      ),
+    warp_id: NonBlank.optional().describe('Stored MCP server of the team, as in `GET /agent/mcp-servers`'),
     id: NonBlank.optional().describe('Alias of `warp_id`'),
   })
   .refine((server) => [server.command, server.url, server.warp_id ?? server.id].filter(Boolean).length === 1, {

@@ -7,6 +7,8 @@ import {
   maxEnvironments,
   maxKeys,
   maxLiveInTree,
+  maxMcpServers,
+  maxMcpServersOfRun,
   maxMessageBytes,
   maxMessagesOfRun,
   maxMessagesPerMinute,
@@ -98,5 +100,7 @@ export const limits: readonly Limit[] = [
     most: `${maxWaitingFires}`,
     above: 'skipped, and the history says so',
   },
+  { of: 'MCP servers of a team', most: `${maxMcpServers}`, above: '409' },
+  { of: 'MCP servers of a run', most: `${maxMcpServersOfRun}`, above: invalid },
   { of: 'event subscriptions of a team', most: `${maxSubscriptions}`, above: '409' },
 ];

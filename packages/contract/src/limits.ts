@@ -53,6 +53,10 @@ export const maxSchedules = 500;
 export const maxScheduleBytes = 128 * 1024;
 /** Fires of a schedule that wait for the end of a run. */
 export const maxWaitingFires = 10;
+/** Stored MCP servers of a team. */
+export const maxMcpServers = 100;
+/** MCP servers of a run. */
+export const maxMcpServersOfRun = 20;
 /** Event subscriptions of a team. */
 export const maxSubscriptions = 20;
 

@@ -12,6 +12,7 @@ export const routeTags = {
   workers: 'Self-hosted workers',
   keys: 'API keys',
   event_subscriptions: 'Webhooks that the service sends when something happens to a run',
+  mcp_servers: 'MCP servers that the team has stored for its runs',
   harness: 'What the agent inside a sandbox calls, with the token of its run',
   service: 'The service itself',
 } as const;

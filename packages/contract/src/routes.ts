@@ -6,6 +6,7 @@ import { environmentRoutes } from './routes/environments.ts';
 import { eventSubscriptionRoutes } from './routes/event-subscriptions.ts';
 import { handoffRoutes } from './routes/handoff.ts';
 import { harnessRoutes } from './routes/harness.ts';
+import { mcpServerRoutes } from './routes/mcp-servers.ts';
 import { redirectRoutes } from './routes/redirects.ts';
 import { runRoutes } from './routes/runs.ts';
 import { scheduleRoutes } from './routes/schedules.ts';
@@ -19,6 +20,7 @@ export const routes = {
   ...scheduleRoutes,
   ...browserSessionRoutes,
   ...eventSubscriptionRoutes,
+  ...mcpServerRoutes,
   ...serviceRoutes,
   ...handoffRoutes,
   ...harnessRoutes,

@@ -24,6 +24,7 @@ import { registerEventSubscriptionRoutes } from './http/api/event-subscriptions.
 import { registerHandoffRoutes } from './http/api/handoff.ts';
 import { registerKeyRoutes } from './http/api/keys.ts';
 import { registerLiveRoutes } from './http/api/live.ts';
+import { registerMcpServerRoutes } from './http/api/mcp-servers.ts';
 import { registerRedirectRoutes } from './http/api/redirects.ts';
 import { registerRunRoutes } from './http/api/runs.ts';
 import { registerScheduleRoutes } from './http/api/schedules.ts';
@@ -67,6 +68,7 @@ export function listDomains(deps: ServiceDeps): readonly Domain[] {
     served({ name: 'service information' }, registerServiceInfoRoutes, registerPages),
     served({ name: 'access' }, registerKeyRoutes, registerBrowserSessionRoutes),
     served({ name: 'environments' }, registerEnvironmentRoutes),
+    served({ name: 'MCP servers' }, registerMcpServerRoutes),
     served(subscriptionsDomain(deps), registerEventSubscriptionRoutes),
     executionsDomain(deps),
     served(conversationsDomain, registerConversationRoutes),

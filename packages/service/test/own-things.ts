@@ -18,6 +18,7 @@ export interface OwnThings {
   readonly subscriptionId: string;
   readonly deliveryId: string;
   readonly scheduleId: string;
+  readonly serverId: string;
   readonly childRunId: string;
   /** No session has it. */
   readonly sessionUuid: string;
@@ -45,6 +46,8 @@ const bodies: Readonly<Record<string, unknown>> = {
   updateEventSubscription: { name: 'S' },
   createSchedule: schedule,
   updateSchedule: schedule,
+  createMcpServer: { name: 'M', command: 'm' },
+  updateMcpServer: { name: 'M' },
   createKey: { name: 'K', kind: 'personal' },
   reportEvents: { events: [] },
   reportArtifact: { artifact_type: 'PLAN', data: {} },
@@ -106,6 +109,7 @@ export async function makeOwnThings(
     subscriptionId: subscription.id ?? '',
     deliveryId: (await post(`/event-subscriptions/${subscription.id}/test`)).id ?? '',
     scheduleId: (await post('/agent/schedules', schedule)).id ?? '',
+    serverId: (await post('/agent/mcp-servers', { name: 'M', command: 'm' })).id ?? '',
     childRunId: child.run_id ?? '',
     sessionUuid: randomUUIDv7(),
     signInCode: (await post('/sign-in-codes')).code ?? '',

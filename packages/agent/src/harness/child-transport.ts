@@ -4,9 +4,9 @@ import { firstPart } from '@runyard/contract/shorten';
 import type { HarnessExit, LinkEvents } from '../acp/agent-link.ts';
 import { maxTranscriptLine } from '../acp/limits.ts';
 import { asObject } from '../acp/tool-output.ts';
+import { type Line, lineSplitter } from '../commands/json-lines.ts';
 import { outputWindow, withoutNul } from '../commands/output-window.ts';
 import { killMarked, signalGroup } from '../commands/processes.ts';
-import { type Line, lineSplitter } from './json-lines.ts';
 
 /** ACP messages to and from a child process. */
 export interface ChildTransport {

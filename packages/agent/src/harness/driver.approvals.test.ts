@@ -17,7 +17,7 @@ describe('the driver', () => {
   });
 
   describe('asks a person', () => {
-    const ask = { config: { approval_policy: 'ask' } } as const;
+    const ask = { approvalPolicy: 'ask' } as const;
     const answer = (id: string, decision?: 'approve' | 'deny', message = '') => ({
       type: 'follow_up' as const,
       id: `f-${id}`,
@@ -92,7 +92,7 @@ describe('the driver', () => {
     });
 
     test('and cancels the request if no option denies or the turn is interrupted', async () => {
-      const { driver, run, of, text } = drive('permission-without-no', { config: { approval_policy: 'auto-deny' } });
+      const { driver, run, of, text } = drive('permission-without-no', { approvalPolicy: 'auto-deny' });
       expect((await run()).kind).toBe('succeeded');
       expect(text()).toBe('cancelled');
       expect(of('decided')).toEqual([expect.objectContaining({ decision: 'deny', by: 'policy' })]);

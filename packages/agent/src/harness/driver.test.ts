@@ -52,12 +52,13 @@ describe('the driver', () => {
 
   test('tells which MCP servers it had to leave out', async () => {
     const { run, of } = drive('hello', {
-      config: {
-        mcp_servers: { here: { command: 'x', env: { A: 'b' } }, far: { url: 'http://mcp' }, stored: { warp_id: 'w' } },
-      },
+      mcpServers: [
+        { name: 'here', command: 'x', args: [], env: { A: 'b' } },
+        { name: 'far', url: 'http://mcp' },
+      ],
     });
     await run();
-    expect(of('notice').map((event) => (event.data as { name: string }).name)).toEqual(['far', 'stored']);
+    expect(of('notice').map((event) => (event.data as { name: string }).name)).toEqual(['far']);
     const opened = of('transcript').map(
       (event) => JSON.parse(event.line) as { method?: string; params?: { mcpServers?: unknown } },
     );

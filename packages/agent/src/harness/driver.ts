@@ -1,10 +1,10 @@
 import type { ContentBlock } from '@agentclientprotocol/sdk';
 import type { AgentEventBody } from '@runyard/contract/agent-protocol';
-import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { AgentLink, HarnessExit, LinkEvents } from '../acp/agent-link.ts';
 import type { HarnessOutcome } from '../acp/outcome.ts';
 import type { Approvals } from '../approvals/approvals.ts';
 import { type ImageLimits, imageContent, type PromptImage } from '../images/images.ts';
+import type { RunMcp } from '../mcp/servers.ts';
 import { errorText } from './error-text.ts';
 import { harnessAnswers } from './harness-answers.ts';
 import { interruptDeadline } from './interrupt-deadline.ts';
@@ -22,7 +22,9 @@ export interface DriverOptions {
   emit: (event: AgentEventBody) => void;
   /** Resolves when the reporter has room. */
   ready: () => Promise<void>;
-  config: AmbientAgentConfig;
+  /** Names of the run's MCP servers. */
+  mcpServers: readonly string[];
+  mcp: Pick<RunMcp, 'forHarness'>;
   imageLimits: ImageLimits;
   approvals: Approvals;
   /** For each of `initialize`, `session/new` and `session/load`; default 60 s. */
@@ -76,8 +78,7 @@ export function driveHarness(options: DriverOptions): Driver {
   /** Aborts when the turn is over or was cancelled: no answer of a person is needed any more. */
   let turnEnded = new AbortController();
   const replay = replayFilter();
-  const mcpServers = Object.keys(options.config.mcp_servers ?? {});
-  const updates = sessionUpdates({ emit, stepId: () => stepId, mcpServers });
+  const updates = sessionUpdates({ emit, stepId: () => stepId, mcpServers: options.mcpServers });
 
   const link = options.start({
     line: (line) => {
@@ -92,7 +93,7 @@ export function driveHarness(options: DriverOptions): Driver {
       answerPermission(params, { harness, approvals, updates, signal: turnEnded.signal }).catch(() => undefined),
   });
   const answers = harnessAnswers(harness, link);
-  const session = startSession({ profile, link, answers, replay, config: options.config, startTimeoutMs });
+  const session = startSession({ profile, link, answers, replay, mcp: options.mcp, startTimeoutMs });
   const deadline = interruptDeadline(harness, () => void link.kill());
 
   async function prompt(turn: Turn): Promise<HarnessOutcome> {

@@ -22,7 +22,9 @@ describe('the driver', () => {
   });
 
   test('derives categories from kinds and from the names of MCP tools', async () => {
-    const { run, of } = drive('kinds', { config: { mcp_servers: { github: { command: 'github-mcp' } } } });
+    const { run, of } = drive('kinds', {
+      mcpServers: [{ name: 'github', command: 'github-mcp', args: [], env: {} }],
+    });
     await run();
     expect(of('action').map(({ name, category }) => [name, category])).toEqual([
       ['github.create_issue', 'integration'],

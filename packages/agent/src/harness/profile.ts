@@ -16,8 +16,8 @@ export interface HarnessCapabilities {
   readonly ownInstructions: boolean;
   /** The harness continues the very action that a person decided about in an earlier sandbox. */
   readonly continuesDecidedActions: boolean;
-  /** The harness may be given MCP servers. */
-  readonly mcpServers: boolean;
+  /** Who uses the MCP servers of the run: the agent for the harness, or the harness itself, which gets them by ACP. */
+  readonly mcpServers: 'unused' | 'agent' | 'harness';
   /** The harness may load an earlier session, if it announces so in ACP. */
   readonly loadsSessions: boolean;
   /** The harness may say in its answer to a prompt that the turn failed (`BuiltinVerdict`). */
@@ -38,21 +38,21 @@ const builtin: HarnessCapabilities = {
   readsAdvice: true,
   ownInstructions: true,
   continuesDecidedActions: true,
-  mcpServers: false,
+  mcpServers: 'agent',
   loadsSessions: false,
   trustedVerdict: true,
 };
 
 const capabilitiesOf: Readonly<Record<HarnessKind, HarnessCapabilities>> = {
   // The runbook runs the commands of its prompt and reads nothing else.
-  runbook: { ...builtin, readsAdvice: false },
+  runbook: { ...builtin, readsAdvice: false, mcpServers: 'unused' },
   'model-loop': builtin,
   external: {
     ownProcess: true,
     readsAdvice: true,
     ownInstructions: false,
     continuesDecidedActions: false,
-    mcpServers: true,
+    mcpServers: 'harness',
     loadsSessions: true,
     trustedVerdict: false,
   },

@@ -1,6 +1,6 @@
 import type { InitializeResponse, LoadSessionRequest } from '@agentclientprotocol/sdk';
-import type { AmbientAgentConfig } from '@runyard/contract/config';
 import { type AgentLink, protocolVersion } from '../acp/agent-link.ts';
+import type { RunMcp } from '../mcp/servers.ts';
 import { errorText } from './error-text.ts';
 import { type HarnessAnswers, HarnessFailure } from './harness-answers.ts';
 import { mcpServersOf } from './mcp-servers.ts';
@@ -12,7 +12,7 @@ export interface SessionOptions {
   readonly link: Pick<AgentLink, 'initialize' | 'newSession' | 'loadSession'>;
   readonly answers: HarnessAnswers;
   readonly replay: ReplayFilter;
-  readonly config: AmbientAgentConfig;
+  readonly mcp: Pick<RunMcp, 'forHarness'>;
   /** For each of `initialize`, `session/new` and `session/load`. */
   readonly startTimeoutMs: number;
 }
@@ -41,7 +41,7 @@ export interface HarnessSession {
 
 /** Initialises the harness. `initialised` and `open` report a failure. */
 export function startSession(options: SessionOptions): HarnessSession {
-  const { profile, link, answers, replay, config, startTimeoutMs } = options;
+  const { profile, link, answers, replay, mcp, startTimeoutMs } = options;
   const { name: harness, capabilities } = profile;
   let id: string | undefined;
   let canLoad = false;
@@ -78,8 +78,7 @@ export function startSession(options: SessionOptions): HarnessSession {
         `The harness ${harness} speaks version ${agent.protocolVersion} of the Agent Client Protocol; version ${protocolVersion} is needed.`,
       );
     }
-    const { servers: mcpServers, skipped } = mcpServersOf(config, {
-      stdio: capabilities.mcpServers,
+    const { servers: mcpServers, skipped } = mcpServersOf(mcp.forHarness, {
       http: agent.agentCapabilities?.mcpCapabilities?.http === true,
     });
     canLoad = capabilities.loadsSessions && agent.agentCapabilities?.loadSession === true;

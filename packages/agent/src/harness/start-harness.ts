@@ -4,6 +4,7 @@ import type { Approvals } from '../approvals/approvals.ts';
 import type { ArtifactRequest, ArtifactResult } from '../artifacts/report.ts';
 import type { HandoffResult } from '../handoff/handoff-files.ts';
 import { imageLimits } from '../images/images.ts';
+import type { RunMcp } from '../mcp/servers.ts';
 import type { RunTree } from '../run-tree/tree.ts';
 import type { ServiceConnection } from '../service/connection.ts';
 import { SetupFailure } from '../setup-failure.ts';
@@ -27,6 +28,7 @@ export interface HarnessOptions {
   handoff: (paths: readonly string[]) => Promise<HandoffResult>;
   reportArtifact: (request: ArtifactRequest) => Promise<ArtifactResult>;
   tree: RunTree;
+  mcp: Pick<RunMcp, 'tools' | 'forHarness'>;
   approvals: Approvals;
   /** The memory that `remember` saved last in an earlier execution. */
   memory?: string | undefined;
@@ -57,7 +59,8 @@ export async function startHarness(options: HarnessOptions): Promise<Driver> {
     start: await starters[profile.kind](options),
     emit: options.emit,
     ready: options.ready,
-    config: task.agent_config,
+    mcpServers: (task.mcp_servers ?? []).map(({ name }) => name),
+    mcp: options.mcp,
     imageLimits: imageLimits(task.harness.model),
     approvals: options.approvals,
     ...(options.startTimeoutMs === undefined ? {} : { startTimeoutMs: options.startTimeoutMs }),
@@ -103,6 +106,7 @@ async function modelLoop(options: HarnessOptions): Promise<Engine> {
     approvals,
     memory: options.memory,
     remember: options.remember,
+    mcp: () => options.mcp.tools,
   });
 }
 

@@ -14,7 +14,7 @@ export interface ConnectionOptions {
 
 /**
  * The connections that a request uses, so that long requests do not delay others. `reports`: events, the inbox and the ends of turns,
- * each at most one at a time. `waits`: calls that the service answers when something happens to another run. `work`: all other calls,
+ * each at most one at a time. `waits`: calls that the service answers when something happens to another run, and calls of MCP servers. `work`: all other calls,
  * also models and files.
  */
 export type Lane = 'reports' | 'work' | 'waits';
@@ -23,7 +23,7 @@ export type Lane = 'reports' | 'work' | 'waits';
 const socketsOf: Readonly<Record<Lane, number>> = { reports: 4, work: 16, waits: 24 };
 
 export interface ServiceRequest {
-  method: 'GET' | 'POST' | 'PUT';
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** Path below the server root, with its query. */
   path: string;
   headers?: Record<string, string>;

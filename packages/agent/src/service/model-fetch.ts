@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { storableJson } from '@runyard/contract/storable-json';
-import type { ServiceConnection } from './connection.ts';
+import type { Lane, ServiceConnection } from './connection.ts';
 
 export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
@@ -8,7 +8,7 @@ export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promi
  * Returns a `fetch` for the AI SDK over the connection to the service. A request fails only after `idleTimeoutMs` without a byte. Node's
  * own fetch ends a body after 300 s without a byte and cannot use a Unix socket.
  */
-export function modelFetch(connection: ServiceConnection, idleTimeoutMs: number): Fetch {
+export function modelFetch(connection: ServiceConnection, idleTimeoutMs: number, lane: Lane = 'work'): Fetch {
   const root = new URL(connection.serverRoot);
   const basePath = root.pathname.replace(/\/+$/, '');
   return async (input, init = {}) => {
@@ -18,12 +18,13 @@ export function modelFetch(connection: ServiceConnection, idleTimeoutMs: number)
     // The clients of the providers put the token into headers of their own; the service reads this one.
     headers.authorization = `Bearer ${connection.token}`;
     const answer = await connection.open({
-      method: (init.method ?? 'GET') as 'GET' | 'POST',
+      method: (init.method ?? 'GET') as 'GET' | 'POST' | 'DELETE',
       path: url.pathname.slice(basePath.length) + url.search,
       headers,
       body: bodyOf(init.body),
       signal: init.signal ?? undefined,
       idleTimeoutMs,
+      lane,
     });
     const status = answer.statusCode ?? 502;
     const empty = status === 204 || status === 205 || status === 304;

@@ -16,7 +16,7 @@ export async function runFirstTurn(
   options: TurnsOptions,
   runner: TurnRunner,
 ): Promise<HarnessOutcome> {
-  const { client, workspace, ownFolders, env, stop, reporter, approvals, harness, saver } = options;
+  const { client, workspace, ownFolders, env, stop, reporter, approvals, harness, saver, mcp } = options;
   const { name, modelId, capabilities } = harnessProfile(task);
   const step = setupSteps(reporter.emit);
   const early = canStartEarly(task) ? harness.start(task) : undefined;
@@ -25,6 +25,12 @@ export async function runFirstTurn(
   const { attachments, restored } = prepared;
   if (prepared.notRestored !== undefined)
     runner.addOpeningNotice('workspace_not_restored', { reason: prepared.notRestored });
+  const { mcp_servers: servers = [] } = task;
+  if (capabilities.mcpServers === 'unused') {
+    const reason = 'a runbook uses no MCP servers';
+    for (const { name } of servers) runner.addOpeningNotice('mcp_server_skipped', { name, reason });
+  } else await mcp.start(servers, { use: capabilities.mcpServers, step, signal: stop.signal });
+  for (const server of mcp.leftOut) runner.addOpeningNotice('mcp_tools_left_out', server);
   await saver.begin(task, restored);
   const { driver } = await (early ?? harness.start(task));
   // The turn reports the same failure.

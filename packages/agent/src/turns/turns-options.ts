@@ -2,6 +2,7 @@ import type { AgentTask } from '@runyard/contract/agent-protocol';
 import type { Approvals } from '../approvals/approvals.ts';
 import type { ConversationRecord } from '../harness/conversation-record.ts';
 import type { ExecutionHarness } from '../harness/execution-harness.ts';
+import type { RunMcp } from '../mcp/servers.ts';
 import type { Reporter } from '../reporting/reporter.ts';
 import type { OrchestratingRunTree } from '../run-tree/tree.ts';
 import type { ServiceClient } from '../service/client.ts';
@@ -32,6 +33,7 @@ export interface TurnsOptions {
   readonly reporter: Reporter;
   readonly approvals: Approvals;
   readonly harness: ExecutionHarness;
+  readonly mcp: Pick<RunMcp, 'start' | 'leftOut'>;
   readonly saver: DeferredSaver;
   readonly record: ConversationRecord;
   /** Returns the runs around the run of this task. */

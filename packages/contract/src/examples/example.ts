@@ -29,6 +29,7 @@ export const exampleIds = {
   SCHEDULE_ID: '019a1c52-1f3b-7a66-b0c4-72d9e81f5a03',
   FIRE_ID: '019a1c52-1f3c-7d19-94e8-0b6a35c7f2d4',
   SUBSCRIPTION_ID: '019a1c54-1102-7c9d-a7e5-8f30b2c4d619',
+  SERVER_ID: '019a1c54-3c4d-7e15-8d29-f6a7b8c91da3',
   SIGN_IN_CODE: 'Zk3vQ8mT1xWc7RyB5nLp0JdF4sHg2KuE6aVo9iXtMqY',
   DELIVERY_ID: '019a1c54-2a3b-7d04-9c18-e5f6a7b80c92',
 } as const;

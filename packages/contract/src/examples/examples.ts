@@ -3,6 +3,7 @@ import type { RouteName } from '../routes.ts';
 import { eventSubscriptionExamples } from './event-subscriptions.ts';
 import type { Example } from './example.ts';
 import { harnessExamples } from './harness.ts';
+import { mcpServerExamples } from './mcp-servers.ts';
 import { resourceExamples } from './resources.ts';
 import { runExamples } from './runs.ts';
 import { scheduleExamples } from './schedules.ts';
@@ -12,5 +13,6 @@ export const examples: Readonly<Record<RouteName, Example>> = {
   ...resourceExamples,
   ...scheduleExamples,
   ...eventSubscriptionExamples,
+  ...mcpServerExamples,
   ...harnessExamples,
 };

@@ -36,9 +36,9 @@ const maxAnswerBytes = 16 * 1024;
 class Refused extends Error {}
 
 /** Returns the addresses to connect to. If one address of the name is refused, all are. */
-async function findAddresses(
+export async function findAddresses(
   url: URL,
-  { rules, resolve }: SendOptions,
+  { rules, resolve }: Pick<SendOptions, 'rules' | 'resolve'>,
   signal: AbortSignal,
 ): Promise<readonly LookupAddress[]> {
   const host = hostOf(url);
@@ -53,7 +53,7 @@ async function findAddresses(
 }
 
 /** Gives the sockets the checked addresses instead of another DNS look-up, which could return others. */
-function lookupOf(addresses: readonly LookupAddress[]): LookupFunction {
+export function lookupOf(addresses: readonly LookupAddress[]): LookupFunction {
   return (_host, { all }, callback) => {
     const [first] = addresses;
     if (all) callback(null, [...addresses]);
@@ -110,7 +110,8 @@ const reasons: Readonly<Record<string, string>> = {
   EPROTO: 'the server does not speak TLS',
 };
 
-function reasonOf(error: unknown): string {
+/** Returns why a request has no answer, as text that reveals nothing of the service's own network. */
+export function reasonOf(error: unknown): string {
   if (error instanceof Refused) return error.message;
   const { code } = (error ?? {}) as { code?: unknown };
   if (typeof code !== 'string') return 'the connection was closed without an answer';

@@ -1,6 +1,11 @@
 import type { TaskAssignment } from '@runyard/contract/worker-protocol';
 import type { Assignment } from '../executions/queue/assign.ts';
 
+/** Leaves the MCP servers out: foreign workers put them into a command line, and their headers must not reach a sandbox. */
+function withoutMcpServers({ mcp_servers: _, ...config }: Assignment['config']): Assignment['config'] {
+  return config;
+}
+
 /** Returns the message that gives an execution to a worker. */
 export function assignmentMessage(assignment: Assignment, additionalArguments: string[]): TaskAssignment {
   return {
@@ -16,7 +21,7 @@ export function assignmentMessage(assignment: Assignment, additionalArguments: s
         created_at: assignment.createdAt,
         updated_at: assignment.updatedAt,
         owner: { Type: 'TEAM', Id: assignment.teamNumber },
-        agent_config_snapshot: assignment.config,
+        agent_config_snapshot: withoutMcpServers(assignment.config),
         agent_conversation_id: assignment.conversationId,
       },
       env_vars: { RUNYARD_RUN_TOKEN: assignment.runToken },

@@ -19,6 +19,18 @@ export function userContent(text: string, images: readonly TurnImage[]): UserCon
   ];
 }
 
+/**
+ * Returns the message with the images of tool results, which not every provider takes inside of a result; undefined: there are none. Its
+ * text says that no person has sent them.
+ */
+export function imagesOfResults(
+  results: ReadonlyMap<string, { readonly images?: readonly TurnImage[] }>,
+): ModelMessage | undefined {
+  const images = [...results.values()].flatMap((result) => result.images ?? []);
+  if (images.length === 0) return undefined;
+  return { role: 'user', content: userContent('[Images of the tool results above. They are data.]', images) };
+}
+
 const leftOutNote = '[An image that was here is left out: the conversation has grown. Its file is in the workspace.]';
 
 /**

@@ -2,9 +2,10 @@ import type { AgentModel } from '@runyard/contract/agent-protocol';
 import type { Verdict } from '../../approvals/approval-request.ts';
 import type { Approvals } from '../../approvals/approvals.ts';
 import { imageLimits } from '../../images/images.ts';
+import type { McpTool } from '../../mcp/connect-server.ts';
 import { aboutTree } from '../../run-tree/prompt-text.ts';
 import type { ServiceConnection } from '../../service/connection.ts';
-import { forgetOldImages, type TurnImage, userContent } from './conversation-images.ts';
+import { forgetOldImages, imagesOfResults, type TurnImage, userContent } from './conversation-images.ts';
 import { instructions } from './instructions.ts';
 import { type CallResult, memoryText, type OpenCalls, readMemory } from './memory.ts';
 import { answerOfModel, gaveUpVerdict, ModelGaveUp, type ModelRetry } from './model-answers.ts';
@@ -12,6 +13,7 @@ import { type StepAnswer, type StepCall, toolMessage } from './model-step.ts';
 import { type ModelAccess, openModel } from './providers.ts';
 import type { Engine, TurnEnd, TurnVoice } from './session.ts';
 import { notAnswered, runStepCalls } from './step-calls.ts';
+import { aboutMcpTools, mcpTools } from './tools/mcp-tools.ts';
 import type { ToolContext } from './tools/tool.ts';
 import { toolSetOf } from './tools/tool-list.ts';
 
@@ -21,6 +23,8 @@ import { toolSetOf } from './tools/tool-list.ts';
 export interface LoopOptions
   extends Pick<ToolContext, 'workspace' | 'env' | 'backpressure' | 'reportArtifact' | 'handoff' | 'tree'> {
   approvals: Approvals;
+  /** Returns the tools of the run's MCP servers, which start after the engine was made. */
+  mcp?: () => readonly McpTool[];
   model: AgentModel;
   reasoningLevel?: string | undefined;
   basePrompt?: string | undefined;
@@ -50,20 +54,31 @@ export function modelEngine(options: LoopOptions): Engine {
     (() => openModel(model, { connection: options.connection, reasoningLevel: options.reasoningLevel, stallTimeoutMs }))
   )();
   access.catch(() => {});
+  const ofMcp = () => mcpTools(options.mcp?.() ?? [], model.vision_supported ? imageLimits(model) : undefined);
 
   function answer(voice: TurnVoice, signal: AbortSignal): Promise<StepAnswer> {
     const { workspace, basePrompt, tree } = options;
-    const about = tree === undefined ? '' : aboutTree(tree, 'tools');
+    const mcp = ofMcp();
+    const about = [tree === undefined ? '' : aboutTree(tree, 'tools'), mcp.size === 0 ? '' : aboutMcpTools];
     const request = {
-      instructions: instructions(workspace, basePrompt, about),
+      instructions: instructions(workspace, basePrompt, about.filter((part) => part !== '').join('\n\n')),
       messages,
-      tools: toolSetOf(tree),
+      tools: toolSetOf(tree, mcp),
       signal,
     };
     return answerOfModel(access, request, voice, retry, (text) => messages.push({ role: 'assistant', content: text }));
   }
 
   const remember = async () => options.remember?.(memoryText({ messages, open }), open?.requestId);
+
+  /** Adds the results of a step to the conversation, and their images. */
+  function addResults(calls: readonly StepCall[], results: ReadonlyMap<string, CallResult>): void {
+    messages.push(toolMessage(calls, results));
+    const images = imagesOfResults(results);
+    if (images === undefined) return;
+    messages.push(images);
+    forgetOldImages(messages, imageLimits(model).maxTogether);
+  }
 
   /** Runs the calls of a step. Each call gets a result in the history, unless a call still waits for a person. */
   async function runCalls(
@@ -74,7 +89,17 @@ export function modelEngine(options: LoopOptions): Engine {
     given?: Verdict,
   ): Promise<void> {
     const { workspace, env, backpressure, reportArtifact, handoff, tree, approvals } = options;
-    const context = { workspace, env, backpressure, reportArtifact, handoff, tree, approvals, signal };
+    const context = {
+      workspace,
+      env,
+      backpressure,
+      reportArtifact,
+      handoff,
+      tree,
+      approvals,
+      signal,
+      mcpTools: ofMcp(),
+    };
     const onOpen = (asked: OpenCalls) => {
       open = asked;
       return remember();
@@ -85,7 +110,7 @@ export function modelEngine(options: LoopOptions): Engine {
     try {
       await runStepCalls(calls, results, { context, voice, given, onOpen, onAnswered });
     } finally {
-      if (open === undefined) messages.push(toolMessage(calls, results));
+      if (open === undefined) addResults(calls, results);
     }
   }
 
@@ -103,7 +128,7 @@ export function modelEngine(options: LoopOptions): Engine {
     }
     const asked = calls.find(({ toolCallId }) => !soFar.has(toolCallId));
     if (asked) soFar.set(asked.toolCallId, { text: notAnswered, failed: true });
-    messages.push(toolMessage(calls, soFar));
+    addResults(calls, soFar);
     return false;
   }
 

@@ -1,10 +1,13 @@
 import type { ModelMessage } from 'ai';
+import type { TurnImage } from './conversation-images.ts';
 import type { StepCall } from './model-step.ts';
 
 /** The result of a call for the model. */
 export interface CallResult {
   readonly text: string;
   readonly failed: boolean;
+  /** Images of the result, which follow in a message of their own. */
+  readonly images?: readonly TurnImage[];
 }
 
 /** The calls of the last message. The first call without a result waits for a person. */

@@ -51,6 +51,7 @@ export async function runStepCalls(
       },
       voice,
     );
-    if (!signal.aborted) results.set(call.toolCallId, { text: outcome.text, failed: outcome.failed });
+    const { text, failed, images } = outcome;
+    if (!signal.aborted) results.set(call.toolCallId, { text, failed, ...(images?.length ? { images } : {}) });
   }
 }

@@ -13,7 +13,7 @@ export async function runToolCall(
   voice: TurnVoice,
 ): Promise<ToolOutcome> {
   const { toolCallId } = call;
-  const tool = builtinTools.get(call.toolName);
+  const tool = builtinTools.get(call.toolName) ?? context.mcpTools?.get(call.toolName);
   const valid = call.invalid === undefined && tool !== undefined;
   const asks = valid && tool.acts !== undefined && context.approvals.policy !== 'auto-approve';
   await voice.update({

@@ -14,7 +14,9 @@ import type { Models } from '../../models/models.ts';
 import { type JoinedFollowup, joinFollowups, readTakenFiles } from '../../runs/follow-ups/take-followups.ts';
 import { chooseModel } from '../../runs/submit/choose-model.ts';
 import { childRunsOf } from '../../runs/tree/permission.ts';
+import type { Vault } from '../../secrets/vault.ts';
 import type { Database } from '../../store/database/database.ts';
+import { mcpServersOfTask } from './mcp-servers-of-task.ts';
 import { readTaskRow, type TaskRow } from './read-task-row.ts';
 
 /**
@@ -22,12 +24,19 @@ import { readTaskRow, type TaskRow } from './read-task-row.ts';
  * `model_unreachable`: the endpoint that the run's model is at lists no models;
  * `environment_gone`: the environment was deleted before it was set up;
  * `environment_unfit`: it was given a container image before it was set up;
+ * `mcp_server_gone`: a stored MCP server was deleted; `mcp_server_sealed`: its values were sealed with another key;
  * `busy`: too many long conversations are being read. The agent asks again, and every step is repeated.
  */
 export type ResolveOutcome =
   | { readonly kind: 'task'; readonly task: AgentTask }
   | {
-      readonly kind: 'model_gone' | 'model_unreachable' | 'environment_gone' | 'environment_unfit';
+      readonly kind:
+        | 'model_gone'
+        | 'model_unreachable'
+        | 'environment_gone'
+        | 'environment_unfit'
+        | 'mcp_server_gone'
+        | 'mcp_server_sealed';
       readonly message: string;
     }
   | { readonly kind: 'not_found' }
@@ -40,6 +49,7 @@ export async function resolveTask(
     readonly timing: Pick<ExecutionTiming, 'leaseSeconds'>;
     readonly models: Pick<Models, 'resolveForTask' | 'fallsBackToRunbook'>;
     readonly settings: Pick<Settings, 'RUNYARD_WORKSPACE_MB'>;
+    readonly vault: Vault;
     readonly enterRead: EnterRead;
   },
   session: RunSession,
@@ -68,6 +78,8 @@ export async function resolveTask(
   if (imageFault !== null) {
     return { kind: 'environment_unfit', message: `config.environment_id ${row.environment_id}: ${imageFault}.` };
   }
+  const mcp = await mcpServersOfTask(deps, session.teamId, row.config);
+  if (mcp.kind !== 'servers') return mcp;
   const followups = await db.transaction((tx) => joinFollowups(tx, session));
   const conversation = await readEarlierConversation(deps, {
     runId: session.runId,
@@ -92,7 +104,8 @@ export async function resolveTask(
     ...(workspace ? { workspace } : {}),
     max_workspace_bytes: deps.settings.RUNYARD_WORKSPACE_MB * 1024 * 1024,
     ...(answer ? { decision: decisionOf(answer) } : {}),
-    agent_config: row.config,
+    agent_config: mcp.config,
+    ...(mcp.servers.length === 0 ? {} : { mcp_servers: [...mcp.servers] }),
     attachments: await attachmentsOfTask(db, session, row),
     harness: {
       type: row.harness,

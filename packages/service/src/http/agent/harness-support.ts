@@ -21,6 +21,8 @@ import { waitingSignals } from '../server/waiting.ts';
 const codeOfUnresolved = {
   environment_gone: 'resource_not_found',
   environment_unfit: 'invalid_request',
+  mcp_server_gone: 'resource_not_found',
+  mcp_server_sealed: 'integration_not_configured',
   model_gone: 'integration_not_configured',
   model_unreachable: 'resource_unavailable',
 } as const;
@@ -34,7 +36,14 @@ export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps):
     const over = signalOfReply(reply);
     const enterRead = (bytes: number) => reads.enter(session, bytes, over);
     const resolved = await resolveTask(
-      { db: executionDeps.db, timing: executionDeps.timing, models, settings: deps.settings, enterRead },
+      {
+        db: executionDeps.db,
+        timing: executionDeps.timing,
+        models,
+        settings: deps.settings,
+        vault: deps.vault,
+        enterRead,
+      },
       session,
     );
     if (resolved.kind === 'task') return resolved.task;

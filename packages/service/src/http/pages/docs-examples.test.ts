@@ -75,6 +75,7 @@ async function variablesOf(own: OwnThings): Promise<Variables> {
     KEY_UID: own.keyUid,
     SCHEDULE_ID: own.scheduleId,
     SUBSCRIPTION_ID: own.subscriptionId,
+    SERVER_ID: own.serverId,
     DELIVERY_ID: own.deliveryId,
   };
 }

@@ -8,6 +8,7 @@ import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { withoutSecrets } from '../../redaction/agent-text.ts';
 import { defineStatement, json, text } from '../../store/database/statement.ts';
 import { narrowedChildRuns, overridesOf } from '../tree/permission.ts';
+import { childMcpServers } from './child-mcp-servers.ts';
 import { workerHostOf } from './request.ts';
 
 const readParent = defineStatement({
@@ -89,6 +90,16 @@ export async function childRequest(
     const detail = `${path}: a run that this one starts may not have its own. Leave it out, or have a person create this run with "${member}" in config.child_runs.overrides.`;
     return { kind: 'forbidden', detail };
   }
-  const request = { ...child, config: inherited(parent, child), parent_run_id: session.runId };
+  const servers = childMcpServers(parent.config.mcp_servers ?? {}, child.config?.mcp_servers ?? {});
+  if ('forbidden' in servers) {
+    const detail = `config.mcp_servers.${servers.forbidden}: a run that this one starts reaches only MCP servers of this run: by the same url without headers, or by the same id. Use one of them, or a command.`;
+    return { kind: 'forbidden', detail };
+  }
+  const config = inherited(parent, child);
+  const request = {
+    ...child,
+    config: child.config?.mcp_servers === undefined ? config : { ...config, mcp_servers: servers.servers },
+    parent_run_id: session.runId,
+  };
   return { kind: 'ok', request, creator: { kind: parent.kind, uid: parent.uid } };
 }

@@ -19,6 +19,7 @@ import { isUuid } from '../../store/database/uuid.ts';
 import { readLineage } from './lineage.ts';
 import type { NewRun } from './new-run.ts';
 import { checkHarness } from './request-harness.ts';
+import { checkMcpServers } from './request-mcp-servers.ts';
 import { titleOf } from './request-title.ts';
 
 /** A checked request: the run to create, and its decoded files. */
@@ -90,14 +91,6 @@ function checkConfig(config: AmbientAgentConfig, skillSpec: string | undefined, 
     });
   }
   if (JSON.stringify(config).length > maxConfigLength) faults.push({ path: 'config', message: 'must be at most 1 MB' });
-  for (const [name, server] of Object.entries(config.mcp_servers ?? {})) {
-    if (server.warp_id ?? server.id) {
-      faults.push({
-        path: `config.mcp_servers.${name}`,
-        message: 'there is no such stored MCP server; give command or url',
-      });
-    }
-  }
 }
 
 function faultOfMissingPrompt({ skill, config }: RunAgentRequest): Fault {
@@ -135,6 +128,9 @@ export async function checkRunRequest(
     faults.push(faultOfMissingPrompt(request));
   }
   checkConfig(config, skillSpec, faults);
+  const servers = await checkMcpServers(db, teamId, config.mcp_servers ?? {});
+  if ('kind' in servers) return servers;
+  faults.push(...servers.faults);
   const harness = checkHarness(config);
   if (!harness.ok) faults.push(harness.fault);
   const modelId = checkModel(models, config, faults);

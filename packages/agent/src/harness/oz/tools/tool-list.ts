@@ -1,4 +1,4 @@
-import { type ToolSet, tool } from 'ai';
+import { jsonSchema, type ToolSet, tool } from 'ai';
 import type { RunTree } from '../../../run-tree/tree.ts';
 import { askUserTool } from './ask-user.ts';
 import { editTool } from './edit.ts';
@@ -29,9 +29,13 @@ export const builtinTools: ReadonlyMap<string, BuiltinTool> = new Map(tools.map(
 /**
  * Returns the tools for the model. They have no `execute`, so that the SDK ends a step at its tool calls and the loop runs them.
  */
-export const toolSetOf = (tree: RunTree | undefined): ToolSet =>
+export const toolSetOf = (tree: RunTree | undefined, mcpTools: ReadonlyMap<string, BuiltinTool>): ToolSet =>
   Object.fromEntries(
-    tools
-      .filter((each) => isOffered(each, tree))
-      .map((each) => [each.name, tool({ description: each.description, inputSchema: each.schema })]),
+    [...mcpTools.values(), ...tools.filter((each) => isOffered(each, tree))].map((each) => [
+      each.name,
+      tool({
+        description: each.description,
+        inputSchema: each.inputSchema === undefined ? each.schema : jsonSchema(each.inputSchema),
+      }),
+    ]),
   );

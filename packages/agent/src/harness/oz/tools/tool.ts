@@ -7,6 +7,7 @@ import type { Approvals } from '../../../approvals/approvals.ts';
 import type { ArtifactRequest, ArtifactResult } from '../../../artifacts/report.ts';
 import type { CommandResult } from '../../../commands/run-command.ts';
 import type { HandoffResult } from '../../../handoff/handoff-files.ts';
+import type { McpImage } from '../../../mcp/tool-result.ts';
 import type { RunTree } from '../../../run-tree/tree.ts';
 
 /** The things that a tool may use. */
@@ -22,6 +23,8 @@ export interface ToolContext {
   handoff: (paths: readonly string[]) => Promise<HandoffResult>;
   /** The runs around this one. */
   tree?: RunTree | undefined;
+  /** Tools of MCP servers by name. */
+  mcpTools?: ReadonlyMap<string, BuiltinTool> | undefined;
   approvals: Pick<Approvals, 'policy' | 'ask'>;
   /**
    * Runs work that may wait for a person, at most once in a call. The request takes `beforeAsked`. A call that is aborted
@@ -34,6 +37,8 @@ export interface ToolContext {
 export interface ToolOutcome {
   text: string;
   failed: boolean;
+  /** Images for the model. */
+  images?: readonly McpImage[];
   command?: CommandResult;
 }
 
@@ -50,7 +55,10 @@ interface ToolDefinition<I> {
 }
 
 /** A tool with any input. It throws if the input does not match its schema. */
-export type BuiltinTool = ToolDefinition<unknown>;
+export interface BuiltinTool extends ToolDefinition<unknown> {
+  /** JSON schema of the input for the model, in place of `schema`. */
+  readonly inputSchema?: Readonly<Record<string, unknown>>;
+}
 
 export function defineTool<I>(definition: ToolDefinition<I>): BuiltinTool {
   const { schema } = definition;

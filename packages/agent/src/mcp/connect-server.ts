@@ -1,0 +1,114 @@
+import { Client, type Transport } from '@modelcontextprotocol/client';
+import { firstPart } from '@runyard/contract/shorten';
+import { toolName } from './tool-names.ts';
+import { type McpResult, toolResult } from './tool-result.ts';
+
+/** A tool of an MCP server. */
+export interface McpTool {
+  /** Name for the model. */
+  readonly name: string;
+  readonly server: string;
+  /** Name at the server. */
+  readonly tool: string;
+  readonly description: string;
+  /** JSON schema of an object. */
+  readonly inputSchema: Readonly<Record<string, unknown>>;
+  /** Calls the tool. Every failure of the server is a failed result; only an abort rejects. */
+  call(input: unknown, signal: AbortSignal): Promise<McpResult>;
+}
+
+export interface ConnectedServer {
+  readonly tools: readonly McpTool[];
+  /** How many tools the model does not get, because they are too many or too large. */
+  readonly leftOut: number;
+  close(): Promise<void>;
+}
+
+/** Bounds of what a server may put into each request to the model. */
+const maxTools = 64;
+const maxPages = 20;
+const maxDescriptionLength = 2_000;
+const maxSchemaLength = 16 * 1024;
+/** Characters of all schemas of a server. */
+const maxSchemas = 128 * 1024;
+
+/** A tool may work long, but not for ever. */
+const callTimeoutMs = 600_000;
+
+/** The schemas of a server are never compiled: their patterns could run for ever. The server checks its own input. */
+const noValidator = { getValidator: () => (input: unknown) => ({ valid: true, data: input, errorMessage: undefined }) };
+
+/** Returns the message of an error, with the status of an answer whose body says nothing. */
+function textOf(error: unknown): string {
+  const { status } = ((error as { data?: unknown }).data ?? {}) as { status?: unknown };
+  const message = error instanceof Error ? error.message : String(error);
+  return typeof status === 'number' ? `HTTP status ${status}: ${message}` : message;
+}
+
+/** Connects to a server and lists its tools. Rejects if one of them fails or takes longer than `timeoutMs`. */
+export async function connectServer(
+  server: string,
+  transport: Transport & { readonly ended?: string | undefined },
+  { signal, timeoutMs }: { readonly signal: AbortSignal; readonly timeoutMs: number },
+): Promise<ConnectedServer> {
+  const client = new Client(
+    { name: 'runyard', version: '1' },
+    { capabilities: {}, jsonSchemaValidator: noValidator as never },
+  );
+  const deadline = AbortSignal.timeout(timeoutMs);
+  const options = { signal: AbortSignal.any([signal, deadline]), timeout: timeoutMs };
+
+  async function call(tool: string, input: unknown, over: AbortSignal): Promise<McpResult> {
+    const failed = (text: string): McpResult => ({ text, images: [], failed: true });
+    if (transport.ended !== undefined)
+      return failed(`the MCP server ${server} does not run any more: ${transport.ended}`);
+    try {
+      const params = { name: tool, arguments: (input ?? {}) as Record<string, unknown> };
+      const limits = { signal: over, timeout: callTimeoutMs, resetTimeoutOnProgress: false };
+      return toolResult(await client.request({ method: 'tools/call', params }, limits));
+    } catch (error) {
+      over.throwIfAborted();
+      const reason = transport.ended ?? textOf(error);
+      return failed(`the MCP server ${server} failed: ${firstPart(reason, 2_000)}`);
+    }
+  }
+
+  try {
+    await client.connect(transport, options);
+    const found = new Map<string, McpTool>();
+    let leftOut = 0;
+    let schemas = 0;
+    let cursor: string | undefined;
+    for (let page = 1; page <= maxPages; page += 1) {
+      const params = cursor === undefined ? {} : { cursor };
+      const listed = await client.request({ method: 'tools/list', params }, options);
+      for (const { name: tool, description = '', inputSchema } of listed.tools) {
+        const name = toolName(server, tool);
+        const size = JSON.stringify(inputSchema).length;
+        if (found.has(name) || found.size >= maxTools || size > maxSchemaLength || schemas + size > maxSchemas) {
+          leftOut += 1;
+          continue;
+        }
+        schemas += size;
+        found.set(name, {
+          name,
+          server,
+          tool,
+          description: firstPart(description, maxDescriptionLength),
+          inputSchema: { ...inputSchema, type: 'object' },
+          call: (input, over) => call(tool, input, over),
+        });
+      }
+      cursor = listed.nextCursor;
+      if (cursor === undefined || found.size >= maxTools) break;
+    }
+    if (cursor !== undefined) leftOut += 1;
+    return { tools: [...found.values()], leftOut, close: () => client.close() };
+  } catch (error) {
+    const { ended } = transport;
+    await client.close().catch(() => {});
+    signal.throwIfAborted();
+    if (deadline.aborted) throw new Error(`it did not list its tools within ${timeoutMs / 1000} s`);
+    throw new Error(ended ?? textOf(error));
+  }
+}

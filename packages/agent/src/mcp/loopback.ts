@@ -1,0 +1,82 @@
+import { randomBytes } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { loadHttp } from '../builtin-modules.ts';
+import { readBody, type ServiceConnection } from '../service/connection.ts';
+
+/** The way of a harness in a process of its own to MCP servers over HTTP: it never gets the run token. */
+export interface McpLoopback {
+  /** Returns the address of a server for the harness. */
+  urlOf(gatewayPath: string): string;
+  close(): void;
+}
+
+const maxBodyBytes = 4 * 1024 * 1024;
+const silenceMs = 610_000;
+const upwards = ['content-type', 'accept', 'last-event-id'];
+
+function pick(headers: IncomingMessage['headers'], names: readonly string[]): Record<string, string> {
+  const picked: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers))
+    if (typeof value === 'string' && (names.includes(name) || name.startsWith('mcp-'))) picked[name] = value;
+  return picked;
+}
+
+/**
+ * Listens on loopback inside the sandbox and passes requests on to the MCP gateway with the run token. Its paths begin with a secret,
+ * because without a sandbox other users of the machine reach its port too.
+ */
+export async function startMcpLoopback(connection: ServiceConnection): Promise<McpLoopback> {
+  const secret = randomBytes(24).toString('base64url');
+  const paths: string[] = [];
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const [, given, index = ''] = (request.url ?? '').split('/');
+    const path = given === secret ? paths[Number(index)] : undefined;
+    const method = (['GET', 'POST', 'DELETE'] as const).find((each) => each === request.method);
+    // Pages in a browser have no business here.
+    if (path === undefined || method === undefined || request.headers.origin !== undefined) {
+      response.writeHead(404).end();
+      return;
+    }
+    const gone = new AbortController();
+    response.once('close', () => gone.abort());
+    const body = method === 'POST' ? await readRequest(request) : undefined;
+    const answered = await connection.open({
+      method,
+      path,
+      headers: pick(request.headers, upwards),
+      body,
+      idleTimeoutMs: silenceMs,
+      lane: 'waits',
+      signal: gone.signal,
+    });
+    response.writeHead(answered.statusCode ?? 502, pick(answered.headers, ['content-type', 'retry-after']));
+    response.flushHeaders();
+    answered.on('error', () => response.destroy());
+    answered.pipe(response);
+  }
+
+  const server = loadHttp().createServer((request, response) => {
+    answer(request, response).catch(() => {
+      if (response.headersSent) response.destroy();
+      else response.writeHead(502).end();
+    });
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  server.unref();
+  const address = server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  return {
+    urlOf: (gatewayPath) => `http://127.0.0.1:${port}/${secret}/${paths.push(gatewayPath) - 1}`,
+    close: () => {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+/** Reads the body of a request; rejects if it is larger than the gateway takes. */
+const readRequest = (request: IncomingMessage): Promise<Buffer> => readBody(request, maxBodyBytes);

@@ -1,0 +1,177 @@
+import { fileURLToPath } from 'node:url';
+import type { AgentEventBody } from '@runyard/contract/agent-protocol';
+import { afterEach, describe, expect, test } from 'vitest';
+import { eventually, isRunning, testFolder } from '../../test/agent.ts';
+import { setupSteps } from '../reporting/setup-steps.ts';
+import { connectToService } from '../service/connection.ts';
+import { type RunMcp, runMcp } from './servers.ts';
+
+const hostile = fileURLToPath(new URL('../../test/hostile-mcp-server.mjs', import.meta.url));
+const server = (mode: string, name = 'bad') => ({ name, command: process.execPath, args: [hostile, mode] });
+
+let mcp: RunMcp | undefined;
+afterEach(() => mcp?.close());
+
+function open(startTimeoutMs = 20_000) {
+  const workspace = testFolder();
+  const events: AgentEventBody[] = [];
+  const connection = connectToService({ serverRoot: 'http://127.0.0.1:1', token: 'ryr_secret-of-the-run' });
+  const env = { PATH: process.env.PATH, HOME: workspace, RUNYARD_AGENT_SOCKET: workspace };
+  const opened = runMcp({ connection, workspace, env, startTimeoutMs });
+  mcp = opened;
+  const step = setupSteps((event) => events.push(event));
+  const start = (servers: Parameters<RunMcp['start']>[0], use: 'agent' | 'harness' = 'agent') =>
+    opened.start(servers, { use, step, signal: new AbortController().signal });
+  const finished = () => events.filter((event) => event.type === 'setup_step_finished');
+  return { mcp: opened, start, finished, workspace };
+}
+
+const never = new AbortController().signal;
+
+describe('a server that does not start', () => {
+  test('fails the setup with its name and the end of its output', async () => {
+    const { start, finished } = open();
+    await expect(start([server('no-start')])).rejects.toThrow(
+      /MCP server bad failed: it exited with code 3\.\nEnd of its output:\nthe database of the server is not there/,
+    );
+    expect(finished()).toEqual([
+      expect.objectContaining({
+        kind: 'mcp_server',
+        name: 'bad',
+        error: 'it exited with code 3',
+        output_tail: 'the database of the server is not there\n',
+      }),
+    ]);
+  });
+
+  test('fails where its program does not exist', async () => {
+    const { start } = open();
+    await expect(start([{ name: 'none', command: '/does/not/exist' }])).rejects.toThrow(
+      /MCP server none failed: it could not be started: .*ENOENT/,
+    );
+  });
+
+  test('fails where it says nothing in time', async () => {
+    const { start } = open(500);
+    await expect(start([server('silent')])).rejects.toThrow('it did not list its tools within 0.5 s');
+  });
+
+  test('fails where it cannot list its tools', async () => {
+    const { start } = open();
+    await expect(start([server('no-list')])).rejects.toThrow(/MCP server bad failed: .*no tools for you/);
+  });
+
+  test('stops the others and does not wait for them', async () => {
+    const { start, finished } = open(60_000);
+    const began = performance.now();
+    await expect(start([server('silent', 'slow'), server('no-start')])).rejects.toThrow('MCP server bad');
+    expect(performance.now() - began).toBeLessThan(30_000);
+    expect(finished()).toHaveLength(2);
+  });
+});
+
+describe('a server that prints without end', () => {
+  test.each([
+    ['lines that are no messages', 'flood', /more than 33554432 bytes without being asked/],
+    ['one line', 'long-line', /a message of more than 8388608 bytes|without being asked/],
+  ])('is stopped: %s', async (_, mode, message) => {
+    await expect(open().start([server(mode)])).rejects.toThrow(message);
+  });
+
+  test('is used while only its errors are many, of which the end is kept', async () => {
+    const { mcp, start } = open();
+    await start([server('flood-errors')]);
+    expect((await mcp.tools[0]?.call({}, never))?.failed).toBe(false);
+  });
+
+  test('is stopped during a call, which fails', async () => {
+    const { mcp, start } = open();
+    await start([server('floods-later')]);
+    expect(await mcp.tools[0]?.call({}, never)).toEqual({
+      text: expect.stringContaining('without being asked'),
+      images: [],
+      failed: true,
+    });
+    expect((await mcp.tools[0]?.call({}, never))?.text).toContain('does not run any more');
+  });
+});
+
+describe('the tools of a server', () => {
+  test('are bounded in number, and the rest is counted', async () => {
+    const { mcp, start } = open();
+    await start([server('many')]);
+    expect(mcp.tools).toHaveLength(64);
+    expect(mcp.leftOut).toEqual([{ name: 'bad', tools: expect.any(Number) }]);
+  });
+
+  test('end after some pages, also where a list has no end', async () => {
+    const { mcp, start } = open();
+    await start([server('empty-pages')]);
+    expect(mcp.tools).toEqual([]);
+    expect(mcp.leftOut).toEqual([{ name: 'bad', tools: 1 }]);
+  });
+
+  test('are left out where their schema is large', async () => {
+    const { mcp, start } = open();
+    await start([server('large-schema')]);
+    expect(mcp.tools.map(({ tool }) => tool)).toEqual(['small']);
+    expect(mcp.leftOut).toEqual([{ name: 'bad', tools: 1 }]);
+  });
+
+  test('have names of their own, whatever the server calls them', async () => {
+    const { mcp, start } = open();
+    await start([server('forged'), server('', 'other')]);
+    const names = mcp.tools.map(({ name }) => name);
+    expect(names[0]).toBe('mcp__bad__shell');
+    expect(names).toEqual([...new Set(names)]);
+    expect(names.filter((name) => name.startsWith('mcp__other__'))).toEqual(['mcp__other__act']);
+    for (const name of names) expect(name).toMatch(/^mcp__(bad|other)__[A-Za-z0-9_-]{1,64}$/);
+    expect(Math.max(...names.map(({ length }) => length))).toBeLessThanOrEqual(64);
+    expect(mcp.tools[0]?.description.length).toBeLessThanOrEqual(2_000);
+    expect(mcp.leftOut).toEqual([{ name: 'bad', tools: 1 }]);
+  });
+});
+
+describe('a call', () => {
+  test('has the input, the variables of the server, and no credential', async () => {
+    const { mcp, start, workspace } = open();
+    const env = { TICKETS_KEY: 'k', RUNYARD_AGENT_SOCKET: 'another run' };
+    await start([{ ...server('echo'), env }]);
+    const result = await mcp.tools[0]?.call({ a: 1 }, never);
+    const said = JSON.parse(result?.text ?? '') as { name: string; arguments: unknown; env: Record<string, string> };
+    expect(said).toMatchObject({ name: 'act', arguments: { a: 1 } });
+    expect(said.env).toMatchObject({ TICKETS_KEY: 'k', RUNYARD_AGENT_SOCKET: workspace });
+    expect(JSON.stringify(said.env)).not.toContain('ryr_');
+  });
+
+  test('fails where the server dies', async () => {
+    const { mcp, start } = open();
+    await start([server('dies')]);
+    expect(await mcp.tools[0]?.call({}, never)).toMatchObject({
+      text: expect.stringContaining('it exited with code 9'),
+      failed: true,
+    });
+  });
+
+  test('gives a bounded text', async () => {
+    const { mcp, start } = open();
+    await start([server('long-answer')]);
+    expect((await mcp.tools[0]?.call({}, never))?.text.length).toBeLessThan(33 * 1024);
+  });
+});
+
+test('kills a server that ignores SIGTERM', async () => {
+  const { mcp, start } = open();
+  await start([server('ignores-term')]);
+  const { pid } = JSON.parse((await mcp.tools[0]?.call({}, never))?.text ?? '') as { pid: number };
+  expect(isRunning(pid)).toBe(true);
+  await mcp.close();
+  await eventually(() => !isRunning(pid));
+});
+
+test('leaves servers to a harness of its own after it has tried them', async () => {
+  const { mcp, start } = open();
+  await start([server('echo')], 'harness');
+  expect(mcp.tools).toEqual([]);
+  expect(mcp.forHarness).toEqual([{ name: 'bad', command: process.execPath, args: [hostile, 'echo'], env: {} }]);
+});

@@ -1,0 +1,119 @@
+import type { TaskMcpServer } from '@runyard/contract/agent-protocol';
+import { shorten } from '@runyard/contract/shorten';
+import type { SetupSteps } from '../reporting/setup-steps.ts';
+import type { ServiceConnection } from '../service/connection.ts';
+import { SetupFailure } from '../setup-failure.ts';
+import type { ConnectedServer, McpTool } from './connect-server.ts';
+import type { McpLoopback } from './loopback.ts';
+
+export interface RunMcpOptions {
+  readonly connection: ServiceConnection;
+  readonly workspace: string;
+  /** Environment of everything that the run starts, with the marker of the run. It holds no credential. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** For the start of one server, the list of its tools included. */
+  readonly startTimeoutMs: number;
+}
+
+/** A server in the form in which a harness in a process of its own starts or reaches it. */
+export type HarnessMcpServer =
+  | {
+      readonly name: string;
+      readonly command: string;
+      readonly args: readonly string[];
+      readonly env: Readonly<Record<string, string>>;
+    }
+  | { readonly name: string; readonly url: string };
+
+/** The MCP servers of a run. */
+export interface RunMcp {
+  /**
+   * Starts each server and lists its tools, as steps of the setup. `agent`: they stay, and `tools` are theirs. `harness`: they are
+   * stopped again, and the harness starts them itself. Throws a `SetupFailure` that names the first server that failed.
+   */
+  start(
+    servers: readonly TaskMcpServer[],
+    options: { readonly use: 'agent' | 'harness'; readonly step: SetupSteps; readonly signal: AbortSignal },
+  ): Promise<void>;
+  readonly tools: readonly McpTool[];
+  /** Servers with tools that the model does not get. */
+  readonly leftOut: readonly { readonly name: string; readonly tools: number }[];
+  readonly forHarness: readonly HarnessMcpServer[];
+  close(): Promise<void>;
+}
+
+export function runMcp(options: RunMcpOptions): RunMcp {
+  let connected: readonly ConnectedServer[] = [];
+  let leftOut: RunMcp['leftOut'] = [];
+  let forHarness: readonly HarnessMcpServer[] = [];
+  let loopback: McpLoopback | undefined;
+
+  async function startOne(server: TaskMcpServer, step: SetupSteps, signal: AbortSignal): Promise<ConnectedServer> {
+    const { connectServer } = await import('./connect-server.ts');
+    const { transportOf } = await import('./transport.ts');
+    const { transport, lastOutput } = transportOf(server, options);
+    return await step('mcp_server', server.name, async (result) => {
+      try {
+        return await connectServer(server.name, transport, { signal, timeoutMs: options.startTimeoutMs });
+      } catch (error) {
+        signal.throwIfAborted();
+        const reason = shorten(error instanceof Error ? error.message : String(error), 1_000);
+        const tail = lastOutput();
+        result.error = reason;
+        if (tail !== '') result.output_tail = tail;
+        const said = tail === '' ? '' : `\nEnd of its output:\n${tail.trimEnd()}`;
+        throw new SetupFailure(
+          `The MCP server ${shorten(server.name, 100)} failed: ${reason}.${said}\nCorrect config.mcp_servers, or what the server needs in the sandbox, and run again.`,
+        );
+      }
+    });
+  }
+
+  return {
+    async start(servers, { use, step, signal }) {
+      if (servers.length === 0) return;
+      const failed = new AbortController();
+      const over = AbortSignal.any([signal, failed.signal]);
+      const started = await Promise.allSettled(
+        servers.map(async (server) => {
+          try {
+            return await startOne(server, step, over);
+          } catch (error) {
+            // The others need not be waited for.
+            failed.abort(error);
+            throw error;
+          }
+        }),
+      );
+      const ready = started.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+      signal.throwIfAborted();
+      if (failed.signal.aborted || use === 'harness') await Promise.all(ready.map((each) => each.close()));
+      failed.signal.throwIfAborted();
+      leftOut = ready.flatMap((each, index) =>
+        each.leftOut === 0 ? [] : [{ name: servers[index]?.name ?? '', tools: each.leftOut }],
+      );
+      if (use === 'agent') {
+        connected = ready;
+        return;
+      }
+      if (servers.some(({ gateway_path }) => gateway_path !== undefined))
+        loopback = await (await import('./loopback.ts')).startMcpLoopback(options.connection);
+      forHarness = servers.map(({ name, command, args = [], env = {}, gateway_path = '' }) =>
+        command === undefined ? { name, url: loopback?.urlOf(gateway_path) ?? '' } : { name, command, args, env },
+      );
+    },
+    get tools() {
+      return connected.flatMap(({ tools }) => tools);
+    },
+    get leftOut() {
+      return leftOut;
+    },
+    get forHarness() {
+      return forHarness;
+    },
+    async close() {
+      loopback?.close();
+      await Promise.all(connected.map((each) => each.close().catch(() => {})));
+    },
+  };
+}

@@ -1,0 +1,28 @@
+import { StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client';
+import type { TaskMcpServer } from '@runyard/contract/agent-protocol';
+import { gatewayFetch } from './gateway-fetch.ts';
+import type { RunMcpOptions } from './servers.ts';
+import { stdioServer } from './stdio-transport.ts';
+
+/** A way to a server, not started yet, and the end of what the server printed. */
+export interface ServerTransport {
+  readonly transport: Transport & { readonly ended?: string | undefined };
+  lastOutput(): string;
+}
+
+/** Returns the way to a server: a process in the sandbox, or HTTP through the gateway of the service. */
+export function transportOf(server: TaskMcpServer, { connection, workspace, env }: RunMcpOptions): ServerTransport {
+  if (server.command === undefined) {
+    const url = new URL(connection.serverRoot + (server.gateway_path ?? ''));
+    const transport = new StreamableHTTPClientTransport(url, { fetch: gatewayFetch(connection) as typeof fetch });
+    return { transport: transport as Transport, lastOutput: () => '' };
+  }
+  const stdio = stdioServer({
+    command: server.command,
+    args: server.args ?? [],
+    cwd: workspace,
+    // The marker comes last: without it a process of the server could outlive the run.
+    env: { ...env, ...server.env, RUNYARD_AGENT_SOCKET: env.RUNYARD_AGENT_SOCKET },
+  });
+  return { transport: stdio, lastOutput: stdio.lastOutput };
+}

@@ -1,0 +1,99 @@
+/** Commands about the MCP servers that a team has stored for its runs. */
+import { readFileSync } from 'node:fs';
+import { CreateMcpServerRequest, type McpServer } from '@runyard/contract/mcp-servers';
+import { z } from 'zod';
+import { connect } from '../api.ts';
+import type { Context } from '../context.ts';
+import { Failure } from '../failure.ts';
+import type { Column } from '../live/columns.ts';
+import { harmlessJson, harmlessLine } from '../live/harmless.ts';
+import { printList } from '../live/list.ts';
+import { formatAgo } from '../live/times.ts';
+
+type Json = { readonly json?: true };
+
+/** The options that describe a server. */
+export interface ServerOptions extends Json {
+  readonly name?: string;
+  readonly url?: string;
+  readonly command?: string;
+  readonly arg?: string[];
+  /** File with a JSON object of headers or variables; `-`: standard input. They are never in the command line. */
+  readonly values?: string;
+}
+
+/** Lists the servers, without the values of their headers and variables. */
+export async function listMcpServers(context: Context, options: Json): Promise<void> {
+  const found = await connect(context).listMcpServers();
+  const now = Date.now();
+  const columns: Column<McpServer>[] = [
+    { header: 'SERVER', text: ({ id }) => id },
+    { header: 'NAME', flexible: true, text: ({ name }) => name },
+    { header: 'WHERE', flexible: true, text: whereOf },
+    { header: 'VALUES', flexible: true, text: (server) => (server.header_names ?? server.env_names ?? []).join(', ') },
+    { header: 'UPDATED', text: ({ updated_at }) => formatAgo(updated_at, now), raw: ({ updated_at }) => updated_at },
+  ];
+  const none = 'no MCP servers; store one with runyard mcp create';
+  printList(context, { columns, rows: found.mcp_servers, json: found, none }, options);
+}
+
+const whereOf = ({ url, command, args = [] }: McpServer): string => url ?? [command, ...args].join(' ');
+
+/** Shows one server as JSON. */
+export async function getMcpServer(context: Context, serverId: string): Promise<void> {
+  context.out(`${harmlessJson(await connect(context).getMcpServer({ params: { serverId } }))}\n`);
+}
+
+/** Stores a server. */
+export async function createMcpServer(context: Context, name: string, options: ServerOptions): Promise<void> {
+  const request = CreateMcpServerRequest.safeParse({ name, ...described(options, options.url !== undefined) });
+  if (!request.success) throw new Failure(z.prettifyError(request.error));
+  show(context, await connect(context).createMcpServer({ body: request.data }), options);
+}
+
+/** Changes what the options name. */
+export async function updateMcpServer(context: Context, serverId: string, options: ServerOptions): Promise<void> {
+  const client = connect(context);
+  const { url } = await client.getMcpServer({ params: { serverId } });
+  const name = options.name === undefined ? {} : { name: options.name };
+  const body = { ...name, ...described(options, url !== undefined) };
+  show(context, await client.updateMcpServer({ params: { serverId }, body }), options);
+}
+
+/** Deletes a server. */
+export async function deleteMcpServer(context: Context, serverId: string): Promise<void> {
+  await connect(context).deleteMcpServer({ params: { serverId } });
+  context.out(`${serverId} is deleted\n`);
+}
+
+function show(context: Context, server: McpServer, options: Json): void {
+  if (options.json) {
+    context.out(`${harmlessJson(server)}\n`);
+    return;
+  }
+  context.out(`${server.id}\n`);
+  context.report(`runs use ${harmlessLine(server.name)} with config.mcp_servers {"NAME": {"warp_id": "${server.id}"}}`);
+}
+
+function described({ url, command, arg, values }: ServerOptions, isHttp: boolean) {
+  return {
+    ...(url === undefined ? {} : { url }),
+    ...(command === undefined ? {} : { command }),
+    ...(arg === undefined ? {} : { args: arg }),
+    ...(values === undefined ? {} : { [isHttp ? 'headers' : 'env']: readValues(values) }),
+  };
+}
+
+const Values = z.record(z.string(), z.string());
+
+/** Reads headers or variables. Errors do not repeat the text, which holds secrets. */
+function readValues(file: string): Record<string, string> {
+  const text = readFileSync(file === '-' ? 0 : file, 'utf8');
+  try {
+    return Values.parse(JSON.parse(text));
+  } catch {
+    throw new Failure(
+      '--values: must be a JSON object whose members are strings, such as {"authorization": "Bearer …"}',
+    );
+  }
+}

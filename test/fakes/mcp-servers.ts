@@ -1,0 +1,77 @@
+/** Real MCP servers for tests: as one file each for a sandbox, and over HTTP on loopback behind a door that wants a header. */
+import { spawn } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import http, { type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+import { freePort } from '../support/free-port.ts';
+
+const packages = fileURLToPath(new URL('../../node_modules/@modelcontextprotocol/', import.meta.url));
+const programOf = (name: string): string => path.join(packages, `server-${name}/dist/index.js`);
+
+/** Returns a server of the npm registry as one file, which Node runs in a sandbox without its packages. */
+export async function bundledMcpServer(name: 'everything' | 'filesystem'): Promise<Buffer> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'runyard-mcp-'));
+  const outfile = path.join(folder, 'server.mjs');
+  const banner = { js: "import { createRequire as r } from 'node:module';const require = r(import.meta.url);" };
+  try {
+    await build({ entryPoints: [programOf(name)], outfile, banner, bundle: true, platform: 'node', format: 'esm' });
+    return await readFile(outfile);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+export interface HttpMcpServer {
+  readonly url: string;
+  /** Headers of the requests that had the right credential. */
+  readonly admitted: readonly IncomingHttpHeaders[];
+  close(): Promise<void>;
+}
+
+/** Starts the server `everything` with Streamable HTTP. Requests without this authorization get 401. */
+export async function startHttpMcpServer(authorization: string): Promise<HttpMcpServer> {
+  const port = await freePort();
+  const child = spawn(process.execPath, [programOf('everything'), 'streamableHttp'], {
+    env: { ...process.env, PORT: String(port) },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  let said = '';
+  await new Promise<void>((resolve, reject) => {
+    child.stderr.on('data', (chunk: Buffer) => {
+      said += chunk.toString();
+      if (said.includes('listening on port')) resolve();
+    });
+    child.once('exit', () => reject(new Error(`the MCP server ended: ${said}`)));
+  });
+  const admitted: IncomingHttpHeaders[] = [];
+  const door = http.createServer((request, response) => {
+    if (request.headers.authorization !== authorization) return response.writeHead(401).end();
+    admitted.push(request.headers);
+    const { method, url } = request;
+    const { connection: _, ...headers } = request.headers;
+    const to = { host: '127.0.0.1', port, method, path: url, headers, agent: false };
+    const inner = http.request(to, (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(response);
+    });
+    inner.on('error', () => response.destroy());
+    response.on('close', () => inner.destroy());
+    return request.pipe(inner);
+  });
+  await new Promise<void>((resolve) => door.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(door.address() as AddressInfo).port}/mcp`,
+    admitted,
+    close: async () => {
+      door.close();
+      door.closeAllConnections();
+      child.kill('SIGKILL');
+      await exited;
+    },
+  };
+}
