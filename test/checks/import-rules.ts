@@ -24,7 +24,7 @@ export const serviceLayers: readonly (readonly string[])[] = [
   ['runs'],
   ['files'],
   ['executions'],
-  ['conversations', 'environments', 'subscriptions', 'usage'],
+  ['code-hosts', 'conversations', 'environments', 'subscriptions', 'usage'],
   ['access', 'idempotency', 'models', 'redaction', 'uploads'],
   ['bodies', 'domain.ts', 'names', 'secrets'],
   ['store'],

@@ -4,7 +4,7 @@ import { Scope, UserProfile } from './profiles.ts';
 import { RunState } from './states.ts';
 
 /** Name of a repository or of its owner: not a path, and not only dots. */
-const RepositoryName = z
+export const RepositoryName = z
   .string()
   .regex(/^(?!\.+$)[A-Za-z0-9_.-]{1,100}$/, { error: 'must be 1 to 100 characters of [A-Za-z0-9_.-], not only dots' });
 
@@ -68,7 +68,7 @@ export const Environment = z
       .boolean()
       .meta({ description: 'True if the latest run in the environment failed before its agent could begin' }),
     last_task_run_timestamp: Timestamp.optional().describe(
-      'When a run was last created in the environment, RFC 3339 in UTC',
+      'When an agent last began to work in the environment, RFC 3339 in UTC; absent: none did',
     ),
     last_task_created: EnvironmentRun.optional(),
     scope: Scope.optional(),

@@ -4,6 +4,7 @@ import {
   maxArtifactsPerRun,
   maxAttachmentBytes,
   maxAttachments,
+  maxCodeHostCredentials,
   maxEnvironments,
   maxKeys,
   maxLiveInTree,
@@ -88,5 +89,6 @@ export const limits: readonly Limit[] = [
   { of: 'body of a request that starts or continues a run', most: size(maxRequestBodyBytes), above: tooLarge },
   { of: 'API keys of a team', most: `${maxKeys}`, above: '409' },
   { of: 'environments of a team', most: `${maxEnvironments}`, above: '409' },
+  { of: 'credentials of code hosts of a team, and of a person in it', most: `${maxCodeHostCredentials}`, above: '409' },
   { of: 'event subscriptions of a team', most: `${maxSubscriptions}`, above: '409' },
 ];

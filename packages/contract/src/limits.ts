@@ -47,6 +47,8 @@ export const maxOutputBytes = 64 * 1024;
 export const maxKeys = 1_000;
 /** Environments of a team. */
 export const maxEnvironments = 1_000;
+/** Credentials of code hosts of a team, and of each person in it. */
+export const maxCodeHostCredentials = 50;
 /** Event subscriptions of a team. */
 export const maxSubscriptions = 20;
 

@@ -7,6 +7,7 @@ export const routeTags = {
   conversations: 'What was said and done in a run',
   artifacts: 'What runs produced',
   environments: 'What a sandbox holds before the agent begins',
+  code_hosts: 'Credentials with which private repositories are cloned and pushed',
   models: 'Language models that runs can name',
   workers: 'Self-hosted workers',
   keys: 'API keys',

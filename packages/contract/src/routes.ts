@@ -2,6 +2,7 @@
 import { artifactRoutes } from './routes/artifacts.ts';
 import { browserSessionRoutes } from './routes/browser-sessions.ts';
 import { childRunRoutes } from './routes/child-runs.ts';
+import { codeHostRoutes } from './routes/code-hosts.ts';
 import { environmentRoutes } from './routes/environments.ts';
 import { eventSubscriptionRoutes } from './routes/event-subscriptions.ts';
 import { handoffRoutes } from './routes/handoff.ts';
@@ -15,6 +16,7 @@ export const routes = {
   ...redirectRoutes,
   ...artifactRoutes,
   ...environmentRoutes,
+  ...codeHostRoutes,
   ...browserSessionRoutes,
   ...eventSubscriptionRoutes,
   ...serviceRoutes,

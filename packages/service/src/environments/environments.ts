@@ -32,7 +32,7 @@ const select = `
   FROM environments e
   LEFT JOIN LATERAL (
     SELECT id, title, state, created_at, updated_at, started_at,
-      state = 'FAILED' AND error_code = 'environment_setup_failed' AS has_failed_setup FROM runs
+      state = 'FAILED' AND error_code IN ('environment_setup_failed', 'external_authentication_required') AS has_failed_setup FROM runs
     WHERE team_id = e.team_id AND environment_id = e.uid ORDER BY created_at DESC, id DESC LIMIT 1
   ) r ON true
   LEFT JOIN LATERAL (

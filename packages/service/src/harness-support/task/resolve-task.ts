@@ -1,5 +1,7 @@
 import type { AgentTask } from '@runyard/contract/agent-protocol';
+import type { ErrorDetail } from '@runyard/contract/errors';
 import type { Settings } from '@runyard/contract/settings';
+import type { CodeHosts } from '../../code-hosts/code-hosts.ts';
 import { readEarlierConversation } from '../../conversations/earlier-conversation.ts';
 import type { EnterRead } from '../../conversations/read-limits.ts';
 import { gatewayPathOf } from '../../environments/git-path.ts';
@@ -15,6 +17,7 @@ import { type JoinedFollowup, joinFollowups, readTakenFiles } from '../../runs/f
 import { chooseModel } from '../../runs/submit/choose-model.ts';
 import { childRunsOf } from '../../runs/tree/permission.ts';
 import type { Database } from '../../store/database/database.ts';
+import { findRefused } from './find-refused.ts';
 import { readTaskRow, type TaskRow } from './read-task-row.ts';
 
 /**
@@ -22,6 +25,7 @@ import { readTaskRow, type TaskRow } from './read-task-row.ts';
  * `model_unreachable`: the endpoint that the run's model is at lists no models;
  * `environment_gone`: the environment was deleted before it was set up;
  * `environment_unfit`: it was given a container image before it was set up;
+ * `no_access`: the code host refuses repositories of the environment to the run;
  * `busy`: too many long conversations are being read. The agent asks again, and every step is repeated.
  */
 export type ResolveOutcome =
@@ -30,6 +34,7 @@ export type ResolveOutcome =
       readonly kind: 'model_gone' | 'model_unreachable' | 'environment_gone' | 'environment_unfit';
       readonly message: string;
     }
+  | { readonly kind: 'no_access'; readonly message: string; readonly detail: ErrorDetail }
   | { readonly kind: 'not_found' }
   | { readonly kind: 'busy' };
 
@@ -41,6 +46,9 @@ export async function resolveTask(
     readonly models: Pick<Models, 'resolveForTask' | 'fallsBackToRunbook'>;
     readonly settings: Pick<Settings, 'RUNYARD_WORKSPACE_MB'>;
     readonly enterRead: EnterRead;
+    readonly codeHosts: CodeHosts;
+    /** Origin of the service. */
+    baseUrl(): string;
   },
   session: RunSession,
 ): Promise<ResolveOutcome> {
@@ -68,6 +76,9 @@ export async function resolveTask(
   if (imageFault !== null) {
     return { kind: 'environment_unfit', message: `config.environment_id ${row.environment_id}: ${imageFault}.` };
   }
+  const repositories = row.environment_config?.github_repos ?? [];
+  const refused = isSetUp ? null : await findRefused(deps, session, repositories);
+  if (refused) return refused;
   const followups = await db.transaction((tx) => joinFollowups(tx, session));
   const conversation = await readEarlierConversation(deps, {
     runId: session.runId,
@@ -108,7 +119,7 @@ export async function resolveTask(
       : {}),
     ...(childRuns ? { child_runs: childRuns } : {}),
     ...(row.parent_id ? { parent_run: { run_id: row.parent_id, title: row.parent_title ?? '' } } : {}),
-    repositories: (row.environment_config?.github_repos ?? []).map(({ owner, repo }) => ({
+    repositories: repositories.map(({ owner, repo }) => ({
       owner,
       repo,
       gateway_path: gatewayPathOf({ owner, repo }),

@@ -21,6 +21,7 @@ import { waitingSignals } from '../server/waiting.ts';
 const codeOfUnresolved = {
   environment_gone: 'resource_not_found',
   environment_unfit: 'invalid_request',
+  no_access: 'external_authentication_required',
   model_gone: 'integration_not_configured',
   model_unreachable: 'resource_unavailable',
 } as const;
@@ -34,7 +35,15 @@ export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps):
     const over = signalOfReply(reply);
     const enterRead = (bytes: number) => reads.enter(session, bytes, over);
     const resolved = await resolveTask(
-      { db: executionDeps.db, timing: executionDeps.timing, models, settings: deps.settings, enterRead },
+      {
+        db: executionDeps.db,
+        timing: executionDeps.timing,
+        models,
+        settings: deps.settings,
+        enterRead,
+        codeHosts: deps.codeHosts,
+        baseUrl: deps.baseUrl,
+      },
       session,
     );
     if (resolved.kind === 'task') return resolved.task;
@@ -42,7 +51,8 @@ export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps):
     if (resolved.kind === 'not_found') return notFound('run');
     const code = codeOfUnresolved[resolved.kind];
     const error = { code, message: resolved.message, retried: true } as const;
-    await finishTask(executionDeps, session, { success: false, summary: resolved.message, error });
+    const detail = resolved.kind === 'no_access' ? { detail: resolved.detail } : {};
+    await finishTask(executionDeps, session, { success: false, summary: resolved.message, error, ...detail });
     return supersededAttempt();
   });
 
