@@ -48,6 +48,10 @@ export interface FakeGitHost {
 export interface FakeGitHostOptions {
   /** Password that every request must bring by basic authentication. Absent: the repositories are public. */
   readonly token?: string;
+  /** Decides for each repository (`owner/repo`) instead. `password`: of basic authentication. */
+  readonly accepts?: (repository: string, password: string | undefined) => boolean;
+  /** Answers what is no request of git. Returns false for others. */
+  readonly api?: (request: IncomingMessage, response: ServerResponse) => boolean;
 }
 
 /** Starts the fake on a free port of 127.0.0.1. Needs git. */
@@ -60,14 +64,17 @@ export async function startFakeGitHost(options: FakeGitHostOptions = {}): Promis
     (await run('git', args, { cwd, env: gitEnv })).stdout.trim();
 
   const authorized = (request: IncomingMessage): boolean => {
-    if (options.token === undefined) return true;
     const basic = /^Basic (.+)$/.exec(request.headers.authorization ?? '')?.[1] ?? '';
-    return Buffer.from(basic, 'base64').toString('utf8').endsWith(`:${options.token}`);
+    const password = /:(.*)$/.exec(Buffer.from(basic, 'base64').toString('utf8'))?.[1];
+    if (options.accepts)
+      return options.accepts(/^\/([^/]+\/[^/]+?)\.git\//.exec(request.url ?? '')?.[1] ?? '', password);
+    return options.token === undefined || password === options.token;
   };
 
   const handle = (request: IncomingMessage, response: ServerResponse): void => {
     const url = new URL(request.url ?? '/', 'http://fake');
     requests.push({ method: request.method ?? '', url: request.url ?? '', headers: request.headers });
+    if (options.api?.(request, response)) return;
     if (!authorized(request)) {
       response.writeHead(401, { 'www-authenticate': 'Basic realm="fake"' }).end('no');
       return;

@@ -49,11 +49,9 @@ const HostName = z.string().regex(/^(?=.{1,255}$)[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-
   error: 'must be a host name, with a port where it is not the usual one, such as github.com or git.example.com:8443',
 });
 /** Sent as basic authentication, in which a colon ends the name. */
-const UserName = z
-  .string()
-  .regex(/^[\x21-\x39\x3b-\x7e]{1,200}$/, {
-    error: 'must be 1 to 200 printable ASCII characters without spaces and colons',
-  });
+const UserName = z.string().regex(/^[\x21-\x39\x3b-\x7e]{1,200}$/, {
+  error: 'must be 1 to 200 printable ASCII characters without spaces and colons',
+});
 const SecretToken = z
   .string()
   .regex(/^[\x21-\x7e]{1,4096}$/, { error: 'must be 1 to 4096 printable ASCII characters without spaces' });

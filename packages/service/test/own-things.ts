@@ -17,6 +17,7 @@ export interface OwnThings {
   readonly fileId: string;
   readonly subscriptionId: string;
   readonly deliveryId: string;
+  readonly credentialId: string;
   readonly childRunId: string;
   /** No session has it. */
   readonly sessionUuid: string;
@@ -40,6 +41,7 @@ const bodies: Readonly<Record<string, unknown>> = {
   updateEnvironment: { config: { name: 'E' } },
   createEventSubscription: { url: 'https://example.com/', events: ['run.created'] },
   updateEventSubscription: { name: 'S' },
+  createCodeHostCredential: { kind: 'token', owner: 'created', token: 'a' },
   createKey: { name: 'K', kind: 'personal' },
   reportEvents: { events: [] },
   reportArtifact: { artifact_type: 'PLAN', data: {} },
@@ -84,6 +86,7 @@ export async function makeOwnThings(
   });
   const [attachment] = await db.query<{ id: string }>('SELECT id FROM attachments WHERE run_id = $1', [runId]);
   const key = await post('/keys', { name: 'K', kind: 'personal' }, keyOwner);
+  const credential = await post('/code-hosts', { kind: 'token', owner: randomUUIDv7(), token: 'a' }, keyOwner);
   const child = await post('/harness-support/child-runs', { prompt: 'a' }, runToken);
   const reference = { reference_type: 'issue', url: 'https://example.com/1' };
   await post('/harness-support/report-artifact', { artifact_type: 'EXTERNAL_REFERENCE', data: reference }, runToken);
@@ -100,6 +103,7 @@ export async function makeOwnThings(
     fileId: new URL(snapshot.body.files[0]?.upload_url ?? '').pathname.split('/').at(-1) ?? '',
     subscriptionId: subscription.id ?? '',
     deliveryId: (await post(`/event-subscriptions/${subscription.id}/test`)).id ?? '',
+    credentialId: credential.id ?? '',
     childRunId: child.run_id ?? '',
     sessionUuid: randomUUIDv7(),
     signInCode: (await post('/sign-in-codes')).code ?? '',
