@@ -4,7 +4,7 @@
  */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -36,8 +36,13 @@ export interface FakeGitHost {
   /** Value for RUNYARD_CODE_HOST_URL. */
   readonly template: string;
   readonly requests: readonly FakeGitRequest[];
-  /** Creates a repository, or adds a commit to it; `files`: path → content. Returns the commit. */
-  commit(owner: string, repo: string, files: Readonly<Record<string, string>>): Promise<string>;
+  /** Creates a repository, or adds a commit to it; `files`: path → content, `links`: path → target. Returns the commit. */
+  commit(
+    owner: string,
+    repo: string,
+    files: Readonly<Record<string, string>>,
+    links?: Readonly<Record<string, string>>,
+  ): Promise<string>;
   /** Content of a file on the branch `main`. */
   read(owner: string, repo: string, path: string): Promise<string>;
   /** From now on requests to `from` (`owner/repo`) are sent on with 301, to `to` on this host or to an absolute URL. */
@@ -98,7 +103,7 @@ export async function startFakeGitHost(options: FakeGitHostOptions = {}): Promis
     url,
     template: `${url}/{owner}/{repo}.git`,
     requests,
-    commit: async (owner, repo, files) => {
+    commit: async (owner, repo, files, links = {}) => {
       const bare = join(root, owner, `${repo}.git`);
       const work = await mkdtemp(join(folder, 'work-'));
       await mkdir(bare, { recursive: true });
@@ -113,6 +118,7 @@ export async function startFakeGitHost(options: FakeGitHostOptions = {}): Promis
         await mkdir(dirname(join(work, path)), { recursive: true });
         await writeFile(join(work, path), content);
       }
+      for (const [path, target] of Object.entries(links)) await symlink(target, join(work, path));
       await git(work, 'add', '--all');
       await git(work, 'commit', '--quiet', '--message', 'fake');
       await git(work, 'push', '--quiet', bare, 'HEAD:main');

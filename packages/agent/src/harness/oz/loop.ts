@@ -20,6 +20,8 @@ import { toolSetOf } from './tools/tool-list.ts';
 
 export interface LoopOptions
   extends Pick<ToolContext, 'workspace' | 'env' | 'backpressure' | 'reportArtifact' | 'handoff' | 'tree'> {
+  /** The whole workspace, where `workspace` is a folder in it. */
+  root?: string | undefined;
   approvals: Approvals;
   model: AgentModel;
   reasoningLevel?: string | undefined;
@@ -52,10 +54,10 @@ export function modelEngine(options: LoopOptions): Engine {
   access.catch(() => {});
 
   function answer(voice: TurnVoice, signal: AbortSignal): Promise<StepAnswer> {
-    const { workspace, basePrompt, tree } = options;
+    const { workspace, root, basePrompt, tree } = options;
     const about = tree === undefined ? '' : aboutTree(tree, 'tools');
     const request = {
-      instructions: instructions(workspace, basePrompt, about),
+      instructions: instructions({ workspace, root }, basePrompt, about),
       messages,
       tools: toolSetOf(tree),
       signal,
