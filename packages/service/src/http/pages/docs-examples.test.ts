@@ -75,6 +75,7 @@ async function variablesOf(own: OwnThings): Promise<Variables> {
     KEY_UID: own.keyUid,
     SUBSCRIPTION_ID: own.subscriptionId,
     DELIVERY_ID: own.deliveryId,
+    CREDENTIAL_ID: own.credentialId,
   };
 }
 
