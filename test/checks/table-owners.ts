@@ -47,6 +47,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   client_answers: { owner: 'idempotency' },
   code_host_credentials: { owner: 'code-hosts' },
   conversation_events: { owner: 'conversations' },
+  environment_guests: { owner: 'environments' },
   environments: { owner: 'environments' },
   event_deliveries: { owner: 'subscriptions' },
   event_delivery_attempts: { owner: 'subscriptions' },

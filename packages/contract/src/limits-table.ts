@@ -5,6 +5,7 @@ import {
   maxAttachmentBytes,
   maxAttachments,
   maxCodeHostCredentials,
+  maxEnvironmentGuests,
   maxEnvironments,
   maxKeys,
   maxLiveInTree,
@@ -90,5 +91,6 @@ export const limits: readonly Limit[] = [
   { of: 'API keys of a team', most: `${maxKeys}`, above: '409' },
   { of: 'environments of a team', most: `${maxEnvironments}`, above: '409' },
   { of: 'credentials of code hosts of a team, and of a person in it', most: `${maxCodeHostCredentials}`, above: '409' },
+  { of: 'guests of an environment', most: `${maxEnvironmentGuests}`, above: '409' },
   { of: 'event subscriptions of a team', most: `${maxSubscriptions}`, above: '409' },
 ];

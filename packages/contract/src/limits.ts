@@ -49,6 +49,8 @@ export const maxKeys = 1_000;
 export const maxEnvironments = 1_000;
 /** Credentials of code hosts of a team, and of each person in it. */
 export const maxCodeHostCredentials = 50;
+/** Guests of an environment. */
+export const maxEnvironmentGuests = 100;
 /** Event subscriptions of a team. */
 export const maxSubscriptions = 20;
 

@@ -3,6 +3,7 @@ import { artifactRoutes } from './routes/artifacts.ts';
 import { browserSessionRoutes } from './routes/browser-sessions.ts';
 import { childRunRoutes } from './routes/child-runs.ts';
 import { codeHostRoutes } from './routes/code-hosts.ts';
+import { environmentGuestRoutes } from './routes/environment-guests.ts';
 import { environmentRoutes } from './routes/environments.ts';
 import { eventSubscriptionRoutes } from './routes/event-subscriptions.ts';
 import { handoffRoutes } from './routes/handoff.ts';
@@ -16,6 +17,7 @@ export const routes = {
   ...redirectRoutes,
   ...artifactRoutes,
   ...environmentRoutes,
+  ...environmentGuestRoutes,
   ...codeHostRoutes,
   ...browserSessionRoutes,
   ...eventSubscriptionRoutes,

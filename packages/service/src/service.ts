@@ -20,6 +20,7 @@ import { registerBrowserSessionRoutes } from './http/api/browser-sessions.ts';
 import { registerCodeHostRoutes } from './http/api/code-hosts.ts';
 import { registerConversationRoutes } from './http/api/conversations.ts';
 import { registerDeleteRunRoute } from './http/api/delete-run.ts';
+import { registerEnvironmentGuestRoutes } from './http/api/environment-guests.ts';
 import { registerEnvironmentRoutes } from './http/api/environments.ts';
 import { registerEventSubscriptionRoutes } from './http/api/event-subscriptions.ts';
 import { registerHandoffRoutes } from './http/api/handoff.ts';
@@ -66,7 +67,7 @@ export function listDomains(deps: ServiceDeps): readonly Domain[] {
     served({ name: 'service information' }, registerServiceInfoRoutes, registerPages),
     served({ name: 'access' }, registerKeyRoutes, registerBrowserSessionRoutes),
     served({ name: 'code hosts' }, registerCodeHostRoutes),
-    served({ name: 'environments' }, registerEnvironmentRoutes),
+    served({ name: 'environments' }, registerEnvironmentRoutes, registerEnvironmentGuestRoutes),
     served(subscriptionsDomain(deps), registerEventSubscriptionRoutes),
     executionsDomain(deps),
     served(conversationsDomain, registerConversationRoutes),

@@ -18,6 +18,8 @@ export interface OwnThings {
   readonly subscriptionId: string;
   readonly deliveryId: string;
   readonly credentialId: string;
+  /** A guest of the environment. */
+  readonly userUid: string;
   readonly childRunId: string;
   /** No session has it. */
   readonly sessionUuid: string;
@@ -90,6 +92,10 @@ export async function makeOwnThings(
   const child = await post('/harness-support/child-runs', { prompt: 'a' }, runToken);
   const reference = { reference_type: 'issue', url: 'https://example.com/1' };
   await post('/harness-support/report-artifact', { artifact_type: 'EXTERNAL_REFERENCE', data: reference }, runToken);
+  const environment = await post('/agent/environments', { config: { name: 'E' } });
+  const [person] = await db.query<{ uid: string }>('SELECT uid FROM users ORDER BY id LIMIT 1');
+  const userUid = person?.uid ?? '';
+  await service.request('PUT', `/agent/environments/${environment.uid}/guests/${userUid}`);
   const own: OwnThings = {
     runId,
     executionId,
@@ -98,7 +104,8 @@ export async function makeOwnThings(
     otherRunToken: (await service.startExecution()).runToken,
     artifactUid: reported.artifact_uid ?? '',
     attachmentId: attachment?.id ?? '',
-    environmentUid: (await post('/agent/environments', { config: { name: 'E' } })).uid ?? '',
+    environmentUid: environment.uid ?? '',
+    userUid,
     keyUid: key.uid ?? '',
     fileId: new URL(snapshot.body.files[0]?.upload_url ?? '').pathname.split('/').at(-1) ?? '',
     subscriptionId: subscription.id ?? '',

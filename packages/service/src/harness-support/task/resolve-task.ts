@@ -69,7 +69,7 @@ export async function resolveTask(
   const workspace = await workspaceToRestore(db, session.runId, row.continues);
   const isSetUp = workspace !== undefined && workspace.kind !== 'missing';
   if (row.environment_id !== null && row.environment_uid === null && !isSetUp) {
-    const message = `The environment ${row.environment_id} of the run was deleted before it was set up. Create a run with another one.`;
+    const message = `The environment ${row.environment_id} of the run was deleted, or does not admit its executor any more, before it was set up. Create a run with another one.`;
     return { kind: 'environment_gone', message };
   }
   const imageFault = isSetUp ? null : imageProblem(row.environment_config ?? {});

@@ -76,6 +76,7 @@ async function variablesOf(own: OwnThings): Promise<Variables> {
     SUBSCRIPTION_ID: own.subscriptionId,
     DELIVERY_ID: own.deliveryId,
     CREDENTIAL_ID: own.credentialId,
+    USER_UID: own.userUid,
   };
 }
 

@@ -28,5 +28,14 @@ CREATE TABLE code_host_credentials (
 CREATE UNIQUE INDEX code_host_credentials_place ON code_host_credentials
   (team_id, coalesce(user_id, '00000000-0000-0000-0000-000000000000'), host, coalesce(owner, ''));
 
+-- People of other teams who may see an environment and start runs of their own team in it.
+CREATE TABLE environment_guests (
+  environment_uid text NOT NULL REFERENCES environments ON DELETE CASCADE,
+  user_id uuid NOT NULL REFERENCES users ON DELETE CASCADE,
+  granted_at timestamptz NOT NULL DEFAULT now(),
+  PRIMARY KEY (environment_uid, user_id)
+);
+CREATE INDEX environment_guests_user ON environment_guests (user_id);
+
 -- Members that an error adds to the problem document (provider, auth_url, inaccessible_repos), of the change that set error_code.
 ALTER TABLE runs ADD COLUMN error_detail jsonb;
