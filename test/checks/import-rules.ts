@@ -24,7 +24,7 @@ export const serviceLayers: readonly (readonly string[])[] = [
   ['runs'],
   ['files'],
   ['executions'],
-  ['conversations', 'environments', 'mcp', 'subscriptions', 'usage'],
+  ['code-hosts', 'conversations', 'environments', 'mcp', 'subscriptions', 'usage'],
   ['access', 'idempotency', 'models', 'redaction', 'uploads'],
   ['bodies', 'domain.ts', 'names', 'secrets'],
   ['store'],

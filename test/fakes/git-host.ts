@@ -4,7 +4,7 @@
  */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -36,8 +36,13 @@ export interface FakeGitHost {
   /** Value for RUNYARD_CODE_HOST_URL. */
   readonly template: string;
   readonly requests: readonly FakeGitRequest[];
-  /** Creates a repository, or adds a commit to it; `files`: path → content. Returns the commit. */
-  commit(owner: string, repo: string, files: Readonly<Record<string, string>>): Promise<string>;
+  /** Creates a repository, or adds a commit to it; `files`: path → content, `links`: path → target. Returns the commit. */
+  commit(
+    owner: string,
+    repo: string,
+    files: Readonly<Record<string, string>>,
+    links?: Readonly<Record<string, string>>,
+  ): Promise<string>;
   /** Content of a file on the branch `main`. */
   read(owner: string, repo: string, path: string): Promise<string>;
   /** From now on requests to `from` (`owner/repo`) are sent on with 301, to `to` on this host or to an absolute URL. */
@@ -48,6 +53,10 @@ export interface FakeGitHost {
 export interface FakeGitHostOptions {
   /** Password that every request must bring by basic authentication. Absent: the repositories are public. */
   readonly token?: string;
+  /** Decides for each repository (`owner/repo`) instead. `password`: of basic authentication. */
+  readonly accepts?: (repository: string, password: string | undefined) => boolean;
+  /** Answers what is no request of git. Returns false for others. */
+  readonly api?: (request: IncomingMessage, response: ServerResponse) => boolean;
 }
 
 /** Starts the fake on a free port of 127.0.0.1. Needs git. */
@@ -60,14 +69,17 @@ export async function startFakeGitHost(options: FakeGitHostOptions = {}): Promis
     (await run('git', args, { cwd, env: gitEnv })).stdout.trim();
 
   const authorized = (request: IncomingMessage): boolean => {
-    if (options.token === undefined) return true;
     const basic = /^Basic (.+)$/.exec(request.headers.authorization ?? '')?.[1] ?? '';
-    return Buffer.from(basic, 'base64').toString('utf8').endsWith(`:${options.token}`);
+    const password = /:(.*)$/.exec(Buffer.from(basic, 'base64').toString('utf8'))?.[1];
+    if (options.accepts)
+      return options.accepts(/^\/([^/]+\/[^/]+?)\.git\//.exec(request.url ?? '')?.[1] ?? '', password);
+    return options.token === undefined || password === options.token;
   };
 
   const handle = (request: IncomingMessage, response: ServerResponse): void => {
     const url = new URL(request.url ?? '/', 'http://fake');
     requests.push({ method: request.method ?? '', url: request.url ?? '', headers: request.headers });
+    if (options.api?.(request, response)) return;
     if (!authorized(request)) {
       response.writeHead(401, { 'www-authenticate': 'Basic realm="fake"' }).end('no');
       return;
@@ -91,7 +103,7 @@ export async function startFakeGitHost(options: FakeGitHostOptions = {}): Promis
     url,
     template: `${url}/{owner}/{repo}.git`,
     requests,
-    commit: async (owner, repo, files) => {
+    commit: async (owner, repo, files, links = {}) => {
       const bare = join(root, owner, `${repo}.git`);
       const work = await mkdtemp(join(folder, 'work-'));
       await mkdir(bare, { recursive: true });
@@ -106,6 +118,7 @@ export async function startFakeGitHost(options: FakeGitHostOptions = {}): Promis
         await mkdir(dirname(join(work, path)), { recursive: true });
         await writeFile(join(work, path), content);
       }
+      for (const [path, target] of Object.entries(links)) await symlink(target, join(work, path));
       await git(work, 'add', '--all');
       await git(work, 'commit', '--quiet', '--message', 'fake');
       await git(work, 'push', '--quiet', bare, 'HEAD:main');

@@ -72,7 +72,8 @@ export async function openRunParts(options: RunPartsOptions) {
       return await answerTreeRequest(tree, request, AbortSignal.any([gone, stop.signal]));
     },
   });
-  const env = { ...options.env, RUNYARD_AGENT_SOCKET: socket.path };
+  const env: Record<string, string | undefined> = { ...options.env, RUNYARD_AGENT_SOCKET: socket.path };
+  const addToEnv = (variables: Readonly<Record<string, string>>) => void Object.assign(env, variables);
   /** `NAME=value` of `env` that marks every process of the run. */
   const marker = `RUNYARD_AGENT_SOCKET=${socket.path}`;
 
@@ -107,8 +108,8 @@ export async function openRunParts(options: RunPartsOptions) {
       pullRequests.observe(event);
       record.add(event);
     },
-    reportArtifact: (request) => reportArtifact(request, workspace),
-    handoff: (paths) => handoff.add(paths, workspace),
+    reportArtifact,
+    handoff: handoff.add,
     treeOf,
     approvals,
     turn: () => position.turn,
@@ -128,6 +129,7 @@ export async function openRunParts(options: RunPartsOptions) {
     treeOf,
     socket,
     env,
+    addToEnv,
     marker,
     saver,
     approvals,

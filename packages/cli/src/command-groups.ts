@@ -3,6 +3,7 @@ import { Argument, type Command, Option } from 'commander';
 import { callApi } from './commands/api.ts';
 import { getArtifact, listArtifacts } from './commands/artifacts.ts';
 import { listEnvironments, listModels } from './commands/catalogue.ts';
+import { addCodeHost, deleteCodeHost, listCodeHosts } from './commands/code-hosts.ts';
 import { completions, printCompletion } from './commands/completion.ts';
 import { printEnvironment, shells } from './commands/env.ts';
 import { createMcpServer, deleteMcpServer, getMcpServer, listMcpServers, updateMcpServer } from './commands/mcp.ts';
@@ -72,6 +73,35 @@ export function addMcpCommands(program: Command): void {
     .description('delete one')
     .argument('<server-id>')
     .action(async (id) => deleteMcpServer(createContext(process.env), id));
+}
+
+export function addCodeHostCommands(program: Command): void {
+  const codeHosts = program
+    .command('code-hosts')
+    .description('store the credentials with which private repositories are cloned and pushed');
+  codeHosts
+    .command('list', { isDefault: true })
+    .description('list the credentials, without their secret parts')
+    .option(...asJson)
+    .action(async (options) => listCodeHosts(createContext(process.env), options));
+  codeHosts
+    .command('add')
+    .description('store a token, or with --app-id the private key of a GitHub App')
+    .option('--team', 'for every run of the team (default: only for your own runs)')
+    .option('--owner <owner>', 'only for repositories of this owner (default: of every owner)')
+    .option('--host <host>', 'code host (default: the one of RUNYARD_CODE_HOST_URL)')
+    .option('--username <name>', 'name that a token is sent with (default: x-access-token; GitLab: oauth2)')
+    .option('--app-id <id>', 'id or client id of a GitHub App')
+    .option('--installation <id>', 'its installation (default: the one that the repository belongs to)')
+    .option('--file <file>', 'file with the token or private key, - for standard input', '-')
+    .option(...asJson)
+    .addHelpText('after', '\n  gh auth token | bin/runyard code-hosts add --owner acme')
+    .action(async (options) => addCodeHost(createContext(process.env), options));
+  codeHosts
+    .command('delete')
+    .description('delete a credential')
+    .argument('<credential-id>')
+    .action(async (id) => deleteCodeHost(createContext(process.env), id));
 }
 
 export function addToolCommands(program: Command): void {

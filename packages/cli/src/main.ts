@@ -7,7 +7,13 @@ import { KeyKind } from '@runyard/contract/keys';
 import { RunState } from '@runyard/contract/states';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { describeProblem } from './api.ts';
-import { addArtifactCommands, addCatalogueCommands, addMcpCommands, addToolCommands } from './command-groups.ts';
+import {
+  addArtifactCommands,
+  addCatalogueCommands,
+  addCodeHostCommands,
+  addMcpCommands,
+  addToolCommands,
+} from './command-groups.ts';
 import { decide, send } from './commands/answer.ts';
 import { down } from './commands/down.ts';
 import { createKey, deleteKey, listKeys } from './commands/keys.ts';
@@ -211,6 +217,7 @@ addArtifactCommands(program, runHelp);
 addCatalogueCommands(program);
 addScheduleCommands(program);
 addMcpCommands(program);
+addCodeHostCommands(program);
 
 const keys = program.command('keys').description('list, create and delete API keys');
 keys

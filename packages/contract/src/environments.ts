@@ -2,9 +2,10 @@ import { z } from 'zod';
 import { NonBlank, Text, Timestamp } from './primitives.ts';
 import { Scope, UserProfile } from './profiles.ts';
 import { RunState } from './states.ts';
+import { isVariableName, variableNamePattern } from './variable-names.ts';
 
 /** Name of a repository or of its owner: not a path, and not only dots. */
-const RepositoryName = z
+export const RepositoryName = z
   .string()
   .regex(/^(?!\.+$)[A-Za-z0-9_.-]{1,100}$/, { error: 'must be 1 to 100 characters of [A-Za-z0-9_.-], not only dots' });
 
@@ -37,6 +38,30 @@ export const EnvironmentConfig = z
       .describe(
         'Shell commands to run in the workspace before the agent begins, in their order, at most 50; the first that fails ends the run',
       ),
+    variables: z
+      .record(
+        z.string().regex(variableNamePattern, { error: 'must be a name of [A-Za-z0-9_], at most 128 characters' }),
+        Text.max(32_768),
+      )
+      .refine((variables) => Object.keys(variables).length <= 100, { error: 'must be at most 100' })
+      .refine((variables) => Object.keys(variables).every(isVariableName), {
+        error:
+          'cannot be HOME, TASK_ID, GIT_TERMINAL_PROMPT, or begin with RUNYARD_, WARP_, OZ_ or GIT_CONFIG: the agent needs them',
+      })
+      .meta({ maxProperties: 100 })
+      .optional()
+      .describe(
+        'Environment variables of setup commands and of the agent, at most 100, each at most 32,768 characters. Everyone in the team can read them: no secrets',
+      ),
+    working_directory: z
+      .string()
+      .regex(/^(?!\/)(?!(?:.*\/)?\.\.(?:\/|$))[^\p{Cc}]{1,500}$/u, {
+        error: 'must be a path relative to the workspace, without .., at most 500 characters',
+      })
+      .optional()
+      .describe(
+        'Folder in which the agent works, relative to the workspace, such as the name of a repository; absent: the workspace. Setup commands run in the workspace. If it does not exist after them, the run fails',
+      ),
     failure_session_retention_minutes: z.number().min(0).max(60).optional().meta({
       description: 'How long the sandbox of a failed setup waits for follow-ups, default 10; 0: it ends at once',
     }),
@@ -68,7 +93,7 @@ export const Environment = z
       .boolean()
       .meta({ description: 'True if the latest run in the environment failed before its agent could begin' }),
     last_task_run_timestamp: Timestamp.optional().describe(
-      'When a run was last created in the environment, RFC 3339 in UTC',
+      'When an agent last began to work in the environment, RFC 3339 in UTC; absent: none did',
     ),
     last_task_created: EnvironmentRun.optional(),
     scope: Scope.optional(),
@@ -94,6 +119,14 @@ export const ListEnvironmentsResponse = z
 /** The configuration of an environment, with a name. */
 const NamedEnvironmentConfig = EnvironmentConfig.extend({
   name: NonBlank.max(200).describe('Name of the environment, at most 200 characters'),
+  providers: z
+    .record(z.string(), z.unknown())
+    .refine((providers) => Object.keys(providers).length === 0, {
+      error: 'must be absent or empty: this service gives sandboxes no credentials of cloud providers',
+    })
+    .meta({ maxProperties: 0 })
+    .optional()
+    .describe('Credentials of cloud providers. This service gives sandboxes none: absent or empty'),
 }).meta({ id: 'NamedEnvironmentConfig', description: 'What is in a sandbox before the agent begins, with a name' });
 
 /** Body of the requests that create or replace an environment. The configuration must have a name. */

@@ -42,7 +42,7 @@ export const errorCatalogue = {
     title: 'External authentication required',
     extraFields: ['provider', 'auth_url', 'inaccessible_repos'],
     explanation:
-      'An external service is not authorized, or repositories are not accessible with the credential at hand.',
+      'An external service is not authorized, or repositories are not accessible with the credential at hand. Store a credential for the code host with `bin/runyard code-hosts add`, or `POST /api/v1/code-hosts`, and start the run again. `inaccessible_repos` names the repositories.',
   },
   not_authorized: {
     ...userError,
@@ -143,6 +143,22 @@ export const errorCatalogue = {
       'The agent process ended unexpectedly after its setup: it crashed, ran out of memory, or its worker was lost.',
   },
 } as const satisfies Record<string, ErrorKind>;
+
+/** Members that a code adds to a problem document and to the reason of a run's state. */
+export const ErrorDetail = z
+  .object({
+    provider: z
+      .string()
+      .optional()
+      .describe('External service that refuses access: github, gitlab, or the host of another code host'),
+    auth_url: z.string().optional().describe('Page that says how access is given'),
+    inaccessible_repos: z
+      .array(z.string())
+      .optional()
+      .describe('Repositories, as owner/repo, that cannot be reached with the credential at hand'),
+  })
+  .meta({ id: 'ErrorDetail', description: 'Members that an error adds' });
+export type ErrorDetail = z.infer<typeof ErrorDetail>;
 
 /** One of the 18 codes. */
 export type ErrorCode = keyof typeof errorCatalogue;

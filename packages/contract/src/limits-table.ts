@@ -4,6 +4,8 @@ import {
   maxArtifactsPerRun,
   maxAttachmentBytes,
   maxAttachments,
+  maxCodeHostCredentials,
+  maxEnvironmentGuests,
   maxEnvironments,
   maxKeys,
   maxLiveInTree,
@@ -102,5 +104,7 @@ export const limits: readonly Limit[] = [
   },
   { of: 'MCP servers of a team', most: `${maxMcpServers}`, above: '409' },
   { of: 'MCP servers of a run', most: `${maxMcpServersOfRun}`, above: invalid },
+  { of: 'credentials of code hosts of a team, and of a person in it', most: `${maxCodeHostCredentials}`, above: '409' },
+  { of: 'guests of an environment', most: `${maxEnvironmentGuests}`, above: '409' },
   { of: 'event subscriptions of a team', most: `${maxSubscriptions}`, above: '409' },
 ];

@@ -57,6 +57,10 @@ export const maxWaitingFires = 10;
 export const maxMcpServers = 100;
 /** MCP servers of a run. */
 export const maxMcpServersOfRun = 20;
+/** Credentials of code hosts of a team, and of each person in it. */
+export const maxCodeHostCredentials = 50;
+/** Guests of an environment. */
+export const maxEnvironmentGuests = 100;
 /** Event subscriptions of a team. */
 export const maxSubscriptions = 20;
 

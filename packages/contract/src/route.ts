@@ -8,6 +8,7 @@ export const routeTags = {
   artifacts: 'What runs produced',
   environments: 'What a sandbox holds before the agent begins',
   schedules: 'Prompts that become runs at fixed times',
+  code_hosts: 'Credentials with which private repositories are cloned and pushed',
   models: 'Language models that runs can name',
   workers: 'Self-hosted workers',
   keys: 'API keys',

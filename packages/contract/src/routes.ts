@@ -2,6 +2,8 @@
 import { artifactRoutes } from './routes/artifacts.ts';
 import { browserSessionRoutes } from './routes/browser-sessions.ts';
 import { childRunRoutes } from './routes/child-runs.ts';
+import { codeHostRoutes } from './routes/code-hosts.ts';
+import { environmentGuestRoutes } from './routes/environment-guests.ts';
 import { environmentRoutes } from './routes/environments.ts';
 import { eventSubscriptionRoutes } from './routes/event-subscriptions.ts';
 import { handoffRoutes } from './routes/handoff.ts';
@@ -18,6 +20,8 @@ export const routes = {
   ...artifactRoutes,
   ...environmentRoutes,
   ...scheduleRoutes,
+  ...environmentGuestRoutes,
+  ...codeHostRoutes,
   ...browserSessionRoutes,
   ...eventSubscriptionRoutes,
   ...mcpServerRoutes,

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { BlockedOn } from './approvals.ts';
 import { ArtifactItem } from './artifacts.ts';
 import { AmbientAgentConfig } from './config.ts';
-import { ErrorCode } from './errors.ts';
+import { ErrorCode, ErrorDetail } from './errors.ts';
 import { Timestamp, Uuid } from './primitives.ts';
 import { PageInfo, Scope, UserProfile } from './profiles.ts';
 import { RunExecutionLocation, RunSourceType, RunState } from './states.ts';
@@ -17,6 +17,7 @@ export const RunStatusMessage = z
       description:
         'Until then the sandbox of a failed setup stays for follow-ups; while one is worked on, the latest end of that',
     }),
+    ...ErrorDetail.shape,
   })
   .meta({ id: 'RunStatusMessage', description: 'Explains the state of a run' });
 

@@ -17,8 +17,10 @@ import { registerRunMessageRoutes } from './http/agent/run-messages.ts';
 import { registerArtifactRoutes } from './http/api/artifacts.ts';
 import { registerBlobRoutes } from './http/api/blobs.ts';
 import { registerBrowserSessionRoutes } from './http/api/browser-sessions.ts';
+import { registerCodeHostRoutes } from './http/api/code-hosts.ts';
 import { registerConversationRoutes } from './http/api/conversations.ts';
 import { registerDeleteRunRoute } from './http/api/delete-run.ts';
+import { registerEnvironmentGuestRoutes } from './http/api/environment-guests.ts';
 import { registerEnvironmentRoutes } from './http/api/environments.ts';
 import { registerEventSubscriptionRoutes } from './http/api/event-subscriptions.ts';
 import { registerHandoffRoutes } from './http/api/handoff.ts';
@@ -67,7 +69,8 @@ export function listDomains(deps: ServiceDeps): readonly Domain[] {
     uploadsDomain,
     served({ name: 'service information' }, registerServiceInfoRoutes, registerPages),
     served({ name: 'access' }, registerKeyRoutes, registerBrowserSessionRoutes),
-    served({ name: 'environments' }, registerEnvironmentRoutes),
+    served({ name: 'code hosts' }, registerCodeHostRoutes),
+    served({ name: 'environments' }, registerEnvironmentRoutes, registerEnvironmentGuestRoutes),
     served({ name: 'MCP servers' }, registerMcpServerRoutes),
     served(subscriptionsDomain(deps), registerEventSubscriptionRoutes),
     executionsDomain(deps),

@@ -19,6 +19,9 @@ export interface OwnThings {
   readonly deliveryId: string;
   readonly scheduleId: string;
   readonly serverId: string;
+  readonly credentialId: string;
+  /** A guest of the environment. */
+  readonly userUid: string;
   readonly childRunId: string;
   /** No session has it. */
   readonly sessionUuid: string;
@@ -48,6 +51,7 @@ const bodies: Readonly<Record<string, unknown>> = {
   updateSchedule: schedule,
   createMcpServer: { name: 'M', command: 'm' },
   updateMcpServer: { name: 'M' },
+  createCodeHostCredential: { kind: 'token', owner: 'created', token: 'a' },
   createKey: { name: 'K', kind: 'personal' },
   reportEvents: { events: [] },
   reportArtifact: { artifact_type: 'PLAN', data: {} },
@@ -92,9 +96,14 @@ export async function makeOwnThings(
   });
   const [attachment] = await db.query<{ id: string }>('SELECT id FROM attachments WHERE run_id = $1', [runId]);
   const key = await post('/keys', { name: 'K', kind: 'personal' }, keyOwner);
+  const credential = await post('/code-hosts', { kind: 'token', owner: randomUUIDv7(), token: 'a' }, keyOwner);
   const child = await post('/harness-support/child-runs', { prompt: 'a' }, runToken);
   const reference = { reference_type: 'issue', url: 'https://example.com/1' };
   await post('/harness-support/report-artifact', { artifact_type: 'EXTERNAL_REFERENCE', data: reference }, runToken);
+  const environment = await post('/agent/environments', { config: { name: 'E' } });
+  const [person] = await db.query<{ uid: string }>('SELECT uid FROM users ORDER BY id LIMIT 1');
+  const userUid = person?.uid ?? '';
+  await service.request('PUT', `/agent/environments/${environment.uid}/guests/${userUid}`);
   const own: OwnThings = {
     runId,
     executionId,
@@ -103,13 +112,15 @@ export async function makeOwnThings(
     otherRunToken: (await service.startExecution()).runToken,
     artifactUid: reported.artifact_uid ?? '',
     attachmentId: attachment?.id ?? '',
-    environmentUid: (await post('/agent/environments', { config: { name: 'E' } })).uid ?? '',
+    environmentUid: environment.uid ?? '',
+    userUid,
     keyUid: key.uid ?? '',
     fileId: new URL(snapshot.body.files[0]?.upload_url ?? '').pathname.split('/').at(-1) ?? '',
     subscriptionId: subscription.id ?? '',
     deliveryId: (await post(`/event-subscriptions/${subscription.id}/test`)).id ?? '',
     scheduleId: (await post('/agent/schedules', schedule)).id ?? '',
     serverId: (await post('/agent/mcp-servers', { name: 'M', command: 'm' })).id ?? '',
+    credentialId: credential.id ?? '',
     childRunId: child.run_id ?? '',
     sessionUuid: randomUUIDv7(),
     signInCode: (await post('/sign-in-codes')).code ?? '',

@@ -15,6 +15,7 @@ import { hashKey, newRawKey, shownParts } from '../src/access/keys/raw-key.ts';
 import { openKeyWatch } from '../src/access/keys/watch.ts';
 import { newUid } from '../src/access/teams/uid.ts';
 import { type BodyLimits, makeBodyBudget } from '../src/bodies/body-budget.ts';
+import { openCodeHosts } from '../src/code-hosts/code-hosts.ts';
 import { readLimits } from '../src/conversations/read-limits.ts';
 import type { Domain } from '../src/domain.ts';
 import { defaultTiming, type ExecutionDeps } from '../src/executions/deps.ts';
@@ -143,6 +144,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     random: () => 0.5,
   };
   let baseUrl = '';
+  const vault = makeVault(randomBytes(32));
   const deps: ServiceDeps = {
     db,
     blobs: await openFolderBlobs(path.join(folder, 'blobs')),
@@ -152,7 +154,8 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     models: models.models,
     executionDeps,
     signing: await loadSigner(db),
-    vault: makeVault(randomBytes(32)),
+    vault,
+    codeHosts: openCodeHosts({ db, vault, template: parsed.settings.RUNYARD_CODE_HOST_URL }),
     ...(options.admitModelRequest ? { admitModelRequest: options.admitModelRequest } : {}),
     keys: await openKeyDirectory(db, log),
     keyWatch: await openKeyWatch(db, log),

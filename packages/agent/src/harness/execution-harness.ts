@@ -1,16 +1,34 @@
 import { Readable } from 'node:stream';
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 import { maxMemoryBytes } from '@runyard/contract/limits';
+import type { ArtifactRequest, ArtifactResult } from '../artifacts/report.ts';
+import type { HandoffResult } from '../handoff/handoff-files.ts';
 import type { Reporter } from '../reporting/reporter.ts';
 import type { ServiceClient } from '../service/client.ts';
+import { workingFolder } from '../workspace/working-folder.ts';
 import type { Driver } from './driver.ts';
 import { type HarnessOptions, startHarness } from './start-harness.ts';
 
 export interface ExecutionHarnessOptions
-  extends Omit<HarnessOptions, 'task' | 'connection' | 'ready' | 'saturated' | 'tree' | 'memory' | 'remember'> {
+  extends Omit<
+    HarnessOptions,
+    | 'task'
+    | 'connection'
+    | 'ready'
+    | 'saturated'
+    | 'tree'
+    | 'memory'
+    | 'remember'
+    | 'folder'
+    | 'reportArtifact'
+    | 'handoff'
+  > {
   client: ServiceClient;
   reporter: Reporter;
   treeOf: (task: AgentTask) => HarnessOptions['tree'];
+  /** Both take paths from the folder `cwd` on. */
+  reportArtifact: (request: ArtifactRequest, cwd: string) => Promise<ArtifactResult>;
+  handoff: (paths: readonly string[], cwd: string) => Promise<HandoffResult>;
   /** Returns the number of the current turn. */
   turn: () => number;
   /** Aborts when the run stops. */
@@ -72,9 +90,13 @@ export function executionHarness(options: ExecutionHarnessOptions): ExecutionHar
   async function begin(task: AgentTask): Promise<Driver> {
     const { conversation } = task;
     const memory = conversation?.kind === 'memory' ? await client.download(conversation.path, maxMemoryBytes) : null;
+    const folder = workingFolder(options.workspace, task);
     driver = await startHarness({
       ...options,
       task,
+      folder,
+      reportArtifact: (request) => options.reportArtifact(request, folder),
+      handoff: (paths) => options.handoff(paths, folder),
       connection: client.connection,
       ready: () => reporter.ready(),
       saturated: () => reporter.saturated,

@@ -18,6 +18,8 @@ import { type HarnessKind, harnessProfile } from './profile.ts';
 export interface HarnessOptions {
   task: AgentTask;
   workspace: string;
+  /** Folder of the workspace in which the harness works. */
+  folder: string;
   env: Readonly<Record<string, string | undefined>>;
   /** `NAME=value` of `env` that marks every process of the run. */
   marker: string;
@@ -79,16 +81,16 @@ const backpressureOf =
 
 /** The runbook is loaded with the program, because another module file would cost a short run time. */
 function runbook(options: HarnessOptions): Engine {
-  const { task, workspace, env, approvals } = options;
+  const { task, folder, env, approvals } = options;
   const backpressure = backpressureOf(options);
   // Said once in a tree of runs: in the first execution of the run at its top.
   const isFirst = task.conversation === undefined && task.parent_run === undefined;
   const noModel = task.harness.no_model_configured ? (isFirst ? 'explain' : 'mention') : undefined;
-  return runbookEngine({ cwd: workspace, env, backpressure, approvals, earlier: task.decision, noModel });
+  return runbookEngine({ cwd: folder, env, backpressure, approvals, earlier: task.decision, noModel });
 }
 
 async function modelLoop(options: HarnessOptions): Promise<Engine> {
-  const { task, workspace, env, approvals } = options;
+  const { task, workspace, folder, env, approvals } = options;
   const { model } = task.harness;
   if (model === undefined) throw new Error('the model loop needs a model');
   const { modelEngine } = await import('./oz/loop.ts');
@@ -96,7 +98,8 @@ async function modelLoop(options: HarnessOptions): Promise<Engine> {
     model,
     reasoningLevel: task.harness.reasoning_level,
     basePrompt: task.agent_config.base_prompt,
-    workspace,
+    workspace: folder,
+    root: workspace,
     env,
     backpressure: backpressureOf(options),
     connection: options.connection,
@@ -110,7 +113,7 @@ async function modelLoop(options: HarnessOptions): Promise<Engine> {
   });
 }
 
-async function childStarter({ task, workspace, env, marker }: HarnessOptions): Promise<HarnessStarter> {
+async function childStarter({ task, folder, env, marker }: HarnessOptions): Promise<HarnessStarter> {
   const [program, ...args] = task.harness.command ?? [];
   if (program === undefined) {
     throw new SetupFailure(
@@ -120,7 +123,7 @@ async function childStarter({ task, workspace, env, marker }: HarnessOptions): P
   const { startChildLink } = await import('./child-link.ts');
   return (events) => {
     try {
-      return startChildLink({ command: [program, ...args], cwd: workspace, env, marker, events });
+      return startChildLink({ command: [program, ...args], cwd: folder, env, marker, events });
     } catch (error) {
       // spawn throws if the kernel refuses the arguments.
       const reason = error instanceof Error ? error.message : String(error);

@@ -1,4 +1,5 @@
 import type { AgentTask } from '@runyard/contract/agent-protocol';
+import { isVariableName } from '@runyard/contract/variable-names';
 import type { HarnessOutcome } from '../acp/outcome.ts';
 import { harnessProfile } from '../harness/profile.ts';
 import { firstMessage, promptContent } from '../harness/prompt.ts';
@@ -19,6 +20,12 @@ export async function runFirstTurn(
   const { client, workspace, ownFolders, env, stop, reporter, approvals, harness, saver, mcp } = options;
   const { name, modelId, capabilities } = harnessProfile(task);
   const step = setupSteps(reporter.emit);
+  options.addToEnv(variablesOf(task));
+  if (task.repositories.length > 0) {
+    const { startGitProxy } = await import('../workspace/git-proxy.ts');
+    const { connection } = client;
+    options.addToEnv(await startGitProxy({ connection, repositories: task.repositories, signal: options.reporting }));
+  }
   const early = canStartEarly(task) ? harness.start(task) : undefined;
   early?.catch(() => {});
   const prepared = await prepareWorkspace({ task, client, workspace, ownFolders, env, step, signal: stop.signal });
@@ -47,12 +54,19 @@ export async function runFirstTurn(
   });
 }
 
+/** Returns the variables of the environment. An environment that was stored before they were checked may hold others. */
+function variablesOf({ environment }: AgentTask): Record<string, string> {
+  const entries = Object.entries(environment?.config.variables ?? {});
+  return Object.fromEntries(entries.filter(([name, value]) => isVariableName(name) && typeof value === 'string'));
+}
+
 /**
- * Returns true if the harness can start while the workspace is prepared. Setup commands may install the harness, and a restored home
- * has the state of the harness. While git clones, its environment has the run token, which a harness in a process of its own could
- * read.
+ * Returns true if the harness can start while the workspace is prepared. Setup commands may install the harness, a restored home
+ * has the state of the harness, and the setup may make its working directory. A harness in a process of its own reads the files of
+ * its project when it starts.
  */
 function canStartEarly(task: AgentTask): boolean {
   if (setupCommands(task).length > 0 || task.workspace !== undefined) return false;
+  if (task.environment?.config.working_directory !== undefined) return false;
   return task.repositories.length === 0 || !harnessProfile(task).capabilities.ownProcess;
 }

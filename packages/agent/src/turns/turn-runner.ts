@@ -2,6 +2,7 @@ import type { HarnessOutcome } from '../acp/outcome.ts';
 import type { Driver, Turn } from '../harness/driver.ts';
 import { newId } from '../new-id.ts';
 import type { WrittenAttachment } from '../workspace/attachments.ts';
+import { workingFolder } from '../workspace/working-folder.ts';
 import type { TurnsOptions } from './turns-options.ts';
 
 export interface TurnInput {
@@ -27,18 +28,19 @@ export interface TurnRunner {
 }
 
 export function turnRunner(options: TurnsOptions): TurnRunner {
-  const { position, reporter, record, approvals, harness, workspace, notice } = options;
+  const { position, reporter, record, approvals, harness, workspace, task, notice } = options;
   let isRunning = false;
   let interruptedTurn = 0;
   const openingNotices: [name: string, data: unknown][] = [];
 
   return {
     async run(driver, { message, prompt, attachments, onStarted, load }) {
+      const cwd = workingFolder(workspace, await task);
       const stepId = newId();
       position.stepId = stepId;
       isRunning = true;
       const ended = driver.run({
-        cwd: workspace,
+        cwd,
         stepId,
         prompt,
         load,

@@ -25,6 +25,8 @@ export interface TurnsOptions {
   /** True: working folder and home were made for this run. */
   readonly ownFolders: boolean;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Adds variables to `env`, for everything that starts later. */
+  readonly addToEnv: (variables: Readonly<Record<string, string>>) => void;
   /** Updated as the turns go on. */
   readonly position: TurnPosition;
   readonly stop: Stopping;

@@ -3,6 +3,7 @@ import type { SetupSteps } from '../reporting/setup-steps.ts';
 import type { ServiceClient } from '../service/client.ts';
 import { archivedFolders, foreignFolders } from '../workspace-archive/archived-folders.ts';
 import type { WrittenAttachment } from './attachments.ts';
+import { checkWorkingFolder } from './working-folder.ts';
 
 export interface PrepareOptions {
   task: AgentTask;
@@ -33,6 +34,7 @@ export async function prepareWorkspace(options: PrepareOptions): Promise<Prepare
   const restored = options.task.workspace !== undefined && notRestored === undefined;
   const attachments = await attach(options, restored);
   if (!restored) await setUp(options);
+  await checkWorkingFolder(options.workspace, options.task);
   return { attachments, restored, ...(notRestored === undefined ? {} : { notRestored }) };
 }
 
@@ -74,7 +76,7 @@ async function attach(
 async function setUp({ task, client, workspace, env, step, signal }: PrepareOptions): Promise<void> {
   if (task.repositories.length > 0) {
     const { cloneRepositories } = await import('./repositories.ts');
-    await cloneRepositories(task.repositories, { connection: client.connection, workspace, env, step, signal });
+    await cloneRepositories(task.repositories, { workspace, env, step, signal });
   }
   const commands = setupCommands(task);
   if (commands.length > 0) {

@@ -31,6 +31,8 @@ export const exampleIds = {
   SUBSCRIPTION_ID: '019a1c54-1102-7c9d-a7e5-8f30b2c4d619',
   SERVER_ID: '019a1c54-3c4d-7e15-8d29-f6a7b8c91da3',
   SIGN_IN_CODE: 'Zk3vQ8mT1xWc7RyB5nLp0JdF4sHg2KuE6aVo9iXtMqY',
+  USER_UID: 'Qm4Tz8LcP1vXw6RnK3sYbJ',
+  CREDENTIAL_ID: '019a1c55-3b70-7e15-8d42-7c91a0f3b6e8',
   DELIVERY_ID: '019a1c54-2a3b-7d04-9c18-e5f6a7b80c92',
 } as const;
 

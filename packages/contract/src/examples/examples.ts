@@ -1,5 +1,6 @@
 /** An example of each operation; a route without one does not compile. */
 import type { RouteName } from '../routes.ts';
+import { codeHostExamples } from './code-hosts.ts';
 import { eventSubscriptionExamples } from './event-subscriptions.ts';
 import type { Example } from './example.ts';
 import { harnessExamples } from './harness.ts';
@@ -12,6 +13,7 @@ export const examples: Readonly<Record<RouteName, Example>> = {
   ...runExamples,
   ...resourceExamples,
   ...scheduleExamples,
+  ...codeHostExamples,
   ...eventSubscriptionExamples,
   ...mcpServerExamples,
   ...harnessExamples,

@@ -71,6 +71,9 @@ export const resourceExamples = {
     answer: { ...environment, config: { ...environmentConfig, setup_commands: ['echo good morning'] } },
   },
   deleteEnvironment: deleted,
+  listEnvironmentGuests: { answer: { guests: [{ user: exampleCreator, granted_at: created }] } },
+  admitEnvironmentGuest: { answer: { user: exampleCreator, granted_at: created } },
+  removeEnvironmentGuest: deleted,
   listKeys: { answer: { keys: [key] } },
   createKey: {
     body: { name: 'Deploy script', kind: 'personal', expires_in: '30d' },

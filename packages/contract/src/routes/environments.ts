@@ -24,7 +24,11 @@ export const environmentRoutes = {
     query: z.object({
       sort_by: EnvironmentSortField.default('last_updated').meta({ description: 'last_updated: most recent first' }),
     }),
-    answer: { status: 200, description: 'All of the team', schema: ListEnvironmentsResponse },
+    answer: {
+      status: 200,
+      description: 'All of the team, and those that the caller is a guest of',
+      schema: ListEnvironmentsResponse,
+    },
   },
   createEnvironment: {
     method: 'POST',

@@ -16,15 +16,20 @@ import {
   timestamp,
   uuid,
 } from '../store/database/statement.ts';
+import { guestOf } from './may-use.ts';
 
-/** The team that owns the environments. */
+/** The caller: sees the environments of the team, and a person also those that admit the person as a guest. */
 export interface EnvironmentContext {
   readonly teamId: string;
-  readonly teamUid: string;
+  readonly creator: RunActor;
 }
 
+const guestUid = ({ creator }: Pick<EnvironmentContext, 'creator'>): string | null =>
+  creator.kind === 'user' ? creator.uid : null;
+
+/** Runs are those of the caller's team: a guest hears of no others. */
 const select = `
-  SELECT e.uid, e.config, e.updated_at, coalesce(r.has_failed_setup, false) AS setup_failed, r.id AS run_id, r.title, r.state, r.created_at AS run_created_at,
+  SELECT e.uid, (SELECT uid FROM teams WHERE teams.id = e.team_id) AS team_uid, e.config, e.updated_at, coalesce(r.has_failed_setup, false) AS setup_failed, r.id AS run_id, r.title, r.state, r.created_at AS run_created_at,
     r.updated_at AS run_updated_at, r.started_at AS run_started_at, s.last_started_at,
     CASE WHEN e.creator_uid IS NOT NULL THEN jsonb_build_object('kind', e.creator_kind, 'uid', e.creator_uid) END AS creator,
     CASE WHEN e.last_editor_uid IS NOT NULL
@@ -32,15 +37,17 @@ const select = `
   FROM environments e
   LEFT JOIN LATERAL (
     SELECT id, title, state, created_at, updated_at, started_at,
-      state = 'FAILED' AND error_code = 'environment_setup_failed' AS has_failed_setup FROM runs
-    WHERE team_id = e.team_id AND environment_id = e.uid ORDER BY created_at DESC, id DESC LIMIT 1
+      state = 'FAILED' AND error_code IN ('environment_setup_failed', 'external_authentication_required') AS has_failed_setup FROM runs
+    WHERE team_id = $1 AND environment_id = e.uid ORDER BY created_at DESC, id DESC LIMIT 1
   ) r ON true
   LEFT JOIN LATERAL (
-    SELECT max(started_at) AS last_started_at FROM runs WHERE team_id = e.team_id AND environment_id = e.uid
-  ) s ON true`;
+    SELECT max(started_at) AS last_started_at FROM runs WHERE team_id = $1 AND environment_id = e.uid
+  ) s ON true
+  WHERE e.uid IN (SELECT uid FROM environments WHERE team_id = $1 UNION ALL ${guestOf('$2')})`;
 
 const row = {
   uid: text(),
+  team_uid: text(),
   config: json<EnvironmentConfig>(),
   updated_at: timestamp,
   setup_failed: boolean,
@@ -57,19 +64,19 @@ const row = {
 
 const readByName = defineStatement({
   name: 'read_environments_by_name',
-  text: `${select} WHERE e.team_id = $1 ORDER BY e.config->>'name' COLLATE "C", e.uid`,
+  text: `${select} ORDER BY e.config->>'name' COLLATE "C", e.uid`,
   row,
 });
 
 const readByUpdate = defineStatement({
   name: 'read_environments_by_update',
-  text: `${select} WHERE e.team_id = $1 ORDER BY e.updated_at DESC, e.uid`,
+  text: `${select} ORDER BY e.updated_at DESC, e.uid`,
   row,
 });
 
 const readOne = defineStatement({
   name: 'read_environment',
-  text: `${select} WHERE e.team_id = $1 AND e.uid = $2`,
+  text: `${select} AND e.uid = $3`,
   row,
 });
 
@@ -102,7 +109,7 @@ const readConfigs = defineStatement({
 
 const readNamed = defineStatement({
   name: 'read_named_environment',
-  text: 'SELECT CASE WHEN team_id = $1 THEN config END AS config FROM environments WHERE uid = $2',
+  text: `SELECT CASE WHEN team_id = $1 OR uid IN (${guestOf('$3')}) THEN config END AS config FROM environments WHERE uid = $2`,
   row: { config: nullable(json<EnvironmentConfig>()) },
 });
 
@@ -136,7 +143,7 @@ async function toEnvironments(
     setup_failed: row.setup_failed,
     ...(row.last_started_at ? { last_task_run_timestamp: row.last_started_at } : {}),
     ...lastTaskOf(row),
-    scope: { type: 'Team', uid: context.teamUid },
+    scope: { type: 'Team', uid: row.team_uid },
     ...(row.creator ? { creator: profileOf(row.creator) } : {}),
     ...(row.last_editor ? { last_editor: profileOf(row.last_editor) } : {}),
   }));
@@ -148,7 +155,7 @@ export async function listEnvironments(
   context: EnvironmentContext,
   sortBy: 'name' | 'last_updated',
 ): Promise<Environment[]> {
-  const rows = await db.query(sortBy === 'name' ? readByName : readByUpdate, [context.teamId]);
+  const rows = await db.query(sortBy === 'name' ? readByName : readByUpdate, [context.teamId, guestUid(context)]);
   return await toEnvironments(db, context, rows);
 }
 
@@ -158,14 +165,14 @@ export async function readEnvironment(
   context: EnvironmentContext,
   uid: string,
 ): Promise<Environment | null> {
-  const rows = await db.query(readOne, [context.teamId, uid]);
+  const rows = await db.query(readOne, [context.teamId, guestUid(context), uid]);
   return (await toEnvironments(db, context, rows))[0] ?? null;
 }
 
 /** Creates an environment. `too_many`: the team has the largest number allowed. */
 export async function createEnvironment(
   tx: Queryable,
-  context: EnvironmentContext & { readonly creator: RunActor },
+  context: EnvironmentContext,
   config: EnvironmentConfig,
 ): Promise<Environment | 'too_many'> {
   const uid = newUid();
@@ -199,9 +206,13 @@ export type NamedEnvironment =
   | { readonly kind: 'other_team' }
   | { readonly kind: 'unknown' };
 
-/** Finds the environment that a request of the team names. */
-export async function findNamedEnvironment(db: Queryable, teamId: string, uid: string): Promise<NamedEnvironment> {
-  const [found] = await db.query(readNamed, [teamId, uid]);
+/** Finds the environment that a request of the caller names. One that admits the caller as a guest counts as own. */
+export async function findNamedEnvironment(
+  db: Queryable,
+  caller: EnvironmentContext,
+  uid: string,
+): Promise<NamedEnvironment> {
+  const [found] = await db.query(readNamed, [caller.teamId, uid, guestUid(caller)]);
   if (!found) return { kind: 'unknown' };
   return found.config === null ? { kind: 'other_team' } : { kind: 'own', config: found.config };
 }

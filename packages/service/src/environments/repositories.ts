@@ -1,13 +1,14 @@
 import type { Repository } from '@runyard/contract/environments';
 import type { Queryable } from '../store/database/database.ts';
 import { defineStatement, json, nullable } from '../store/database/statement.ts';
+import { mayUse } from './may-use.ts';
 
 const readOfExecution = defineStatement({
   name: 'read_repositories_of_execution',
   text: `
     SELECT env.config->'github_repos' AS repositories
     FROM executions e JOIN runs r ON r.id = e.run_id
-    JOIN environments env ON env.uid = r.environment_id AND env.team_id = r.team_id
+    JOIN environments env ON env.uid = r.environment_id AND ${mayUse('env', 'r')}
     WHERE e.id = $1`,
   row: { repositories: nullable(json<Repository[]>()) },
 });

@@ -8,6 +8,7 @@ import { bootstrap } from '../access/keys/bootstrap.ts';
 import { openKeyDirectory } from '../access/keys/directory.ts';
 import { openKeyWatch } from '../access/keys/watch.ts';
 import { makeBodyBudget } from '../bodies/body-budget.ts';
+import { openCodeHosts } from '../code-hosts/code-hosts.ts';
 import { readLimits } from '../conversations/read-limits.ts';
 import { defaultTiming, type ExecutionDeps } from '../executions/deps.ts';
 import { openNotices } from '../executions/notices.ts';
@@ -93,6 +94,7 @@ export async function openParts({ settings, log, dataDir, baseUrl, took, undo }:
     executionDeps: deps,
     signing,
     vault,
+    codeHosts: openCodeHosts({ db, vault, template: settings.RUNYARD_CODE_HOST_URL }),
     keys,
     keyWatch,
     bodies: makeBodyBudget(),

@@ -22,6 +22,8 @@ import { toolSetOf } from './tools/tool-list.ts';
 
 export interface LoopOptions
   extends Pick<ToolContext, 'workspace' | 'env' | 'backpressure' | 'reportArtifact' | 'handoff' | 'tree'> {
+  /** The whole workspace, where `workspace` is a folder in it. */
+  root?: string | undefined;
   approvals: Approvals;
   /** Returns the tools of the run's MCP servers, which start after the engine was made. */
   mcp?: () => readonly McpTool[];
@@ -57,11 +59,11 @@ export function modelEngine(options: LoopOptions): Engine {
   const ofMcp = () => mcpTools(options.mcp?.() ?? [], model.vision_supported ? imageLimits(model) : undefined);
 
   function answer(voice: TurnVoice, signal: AbortSignal): Promise<StepAnswer> {
-    const { workspace, basePrompt, tree } = options;
+    const { workspace, root, basePrompt, tree } = options;
     const mcp = ofMcp();
     const about = [tree === undefined ? '' : aboutTree(tree, 'tools'), mcp.size === 0 ? '' : aboutMcpTools];
     const request = {
-      instructions: instructions(workspace, basePrompt, about.filter((part) => part !== '').join('\n\n')),
+      instructions: instructions({ workspace, root }, basePrompt, about.filter((part) => part !== '').join('\n\n')),
       messages,
       tools: toolSetOf(tree, mcp),
       signal,

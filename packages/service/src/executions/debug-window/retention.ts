@@ -1,4 +1,5 @@
 import type { EnvironmentConfig } from '@runyard/contract/environments';
+import { mayUse } from '../../environments/may-use.ts';
 import type { Queryable } from '../../store/database/database.ts';
 import { defineStatement, json, nullable } from '../../store/database/statement.ts';
 
@@ -9,7 +10,7 @@ const readRetention = defineStatement({
   name: 'read_failure_retention',
   text: `
     SELECT env.config->'failure_session_retention_minutes' AS minutes
-    FROM runs r JOIN environments env ON env.uid = r.environment_id AND env.team_id = r.team_id WHERE r.id = $1`,
+    FROM runs r JOIN environments env ON env.uid = r.environment_id AND ${mayUse('env', 'r')} WHERE r.id = $1`,
   row: { minutes: nullable(json<NonNullable<EnvironmentConfig['failure_session_retention_minutes']>>()) },
 });
 

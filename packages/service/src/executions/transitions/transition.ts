@@ -1,4 +1,4 @@
-import type { ErrorCode } from '@runyard/contract/errors';
+import type { ErrorCode, ErrorDetail } from '@runyard/contract/errors';
 import { isTerminal } from '@runyard/contract/run-states';
 import type { RunState } from '@runyard/contract/states';
 import type { TimelineEventType } from '@runyard/contract/timeline';
@@ -37,6 +37,8 @@ export interface Status {
   readonly message: string;
   readonly code?: ErrorCode;
   readonly retryable?: boolean;
+  /** Members that the code adds to the reason, as in the error catalogue. */
+  readonly detail?: ErrorDetail;
 }
 
 interface TransitionInput {
@@ -69,7 +71,7 @@ export function defineTransition(definition: TransitionDefinition): Transition {
       moved AS (
         UPDATE runs SET
           state = '${definition.to}',
-          status_message = $4, error_code = $5, retryable = $6, open_request = ${definition.request ?? 'NULL'},
+          status_message = $4, error_code = $5, retryable = $6, error_detail = $8::jsonb, open_request = ${definition.request ?? 'NULL'},
           updated_at = clock_timestamp(),
           ended_at = ${isTerminal(definition.to) ? 'clock_timestamp()' : 'NULL'},
           event_seq = runs.event_seq + 1
@@ -100,6 +102,7 @@ export function defineTransition(definition: TransitionDefinition): Transition {
       input.status?.code ?? null,
       input.status?.retryable ?? null,
       JSON.stringify(input.args ?? {}),
+      input.status?.detail ? JSON.stringify(input.status.detail) : null,
     ]);
     return rows.length === 1;
   };

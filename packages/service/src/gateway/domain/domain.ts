@@ -1,5 +1,6 @@
 import type { Settings } from '@runyard/contract/settings';
 import type { BodyBudget } from '../../bodies/body-budget.ts';
+import type { CodeHosts } from '../../code-hosts/code-hosts.ts';
 import type { Domain } from '../../domain.ts';
 import { readRepositories } from '../../environments/repositories.ts';
 import { authenticateWorkingRunToken } from '../../executions/run-tokens/sessions.ts';
@@ -19,6 +20,7 @@ interface GatewayDomainDeps {
   readonly models: Models;
   readonly settings: Pick<Settings, 'RUNYARD_CODE_HOST_URL' | 'RUNYARD_ALLOW_PRIVATE_NETWORKS'>;
   readonly vault: Vault;
+  readonly codeHosts: CodeHosts;
   readonly bodies: BodyBudget;
   readonly admitModelRequest?: AdmitModelRequest;
 }
@@ -49,8 +51,7 @@ export const gatewayDomain = (deps: GatewayDomainDeps): Domain => ({
       codeHostUrl: settings.RUNYARD_CODE_HOST_URL,
       authenticateRunToken,
       repositoriesOf: (executionId) => readRepositories(db, executionId),
-      // Only public repositories: the service stores no credentials of code hosts.
-      codeHostCredential: async () => undefined,
+      credentialFor: deps.codeHosts.credentialFor,
       log,
     });
   },

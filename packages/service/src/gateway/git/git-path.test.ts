@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
+import { codeHostUrl } from '../../code-hosts/url.ts';
 import { gatewayPathOf } from '../../environments/git-path.ts';
-import { codeHostUrl, gitRequestOf } from './git-path.ts';
+import { gitRequestOf } from './git-path.ts';
 
 it.each([
   '/acme/site.git/HEAD',

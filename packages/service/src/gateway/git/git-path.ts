@@ -23,11 +23,3 @@ export function gitRequestOf(method: string, path: string, query: URLSearchParam
   if (method !== (step === 'refs' ? 'GET' : 'POST')) return undefined;
   return { repository: repository.data, service, step };
 }
-
-/** Clone URL of a repository on the code host, from the setting RUNYARD_CODE_HOST_URL. */
-export function codeHostUrl(template: string, repository: Repository): URL {
-  const filled = template
-    .replaceAll('{owner}', encodeURIComponent(repository.owner))
-    .replaceAll('{repo}', encodeURIComponent(repository.repo));
-  return new URL(filled);
-}

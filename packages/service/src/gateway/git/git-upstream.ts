@@ -1,8 +1,9 @@
 import http, { type IncomingMessage } from 'node:http';
 import https from 'node:https';
 import { Transform } from 'node:stream';
+import type { CodeHostCredential } from '../../code-hosts/credential.ts';
+import { followed, withPath } from '../../code-hosts/url.ts';
 import { systemNames } from '../../names/resolver.ts';
-import type { CodeHostCredential } from './git.ts';
 import type { GitRequest } from './git-path.ts';
 
 export interface CodeHostRequest {
@@ -36,21 +37,6 @@ const movedMs = 300_000;
 const maxRemembered = 10_000;
 
 class TooLarge extends Error {}
-
-/** Where `Location` leads, if that is the same repository service on the same host: GitHub sends renamed repositories on so. */
-function followed(from: URL, location: string | undefined, suffix: string): URL | undefined {
-  const to = location === undefined ? null : URL.parse(location, from.href);
-  if (to === null || to.origin !== from.origin || to.username !== '' || to.password !== '') return undefined;
-  return `${to.pathname}${to.search}`.endsWith(suffix) ? to : undefined;
-}
-
-const withPath = (base: URL, suffix: string): URL => {
-  const url = new URL(base.href);
-  const [path = '', search = ''] = suffix.split('?');
-  url.pathname = `${base.pathname.replace(/\/$/, '')}${path}`;
-  url.search = search;
-  return url;
-};
 
 /** Connections to the code host. Redirects are followed for `info/refs` only, on the same origin, and remembered for the pack. */
 export function openCodeHost(): CodeHost {

@@ -38,13 +38,18 @@ async function start(options: FakeGitHostOptions = {}, changes: Partial<GitGatew
     authenticateRunToken: async (given) =>
       given === token ? { runId: 'run', executionId: 'execution', teamId: 'team', modelId: 'runbook' } : null,
     repositoriesOf: async () => [{ owner: 'acme', repo: 'site' }],
-    codeHostCredential: async () => undefined,
+    credentialFor: async () => ({ kind: 'none' }),
     log: { info: write, warn: write, error: write },
     ...changes,
   });
   await app.listen({ port: 0, host: '127.0.0.1' });
   url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
 }
+
+/** Chooses this credential for every repository. */
+const stored =
+  (username: string, password: string): GitGatewayDeps['credentialFor'] =>
+  async () => ({ kind: 'credential', credential: { username, password }, refused: () => {} });
 
 /** git as an agent calls it: the token in the environment, as bearer. */
 async function git(
@@ -161,7 +166,7 @@ describe('the git gateway', () => {
 
   it("adds the team's credential, which the sandbox does not see", async () => {
     const password = 'ghs_credential-of-the-team';
-    await start({ token: password }, { codeHostCredential: async () => ({ username: 'x-access-token', password }) });
+    await start({ token: password }, { credentialFor: stored('x-access-token', password) });
     await host.commit('acme', 'site', { a: '1' });
     expect((await clone()).code).toBe(0);
     const sent = host.requests.map((request) => request.headers.authorization ?? '');
@@ -199,7 +204,7 @@ describe('the git gateway', () => {
     'does not follow a redirect to another host: %s',
     async (to) => {
       const password = 'ghs_credential-of-the-team';
-      await start({}, { codeHostCredential: async () => ({ username: 'x', password }) });
+      await start({}, { credentialFor: stored('x', password) });
       host.redirect('acme/site', to);
       const { text } = await clone();
       expect(text).toContain('not followed');

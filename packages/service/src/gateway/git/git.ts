@@ -1,20 +1,15 @@
 import type { Repository } from '@runyard/contract/environments';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { ChosenCredential } from '../../code-hosts/credential.ts';
+import { codeHostUrl } from '../../code-hosts/url.ts';
 import { gitGatewayPath } from '../../environments/git-path.ts';
 import type { RunTokenHolder } from '../../usage/model-usage.ts';
 import { trackInFlight } from '../in-flight.ts';
 import { runTokenOf } from '../models/credentials.ts';
 import type { GatewayLog } from '../models/gateway.ts';
 import { passOn } from '../models/pass-on.ts';
-import { codeHostUrl, type GitRequest, gitRequestOf } from './git-path.ts';
+import { type GitRequest, gitRequestOf } from './git-path.ts';
 import { type CodeHostAnswer, openCodeHost } from './git-upstream.ts';
-
-/** A credential of the code host, sent as basic authentication. */
-export interface CodeHostCredential {
-  /** `x-access-token` for GitHub, `oauth2` for GitLab. */
-  readonly username: string;
-  readonly password: string;
-}
 
 export interface GitGatewayDeps {
   /** RUNYARD_CODE_HOST_URL. */
@@ -22,8 +17,8 @@ export interface GitGatewayDeps {
   authenticateRunToken(token: string): Promise<RunTokenHolder | null>;
   /** Repositories of the environment of this execution's run. */
   repositoriesOf(executionId: string): Promise<readonly Repository[]>;
-  /** Of this team; undefined: public repositories only. */
-  codeHostCredential(teamId: string): Promise<CodeHostCredential | undefined>;
+  /** Chooses the credential of the execution's run for a repository. */
+  credentialFor(executionId: string, repository: Repository): Promise<ChosenCredential>;
   readonly log: GatewayLog;
   /** Largest request: a push. Default: 2 GB. */
   readonly maxBodyBytes?: number;
@@ -31,12 +26,14 @@ export interface GitGatewayDeps {
   readonly drainMs?: number;
 }
 
+type UsableChoice = Extract<ChosenCredential, { kind: 'credential' | 'none' }>;
+
 interface Admitted {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
   readonly wanted: GitRequest;
   readonly holder: RunTokenHolder;
-  readonly credential?: CodeHostCredential;
+  readonly chosen: UsableChoice;
   readonly ownHeaders: Readonly<Record<string, string>>;
 }
 
@@ -80,22 +77,23 @@ export async function registerGitGateway(app: FastifyInstance, deps: GitGatewayD
     if (!allowed.some((each) => each.owner === owner && each.repo === repo)) {
       return tell(reply, 403, `${owner}/${repo} is not a repository of this run's environment.`);
     }
-    const credential = await deps.codeHostCredential(holder.teamId);
+    const chosen = await deps.credentialFor(holder.executionId, wanted.repository);
+    if (chosen.kind === 'unusable') return tell(reply, 403, chosen.message);
+    if (chosen.kind === 'unavailable') return tell(reply, 502, chosen.message);
     const ownHeaders: Record<string, string> = {};
     for (const [name, value] of Object.entries(reply.getHeaders())) ownHeaders[name] = String(value);
     reply.hijack();
-    const work = relay({ request, reply, wanted, holder, ownHeaders, ...(credential && { credential }) }).catch(
-      (error: unknown) => {
-        deps.log.error({ err: error, run_id: holder.runId }, 'the git gateway failed');
-        reply.raw.destroy();
-      },
-    );
+    const work = relay({ request, reply, wanted, holder, ownHeaders, chosen }).catch((error: unknown) => {
+      deps.log.error({ err: error, run_id: holder.runId }, 'the git gateway failed');
+      reply.raw.destroy();
+    });
     inFlight.track(work);
     return reply;
   }
 
   async function relay(admitted: Admitted): Promise<void> {
-    const { reply, wanted, holder, credential } = admitted;
+    const { reply, wanted, holder, chosen } = admitted;
+    const credential = chosen.kind === 'credential' ? chosen.credential : undefined;
     const fields = {
       run_id: holder.runId,
       repository: `${wanted.repository.owner}/${wanted.repository.repo}`,
@@ -112,6 +110,8 @@ export async function registerGitGateway(app: FastifyInstance, deps: GitGatewayD
       signal: AbortSignal.any([gone.signal, inFlight.signal]),
       ...(credential && { credential }),
     });
+    if (answer.kind === 'answer' && answer.response.statusCode === 401 && chosen.kind === 'credential')
+      chosen.refused();
     const fault = faultOf(answer, wanted, credential !== undefined);
     if (answer.kind === 'failed' || fault !== undefined) {
       if (answer.kind === 'answer') answer.response.destroy();
@@ -147,8 +147,8 @@ function faultOf(
   if (status === 401 || status === 403) {
     // A 401 would make git ask for a password, which does not exist in the sandbox.
     const why = credential
-      ? `refused the credential of the team for ${name}`
-      : `asks for a credential for ${name}, and Runyard has none: only repositories that anyone can read can be cloned`;
+      ? `refused the stored credential for ${name}`
+      : `asks for a credential for ${name}, and Runyard has none: store one with bin/runyard code-hosts add`;
     return { status: 403, message: `The code host (RUNYARD_CODE_HOST_URL) ${why}.` };
   }
   if (status === 404)

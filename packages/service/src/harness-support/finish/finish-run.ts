@@ -1,5 +1,5 @@
 import type { FinishTask } from '@runyard/contract/agent-protocol';
-import { errorCatalogue } from '@runyard/contract/errors';
+import { type ErrorDetail, errorCatalogue } from '@runyard/contract/errors';
 import { isTerminal } from '@runyard/contract/run-states';
 import { retentionSeconds } from '../../executions/debug-window/retention.ts';
 import { endDebugTurn } from '../../executions/debug-window/turns.ts';
@@ -16,10 +16,13 @@ import type { Queryable } from '../../store/database/database.ts';
  */
 type FinishOutcome = 'finished' | 'waiting' | 'retried' | 'moved_on';
 
+/** A report of the agent, or of the service in its place. Only the service knows the `detail` of an error. */
+export type Report = FinishTask & { readonly detail?: ErrorDetail };
+
 interface Input {
   readonly runId: string;
   readonly executionId: string;
-  readonly report: FinishTask;
+  readonly report: Report;
 }
 
 /**
@@ -75,8 +78,9 @@ async function endInFailure(
     return outcomeOf(await fail(tx, { ...target, status: { message, retryable: false }, payload: { message } }));
   }
   const { retryable, runState } = errorCatalogue[code];
-  const status: Status = { message, code, retryable };
-  const payload = { message, error_code: code };
+  const { detail } = report;
+  const status: Status = { message, code, retryable, ...(detail ? { detail } : {}) };
+  const payload = { message, error_code: code, ...detail };
   if (runState === 'ERROR') {
     if (!retryable || report.error?.retried || state === 'BLOCKED')
       return outcomeOf(await err(tx, { ...target, status, payload }));

@@ -1,4 +1,4 @@
-import type { FinishTask, FinishTaskResponse } from '@runyard/contract/agent-protocol';
+import type { FinishTaskResponse } from '@runyard/contract/agent-protocol';
 import { headOf } from '../../conversations/output.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
 import { lockAttempt } from '../../executions/run-tokens/attempt.ts';
@@ -6,7 +6,7 @@ import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';
 import { withoutSecrets } from '../../redaction/agent-text.ts';
 import { defineStatement, text } from '../../store/database/statement.ts';
-import { finishRun } from './finish-run.ts';
+import { finishRun, type Report } from './finish-run.ts';
 
 const readPhase = defineStatement({
   name: 'read_phase_after_finish',
@@ -17,7 +17,7 @@ const readPhase = defineStatement({
 /** Bounds the summary and the error message, which are stored in the run's row and in its timeline. */
 const maxTextBytes = 64 * 1024;
 
-function withShortTexts(report: FinishTask): FinishTask {
+function withShortTexts(report: Report): Report {
   const { summary, error } = report;
   const short = error && { ...error, message: headOf(error.message, maxTextBytes) };
   return { ...report, summary: headOf(summary, maxTextBytes), ...(short ? { error: short } : {}) };
@@ -30,7 +30,7 @@ function withShortTexts(report: FinishTask): FinishTask {
 export async function finishTask(
   deps: ExecutionDeps,
   session: RunSession,
-  report: FinishTask,
+  report: Report,
 ): Promise<FinishTaskResponse['next']> {
   const clean = withShortTexts(withoutSecrets(deps, session, report));
   const { runId, executionId } = session;

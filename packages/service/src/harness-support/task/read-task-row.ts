@@ -1,6 +1,7 @@
 import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { EnvironmentConfig } from '@runyard/contract/environments';
 import type { RunMode } from '@runyard/contract/run-request';
+import { mayUse } from '../../environments/may-use.ts';
 import { type AttachmentRow, attachmentsOf } from '../../files/attachments/agent-view.ts';
 import type { Queryable } from '../../store/database/database.ts';
 import { defineStatement, integer, json, nullable, type RowOf, text, uuid } from '../../store/database/statement.ts';
@@ -14,7 +15,7 @@ const readTask = defineStatement({
       r.harness, r.conversation_id, r.model_id, r.environment_id, p.id AS parent_id, p.title AS parent_title,
       env.uid AS environment_uid, env.config AS environment_config,
       ${attachmentsOf('a.run_id = r.id AND a.followup_id IS NULL')} AS attachments
-    FROM runs r LEFT JOIN environments env ON env.uid = r.environment_id AND env.team_id = r.team_id
+    FROM runs r LEFT JOIN environments env ON env.uid = r.environment_id AND ${mayUse('env', 'r')}
       LEFT JOIN runs p ON p.id = r.parent_run_id
     WHERE r.id = $1`,
   row: {

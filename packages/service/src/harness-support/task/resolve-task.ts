@@ -1,5 +1,7 @@
 import type { AgentTask } from '@runyard/contract/agent-protocol';
+import type { ErrorDetail } from '@runyard/contract/errors';
 import type { Settings } from '@runyard/contract/settings';
+import type { CodeHosts } from '../../code-hosts/code-hosts.ts';
 import { readEarlierConversation } from '../../conversations/earlier-conversation.ts';
 import type { EnterRead } from '../../conversations/read-limits.ts';
 import { gatewayPathOf } from '../../environments/git-path.ts';
@@ -16,6 +18,7 @@ import { chooseModel } from '../../runs/submit/choose-model.ts';
 import { childRunsOf } from '../../runs/tree/permission.ts';
 import type { Vault } from '../../secrets/vault.ts';
 import type { Database } from '../../store/database/database.ts';
+import { findRefused } from './find-refused.ts';
 import { mcpServersOfTask } from './mcp-servers-of-task.ts';
 import { readTaskRow, type TaskRow } from './read-task-row.ts';
 
@@ -25,6 +28,7 @@ import { readTaskRow, type TaskRow } from './read-task-row.ts';
  * `environment_gone`: the environment was deleted before it was set up;
  * `environment_unfit`: it was given a container image before it was set up;
  * `mcp_server_gone`: a stored MCP server was deleted; `mcp_server_sealed`: its values were sealed with another key;
+ * `no_access`: the code host refuses repositories of the environment to the run;
  * `busy`: too many long conversations are being read. The agent asks again, and every step is repeated.
  */
 export type ResolveOutcome =
@@ -39,6 +43,7 @@ export type ResolveOutcome =
         | 'mcp_server_sealed';
       readonly message: string;
     }
+  | { readonly kind: 'no_access'; readonly message: string; readonly detail: ErrorDetail }
   | { readonly kind: 'not_found' }
   | { readonly kind: 'busy' };
 
@@ -51,6 +56,9 @@ export async function resolveTask(
     readonly settings: Pick<Settings, 'RUNYARD_WORKSPACE_MB'>;
     readonly vault: Vault;
     readonly enterRead: EnterRead;
+    readonly codeHosts: CodeHosts;
+    /** Origin of the service. */
+    baseUrl(): string;
   },
   session: RunSession,
 ): Promise<ResolveOutcome> {
@@ -71,7 +79,7 @@ export async function resolveTask(
   const workspace = await workspaceToRestore(db, session.runId, row.continues);
   const isSetUp = workspace !== undefined && workspace.kind !== 'missing';
   if (row.environment_id !== null && row.environment_uid === null && !isSetUp) {
-    const message = `The environment ${row.environment_id} of the run was deleted before it was set up. Create a run with another one.`;
+    const message = `The environment ${row.environment_id} of the run was deleted, or does not admit its executor any more, before it was set up. Create a run with another one.`;
     return { kind: 'environment_gone', message };
   }
   const imageFault = isSetUp ? null : imageProblem(row.environment_config ?? {});
@@ -80,6 +88,9 @@ export async function resolveTask(
   }
   const mcp = await mcpServersOfTask(deps, session.teamId, row.config);
   if (mcp.kind !== 'servers') return mcp;
+  const repositories = row.environment_config?.github_repos ?? [];
+  const refused = isSetUp ? null : await findRefused(deps, session, repositories);
+  if (refused) return refused;
   const followups = await db.transaction((tx) => joinFollowups(tx, session));
   const conversation = await readEarlierConversation(deps, {
     runId: session.runId,
@@ -121,7 +132,7 @@ export async function resolveTask(
       : {}),
     ...(childRuns ? { child_runs: childRuns } : {}),
     ...(row.parent_id ? { parent_run: { run_id: row.parent_id, title: row.parent_title ?? '' } } : {}),
-    repositories: (row.environment_config?.github_repos ?? []).map(({ owner, repo }) => ({
+    repositories: repositories.map(({ owner, repo }) => ({
       owner,
       repo,
       gateway_path: gatewayPathOf({ owner, repo }),

@@ -23,6 +23,7 @@ const codeOfUnresolved = {
   environment_unfit: 'invalid_request',
   mcp_server_gone: 'resource_not_found',
   mcp_server_sealed: 'integration_not_configured',
+  no_access: 'external_authentication_required',
   model_gone: 'integration_not_configured',
   model_unreachable: 'resource_unavailable',
 } as const;
@@ -43,6 +44,8 @@ export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps):
         settings: deps.settings,
         vault: deps.vault,
         enterRead,
+        codeHosts: deps.codeHosts,
+        baseUrl: deps.baseUrl,
       },
       session,
     );
@@ -51,7 +54,8 @@ export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps):
     if (resolved.kind === 'not_found') return notFound('run');
     const code = codeOfUnresolved[resolved.kind];
     const error = { code, message: resolved.message, retried: true } as const;
-    await finishTask(executionDeps, session, { success: false, summary: resolved.message, error });
+    const detail = resolved.kind === 'no_access' ? { detail: resolved.detail } : {};
+    await finishTask(executionDeps, session, { success: false, summary: resolved.message, error, ...detail });
     return supersededAttempt();
   });
 

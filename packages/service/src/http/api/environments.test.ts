@@ -15,7 +15,10 @@ test('creates, reads, replaces, lists and deletes an environment', async () => {
     name: 'Beta',
     github_repos: [{ owner: 'o', repo: 'r' }],
     setup_commands: ['make'],
-    providers: { a: 1 },
+    providers: {},
+    variables: { NODE_ENV: 'test' },
+    working_directory: 'r/packages/a',
+    another: { kept: true },
   };
   const made = await create(config);
   expect(made.uid).toMatch(/^[A-Za-z0-9]{22}$/);
@@ -101,6 +104,12 @@ test.each([
   ['no name', {}],
   ['a repository that is a path', { name: 'a', github_repos: [{ owner: '..', repo: 'r' }] }],
   ['a command of a wrong type', { name: 'a', setup_commands: [1] }],
+  ['credentials of cloud providers', { name: 'a', providers: { aws: { role_arn: 'r' } } }],
+  ['a variable that the agent needs', { name: 'a', variables: { RUNYARD_X: '1' } }],
+  ['a variable that is no name', { name: 'a', variables: { 'A-B': '1' } }],
+  ['a variable of a wrong type', { name: 'a', variables: { A: 1 } }],
+  ['an absolute working directory', { name: 'a', working_directory: '/etc' }],
+  ['a working directory outside', { name: 'a', working_directory: 'a/../../b' }],
   ['21 repositories', { name: 'a', github_repos: Array.from({ length: 21 }, () => ({ owner: 'o', repo: 'r' })) }],
 ])('answers 400 for %s', async (_, config) => {
   await service.problem(400, 'POST', '/agent/environments', { body: { config } });

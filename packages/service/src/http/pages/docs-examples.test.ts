@@ -77,6 +77,8 @@ async function variablesOf(own: OwnThings): Promise<Variables> {
     SUBSCRIPTION_ID: own.subscriptionId,
     SERVER_ID: own.serverId,
     DELIVERY_ID: own.deliveryId,
+    CREDENTIAL_ID: own.credentialId,
+    USER_UID: own.userUid,
   };
 }
 

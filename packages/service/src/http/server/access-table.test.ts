@@ -86,8 +86,9 @@ async function call(row: AccessRow, credential: Credential): Promise<{ status: n
     ...(options.body === undefined ? {} : { body: JSON.stringify({ ...options.body, ...row.body }) }),
     ...(options.raw === undefined ? {} : { body: options.raw }),
   });
-  // A team has a limited number of them.
+  // A team and a person have a limited number of them.
   if (isChanging) await service.request('DELETE', `/event-subscriptions/${own.subscriptionId}`);
+  if (isChanging) await service.request('DELETE', `/code-hosts/${own.credentialId}`);
   const isStream = answer.headers.get('content-type')?.startsWith('text/event-stream');
   if (isStream) await answer.body?.cancel();
   return { status: answer.status, text: isStream ? '' : await answer.text() };

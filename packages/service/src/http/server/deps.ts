@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { KeyDirectory } from '../../access/keys/directory.ts';
 import type { KeyWatch } from '../../access/keys/watch.ts';
 import type { BodyBudget } from '../../bodies/body-budget.ts';
+import type { CodeHosts } from '../../code-hosts/code-hosts.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
 import type { AdmitModelRequest } from '../../gateway/models/gateway.ts';
 import type { Models } from '../../models/models.ts';
@@ -24,6 +25,7 @@ export interface ServiceDeps {
   readonly executionDeps: ExecutionDeps;
   readonly signing: Signer;
   readonly vault: Vault;
+  readonly codeHosts: CodeHosts;
   readonly keys: KeyDirectory;
   readonly keyWatch: KeyWatch;
   /** Room for the bodies of requests. */

@@ -82,6 +82,7 @@ function statusOf(row: RunRow, waits: string | undefined): Pick<RunItem, 'status
       message,
       ...(row.error_code ? { error_code: row.error_code } : {}),
       ...(row.retryable === null ? {} : { retryable: row.retryable }),
+      ...row.error_detail,
       ...(row.debug_until === null ? {} : { session_debug_until: row.debug_until }),
     },
   };

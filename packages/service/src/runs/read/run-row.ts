@@ -1,5 +1,5 @@
 import type { AmbientAgentConfig } from '@runyard/contract/config';
-import type { ErrorCode } from '@runyard/contract/errors';
+import type { ErrorCode, ErrorDetail } from '@runyard/contract/errors';
 import type { RunExecutionLocation, RunSourceType, RunState } from '@runyard/contract/states';
 import type { RunActor } from '../../access/actor.ts';
 import type { OpenRequest } from '../../executions/debug-window/block.ts';
@@ -32,6 +32,8 @@ export interface RunRow {
   status_message: string | null;
   error_code: ErrorCode | null;
   retryable: boolean | null;
+  /** Of `external_authentication_required` only. */
+  error_detail: ErrorDetail | null;
   open_request: OpenRequest | null;
   /** Question of the agent in the sandbox of a failed setup. */
   debug_request: OpenRequest | null;
@@ -70,6 +72,7 @@ export const runRow = {
   status_message: nullable(text()),
   error_code: nullable(text<ErrorCode>()),
   retryable: nullable(boolean),
+  error_detail: nullable(json<ErrorDetail>()),
   open_request: nullable(json<OpenRequest>()),
   debug_request: nullable(json<OpenRequest>()),
   debug_until: nullable(timestamp),
@@ -98,5 +101,6 @@ export const fromRuns = `
 export const runColumns = `
   r.id, r.title, r.state, r.prompt, r.config, r.skill_spec, r.worker_host, r.source, r.execution_location,
     r.creator_kind, r.creator_uid, r.executor_kind, r.executor_uid, r.parent_run_id, r.schedule_id, r.schedule_name, r.schedule_cron, r.metadata, r.conversation_id,
-    r.status_message, r.error_code, r.retryable, r.open_request, r.dropped_events, r.dropped_lines, r.created_at, r.updated_at, r.started_at,
+    r.status_message, r.error_code, r.retryable,
+    CASE WHEN r.error_code = 'external_authentication_required' THEN r.error_detail END AS error_detail, r.open_request, r.dropped_events, r.dropped_lines, r.created_at, r.updated_at, r.started_at,
     e.phase, e.session_id, e.seconds, e.debug_until, e.debug_request`;

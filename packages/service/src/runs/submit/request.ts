@@ -139,7 +139,7 @@ export async function checkRunRequest(
   const lineage = await readLineage(db, teamId, request, faults);
   await checkConversation(db, teamId, request, faults);
   if (config.environment_id !== undefined) {
-    const environment = await findNamedEnvironment(db, teamId, config.environment_id);
+    const environment = await findNamedEnvironment(db, principal, config.environment_id);
     if (environment.kind === 'other_team')
       return { kind: 'forbidden', detail: 'The environment belongs to another team.' };
     const message = environment.kind === 'unknown' ? 'there is no such environment' : imageProblem(environment.config);

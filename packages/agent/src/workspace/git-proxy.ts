@@ -1,0 +1,103 @@
+import { randomBytes } from 'node:crypto';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AgentTask } from '@runyard/contract/agent-protocol';
+import type { ServiceConnection } from '../service/connection.ts';
+
+export interface GitProxyOptions {
+  readonly connection: ServiceConnection;
+  readonly repositories: AgentTask['repositories'];
+  /** Closes the proxy when it aborts. */
+  readonly signal: AbortSignal;
+}
+
+/** A code host packs a large repository for minutes before it answers. The gateway gives up earlier. */
+const idleTimeoutMs = 660_000;
+const requestHeaders = ['accept', 'user-agent', 'git-protocol', 'content-type', 'content-encoding', 'content-length'];
+const answerHeaders = ['content-type', 'content-length', 'content-encoding', 'cache-control'];
+
+/**
+ * Starts a proxy on loopback through which git in the sandbox reaches the repositories of the run, and nothing else. It adds the run
+ * token, so that no program of the sandbox needs it, and the gateway behind it adds the credential of the code host. Returns the
+ * variables that lead git there: public URLs stay in `.git/config`. A path that only they name keeps other users of the machine out.
+ */
+export async function startGitProxy(options: GitProxyOptions): Promise<Record<string, string>> {
+  const { connection, repositories, signal } = options;
+  const secret = `/${randomBytes(16).toString('hex')}`;
+  const open = (request: IncomingMessage, response: ServerResponse) =>
+    passOn(request, response, { connection, repositories, secret }).catch(() => {
+      if (response.headersSent) response.destroy();
+      else response.writeHead(502, { connection: 'close' }).end('The service cannot be reached.\n');
+    });
+  const server = createServer((request, response) => void open(request, response));
+  const url = await new Promise<string>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      resolve(`http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}${secret}`);
+    });
+  });
+  server.unref();
+  const close = () => {
+    server.close();
+    server.closeAllConnections();
+  };
+  if (signal.aborted) close();
+  else signal.addEventListener('abort', close, { once: true });
+  return gitVariables(url, repositories);
+}
+
+const pick = (headers: IncomingHttpHeaders, names: readonly string[]): Record<string, string> =>
+  Object.fromEntries(
+    names.flatMap((name) => (typeof headers[name] === 'string' ? [[name, headers[name]] as const] : [])),
+  );
+
+async function passOn(
+  request: IncomingMessage,
+  response: ServerResponse,
+  of: { readonly connection: ServiceConnection; readonly repositories: AgentTask['repositories']; secret: string },
+): Promise<void> {
+  const { method, url = '' } = request;
+  const path = url.startsWith(`${of.secret}/`) ? url.slice(of.secret.length) : '';
+  const isOfRun = of.repositories.some(({ gateway_path }) => path.startsWith(`${gateway_path}/`));
+  if (!isOfRun || (method !== 'GET' && method !== 'POST')) {
+    response.writeHead(404, { connection: 'close' }).end('Only the repositories of the run are here.\n');
+    return;
+  }
+  const gone = new AbortController();
+  response.once('close', () => gone.abort());
+  const answer = await of.connection.open({
+    method,
+    path,
+    headers: pick(request.headers, requestHeaders),
+    ...(method === 'POST' ? { body: request } : {}),
+    signal: gone.signal,
+    idleTimeoutMs,
+  });
+  answer.once('error', () => response.destroy());
+  response.writeHead(answer.statusCode ?? 502, pick(answer.headers, answerHeaders));
+  answer.pipe(response);
+}
+
+function gitVariables(url: string, repositories: AgentTask['repositories']): Record<string, string> {
+  const config = repositories.flatMap(({ owner, repo, gateway_path }): [string, string][] => {
+    const key = `url.${url}${gateway_path}.insteadOf`;
+    return [
+      [key, publicUrl({ owner, repo })],
+      [key, `git@github.com:${owner}/${repo}.git`],
+    ];
+  });
+  return {
+    GIT_TERMINAL_PROMPT: '0',
+    GIT_CONFIG_COUNT: String(config.length),
+    ...Object.fromEntries(
+      config.flatMap(([key, value], index) => [
+        [`GIT_CONFIG_KEY_${index}`, key],
+        [`GIT_CONFIG_VALUE_${index}`, value],
+      ]),
+    ),
+  };
+}
+
+/** Returns the URL by which the clone of a repository knows its origin. */
+export const publicUrl = ({ owner, repo }: { readonly owner: string; readonly repo: string }): string =>
+  `https://github.com/${owner}/${repo}.git`;

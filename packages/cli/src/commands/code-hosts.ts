@@ -1,0 +1,90 @@
+import { readFileSync } from 'node:fs';
+import type { CodeHostCredential, CreateCodeHostCredentialRequest } from '@runyard/contract/code-hosts';
+import { connect } from '../api.ts';
+import type { Context } from '../context.ts';
+import { Failure } from '../failure.ts';
+import type { Column } from '../live/columns.ts';
+import { harmlessJson } from '../live/harmless.ts';
+import { printList } from '../live/list.ts';
+import { formatAgo } from '../live/times.ts';
+
+/** Lists the credentials of code hosts that the caller may see, without their secret parts. */
+export async function listCodeHosts(context: Context, options: { readonly json?: true }): Promise<void> {
+  const found = await connect(context).listCodeHostCredentials();
+  const now = Date.now();
+  const columns: Column<CodeHostCredential>[] = [
+    { header: 'CREDENTIAL ID', text: ({ id }) => id },
+    { header: 'HOST', text: ({ host }) => host },
+    { header: 'OWNER', text: ({ owner }) => owner ?? 'every' },
+    { header: 'KIND', text: ({ kind, app_id }) => (app_id === undefined ? kind : `${kind} ${app_id}`) },
+    {
+      header: 'CREATED',
+      text: ({ created_at }) => formatAgo(created_at, now),
+      raw: ({ created_at }) => created_at,
+    },
+    {
+      header: 'FOR RUNS OF',
+      flexible: true,
+      text: ({ user }) => (user === undefined ? 'the team' : (user.display_name ?? user.uid)),
+    },
+  ];
+  const none = 'no credentials of code hosts; store one with: bin/runyard code-hosts add';
+  printList(context, { columns, rows: found.credentials, json: found, none }, options);
+}
+
+export interface AddOptions {
+  readonly team?: true;
+  readonly owner?: string;
+  readonly host?: string;
+  readonly username?: string;
+  readonly appId?: string;
+  readonly installation?: string;
+  readonly file: string;
+  readonly json?: true;
+}
+
+/** Stores a credential. Its secret part comes from a file or from standard input, so that it is in no argument list. */
+export async function addCodeHost(
+  context: Context,
+  options: AddOptions,
+  readInput: () => string = () => readFileSync(0, 'utf8'),
+): Promise<void> {
+  const body = requestOf(options, readSecret(options.file, readInput));
+  const made = await connect(context).createCodeHostCredential({ body });
+  if (options.json) context.out(`${harmlessJson(made)}\n`);
+  else context.out(`${made.id}\n`);
+  context.report(
+    `stored for ${made.host}${made.owner === undefined ? '' : `/${made.owner}`}, for runs of ${made.scope === 'team' ? 'the team' : 'yourself'}`,
+  );
+}
+
+function readSecret(file: string, readInput: () => string): string {
+  let text: string;
+  try {
+    text = (file === '-' ? readInput() : readFileSync(file, 'utf8')).trim();
+  } catch (error) {
+    throw new Failure(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`, 2);
+  }
+  if (text === '') throw new Failure('the token or private key is empty; give it on standard input, or --file FILE', 2);
+  return text;
+}
+
+function requestOf(options: AddOptions, secret: string): CreateCodeHostCredentialRequest {
+  const { team, owner, host, username, appId, installation } = options;
+  const place = {
+    scope: team ? ('team' as const) : ('personal' as const),
+    ...(owner === undefined ? {} : { owner }),
+    ...(host === undefined ? {} : { host }),
+    ...(username === undefined ? {} : { username }),
+    ...(installation === undefined ? {} : { installation_id: installation }),
+  };
+  return appId === undefined
+    ? { ...place, kind: 'token', token: secret }
+    : { ...place, kind: 'github_app', app_id: appId, private_key: secret };
+}
+
+/** Deletes a credential. */
+export async function deleteCodeHost(context: Context, credentialId: string): Promise<void> {
+  await connect(context).deleteCodeHostCredential({ params: { credentialId } });
+  context.out(`${credentialId} is deleted\n`);
+}

@@ -1,0 +1,9 @@
+/** Names of the variables that an environment may set. This file imports nothing: the agent loads it at every start. */
+
+/** What the agent and git's way to the gateway depend on. */
+const reserved = /^(?:RUNYARD_|WARP_|OZ_|GIT_CONFIG)|^(?:HOME|TASK_ID|GIT_TERMINAL_PROMPT)$/;
+
+export const variableNamePattern = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
+
+/** Returns whether an environment may set a variable of this name. */
+export const isVariableName = (name: string): boolean => variableNamePattern.test(name) && !reserved.test(name);

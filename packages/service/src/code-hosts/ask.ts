@@ -1,0 +1,53 @@
+import http from 'node:http';
+import https from 'node:https';
+import { systemNames } from '../names/resolver.ts';
+
+/** A small request to the code host: to its git service or to its API. */
+export interface HostQuestion {
+  readonly url: URL;
+  readonly method: 'GET' | 'POST';
+  readonly headers: Readonly<Record<string, string>>;
+  /** Ends the request, also while its answer is read. */
+  readonly signal: AbortSignal;
+  /** Bytes of the body that are read; the rest is not waited for. */
+  readonly maxBytes: number;
+}
+
+export interface HostAnswer {
+  readonly status: number;
+  readonly location: string | undefined;
+  readonly text: string;
+}
+
+/** Asks the code host. Redirects are not followed. Rejects if the host cannot be reached or the signal aborts. */
+export function askCodeHost({ url, method, headers, signal, maxBytes }: HostQuestion): Promise<HostAnswer> {
+  return new Promise((resolve, reject) => {
+    const request = (url.protocol === 'https:' ? https : http).request(url, {
+      method,
+      headers: { 'user-agent': 'runyard', 'accept-encoding': 'identity', ...headers },
+      agent: false,
+      lookup: systemNames.lookup,
+      signal,
+    });
+    request.on('error', reject);
+    request.once('response', (response) => {
+      const parts: Buffer[] = [];
+      let size = 0;
+      const answer = () => {
+        const { location } = response.headers;
+        const text = Buffer.concat(parts).subarray(0, maxBytes).toString('utf8');
+        resolve({ status: response.statusCode ?? 502, location, text });
+        response.destroy();
+      };
+      if (maxBytes === 0) return answer();
+      response.on('data', (part: Buffer) => {
+        parts.push(part);
+        size += part.byteLength;
+        if (size >= maxBytes) answer();
+      });
+      response.once('error', reject);
+      response.once('end', answer);
+    });
+    request.end();
+  });
+}

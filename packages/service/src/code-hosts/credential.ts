@@ -1,0 +1,25 @@
+/** A credential of the code host, sent as basic authentication. */
+export interface CodeHostCredential {
+  /** `x-access-token` for GitHub, `oauth2` for GitLab. */
+  readonly username: string;
+  readonly password: string;
+}
+
+/** Outcome of the choice of a credential for a request to the code host. */
+export type ChosenCredential =
+  | {
+      readonly kind: 'credential';
+      readonly credential: CodeHostCredential;
+      /** Called when the code host refused it, so that it is not used again from a cache. */
+      readonly refused: () => void;
+    }
+  /** None is stored for this repository: only public repositories can be reached. */
+  | { readonly kind: 'none' }
+  /** One is stored and gives no access. The message says why and what to do. */
+  | { readonly kind: 'unusable'; readonly message: string }
+  /** The code host could not be asked now. */
+  | { readonly kind: 'unavailable'; readonly message: string };
+
+/** Returns the header `Authorization` of a credential. */
+export const basicAuthorization = ({ username, password }: CodeHostCredential): string =>
+  `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;

@@ -1,0 +1,148 @@
+/** Tokens of the installations of GitHub Apps, cached in this process until shortly before their end. */
+import type { Repository } from '@runyard/contract/environments';
+import { readAppKey, signAppToken } from './app-token.ts';
+import { askCodeHost, type HostAnswer } from './ask.ts';
+import type { ChosenCredential } from './credential.ts';
+
+/** A stored App. */
+export interface StoredApp {
+  /** Of the stored credential. */
+  readonly id: string;
+  readonly appId: string;
+  readonly installationId: string | null;
+}
+
+export interface InstallationTokens {
+  /** Returns a token for the repository. `openKey` returns the private key as PEM; it is called only when a token is asked for. */
+  tokenFor(app: StoredApp, openKey: () => string, host: URL, repository: Repository): Promise<ChosenCredential>;
+}
+
+/** A token is not used in the last minutes of its life, because a request may take a while to begin. */
+const spareMs = 5 * 60_000;
+/** GitHub's tokens live for an hour. This bound counts on this machine's clock only. */
+const longestMs = 55 * 60_000;
+/** How long the installation of an owner is remembered. */
+const installationMs = 10 * 60_000;
+const askMs = 10_000;
+const maxRemembered = 1_000;
+
+/** Returns the API of the code host: that of github.com, or of GitHub Enterprise Server. */
+const apiOf = (host: URL): string =>
+  host.hostname === 'github.com' ? 'https://api.github.com' : `${host.origin}/api/v3`;
+
+/** An answer of the API, or why there is none that helps. */
+class Failed extends Error {
+  readonly kind: 'unusable' | 'unavailable';
+  constructor(kind: Failed['kind'], message: string) {
+    super(message);
+    this.kind = kind;
+  }
+}
+
+interface Remembered<T> {
+  readonly value: Promise<T>;
+  until: number;
+}
+
+/** Remembers the newest values up to a number, and asks once where several want the same at once. */
+function remember<T>(now: () => number) {
+  const known = new Map<string, Remembered<T>>();
+  return {
+    get: (name: string, ask: (keep: (until: number) => void) => Promise<T>): Promise<T> => {
+      const found = known.get(name);
+      if (found && found.until > now()) return found.value;
+      if (known.size >= maxRemembered) known.clear();
+      const entry: Remembered<T> = {
+        value: ask((until) => {
+          entry.until = until;
+        }),
+        // While it is asked for.
+        until: now() + 2 * askMs,
+      };
+      known.set(name, entry);
+      entry.value.catch(() => {
+        if (known.get(name) === entry) known.delete(name);
+      });
+      return entry.value;
+    },
+    forget: (name: string) => void known.delete(name),
+  };
+}
+
+export function openInstallationTokens(now: () => number): InstallationTokens {
+  const tokens = remember<string>(now);
+  const installations = remember<string>(now);
+
+  async function ask(method: 'GET' | 'POST', url: string, appToken: string): Promise<HostAnswer> {
+    const headers = {
+      authorization: `Bearer ${appToken}`,
+      accept: 'application/vnd.github+json',
+      'x-github-api-version': '2022-11-28',
+      ...(method === 'POST' ? { 'content-length': '0' } : {}),
+    };
+    const signal = AbortSignal.timeout(askMs);
+    return await askCodeHost({ url: new URL(url), method, headers, signal, maxBytes: 64 * 1024 }).catch(() => {
+      throw new Failed('unavailable', 'The API of the code host could not be reached for a token of the GitHub App.');
+    });
+  }
+
+  /** Returns the JSON of an answer that worked; throws what its status means. */
+  function read(answer: HostAnswer, expected: number, missing: string): unknown {
+    if (answer.status === expected) return JSON.parse(answer.text);
+    if (answer.status === 404) throw new Failed('unusable', missing);
+    if (answer.status === 401 || answer.status === 403)
+      throw new Failed(
+        'unusable',
+        `The code host answered ${answer.status} to the GitHub App: its app_id or private_key is wrong, or it was suspended. Delete the credential and store it again.`,
+      );
+    throw new Failed('unavailable', `The API of the code host answered ${answer.status} to the GitHub App.`);
+  }
+
+  async function findInstallation(api: string, app: StoredApp, appToken: () => string, repository: Repository) {
+    if (app.installationId !== null) return app.installationId;
+    const { owner, repo } = repository;
+    return await installations.get(`${app.id} ${owner.toLowerCase()}`, async (keep) => {
+      const answer = await ask('GET', `${api}/repos/${owner}/${repo}/installation`, appToken());
+      const missing = `The GitHub App is not installed for ${owner}/${repo}. Install it there at its settings.`;
+      const id = Number(Reflect.get(Object(read(answer, 200, missing)), 'id'));
+      if (!Number.isSafeInteger(id)) throw new Failed('unavailable', 'The API of the code host named no installation.');
+      keep(now() + installationMs);
+      return String(id);
+    });
+  }
+
+  async function mint(api: string, installation: string, appToken: () => string, keep: (until: number) => void) {
+    const url = `${api}/app/installations/${installation}/access_tokens`;
+    const missing = `The GitHub App has no installation ${installation}. Delete the credential and store it with the right installation_id.`;
+    const body = Object(read(await ask('POST', url, appToken()), 201, missing));
+    const token: unknown = Reflect.get(body, 'token');
+    if (typeof token !== 'string' || !/^[\x21-\x7e]{1,4096}$/.test(token))
+      throw new Failed('unavailable', 'The API of the code host gave no token to the GitHub App.');
+    const ends = Date.parse(String(Reflect.get(body, 'expires_at')));
+    keep(Math.min(Number.isNaN(ends) ? 0 : ends - spareMs, now() + longestMs));
+    return token;
+  }
+
+  return {
+    tokenFor: async (app, openKey, host, repository) => {
+      const api = apiOf(host);
+      const appToken = () => {
+        const key = readAppKey(openKey());
+        if (typeof key === 'string') throw new Failed('unusable', `The private key of the GitHub App ${key}.`);
+        return signAppToken(app.appId, key, now());
+      };
+      try {
+        const installation = await findInstallation(api, app, appToken, repository);
+        const name = `${app.id} ${installation}`;
+        const password = await tokens.get(name, (keep) => mint(api, installation, appToken, keep));
+        const refused = () => tokens.forget(name);
+        return { kind: 'credential', credential: { username: 'x-access-token', password }, refused };
+      } catch (error) {
+        if (error instanceof Failed) return { kind: error.kind, message: error.message };
+        if (error instanceof SyntaxError)
+          return { kind: 'unavailable', message: 'The API of the code host did not answer with JSON.' };
+        throw error;
+      }
+    },
+  };
+}

@@ -1,0 +1,37 @@
+import type { Repository } from '@runyard/contract/environments';
+
+/** Returns the clone URL of a repository on the code host, from the setting RUNYARD_CODE_HOST_URL. */
+export function codeHostUrl(template: string, repository: Repository): URL {
+  const filled = template
+    .replaceAll('{owner}', encodeURIComponent(repository.owner))
+    .replaceAll('{repo}', encodeURIComponent(repository.repo));
+  return new URL(filled);
+}
+
+/** Returns the host to which the credentials of a repository are sent: in lower case, with the port where the URL has one. */
+export const hostOf = (url: URL): string => url.host.toLowerCase();
+
+/** Returns the host of all repositories; null: the template has the owner or the repository in its host. */
+export function onlyHost(template: string): string | null {
+  const [one, other] = ['a', 'b'].map((name) => hostOf(codeHostUrl(template, { owner: name, repo: name })));
+  return one === other ? (one ?? null) : null;
+}
+
+/**
+ * Returns the URL that `Location` names, if it is the same repository service on the same host; undefined: it is not followed.
+ * GitHub redirects requests for renamed repositories so.
+ */
+export function followed(from: URL, location: string | undefined, suffix: string): URL | undefined {
+  const to = location === undefined ? null : URL.parse(location, from.href);
+  if (to === null || to.origin !== from.origin || to.username !== '' || to.password !== '') return undefined;
+  return `${to.pathname}${to.search}`.endsWith(suffix) ? to : undefined;
+}
+
+/** Returns the URL of a step of git's smart HTTP protocol below a clone URL. */
+export function withPath(base: URL, suffix: string): URL {
+  const url = new URL(base.href);
+  const [path = '', search = ''] = suffix.split('?');
+  url.pathname = `${base.pathname.replace(/\/$/, '')}${path}`;
+  url.search = search;
+  return url;
+}
