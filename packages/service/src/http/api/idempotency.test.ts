@@ -42,6 +42,8 @@ const creatingNothing = [
   'createSignInCode',
   // A code can be exchanged once.
   'createBrowserSession',
+  'pauseSchedule',
+  'resumeSchedule',
 ];
 
 const posts = (Object.entries(routes) as [string, Route][]).filter(([, route]) => route.method === 'POST');
