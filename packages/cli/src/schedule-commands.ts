@@ -31,7 +31,7 @@ export function addScheduleCommands(program: Command): void {
   const schedules = program.command('schedules').description('manage prompts that become runs at fixed times');
   const context = () => createContext(process.env);
   schedules
-    .command('list')
+    .command('list', { isDefault: true })
     .description('list the schedules of the team')
     .option(...asJson)
     .action((options) => listSchedules(context(), options));
