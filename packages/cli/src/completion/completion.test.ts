@@ -62,7 +62,7 @@ test.each([
 
 test('offers every command that the help lists', async () => {
   const { stdout } = await promisify(execFile)(process.execPath, [main, '--help']);
-  const listed = [...(stdout.split('Commands:')[1] ?? '').matchAll(/^ {2}(\w+)/gm)].map(([, name]) => name);
+  const listed = [...(stdout.split('Commands:')[1] ?? '').matchAll(/^ {2}([\w-]+)/gm)].map(([, name]) => name);
   expect(listed).toContain('run');
   expect(offered('runyard', '').sort()).toEqual(listed.filter((name) => name !== 'help' && name !== 'bin').sort());
 });
