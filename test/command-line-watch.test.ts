@@ -38,7 +38,7 @@ function inTerminal(...args: string[]): RunningCommand & { type(text: string): v
   const running = startCommand(['script', '-qefc', line, '/dev/null'], { cwd: folder, env, keepsInput: true });
   return { ...running, type: (text) => running.child.stdin?.write(text) };
 }
-const prompts = (count: number) => new RegExp(`(or say why: [sS]*?){${count}}$`);
+const prompts = (count: number) => new RegExp(`(or say why: [\\s\\S]*?){${count}}$`);
 
 test('shows head and tail of a long output, whole lines only, and how many are left out', async () => {
   const ran = await call(['run', '-'], say('seq 1 30000'));

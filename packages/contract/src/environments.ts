@@ -18,6 +18,11 @@ export const Repository = z
   .meta({ id: 'Repository', description: 'A repository on the code host' });
 export type Repository = z.infer<typeof Repository>;
 
+/** A relative path whose parts are not `..`. Written without look-ahead, which generators of requests cannot build. */
+const pathPart =
+  '(?:[^/.\\u0000-\\u001f\\u007f-\\u009f][^/\\u0000-\\u001f\\u007f-\\u009f]*|\\.(?:[^/.\\u0000-\\u001f\\u007f-\\u009f][^/\\u0000-\\u001f\\u007f-\\u009f]*|\\.[^/\\u0000-\\u001f\\u007f-\\u009f]+)?)';
+const folderInWorkspace = new RegExp(`^${pathPart}(?:/+${pathPart})*/*$`, 'u');
+
 /** The content of a sandbox before the agent begins. */
 export const EnvironmentConfig = z
   .looseObject({
@@ -55,7 +60,8 @@ export const EnvironmentConfig = z
       ),
     working_directory: z
       .string()
-      .regex(/^(?!\/)(?!(?:.*\/)?\.\.(?:\/|$))[^\p{Cc}]{1,500}$/u, {
+      .max(500)
+      .regex(folderInWorkspace, {
         error: 'must be a path relative to the workspace, without .., at most 500 characters',
       })
       .optional()
