@@ -89,6 +89,8 @@ async function call(row: AccessRow, credential: Credential): Promise<{ status: n
   // A team and a person have a limited number of them.
   if (isChanging) await service.request('DELETE', `/event-subscriptions/${own.subscriptionId}`);
   if (isChanging) await service.request('DELETE', `/code-hosts/${own.credentialId}`);
+  if (isChanging) await service.request('DELETE', `/agent/mcp-servers/${own.serverId}`);
+  if (isChanging) await service.request('DELETE', `/agent/schedules/${own.scheduleId}`);
   const isStream = answer.headers.get('content-type')?.startsWith('text/event-stream');
   if (isStream) await answer.body?.cancel();
   return { status: answer.status, text: isStream ? '' : await answer.text() };
