@@ -16,10 +16,15 @@ const serviceFolder = 'packages/service/';
 const databaseSubjects = ['test/export-import.test.ts', 'test/list-plans.test.ts', 'test/live-streams.test.ts'];
 
 /**
- * Folders without SQL of their own. Their tests reach the database only through functions of the domains, whose own tests run on
+ * Folders, and the table of all routes, without SQL of their own. Their tests reach the database only through functions of the domains, whose own tests run on
  * the server, where a test also prepares each statement.
  */
-const withoutSql = ['packages/service/src/http/api/', 'packages/service/src/http/agent/'];
+const withoutSql = [
+  'packages/service/src/http/api/',
+  'packages/service/src/http/agent/',
+  'packages/service/src/http/pages/',
+  'packages/service/src/http/server/access-table.test.ts',
+];
 
 /** Returns all test files of the repository whose path contains `filter`, by the group that runs them. Paths are relative to `root`. */
 export function findTestFiles(root: string, filter: string): TestFiles {

@@ -131,8 +131,8 @@ function problems(route: Route): Record<number, string> {
       ? { 429: 'Too many requests with a body at once; `Retry-After` tells when to send it again' }
       : {}),
     ...(route.ranges ? { 416: 'No byte is in the Range' } : {}),
-    // Without parameters and callers to look up, the answer comes from memory.
-    ...(isOpen(route.allow) && !route.params
+    // Without parameters, a body and callers to look up, the answer comes from memory.
+    ...(isOpen(route.allow) && !route.params && !route.body
       ? {}
       : {
           500: errorCatalogue.internal_error.explanation,
