@@ -11,7 +11,6 @@ import pino, { type Logger } from 'pino';
 import { afterAll } from 'vitest';
 import { bootstrap } from '../src/access/keys/bootstrap.ts';
 import { openKeyDirectory } from '../src/access/keys/directory.ts';
-import { hashKey, newRawKey, shownParts } from '../src/access/keys/raw-key.ts';
 import { openKeyWatch } from '../src/access/keys/watch.ts';
 import { newUid } from '../src/access/teams/uid.ts';
 import { type BodyLimits, makeBodyBudget } from '../src/bodies/body-budget.ts';
@@ -36,6 +35,7 @@ import { openDatabase } from '../src/store/database/database.ts';
 import { silentLog } from '../src/store/database/log.ts';
 import { unlimitedSpace } from '../src/store/free-space/free-space.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
+import { insertKey, type KeyOptions } from './insert-key.ts';
 
 /** An answer, with its body parsed where it is JSON. */
 export interface TestAnswer<T = unknown> {
@@ -52,14 +52,6 @@ export interface RequestOptions {
   /** Sent as it is, instead of `body`. */
   readonly raw?: string | Uint8Array<ArrayBuffer>;
   readonly headers?: Record<string, string>;
-}
-
-export interface KeyOptions {
-  readonly teamId?: string;
-  readonly kind?: 'personal' | 'agent';
-  readonly role?: 'admin' | 'member';
-  /** Interval in SQL, such as `-1 minute`. */
-  readonly expiresIn?: string;
 }
 
 export interface TestService {
@@ -93,7 +85,7 @@ export interface TestServiceOptions {
   readonly timeouts?: ClientTimeouts;
   readonly env?: Record<string, string>;
   readonly admitModelRequest?: AdmitModelRequest;
-  /** What must not reach the store, beside run tokens. */
+  /** Secrets that must not reach the store, besides run tokens. */
   readonly secrets?: readonly string[];
   /** Opens a line to the database of this URL; returns the URL through the line. Default: a direct connection. */
   readonly through?: (databaseUrl: string) => Promise<string>;
@@ -172,36 +164,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   const otherTeamId = randomUUIDv7();
   await db.query(`INSERT INTO teams (id, uid, name) VALUES ($1, $2, 'Other')`, [otherTeamId, newUid()]);
 
-  const newKey = async (key: KeyOptions = {}): Promise<string> => {
-    const raw = newRawKey();
-    const team = key.teamId ?? teamId;
-    const kind = key.kind ?? 'personal';
-    const userId = randomUUIDv7();
-    if (kind === 'personal') {
-      await db.query('INSERT INTO users (id, uid, display_name) VALUES ($1, $2, $3)', [userId, newUid(), 'A person']);
-      await db.query('INSERT INTO team_members (team_id, user_id, role) VALUES ($1, $2, $3)', [
-        team,
-        userId,
-        key.role ?? 'admin',
-      ]);
-    }
-    const { prefix, lastFour } = shownParts(raw);
-    await db.query(
-      `INSERT INTO api_keys (id, hash, kind, name, team_id, user_id, prefix, last_four, expires_at)
-       VALUES ($1, $2, $3, 'A key', $4, $5, $6, $7, now() + $8::interval)`,
-      [
-        randomUUIDv7(),
-        hashKey(raw),
-        kind,
-        team,
-        kind === 'personal' ? userId : null,
-        prefix,
-        lastFour,
-        key.expiresIn ?? null,
-      ],
-    );
-    return raw;
-  };
+  const newKey = (key: KeyOptions = {}) => insertKey(db, teamId, key);
   const otherKey = await newKey({ teamId: otherTeamId });
 
   const request = async <T>(method: string, path: string, given: RequestOptions = {}): Promise<TestAnswer<T>> => {

@@ -31,7 +31,7 @@ export interface TestSubscriptions extends Omit<TestExecutions, 'close'> {
   subscribe(overrides?: Partial<CreateEventSubscriptionRequest>, teamId?: string): Promise<string>;
   /** A deliverer as a process of its own would have it. */
   openDeliverer(limits?: Partial<DelivererLimits>, vault?: Vault): Promise<Deliverer>;
-  /** What there is to deliver, in order. */
+  /** The deliveries, in order. */
   deliveries(): Promise<DeliveryState[]>;
   /** Moves every wait of pending deliveries, leases included, to an end. */
   passTime(): Promise<void>;

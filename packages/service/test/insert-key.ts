@@ -1,0 +1,34 @@
+/** Test support: API keys with any role, team, kind and end. */
+import { randomUUIDv7 } from 'node:crypto';
+import { hashKey, newRawKey, shownParts } from '../src/access/keys/raw-key.ts';
+import { newUid } from '../src/access/teams/uid.ts';
+import type { Queryable } from '../src/store/database/database.ts';
+
+export interface KeyOptions {
+  readonly teamId?: string;
+  readonly kind?: 'personal' | 'agent';
+  readonly role?: 'admin' | 'member';
+  /** Interval in SQL, such as `-1 minute`. */
+  readonly expiresIn?: string;
+}
+
+/** Inserts a key, and for a personal one its person. Returns the raw key. `defaultTeamId`: the team if the options name none. */
+export async function insertKey(db: Queryable, defaultTeamId: string, key: KeyOptions): Promise<string> {
+  const raw = newRawKey();
+  const team = key.teamId ?? defaultTeamId;
+  const kind = key.kind ?? 'personal';
+  const userId = randomUUIDv7();
+  if (kind === 'personal') {
+    await db.query('INSERT INTO users (id, uid, display_name) VALUES ($1, $2, $3)', [userId, newUid(), 'A person']);
+    const member = [team, userId, key.role ?? 'admin'];
+    await db.query('INSERT INTO team_members (team_id, user_id, role) VALUES ($1, $2, $3)', member);
+  }
+  const { prefix, lastFour } = shownParts(raw);
+  const person = kind === 'personal' ? userId : null;
+  await db.query(
+    `INSERT INTO api_keys (id, hash, kind, name, team_id, user_id, prefix, last_four, expires_at)
+     VALUES ($1, $2, $3, 'A key', $4, $5, $6, $7, now() + $8::interval)`,
+    [randomUUIDv7(), hashKey(raw), kind, team, person, prefix, lastFour, key.expiresIn ?? null],
+  );
+  return raw;
+}
