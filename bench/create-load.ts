@@ -2,7 +2,7 @@
 import http from 'node:http';
 import { percentile } from './report.ts';
 
-/** What one round gave: creates per second, and milliseconds of a call. */
+/** The result of one round: creates per second, and milliseconds of a call. */
 export interface Round {
   readonly perSecond: number;
   readonly p50: number;

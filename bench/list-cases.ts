@@ -1,4 +1,4 @@
-/** What `list.ts` asks for. */
+/** The requests of `list.ts`. */
 import type { ListRunsQuery } from '../packages/contract/src/run-list.ts';
 import { type Seeded, skewed } from './list-seed.ts';
 

@@ -1,4 +1,4 @@
-/** What it costs the agent's start to load a module: in a process of its own, bundled as the agent is, its compiled code kept from an earlier start. */
+/** Measures the cost of loading a module for the agent's start: in a process of its own, bundled as the agent is, its compiled code kept from an earlier start. */
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

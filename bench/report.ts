@@ -1,4 +1,4 @@
-/** What all measurements share: percentiles, the machine, and the file that a result is written to. */
+/** Parts that all measurements share: percentiles, the machine, and the file that a result is written to. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import os from 'node:os';

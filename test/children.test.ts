@@ -228,7 +228,7 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
     const [child] = await untilBelow(runId, 1, (run) => run.state === 'INPROGRESS', 60_000);
     const holder = await db.connect();
     try {
-      // Whoever cancels the child has to wait here.
+      // A cancel of the child has to wait here.
       await holder.query('BEGIN');
       await holder.query('SELECT FROM runs WHERE id = $1 FOR UPDATE', [child?.run_id]);
       const cancel = system.call('POST', `/agent/runs/${runId}/cancel`).catch(() => 'killed');

@@ -11,7 +11,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-/** What test processes would have noted that saw every status. */
+/** The records of test processes that saw every status. */
 function allAnswers(): string[] {
   const { paths } = openApiDocument('') as {
     paths: Record<string, Record<string, { responses: Record<string, unknown> }>>;

@@ -1,4 +1,4 @@
-/** What becomes of service, worker and runs while the disk of their data folder is full. */
+/** Service, worker and runs while the disk of their data folder is full. */
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -23,7 +23,7 @@ report-artifact --type PULL_REQUEST --url https://github.example/o/r/pull/1 --br
 report-artifact --type EXTERNAL_REFERENCE --url https://tracker.example/7 --reference-type issue
 \`\`\``;
 
-/** What each driver reads. */
+/** The values that each driver reads. */
 const expected = {
   state: 'SUCCEEDED',
   artifacts: ['EXTERNAL_REFERENCE', 'FILE', 'PLAN', 'PULL_REQUEST', 'SCREENSHOT'],

@@ -1,4 +1,4 @@
-/** What clients are answered while PostgreSQL is killed under load, and while it does not start. */
+/** The answers to clients while PostgreSQL is killed under load, and while it does not start. */
 import { readFileSync, renameSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** What one caller can send and ask for at once neither stops the service nor takes all of the machine's memory. */
+/** No requests of one caller stop the service or take all of the machine's memory. */
 import { readdir, stat } from 'node:fs/promises';
 import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http';
 import path from 'node:path';

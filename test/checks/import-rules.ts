@@ -2,7 +2,7 @@
 import path from 'node:path';
 import { findCycles, type Import, readImports, readSourceFiles } from './import-graph.ts';
 
-/** What each package may import of the others, besides itself. */
+/** The parts of other packages that each package may import. */
 export const packageRules: Readonly<Record<string, readonly string[]>> = {
   contract: [],
   client: ['contract'],

@@ -12,7 +12,7 @@ const groups = new Set<number>();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.once(signal, () => {
     for (const group of groups) endGroup(group, 'SIGTERM');
-    // What does not listen is killed; the exit code says that a signal ended us.
+    // A process that ignores the signal is killed; the exit code says that a signal ended us.
     setTimeout(() => {
       for (const group of groups) endGroup(group, 'SIGKILL');
       process.exit(130);

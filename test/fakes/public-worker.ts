@@ -29,7 +29,7 @@ export interface FakePublicWorkerAgent {
   readonly cwd: string;
   /** Exit code; null where a signal ended it. */
   readonly exited: Promise<number | null>;
-  /** What it printed so far. */
+  /** Its output so far. */
   output(): string;
 }
 

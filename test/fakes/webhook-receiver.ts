@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 
-/** What came to it. */
+/** The requests that it received. */
 export interface FakeReceivedWebhook {
   /** Header webhook-id */
   readonly id: string;
@@ -16,7 +16,7 @@ export interface FakeReceivedWebhook {
   readonly verified: boolean;
 }
 
-/** What it does with a request: a status with headers and body, an endless body, another protocol, silence, or the end of the connection. */
+/** Its answer to a request: a status with headers and body, an endless body, another protocol, silence, or the end of the connection. */
 export type FakeBehaviour =
   | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: string }
   | 'endless body'

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { type ServiceMessage, type TaskAssignment, WorkerMessage } from '@runyard/contract/worker-protocol';
 import { WebSocket, WebSocketServer } from 'ws';
 
-/** What each type of message holds. */
+/** The content of each type of message. */
 type DataOf = { [M in WorkerMessage as M['type']]: M['data'] };
 
 export interface FakeWorkerServiceOptions {

@@ -1,4 +1,4 @@
-/** What both drivers of generated TypeScript clients need. */
+/** Parts that both drivers of generated TypeScript clients need. */
 
 declare const process: { readonly env: Readonly<Record<string, string | undefined>> };
 

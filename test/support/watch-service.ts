@@ -18,7 +18,7 @@ export interface Watched {
   readonly healthMs: number;
   /** How often it answered. */
   readonly answers: number;
-  /** What it answered instead of 200, or why it did not. */
+  /** Its answer instead of 200, or the reason why it did not answer. */
   readonly problems: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-/** Who may call a route: the roles of a team, the kinds of callers, and the declaration that each route carries. */
+/** Permissions of routes: the roles of a team, the kinds of callers, and the declaration that each route carries. */
 
 /** Roles of a team's members; each may do what the ones behind it may. Teams have administrators and members so far. */
 export const roles = ['owner', 'admin', 'member', 'viewer'] as const;
@@ -42,7 +42,7 @@ export interface AllowAnyone {
   readonly anyone: 'always' | 'with_signature';
 }
 
-/** Who may call a route. Each thing that a route names must also be of the caller's team, or of its run. */
+/** The callers that a route admits. Each thing that a route names must also be of the caller's team, or of its run. */
 export type Allow = AllowKeys | AllowRun | AllowAnyone;
 
 /** Admits every user of the team, and agent keys: for what only reads. */

@@ -1,4 +1,4 @@
-/** What waits for an agent in its inbox, one schema a kind; `InboxItem` of `agent-protocol.ts` is any of them. */
+/** Items that wait in an agent's inbox, one schema for each kind; `InboxItem` of `agent-protocol.ts` is any of them. */
 import { z } from 'zod';
 import { Decision } from './approvals.ts';
 import { RunMode } from './run-request.ts';

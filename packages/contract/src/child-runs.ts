@@ -98,7 +98,7 @@ export const RunMessage = z
   .meta({ id: 'RunMessage', description: 'A message to another run of the own tree' });
 export type RunMessage = z.infer<typeof RunMessage>;
 
-/** What became of a message. */
+/** The outcome of a message. */
 const MessageDelivery = z
   .enum(['joined', 'resumed', 'continued'])
   .meta({ id: 'MessageDelivery', description: 'What became of a message' });

@@ -76,7 +76,7 @@ export const ChildRunsConfig = z
   });
 export type ChildRunsConfig = z.infer<typeof ChildRunsConfig>;
 
-/** Who may open the session of a run by its link. */
+/** The people who may open the session of a run by its link. */
 export const SessionAccess = z
   .enum(['VIEWER', 'EDITOR'])
   .meta({ id: 'SessionAccess', description: 'What people with the link may do with a session' });

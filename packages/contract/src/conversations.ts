@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Timestamp, Uuid } from './primitives.ts';
 
-/** What kind of work an action is. */
+/** The kind of work of an action. */
 export const ActionCategory = z
   .enum(['command', 'files', 'search', 'integration', 'documents', 'computer', 'review', 'skill'])
   .meta({ id: 'ActionCategory', description: 'What kind of work an action is' });

@@ -111,7 +111,7 @@ export const Environment = z
   .meta({ id: 'Environment', description: 'An environment: what a sandbox holds before the agent begins' });
 export type Environment = z.infer<typeof Environment>;
 
-/** What a list of environments is sorted by. */
+/** The orders of a list of environments. */
 export const EnvironmentSortField = z
   .enum(['name', 'last_updated'])
   .meta({ id: 'EnvironmentSortField', description: 'What a list of environments is sorted by' });

@@ -15,7 +15,7 @@ export interface ErrorKind {
   readonly runState: ErrorRunState;
   /** Members that this code adds to the problem document. */
   readonly extraFields: readonly string[];
-  /** What it means and what to do next, for the page behind `type`. */
+  /** Its meaning and the next step, for the page behind `type`. */
   readonly explanation: string;
 }
 

@@ -34,7 +34,7 @@ import { serviceSettings } from './settings/service.ts';
 interface Limit {
   readonly of: string;
   readonly most: string;
-  /** What happens above it. */
+  /** The effect above the limit. */
   readonly above: string;
 }
 

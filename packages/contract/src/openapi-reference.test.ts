@@ -1,4 +1,4 @@
-/** What a reader and a generator of clients need of the OpenAPI document: names, descriptions and examples. */
+/** Checks the parts of the OpenAPI document that readers and generators of clients need: names, descriptions and examples. */
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { describe, expect, test } from 'vitest';

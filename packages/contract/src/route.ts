@@ -41,7 +41,7 @@ export interface Route {
   readonly tag: RouteTag;
   readonly summary: string;
   readonly description?: string;
-  /** Who may call it. The service checks it before it reads the body. */
+  /** The admitted callers. The service checks them before it reads the body. */
   readonly allow: Allow;
   readonly params?: z.ZodObject;
   readonly query?: z.ZodObject;

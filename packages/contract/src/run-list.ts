@@ -7,7 +7,7 @@ import { ArtifactType, RunExecutionLocation, RunSourceType, RunState } from './s
 /** Value of `environment_id` that selects runs without an environment. */
 export const emptyEnvironment = 'empty-environment';
 
-/** What a list of runs is sorted by. */
+/** The orders of a list of runs. */
 const RunSortField = z
   .enum(['updated_at', 'created_at', 'title', 'agent'])
   .meta({ id: 'RunSortField', description: 'What a list of runs is sorted by' });

@@ -21,7 +21,7 @@ export const RunStatusMessage = z
   })
   .meta({ id: 'RunStatusMessage', description: 'Explains the state of a run' });
 
-/** What the requests to models cost, by kind of token. */
+/** The cost of requests to models, by kind of token. */
 export const InferenceCostBreakdown = z
   .object({
     input_cost_usd: z.number().describe('US dollars for tokens that the model read'),

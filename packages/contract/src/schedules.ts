@@ -6,7 +6,7 @@ import { NonBlank, Text, Timestamp, Uuid } from './primitives.ts';
 import { PageInfo, Scope, UserProfile } from './profiles.ts';
 import { RunMetadata, RunMode } from './run-request.ts';
 
-/** What a schedule does when its time comes while runs of it are live. */
+/** The policy for a time of the schedule at which its runs are live. */
 export const OverlapPolicy = z.enum(['allow', 'skip', 'queue', 'cancel_previous']).meta({
   id: 'OverlapPolicy',
   description: `What happens at a time while \`max_live_runs\` runs of the schedule are live. \`allow\`: a run starts all the same, unless max_live_runs is set. \`skip\`: none starts. \`queue\`: it starts when one has ended; at most ${maxWaitingFires} wait. \`cancel_previous\`: the oldest live run is cancelled, and a run starts`,
@@ -150,7 +150,7 @@ export const ListScheduledAgentsResponse = z
   .meta({ id: 'ListScheduledAgentsResponse', description: 'Schedules of the team' });
 export type ListScheduledAgentsResponse = z.infer<typeof ListScheduledAgentsResponse>;
 
-/** What became of a fire. */
+/** The outcome of a fire. */
 export const FireOutcome = z.enum(['started', 'skipped', 'waiting', 'failed']).meta({
   id: 'FireOutcome',
   description:

@@ -1,6 +1,6 @@
 /** Names of the variables that an environment may set. This file imports nothing: the agent loads it at every start. */
 
-/** What the agent and git's way to the gateway depend on. */
+/** Variables that the agent, and git's connection to the gateway, depend on. */
 const reserved = /^(?:RUNYARD_|WARP_|OZ_|GIT_CONFIG)|^(?:HOME|TASK_ID|GIT_TERMINAL_PROMPT)$/;
 
 export const variableNamePattern = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;

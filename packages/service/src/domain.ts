@@ -29,7 +29,7 @@ export interface Loop {
   work(signal: AbortSignal): Promise<unknown>;
 }
 
-/** What `/readyz` asks. */
+/** A check of `/readyz`. */
 export interface Readiness {
   /** Returns why requests cannot be served now; null: they can. */
   problem?(): Promise<string | null>;

@@ -14,7 +14,7 @@ import { startWorker, type Worker } from '../src/worker.ts';
 export const fixtureAgent = fileURLToPath(new URL('./fixture-agent.ts', import.meta.url));
 const workerProcess = fileURLToPath(new URL('./worker-process.ts', import.meta.url));
 
-/** What sandboxes are worth on this machine, or `undefined` where there are none: tests that need more are skipped. */
+/** The isolation of sandboxes on this machine, or `undefined` if there are none: tests that need more are skipped. */
 export async function bubblewrapFeatures(): Promise<readonly string[] | undefined> {
   const parsed = parseSettings({ RUNYARD_SANDBOX: 'bubblewrap' });
   if (!parsed.ok) return undefined;

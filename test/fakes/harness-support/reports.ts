@@ -15,7 +15,7 @@ interface FakeSnapshot {
   files: { filename: string; size_bytes: number; bytes?: Buffer }[];
 }
 
-/** What there is so far. */
+/** The reports so far. */
 export interface FakeReports {
   /** Applied events, in order, each once. */
   readonly events: readonly AgentEvent[];

@@ -15,7 +15,7 @@ export interface OutputWindow {
   push(chunk: Buffer): Buffer;
   readonly totalBytes: number;
   readonly truncated: boolean;
-  /** What the text leaves out. */
+  /** The amount of output that the text omits. */
   readonly leftOut: LeftOut;
   /** Counts what somebody else has left out of the output already. */
   addLeftOut(leftOut: LeftOut): void;

@@ -37,7 +37,7 @@ export interface CommandResult {
   outputBytes: number;
   /** True: `output` has only head and tail. */
   truncated: boolean;
-  /** What `output` leaves out. */
+  /** The amount of output that `output` omits. */
   leftOut: LeftOut;
   durationMs: number;
 }

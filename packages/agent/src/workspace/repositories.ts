@@ -25,7 +25,7 @@ const temporaryFailure =
   /Could not resolve|Connection refused|Connection reset|timed out|early EOF|RPC failed|unexpected disconnect|error: (?:408|429|5\d\d)|Failed to connect/i;
 
 /**
- * What a hostile repository cannot use while it is cloned: submodules are not fetched, hooks are not run, and links of the file system
+ * Git settings that disarm a hostile repository during its clone: submodules are not fetched, hooks are not run, and links of the file system
  * are only made below the clone. Filters such as LFS are only run where the machine configures them.
  */
 const harmless = [

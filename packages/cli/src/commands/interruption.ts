@@ -1,4 +1,4 @@
-/** What can ask a command to end early. */
+/** Events that ask a command to end early. */
 export type InterruptionCause = 'Ctrl-C' | 'SIGTERM' | 'SIGHUP' | 'the reader of the output has gone';
 
 /** Interruptions of a command. The reason of `first` is its cause. */

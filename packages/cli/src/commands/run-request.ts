@@ -13,7 +13,7 @@ export interface RunOptions {
   readonly name?: string;
   readonly environment?: string;
   readonly harness?: string;
-  /** Who decides about the agent's permission requests. */
+  /** The policy for the agent's permission requests. */
   readonly approval?: ApprovalPolicy;
   /** Minutes that the sandbox waits for a follow-up. */
   readonly idle?: string;

@@ -25,7 +25,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** What bash offers for the last of these words. */
+/** Returns the completions that bash offers for the last of these words. */
 function offered(...words: string[]): string[] {
   const script = `source script.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _runyard; printf '%s\\n' "\${COMPREPLY[@]}"`;
   const output = execFileSync('bash', ['--norc', '-c', script, 'bash', ...words], { cwd: folder, encoding: 'utf8' });

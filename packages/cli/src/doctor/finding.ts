@@ -1,6 +1,6 @@
 import type { Colours } from '../live/colours.ts';
 
-/** What doctor found about one part of the installation. */
+/** A finding of doctor about one part of the installation. */
 export interface Finding {
   readonly name: string;
   /** `bad`: no run can work. `note`: runs work, but something could be better. `fact`: information only. */

@@ -20,7 +20,7 @@ export function printList<T>(
   list: {
     readonly columns: readonly Column<T>[];
     readonly rows: readonly T[];
-    /** What `--json` prints. */
+    /** The value that `--json` prints. */
     readonly json: unknown;
     /** Says to a person that there is nothing. */
     readonly none: string;

@@ -9,7 +9,7 @@ const ServiceFile = z.object({
   base_url: z.string(),
   started_at: z.string(),
 });
-/** What the service writes about itself while it listens. */
+/** The file that the service writes about itself while it listens. */
 export type ServiceFile = z.infer<typeof ServiceFile>;
 
 /** Returns the service of this data folder, `null` if none runs here. A crash can leave a file that names a dead process. */

@@ -42,7 +42,7 @@ const eventLine = (id: string, type: string, data: unknown): string =>
 
 const command = { action_id: 'a1', category: 'command', name: 'sh' };
 
-/** What a conversation with the prompt of the examples is. */
+/** The conversation of a run with the prompt of the examples. */
 export const conversation = {
   conversation_id: conversationId,
   steps: [

@@ -200,7 +200,7 @@ export async function deleteEnvironment(db: Queryable, teamId: string, uid: stri
   return (await db.query(remove, [teamId, uid])).length > 0;
 }
 
-/** What a request that names an environment may do with it. `config` is that of an own one. */
+/** The access of a request to the environment that it names. `config`: the configuration, if the caller may use it. */
 export type NamedEnvironment =
   | { readonly kind: 'own'; readonly config: EnvironmentConfig }
   | { readonly kind: 'other_team' }

@@ -28,7 +28,7 @@ export interface Outlet {
   cut(): void;
 }
 
-/** What differs between feeds of runs and of teams. `key` is the id of the run or team. */
+/** The parts that differ between feeds of runs and of teams. `key` is the id of the run or team. */
 export interface Source<P> {
   compare(a: P, b: P): number;
   /** Reads a page behind `after`; `gone`: the sequence was deleted. Never fails: it waits until the database answers. */

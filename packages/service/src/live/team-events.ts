@@ -66,7 +66,7 @@ const readEvents = defineStatement({
 
 type Row = RowOf<typeof readEvents>;
 
-/** What one read returned for all teams. */
+/** The result of one read for all teams. */
 export interface TeamNews {
   readonly byTeam: ReadonlyMap<string, readonly Frame<TeamPosition>[]>;
   readonly upTo: TeamPosition;

@@ -5,7 +5,7 @@ import type { SettingName, Settings } from '@runyard/contract/settings';
 /** Part of a model id before the slash, and segment of the gateway's path. */
 export type ProviderName = 'anthropic' | 'openai' | 'google' | 'local';
 
-/** What does not depend on the settings. */
+/** Properties of a provider that do not depend on the settings. */
 export interface ProviderKind {
   readonly name: ProviderName;
   readonly contractName: ModelProvider;

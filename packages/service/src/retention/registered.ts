@@ -1,6 +1,6 @@
 import type { BlobColumn, DeleteRunDetail, Domain, NightlyTask, RowRule } from '../domain.ts';
 
-/** What all domains registered for the nightly sweep, in the order of the domains. */
+/** The work that all domains registered for the nightly sweep, in the order of the domains. */
 export interface RegisteredRetention {
   readonly blobs: readonly BlobColumn[];
   readonly rows: readonly RowRule[];

@@ -2,7 +2,7 @@ import { maxWaitingFires } from '@runyard/contract/limits';
 import type { Load } from './live-runs.ts';
 import { liveLimitOf, type ScheduleRow } from './schedule-row.ts';
 
-/** What a schedule does at one of its times. */
+/** The decision of a schedule at one of its times. */
 export type Decision =
   /** Creates a run. `cancelsPrevious`: older live runs are cancelled for it. */
   | { readonly kind: 'start'; readonly cancelsPrevious: boolean }

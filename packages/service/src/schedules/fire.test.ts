@@ -184,7 +184,7 @@ describe('a run that cannot be created', () => {
 
   test('fails alone where the service itself fails at it', async () => {
     const [bad = '', lost = '', ...good] = await insert({ teamId: service.teamId, count: 6 });
-    // What the API never stores: creating the run throws, and computing the next time does.
+    // The API never stores such values: the first makes the create throw, the second the computation of the next time.
     await db.query(`UPDATE schedules SET agent_config = '{"mcp_servers": {"a": null}}' WHERE id = $1`, [bad]);
     await db.query(`UPDATE schedules SET timezone = 'Mars/Olympus', cron_schedule = '@daily' WHERE id = $1`, [lost]);
     await fireDueSchedules(deps);

@@ -42,7 +42,7 @@ export const scheduleColumns = Object.keys(scheduleRow)
 
 export type ScheduleRow = Readonly<RowOf<{ name: string; text: string; row: typeof scheduleRow }>>;
 
-/** What decides the times of a schedule. Throws where the stored expression cannot be read: it was checked when it was stored. */
+/** Returns the parsed expression, zone and anchor of a schedule. Throws if the stored expression cannot be parsed: the API checked it. */
 export function timesOf(row: Pick<ScheduleRow, 'cron_schedule' | 'timezone' | 'anchor_at'>): Times {
   const parsed = parseExpression(row.cron_schedule);
   if (!parsed.ok) throw new Error(`the expression of a schedule ${parsed.problem}`);

@@ -97,7 +97,7 @@ function firstTime(schedule: Timed, now: string): string | null {
   return next === null ? null : new Date(next).toISOString();
 }
 
-/** What the statements store of a request, in their order. */
+/** Returns the values of a request that the statements store, in their order. */
 const requestValues = (wanted: WantedSchedule) => [
   wanted.prompt,
   wanted.agent_config && JSON.stringify(wanted.agent_config),

@@ -15,7 +15,7 @@ import type { Database } from '../store/database/database.ts';
 const service = await openTestService();
 const inTime = { timeout: 15_000 };
 let process: TestProcess;
-/** What transactions fail with, while it is set. */
+/** The error of every transaction while it is set. */
 let failure: Error | null = null;
 const open: RawWorker[] = [];
 

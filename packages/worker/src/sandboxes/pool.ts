@@ -27,7 +27,7 @@ export function openPool<T extends Pooled>(make: () => Promise<T>, refillMs: num
       const taken = ready;
       ready = undefined;
       setTimeout(fill, refillMs).unref();
-      // What failed ahead of time may work now: a full disk, a missing folder.
+      // A start that failed ahead of time may work now: a full disk, a missing folder.
       const sandbox = await taken?.catch(() => undefined);
       if (sandbox?.isAlive()) return sandbox;
       void sandbox?.dispose();

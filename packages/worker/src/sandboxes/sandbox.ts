@@ -39,7 +39,7 @@ export interface AgentLaunch {
 export interface SandboxVerdict {
   /** Machine reason: `disk_limit`. */
   readonly reason: string;
-  /** What happened and what to do, for a person. */
+  /** The fault and its remedy, for a person. */
   readonly message: string;
 }
 

@@ -10,7 +10,7 @@ interface PlannedAction {
   readonly category: ActionCategory;
   readonly input: unknown;
   readonly title: string;
-  /** What another sandbox needs to continue, if this one ends before the answer. */
+  /** State that another sandbox needs to continue, if this one ends before the answer. */
   readonly resume?: string;
   readonly beforeAsked?: ApprovalRequest['beforeAsked'];
 }

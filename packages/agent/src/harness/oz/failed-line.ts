@@ -40,7 +40,7 @@ $chunk
   done
 }`;
 
-/** What a mark would change: the trace of `set -x` and `set -v`, `$_`, `PIPESTATUS`, and a trap that takes the place of ours. */
+/** Features whose result a mark would change: the trace of `set -x` and `set -v`, `$_`, `PIPESTATUS`, and a trap that takes the place of ours. */
 const readsShellState = /\bset\s+[-+]\w*[xv]|xtrace|verbose|PIPESTATUS|\$_\b|\$\{_\}|\btrap\b/;
 
 /** Longer scripts are not marked: the search takes about half a millisecond for each line, and the script is one argument. */

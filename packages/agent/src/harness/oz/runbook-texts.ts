@@ -1,4 +1,4 @@
-/** What a runbook says about itself. */
+/** Messages of the runbook about itself. */
 
 export const onlyBlocks = 'The model `runbook` runs these blocks and nothing else.';
 

@@ -1,6 +1,6 @@
 import type { RunState } from '@runyard/contract/states';
 
-/** What the service knows about a run that waits. */
+/** The facts about a waiting run, from which its sentence is made. */
 export interface WaitFacts {
   readonly state: RunState;
   /** '' for the hosted pool, else the name of a team's own worker. */

@@ -1,7 +1,7 @@
 import http, { type IncomingMessage } from 'node:http';
 import https from 'node:https';
 import { Transform } from 'node:stream';
-import type { CodeHostCredential } from '../../code-hosts/credential.ts';
+import { basicAuthorization, type CodeHostCredential } from '../../code-hosts/credential.ts';
 import { followed, withPath } from '../../code-hosts/url.ts';
 import { systemNames } from '../../names/resolver.ts';
 import type { GitRequest } from './git-path.ts';
@@ -65,10 +65,7 @@ export function openCodeHost(): CodeHost {
         const value = sent.request.headers[name];
         if (typeof value === 'string') headers[name] = value;
       }
-      if (sent.credential !== undefined) {
-        const { username, password } = sent.credential;
-        headers.authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
-      }
+      if (sent.credential !== undefined) headers.authorization = basicAuthorization(sent.credential);
       const request = (secure ? https : http).request(url, {
         method,
         headers,

@@ -134,7 +134,7 @@ export async function registerGitGateway(app: FastifyInstance, deps: GitGatewayD
   }
 }
 
-/** What of the code host's answers is not passed on; a sentence for the agent instead. */
+/** Returns the status and the sentence for the agent, for answers of the code host that are not forwarded; undefined: forward it. */
 function faultOf(
   answer: CodeHostAnswer,
   wanted: GitRequest,

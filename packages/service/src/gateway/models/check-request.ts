@@ -15,7 +15,7 @@ const refuse = (status: 400 | 403, message: string): CheckedRequest => ({ ok: fa
 /** Tiers that cost at most the standard rate, or what the operator has set at the provider (`auto`). */
 const cheapTiers = ['auto', 'default', 'standard', 'standard_only', 'flex', 'batch'];
 
-/** What in `body` would spend more than the run's model at the standard rate, or spend it unseen. */
+/** Finds the member of `body` that would spend more than the run's model at the standard rate, or spend it unseen. */
 function dearer(body: unknown, providerModel: string): string | undefined {
   for (const name of ['service_tier', 'serviceTier']) {
     const tier = member(body, name);

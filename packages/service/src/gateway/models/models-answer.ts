@@ -1,6 +1,6 @@
 import type { ModelTarget } from '../../models/models.ts';
 
-/** What `GET …/models` says: the run's model and no other, in the provider's shape. Clients ask before they begin. */
+/** The answer of `GET …/models`: the run's model and no other, in the provider's shape. Clients ask before they begin. */
 export function modelsAnswer(target: ModelTarget): unknown {
   const id = target.providerModel;
   switch (target.provider) {

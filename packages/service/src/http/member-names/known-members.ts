@@ -2,7 +2,7 @@
 import type { z } from 'zod';
 import { makeSpelling, type Spelling } from './spelling.ts';
 
-/** What is known about the names in a value. `free`: a map whose names are the caller's own, or a value without names. */
+/** The names that a value may have. `free`: a map whose names are the caller's own, or a value without names. */
 export type KnownMembers =
   | { readonly kind: 'free' }
   | { readonly kind: 'object'; readonly members: ReadonlyMap<string, KnownMembers>; readonly spelling: Spelling }

@@ -23,7 +23,7 @@ export class Refusal extends Error {
     super(options.detail ?? errorCatalogue[code].title);
     this.code = code;
     this.options = options;
-    // What fastify reads of an error that a hook or a parser throws.
+    // Fastify reads this member of an error that a hook or a parser throws.
     Object.defineProperty(this, 'statusCode', { value: options.status ?? errorCatalogue[code].status });
   }
 }

@@ -2,7 +2,7 @@ import { Cron } from 'croner';
 import type { Expression } from './expression.ts';
 import { instantsOf, offsetAt } from './time-zone.ts';
 
-/** What decides the times of a schedule. */
+/** The parts of a schedule that determine its times. */
 export interface Times {
   readonly expression: Expression;
   /** IANA name */

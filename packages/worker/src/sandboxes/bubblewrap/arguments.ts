@@ -10,7 +10,7 @@ export const inside = {
   runtime: '/opt/runyard',
 } as const;
 
-/** What one sandbox sees. */
+/** The view of one sandbox. */
 export interface SandboxView {
   readonly shared: readonly string[];
   readonly folders: SandboxFolders;

@@ -7,7 +7,7 @@ import { ownerLabel, ownerVariable } from '../markers.ts';
 import { sharedFilesystem, writeEtc } from './filesystem.ts';
 import { claimIdentities, type Identities } from './identities.ts';
 
-/** What all bubblewrap sandboxes of a worker share. */
+/** The parts that all bubblewrap sandboxes of a worker share. */
 export interface BubblewrapGround {
   /** Path of bwrap. */
   readonly program: string;

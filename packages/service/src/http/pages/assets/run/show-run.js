@@ -65,7 +65,7 @@ export function showRun(run) {
   document.title = `${run.title} · Runyard`;
   by('title').textContent = run.title;
   const asked = run.blocked_on && `The agent asks: ${run.blocked_on.title}`;
-  // What a BLOCKED run asks is in the form of the answer.
+  // The form shows the question of a BLOCKED run.
   showState(run.state, run.state === 'BLOCKED' ? '' : [run.status_message?.message, asked].filter(Boolean).join('\n'));
   if (by('prompt').dataset.run !== run.run_id) by('prompt').replaceChildren(renderMarkdown(run.prompt));
   by('prompt').dataset.run = run.run_id;
