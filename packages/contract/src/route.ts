@@ -11,6 +11,7 @@ export const routeTags = {
   workers: 'Self-hosted workers',
   keys: 'API keys',
   event_subscriptions: 'Webhooks that the service sends when something happens to a run',
+  usage: 'What a team may spend on models, and what it used',
   harness: 'What the agent inside a sandbox calls, with the token of its run',
   service: 'The service itself',
 } as const;

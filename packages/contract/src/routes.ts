@@ -1,6 +1,7 @@
 /** Every endpoint of the API: the service registers from this table, the client is typed from it, the OpenAPI document is made from it. */
 import { artifactRoutes } from './routes/artifacts.ts';
 import { browserSessionRoutes } from './routes/browser-sessions.ts';
+import { budgetRoutes } from './routes/budgets.ts';
 import { childRunRoutes } from './routes/child-runs.ts';
 import { environmentRoutes } from './routes/environments.ts';
 import { eventSubscriptionRoutes } from './routes/event-subscriptions.ts';
@@ -17,6 +18,7 @@ export const routes = {
   ...environmentRoutes,
   ...browserSessionRoutes,
   ...eventSubscriptionRoutes,
+  ...budgetRoutes,
   ...serviceRoutes,
   ...handoffRoutes,
   ...harnessRoutes,

@@ -1,5 +1,6 @@
 /** An example of each operation; a route without one does not compile. */
 import type { RouteName } from '../routes.ts';
+import { budgetExamples } from './budgets.ts';
 import { eventSubscriptionExamples } from './event-subscriptions.ts';
 import type { Example } from './example.ts';
 import { harnessExamples } from './harness.ts';
@@ -10,5 +11,6 @@ export const examples: Readonly<Record<RouteName, Example>> = {
   ...runExamples,
   ...resourceExamples,
   ...eventSubscriptionExamples,
+  ...budgetExamples,
   ...harnessExamples,
 };
