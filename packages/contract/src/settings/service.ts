@@ -93,6 +93,20 @@ export const serviceSettings = {
       'Compressed size up to which the workspace of a run is kept, so that a continuation in a new sandbox finds it again; 0 keeps none.',
     usedBy: ['service'],
   },
+  RUNYARD_KEY_REQUESTS_PER_MINUTE: {
+    schema: whole(0, 100_000_000),
+    default: '300000',
+    description:
+      'Requests of one API key in a minute, for each service process; 0: no limit. Above it, 429 with `Retry-After`.',
+    usedBy: ['service'],
+  },
+  RUNYARD_TEAM_REQUESTS_PER_MINUTE: {
+    schema: whole(0, 100_000_000),
+    default: '600000',
+    description:
+      'Requests of all API keys of a team in a minute, for each service process; 0: no limit. Above it, 429 with `Retry-After`.',
+    usedBy: ['service'],
+  },
   RUNYARD_RUN_EVENTS_MB: {
     schema: whole(1, 1048576),
     default: '256',

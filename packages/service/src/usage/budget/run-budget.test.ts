@@ -121,11 +121,14 @@ describe('max_cost_usd', () => {
     expect(lost?.spent).toBeGreaterThan(0);
     fake.release();
     await asked;
-    const [both] = await db.query<{ spent: number }>(
-      'SELECT spent_usd::float8 AS spent FROM run_spend WHERE run_id = $1',
-      [runId],
-    );
-    expect(both?.spent).toBeCloseTo((lost?.spent ?? 0) + answerUsd, 9);
+    const spent = async () => {
+      const [row] = await db.query<{ spent: number }>(
+        'SELECT spent_usd::float8 AS spent FROM run_spend WHERE run_id = $1',
+        [runId],
+      );
+      return row?.spent;
+    };
+    await expect.poll(spent).toBeCloseTo((lost?.spent ?? 0) + answerUsd, 9);
   });
 });
 
