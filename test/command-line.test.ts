@@ -340,3 +340,15 @@ test('ends with down --force the runs of a worker that was started alone', { tim
   expect(stopped).toMatchObject({ code: 0, output: 'stopped\n' });
   expect(await worker.exited).toBe(0);
 });
+
+test('shows and sets the budget, and reports usage', async () => {
+  const shown = await call(['budget', 'show']);
+  expect(shown.output).toMatch(/monthly limit {6}none\ncredits left {7}not used/);
+  const set = await call(['budget', 'set', '--monthly', '12.5', '--credits', '5000', '--json']);
+  expect(JSON.parse(set.output)).toMatchObject({ monthly_limit_usd: 12.5, credits: 5000 });
+  const cleared = await call(['budget', 'set', '--monthly', 'none', '--credits', 'none']);
+  expect(cleared.output).toContain('not used');
+  expect((await call(['budget', 'set', '--monthly', 'much'])).code).toBe(2);
+  const usage = await call(['usage', '--by', 'day', 'model', '--json']);
+  expect(JSON.parse(usage.output)).toEqual({ from: expect.any(String), to: expect.any(String), usage: [] });
+});
