@@ -36,14 +36,18 @@ export async function readLimits(
   return isLimited || limits.runs.some(({ cost, turns }) => cost !== null || turns !== null) ? limits : null;
 }
 
-const makeRows = defineStatement({
-  name: 'make_spend_rows',
+const makeRunRows = defineStatement({
+  name: 'make_run_spend',
   text: `
-    WITH runs AS (
-      INSERT INTO run_spend (run_id) SELECT id FROM runs WHERE id = ANY($1::uuid[]) ORDER BY id ON CONFLICT DO NOTHING
-    )
+    INSERT INTO run_spend (run_id) SELECT id FROM runs WHERE id = ANY($1::uuid[]) ORDER BY id ON CONFLICT DO NOTHING`,
+  row: {},
+});
+
+const makeTeamRow = defineStatement({
+  name: 'make_team_spend',
+  text: `
     INSERT INTO team_spend (team_id, month)
-    SELECT id, date_trunc('month', now() AT TIME ZONE 'UTC')::date FROM teams WHERE id = $2::uuid ON CONFLICT DO NOTHING`,
+    SELECT id, date_trunc('month', now() AT TIME ZONE 'UTC')::date FROM teams WHERE id = $1 ON CONFLICT DO NOTHING`,
   row: {},
 });
 
@@ -86,8 +90,9 @@ export async function lockBudgets(
   const { runId, teamId } = holder;
   const ids = limits.runs.map(({ id }) => id);
   const ofTeam = limits.monthly !== null || limits.credits !== null;
-  await tx.query(makeRows, [ids, ofTeam ? teamId : null]);
+  await tx.query(makeRunRows, [ids]);
   const spent = new Map((await tx.query(lockRuns, [ids])).map((row) => [row.run_id, row]));
+  if (ofTeam) await tx.query(makeTeamRow, [teamId]);
   const [team] = ofTeam ? await tx.query(lockTeam, [teamId]) : [];
   const open = new Map(
     (await tx.query(readOpen, [[...new Set([runId, ...ids, teamId])], runId])).map((row) => [row.id, row]),
