@@ -263,3 +263,15 @@ test('ends logs with exit code 0 when its reader closes the pipe', async () => {
   expect(piped.output).not.toContain('EPIPE');
   await here.call(['cancel', runId]);
 });
+
+test('shows and sets the budget, and reports usage', async () => {
+  const shown = await here.call(['budget', 'show']);
+  expect(shown.output).toMatch(/monthly limit {6}none\ncredits left {7}not used/);
+  const set = await here.call(['budget', 'set', '--monthly', '12.5', '--credits', '5000', '--json']);
+  expect(JSON.parse(set.output)).toMatchObject({ monthly_limit_usd: 12.5, credits: 5000 });
+  const cleared = await here.call(['budget', 'set', '--monthly', 'none', '--credits', 'none']);
+  expect(cleared.output).toContain('not used');
+  expect((await here.call(['budget', 'set', '--monthly', 'much'])).code).toBe(2);
+  const usage = await here.call(['usage', '--by', 'day', 'model', '--json']);
+  expect(JSON.parse(usage.output)).toEqual({ from: expect.any(String), to: expect.any(String), usage: [] });
+});

@@ -61,11 +61,13 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   idempotency_keys: { owner: 'idempotency' },
   mcp_servers: { owner: 'mcp' },
   model_requests: { owner: 'usage' },
+  open_model_requests: { owner: 'usage' },
   run_events: { owner: 'executions' },
   // Triggers on `runs` and `artifacts` write it.
   run_facets: { owner: 'runs' },
   run_search: { owner: 'runs' },
   run_search_waiting: { owner: 'runs' },
+  run_spend: { owner: 'usage' },
   runs: {
     owner: 'runs',
     columns: { ...rooms(stateColumns, 'executions'), ...rooms(counterColumns, 'executions', 'runs') },
@@ -78,11 +80,14 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   snapshots: { owner: 'files', alsoDeletedBy: 'executions' },
   sign_in_codes: { owner: 'access' },
   sweeps: { owner: 'retention' },
+  team_budgets: { owner: 'usage' },
   team_members: { owner: 'access' },
+  team_spend: { owner: 'usage' },
   // The queue counts and orders its assignments on the team's row, which is the lock of a team's limit.
   teams: { owner: 'access', columns: rooms(['served_at', 'served_count'], 'executions') },
   transcript_chunks: { owner: 'conversations' },
   upload_leases: { owner: 'uploads' },
+  usage_days: { owner: 'usage' },
   users: { owner: 'access' },
   worker_connections: { owner: 'workers' },
   worker_instances: { owner: 'workers' },

@@ -1,7 +1,9 @@
 /** Groups of subcommands of the runyard command: what runs produced, what they can name, and what other programs need. */
+import { UsageDimension } from '@runyard/contract/budgets';
 import { Argument, type Command, Option } from 'commander';
 import { callApi } from './commands/api.ts';
 import { getArtifact, listArtifacts } from './commands/artifacts.ts';
+import { listUsage, setBudget, showBudget } from './commands/budget.ts';
 import { listEnvironments, listModels } from './commands/catalogue.ts';
 import { addCodeHost, deleteCodeHost, listCodeHosts } from './commands/code-hosts.ts';
 import { completions, printCompletion } from './commands/completion.ts';
@@ -102,6 +104,32 @@ export function addCodeHostCommands(program: Command): void {
     .description('delete a credential')
     .argument('<credential-id>')
     .action(async (id) => deleteCodeHost(createContext(process.env), id));
+}
+
+export function addBudgetCommands(program: Command): void {
+  const budget = program.command('budget').description('show and set what the team may spend on models');
+  budget
+    .command('show')
+    .description('show the limits, and what was spent this month')
+    .option(...asJson)
+    .action(async (options) => showBudget(createContext(process.env), options));
+  budget
+    .command('set')
+    .description('set limits; those that are not given stay')
+    .option('--monthly <usd>', 'US dollars of a calendar month in UTC, or none')
+    .option('--credits <credits>', 'credits that are left from now on, or none; a credit is a US cent')
+    .option(...asJson)
+    .action(async (options) => setBudget(createContext(process.env), options));
+  program
+    .command('usage')
+    .description('report what the team used of models')
+    .option('--from <day>', 'first day in UTC (default: 29 days before the last)')
+    .option('--to <day>', 'last day in UTC (default: today)')
+    .addOption(
+      new Option('--by <groups...>', 'what to break the sums down by (default: day)').choices(UsageDimension.options),
+    )
+    .option(...asJson)
+    .action(async (options) => listUsage(createContext(process.env), options));
 }
 
 export function addToolCommands(program: Command): void {

@@ -9,6 +9,7 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import { describeProblem } from './api.ts';
 import {
   addArtifactCommands,
+  addBudgetCommands,
   addCatalogueCommands,
   addCodeHostCommands,
   addMcpCommands,
@@ -94,6 +95,9 @@ program
     ).choices(ApprovalPolicy.options),
   )
   .option('--idle <minutes>', 'how long the sandbox waits for a follow-up after the run, 0 to 60', '0')
+  .option('--max-cost <usd>', 'most that the run and the runs it starts may spend on models')
+  .option('--max-turns <count>', 'most model answers of the run and the runs it starts')
+  .option('--max-minutes <minutes>', 'longest time that the run may work')
   .option('--attach <file>', 'a file to put into attachments/ of the workspace; repeat for more', collect)
   .option('--metadata <key=value>', 'a pair to keep with the run; repeat for more', collect)
   .option('--detach', 'print the id and return at once')
@@ -268,6 +272,7 @@ program
   .description('start only a worker, for the service at RUNYARD_BASE_URL')
   .action(async () => workerOnly(createContext(process.env)));
 
+addBudgetCommands(program);
 addToolCommands(program);
 
 // A reader that closes the pipe (`runyard logs … | head`) is no error.

@@ -76,6 +76,29 @@ export const ChildRunsConfig = z
   });
 export type ChildRunsConfig = z.infer<typeof ChildRunsConfig>;
 
+const MaxCost = z.number().positive({ error: 'must be more than 0' }).max(1_000_000);
+const MaxTurns = z.int().min(1).max(1_000_000);
+const MaxDuration = z.number().positive({ error: 'must be more than 0' }).max(100_000);
+
+/** Limits of a configuration that hold for a run and all runs below it. */
+export interface RunBudget {
+  readonly max_cost_usd?: number;
+  readonly max_turns?: number;
+  readonly max_duration_minutes?: number;
+}
+
+const StoredBudget = {
+  max_cost_usd: MaxCost.optional().catch(undefined),
+  max_turns: MaxTurns.optional().catch(undefined),
+  max_duration_minutes: MaxDuration.optional().catch(undefined),
+};
+
+/** Reads the limits of a stored configuration, which may be older than these members and hold something else there. */
+export function budgetOf(config: Readonly<Record<string, unknown>>): RunBudget {
+  const entries = Object.entries(z.object(StoredBudget).parse(config)).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries);
+}
+
 /** The people who may open the session of a run by its link. */
 export const SessionAccess = z
   .enum(['VIEWER', 'EDITOR'])
@@ -122,6 +145,15 @@ export const AmbientAgentConfig = z
       description: 'How long the sandbox waits for a follow-up after a turn, default 10; 0: it ends at once',
     }),
     approval_policy: ApprovalPolicy.optional(),
+    max_cost_usd: MaxCost.optional().describe(
+      'US dollars that the run and all runs below it may spend on models; absent: no limit. 400 where the price of the model is not known',
+    ),
+    max_turns: MaxTurns.optional().describe(
+      'Model answers that the run and all runs below it may use; absent: no limit. A run without a language model uses none',
+    ),
+    max_duration_minutes: MaxDuration.optional().describe(
+      "Minutes that the run may work, all its executions together, without waits for follow-ups; absent: the team's limit. A child run gets at most what its parent has left",
+    ),
     worker_host: Text.optional().describe(
       'Self-hosted worker that shall execute the run, by its name; absent: any worker of the service',
     ),

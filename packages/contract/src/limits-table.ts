@@ -93,6 +93,26 @@ export const limits: readonly Limit[] = [
   { of: 'messages that a run sends in a minute', most: `${maxMessagesPerMinute}`, above: '429' },
   { of: 'messages that a run sends in total', most: `${maxMessagesOfRun}`, above: '409' },
   { of: 'body of a request that starts or continues a run', most: size(maxRequestBodyBytes), above: tooLarge },
+  {
+    of: 'requests of one API key in a minute, for each service process',
+    most: `\`RUNYARD_KEY_REQUESTS_PER_MINUTE\` (${serviceSettings.RUNYARD_KEY_REQUESTS_PER_MINUTE.default})`,
+    above: '429',
+  },
+  {
+    of: 'requests of all API keys of a team in a minute, for each service process',
+    most: `\`RUNYARD_TEAM_REQUESTS_PER_MINUTE\` (${serviceSettings.RUNYARD_TEAM_REQUESTS_PER_MINUTE.default})`,
+    above: '429',
+  },
+  {
+    of: 'cost, model answers and time of a run',
+    most: '`config.max_cost_usd`, `max_turns`, `max_duration_minutes`',
+    above: 'the run ends FAILED',
+  },
+  {
+    of: 'cost of a team in a month, and its credits',
+    most: '`bin/runyard budget set`',
+    above: '403; live runs end FAILED',
+  },
   { of: 'API keys of a team', most: `${maxKeys}`, above: '409' },
   { of: 'environments of a team', most: `${maxEnvironments}`, above: '409' },
   { of: 'schedules of a team', most: `${maxSchedules}`, above: '409' },

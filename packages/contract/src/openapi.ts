@@ -100,6 +100,9 @@ function parameters(route: Route, example: Example, components: Components): Jso
   ];
 }
 
+const overRate =
+  'The key or its team sent more requests in a minute than the service allows; `Retry-After` tells when to send it again';
+
 /** Returns the problems that callers get because of who they are. */
 function accessProblems(allow: Allow): Record<number, string> {
   const unauthenticated = errorCatalogue.authentication_required.explanation;
@@ -111,6 +114,7 @@ function accessProblems(allow: Allow): Record<number, string> {
   return {
     401: allow.publicThings ? 'Not public, and no valid key was sent' : unauthenticated,
     403: 'The team of X-Team-Uid is not yours, or the kind of your key or your role may not call this',
+    429: overRate,
   };
 }
 
@@ -128,7 +132,9 @@ function problems(route: Route): Record<number, string> {
     // Node answers it before there is a route.
     431: 'The request line and the headers are larger than 16 KB together',
     ...(route.body || route.bodyType
-      ? { 429: 'Too many requests with a body at once; `Retry-After` tells when to send it again' }
+      ? {
+          429: `${'user' in route.allow ? `${overRate}. Or there are too many` : 'Too many'} requests with a body at once; \`Retry-After\` tells when to send it again`,
+        }
       : {}),
     ...(route.ranges ? { 416: 'No byte is in the Range' } : {}),
     // Without parameters, a body and callers to look up, the answer comes from memory.
@@ -159,6 +165,13 @@ const headersOfNames = {
   'Preference-Applied': '`handling=strict` where the request prefers it',
 };
 
+/** Headers of answers to keys, by draft-ietf-httpapi-ratelimit-headers-10. */
+const headersOfRates = {
+  'RateLimit-Policy':
+    'Limits of the key and of its team: `"key";q=300000;w=60` are 300,000 requests in 60 seconds. Absent: there are none',
+  RateLimit: 'What is left of them: `"key";r=299999;t=1` are 299,999 requests, and all again in 1 second',
+};
+
 function operation(name: RouteName, components: Components, baseUrl: string): Json {
   const route: Route = routes[name];
   const example = examples[name];
@@ -173,9 +186,11 @@ function operation(name: RouteName, components: Components, baseUrl: string): Js
           example: example.answer,
         },
       };
-  const headers = Object.entries({ ...answer.headers, ...(checksNames(route) ? headersOfNames : {}) }).map(
-    ([header, description]) => [header, { description, schema: { type: 'string' } }],
-  );
+  const headers = Object.entries({
+    ...answer.headers,
+    ...(checksNames(route) ? headersOfNames : {}),
+    ...('user' in route.allow ? headersOfRates : {}),
+  }).map(([header, description]) => [header, { description, schema: { type: 'string' } }]);
   const problem = toJsonSchema(Problem, 'output', components);
   return {
     operationId: name,

@@ -14,6 +14,7 @@ export const routeTags = {
   keys: 'API keys',
   event_subscriptions: 'Webhooks that the service sends when something happens to a run',
   mcp_servers: 'MCP servers that the team has stored for its runs',
+  usage: 'What a team may spend on models, and what it used',
   harness: 'What the agent inside a sandbox calls, with the token of its run',
   service: 'The service itself',
 } as const;

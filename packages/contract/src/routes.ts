@@ -1,6 +1,7 @@
 /** Every endpoint of the API: the service registers from this table, the client is typed from it, the OpenAPI document is made from it. */
 import { artifactRoutes } from './routes/artifacts.ts';
 import { browserSessionRoutes } from './routes/browser-sessions.ts';
+import { budgetRoutes } from './routes/budgets.ts';
 import { childRunRoutes } from './routes/child-runs.ts';
 import { codeHostRoutes } from './routes/code-hosts.ts';
 import { environmentGuestRoutes } from './routes/environment-guests.ts';
@@ -25,6 +26,7 @@ export const routes = {
   ...browserSessionRoutes,
   ...eventSubscriptionRoutes,
   ...mcpServerRoutes,
+  ...budgetRoutes,
   ...serviceRoutes,
   ...handoffRoutes,
   ...harnessRoutes,

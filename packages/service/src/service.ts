@@ -17,6 +17,7 @@ import { registerRunMessageRoutes } from './http/agent/run-messages.ts';
 import { registerArtifactRoutes } from './http/api/artifacts.ts';
 import { registerBlobRoutes } from './http/api/blobs.ts';
 import { registerBrowserSessionRoutes } from './http/api/browser-sessions.ts';
+import { registerBudgetRoutes } from './http/api/budgets.ts';
 import { registerCodeHostRoutes } from './http/api/code-hosts.ts';
 import { registerConversationRoutes } from './http/api/conversations.ts';
 import { registerDeleteRunRoute } from './http/api/delete-run.ts';
@@ -69,6 +70,7 @@ export function listDomains(deps: ServiceDeps): readonly Domain[] {
     uploadsDomain,
     served({ name: 'service information' }, registerServiceInfoRoutes, registerPages),
     served({ name: 'access' }, registerKeyRoutes, registerBrowserSessionRoutes),
+    served({ name: 'usage' }, registerBudgetRoutes),
     served({ name: 'code hosts' }, registerCodeHostRoutes),
     served({ name: 'environments' }, registerEnvironmentRoutes, registerEnvironmentGuestRoutes),
     served({ name: 'MCP servers' }, registerMcpServerRoutes),

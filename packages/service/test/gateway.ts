@@ -26,6 +26,8 @@ export interface TestGateway {
 /** All keys of the operator, to search answers for. */
 export const secrets: readonly string[] = Object.values(fakeModelKeys);
 
+const creator = { kind: 'user', uid: 'user' } as const;
+
 export async function startTestGateway(
   changes: Partial<GatewayDeps> & { env?: Record<string, string> } = {},
 ): Promise<TestGateway> {
@@ -50,7 +52,15 @@ export async function startTestGateway(
       const modelId = token.startsWith('run-token-of-') ? token.slice(13) : undefined;
       return modelId === undefined
         ? null
-        : { runId: `run of ${modelId}`, executionId: 'execution', teamId: 'team', modelId };
+        : {
+            runId: `run of ${modelId}`,
+            executionId: 'execution',
+            teamId: 'team',
+            modelId,
+            ancestorIds: [],
+            creator,
+            executor: creator,
+          };
     },
     recordUsage: async (usage) => {
       usages.push(usage);

@@ -65,7 +65,15 @@ test('turns options into the request of the contract', () => {
   });
 });
 
+test('puts the limits of a run into its configuration', () => {
+  const request = buildRunRequest('go', { maxCost: '1.5', maxTurns: '20', maxMinutes: '30' }, noInput);
+  expect(request.config).toMatchObject({ max_cost_usd: 1.5, max_turns: 20, max_duration_minutes: 30 });
+  expect(RunAgentRequest.parse(request)).toEqual(request);
+});
+
 test.each([
+  ['a cost of 0', () => buildRunRequest('go', { maxCost: '0' }, noInput), '--max-cost takes a number above 0'],
+  ['half a turn', () => buildRunRequest('go', { maxTurns: '0.5' }, noInput), '--max-turns takes a whole number'],
   ['an idle time over an hour', () => buildRunRequest('go', { idle: '61' }, noInput), '--idle takes minutes'],
   ['a file that is not there', () => buildRunRequest('missing.md', {}, noInput), 'there is no file missing.md'],
   ['a path that is not there', () => buildRunRequest('prompts/missing', {}, noInput), 'there is no file'],

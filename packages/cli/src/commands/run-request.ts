@@ -2,6 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import type { ApprovalPolicy } from '@runyard/contract/approvals';
 import { overLimit } from '@runyard/contract/byte-size';
+import type { RunBudget } from '@runyard/contract/config';
 import { maxAttachmentBytes, maxAttachments, maxPromptBytes } from '@runyard/contract/limits';
 import { mimeTypeOf } from '@runyard/contract/mime-types';
 import type { AttachmentInput, RunAgentRequest } from '@runyard/contract/run-request';
@@ -17,6 +18,10 @@ export interface RunOptions {
   readonly approval?: ApprovalPolicy;
   /** Minutes that the sandbox waits for a follow-up. */
   readonly idle?: string;
+  /** US dollars. */
+  readonly maxCost?: string;
+  readonly maxTurns?: string;
+  readonly maxMinutes?: string;
   readonly attach?: readonly string[];
   readonly metadata?: readonly string[];
 }
@@ -39,6 +44,9 @@ export function buildRunRequest(source: string, options: RunOptions, readStandar
     ...(options.model ? { model_id: options.model } : {}),
     ...(options.environment ? { environment_id: options.environment } : {}),
     ...(options.harness ? { harness: { type: options.harness } } : {}),
+    ...limit('max_cost_usd', '--max-cost', options.maxCost),
+    ...limit('max_turns', '--max-turns', options.maxTurns),
+    ...limit('max_duration_minutes', '--max-minutes', options.maxMinutes),
     ...(options.approval ? { approval_policy: options.approval } : {}),
   };
   const attachments = options.attach?.map(readAttachment) ?? [];
@@ -60,6 +68,18 @@ function readPrompt(source: string, readStandardInput: () => string): string {
   // A single word with a slash or a file extension is a mistyped file name, not a prompt.
   if (!/\s/.test(source) && /[/\\]|\.[a-z]{1,8}$/i.test(source)) throw new Failure(`there is no file ${source}`);
   return source;
+}
+
+function limit(member: keyof RunBudget, option: string, text: string | undefined): RunBudget {
+  if (text === undefined) return {};
+  const value = Number(text);
+  const isCount = member === 'max_turns';
+  if (!(value > 0 && Number.isFinite(value)) || (isCount && !Number.isInteger(value)))
+    throw new Failure(
+      `${option} takes a ${isCount ? 'whole number' : 'number'} above 0, not ${JSON.stringify(text)}`,
+      2,
+    );
+  return { [member]: value };
 }
 
 function parseIdle(text: string): number {

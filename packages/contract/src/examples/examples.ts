@@ -1,5 +1,6 @@
 /** An example of each operation; a route without one does not compile. */
 import type { RouteName } from '../routes.ts';
+import { budgetExamples } from './budgets.ts';
 import { codeHostExamples } from './code-hosts.ts';
 import { eventSubscriptionExamples } from './event-subscriptions.ts';
 import type { Example } from './example.ts';
@@ -16,5 +17,6 @@ export const examples: Readonly<Record<RouteName, Example>> = {
   ...codeHostExamples,
   ...eventSubscriptionExamples,
   ...mcpServerExamples,
+  ...budgetExamples,
   ...harnessExamples,
 };

@@ -57,6 +57,20 @@ export const modelSettings = {
       'Additional model ids to offer, comma-separated, each `anthropic/…`, `openai/…`, `google/…` or `local/…`.',
     usedBy: ['service'],
   },
+  RUNYARD_UNKNOWN_MODEL_PRICE: {
+    schema: z
+      .string()
+      .regex(/^\d{1,6}(\.\d{1,6})?\/\d{1,6}(\.\d{1,6})?$/, {
+        error: 'must be two prices in US dollars per million tokens, input/output, such as 0.5/2 or 0/0',
+      })
+      .transform((text) => {
+        const [input = 0, output = 0] = text.split('/').map(Number);
+        return { input, output };
+      }),
+    description:
+      'Price of models whose price is not known, in US dollars per million tokens: `input/output`, such as `0.5/2`; `0/0` where they are free. Absent: their cost is not known, and a run or a team with a budget cannot use them.',
+    usedBy: ['service'],
+  },
   RUNYARD_DEFAULT_MODEL: {
     schema: z.string().min(1),
     description: 'Model of runs that name no model. Default: the first configured one, else `runbook`.',

@@ -91,6 +91,20 @@ export const serviceSettings = {
     description: 'Largest compressed workspace that is kept for the next sandbox of the run. 0: none is kept.',
     usedBy: ['service'],
   },
+  RUNYARD_KEY_REQUESTS_PER_MINUTE: {
+    schema: whole(0, 100_000_000),
+    default: '300000',
+    description:
+      'Requests of one API key in a minute, for each service process; 0: no limit. Above it, 429 with `Retry-After`.',
+    usedBy: ['service'],
+  },
+  RUNYARD_TEAM_REQUESTS_PER_MINUTE: {
+    schema: whole(0, 100_000_000),
+    default: '600000',
+    description:
+      'Requests of all API keys of a team in a minute, for each service process; 0: no limit. Above it, 429 with `Retry-After`.',
+    usedBy: ['service'],
+  },
   RUNYARD_RUN_EVENTS_MB: {
     schema: whole(1, 1048576),
     default: '256',

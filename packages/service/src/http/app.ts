@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { makeRateLimits } from '../access/rate-limits/rate-limits.ts';
 import type { Domain } from '../domain.ts';
 import { makeAuthorizer } from './server/authorize.ts';
 import type { ServiceDeps } from './server/deps.ts';
@@ -11,8 +12,8 @@ export async function buildApp(
   domains: readonly Domain[],
   timeouts: ClientTimeouts = defaultTimeouts,
 ): Promise<FastifyInstance> {
-  const { db, keys, bodies } = deps;
-  const app = makeApp(deps, { authorizer: makeAuthorizer(db, keys), bodies, timeouts });
+  const { db, keys, bodies, settings } = deps;
+  const app = makeApp(deps, { authorizer: makeAuthorizer(db, keys, makeRateLimits(settings)), bodies, timeouts });
   registerHealthRoutes(
     app,
     domains.flatMap(({ readiness }) => readiness ?? []),

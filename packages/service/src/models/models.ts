@@ -152,8 +152,12 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
   const isDefault = (modelId: string | undefined): boolean =>
     modelId === undefined || modelId.trim() === '' || modelId.trim() === 'auto';
 
+  const assumed = settings.RUNYARD_UNKNOWN_MODEL_PRICE;
+  const assumedPrice = assumed && { ...assumed, cacheRead: assumed.input, cacheWrite: assumed.input };
+  const priceOf = (offer: Offer): Price | undefined => priceAt(offer.prices, now()) ?? assumedPrice;
+
   const listed = (offer: Offer): Model => {
-    const price = priceAt(offer.prices, now());
+    const price = priceOf(offer);
     return {
       id: offer.id,
       display_name: offer.displayName,
@@ -205,7 +209,7 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
       const upstream = offer && upstreams[offer.provider];
       if (offer === undefined || upstream === undefined) return undefined;
       const { id, provider, providerModel } = offer;
-      return { id, provider, providerModel, upstream, price: priceAt(offer.prices, now()) };
+      return { id, provider, providerModel, upstream, price: priceOf(offer) };
     },
   };
   return { ok: true, models };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { catalogue } from './catalogue.ts';
-import { costOf, priceAt, totalOf } from './price.ts';
+import { chargeOf, costOf, mostCost, priceAt, totalOf } from './price.ts';
 
 const tokens = { input: 1_000_000, output: 100_000, cacheRead: 0, cacheWrite: 0, cacheWriteLong: 0 };
 const priceOf = (name: string, day: string) => {
@@ -64,5 +64,26 @@ describe('the catalogue', () => {
         if (price.longPrompt !== undefined) expect(price.longPrompt.input).toBeGreaterThan(price.input);
       }
     }
+  });
+});
+
+describe('what a request counts against budgets', () => {
+  it('is its cost where all prices are known', () => {
+    const price = priceOf('claude-opus-5-5', '2026-11-21');
+    expect(chargeOf(tokens, price)).toBeCloseTo(4 + 2, 12);
+  });
+
+  it('is an upper bound where one kind of token has no price', () => {
+    const price = priceOf('gemini-4-hydrogen', '2026-11-21');
+    expect(chargeOf({ ...tokens, cacheRead: 1_000_000 }, price)).toBeCloseTo(1.5 + 0.75 + 1.5, 12);
+    expect(chargeOf(tokens, undefined)).toBe(0);
+  });
+
+  it('is never more than the most that a request of this size can cost', () => {
+    const price = priceOf('claude-haiku-5-5', '2026-11-21');
+    const cacheWrite = { input: 0, output: 10, cacheRead: 0, cacheWrite: 200_000, cacheWriteLong: 200_000 };
+    expect(price && mostCost({ prompt: 200_000, output: 10 }, price)).toBeGreaterThanOrEqual(
+      chargeOf(cacheWrite, price),
+    );
   });
 });

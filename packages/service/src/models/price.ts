@@ -60,3 +60,30 @@ export function costOf(tokens: TokenCounts, price: Price | undefined): Cost | nu
 export function totalOf(cost: Cost): number {
   return cost.input + cost.output + cost.cacheRead + cost.cacheWrite;
 }
+
+/** Rates of the request, each unknown one replaced by the highest that is known. */
+function dearestRates(price: Price): Required<Rates> {
+  const known = [price, price.longPrompt].flatMap((rates) =>
+    rates ? [rates.input, rates.cacheRead ?? 0, rates.cacheWrite ?? 0, rates.cacheWriteLong ?? 0] : [],
+  );
+  const most = Math.max(...known);
+  const output = Math.max(price.output, price.longPrompt?.output ?? 0);
+  return { input: most, output, cacheRead: most, cacheWrite: most, cacheWriteLong: most };
+}
+
+/**
+ * Returns what a request counts against budgets, US dollars: its cost, or, where the price of a kind of token is not known, the
+ * cost at the highest known rates. 0 for a model without any price: budgets do not admit it.
+ */
+export function chargeOf(tokens: TokenCounts, price: Price | undefined): number {
+  const known = costOf(tokens, price);
+  if (known !== null) return totalOf(known);
+  const atMost = price && costOf(tokens, dearestRates(price));
+  return atMost ? totalOf(atMost) : 0;
+}
+
+/** Returns the most that a request with so many tokens can cost, US dollars. */
+export function mostCost(tokens: { readonly prompt: number; readonly output: number }, price: Price): number {
+  const { input, output } = dearestRates(price);
+  return (tokens.prompt * input + tokens.output * output) / 1_000_000;
+}

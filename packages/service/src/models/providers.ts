@@ -86,6 +86,7 @@ export type ModelSettings = Pick<
   | 'RUNYARD_MODEL_KEY'
   | 'RUNYARD_MODELS'
   | 'RUNYARD_DEFAULT_MODEL'
+  | 'RUNYARD_UNKNOWN_MODEL_PRICE'
 >;
 
 /** `base` with the version that the provider's paths begin with, once, whether the setting has it or not. */

@@ -1,5 +1,6 @@
+import type { RunActor } from '../access/actor.ts';
 import type { ModelTarget } from '../models/models.ts';
-import { type Cost, costOf, type TokenCounts, totalOf } from '../models/price.ts';
+import { type Cost, chargeOf, costOf, type TokenCounts, totalOf } from '../models/price.ts';
 import type { ProviderName } from '../models/providers.ts';
 
 /** The execution that a run token belongs to, and its run. */
@@ -9,13 +10,14 @@ export interface RunTokenHolder {
   readonly teamId: string;
   /** Id of the run's model, as the contract names it; `runbook` has no provider. */
   readonly modelId: string;
+  /** The runs above it, parent first. */
+  readonly ancestorIds: readonly string[];
+  readonly creator: RunActor;
+  readonly executor: RunActor;
 }
 
 /** One request of a run to a model, reported once, at its end. */
-export interface ModelUsage {
-  readonly runId: string;
-  readonly executionId: string;
-  readonly modelId: string;
+export interface ModelUsage extends RunTokenHolder {
   readonly provider: ProviderName;
   /** UUID of this request. */
   readonly requestId: string;
@@ -27,6 +29,8 @@ export interface ModelUsage {
   /** US dollars; null: the price is not known. A request that was interrupted costs at least this. */
   readonly costUsd: number | null;
   readonly breakdown: Cost | null;
+  /** What counts against budgets, US dollars: the cost, or an upper bound where a part of it is not known. */
+  readonly chargedUsd: number;
   /** HTTP status that the sandbox received; 502 where the provider ended a stream early, 499 where the client did. */
   readonly status: number;
   readonly durationMs: number;
@@ -45,6 +49,10 @@ export function usageOf(
   return {
     runId: holder.runId,
     executionId: holder.executionId,
+    teamId: holder.teamId,
+    ancestorIds: holder.ancestorIds,
+    creator: holder.creator,
+    executor: holder.executor,
     modelId: target.id,
     provider: target.provider,
     requestId,
@@ -54,6 +62,7 @@ export function usageOf(
     cacheWriteTokens: tokens.cacheWrite,
     costUsd: breakdown === null ? null : totalOf(breakdown),
     breakdown,
+    chargedUsd: chargeOf(tokens, target.price),
     status,
     durationMs: Math.round(durationMs),
   };

@@ -1,21 +1,22 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../test/database.ts';
+import { expect, it } from 'vitest';
+import { openTestService } from '../../test/service.ts';
 import type { ModelUsage } from './model-usage.ts';
 import { recordUsage } from './record-usage.ts';
 import { usageOfRuns } from './usage-of-run.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createTestDatabase();
-  // The sums need no rows of runs.
-  await database.db.query('ALTER TABLE model_requests DROP CONSTRAINT model_requests_run_id_fkey');
-});
-afterAll(() => database.drop());
+const service = await openTestService();
+const database = { db: service.deps.db };
+const creator = { kind: 'user', uid: 'someone' } as const;
 
 const usage = (runId: string, changes: Partial<ModelUsage> = {}): ModelUsage => ({
   runId,
   executionId: randomUUID(),
+  teamId: service.teamId,
+  ancestorIds: [],
+  creator,
+  executor: creator,
+  chargedUsd: changes.costUsd ?? 0.001043,
   modelId: 'anthropic/claude-opus-5-5',
   provider: 'anthropic',
   requestId: randomUUID(),
@@ -31,7 +32,7 @@ const usage = (runId: string, changes: Partial<ModelUsage> = {}): ModelUsage => 
 });
 
 it('sums up tokens and costs of each run, in credits and in dollars', async () => {
-  const [first, second, idle] = [randomUUID(), randomUUID(), randomUUID()];
+  const [first, second, idle] = [await service.newRun(), await service.newRun(), await service.newRun()];
   await recordUsage(database.db, usage(first));
   await recordUsage(database.db, usage(first));
   await recordUsage(database.db, usage(second));
@@ -52,7 +53,7 @@ it('sums up tokens and costs of each run, in credits and in dollars', async () =
 });
 
 it('stores a request that is recorded twice once', async () => {
-  const run = randomUUID();
+  const run = await service.newRun();
   const once = usage(run);
   await recordUsage(database.db, once);
   await recordUsage(database.db, once);
@@ -60,14 +61,14 @@ it('stores a request that is recorded twice once', async () => {
 });
 
 it('leaves the cost out where the price of one request is not known', async () => {
-  const run = randomUUID();
+  const run = await service.newRun();
   await recordUsage(database.db, usage(run));
   await recordUsage(database.db, usage(run, { costUsd: null, breakdown: null }));
   expect((await usageOfRuns(database.db, [run])).get(run)).toEqual({ total_tokens: 354 });
 });
 
 it('counts a request without tokens as free where the price of its model is not known', async () => {
-  const run = randomUUID();
+  const run = await service.newRun();
   const nothing = {
     inputTokens: 0,
     outputTokens: 0,

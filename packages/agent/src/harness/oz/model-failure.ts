@@ -1,6 +1,6 @@
 import { gatewayErrorHeader } from '@runyard/contract/agent-protocol';
 import { retryAfterMs } from '@runyard/contract/backoff';
-import type { ErrorCode } from '@runyard/contract/errors';
+import { ErrorCode } from '@runyard/contract/errors';
 import { firstPart } from '@runyard/contract/shorten';
 import { APICallError } from 'ai';
 import { parseProblem } from '../../service/problem.ts';
@@ -51,6 +51,17 @@ export function modelFailure(error: unknown): ModelFailure {
       reason: shortReason(error),
       code: 'resource_unavailable',
       advice: "Start the provider, or correct its address in the service's settings, then run again.",
+    };
+  }
+  const overBudget = ErrorCode.safeParse(headers[gatewayErrorHeader]).data;
+  if (overBudget !== undefined) {
+    return {
+      status,
+      retryable: false,
+      retryAfterMs: undefined,
+      reason: shortReason(error),
+      code: overBudget,
+      advice: 'The run may not use the model any more.',
     };
   }
   const base = { status, retryAfterMs: retryAfterMs(headers['retry-after']), reason: shortReason(error) };

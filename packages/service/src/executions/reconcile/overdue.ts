@@ -4,15 +4,16 @@
  */
 
 import type { Queryable } from '../../store/database/database.ts';
-import { defineStatement, text } from '../../store/database/statement.ts';
+import { boolean, defineStatement, float, nullable, text } from '../../store/database/statement.ts';
 import { queueChannel } from '../channels.ts';
 import { expireDebugTurn } from '../debug-window/turns.ts';
 import type { ExecutionDeps } from '../deps.ts';
 import { outageSeconds } from '../lease/heartbeat.ts';
+import { allowedSeconds, workedSeconds } from '../run-time.ts';
 import { appendTimelineEvent } from '../timeline/append.ts';
 import { workingPhases } from '../transitions/phases.ts';
 import type { Phase } from '../transitions/transition.ts';
-import { expireRun, expireSetup, requeue } from '../transitions/transitions.ts';
+import { exceedBudget, expireRun, expireSetup, requeue } from '../transitions/transitions.ts';
 
 /** An execution that a sweep found. */
 export interface Candidate {
@@ -65,8 +66,10 @@ export const isOverdue = (e: string): string =>
 
 const readOverdue = defineStatement({
   name: 'read_overdue',
-  text: `SELECT e.phase FROM executions e WHERE e.id = $1 AND ${isOverdue('e')}`,
-  row: { phase: text<Phase>() },
+  text: `SELECT e.phase, ${allowedSeconds('e.run_id')} / 60 AS allowed_minutes,
+      ${workedSeconds('e.run_id')} >= ${allowedSeconds('e.run_id')} AS is_over_budget
+    FROM executions e WHERE e.id = $1 AND ${isOverdue('e')}`,
+  row: { phase: text<Phase>(), allowed_minutes: nullable(float), is_over_budget: nullable(boolean) },
 });
 
 /** Ends a setup, a run or a turn in the debug window whose deadline has passed. */
@@ -76,6 +79,18 @@ export async function endOverdue(deps: ExecutionDeps, overdue: Candidate): Promi
     const [execution] = await tx.query(readOverdue, [executionId]);
     if (!execution) return;
     await expireDebugTurn(deps, tx, executionId);
+    const stop_seconds = deps.timing.cancelGraceSeconds;
+    if (execution.phase === 'running' && execution.is_over_budget) {
+      const message = `The run has worked for its max_duration_minutes of ${execution.allowed_minutes}, and it was ended. Create a run with a higher one.`;
+      await exceedBudget(tx, {
+        runId,
+        executionId,
+        status: { message, code: 'budget_exceeded', retryable: false },
+        payload: { message, error_code: 'budget_exceeded' },
+        args: { stop_seconds },
+      });
+      return;
+    }
     const isSetup = execution.phase === 'claimed';
     const what = isSetup
       ? 'Setting up the sandbox took longer than the team allows'
@@ -86,7 +101,7 @@ export async function endOverdue(deps: ExecutionDeps, overdue: Candidate): Promi
       executionId,
       status: { message, code: 'infrastructure_timeout', retryable: false },
       payload: { message, error_code: 'infrastructure_timeout' },
-      args: { stop_seconds: deps.timing.cancelGraceSeconds },
+      args: { stop_seconds },
     });
   });
 }

@@ -1,5 +1,6 @@
+import type { RunActor } from '../../access/actor.ts';
 import type { Database } from '../../store/database/database.ts';
-import { defineStatement, integer, nullable, text, uuid } from '../../store/database/statement.ts';
+import { defineStatement, integer, json, nullable, text, uuid, uuids } from '../../store/database/statement.ts';
 import { hashRunToken } from '../queue/assign.ts';
 import type { Phase } from '../transitions/transition.ts';
 import { type Attempt, isAttempt } from './attempt.ts';
@@ -9,6 +10,10 @@ export interface RunSession extends Attempt {
   /** 1, 2, … in the run */
   readonly executionNumber: number;
   readonly teamId: string;
+  /** The runs above it, parent first. */
+  readonly ancestorIds: readonly string[];
+  readonly creator: RunActor;
+  readonly executor: RunActor;
   readonly conversationId: string;
   readonly modelId: string;
   readonly environmentId: string | null;
@@ -21,6 +26,8 @@ const readSession = defineStatement({
   name: 'read_run_session',
   text: `
     SELECT r.id AS "runId", e.id AS "executionId", e.number AS "executionNumber", r.team_id AS "teamId",
+      r.ancestor_ids AS "ancestorIds", jsonb_build_object('kind', r.creator_kind, 'uid', r.creator_uid) AS creator,
+      jsonb_build_object('kind', r.executor_kind, 'uid', r.executor_uid) AS executor,
       r.conversation_id AS "conversationId", r.model_id AS "modelId", r.environment_id AS "environmentId", e.phase
     FROM executions e JOIN runs r ON r.id = e.run_id
     WHERE ${isAttempt('e', '$1')}`,
@@ -29,6 +36,9 @@ const readSession = defineStatement({
     executionId: uuid,
     executionNumber: integer,
     teamId: uuid,
+    ancestorIds: uuids,
+    creator: json<RunActor>(),
+    executor: json<RunActor>(),
     conversationId: uuid,
     modelId: text(),
     environmentId: nullable(text()),

@@ -5,11 +5,14 @@
  */
 import { deleteTranscript } from '../../conversations/delete-transcript.ts';
 import { fromNow } from '../from-now.ts';
+import { allowedSeconds, workedSeconds } from '../run-time.ts';
 import { defineTransition } from './transition.ts';
 
-/** SQL: the time after a limit of the run's team. */
-const within = (limit: 'max_setup_seconds' | 'max_instance_runtime_seconds') =>
-  fromNow(`SELECT ${limit} FROM teams WHERE teams.id = moved.team_id`);
+/** SQL: the time after the limit that the run's team has for a setup. */
+const setupDeadline = fromNow('SELECT max_setup_seconds FROM teams WHERE teams.id = moved.team_id');
+/** SQL: the time after what is left of the run's `max_duration_minutes`, and of the limit of its team. */
+const workDeadline = fromNow(`least((SELECT max_instance_runtime_seconds FROM teams WHERE teams.id = moved.team_id),
+  ${allowedSeconds('moved.id')} - ${workedSeconds('moved.id')})`);
 const leaseFromArgs = fromNow("args->>'lease_seconds'");
 const stopDeadline = fromNow("args->>'stop_seconds'");
 
@@ -22,7 +25,7 @@ export const claim = defineTransition({
   guard: "runs.assignment_id = (args->>'assignment_id')::uuid",
   run: 'assignment_id = NULL',
   execution: `phase = 'claimed', claimed_at = clock_timestamp(), claim_deadline = NULL, lease_until = ${leaseFromArgs},
-    deadline_at = ${within('max_setup_seconds')}`,
+    deadline_at = ${setupDeadline}`,
 });
 
 /**
@@ -62,7 +65,7 @@ export const start = defineTransition({
   event: 'agent_started',
   run: 'started_at = coalesce(runs.started_at, clock_timestamp())',
   execution: `phase = 'running', started_at = clock_timestamp(),
-    deadline_at = ${within('max_instance_runtime_seconds')}`,
+    deadline_at = ${workDeadline}`,
 });
 
 /** The run has ended, and its sandbox has `args.stop_seconds` to end. */
@@ -111,7 +114,7 @@ export const resume = defineTransition({
   event: 'followup_received',
   execution: `phase = 'running', idle_until = NULL, finished_at = NULL, wanted_at = clock_timestamp(),
     idle_seconds = idle_seconds + extract(epoch FROM clock_timestamp() - executions.finished_at),
-    deadline_at = ${within('max_instance_runtime_seconds')}`,
+    deadline_at = ${workDeadline}`,
 });
 
 /** → FAILED: a user error, or the agent failed at the task. From BLOCKED where the harness ended before the answer arrived. */
@@ -165,6 +168,15 @@ export const expireRun = defineTransition({
   from: ['INPROGRESS'],
   to: 'ERROR',
   event: 'oz_run_errored',
+  execution: ordered,
+});
+
+/** CLAIMED, INPROGRESS → FAILED: the run used up a budget. `args: {stop_seconds}` */
+export const exceedBudget = defineTransition({
+  name: 'exceed_budget',
+  from: ['CLAIMED', 'INPROGRESS'],
+  to: 'FAILED',
+  event: 'oz_run_failed',
   execution: ordered,
 });
 

@@ -3,56 +3,93 @@ import type { BodyBudget } from '../../bodies/body-budget.ts';
 import type { CodeHosts } from '../../code-hosts/code-hosts.ts';
 import type { Domain } from '../../domain.ts';
 import { readRepositories } from '../../environments/repositories.ts';
+import type { ExecutionDeps } from '../../executions/deps.ts';
+import { endOverBudget } from '../../executions/reconcile/over-budget.ts';
 import { authenticateWorkingRunToken } from '../../executions/run-tokens/sessions.ts';
 import { readServerOfExecution } from '../../mcp/of-run.ts';
 import type { Models } from '../../models/models.ts';
 import { systemNames } from '../../names/resolver.ts';
 import type { Vault } from '../../secrets/vault.ts';
 import type { Database } from '../../store/database/database.ts';
-import { recordUsage } from '../../usage/record-usage.ts';
+import { admitToBudgets } from '../../usage/budget/admit.ts';
+import { recordLostRequests } from '../../usage/budget/lost-requests.ts';
+import { makeUsageRecorder } from '../../usage/record-with-retries.ts';
 import { registerGitGateway } from '../git/git.ts';
 import { registerMcpGateway } from '../mcp/mcp.ts';
 import { type AdmitModelRequest, type GatewayLog, registerGateway } from '../models/gateway.ts';
 
 interface GatewayDomainDeps {
   readonly db: Database;
+  readonly executionDeps: Pick<ExecutionDeps, 'db' | 'timing'>;
   readonly log: GatewayLog;
   readonly models: Models;
   readonly settings: Pick<Settings, 'RUNYARD_CODE_HOST_URL' | 'RUNYARD_ALLOW_PRIVATE_NETWORKS'>;
   readonly vault: Vault;
   readonly codeHosts: CodeHosts;
   readonly bodies: BodyBudget;
+  /** UUID of this service process. */
+  readonly serviceInstanceId: string;
+  /** Default: by the budgets of run and team. */
   readonly admitModelRequest?: AdmitModelRequest;
 }
 
+/** Returns the admission by the budgets of run and team. It ends a run whose budget is used up. */
+function admitByBudgets(deps: GatewayDomainDeps): AdmitModelRequest {
+  return async (holder, request) => {
+    if (request.kind !== 'generate') return { ok: true };
+    const admission = await admitToBudgets(deps, holder, request);
+    switch (admission.kind) {
+      case 'admitted':
+        return { ok: true };
+      case 'busy': {
+        const message = 'other requests of this run use what is left of its budget; send it again later';
+        return { ok: false, status: 429, message, retryAfterSeconds: 5 };
+      }
+      case 'over': {
+        const { code, message } = admission;
+        await endOverBudget(deps.executionDeps, holder, { code, message });
+        return { ok: false, status: 403, message, code };
+      }
+    }
+  };
+}
+
 /** The ways of agents to model providers, code hosts and MCP servers. */
-export const gatewayDomain = (deps: GatewayDomainDeps): Domain => ({
-  name: 'gateway',
-  routes: async (app) => {
-    const { db, log, models, settings, bodies, admitModelRequest } = deps;
-    const authenticateRunToken = (token: string) => authenticateWorkingRunToken(db, token);
-    await registerGateway(app, {
-      models,
-      authenticateRunToken,
-      recordUsage: (usage) => recordUsage(db, usage),
-      ...(admitModelRequest ? { admit: admitModelRequest } : {}),
-      log,
-      bodies,
-    });
-    await registerMcpGateway(app, {
-      allowedNetworks: settings.RUNYARD_ALLOW_PRIVATE_NETWORKS,
-      authenticateRunToken,
-      serverOf: (executionId, name) => readServerOfExecution(deps, executionId, name),
-      resolve: systemNames.resolve,
-      bodies,
-      log,
-    });
-    await registerGitGateway(app, {
-      codeHostUrl: settings.RUNYARD_CODE_HOST_URL,
-      authenticateRunToken,
-      repositoriesOf: (executionId) => readRepositories(db, executionId),
-      credentialFor: deps.codeHosts.credentialFor,
-      log,
-    });
-  },
-});
+export const gatewayDomain = (deps: GatewayDomainDeps): Domain => {
+  const { db, log } = deps;
+  const recorder = makeUsageRecorder(db, log);
+  return {
+    name: 'gateway',
+    routes: async (app) => {
+      const { models, settings, bodies } = deps;
+      const authenticateRunToken = (token: string) => authenticateWorkingRunToken(db, token);
+      await registerGateway(app, {
+        models,
+        authenticateRunToken,
+        recordUsage: (usage) => recorder.record(usage),
+        admit: deps.admitModelRequest ?? admitByBudgets(deps),
+        log,
+        bodies,
+      });
+      await registerMcpGateway(app, {
+        allowedNetworks: settings.RUNYARD_ALLOW_PRIVATE_NETWORKS,
+        authenticateRunToken,
+        serverOf: (executionId, name) => readServerOfExecution(deps, executionId, name),
+        resolve: systemNames.resolve,
+        bodies,
+        log,
+      });
+      await registerGitGateway(app, {
+        codeHostUrl: settings.RUNYARD_CODE_HOST_URL,
+        authenticateRunToken,
+        repositoriesOf: (executionId) => readRepositories(db, executionId),
+        credentialFor: deps.codeHosts.credentialFor,
+        log,
+      });
+    },
+    loops: async () => [
+      { name: 'recording model requests again', everyMs: 2_000, work: () => recorder.retry() },
+      { name: 'model requests of dead processes', everyMs: 30_000, work: () => recordLostRequests(db) },
+    ],
+  };
+};

@@ -28,6 +28,8 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
 });
 
+const creator = { kind: 'user', uid: 'user' } as const;
+
 async function start(options: FakeGitHostOptions = {}, changes: Partial<GitGatewayDeps> = {}): Promise<void> {
   lines = [];
   const write = (fields: object, message: string): void => void lines.push(JSON.stringify([message, fields]));
@@ -36,7 +38,17 @@ async function start(options: FakeGitHostOptions = {}, changes: Partial<GitGatew
   await registerGitGateway(app, {
     codeHostUrl: host.template,
     authenticateRunToken: async (given) =>
-      given === token ? { runId: 'run', executionId: 'execution', teamId: 'team', modelId: 'runbook' } : null,
+      given === token
+        ? {
+            runId: 'run',
+            executionId: 'execution',
+            teamId: 'team',
+            modelId: 'runbook',
+            ancestorIds: [],
+            creator,
+            executor: creator,
+          }
+        : null,
     repositoriesOf: async () => [{ owner: 'acme', repo: 'site' }],
     credentialFor: async () => ({ kind: 'none' }),
     log: { info: write, warn: write, error: write },

@@ -41,6 +41,17 @@ async function listenAndNote(answer: RequestListener): Promise<{ url: string; se
   return { url, seen };
 }
 
+const somebody = { kind: 'user', uid: 'a' } as const;
+const holder = {
+  runId: 'run',
+  executionId: 'execution',
+  teamId: 'team',
+  modelId: 'runbook',
+  ancestorIds: [],
+  creator: somebody,
+  executor: somebody,
+};
+
 async function start(
   server: RunMcpServer | null,
   more: { limits?: Partial<McpGatewayLimits>; networks?: readonly string[] } = {},
@@ -50,8 +61,7 @@ async function start(
   const app: FastifyInstance = Fastify({ forceCloseConnections: true });
   await registerMcpGateway(app, {
     allowedNetworks: more.networks ?? ['127.0.0.0/8'],
-    authenticateRunToken: async (given) =>
-      given === token ? { runId: 'run', executionId: 'execution', teamId: 'team', modelId: 'runbook' } : null,
+    authenticateRunToken: async (given) => (given === token ? holder : null),
     serverOf: async (_, name) => (name === 'tickets 1' ? server : null),
     resolve: async () => [{ address: '127.0.0.1', family: 4 }],
     bodies: makeBodyBudget(),

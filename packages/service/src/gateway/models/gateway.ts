@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { LookupFunction } from 'node:net';
+import { gatewayErrorHeader } from '@runyard/contract/agent-protocol';
+import type { ErrorCode } from '@runyard/contract/errors';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type BodyBudget, makeBodyBudget } from '../../bodies/body-budget.ts';
 import { busyRetrySeconds, holdBody } from '../../bodies/request-bodies.ts';
-import type { Models } from '../../models/models.ts';
+import type { Models, ModelTarget } from '../../models/models.ts';
 import { type ProviderName, providerKinds } from '../../models/providers.ts';
 import { StoreUnavailable } from '../../store/database/unavailable.ts';
 import { type ModelUsage, type RunTokenHolder, usageOf } from '../../usage/model-usage.ts';
@@ -15,14 +17,38 @@ import { exchange } from './exchange.ts';
 import { modelsAnswer } from './models-answer.ts';
 import { providerError } from './provider-error.ts';
 import { openUpstreams, type UpstreamTimeouts } from './upstream.ts';
+import { estimatedTokens } from './usage/at-least.ts';
 
 /** The decision whether a request may be sent. Budgets and limits are enforced here, before anything is spent. */
 export type Admission =
   | { readonly ok: true }
-  | { readonly ok: false; readonly status: 403 | 429; readonly message: string; readonly retryAfterSeconds?: number };
+  | {
+      readonly ok: false;
+      readonly status: 403 | 429;
+      readonly message: string;
+      readonly retryAfterSeconds?: number;
+      /** Error code of the run that ends with this refusal. */
+      readonly code?: ErrorCode;
+    };
+
+/** A checked request of a run. */
+export interface CheckedModelRequest {
+  /** UUID; its usage is recorded under it. */
+  readonly requestId: string;
+  /** `count` is free of charge and not recorded. */
+  readonly kind: 'generate' | 'count';
+  readonly target: ModelTarget;
+  readonly bytes: number;
+  /** Returns the tokens of the prompt as its text tells them. */
+  promptTokens(): number;
+  /** Aborts when the client leaves or the service stops. */
+  readonly signal: AbortSignal;
+  /** Returns false where the run has ended since the request was checked. */
+  isAtWork(): Promise<boolean>;
+}
 
 /** Decides about each checked request of a run. If it throws, the answer is 500 and nothing is sent. */
-export type AdmitModelRequest = (holder: RunTokenHolder) => Promise<Admission>;
+export type AdmitModelRequest = (holder: RunTokenHolder, request: CheckedModelRequest) => Promise<Admission>;
 
 export interface GatewayLog {
   info(fields: object, message: string): void;
@@ -166,8 +192,25 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
       if (!checked.ok) return refuse(reply, checked.status, checked.message);
       // While the body came, the execution may have ended or moved to another worker.
       if ((await deps.authenticateRunToken(token)) === null) return refuse(reply, 401, tokenNeeded);
-      const admission = (await deps.admit?.(holder)) ?? { ok: true };
+      const requestId = randomUUID();
+      const gone = new AbortController();
+      const leave = (): void => gone.abort();
+      reply.raw.once('close', leave);
+      const admission = (await deps.admit?.(holder, {
+        requestId,
+        kind: endpoint.kind,
+        target,
+        bytes: held.bytes.byteLength,
+        promptTokens: () => estimatedTokens(checked.body),
+        signal: AbortSignal.any([gone.signal, inFlight.signal]),
+        isAtWork: async () => (await deps.authenticateRunToken(token)) !== null,
+      })) ?? { ok: true };
+      reply.raw.off('close', leave);
       if (!admission.ok) {
+        if (admission.code !== undefined) {
+          // Clients of the providers shall not try again.
+          reply.header('x-should-retry', 'false').header(gatewayErrorHeader, admission.code);
+        }
         if (admission.retryAfterSeconds !== undefined) reply.header('retry-after', String(admission.retryAfterSeconds));
         return refuse(reply, admission.status, admission.message);
       }
@@ -177,7 +220,6 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
       const body = { parts: checked.body, release: () => held.place.releaseBytes() };
       const sent = { endpoint, target, request: request.raw, query, body, ownHeaders };
       const work = (async () => {
-        const requestId = randomUUID();
         const started = performance.now();
         const result = await exchange(upstreams, sent, reply.raw, inFlight.signal);
         const usage = usageOf(holder, target, requestId, result.tokens, result.status, performance.now() - started);

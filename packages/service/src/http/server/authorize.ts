@@ -1,9 +1,10 @@
 /** Enforces the `allow` of each route: the one place that asks for keys and run tokens. */
 import type { Allow, AllowKeys } from '@runyard/contract/access';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { KeyDirectory } from '../../access/keys/directory.ts';
 import type { Principal } from '../../access/keys/principal.ts';
 import { checkBodyPermission, checkPermission, type Permission } from '../../access/permission.ts';
+import type { RateLimits, RateOutcome } from '../../access/rate-limits/rate-limits.ts';
 import { authenticateRunToken, type RunSession } from '../../executions/run-tokens/sessions.ts';
 import type { Database } from '../../store/database/database.ts';
 import { type Refusal, refuse, stoppingAttempt } from './problem.ts';
@@ -16,7 +17,7 @@ export interface Caller {
 
 export interface Authorizer {
   /** Returns the hook that runs before the body is read; it throws the refusal of a caller that the route does not admit. */
-  forRoute(allow: Allow): (request: FastifyRequest) => Promise<void>;
+  forRoute(allow: Allow): (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
   /** Throws the refusal of a caller that the route admits, but not with this body. */
   checkBody(allow: Allow, request: FastifyRequest, body: unknown): void;
   /** Returns the caller that the hook found. */
@@ -65,14 +66,26 @@ function requirePermission(permission: Permission, principal: Principal, what: s
   }
 }
 
+/** Returns the 429 of a key that sends more than it, or its team, may. */
+function tooManyRequests({ limit, quota, retryAfterSeconds }: NonNullable<RateOutcome['over']>): Refusal {
+  const whose = limit === 'key' ? 'This key' : 'The team of this key';
+  return refuse('resource_unavailable', {
+    detail: `${whose} may send ${quota} requests a minute. Send the request again after Retry-After seconds.`,
+    headers: { 'retry-after': String(retryAfterSeconds) },
+  });
+}
+
 /** Builds the authorizer of an app. */
-export function makeAuthorizer(db: Database, keys: KeyDirectory): Authorizer {
+export function makeAuthorizer(db: Database, keys: KeyDirectory, rateLimits: RateLimits): Authorizer {
   const callers = new WeakMap<FastifyRequest, Caller>();
 
-  const admitKey = async (request: FastifyRequest, allow: AllowKeys) => {
+  const admitKey = async (request: FastifyRequest, reply: FastifyReply, allow: AllowKeys) => {
     if (allow.publicThings && request.headers.authorization === undefined) return;
     const principal = await keys.authenticate(tokenOf(request));
     if (!principal) throw unauthenticated('The key is unknown, expired or revoked.');
+    const rate = rateLimits.count(principal, performance.now());
+    reply.headers(rate.headers);
+    if (rate.over) throw tooManyRequests(rate.over);
     checkTeam(request, principal);
     requirePermission(checkPermission(allow, principal), principal, 'This endpoint');
     callers.set(request, { principal, session: null });
@@ -86,9 +99,9 @@ export function makeAuthorizer(db: Database, keys: KeyDirectory): Authorizer {
   };
 
   return {
-    forRoute: (allow) => async (request) => {
+    forRoute: (allow) => async (request, reply) => {
       if ('run' in allow) await admitRun(request, allow.run);
-      else if ('user' in allow) await admitKey(request, allow);
+      else if ('user' in allow) await admitKey(request, reply, allow);
       // `anyone`: a signature is checked by the handler, which knows the object that it opens.
     },
     checkBody: (allow, request, body) => {

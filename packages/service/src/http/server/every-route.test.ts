@@ -92,6 +92,23 @@ describe('while another body of the team is in flight and none may wait', () => 
   });
 });
 
+describe('for a key that has sent as many requests as it may', () => {
+  const keyed = allRoutes.filter(([, route]) => 'user' in route.allow);
+  let limited: TestService;
+  beforeAll(async () => {
+    limited = await startTestService({ env: { RUNYARD_KEY_REQUESTS_PER_MINUTE: '1' } });
+    await limited.request('GET', '/agent/models');
+  });
+  afterAll(() => limited.close());
+
+  test.each(keyed)('%s answers 429 with Retry-After and the limits', async (_name, route) => {
+    const { headers } = await limited.request(route.method, route.path);
+    expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
+    expect(headers.get('ratelimit')).toContain('"key";r=0;t=');
+    await limited.problem(429, route.method, route.path);
+  });
+});
+
 test.each([
   ['readInbox', '/harness-support/inbox?wait_ms=long'],
   ['keepMemory', '/harness-support/memory?turn=0'],

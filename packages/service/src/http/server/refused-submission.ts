@@ -15,6 +15,8 @@ export function refusedSubmission(outcome: Exclude<SubmitOutcome, { kind: 'submi
       return refuse('not_authorized', { detail: outcome.detail });
     case 'not_available':
       return refuse('feature_not_available', { detail: outcome.detail });
+    case 'over_budget':
+      return refuse(outcome.code, { detail: outcome.detail });
     case 'no_such_run':
       return notFound('run');
     case 'file_lost':

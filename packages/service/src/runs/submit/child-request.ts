@@ -1,30 +1,35 @@
 import type { ApprovalPolicy } from '@runyard/contract/approvals';
 import type { ChildRunRequest } from '@runyard/contract/child-runs';
-import type { AmbientAgentConfig, ChildOverride } from '@runyard/contract/config';
+import { type AmbientAgentConfig, budgetOf, type ChildOverride, type RunBudget } from '@runyard/contract/config';
 import type { RunAgentRequest } from '@runyard/contract/run-request';
 import type { RunActor } from '../../access/actor.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
+import { allowedSeconds, workedSeconds } from '../../executions/run-time.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { withoutSecrets } from '../../redaction/agent-text.ts';
-import { defineStatement, json, text } from '../../store/database/statement.ts';
+import { defineStatement, float, json, nullable, text } from '../../store/database/statement.ts';
 import { narrowedChildRuns, overridesOf } from '../tree/permission.ts';
 import { childMcpServers } from './child-mcp-servers.ts';
 import { workerHostOf } from './request.ts';
 
 const readParent = defineStatement({
   name: 'read_parent_of_request',
-  text: `SELECT config, model_id, executor_kind AS kind, executor_uid AS uid FROM runs WHERE id = $1`,
+  text: `SELECT config, model_id, executor_kind AS kind, executor_uid AS uid, ${allowedSeconds('runs.id')} - ${workedSeconds('runs.id')} AS seconds_left
+    FROM runs WHERE id = $1`,
   row: {
     config: json<AmbientAgentConfig>(),
     model_id: text(),
     kind: text<RunActor['kind']>(),
     uid: text(),
+    /** Null: it has no max_duration_minutes. */
+    seconds_left: nullable(float),
   },
 });
 
 interface ParentRow extends RunActor {
   config: AmbientAgentConfig;
   model_id: string;
+  seconds_left: number | null;
 }
 
 /** Returns a member that the child sets although its parent's configuration does not permit it; undefined: there is none. */
@@ -56,9 +61,30 @@ function inherited(parent: ParentRow, { config: own = {}, mode }: ChildRunReques
   return {
     ...Object.fromEntries(given),
     ...own,
+    ...narrowedBudget(parent, own),
     ...(policy ? { approval_policy: policy } : {}),
     ...(startsRuns ? { child_runs: narrowedChildRuns(parent.config, own.child_runs) } : {}),
   };
+}
+
+/** The longest time that a child of a parent whose time is over may have, in minutes. */
+const noTime = 0.001;
+
+/**
+ * Returns the limits of a child: never more than its parent's, and no more time than its parent has left. Both count against the
+ * parent's budget, too; these hold also if the parent is deleted.
+ */
+function narrowedBudget({ config, seconds_left }: ParentRow, own: AmbientAgentConfig): RunBudget {
+  const parent = budgetOf(config);
+  const left = seconds_left === null ? undefined : Math.max(seconds_left / 60, noTime);
+  const smaller = (a: number | undefined, b: number | undefined) =>
+    a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
+  const limits = {
+    max_cost_usd: smaller(parent.max_cost_usd, own.max_cost_usd),
+    max_turns: smaller(parent.max_turns, own.max_turns),
+    max_duration_minutes: smaller(left, own.max_duration_minutes),
+  };
+  return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined));
 }
 
 const byStrictness: readonly ApprovalPolicy[] = ['auto-approve', 'ask', 'auto-deny'];

@@ -3,8 +3,9 @@ import type { ExecutionDeps } from '../../executions/deps.ts';
 import { insertAttachments } from '../../files/attachments/insert.ts';
 import { type Attempt, isClientAttempt, once, onceWithin, type RepeatableRequest } from '../../idempotency/once.ts';
 import type { Queryable } from '../../store/database/database.ts';
+import { unpricedMessage } from '../../usage/budget/admit.ts';
 import { type ChildRefusal, refuseChild } from '../tree/admit-child.ts';
-import { isAtCapacity } from './capacity.ts';
+import { readTeamState, type TeamState } from './capacity.ts';
 import { insertInBatch, insertRuns, type RunBatch } from './insert-runs.ts';
 import type { NewRun } from './new-run.ts';
 
@@ -14,7 +15,27 @@ export type CreateOutcome =
   /** The same request was answered before, with this. */
   | { readonly kind: 'replayed'; readonly response: RunAgentResponse }
   | { readonly kind: 'idempotency_conflict' }
-  | { readonly kind: 'refused'; readonly reason: ChildRefusal };
+  | { readonly kind: 'refused'; readonly reason: ChildRefusal }
+  | BudgetRefusal;
+
+/** 403: the team may not spend more. */
+export interface BudgetRefusal {
+  readonly kind: 'over_budget';
+  readonly code: 'budget_exceeded' | 'insufficient_credits';
+  readonly detail: string;
+}
+
+/** Returns why the team's budget admits no such run; null: it does. */
+function refusedByBudget(team: TeamState, { modelId, isUnpriced }: NewRun): BudgetRefusal | null {
+  const raise = 'An administrator can raise it with PATCH /budget.';
+  if (team.is_out_of_credits)
+    return { kind: 'over_budget', code: 'insufficient_credits', detail: `The team has no credits left. ${raise}` };
+  if (team.is_month_spent)
+    return { kind: 'over_budget', code: 'budget_exceeded', detail: `The team has spent its monthly limit. ${raise}` };
+  return isUnpriced && team.is_limited
+    ? { kind: 'over_budget', code: 'budget_exceeded', detail: unpricedMessage(modelId) }
+    : null;
+}
 
 /** Options of a create: the request that may be repeated, and the caller's transaction. */
 export interface CreateOptions {
@@ -32,8 +53,11 @@ export async function createRun(
   run: NewRun,
   { once: request, tx: callers, batch }: CreateOptions = {},
 ): Promise<CreateOutcome> {
-  const atCapacity = await isAtCapacity(deps, callers ?? deps.db, run);
-  const response: RunAgentResponse = { run_id: run.id, task_id: run.id, state: 'QUEUED', at_capacity: atCapacity };
+  const team = await readTeamState(deps, callers ?? deps.db, run);
+  const overBudget = refusedByBudget(team, run);
+  if (overBudget) return overBudget;
+  const at_capacity = team.at_capacity ?? false;
+  const response: RunAgentResponse = { run_id: run.id, task_id: run.id, state: 'QUEUED', at_capacity };
   const { parentRunId, ancestorIds, childLimits } = run;
   const isFirst = !request || (isClientAttempt(request) && request.attempt === 0);
   if (!callers && isFirst && run.attachments.length === 0 && parentRunId === undefined) {

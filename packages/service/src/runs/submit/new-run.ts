@@ -21,6 +21,8 @@ export interface NewRun {
   readonly config: AmbientAgentConfig;
   readonly name?: string;
   readonly modelId: string;
+  /** True: what the model costs is not known. */
+  readonly isUnpriced?: boolean;
   readonly harness: string;
   readonly environmentId?: string;
   readonly skillSpec?: string;

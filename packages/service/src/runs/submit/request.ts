@@ -16,6 +16,7 @@ import type { Models } from '../../models/models.ts';
 import type { Queryable } from '../../store/database/database.ts';
 import { defineStatement } from '../../store/database/statement.ts';
 import { isUuid } from '../../store/database/uuid.ts';
+import { unpricedMessage } from '../../usage/budget/admit.ts';
 import { readLineage } from './lineage.ts';
 import type { NewRun } from './new-run.ts';
 import { checkHarness } from './request-harness.ts';
@@ -134,6 +135,10 @@ export async function checkRunRequest(
   const harness = checkHarness(config);
   if (!harness.ok) faults.push(harness.fault);
   const modelId = checkModel(models, config, faults);
+  const target = models.target(modelId);
+  const isUnpriced = target !== undefined && target.price === undefined;
+  if (isUnpriced && config.max_cost_usd !== undefined)
+    faults.push({ path: 'config.max_cost_usd', message: unpricedMessage(modelId) });
   const { attachments, faults: attachmentFaults } = decodeAttachments(request);
   faults.push(...attachmentFaults);
   const lineage = await readLineage(db, teamId, request, faults);
@@ -164,6 +169,7 @@ export async function checkRunRequest(
     config: skillSpec === config.skill_spec ? config : ({ ...config, skill_spec: skillSpec } as AmbientAgentConfig),
     ...(name === undefined ? {} : { name }),
     modelId,
+    isUnpriced,
     harness: harness.harness,
     ...(config.environment_id === undefined ? {} : { environmentId: config.environment_id }),
     ...(skillSpec === undefined ? {} : { skillSpec }),

@@ -10,7 +10,7 @@ import type { Models } from '../../models/models.ts';
 import type { BlobStore } from '../../store/blobs/blobs.ts';
 import type { Queryable } from '../../store/database/database.ts';
 import type { ChildLimits, ChildRefusal } from '../tree/admit-child.ts';
-import { createRun } from './create.ts';
+import { type BudgetRefusal, createRun } from './create.ts';
 import type { RunBatch } from './insert-runs.ts';
 import type { ScheduleOfRun } from './new-run.ts';
 import { checkRunRequest } from './request.ts';
@@ -61,6 +61,7 @@ export type SubmitOutcome =
   | { readonly kind: 'forbidden'; readonly detail: string }
   /** 403 `feature_not_available` */
   | { readonly kind: 'not_available'; readonly detail: string }
+  | BudgetRefusal
   /** 404: the team has no run to repeat by this id. */
   | { readonly kind: 'no_such_run' }
   /** 409: the bytes of a file to copy are gone. */
@@ -104,6 +105,8 @@ export async function submitRun(deps: SubmitDeps, submission: RunSubmission): Pr
     case 'replayed':
       return { kind: 'submitted', response: outcome.response };
     case 'idempotency_conflict':
+      return outcome;
+    case 'over_budget':
       return outcome;
     case 'refused':
       return { kind: 'child_refused', reason: outcome.reason };

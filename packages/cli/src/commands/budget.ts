@@ -1,0 +1,122 @@
+/** The budget of the team, and what it used of models. */
+import type { TeamBudget, UpdateTeamBudgetRequest, UsageDimension, UsageRow } from '@runyard/contract/budgets';
+import type { UserProfile } from '@runyard/contract/profiles';
+import { connect } from '../api.ts';
+import type { Context } from '../context.ts';
+import { Failure } from '../failure.ts';
+import { formatCount, formatUsd } from '../live/amounts.ts';
+import type { Column } from '../live/columns.ts';
+import { harmlessJson } from '../live/harmless.ts';
+import { printList } from '../live/list.ts';
+
+function printBudget(context: Context, budget: TeamBudget, options: { readonly json?: true }): void {
+  if (options.json) {
+    context.out(`${harmlessJson(budget)}\n`);
+    return;
+  }
+  const { month, spent_usd, monthly_limit_usd: limit, credits } = budget;
+  context.out(`spent in ${month}   ${formatUsd(spent_usd)}\n`);
+  context.out(`monthly limit      ${limit === undefined ? 'none' : formatUsd(limit)}\n`);
+  context.out(`credits left       ${credits === undefined ? 'not used' : formatCount(credits)}\n`);
+}
+
+/** Shows the limits of the team and what it spent this month. */
+export async function showBudget(context: Context, options: { readonly json?: true }): Promise<void> {
+  printBudget(context, await connect(context).getTeamBudget(), options);
+}
+
+/** Returns the number that an option gives; null: `none`. */
+function amountOf(option: string, text: string | undefined): number | null | undefined {
+  if (text === undefined) return undefined;
+  if (text === 'none') return null;
+  const amount = Number(text);
+  if (text.trim() === '' || !(amount >= 0))
+    throw new Failure(`${option} takes a number from 0, or none, not ${JSON.stringify(text)}`, 2);
+  return amount;
+}
+
+/** Changes the limits that are given, and shows the budget. */
+export async function setBudget(
+  context: Context,
+  options: { readonly monthly?: string; readonly credits?: string; readonly json?: true },
+): Promise<void> {
+  const monthly = amountOf('--monthly', options.monthly);
+  const credits = amountOf('--credits', options.credits);
+  if (monthly === undefined && credits === undefined) throw new Failure('give --monthly, --credits or both', 2);
+  const body: UpdateTeamBudgetRequest = {
+    ...(monthly === undefined ? {} : { monthly_limit_usd: monthly }),
+    ...(credits === undefined ? {} : { credits }),
+  };
+  printBudget(context, await connect(context).updateTeamBudget({ body }), options);
+}
+
+const nameOf = (profile: UserProfile | undefined): string => profile?.display_name ?? profile?.uid ?? '';
+
+const groupColumns: Readonly<Record<UsageDimension, Column<UsageRow>>> = {
+  day: { header: 'DAY', text: ({ day }) => day ?? '' },
+  model: { header: 'MODEL', text: ({ model_id }) => model_id ?? '' },
+  agent: { header: 'AGENT', flexible: true, text: ({ agent }) => nameOf(agent) },
+  creator: { header: 'CREATOR', flexible: true, text: ({ creator }) => nameOf(creator) },
+};
+
+const sumColumns: readonly Column<UsageRow>[] = [
+  {
+    header: 'REQUESTS',
+    align: 'right',
+    text: ({ requests }) => formatCount(requests),
+    raw: ({ requests }) => `${requests}`,
+  },
+  {
+    header: 'TOKENS IN',
+    align: 'right',
+    text: (row) => formatCount(promptTokens(row)),
+    raw: (row) => `${promptTokens(row)}`,
+  },
+  {
+    header: 'TOKENS OUT',
+    align: 'right',
+    text: ({ output_tokens }) => formatCount(output_tokens),
+    raw: ({ output_tokens }) => `${output_tokens}`,
+  },
+  {
+    header: 'COST',
+    align: 'right',
+    text: ({ cost_usd, unpriced_requests }) => `${formatUsd(cost_usd)}${unpriced_requests > 0 ? ' or more' : ''}`,
+    raw: ({ cost_usd }) => `${cost_usd}`,
+  },
+];
+
+const promptTokens = ({ input_tokens, cache_read_tokens, cache_write_tokens }: UsageRow): number =>
+  input_tokens + cache_read_tokens + cache_write_tokens;
+
+/** Lists what the team used of models, all pages. */
+export async function listUsage(
+  context: Context,
+  options: {
+    readonly from?: string;
+    readonly to?: string;
+    readonly by?: readonly UsageDimension[];
+    readonly json?: true;
+  },
+): Promise<void> {
+  const client = connect(context);
+  const by = options.by ?? ['day'];
+  const rows: UsageRow[] = [];
+  const query = {
+    group_by: [...by],
+    limit: 500,
+    ...(options.from ? { from: options.from } : {}),
+    ...(options.to ? { to: options.to } : {}),
+  };
+  let report = await client.getUsage({ query });
+  rows.push(...report.usage);
+  while (report.page_info.next_cursor !== undefined) {
+    report = await client.getUsage({
+      query: { ...query, from: report.from, to: report.to, cursor: report.page_info.next_cursor },
+    });
+    rows.push(...report.usage);
+  }
+  const json = { from: report.from, to: report.to, usage: rows };
+  const columns = [...new Set(by)].map((each) => groupColumns[each]).concat(sumColumns);
+  printList(context, { columns, rows, json, none: `no model was used from ${report.from} to ${report.to}` }, options);
+}

@@ -1,0 +1,56 @@
+/** Token buckets in memory: one for each key and each team, full at first and refilled evenly. */
+
+/** How many requests may come: `quota` at once, and as many in each window. */
+export interface RatePolicy {
+  readonly quota: number;
+  readonly windowSeconds: number;
+}
+
+/** What is left of a bucket. */
+export interface BucketState {
+  /** Requests that may come now. */
+  readonly remaining: number;
+  /** Seconds until the bucket is full, or, where nothing is left, until one request may come; at least 1 while it is not full. */
+  readonly resetSeconds: number;
+}
+
+export interface Buckets {
+  /** Returns what is left without taking anything. `now` is in milliseconds. */
+  read(id: string, now: number): BucketState;
+  /** Takes one request; the caller has seen that one is left. */
+  take(id: string, now: number): BucketState;
+}
+
+interface Bucket {
+  tokens: number;
+  at: number;
+}
+
+/** Above so many buckets the least recently used one is forgotten: it counts as full when it is used again. */
+export function makeBuckets({ quota, windowSeconds }: RatePolicy, maxBuckets = 20_000): Buckets {
+  const perMs = quota / (windowSeconds * 1000);
+  const buckets = new Map<string, Bucket>();
+
+  const tokensOf = (bucket: Bucket | undefined, now: number): number =>
+    bucket ? Math.min(quota, bucket.tokens + Math.max(0, now - bucket.at) * perMs) : quota;
+
+  const stateOf = (tokens: number): BucketState => {
+    const missing = tokens < 1 ? 1 - tokens : quota - tokens;
+    return { remaining: Math.floor(tokens), resetSeconds: Math.ceil(missing / perMs / 1000) };
+  };
+
+  return {
+    read: (id, now) => stateOf(tokensOf(buckets.get(id), now)),
+    take: (id, now) => {
+      const tokens = Math.max(0, tokensOf(buckets.get(id), now) - 1);
+      // A Map keeps the order of insertion: the first is the least recently used.
+      buckets.delete(id);
+      buckets.set(id, { tokens, at: now });
+      if (buckets.size > maxBuckets) {
+        const [oldest] = buckets.keys();
+        if (oldest !== undefined) buckets.delete(oldest);
+      }
+      return stateOf(tokens);
+    },
+  };
+}

@@ -1,0 +1,18 @@
+import type { ErrorCode } from '@runyard/contract/errors';
+import type { ExecutionDeps } from '../deps.ts';
+import { exceedBudget } from '../transitions/transitions.ts';
+
+/** Ends a run in the middle of its work, because a budget is used up. Does nothing where the run has moved on. */
+export async function endOverBudget(
+  deps: Pick<ExecutionDeps, 'db' | 'timing'>,
+  { runId, executionId }: { readonly runId: string; readonly executionId: string },
+  { code, message }: { readonly code: ErrorCode; readonly message: string },
+): Promise<void> {
+  await exceedBudget(deps.db, {
+    runId,
+    executionId,
+    status: { message, code, retryable: false },
+    payload: { message, error_code: code },
+    args: { stop_seconds: deps.timing.cancelGraceSeconds },
+  });
+}

@@ -1,0 +1,38 @@
+import type { Database } from '../store/database/database.ts';
+import type { ModelUsage } from './model-usage.ts';
+import { recordUsage } from './record-usage.ts';
+
+interface RecorderLog {
+  error(fields: object, message: string): void;
+}
+
+/** Records usage, and keeps in memory what the database does not take. */
+export interface UsageRecorder {
+  /** Never rejects. */
+  record(usage: ModelUsage): Promise<void>;
+  /** Records again what could not be recorded. */
+  retry(): Promise<void>;
+}
+
+/** Usage beyond it is lost, and logged. */
+const maxKept = 10_000;
+
+export function makeUsageRecorder(db: Database, log: RecorderLog): UsageRecorder {
+  const kept = new Map<string, ModelUsage>();
+  return {
+    record: async (usage) => {
+      await recordUsage(db, usage).catch((error: unknown) => {
+        if (kept.size < maxKept) kept.set(usage.requestId, usage);
+        const { runId, requestId, chargedUsd } = usage;
+        const fields = { err: error, run_id: runId, request_id: requestId, cost_usd: chargedUsd };
+        log.error(fields, 'a model request is not accounted for yet');
+      });
+    },
+    retry: async () => {
+      for (const [id, usage] of kept) {
+        await recordUsage(db, usage);
+        kept.delete(id);
+      }
+    },
+  };
+}

@@ -1,0 +1,47 @@
+/** Test support: agents that ask a model under a budget. */
+import type { FakeModels } from '../../../test/fakes/models.ts';
+import type { TestService } from './service.ts';
+
+export const opus = 'anthropic/claude-opus-5-5';
+/** 100 tokens of input at $4 and 40 of output at $20 a million. */
+export const answerUsd = 0.0012;
+export const answerUsage = { input: 100, output: 40, cacheRead: 0, cacheWrite: 0, reasoning: 0 };
+
+/** Makes every answer of the fake provider cost `answerUsd`. */
+export function answerAtFixedCost(fake: FakeModels): void {
+  fake.script(() => ({ text: ['Yes.'], usage: answerUsage }));
+}
+
+/** One request to the model of a run, through the gateway of a service process. */
+export async function askModel(baseUrl: string, runToken: string, more: object = {}) {
+  const response = await fetch(`${baseUrl}/api/v1/gateway/anthropic/v1/messages`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${runToken}`,
+      'content-type': 'application/json',
+      'anthropic-version': '2023-06-01',
+    },
+    body: JSON.stringify({
+      model: 'claude-opus-5-5',
+      max_tokens: 100,
+      messages: [{ role: 'user', content: 'look' }],
+      ...more,
+    }),
+  });
+  return { status: response.status, code: response.headers.get('x-runyard-error-code'), text: await response.text() };
+}
+
+/** The state of a run and its reason. */
+export async function stateOf(service: TestService, runId: string) {
+  const { body } = await service.request<{ state: string; status_message?: { error_code?: string; message: string } }>(
+    'GET',
+    `/agent/runs/${runId}`,
+  );
+  return { state: body.state, code: body.status_message?.error_code, message: body.status_message?.message };
+}
+
+/** Number of open requests of all runs. */
+export async function openRequests(service: TestService): Promise<number> {
+  const [row] = await service.deps.db.query<{ n: number }>('SELECT count(*) AS n FROM open_model_requests');
+  return row?.n ?? 0;
+}
