@@ -39,10 +39,13 @@ const rooms = (columns: readonly string[], ...names: string[]) =>
 
 /** Every table of the service. A test compares the names with the migrated database. */
 export const tableRules: Readonly<Record<string, TableRule>> = {
+  agent_identities: { owner: 'access' },
   api_keys: { owner: 'access' },
   // An assignment that is taken back deletes what its agent announced, in the same statement; `files` imports `executions`.
   artifacts: { owner: 'files', alsoDeletedBy: 'executions' },
   attachments: { owner: 'files' },
+  audit_days: { owner: 'access' },
+  audit_entries: { owner: 'access' },
   client_answers: { owner: 'idempotency' },
   conversation_events: { owner: 'conversations' },
   environments: { owner: 'environments' },
@@ -72,6 +75,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   snapshots: { owner: 'files', alsoDeletedBy: 'executions' },
   sign_in_codes: { owner: 'access' },
   sweeps: { owner: 'retention' },
+  team_invitations: { owner: 'access' },
   team_members: { owner: 'access' },
   // The queue counts and orders its assignments on the team's row, which is the lock of a team's limit.
   teams: { owner: 'access', columns: rooms(['served_at', 'served_count'], 'executions') },

@@ -4,9 +4,13 @@ import {
   maxArtifactsPerRun,
   maxAttachmentBytes,
   maxAttachments,
+  maxChangesPerDay,
   maxEnvironments,
+  maxIdentities,
+  maxInvitations,
   maxKeys,
   maxLiveInTree,
+  maxMembers,
   maxMessageBytes,
   maxMessagesOfRun,
   maxMessagesPerMinute,
@@ -19,6 +23,7 @@ import {
   maxSnapshotFileBytes,
   maxSnapshotFiles,
   maxSubscriptions,
+  maxTeamsOfPerson,
   maxWaitingFollowups,
 } from './limits.ts';
 import { serviceSettings } from './settings/service.ts';
@@ -87,6 +92,16 @@ export const limits: readonly Limit[] = [
   { of: 'messages that a run sends in total', most: `${maxMessagesOfRun}`, above: '409' },
   { of: 'body of a request that starts or continues a run', most: size(maxRequestBodyBytes), above: tooLarge },
   { of: 'API keys of a team', most: `${maxKeys}`, above: '409' },
+  { of: 'teams of a person', most: `${maxTeamsOfPerson}`, above: '409' },
+  { of: 'people in a team', most: `${maxMembers}`, above: '409' },
+  { of: 'invitations of a team that wait', most: `${maxInvitations}`, above: '409' },
+  { of: 'agent identities of a team', most: `${maxIdentities}`, above: '409' },
+  {
+    of: 'changes of a team in a day, as the audit log counts them',
+    most: `${maxChangesPerDay}`,
+    above:
+      '429 until the next day (UTC); deletes of keys, people, invitations and identities, and lower roles, still work',
+  },
   { of: 'environments of a team', most: `${maxEnvironments}`, above: '409' },
   { of: 'event subscriptions of a team', most: `${maxSubscriptions}`, above: '409' },
 ];

@@ -1,5 +1,7 @@
 /** Every endpoint of the API: the service registers from this table, the client is typed from it, the OpenAPI document is made from it. */
+import { agentIdentityRoutes } from './routes/agent-identities.ts';
 import { artifactRoutes } from './routes/artifacts.ts';
+import { auditRoutes } from './routes/audit.ts';
 import { browserSessionRoutes } from './routes/browser-sessions.ts';
 import { childRunRoutes } from './routes/child-runs.ts';
 import { environmentRoutes } from './routes/environments.ts';
@@ -9,6 +11,7 @@ import { harnessRoutes } from './routes/harness.ts';
 import { redirectRoutes } from './routes/redirects.ts';
 import { runRoutes } from './routes/runs.ts';
 import { serviceRoutes } from './routes/service.ts';
+import { teamRoutes } from './routes/teams.ts';
 
 export const routes = {
   ...runRoutes,
@@ -16,6 +19,9 @@ export const routes = {
   ...artifactRoutes,
   ...environmentRoutes,
   ...browserSessionRoutes,
+  ...teamRoutes,
+  ...agentIdentityRoutes,
+  ...auditRoutes,
   ...eventSubscriptionRoutes,
   ...serviceRoutes,
   ...handoffRoutes,

@@ -1,5 +1,6 @@
 /** An example of each operation; a route without one does not compile. */
 import type { RouteName } from '../routes.ts';
+import { accessExamples } from './access.ts';
 import { eventSubscriptionExamples } from './event-subscriptions.ts';
 import type { Example } from './example.ts';
 import { harnessExamples } from './harness.ts';
@@ -9,6 +10,7 @@ import { runExamples } from './runs.ts';
 export const examples: Readonly<Record<RouteName, Example>> = {
   ...runExamples,
   ...resourceExamples,
+  ...accessExamples,
   ...eventSubscriptionExamples,
   ...harnessExamples,
 };

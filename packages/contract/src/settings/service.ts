@@ -20,6 +20,11 @@ export const serviceSettings = {
     description: 'URL under which clients reach the service, without `/api/v1`. Default: `http://{host}:{port}`.',
     usedBy: ['service', 'worker', 'cli'],
   },
+  RUNYARD_TEAM: {
+    schema: z.string().regex(/^[A-Za-z0-9]{22}$/, { error: 'must be the UID of a team: 22 characters of [A-Za-z0-9]' }),
+    description: 'Team that commands act in, by its UID. Default: the team that the key was made in.',
+    usedBy: ['cli'],
+  },
   RUNYARD_WEBHOOK_BASE_URL: {
     schema: httpUrl,
     description: 'URL under which senders of webhooks reach it. Default: the base URL.',
@@ -84,6 +89,12 @@ export const serviceSettings = {
     default: '90',
     description:
       'Conversation and transcript of runs that ended so many days ago are deleted, once a night; 0 keeps them as long as the run. Timeline, artifacts and costs stay with the run.',
+    usedBy: ['service'],
+  },
+  RUNYARD_RETENTION_AUDIT_DAYS: {
+    schema: whole(0, 36500),
+    default: '400',
+    description: 'Entries of the audit log that are so many days old are deleted, once a night; 0 keeps them for ever.',
     usedBy: ['service'],
   },
   RUNYARD_WORKSPACE_MB: {

@@ -2,7 +2,7 @@
 import type { Allow, AllowKeys } from '@runyard/contract/access';
 import type { FastifyRequest } from 'fastify';
 import type { KeyDirectory } from '../../access/keys/directory.ts';
-import type { Principal } from '../../access/keys/principal.ts';
+import type { Principal, RequestOrigin } from '../../access/keys/principal.ts';
 import { checkBodyPermission, checkPermission, type Permission } from '../../access/permission.ts';
 import { authenticateRunToken, type RunSession } from '../../executions/run-tokens/sessions.ts';
 import type { Database } from '../../store/database/database.ts';
@@ -41,19 +41,30 @@ function tokenOf(request: FastifyRequest): string {
   return token;
 }
 
-/** Throws where the team header names another team. Published clients send the second name; a caller in one team needs neither. */
-function checkTeam(request: FastifyRequest, principal: Principal): void {
-  const team = request.headers['x-team-uid'] ?? request.headers['x-warp-team-uid'];
-  if (team !== undefined && team !== '' && team !== principal.teamUid) {
-    throw refuse('not_authorized', { detail: 'The key does not belong to the team that the team header names.' });
-  }
+/** Returns the team that a request names: by the header, whose second name published clients send, or by its path. */
+function teamOf(request: FastifyRequest): { readonly uid: string; readonly by: 'header' | 'path' } | undefined {
+  const header = request.headers['x-team-uid'] ?? request.headers['x-warp-team-uid'];
+  if (typeof header === 'string' && header !== '') return { uid: header, by: 'header' };
+  const { teamUid } = (request.params ?? {}) as { readonly teamUid?: string };
+  return teamUid === undefined ? undefined : { uid: teamUid, by: 'path' };
 }
+
+/** Where a request came from, for the audit log. */
+export const originOf = (request: FastifyRequest): RequestOrigin => ({
+  address: request.ip,
+  userAgent: request.headers['user-agent'] ?? null,
+  requestId: request.id,
+});
 
 /** Throws the refusal of a permission that was not given. `what` needs it. */
 function requirePermission(permission: Permission, principal: Principal, what: string): void {
   switch (permission.kind) {
     case 'allowed':
       return;
+    case 'not_operator': {
+      const detail = `${what} needs the key of the operator of the service, which is in its data folder.`;
+      throw refuse('not_authorized', { detail });
+    }
     case 'wrong_kind': {
       const detail = `Keys of the kind ${principal.kind} may not call this endpoint; use a personal key.`;
       throw refuse('not_authorized', { detail });
@@ -69,11 +80,23 @@ function requirePermission(permission: Permission, principal: Principal, what: s
 export function makeAuthorizer(db: Database, keys: KeyDirectory): Authorizer {
   const callers = new WeakMap<FastifyRequest, Caller>();
 
+  /** Returns the principal in the team that the request names. For a path that names a team of others, the handler answers 404. */
+  const actIn = async (request: FastifyRequest, principal: Principal): Promise<Principal> => {
+    const team = teamOf(request);
+    if (team === undefined || team.uid === principal.teamUid) return principal;
+    const found = await keys.inTeam(principal, team.uid);
+    if (found) return found;
+    if (team.by === 'path') return principal;
+    throw refuse('not_authorized', {
+      detail: 'You are not in the team that the team header names. GET /teams lists your teams.',
+    });
+  };
+
   const admitKey = async (request: FastifyRequest, allow: AllowKeys) => {
     if (allow.publicThings && request.headers.authorization === undefined) return;
-    const principal = await keys.authenticate(tokenOf(request));
-    if (!principal) throw unauthenticated('The key is unknown, expired or revoked.');
-    checkTeam(request, principal);
+    const found = await keys.authenticate(tokenOf(request));
+    if (!found) throw unauthenticated('The key is unknown, expired or revoked.');
+    const principal = { ...(await actIn(request, found)), from: originOf(request) };
     requirePermission(checkPermission(allow, principal), principal, 'This endpoint');
     callers.set(request, { principal, session: null });
   };
