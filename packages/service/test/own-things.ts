@@ -22,6 +22,13 @@ export interface OwnThings {
   readonly sessionUuid: string;
   /** Code of a sign-in link that was not used yet. */
   readonly signInCode: string;
+  readonly teamUid: string;
+  /** A member of the team. */
+  readonly userUid: string;
+  readonly invitationId: string;
+  /** Key of an invitation that was not used yet. */
+  readonly invitationKey: string;
+  readonly identityUid: string;
 }
 
 /**
@@ -48,6 +55,12 @@ const bodies: Readonly<Record<string, unknown>> = {
   reportShutdown: { reason: 'x' },
   startChildRun: { prompt: 'a' },
   sendFollowup: { message: 'a' },
+  createTeam: { name: 'T' },
+  updateTeam: { name: 'T' },
+  updateTeamMember: { role: 'viewer' },
+  createTeamInvitation: { role: 'member' },
+  createAgentIdentity: { name: 'I' },
+  updateAgentIdentity: { name: 'J' },
 };
 
 const queries: Readonly<Record<string, string>> = {
@@ -87,6 +100,13 @@ export async function makeOwnThings(
   const child = await post('/harness-support/child-runs', { prompt: 'a' }, runToken);
   const reference = { reference_type: 'issue', url: 'https://example.com/1' };
   await post('/harness-support/report-artifact', { artifact_type: 'EXTERNAL_REFERENCE', data: reference }, runToken);
+  const [team] = await db.query<{ uid: string }>('SELECT uid FROM teams WHERE id = $1', [service.teamId]);
+  const invite = () => post(`/teams/${team?.uid}/invitations`, { role: 'member' });
+  const person = await service.request<{ user: { uid: string } }>('POST', '/team-invitations/accept', {
+    key: null,
+    body: { key: (await invite()).key, display_name: 'P' },
+  });
+  const invitation = await invite();
   const own: OwnThings = {
     runId,
     executionId,
@@ -103,6 +123,11 @@ export async function makeOwnThings(
     childRunId: child.run_id ?? '',
     sessionUuid: randomUUIDv7(),
     signInCode: (await post('/sign-in-codes')).code ?? '',
+    teamUid: team?.uid ?? '',
+    userUid: person.body.user.uid,
+    invitationId: invitation.id ?? '',
+    invitationKey: invitation.key ?? '',
+    identityUid: (await post('/agent/identities', { name: 'I' })).uid ?? '',
   };
   const requestOf: RequestOfRoute = (name, route) => {
     const uid = route.path.startsWith('/keys') ? own.keyUid : own.environmentUid;
@@ -113,6 +138,9 @@ export async function makeOwnThings(
     if (!route.body) return { path, options: {} };
     if (name === 'createBrowserSession')
       return { path, options: { body: { code: own.signInCode }, headers: { origin: service.baseUrl } } };
+    if (name === 'acceptTeamInvitation')
+      return { path, options: { body: { key: own.invitationKey, display_name: 'Q' } } };
+    if (name === 'joinTeam') return { path, options: { body: { key: own.invitationKey } } };
     const body = name === 'sendRunMessage' ? { run_id: own.childRunId, message: 'a' } : (bodies[name] ?? {});
     return { path, options: { body } };
   };

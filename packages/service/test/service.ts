@@ -3,6 +3,7 @@ import { randomBytes, randomUUIDv7 } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import type { Role } from '@runyard/contract/access';
 import { Problem } from '@runyard/contract/errors';
 import { apiPrefix } from '@runyard/contract/route';
 import { parseSettings } from '@runyard/contract/settings';
@@ -56,7 +57,7 @@ export interface RequestOptions {
 export interface KeyOptions {
   readonly teamId?: string;
   readonly kind?: 'personal' | 'agent';
-  readonly role?: 'admin' | 'member';
+  readonly role?: Role;
   /** Interval in SQL, such as `-1 minute`. */
   readonly expiresIn?: string;
 }

@@ -12,6 +12,7 @@ import {
   timestamp,
   uuid,
 } from '../../store/database/statement.ts';
+import { isUid } from '../teams/uid.ts';
 import { keysChannel } from './channel.ts';
 import type { Principal } from './principal.ts';
 import { hashKey } from './raw-key.ts';
@@ -166,7 +167,7 @@ export async function openKeyDirectory(db: Database, log: Logger, now: () => num
 
   return {
     inTeam: async (principal, teamUid) => {
-      if (principal.kind !== 'user') return null;
+      if (principal.kind !== 'user' || !isUid(teamUid)) return null;
       const name = `${principal.keyId} ${teamUid}`;
       const cached = memberships.get(name);
       const isFresh = cached !== undefined && now() - cached.readAtMs < cachedMs;

@@ -11,6 +11,7 @@ import {
   readIdentity,
   updateIdentity,
 } from '../../access/identities/identities.ts';
+import { isUid } from '../../access/teams/uid.ts';
 import { findNamedEnvironment } from '../../environments/environments.ts';
 import { imageProblem } from '../../environments/image.ts';
 import { once } from '../../idempotency/once.ts';
@@ -66,16 +67,20 @@ export function registerAgentIdentityRoutes(app: FastifyInstance, { db, models }
   });
 
   addRoute(app, routes.getAgentIdentity, async ({ principal, params }) => {
-    return (await readIdentity(db, principal.teamId, params.identityUid, check)) ?? notFound('agent identity');
+    const { identityUid: uid } = params;
+    const found = isUid(uid) && (await readIdentity(db, principal.teamId, uid, check));
+    return found || notFound('agent identity');
   });
 
   addRoute(app, routes.updateAgentIdentity, async ({ principal, params, body }) => {
+    if (!isUid(params.identityUid)) return notFound('agent identity');
     const outcome = await updateIdentity(db, principal, params.identityUid, body, check);
     return outcome.kind === 'written' ? outcome.identity : refuseIdentity(outcome);
   });
 
   addRoute(app, routes.deleteAgentIdentity, async ({ principal, params }) => {
-    const wasThere = await deleteIdentity(db, principal, params.identityUid);
+    const { identityUid: uid } = params;
+    const wasThere = isUid(uid) && (await deleteIdentity(db, principal, uid));
     return wasThere ? { success: true as const } : notFound('agent identity');
   });
 }

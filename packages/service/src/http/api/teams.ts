@@ -5,6 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import { createInvitation, listInvitations, withdrawInvitation } from '../../access/people/invitations.ts';
 import { changeRole, listMembers, type MemberRefusal, removeMember } from '../../access/people/members.ts';
 import { createTeam, listTeams, renameTeam } from '../../access/people/own-teams.ts';
+import { isUid } from '../../access/teams/uid.ts';
 import { once } from '../../idempotency/once.ts';
 import { isUuid } from '../../store/database/uuid.ts';
 import { addRoute } from '../server/add-route.ts';
@@ -58,12 +59,14 @@ export function registerTeamRoutes(app: FastifyInstance, { db }: ServiceDeps): v
 
   addRoute(app, routes.updateTeamMember, async ({ principal, params, body }) => {
     if (params.teamUid !== principal.teamUid) return notFound('team');
+    if (!isUid(params.userUid)) return refuseMember('not_found');
     const outcome = await changeRole(db, principal, params.userUid, body.role);
     return typeof outcome === 'string' ? refuseMember(outcome) : outcome;
   });
 
   addRoute(app, routes.removeTeamMember, async ({ principal, params }) => {
     if (params.teamUid !== principal.teamUid) return notFound('team');
+    if (!isUid(params.userUid)) return refuseMember('not_found');
     const outcome = await removeMember(db, principal, params.userUid);
     return outcome === 'removed' ? { success: true as const } : refuseMember(outcome);
   });

@@ -75,6 +75,11 @@ async function variablesOf(own: OwnThings): Promise<Variables> {
     KEY_UID: own.keyUid,
     SUBSCRIPTION_ID: own.subscriptionId,
     DELIVERY_ID: own.deliveryId,
+    TEAM_UID: own.teamUid,
+    USER_UID: own.userUid,
+    INVITATION_ID: own.invitationId,
+    INVITATION_KEY: own.invitationKey,
+    IDENTITY_UID: own.identityUid,
   };
 }
 
@@ -104,6 +109,7 @@ const preparations: Partial<Record<RouteName, (own: OwnThings) => Promise<Variab
   },
   createBrowserSession: async () => ({ SIGN_IN_CODE: await newSignInCode(service) }),
   endBrowserSession: async () => ({ RUNYARD_API_KEY: await newBrowserSession(service) }),
+  joinTeam: async () => ({ RUNYARD_API_KEY: service.otherKey }),
   readMemory: async ({ runToken: key }) => {
     await service.request('PUT', '/harness-support/memory?turn=1', { key, raw: 'a' });
     return {};
@@ -123,6 +129,10 @@ const ending: readonly RouteName[] = [
   'reportShutdown',
   'deleteArtifact',
   'deleteEnvironment',
+  'removeTeamMember',
+  'deleteTeamInvitation',
+  'acceptTeamInvitation',
+  'deleteAgentIdentity',
 ];
 
 /** The run of this test has the built-in harness, and the transcripts of its conversations are refused. */
