@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { SecretReference } from './config.ts';
 import { NonBlank, Text, Timestamp } from './primitives.ts';
 
 const Name = NonBlank.max(200).describe('Name for people, at most 200 characters');
@@ -13,7 +14,7 @@ const Skills = z
   .max(20)
   .describe('Skills of its runs that name none, as owner/repo:skill-name, at most 20');
 const Secrets = z
-  .array(z.object({ name: NonBlank.max(200).describe('Name of the secret') }))
+  .array(SecretReference)
   .max(50)
   .describe('Secrets that its runs ask for in addition to their own, at most 50');
 const ActsForUsers = z
@@ -34,9 +35,7 @@ export const AgentIdentity = z
     base_model: z.string().optional().describe('Model of its runs that name none'),
     environment_id: z.string().optional().describe('Environment of its runs that name none'),
     skills: z.array(z.string()).describe('Skills of its runs that name none'),
-    secrets: z
-      .array(z.object({ name: z.string().describe('Name of the secret') }))
-      .describe('Secrets that its runs ask for in addition to their own'),
+    secrets: z.array(SecretReference).describe('Secrets that its runs ask for in addition to their own'),
     acts_for_users: ActsForUsers,
   })
   .meta({ id: 'AgentIdentity', description: 'An agent of a team that runs and agent keys can act as' });

@@ -164,7 +164,10 @@ export async function readEnvironment(
  * them, and the log outlives the environment.
  */
 function stateOf({ name, description, docker_image, github_repos, setup_commands }: EnvironmentConfig): State {
-  const print = createHash('sha256').update(JSON.stringify(setup_commands)).digest('hex').slice(0, 16);
+  const print = createHash('sha256')
+    .update(JSON.stringify(setup_commands ?? []))
+    .digest('hex')
+    .slice(0, 16);
   return {
     name,
     description,
