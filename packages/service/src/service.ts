@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { Settings } from '@runyard/contract/settings';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
-import { accessDomain } from './access/domain.ts';
+import { accessDomain } from './access/domain/domain.ts';
 import { conversationsDomain } from './conversations/domain.ts';
 import type { Domain, Loop } from './domain.ts';
 import { executionsDomain } from './executions/domain/domain.ts';

@@ -1,6 +1,6 @@
 import type { Settings } from '@runyard/contract/settings';
-import type { Domain } from '../domain.ts';
-import { deleteOldChanges } from './audit/delete-old.ts';
+import type { Domain } from '../../domain.ts';
+import { deleteOldChanges } from '../audit/delete-old.ts';
 
 /** Teams, people, keys, agent identities and the audit log. */
 export function accessDomain(deps: { readonly settings: Pick<Settings, 'RUNYARD_RETENTION_AUDIT_DAYS'> }): Domain {
