@@ -4,6 +4,7 @@ import { maxEnvironments } from '@runyard/contract/limits';
 import type { RunState } from '@runyard/contract/states';
 import type { RunActor } from '../access/actor.ts';
 import { type Author, recordChange, type State } from '../access/audit/record.ts';
+import { scopeOf } from '../access/ownership.ts';
 import { readProfiles } from '../access/profiles.ts';
 import { teamHasRoom } from '../access/teams/has-room.ts';
 import { newUid } from '../access/teams/uid.ts';
@@ -133,7 +134,7 @@ async function toEnvironments(
     setup_failed: row.setup_failed,
     ...(row.last_started_at ? { last_task_run_timestamp: row.last_started_at } : {}),
     ...lastTaskOf(row),
-    scope: { type: 'Team', uid: context.teamUid },
+    scope: scopeOf({ teamId: context.teamId }, context.teamUid),
     ...(row.creator ? { creator: profileOf(row.creator) } : {}),
     ...(row.last_editor ? { last_editor: profileOf(row.last_editor) } : {}),
   }));

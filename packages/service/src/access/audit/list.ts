@@ -8,7 +8,7 @@ import { readProfiles } from '../profiles.ts';
 const readPage = defineStatement({
   name: 'read_audit_entries',
   text: `
-    SELECT id, position::text AS position, occurred_at, actor_kind AS kind, actor_uid AS uid, action, subject_type,
+    SELECT id, position::text AS place, occurred_at, actor_kind AS kind, actor_uid AS uid, action, subject_type,
       subject_uid, subject_name, before, after, address, user_agent, request_id, key_id
     FROM audit_entries
     WHERE team_id = $1 AND ($2::bigint IS NULL OR position < $2) AND ($3::text IS NULL OR actor_uid = $3)
@@ -18,7 +18,7 @@ const readPage = defineStatement({
     ORDER BY position DESC LIMIT $9`,
   row: {
     id: uuid,
-    position: text(),
+    place: text(),
     occurred_at: timestamp,
     kind: text<RunActor['kind']>(),
     uid: text(),
@@ -79,7 +79,7 @@ export async function listChanges(
     entries: page.map((row) => toEntry(row, profileOf(row))),
     page_info: {
       has_next_page: hasNext,
-      ...(hasNext ? { next_cursor: writeCursor(signer, identity, { value: null, id: last.position }) } : {}),
+      ...(hasNext ? { next_cursor: writeCursor(signer, identity, { value: null, id: last.place }) } : {}),
     },
   };
 }
