@@ -99,8 +99,7 @@ export const limits: readonly Limit[] = [
   {
     of: 'changes of a team in a day, as the audit log counts them',
     most: `${maxChangesPerDay}`,
-    above:
-      '429 until the next day (UTC); deletes of keys, people, invitations and identities, and lower roles, still work',
+    above: '429 until the next day (UTC); cancels, deletes and lower roles still work',
   },
   { of: 'environments of a team', most: `${maxEnvironments}`, above: '409' },
   { of: 'event subscriptions of a team', most: `${maxSubscriptions}`, above: '409' },

@@ -53,7 +53,7 @@ export const maxMembers = 1_000;
 export const maxInvitations = 200;
 /** Agent identities of a team. */
 export const maxIdentities = 200;
-/** Changes of a team in a day (UTC), as the audit log counts them. What ends access is possible above it. */
+/** Changes of a team in a day (UTC), as the audit log counts them. Cancels, deletes and lower roles are possible above it. */
 export const maxChangesPerDay = 10_000;
 /** Environments of a team. */
 export const maxEnvironments = 1_000;

@@ -219,7 +219,7 @@ export async function deleteEnvironment(tx: Queryable, by: Author, uid: string):
   const [gone] = await tx.query(remove, [by.teamId, uid]);
   if (!gone) return false;
   const subject = { type: 'environment', uid, name: gone.config.name };
-  await recordChange(tx, by, { action: 'environment.delete', subject, before: stateOf(gone.config) });
+  await recordChange(tx, by, { action: 'environment.delete', subject, before: stateOf(gone.config), endsAccess: true });
   return true;
 }
 

@@ -21,7 +21,7 @@ export interface Change {
   readonly before?: State;
   /** The thing after the change; absent: it is gone. */
   readonly after?: State;
-  /** True: the change takes access away, so it is made also above the team's limit of the day. */
+  /** True: the change takes access away or deletes something. It is made also above the team's limit of the day: what it ends was counted when it began. */
   readonly endsAccess?: true;
 }
 

@@ -28,6 +28,7 @@ export async function deleteArtifact(
       action: 'artifact.delete',
       subject: { type: 'artifact', uid: artifactUid },
       before: { artifact_type: gone.artifact_type, run_id: gone.run_id },
+      endsAccess: true,
     });
     return gone;
   });

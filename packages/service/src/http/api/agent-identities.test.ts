@@ -68,6 +68,7 @@ describe('an agent identity', () => {
     const post = () =>
       service.request<AgentIdentity>('POST', path, { headers: { 'Idempotency-Key': 'i-1' }, body: { name: 'Once' } });
     expect((await post()).body.uid).toBe((await post()).body.uid);
+    await service.problem(409, 'POST', path, { headers: { 'Idempotency-Key': 'i-1' }, body: { name: 'Other' } });
   });
 });
 

@@ -143,16 +143,20 @@ describe('GET /audit-log', () => {
 
 describe('a team that changes things all day', () => {
   test('is refused at the limit, and can still end access', async () => {
+    const full = (uid: string) =>
+      db.query('UPDATE audit_days SET entries = $2 FROM teams t WHERE t.id = team_id AND t.uid = $1', [
+        uid,
+        maxChangesPerDay,
+      ]);
+    await db.query('DELETE FROM event_subscriptions');
+    const { own } = await makeOwnThings(service);
     const team = await newTeam(service, 'Busy');
     const person = await newPerson(service, team, 'admin');
     const made = await service.request<{ uid: string }>('POST', '/keys', {
       key: person.key,
       body: { name: 'K', kind: 'personal' },
     });
-    await db.query('UPDATE audit_days SET entries = $2 FROM teams t WHERE t.id = team_id AND t.uid = $1', [
-      team,
-      maxChangesPerDay,
-    ]);
+    await full(team);
     const headers = { 'X-Team-Uid': team };
     const body = { config: { name: 'E' } };
     const refused = await service.request('POST', '/agent/environments', { headers, body });
@@ -160,6 +164,19 @@ describe('a team that changes things all day', () => {
     expect((await service.request('GET', '/agent/environments', { headers })).body).toEqual({ environments: [] });
     expect((await service.request('DELETE', `/keys/${made.body.uid}`, { headers })).status).toBe(200);
     expect((await service.request('DELETE', `/teams/${team}/members/${person.uid}`)).status).toBe(200);
+    const cases = [
+      ['POST', `/agent/artifacts/${own.artifactUid}/share`, 429],
+      ['DELETE', `/agent/artifacts/${own.artifactUid}/share`, 200],
+      ['DELETE', `/agent/artifacts/${own.artifactUid}`, 200],
+      ['POST', `/event-subscriptions/${own.subscriptionId}/rotate-secret`, 429],
+      ['DELETE', `/event-subscriptions/${own.subscriptionId}`, 200],
+      ['DELETE', `/agent/environments/${own.environmentUid}`, 200],
+      ['POST', `/agent/runs/${own.runId}/cancel`, 200],
+    ] as const;
+    await full(first);
+    for (const [method, path, status] of cases)
+      expect((await service.request(method, path)).status, `${method} ${path}`).toBe(status);
+    await db.query('DELETE FROM audit_days');
     // Other teams are not affected.
     expect((await service.request('POST', '/agent/environments', { body })).status).toBe(201);
   });

@@ -1,3 +1,4 @@
+import { maxInvitations, maxMembers } from '@runyard/contract/limits';
 import { ListTeamInvitationsResponse, ListTeamMembersResponse, ListTeamsResponse } from '@runyard/contract/teams';
 import { describe, expect, test } from 'vitest';
 import { invite, newPerson, newTeam, teamUidOf } from '../../../test/people.ts';
@@ -22,9 +23,9 @@ describe('a person in two teams', () => {
   test('acts in the team that the header or its alias names, with the role there', async () => {
     const second = await newTeam(service);
     const { key } = await newPerson(service, first, 'member');
-    expect((await service.problem(403, 'GET', '/agent/runs', { key, headers: { 'X-Team-Uid': second } })).error_code).toBe(
-      'not_authorized',
-    );
+    expect(
+      (await service.problem(403, 'GET', '/agent/runs', { key, headers: { 'X-Team-Uid': second } })).error_code,
+    ).toBe('not_authorized');
     const joined = await service.request('POST', '/team-invitations/join', {
       key,
       body: { key: await invite(service, second, 'viewer') },
@@ -106,7 +107,8 @@ describe('an invitation', () => {
 
   test('ends with the rights of its inviter, when it is withdrawn, and when it expires', async () => {
     const accept = async (key: string) =>
-      (await service.request('POST', '/team-invitations/accept', { key: null, body: { key, display_name: 'B' } })).status;
+      (await service.request('POST', '/team-invitations/accept', { key: null, body: { key, display_name: 'B' } }))
+        .status;
     const demoted = await newPerson(service, first, 'admin');
     const byDemoted = await invite(service, first, 'admin', demoted.key);
     expect((await setRole(service.key, first, demoted.uid, 'member')).status).toBe(200);
@@ -124,7 +126,9 @@ describe('an invitation', () => {
 
   test('is not used up by a person who is in the team already', async () => {
     const key = await invite(service, first, 'viewer');
-    expect((await service.problem(409, 'POST', '/team-invitations/join', { body: { key } })).error_code).toBe('conflict');
+    expect((await service.problem(409, 'POST', '/team-invitations/join', { body: { key } })).error_code).toBe(
+      'conflict',
+    );
     const body = { key, display_name: 'C', email: 'c@example.com', expires_in: '1d' };
     const accepted = await service.request('POST', '/team-invitations/accept', { key: null, body });
     expect(accepted.body).toMatchObject({
@@ -154,9 +158,12 @@ describe('roles', () => {
     await service.newRun({}, person.key);
     await setRole(service.key, first, person.uid, 'viewer');
     await expect
-      .poll(async () => (await service.request('POST', '/agent/runs', { key: person.key, body: { prompt: 'a' } })).status, {
-        timeout: 1_000,
-      })
+      .poll(
+        async () => (await service.request('POST', '/agent/runs', { key: person.key, body: { prompt: 'a' } })).status,
+        {
+          timeout: 1_000,
+        },
+      )
       .toBe(403);
   });
 
@@ -200,4 +207,41 @@ test("the administrator of another team learns nothing of the team's people", as
   ] as const)
     await service.problem(404, method, path, { key: admin.key });
   expect(await statusOf(person.key)).toBe(200);
+});
+
+describe('the limits', () => {
+  test('refuse a person beyond the last place in the team, and the invitation stays', async () => {
+    const team = await newTeam(service, 'Full');
+    const key = await invite(service, team, 'viewer');
+    await db.query(
+      `WITH people AS (
+         INSERT INTO users (id, uid, display_name)
+         SELECT gen_random_uuid(), lpad(i::text, 22, '0'), 'P' FROM generate_series(1, ${maxMembers - 1}) i RETURNING id)
+       INSERT INTO team_members (team_id, user_id, role)
+       SELECT t.id, p.id, 'viewer' FROM people p, teams t WHERE t.uid = $1`,
+      [team],
+    );
+    const accept = () =>
+      service.request('POST', '/team-invitations/accept', { key: null, body: { key, display_name: 'D' } });
+    expect((await accept()).status).toBe(409);
+    expect((await remove(service.key, team, '1'.padStart(22, '0'))).status).toBe(200);
+    expect((await accept()).status).toBe(201);
+  });
+
+  test('refuse a further invitation that waits', async () => {
+    const team = await newTeam(service, 'Inviting');
+    await db.query(
+      `INSERT INTO team_invitations (id, team_id, hash, role, invited_by, expires_at)
+       SELECT gen_random_uuid(), t.id, decode(lpad(to_hex(i), 64, '0'), 'hex'), 'viewer', m.user_id, now() + interval '1 day'
+       FROM generate_series(1, ${maxInvitations}) i, teams t JOIN team_members m ON m.team_id = t.id WHERE t.uid = $1`,
+      [team],
+    );
+    await service.problem(409, 'POST', `/teams/${team}/invitations`, { body: { role: 'viewer' } });
+  });
+
+  test('refuse another body with the same Idempotency-Key', async () => {
+    const headers = { 'Idempotency-Key': 'team-2' };
+    expect((await service.request('POST', '/teams', { headers, body: { name: 'A' } })).status).toBe(201);
+    await service.problem(409, 'POST', '/teams', { headers, body: { name: 'B' } });
+  });
 });

@@ -46,7 +46,7 @@ export const supersededAttempt = (): Refusal =>
 /** 429 above the changes that a team may make in a day. */
 const tooManyChanges = (): Refusal =>
   refuse('resource_unavailable', {
-    detail: `The team has made ${maxChangesPerDay} changes today (UTC). Deletes of keys, people and invitations still work.`,
+    detail: `The team has made ${maxChangesPerDay} changes today (UTC). Cancels, deletes and lower roles still work.`,
     headers: { 'retry-after': '3600' },
   });
 

@@ -79,7 +79,12 @@ async function tryToDelete(
     const deletable = await tx.query(readDeletable, [runId]);
     if (deletable.length === 1) {
       const blobKeys = await deleteLockedRuns(tx, [runId]);
-      const change = { action: 'run.delete', subject: { type: 'run', uid: runId }, before: { state: run.state } } as const;
+      const change = {
+        action: 'run.delete',
+        subject: { type: 'run', uid: runId },
+        before: { state: run.state },
+        endsAccess: true,
+      } as const;
       if (by) await recordChange(tx, by, change);
       return { kind: 'deleted', blobKeys };
     }
