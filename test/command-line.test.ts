@@ -152,6 +152,28 @@ test('accepts a key that was created until it is deleted', async () => {
   expect(refused.code).toBe(1);
 });
 
+test('invites a person, who accepts, gets a role and is removed', async () => {
+  const invitation = (await here.call(['users', 'invite', '--role', 'viewer', '--note', 'Ada'])).output.split('\n')[0] ?? '';
+  expect(invitation).toMatch(/^ryi_/);
+  const { key, user, team } = JSON.parse((await here.call(['users', 'accept', invitation, 'Ada', '--json'])).output);
+  const env = { RUNYARD_API_KEY: key };
+  expect((await here.call(['teams'], { env })).output).toContain(team.uid);
+  expect((await here.call(['run', '--detach', 'hi there'], { env })).output).toContain('needs the role member');
+  expect((await here.call(['users', 'role', user.uid, 'admin'])).output).toContain('is now admin');
+  expect((await here.call(['users', 'role', user.uid, 'owner'], { env })).output).toContain('above');
+  expect((await here.call(['users'], { env })).output).toMatch(/Ada/);
+  await here.call(['users', 'remove', user.uid]);
+  expect((await here.call(['runs'], { env })).output).toContain('authentication_required');
+});
+
+test('acts in the team that RUNYARD_TEAM names', async () => {
+  const uid = (await here.call(['teams', 'create', 'Second'])).output.split('\n')[0] ?? '';
+  const env = { RUNYARD_TEAM: uid };
+  expect((await here.call(['runs', '--json'], { env })).output).toContain('"runs":[]');
+  expect((await here.call(['teams', 'rename', 'Two'], { env })).output).toContain(`${uid} is now Two`);
+  expect((await here.call(['teams'])).output).toMatch(/Two/);
+});
+
 test.each([
   [['run', '--model', 'gpt-9', 'hi there'], 1, 'unknown model "gpt-9"'],
   [['runs', 'get', 'nope'], 1, '"nope" is not the id of a run'],

@@ -40,10 +40,13 @@ const rooms = (columns: readonly string[], ...names: string[]) =>
 
 /** Every table of the service. A test compares the names with the migrated database. */
 export const tableRules: Readonly<Record<string, TableRule>> = {
+  agent_identities: { owner: 'access' },
   api_keys: { owner: 'access' },
   // An assignment that is taken back deletes what its agent announced, in the same statement; `files` imports `executions`.
   artifacts: { owner: 'files', alsoDeletedBy: 'executions' },
   attachments: { owner: 'files' },
+  audit_days: { owner: 'access' },
+  audit_entries: { owner: 'access' },
   client_answers: { owner: 'idempotency' },
   code_host_credentials: { owner: 'code-hosts' },
   conversation_events: { owner: 'conversations' },
@@ -81,6 +84,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   sign_in_codes: { owner: 'access' },
   sweeps: { owner: 'retention' },
   team_budgets: { owner: 'usage' },
+  team_invitations: { owner: 'access' },
   team_members: { owner: 'access' },
   team_spend: { owner: 'usage' },
   // The queue counts and orders its assignments on the team's row, which is the lock of a team's limit.

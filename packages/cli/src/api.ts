@@ -15,6 +15,7 @@ export function connect(context: Context, send: typeof fetch = fetch): Client {
   return createClient({
     baseUrl: requireOrigin(context),
     ...(key === null ? {} : { apiKey: key }),
+    ...(context.settings.RUNYARD_TEAM === undefined ? {} : { teamUid: context.settings.RUNYARD_TEAM }),
     userAgent: 'runyard-cli',
     fetch: send,
     strict: true,

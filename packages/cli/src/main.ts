@@ -6,6 +6,7 @@ import { ApprovalPolicy } from '@runyard/contract/approvals';
 import { KeyKind } from '@runyard/contract/keys';
 import { RunState } from '@runyard/contract/states';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { addTeamCommands, addUserCommands } from './access-commands.ts';
 import { describeProblem } from './api.ts';
 import {
   addArtifactCommands,
@@ -237,15 +238,28 @@ keys
       .choices(KeyKind.options)
       .default('personal'),
   )
+  .option('--agent <uid>', 'agent identity that an agent key acts as')
   .addOption(new Option('--expires-in <time>').choices(['1d', '30d', '90d', 'never']).default('never'))
   .option(...asJson)
   .action(async (name, options) =>
-    createKey(createContext(process.env), { name, kind: options.kind, expires_in: options.expiresIn }, options),
+    createKey(
+      createContext(process.env),
+      {
+        name,
+        kind: options.kind,
+        expires_in: options.expiresIn,
+        ...(options.agent === undefined ? {} : { agent_uid: options.agent }),
+      },
+      options,
+    ),
   );
 keys
   .command('delete')
   .argument('<key-id>')
   .action(async (uid) => deleteKey(createContext(process.env), uid));
+
+addTeamCommands(program);
+addUserCommands(program);
 
 program
   .command('export')

@@ -25,6 +25,8 @@ export interface ClientOptions {
   readonly baseUrl: string;
   /** Absent: only endpoints that need no key can be called. */
   readonly apiKey?: string;
+  /** Team that the requests act in. Default: the team that the key was made in. */
+  readonly teamUid?: string;
   /** Value of the `User-Agent` header, such as `runyard-cli/1.0`. */
   readonly userAgent?: string;
   /** Longest silence of the service, before its answer and between two chunks of a JSON body. Default: 60,000. */
@@ -152,6 +154,7 @@ export function createClient(options: ClientOptions): Client {
 
   const headersOf = (route: Route, input: AnyInput): Record<string, string> => ({
     ...(options.apiKey === undefined ? {} : { authorization: `Bearer ${options.apiKey}` }),
+    ...(options.teamUid === undefined ? {} : { 'x-team-uid': options.teamUid }),
     ...(options.userAgent === undefined ? {} : { 'user-agent': options.userAgent }),
     ...(options.strict ? { prefer: 'handling=strict' } : {}),
     ...(input.body === undefined ? {} : { 'content-type': 'application/json' }),

@@ -1,6 +1,6 @@
 /** Permissions of routes: the roles of a team, the kinds of callers, and the declaration that each route carries. */
 
-/** Roles of a team's members; each may do what the ones behind it may. Teams have administrators and members so far. */
+/** Roles of a team's members; each may do what the ones behind it may. */
 export const roles = ['owner', 'admin', 'member', 'viewer'] as const;
 export type Role = (typeof roles)[number];
 
@@ -20,6 +20,8 @@ export type PrincipalKind = (typeof principalKinds)[number];
 export interface AllowKeys {
   /** The lowest role that a user needs. */
   readonly user: Role;
+  /** True: only the key of the operator of the service is admitted. */
+  readonly operator?: true;
   /** True: agent keys are admitted too, with the role of a member. */
   readonly agent?: true;
   /** True: browser sessions are admitted too, with the role of their user. */
@@ -52,6 +54,8 @@ export const teamWrites = { user: 'member', agent: true } as const satisfies All
 /** The same for what a run's page reads and does. */
 export const runPageReads = { ...teamReads, session: true } as const satisfies Allow;
 export const runPageWrites = { ...teamWrites, session: true } as const satisfies Allow;
+/** Admits the operator of the service, who made the installation. */
+export const operatorOnly = { user: 'viewer', operator: true } as const satisfies Allow;
 /** Admits administrators. Agent keys are refused: what runs in a sandbox may hold one. */
 export const administrators = { user: 'admin' } as const satisfies Allow;
 
@@ -69,6 +73,7 @@ export function describeAllow(allow: Allow): string {
       ? 'run token, until the execution is stopping'
       : 'run token, until the execution ends';
   if ('anyone' in allow) return allow.anyone === 'always' ? 'everyone, without a key' : 'everyone with a signed URL';
+  if (allow.operator) return "the operator's key";
   const users = allow.user === 'viewer' ? 'users of the team' : `users from the role ${allow.user}`;
   const higher = Object.entries(allow.byBody?.roles ?? {}).map(
     ([value, role]) => `${plural[role]} only where ${allow.byBody?.member} is ${value}`,

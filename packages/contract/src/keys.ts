@@ -15,7 +15,7 @@ export const ApiKey = z
     kind: KeyKind,
     prefix: z.string().meta({ description: 'First characters of the raw key' }),
     last_four: z.string().describe('Last four characters of the raw key'),
-    agent_uid: z.string().optional().describe('Service account that an agent key acts as'),
+    agent_uid: z.string().optional().describe('Agent identity that an agent key acts as'),
     created_at: Timestamp.describe('When it was created, RFC 3339 in UTC'),
     expires_at: Timestamp.optional().meta({ description: 'Absent: never' }),
     last_used_at: Timestamp.optional().meta({ description: 'To the minute' }),
@@ -38,7 +38,10 @@ export const CreateKeyRequest = z
   .object({
     name: NonBlank.max(200).describe('Name for people, at most 200 characters'),
     kind: KeyKind,
-    agent_uid: Text.min(1).max(200).optional().meta({ description: 'Service account that an agent key acts as' }),
+    agent_uid: Text.min(1).max(200).optional().meta({
+      description:
+        'UID of the agent identity that an agent key acts as; absent: the key is a service account of its own',
+    }),
     expires_in: KeyLifetime.default('never'),
   })
   .refine((key) => key.kind === 'agent' || key.agent_uid === undefined, {

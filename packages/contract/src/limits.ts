@@ -45,6 +45,16 @@ export const maxOutputBytes = 64 * 1024;
 
 /** API keys of a team, expired ones included. */
 export const maxKeys = 1_000;
+/** Teams that one person is in. */
+export const maxTeamsOfPerson = 1_000;
+/** People in a team. */
+export const maxMembers = 1_000;
+/** Invitations of a team that wait. */
+export const maxInvitations = 200;
+/** Agent identities of a team. */
+export const maxIdentities = 200;
+/** Changes of a team in a day (UTC), as the audit log counts them. Cancels, deletes and lower roles are possible above it. */
+export const maxChangesPerDay = 10_000;
 /** Environments of a team. */
 export const maxEnvironments = 1_000;
 /** Schedules of a team. */

@@ -1,5 +1,7 @@
 /** Every endpoint of the API: the service registers from this table, the client is typed from it, the OpenAPI document is made from it. */
+import { agentIdentityRoutes } from './routes/agent-identities.ts';
 import { artifactRoutes } from './routes/artifacts.ts';
+import { auditRoutes } from './routes/audit.ts';
 import { browserSessionRoutes } from './routes/browser-sessions.ts';
 import { budgetRoutes } from './routes/budgets.ts';
 import { childRunRoutes } from './routes/child-runs.ts';
@@ -14,6 +16,7 @@ import { redirectRoutes } from './routes/redirects.ts';
 import { runRoutes } from './routes/runs.ts';
 import { scheduleRoutes } from './routes/schedules.ts';
 import { serviceRoutes } from './routes/service.ts';
+import { teamRoutes } from './routes/teams.ts';
 
 export const routes = {
   ...runRoutes,
@@ -24,6 +27,9 @@ export const routes = {
   ...environmentGuestRoutes,
   ...codeHostRoutes,
   ...browserSessionRoutes,
+  ...teamRoutes,
+  ...agentIdentityRoutes,
+  ...auditRoutes,
   ...eventSubscriptionRoutes,
   ...mcpServerRoutes,
   ...budgetRoutes,

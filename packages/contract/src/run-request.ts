@@ -80,7 +80,7 @@ export const RunAgentRequest = z
       .optional()
       .describe('Whether the run belongs to the team or to its creator; runs of this service belong to the team'),
     agent_identity_uid: Text.optional().describe(
-      'Agent identity to run as; no identities exist on this service yet: 400',
+      'UID of the agent identity to run as. Its model, environment, skills and secrets apply where the request names none',
     ),
     conversation_id: Text.optional().meta({ description: 'Conversation to continue' }),
     attachments: z
@@ -100,7 +100,9 @@ export const RunAgentRequest = z
       .describe('Whether a person follows the run; kept for clients that send it, without effect on this service'),
     metadata: RunMetadata.optional(),
     mode: RunMode.optional(),
-    on_behalf_of: Text.optional().describe('User to run for; not available on this service: 403'),
+    on_behalf_of: Text.optional().describe(
+      'UID of the person of the team to run for. For agent keys whose identity has acts_for_users; others get 403',
+    ),
   })
   .superRefine((run, context) => {
     const hasSkill = run.skill ?? run.config?.skill_spec ?? run.config?.skills?.[0];

@@ -3,6 +3,7 @@ import path from 'node:path';
 import type { Settings } from '@runyard/contract/settings';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
+import { accessDomain } from './access/domain/domain.ts';
 import { conversationsDomain } from './conversations/domain.ts';
 import type { Domain, Loop } from './domain.ts';
 import { executionsDomain } from './executions/domain/domain.ts';
@@ -14,7 +15,9 @@ import { registerHarnessSnapshotRoutes } from './http/agent/harness-snapshots.ts
 import { registerHarnessSupport } from './http/agent/harness-support.ts';
 import { registerHarnessWorkspaceRoutes } from './http/agent/harness-workspace.ts';
 import { registerRunMessageRoutes } from './http/agent/run-messages.ts';
+import { registerAgentIdentityRoutes } from './http/api/agent-identities.ts';
 import { registerArtifactRoutes } from './http/api/artifacts.ts';
+import { registerAuditRoutes } from './http/api/audit.ts';
 import { registerBlobRoutes } from './http/api/blobs.ts';
 import { registerBrowserSessionRoutes } from './http/api/browser-sessions.ts';
 import { registerBudgetRoutes } from './http/api/budgets.ts';
@@ -32,6 +35,8 @@ import { registerRedirectRoutes } from './http/api/redirects.ts';
 import { registerRunRoutes } from './http/api/runs.ts';
 import { registerScheduleRoutes } from './http/api/schedules.ts';
 import { registerServiceInfoRoutes } from './http/api/service-info.ts';
+import { registerTeamInvitationRoutes } from './http/api/team-invitations.ts';
+import { registerTeamRoutes } from './http/api/teams.ts';
 import { buildApp } from './http/app.ts';
 import { registerPages } from './http/pages/pages.ts';
 import { authenticateWorker } from './http/server/authenticate-worker.ts';
@@ -69,7 +74,15 @@ export function listDomains(deps: ServiceDeps): readonly Domain[] {
     idempotencyDomain,
     uploadsDomain,
     served({ name: 'service information' }, registerServiceInfoRoutes, registerPages),
-    served({ name: 'access' }, registerKeyRoutes, registerBrowserSessionRoutes),
+    served(
+      accessDomain(deps),
+      registerKeyRoutes,
+      registerBrowserSessionRoutes,
+      registerTeamRoutes,
+      registerTeamInvitationRoutes,
+      registerAgentIdentityRoutes,
+      registerAuditRoutes,
+    ),
     served({ name: 'usage' }, registerBudgetRoutes),
     served({ name: 'code hosts' }, registerCodeHostRoutes),
     served({ name: 'environments' }, registerEnvironmentRoutes, registerEnvironmentGuestRoutes),

@@ -5,8 +5,11 @@ import { routes } from '@runyard/contract/routes';
 
 /** Kinds of credentials, each with its name in a test. */
 export const credentials = {
+  operator: "the operator's key",
+  owner: "an owner's key",
   administrator: "an administrator's key",
   member: "a member's key",
+  viewer: "a viewer's key",
   agentKey: 'an agent key',
   session: 'a browser session',
   otherTeam: "another team's key",
@@ -47,9 +50,12 @@ export const accessRows: readonly AccessRow[] = (Object.entries(routes) as [stri
 );
 
 const roleOf: Readonly<Partial<Record<Credential, Role>>> = {
+  operator: 'owner',
+  owner: 'owner',
   administrator: 'admin',
   otherTeam: 'admin',
   member: 'member',
+  viewer: 'viewer',
 };
 
 /** Returns what a credential opens on a route, when the route is asked for things of the first team. */
@@ -65,7 +71,7 @@ export function accessOf({ allow, params }: Route, credential: Credential): Acce
   }
   const role = roleOf[credential];
   if (role) {
-    if (!isAtLeast(role, allow.user)) return 403;
+    if (!isAtLeast(role, allow.user) || (allow.operator && credential !== 'operator')) return 403;
     return credential === 'otherTeam' && params ? 404 : 'yes';
   }
   if (credential === 'session') return allow.session ? 'yes' : 403;
@@ -81,8 +87,10 @@ const cell = (row: AccessRow, credential: Credential): string => {
 
 /** Credentials that open the same share a column of the page. */
 const columns: readonly { readonly heading: string; readonly of: readonly [Credential, ...Credential[]] }[] = [
-  { heading: 'administrator', of: ['administrator'] },
+  { heading: 'operator', of: ['operator'] },
+  { heading: 'owner, administrator', of: ['owner', 'administrator'] },
   { heading: 'member', of: ['member'] },
+  { heading: 'viewer', of: ['viewer'] },
   { heading: 'agent key', of: ['agentKey'] },
   { heading: 'browser session', of: ['session'] },
   { heading: "other team's key", of: ['otherTeam'] },

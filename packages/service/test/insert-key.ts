@@ -1,5 +1,6 @@
 /** Test support: API keys with any role, team, kind and end. */
 import { randomUUIDv7 } from 'node:crypto';
+import type { Role } from '@runyard/contract/access';
 import { hashKey, newRawKey, shownParts } from '../src/access/keys/raw-key.ts';
 import { newUid } from '../src/access/teams/uid.ts';
 import type { Queryable } from '../src/store/database/database.ts';
@@ -7,7 +8,7 @@ import type { Queryable } from '../src/store/database/database.ts';
 export interface KeyOptions {
   readonly teamId?: string;
   readonly kind?: 'personal' | 'agent';
-  readonly role?: 'admin' | 'member';
+  readonly role?: Role;
   /** Interval in SQL, such as `-1 minute`. */
   readonly expiresIn?: string;
 }

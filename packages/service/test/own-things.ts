@@ -27,6 +27,11 @@ export interface OwnThings {
   readonly sessionUuid: string;
   /** Code of a sign-in link that was not used yet. */
   readonly signInCode: string;
+  readonly teamUid: string;
+  readonly invitationId: string;
+  /** Key of an invitation that was not used yet. */
+  readonly invitationKey: string;
+  readonly identityUid: string;
 }
 
 /**
@@ -60,6 +65,12 @@ const bodies: Readonly<Record<string, unknown>> = {
   reportShutdown: { reason: 'x' },
   startChildRun: { prompt: 'a' },
   sendFollowup: { message: 'a' },
+  createTeam: { name: 'T' },
+  updateTeam: { name: 'T' },
+  updateTeamMember: { role: 'viewer' },
+  createTeamInvitation: { role: 'member' },
+  createAgentIdentity: { name: 'I' },
+  updateAgentIdentity: { name: 'J' },
 };
 
 const queries: Readonly<Record<string, string>> = {
@@ -101,8 +112,14 @@ export async function makeOwnThings(
   const reference = { reference_type: 'issue', url: 'https://example.com/1' };
   await post('/harness-support/report-artifact', { artifact_type: 'EXTERNAL_REFERENCE', data: reference }, runToken);
   const environment = await post('/agent/environments', { config: { name: 'E' } });
-  const [person] = await db.query<{ uid: string }>('SELECT uid FROM users ORDER BY id LIMIT 1');
-  const userUid = person?.uid ?? '';
+  const [team] = await db.query<{ uid: string }>('SELECT uid FROM teams WHERE id = $1', [service.teamId]);
+  const invite = () => post(`/teams/${team?.uid}/invitations`, { role: 'member' });
+  const person = await service.request<{ user: { uid: string } }>('POST', '/team-invitations/accept', {
+    key: null,
+    body: { key: (await invite()).key, display_name: 'P' },
+  });
+  const invitation = await invite();
+  const userUid = person.body.user.uid;
   await service.request('PUT', `/agent/environments/${environment.uid}/guests/${userUid}`);
   const own: OwnThings = {
     runId,
@@ -124,6 +141,10 @@ export async function makeOwnThings(
     childRunId: child.run_id ?? '',
     sessionUuid: randomUUIDv7(),
     signInCode: (await post('/sign-in-codes')).code ?? '',
+    teamUid: team?.uid ?? '',
+    invitationId: invitation.id ?? '',
+    invitationKey: invitation.key ?? '',
+    identityUid: (await post('/agent/identities', { name: 'I' })).uid ?? '',
   };
   const requestOf: RequestOfRoute = (name, route) => {
     const uid = route.path.startsWith('/keys') ? own.keyUid : own.environmentUid;
@@ -134,6 +155,9 @@ export async function makeOwnThings(
     if (!route.body) return { path, options: {} };
     if (name === 'createBrowserSession')
       return { path, options: { body: { code: own.signInCode }, headers: { origin: service.baseUrl } } };
+    if (name === 'acceptTeamInvitation')
+      return { path, options: { body: { key: own.invitationKey, display_name: 'Q' } } };
+    if (name === 'joinTeam') return { path, options: { body: { key: own.invitationKey } } };
     const body = name === 'sendRunMessage' ? { run_id: own.childRunId, message: 'a' } : (bodies[name] ?? {});
     return { path, options: { body } };
   };

@@ -5,8 +5,10 @@ import { deleteOldDetail, type RunBatch, start } from '../src/retention/runs.ts'
 import { listDomains } from '../src/service.ts';
 import type { Database } from '../src/store/database/database.ts';
 
-/** Listing the domains opens nothing, so no part of a service is needed. */
-export const registeredRetention: RegisteredRetention = collectRetention(listDomains({} as ServiceDeps));
+/** Listing the domains opens nothing, so no part of a service is needed but the settings of nightly tasks. */
+export const registeredRetention: RegisteredRetention = collectRetention(
+  listDomains({ settings: { RUNYARD_RETENTION_AUDIT_DAYS: 400 } } as ServiceDeps),
+);
 
 /** Deletes the conversations of the runs of the first batch that ended more than 90 days ago. */
 export const deleteDetail = (db: Database): Promise<RunBatch> =>

@@ -29,6 +29,8 @@ export async function callApi(context: Context, method: string, path: string, op
   const body = options.data === undefined ? undefined : readBody(options.data);
   const headers = new Headers({ 'user-agent': 'runyard-cli' });
   if (key !== null) headers.set('authorization', `Bearer ${key}`);
+  const team = context.settings.RUNYARD_TEAM;
+  if (team !== undefined && !headers.has('x-team-uid')) headers.set('x-team-uid', team);
   if (body !== undefined) headers.set('content-type', 'application/json');
   for (const pair of options.header ?? []) setHeader(headers, pair);
   const response = await send(urlOf(origin, path), {

@@ -1,5 +1,6 @@
 /** An example of each operation; a route without one does not compile. */
 import type { RouteName } from '../routes.ts';
+import { accessExamples } from './access.ts';
 import { budgetExamples } from './budgets.ts';
 import { codeHostExamples } from './code-hosts.ts';
 import { eventSubscriptionExamples } from './event-subscriptions.ts';
@@ -15,6 +16,7 @@ export const examples: Readonly<Record<RouteName, Example>> = {
   ...resourceExamples,
   ...scheduleExamples,
   ...codeHostExamples,
+  ...accessExamples,
   ...eventSubscriptionExamples,
   ...mcpServerExamples,
   ...budgetExamples,

@@ -1,4 +1,4 @@
-import { maxLocatorLength } from '@runyard/contract/limits';
+import { maxChangesPerDay, maxLocatorLength } from '@runyard/contract/limits';
 import { z } from 'zod';
 import { runPageReads, teamReads, teamWrites } from '../access.ts';
 import { ArtifactResponse, ArtifactSharing, RunByExternalReferenceResponse } from '../artifacts.ts';
@@ -62,7 +62,11 @@ export const artifactRoutes = {
     allow: teamWrites,
     params: artifact,
     answer: { status: 200, description: 'It is public', schema: ArtifactSharing },
-    errors: { 400: 'Nothing to read: pull requests and external references', 404: errors[404] },
+    errors: {
+      400: 'Nothing to read: pull requests and external references',
+      404: errors[404],
+      429: `The team has made ${maxChangesPerDay} changes today (UTC)`,
+    },
   },
   unshareArtifact: {
     method: 'DELETE',

@@ -90,8 +90,9 @@ export const environmentRoutes = {
     tag: 'keys',
     summary: 'Create an API key',
     description:
-      'The raw key is in this answer only, and in repetitions with its Idempotency-Key. Agent keys are made by administrators.',
-    allow: { user: 'member', byBody: { member: 'kind', roles: { agent: 'admin' } } },
+      'The raw key is in this answer only, and in repetitions with its Idempotency-Key. Administrators make agent keys; owners make those of an identity that acts for users. A personal key works in each team of its person: the header X-Team-Uid names another one than the team it was made in.',
+    // A person whose key expires makes the next one, whatever the role.
+    allow: { user: 'viewer', byBody: { member: 'kind', roles: { agent: 'admin' } } },
     body: CreateKeyRequest,
     once: 'createKey',
     answer: { status: 201, description: 'Created', schema: CreateKeyResponse },

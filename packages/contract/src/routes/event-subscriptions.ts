@@ -11,7 +11,7 @@ import {
   UpdateEventSubscriptionRequest,
 } from '../event-subscriptions.ts';
 import { DeleteResponse } from '../keys.ts';
-import { maxSubscriptions } from '../limits.ts';
+import { maxChangesPerDay, maxSubscriptions } from '../limits.ts';
 import type { Route } from '../route.ts';
 
 const path = '/event-subscriptions';
@@ -90,7 +90,7 @@ export const eventSubscriptionRoutes = {
     allow: administrators,
     params: subscription,
     answer: { status: 200, description: 'With the new secret', schema: EventSubscriptionWithSecret },
-    errors: missing,
+    errors: { ...missing, 429: `The team has made ${maxChangesPerDay} changes today (UTC)` },
   },
   testEventSubscription: {
     method: 'POST',

@@ -20,6 +20,11 @@ export const serviceSettings = {
     description: 'URL at which clients reach the service, without `/api/v1`. Default: `http://{host}:{port}`.',
     usedBy: ['service', 'worker', 'cli'],
   },
+  RUNYARD_TEAM: {
+    schema: z.string().regex(/^[A-Za-z0-9]{22}$/, { error: 'must be the UID of a team: 22 characters of [A-Za-z0-9]' }),
+    description: 'Team that commands act in, by its UID. Default: the team that the key was made in.',
+    usedBy: ['cli'],
+  },
   RUNYARD_WEBHOOK_BASE_URL: {
     schema: httpUrl,
     description: 'URL at which senders of webhooks reach the service. Default: the base URL.',
@@ -83,6 +88,12 @@ export const serviceSettings = {
     default: '90',
     description:
       'Days after the end of a run until its conversation and transcript are deleted. 0: they stay as long as the run. Timeline, artifacts and costs stay with the run.',
+    usedBy: ['service'],
+  },
+  RUNYARD_RETENTION_AUDIT_DAYS: {
+    schema: whole(0, 36500),
+    default: '400',
+    description: 'Entries of the audit log that are so many days old are deleted, once a night; 0 keeps them for ever.',
     usedBy: ['service'],
   },
   RUNYARD_WORKSPACE_MB: {

@@ -1,13 +1,14 @@
 import { type AllowKeys, isAtLeast, type Role } from '@runyard/contract/access';
 import type { Principal } from './keys/principal.ts';
 
-/** Whether the owner of a key may call a route; `wrong_kind`: no key of this kind may, whatever its role. */
+/** Whether the owner of a key may call a route; `wrong_kind`: no key of this kind may, whatever its role; `not_operator`: only the operator's key may. */
 export type Permission =
   | { readonly kind: 'allowed' }
   | { readonly kind: 'wrong_kind' }
+  | { readonly kind: 'not_operator' }
   | { readonly kind: 'role_too_low'; readonly needed: Role };
 
-type KeyOwner = Pick<Principal, 'kind' | 'role'>;
+type KeyOwner = Pick<Principal, 'kind' | 'role'> & Partial<Pick<Principal, 'isOperator'>>;
 
 const allowed: Permission = { kind: 'allowed' };
 
@@ -18,7 +19,7 @@ const checkRole = (needed: Role, { role }: KeyOwner): Permission =>
 export function checkPermission(allow: AllowKeys, owner: KeyOwner): Permission {
   switch (owner.kind) {
     case 'user':
-      return checkRole(allow.user, owner);
+      return allow.operator && !owner.isOperator ? { kind: 'not_operator' } : checkRole(allow.user, owner);
     case 'agent':
       return allow.agent ? checkRole(allow.user, owner) : { kind: 'wrong_kind' };
     case 'session':

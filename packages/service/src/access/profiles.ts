@@ -8,8 +8,11 @@ const readNames = defineStatement({
   text: `
     SELECT 'user' AS kind, uid, display_name, email FROM users WHERE uid = ANY($1::text[])
     UNION ALL
+    SELECT 'service_account', uid, name, NULL FROM agent_identities WHERE team_id = $2 AND uid = ANY($1::text[])
+    UNION ALL
     SELECT 'service_account', coalesce(agent_uid, id::text), min(name), NULL FROM api_keys
     WHERE team_id = $2 AND kind = 'agent' AND coalesce(agent_uid, id::text) = ANY($1::text[])
+      AND NOT EXISTS (SELECT FROM agent_identities i WHERE i.team_id = $2 AND i.uid = agent_uid)
     GROUP BY coalesce(agent_uid, id::text)`,
   row: { kind: text<'user' | 'service_account'>(), uid: text(), display_name: text(), email: nullable(text()) },
 });

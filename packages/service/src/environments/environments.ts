@@ -1,7 +1,10 @@
+import { createHash } from 'node:crypto';
 import type { Environment, EnvironmentConfig } from '@runyard/contract/environments';
 import { maxEnvironments } from '@runyard/contract/limits';
 import type { RunState } from '@runyard/contract/states';
 import type { RunActor } from '../access/actor.ts';
+import { type Author, recordChange, type State } from '../access/audit/record.ts';
+import { scopeOf } from '../access/ownership.ts';
 import { readProfiles } from '../access/profiles.ts';
 import { teamHasRoom } from '../access/teams/has-room.ts';
 import { newUid } from '../access/teams/uid.ts';
@@ -90,15 +93,16 @@ const insert: Statement = {
 const update = defineStatement({
   name: 'update_environment',
   text: `
-    UPDATE environments SET config = $3, last_editor_kind = $4, last_editor_uid = $5, updated_at = now()
-    WHERE team_id = $1 AND uid = $2 RETURNING uid`,
-  row: { uid: text() },
+    WITH before AS (SELECT uid, config FROM environments WHERE team_id = $1 AND uid = $2 FOR UPDATE)
+    UPDATE environments e SET config = $3, last_editor_kind = $4, last_editor_uid = $5, updated_at = now()
+    FROM before WHERE e.uid = before.uid RETURNING before.config`,
+  row: { config: json<EnvironmentConfig>() },
 });
 
 const remove = defineStatement({
   name: 'delete_environment',
-  text: 'DELETE FROM environments WHERE team_id = $1 AND uid = $2 RETURNING uid',
-  row: { uid: text() },
+  text: 'DELETE FROM environments WHERE team_id = $1 AND uid = $2 RETURNING config',
+  row: { config: json<EnvironmentConfig>() },
 });
 
 const readConfigs = defineStatement({
@@ -143,7 +147,7 @@ async function toEnvironments(
     setup_failed: row.setup_failed,
     ...(row.last_started_at ? { last_task_run_timestamp: row.last_started_at } : {}),
     ...lastTaskOf(row),
-    scope: { type: 'Team', uid: row.team_uid },
+    scope: scopeOf({ teamId: context.teamId }, row.team_uid),
     ...(row.creator ? { creator: profileOf(row.creator) } : {}),
     ...(row.last_editor ? { last_editor: profileOf(row.last_editor) } : {}),
   }));
@@ -169,10 +173,28 @@ export async function readEnvironment(
   return (await toEnvironments(db, context, rows))[0] ?? null;
 }
 
+/**
+ * Returns what the audit log holds of a configuration. Of the setup commands it is a fingerprint: people write passwords into
+ * them, and the log outlives the environment.
+ */
+function stateOf({ name, description, docker_image, github_repos, setup_commands }: EnvironmentConfig): State {
+  const print = createHash('sha256')
+    .update(JSON.stringify(setup_commands ?? []))
+    .digest('hex')
+    .slice(0, 16);
+  return {
+    name,
+    description,
+    docker_image,
+    github_repos: github_repos?.map(({ owner, repo }) => `${owner}/${repo}`),
+    ...(setup_commands?.length ? { setup_commands: `${setup_commands.length}, sha256 ${print}` } : {}),
+  };
+}
+
 /** Creates an environment. `too_many`: the team has the largest number allowed. */
 export async function createEnvironment(
   tx: Queryable,
-  context: EnvironmentContext,
+  context: EnvironmentContext & Author,
   config: EnvironmentConfig,
 ): Promise<Environment | 'too_many'> {
   const uid = newUid();
@@ -181,23 +203,37 @@ export async function createEnvironment(
   await tx.query(insert, [uid, teamId, JSON.stringify(config), creator.kind, creator.uid]);
   const made = await readEnvironment(tx, context, uid);
   if (!made) throw new Error('the environment was not inserted');
+  const subject = { type: 'environment', uid, name: config.name };
+  await recordChange(tx, context, { action: 'environment.create', subject, after: stateOf(config) });
   return made;
 }
 
 /** Replaces the configuration. False: the team has no such environment. */
 export async function updateEnvironment(
-  db: Queryable,
-  { teamId, editor }: { readonly teamId: string; readonly editor: RunActor },
+  tx: Queryable,
+  by: Author,
   uid: string,
   config: EnvironmentConfig,
 ): Promise<boolean> {
-  const rows = await db.query(update, [teamId, uid, JSON.stringify(config), editor.kind, editor.uid]);
-  return rows.length > 0;
+  const { teamId, creator } = by;
+  const [before] = await tx.query(update, [teamId, uid, JSON.stringify(config), creator.kind, creator.uid]);
+  if (!before) return false;
+  await recordChange(tx, by, {
+    action: 'environment.update',
+    subject: { type: 'environment', uid, name: config.name },
+    before: stateOf(before.config),
+    after: stateOf(config),
+  });
+  return true;
 }
 
 /** Deletes an environment. Runs keep its uid. False: the team has no such environment. */
-export async function deleteEnvironment(db: Queryable, teamId: string, uid: string): Promise<boolean> {
-  return (await db.query(remove, [teamId, uid])).length > 0;
+export async function deleteEnvironment(tx: Queryable, by: Author, uid: string): Promise<boolean> {
+  const [gone] = await tx.query(remove, [by.teamId, uid]);
+  if (!gone) return false;
+  const subject = { type: 'environment', uid, name: gone.config.name };
+  await recordChange(tx, by, { action: 'environment.delete', subject, before: stateOf(gone.config), endsAccess: true });
+  return true;
 }
 
 /** The access of a request to the environment that it names. `config`: the configuration, if the caller may use it. */

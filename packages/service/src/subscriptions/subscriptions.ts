@@ -1,4 +1,4 @@
-import { randomUUIDv7 } from 'node:crypto';
+import { createHash, randomUUIDv7 } from 'node:crypto';
 import type {
   CreateEventSubscriptionRequest,
   EventSubscription,
@@ -8,6 +8,7 @@ import type {
 } from '@runyard/contract/event-subscriptions';
 import { maxSubscriptions } from '@runyard/contract/limits';
 import type { RunSourceType } from '@runyard/contract/states';
+import { type Author, recordChange, type State } from '../access/audit/record.ts';
 import { teamHasRoom } from '../access/teams/has-room.ts';
 import type { Vault } from '../secrets/vault.ts';
 import type { Database, Queryable } from '../store/database/database.ts';
@@ -97,10 +98,10 @@ const rotate = defineStatement({
 const remove = defineStatement({
   name: 'delete_event_subscription',
   text: `
-    WITH gone AS (DELETE FROM event_subscriptions WHERE team_id = $1 AND id = $2 RETURNING id),
+    WITH gone AS (DELETE FROM event_subscriptions WHERE team_id = $1 AND id = $2 RETURNING id, name),
       log AS (DELETE FROM event_deliveries d USING gone WHERE d.subscription_id = gone.id)
-    SELECT id FROM gone`,
-  row: { id: uuid },
+    SELECT name FROM gone`,
+  row: { name: nullable(text()) },
 });
 
 type SubscriptionRow = RowOf<typeof readOne>;
@@ -155,12 +156,25 @@ export interface SealedSubscription {
 export const openSecret = (vault: Vault, { subscription, sealedSecret }: SealedSubscription): string =>
   vault.open(sealPurpose(subscription.id), Buffer.from(sealedSecret, 'base64'));
 
+/** Returns what the audit log holds of a subscription. Of the URL it is the origin: the rest may hold a secret of the receiver. */
+const stateOf = ({ name, url, events, filter, enabled }: EventSubscription): State => ({
+  name,
+  url_origin: URL.parse(url)?.origin,
+  url_sha256: createHash('sha256').update(url).digest('hex').slice(0, 16),
+  events,
+  filter,
+  enabled,
+});
+
+const subjectOf = ({ id, name }: EventSubscription) => ({ type: 'event_subscription', uid: id, name });
+
 /** Creates a subscription with a new secret. `too_many`: the team has the largest number allowed. */
 export async function createSubscription(
   tx: Queryable,
   vault: Vault,
   teamId: string,
   request: CreateEventSubscriptionRequest,
+  by?: Author,
 ): Promise<SealedSubscription | 'too_many'> {
   if (!(await teamHasRoom(tx, teamId, 'event_subscriptions', maxSubscriptions))) return 'too_many';
   const id = randomUUIDv7();
@@ -180,7 +194,10 @@ export async function createSubscription(
     sealed,
   ]);
   if (!row) throw new Error('the subscription was not inserted');
-  return { subscription: toSubscription(row), sealedSecret: sealed.toString('base64') };
+  const made = toSubscription(row);
+  const change = { action: 'event_subscription.create', subject: subjectOf(made), after: stateOf(made) } as const;
+  if (by) await recordChange(tx, by, change);
+  return { subscription: made, sealedSecret: sealed.toString('base64') };
 }
 
 /** Changes the fields that the request contains. Null: the team has no such subscription. */
@@ -189,6 +206,7 @@ export async function updateSubscription(
   teamId: string,
   id: string,
   request: UpdateEventSubscriptionRequest,
+  by?: Author,
 ): Promise<EventSubscription | null> {
   return await db.transaction(async (tx) => {
     const [old] = await tx.query(lockOne, [teamId, id]);
@@ -207,23 +225,48 @@ export async function updateSubscription(
       request.enabled !== undefined,
       request.enabled === true || url !== old.url,
     ]);
-    return row ? toSubscription(row) : null;
+    if (!row) return null;
+    const [before, after] = [toSubscription(old), toSubscription(row)];
+    const subject = subjectOf(after);
+    if (by)
+      await recordChange(tx, by, {
+        action: 'event_subscription.update',
+        subject,
+        before: stateOf(before),
+        after: stateOf(after),
+        ...(before.enabled && !after.enabled ? { endsAccess: true } : {}),
+      });
+    return after;
   });
 }
 
 /** Sets a new secret; the previous one also signs for 24 h. Null: the team has no such subscription. */
 export async function rotateSecret(
-  db: Queryable,
+  db: Database,
   vault: Vault,
   teamId: string,
   id: string,
+  by?: Author,
 ): Promise<SealedSubscription | null> {
   const sealed = vault.seal(sealPurpose(id), newSigningSecret());
-  const [row] = await db.query(rotate, [teamId, id, vault.keyId, sealed]);
-  return row ? { subscription: toSubscription(row), sealedSecret: sealed.toString('base64') } : null;
+  return await db.transaction(async (tx) => {
+    const [row] = await tx.query(rotate, [teamId, id, vault.keyId, sealed]);
+    if (!row) return null;
+    const subscription = toSubscription(row);
+    const change = { action: 'event_subscription.rotate_secret', subject: subjectOf(subscription) } as const;
+    if (by) await recordChange(tx, by, change);
+    return { subscription, sealedSecret: sealed.toString('base64') };
+  });
 }
 
 /** Deletes a subscription with its deliveries. False: the team has no such subscription. */
-export async function deleteSubscription(db: Queryable, teamId: string, id: string): Promise<boolean> {
-  return (await db.query(remove, [teamId, id])).length > 0;
+export async function deleteSubscription(db: Database, teamId: string, id: string, by?: Author): Promise<boolean> {
+  return await db.transaction(async (tx) => {
+    const [gone] = await tx.query(remove, [teamId, id]);
+    if (!gone) return false;
+    const subject = { type: 'event_subscription', uid: id, name: gone.name };
+    const change = { action: 'event_subscription.delete', subject, endsAccess: true } as const;
+    if (by) await recordChange(tx, by, change);
+    return true;
+  });
 }

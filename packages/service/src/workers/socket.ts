@@ -5,7 +5,7 @@ import { WorkerMessage } from '@runyard/contract/worker-protocol';
 import { workerName } from '@runyard/contract/workers';
 import type { Logger } from 'pino';
 import { type WebSocket, WebSocketServer } from 'ws';
-import type { KeyWatch } from '../access/keys/watch.ts';
+import type { KeyInTeam, KeyWatch } from '../access/keys/watch.ts';
 import type { Hub } from './hub.ts';
 import { operatorNames, poolTeamOf, type WorkerPrincipal } from './principal.ts';
 
@@ -57,7 +57,7 @@ export function serveWorkerSockets(server: Server, options: SocketOptions): () =
         const teamId = poolTeamOf(principal, workerId);
         if (teamId === 'not_allowed') return refuse(stream, 403, 'Forbidden', reservedName);
         sockets.handleUpgrade(request, stream, head, (socket) => {
-          serve(socket, { workerId, teamId, keyId: principal.keyId }, options);
+          serve(socket, { workerId, teamId, key: principal }, options);
         });
       },
       (error: unknown) => {
@@ -85,10 +85,11 @@ function refuse(stream: Duplex, status: number, title: string, detail: string): 
 
 function serve(
   socket: WebSocket,
-  owner: { workerId: string; teamId: string | null; keyId: string },
+  owner: { workerId: string; teamId: string | null; key: KeyInTeam },
   { hub, log, keyWatch }: SocketOptions,
 ): void {
-  const { workerId, teamId, keyId } = owner;
+  const { workerId, teamId, key } = owner;
+  const { keyId } = key;
   let isKeyEnded = false;
   /** An acknowledgement covers all earlier messages: after a failed one, no numbered message may take effect. */
   let hasFailed = false;
@@ -97,7 +98,7 @@ function serve(
     socket.close(code, reason);
     setTimeout(() => socket.terminate(), closeWaitMs).unref();
   };
-  const unwatchKey = keyWatch.watch(keyId, () => {
+  const unwatchKey = keyWatch.watch(key, () => {
     isKeyEnded = true;
     log.info({ worker: workerId }, 'the key of a worker was deleted or has expired');
     close(1008, 'the key was deleted or has expired');

@@ -5,7 +5,7 @@ import type { Database, Queryable } from '../../store/database/database.ts';
 import { boolean, defineStatement, uuid } from '../../store/database/statement.ts';
 import { createKeptFile, readKeptFile } from '../../store/kept-file.ts';
 import { ensureFirstTeam } from '../teams/first-team.ts';
-import { keysChannel } from './directory.ts';
+import { keysChannel } from './channel.ts';
 import { hashKey, newRawKey, shownParts } from './raw-key.ts';
 
 /** `kept_elsewhere`: the database has a bootstrap key that is neither in the setting nor in the data folder. */

@@ -8,10 +8,10 @@ import {
 } from '@runyard/contract/browser-sessions';
 import type { Database } from '../../store/database/database.ts';
 import { defineStatement, text, timestamp, uuid } from '../../store/database/statement.ts';
-import { keysChannel } from './directory.ts';
+import { keysChannel } from './channel.ts';
 import type { Principal } from './principal.ts';
 import { hashKey, newRawKey, shownParts } from './raw-key.ts';
-import { isValidKey } from './valid-key.ts';
+import { isValidKeyIn } from './valid-key.ts';
 
 /** Codes that wait, and sessions, of one key. A further one takes the place of the oldest. */
 const maxCodes = 20;
@@ -20,8 +20,8 @@ const maxSessions = 50;
 const insertCode = defineStatement({
   name: 'insert_sign_in_code',
   text: `
-    INSERT INTO sign_in_codes (hash, key_id, expires_at)
-    VALUES ($1, $2, clock_timestamp() + interval '${signInCodeSeconds} seconds') RETURNING expires_at`,
+    INSERT INTO sign_in_codes (hash, key_id, team_id, expires_at)
+    VALUES ($1, $2, $3, clock_timestamp() + interval '${signInCodeSeconds} seconds') RETURNING expires_at`,
   row: { expires_at: timestamp },
 });
 
@@ -40,12 +40,12 @@ const deleteOldCodes = defineStatement({
 const useCode = defineStatement({
   name: 'use_sign_in_code',
   text: `
-    WITH used AS (DELETE FROM sign_in_codes WHERE hash = $1 AND expires_at > clock_timestamp() RETURNING key_id)
+    WITH used AS (DELETE FROM sign_in_codes WHERE hash = $1 AND expires_at > clock_timestamp() RETURNING key_id, team_id)
     INSERT INTO api_keys (id, hash, kind, name, team_id, user_id, prefix, last_four, expires_at, minted_by)
-    SELECT $2, $3, 'personal', 'Browser session', k.team_id, k.user_id, $4, $5,
+    SELECT $2, $3, 'personal', 'Browser session', coalesce(used.team_id, k.team_id), k.user_id, $4, $5,
       least(k.expires_at, now() + interval '${browserSessionHours} hours'), k.id
-    FROM api_keys k WHERE k.id = (SELECT key_id FROM used) AND k.kind = 'personal' AND k.minted_by IS NULL
-      AND ${isValidKey('k')}
+    FROM used JOIN api_keys k ON k.id = used.key_id
+    WHERE k.kind = 'personal' AND k.minted_by IS NULL AND ${isValidKeyIn('k', 'coalesce(used.team_id, k.team_id)')}
     FOR KEY SHARE OF k
     RETURNING expires_at, minted_by, (SELECT u.display_name FROM users u WHERE u.id = user_id) AS display_name`,
   row: { expires_at: timestamp, minted_by: uuid, display_name: text() },
@@ -68,11 +68,11 @@ const deleteSession = defineStatement({
 });
 
 /** Creates a code for the person of the key. Only the result holds the code. */
-export async function createSignInCode(db: Database, { keyId }: Principal): Promise<CreateSignInCodeResponse> {
+export async function createSignInCode(db: Database, { keyId, teamId }: Principal): Promise<CreateSignInCodeResponse> {
   const code = randomBytes(32).toString('base64url');
   return await db.transaction(async (tx) => {
     await tx.query(deleteOldCodes, [keyId]);
-    const [row] = await tx.query(insertCode, [hashKey(code), keyId]);
+    const [row] = await tx.query(insertCode, [hashKey(code), keyId, teamId]);
     if (!row) throw new Error('the code was not inserted');
     return { code, expires_at: row.expires_at };
   });

@@ -1,4 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
+import type { Role } from '@runyard/contract/access';
 import type { Logger } from 'pino';
 import type { Database } from '../../store/database/database.ts';
 import {
@@ -11,17 +12,18 @@ import {
   timestamp,
   uuid,
 } from '../../store/database/statement.ts';
+import { isUid } from '../teams/uid.ts';
+import { keysChannel } from './channel.ts';
 import type { Principal } from './principal.ts';
 import { hashKey } from './raw-key.ts';
 import { isValidKey } from './valid-key.ts';
-
-/** Channel that notifies all processes of a deleted key; the payload is its id, or empty: any key. */
-export const keysChannel = 'runyard_keys';
 
 /** Finds the principal of a raw key. */
 export interface KeyDirectory {
   /** Returns the owner of the key, and notes its use; null: malformed, unknown, deleted or expired. */
   authenticate(raw: string): Promise<Principal | null>;
+  /** Returns the person of a personal key as the person is in another team; null: the person is not in it. */
+  inTeam(principal: Principal, teamUid: string): Promise<Principal | null>;
   close(): void;
 }
 
@@ -50,8 +52,16 @@ const readKey = defineStatement({
     user_uid: nullable(text()),
     display_name: nullable(text()),
     email: nullable(text()),
-    role: nullable(text<'admin' | 'member'>()),
+    role: nullable(text<Role>()),
   },
+});
+
+const readMembership = defineStatement({
+  name: 'read_membership',
+  text: `
+    SELECT t.id, t.uid, m.role FROM team_members m JOIN teams t ON t.id = m.team_id JOIN users u ON u.id = m.user_id
+    WHERE u.uid = $1 AND t.uid = $2`,
+  row: { id: uuid, uid: text(), role: text<Role>() },
 });
 
 /** Writes at most once a minute for a key, over all processes. */
@@ -79,7 +89,13 @@ function principalOf(row: RowOf<typeof readKey>): Principal {
     creator,
     role: row.role ?? 'member',
     isOperator: row.is_operator,
+    from: null,
   };
+}
+
+interface Membership {
+  readonly principal: Principal;
+  readonly readAtMs: number;
 }
 
 interface Known {
@@ -100,10 +116,13 @@ const noteEveryMs = 60_000;
 /** Opens the look-up of keys. Its cache loses a key that any process deletes. `now` is in milliseconds. */
 export async function openKeyDirectory(db: Database, log: Logger, now: () => number = Date.now): Promise<KeyDirectory> {
   const known = new Map<string, Known>();
+  /** By the UIDs of person and team, and the key. */
+  const memberships = new Map<string, Membership>();
   // Counts how often entries were removed: a row that was read before a removal is not cached after it.
   let generation = 0;
   const forget = (keyId?: string) => {
     generation += 1;
+    memberships.clear();
     if (!keyId) known.clear();
     else for (const [hash, entry] of known) if (entry.principal.keyId === keyId) known.delete(hash);
   };
@@ -134,7 +153,26 @@ export async function openKeyDirectory(db: Database, log: Logger, now: () => num
     return entry;
   };
 
+  const readInTeam = async (principal: Principal, teamUid: string, name: string): Promise<Principal | null> => {
+    const before = generation;
+    const [row] = await db.query(readMembership, [principal.creator.uid, teamUid]);
+    if (!row) return null;
+    const found = { ...principal, teamId: row.id, teamUid: row.uid, role: row.role };
+    if (before === generation) {
+      if (memberships.size >= maxKnown) memberships.clear();
+      memberships.set(name, { principal: found, readAtMs: now() });
+    }
+    return found;
+  };
+
   return {
+    inTeam: async (principal, teamUid) => {
+      if (principal.kind !== 'user' || !isUid(teamUid)) return null;
+      const name = `${principal.keyId} ${teamUid}`;
+      const cached = memberships.get(name);
+      const isFresh = cached !== undefined && now() - cached.readAtMs < cachedMs;
+      return isFresh ? cached.principal : await readInTeam(principal, teamUid, name);
+    },
     authenticate: async (raw) => {
       const hash = hashKey(raw);
       const name = hash.toString('base64');

@@ -16,4 +16,14 @@ export interface Principal {
   readonly role: Role;
   /** The key belongs to the operator of the service. */
   readonly isOperator: boolean;
+  /** The request in which the principal acts; null: none. */
+  readonly from: RequestOrigin | null;
+}
+
+/** Where a request came from. */
+export interface RequestOrigin {
+  /** IP address of the client. */
+  readonly address: string;
+  readonly userAgent: string | null;
+  readonly requestId: string;
 }

@@ -1,17 +1,23 @@
 /** Watches the keys behind open connections. */
 import type { Logger } from 'pino';
 import type { Database } from '../../store/database/database.ts';
-import { defineStatement, float, nullable, uuid } from '../../store/database/statement.ts';
-import { keysChannel } from './directory.ts';
-import { isValidKey } from './valid-key.ts';
+import { defineStatement, float, nullable, text } from '../../store/database/statement.ts';
+import { keysChannel } from './channel.ts';
+import { isValidKeyIn } from './valid-key.ts';
+
+/** A key, and the team that its owner acts in by it. */
+export interface KeyInTeam {
+  readonly keyId: string;
+  readonly teamId: string;
+}
 
 /** Notifies open connections of the end of their key. */
 export interface KeyWatch {
   /**
-   * Calls `onEnd` once, within a second after the key was deleted or expired, also if that happened before this call.
-   * Returns the function that stops watching.
+   * Calls `onEnd` once, within a second after the key was deleted or expired, or its person left the team, also if that
+   * happened before this call. Returns the function that stops watching.
    */
-  watch(keyId: string, onEnd: () => void): () => void;
+  watch(key: KeyInTeam, onEnd: () => void): () => void;
   close(): void;
 }
 
@@ -21,12 +27,14 @@ const checkEveryMs = 5_000;
 const readEnds = defineStatement({
   name: 'read_ends_of_keys',
   text: `
-    SELECT k.id, (extract(epoch FROM k.expires_at - clock_timestamp()) * 1000)::float8 AS "remainingMs"
-    FROM api_keys k WHERE k.id = ANY($1::uuid[]) AND ${isValidKey('k')}`,
-  row: { id: uuid, remainingMs: nullable(float) },
+    SELECT w.key_id || ' ' || w.team_id AS name, (extract(epoch FROM k.expires_at - clock_timestamp()) * 1000)::float8 AS "remainingMs"
+    FROM unnest($1::uuid[], $2::uuid[]) AS w (key_id, team_id) JOIN api_keys k ON k.id = w.key_id
+    WHERE ${isValidKeyIn('k', 'w.team_id')}`,
+  row: { name: text(), remainingMs: nullable(float) },
 });
 
 interface Watched {
+  readonly key: KeyInTeam;
   readonly callbacks: Set<() => void>;
   /** As `performance.now()`; infinite: never, or not read yet. */
   endsAt: number;
@@ -41,9 +49,9 @@ export async function openKeyWatch(db: Database, log: Logger): Promise<KeyWatch>
   let isChecking = false;
   let isAskedAgain = false;
 
-  const end = (keyId: string) => {
-    const callbacks = watched.get(keyId)?.callbacks ?? [];
-    watched.delete(keyId);
+  const end = (name: string) => {
+    const callbacks = watched.get(name)?.callbacks ?? [];
+    watched.delete(name);
     for (const callback of [...callbacks]) callback();
   };
 
@@ -58,7 +66,7 @@ export async function openKeyWatch(db: Database, log: Logger): Promise<KeyWatch>
 
   const tick = () => {
     // Uses the clock of the process, so that keys expire also while the database does not answer.
-    for (const [keyId, { endsAt }] of [...watched]) if (endsAt <= performance.now()) end(keyId);
+    for (const [name, { endsAt }] of [...watched]) if (endsAt <= performance.now()) end(name);
     if (performance.now() - checkedAt >= checkEveryMs) check();
     schedule();
   };
@@ -66,12 +74,13 @@ export async function openKeyWatch(db: Database, log: Logger): Promise<KeyWatch>
   const compare = async () => {
     const asked = new Map(watched);
     if (asked.size === 0) return;
-    const rows = await db.query(readEnds, [[...asked.keys()]]);
-    const remaining = new Map(rows.map((row) => [row.id, row.remainingMs ?? Number.POSITIVE_INFINITY]));
-    for (const [keyId, entry] of asked) {
-      if (watched.get(keyId) !== entry) continue;
-      const remainingMs = remaining.get(keyId);
-      if (remainingMs === undefined) end(keyId);
+    const keys = [...asked.values()].map(({ key }) => key);
+    const rows = await db.query(readEnds, [keys.map(({ keyId }) => keyId), keys.map(({ teamId }) => teamId)]);
+    const remaining = new Map(rows.map((row) => [row.name, row.remainingMs ?? Number.POSITIVE_INFINITY]));
+    for (const [name, entry] of asked) {
+      if (watched.get(name) !== entry) continue;
+      const remainingMs = remaining.get(name);
+      if (remainingMs === undefined) end(name);
       else entry.endsAt = performance.now() + remainingMs;
     }
   };
@@ -95,15 +104,20 @@ export async function openKeyWatch(db: Database, log: Logger): Promise<KeyWatch>
 
   const stopListening = await db.listen(keysChannel, check, check);
   return {
-    watch: (keyId, onEnd) => {
-      const entry = watched.get(keyId) ?? { callbacks: new Set(), endsAt: Number.POSITIVE_INFINITY };
+    watch: ({ keyId, teamId }, onEnd) => {
+      const name = `${keyId} ${teamId}`;
+      const entry = watched.get(name) ?? {
+        key: { keyId, teamId },
+        callbacks: new Set(),
+        endsAt: Number.POSITIVE_INFINITY,
+      };
       entry.callbacks.add(onEnd);
-      watched.set(keyId, entry);
+      watched.set(name, entry);
       // The caller may have authenticated it just before its deletion.
       check();
       return () => {
         entry.callbacks.delete(onEnd);
-        if (entry.callbacks.size === 0 && watched.get(keyId) === entry) watched.delete(keyId);
+        if (entry.callbacks.size === 0 && watched.get(name) === entry) watched.delete(name);
       };
     },
     close: () => {

@@ -1,4 +1,5 @@
 import type { RunState } from '@runyard/contract/states';
+import { type Author, recordChange } from '../../access/audit/record.ts';
 import { defineStatement, nullable, text, uuid } from '../../store/database/statement.ts';
 
 import type { ExecutionDeps } from '../deps.ts';
@@ -41,21 +42,28 @@ export function isRunTypeCancellable(run: RunKind): boolean {
 /**
  * Cancels the run at once, and after it the live runs below it. Of a run whose turn was interrupted, and whose agent waits for a
  * message, the sandbox ends and the state stays. Their sandboxes end within 5 s, or by the reconciler where
- * their worker is gone. `by` may be the agent of a run above, which may cancel every kind of run; throws `AttemptOver` then.
+ * their worker is gone. `by` may be the agent of a run above, which may cancel every kind of run; throws `AttemptOver` then. The audit log
+ * names an author.
  */
 export async function cancelRun(
   deps: ExecutionDeps,
   runId: string,
-  by: 'person' | Attempt = 'person',
+  by: 'person' | Author | Attempt = 'person',
 ): Promise<CancelOutcome> {
   const outcome = await deps.db.transaction(async (tx): Promise<CancelOutcome> => {
-    if (by !== 'person') await lockWorkingAttempt(tx, by, [runId]);
+    const agent = by !== 'person' && 'runId' in by ? by : undefined;
+    if (agent) await lockWorkingAttempt(tx, agent, [runId]);
     const [run] = await tx.query(lockCancellable, [runId]);
     if (!run) return 'not_found';
-    if (by === 'person' && !isRunTypeCancellable(run)) return 'not_supported';
+    if (!agent && !isRunTypeCancellable(run)) return 'not_supported';
     const { state, current_execution_id: executionId } = run;
-    if (await endInterruptedWait(tx, runId, deps.timing.leaveSeconds)) return 'wait_ended';
-    return await cancelLocked(deps, tx, { runId, executionId, state, cascades: true });
+    const cancelled = (await endInterruptedWait(tx, runId, deps.timing.leaveSeconds))
+      ? 'wait_ended'
+      : await cancelLocked(deps, tx, { runId, executionId, state, cascades: true });
+    const isDone = cancelled === 'wait_ended' || cancelled === 'cancelled';
+    if (isDone && by !== 'person' && 'creator' in by)
+      await recordChange(tx, by, { action: 'run.cancel', subject: { type: 'run', uid: runId }, endsAccess: true });
+    return cancelled;
   });
   if (outcome === 'cancelled') {
     await cancelDescendants(deps, runId).catch((error: unknown) =>

@@ -1,13 +1,14 @@
 import type { Logger } from 'pino';
+import { type Author, recordChange } from '../../access/audit/record.ts';
 import type { BlobStore } from '../../store/blobs/blobs.ts';
-import type { Queryable } from '../../store/database/database.ts';
-import { defineStatement, nullable, text } from '../../store/database/statement.ts';
+import type { Database } from '../../store/database/database.ts';
+import { defineStatement, nullable, text, uuid } from '../../store/database/statement.ts';
 import { isUuid } from '../../store/database/uuid.ts';
 
 const deleteRow = defineStatement({
   name: 'delete_artifact',
-  text: 'DELETE FROM artifacts WHERE id = $1 AND team_id = $2 RETURNING blob_key AS "blobKey"',
-  row: { blobKey: nullable(text()) },
+  text: 'DELETE FROM artifacts WHERE id = $1 AND team_id = $2 RETURNING blob_key AS "blobKey", artifact_type, run_id',
+  row: { blobKey: nullable(text()), artifact_type: text(), run_id: uuid },
 });
 
 /**
@@ -15,12 +16,22 @@ const deleteRow = defineStatement({
  * more. The nightly sweep deletes bytes that are left after a crash.
  */
 export async function deleteArtifact(
-  deps: { readonly db: Queryable; readonly blobs: BlobStore; readonly log: Logger },
-  teamId: string,
+  deps: { readonly db: Database; readonly blobs: BlobStore; readonly log: Logger },
+  by: Author,
   artifactUid: string,
 ): Promise<boolean> {
   if (!isUuid(artifactUid)) return false;
-  const [row] = await deps.db.query(deleteRow, [artifactUid, teamId]);
+  const row = await deps.db.transaction(async (tx) => {
+    const [gone] = await tx.query(deleteRow, [artifactUid, by.teamId]);
+    if (!gone) return undefined;
+    await recordChange(tx, by, {
+      action: 'artifact.delete',
+      subject: { type: 'artifact', uid: artifactUid },
+      before: { artifact_type: gone.artifact_type, run_id: gone.run_id },
+      endsAccess: true,
+    });
+    return gone;
+  });
   if (!row) return false;
   const { blobKey } = row;
   if (blobKey !== null) {

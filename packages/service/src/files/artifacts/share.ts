@@ -1,5 +1,6 @@
 import type { ArtifactType } from '@runyard/contract/states';
-import type { Queryable } from '../../store/database/database.ts';
+import { type Author, recordChange } from '../../access/audit/record.ts';
+import type { Database } from '../../store/database/database.ts';
 import { defineStatement, text } from '../../store/database/statement.ts';
 import { isUuid } from '../../store/database/uuid.ts';
 
@@ -19,14 +20,24 @@ const setPublic = defineStatement({
 
 /** Lets everyone read an artifact of the team, or its team only. */
 export async function shareArtifact(
-  db: Queryable,
-  teamId: string,
+  db: Database,
+  by: Author,
   artifactUid: string,
   isPublic: boolean,
 ): Promise<ShareOutcome> {
   if (!isUuid(artifactUid)) return { kind: 'not_found' };
-  const [row] = await db.query(setPublic, [artifactUid, teamId, isPublic]);
-  if (!row) return { kind: 'not_found' };
-  const isLink = row.type === 'PULL_REQUEST' || row.type === 'EXTERNAL_REFERENCE';
-  return isPublic && isLink ? { kind: 'nothing_to_read', type: row.type } : { kind: 'done', type: row.type };
+  return await db.transaction(async (tx): Promise<ShareOutcome> => {
+    const [row] = await tx.query(setPublic, [artifactUid, by.teamId, isPublic]);
+    if (!row) return { kind: 'not_found' };
+    const { type } = row;
+    if (isPublic && (type === 'PULL_REQUEST' || type === 'EXTERNAL_REFERENCE'))
+      return { kind: 'nothing_to_read', type };
+    await recordChange(tx, by, {
+      action: isPublic ? 'artifact.share' : 'artifact.unshare',
+      subject: { type: 'artifact', uid: artifactUid },
+      after: { is_public: isPublic },
+      ...(isPublic ? {} : { endsAccess: true }),
+    });
+    return { kind: 'done', type };
+  });
 }

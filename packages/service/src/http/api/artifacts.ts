@@ -44,12 +44,12 @@ export function registerArtifactRoutes(app: FastifyInstance, deps: ServiceDeps):
   });
 
   addRoute(app, routes.deleteArtifact, async ({ params, principal }) => {
-    const wasThere = await deleteArtifact(deps, principal.teamId, params.artifactUid);
+    const wasThere = await deleteArtifact(deps, principal, params.artifactUid);
     return wasThere ? { success: true as const } : notFound('artifact');
   });
 
   const share = async (principal: Principal, uid: string, isPublic: boolean): Promise<ArtifactSharing | Refusal> => {
-    const outcome = await shareArtifact(db, principal.teamId, uid, isPublic);
+    const outcome = await shareArtifact(db, principal, uid, isPublic);
     switch (outcome.kind) {
       case 'not_found':
         return notFound('artifact');

@@ -9,7 +9,7 @@ import { notFound, refuse } from '../server/problem.ts';
 export function registerDeleteRunRoute(app: FastifyInstance, deps: ServiceDeps): void {
   const { executionDeps, blobs, log } = deps;
   addRoute(app, routes.deleteRun, async ({ params, principal }) => {
-    const outcome = await deleteRun(executionDeps, principal.teamId, params.runId);
+    const outcome = await deleteRun(executionDeps, principal.teamId, params.runId, undefined, principal);
     switch (outcome.kind) {
       case 'not_found':
         return notFound('run');

@@ -38,14 +38,15 @@ export function registerEnvironmentRoutes(app: FastifyInstance, { db }: ServiceD
   });
 
   addRoute(app, routes.updateEnvironment, async ({ params, body, principal }) => {
-    const editing = { teamId: principal.teamId, editor: principal.creator };
-    const isThere = isUid(params.uid) && (await updateEnvironment(db, editing, params.uid, body.config));
+    const { uid } = params;
+    const isThere = isUid(uid) && (await db.transaction((tx) => updateEnvironment(tx, principal, uid, body.config)));
     const environment = isThere && (await readEnvironment(db, principal, params.uid));
     return environment || notFound('environment');
   });
 
   addRoute(app, routes.deleteEnvironment, async ({ params, principal }) => {
-    const wasThere = isUid(params.uid) && (await deleteEnvironment(db, principal.teamId, params.uid));
+    const { uid } = params;
+    const wasThere = isUid(uid) && (await db.transaction((tx) => deleteEnvironment(tx, principal, uid)));
     return wasThere ? { success: true as const } : notFound('environment');
   });
 }

@@ -48,7 +48,7 @@ export function registerEventSubscriptionRoutes(app: FastifyInstance, deps: Serv
     if (fault) return invalid([fault]);
     // The answer stored for a repetition holds the secret sealed, as the table does.
     const outcome = await once<SealedSubscription, 'too_many'>(db, call.once, async (tx) => {
-      const created = await createSubscription(tx, vault, principal.teamId, body);
+      const created = await createSubscription(tx, vault, principal.teamId, body, principal);
       return created === 'too_many' ? { kind: 'failed', failure: created } : { kind: 'done', response: created };
     });
     const created = answerOnce(outcome, () =>
@@ -65,18 +65,21 @@ export function registerEventSubscriptionRoutes(app: FastifyInstance, deps: Serv
     if (!isUuid(params.subscriptionId)) return noSubscription();
     const fault = faultOf(body.url);
     if (fault) return invalid([fault]);
-    return (await updateSubscription(db, principal.teamId, params.subscriptionId, body)) ?? noSubscription();
+    return (await updateSubscription(db, principal.teamId, params.subscriptionId, body, principal)) ?? noSubscription();
   });
 
   addRoute(app, routes.deleteEventSubscription, async ({ principal, params }) => {
     const { subscriptionId } = params;
-    const wasThere = isUuid(subscriptionId) && (await deleteSubscription(db, principal.teamId, subscriptionId));
+    const wasThere =
+      isUuid(subscriptionId) && (await deleteSubscription(db, principal.teamId, subscriptionId, principal));
     return wasThere ? { success: true as const } : noSubscription();
   });
 
   addRoute(app, routes.rotateEventSubscriptionSecret, async ({ principal, params }) => {
     const { subscriptionId } = params;
-    const sealed = isUuid(subscriptionId) ? await rotateSecret(db, vault, principal.teamId, subscriptionId) : null;
+    const sealed = isUuid(subscriptionId)
+      ? await rotateSecret(db, vault, principal.teamId, subscriptionId, principal)
+      : null;
     return sealed ? withSecret(sealed) : noSubscription();
   });
 

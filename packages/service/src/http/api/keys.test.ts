@@ -33,11 +33,11 @@ describe('POST /keys', () => {
   });
 
   test('creates agent keys that act as a service account', async () => {
-    const created = await create({ name: 'Bot', kind: 'agent', agent_uid: 'bot-1' });
+    const created = await create({ name: 'Bot', kind: 'agent' });
     expect(created.expires_at).toBeUndefined();
     const id = await service.newRun({}, created.key);
     expect((await service.request('GET', `/agent/runs/${id}`)).body).toMatchObject({
-      creator: { type: 'service_account', uid: 'bot-1', display_name: 'Bot' },
+      creator: { type: 'service_account', uid: created.uid, display_name: 'Bot' },
     });
   });
 
@@ -46,6 +46,7 @@ describe('POST /keys', () => {
     ['of an unknown kind', { name: 'a', kind: 'root' }],
     ['with another lifetime', { name: 'a', kind: 'personal', expires_in: '2d' }],
     ['personal with agent_uid', { name: 'a', kind: 'personal', agent_uid: 'x' }],
+    ['of an agent identity that the team does not have', { name: 'a', kind: 'agent', agent_uid: 'x' }],
   ])('answers 400 for one %s', async (_, body) => {
     await service.problem(400, 'POST', '/keys', { body });
   });

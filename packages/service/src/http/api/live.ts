@@ -2,6 +2,7 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { KeyInTeam } from '../../access/keys/watch.ts';
 import { cut, drained, end, leave, type Outlet, type Stream } from '../../live/feed.ts';
 import { idBytes, retryBytes } from '../../live/frame.ts';
 import { openLive } from '../../live/live.ts';
@@ -45,7 +46,7 @@ export async function registerLiveRoutes(
   const answer = (
     request: FastifyRequest,
     reply: FastifyReply,
-    keyId: string,
+    key: KeyInTeam,
     first: Buffer,
     open: (outlet: Outlet) => Stream<unknown>,
   ): FastifyReply => {
@@ -71,7 +72,7 @@ export async function registerLiveRoutes(
     });
     live.pulse.add(stream);
     response.on('drain', () => drained(stream));
-    const unwatchKey = keyWatch.watch(keyId, () => cut(stream));
+    const unwatchKey = keyWatch.watch(key, () => cut(stream));
     const forget = () => {
       unwatchKey();
       leave(stream);
@@ -100,7 +101,7 @@ export async function registerLiveRoutes(
       lastSeq: place.lastSeq,
       ...(query.follow === false ? { until: afterRow(place.lastSeq) } : {}),
     };
-    return answer(request, reply, principal.keyId, retry(), (outlet) => live.runs.open(start, outlet));
+    return answer(request, reply, principal, retry(), (outlet) => live.runs.open(start, outlet));
   });
 
   addRoute(app, routes.streamTeamEvents, async ({ principal, request, reply }) => {
@@ -108,6 +109,6 @@ export async function registerLiveRoutes(
     if (start.kind === 'unknown') return notOfStream();
     if (start.kind === 'gone') return gone();
     const first = Buffer.concat([retry(), idBytes(live.teams.idOf(start.position))]);
-    return answer(request, reply, principal.keyId, first, (outlet) => live.teams.open(principal.teamId, start, outlet));
+    return answer(request, reply, principal, first, (outlet) => live.teams.open(principal.teamId, start, outlet));
   });
 }

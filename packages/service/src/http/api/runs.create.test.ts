@@ -260,8 +260,8 @@ describe('POST /agent/runs answers', () => {
     expect(problem.error_code).toBe('not_authorized');
   });
 
-  test('403 feature_not_available for on_behalf_of', async () => {
-    expect((await refusedWith(403, { prompt: 'a', on_behalf_of: 'u' })).error_code).toBe('feature_not_available');
+  test('403 not_authorized for on_behalf_of with a personal key', async () => {
+    expect((await refusedWith(403, { prompt: 'a', on_behalf_of: 'u' })).error_code).toBe('not_authorized');
   });
 
   test('409 for an Idempotency-Key with another body', async () => {

@@ -72,7 +72,7 @@ export function registerRunRoutes(app: FastifyInstance, deps: ServiceDeps): void
 
   addRoute(app, routes.cancelRun, async ({ params, principal }) => {
     if (!(await isVisibleRun(db, principal.teamId, params.runId))) return notFound('run');
-    const outcome = await cancelRun(deps.executionDeps, params.runId);
+    const outcome = await cancelRun(deps.executionDeps, params.runId, principal);
     switch (outcome) {
       case 'cancelled':
       case 'wait_ended':

@@ -78,7 +78,11 @@ async function variablesOf(own: OwnThings): Promise<Variables> {
     SERVER_ID: own.serverId,
     DELIVERY_ID: own.deliveryId,
     CREDENTIAL_ID: own.credentialId,
+    TEAM_UID: own.teamUid,
     USER_UID: own.userUid,
+    INVITATION_ID: own.invitationId,
+    INVITATION_KEY: own.invitationKey,
+    IDENTITY_UID: own.identityUid,
   };
 }
 
@@ -108,6 +112,7 @@ const preparations: Partial<Record<RouteName, (own: OwnThings) => Promise<Variab
   },
   createBrowserSession: async () => ({ SIGN_IN_CODE: await newSignInCode(service) }),
   endBrowserSession: async () => ({ RUNYARD_API_KEY: await newBrowserSession(service) }),
+  joinTeam: async () => ({ RUNYARD_API_KEY: service.otherKey }),
   readMemory: async ({ runToken: key }) => {
     await service.request('PUT', '/harness-support/memory?turn=1', { key, raw: 'a' });
     return {};
@@ -128,6 +133,10 @@ const ending: readonly RouteName[] = [
   'deleteArtifact',
   'deleteEnvironment',
   'deleteSchedule',
+  'removeTeamMember',
+  'deleteTeamInvitation',
+  'acceptTeamInvitation',
+  'deleteAgentIdentity',
 ];
 
 /** The run of this test has the built-in harness, and the transcripts of its conversations are refused. */

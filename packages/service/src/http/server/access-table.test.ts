@@ -17,9 +17,13 @@ await service.deps.db.query('UPDATE teams SET max_concurrent_executions = 10000'
 const deletedKey = await service.newKey();
 await service.deps.db.query('DELETE FROM api_keys WHERE last_four = $1', [deletedKey.slice(-4)]);
 const member = await service.newKey({ role: 'member' });
+const viewer = await service.newKey({ role: 'viewer' });
 const keys: Readonly<Partial<Record<Credential, string>>> = {
-  administrator: service.key,
+  operator: service.key,
+  owner: await service.newKey({ role: 'owner' }),
+  administrator: await service.newKey({ role: 'admin' }),
   member,
+  viewer,
   agentKey: await service.newKey({ kind: 'agent' }),
   otherTeam: service.otherKey,
   deletedKey,
@@ -28,7 +32,7 @@ const keys: Readonly<Partial<Record<Credential, string>>> = {
 };
 
 const makeThings = async (credential: Credential) => {
-  const things = await makeOwnThings(service, member);
+  const things = await makeOwnThings(service, credential === 'viewer' ? viewer : member);
   const { runId, executionId } = things.own;
   if (credential === 'stoppingRunToken') await service.request('POST', `/agent/runs/${runId}/cancel`);
   if (credential === 'endedRunToken')
@@ -40,7 +44,7 @@ type Things = Awaited<ReturnType<typeof makeThings>>;
 const shared = new Map<Credential, Promise<Things>>();
 /** Things for a call that changes nothing. */
 function sharedThings(credential: Credential): Promise<Things> {
-  const state = credential === 'stoppingRunToken' || credential === 'endedRunToken' ? credential : 'administrator';
+  const state = credential === 'stoppingRunToken' || credential === 'endedRunToken' ? credential : 'operator';
   const known = shared.get(state) ?? makeThings(state);
   shared.set(state, known);
   return known;
@@ -57,6 +61,8 @@ const honestRefusals: Readonly<Record<string, number>> = {
   checkSessionRedirect: 404,
   readMemory: 404,
   readWorkspace: 404,
+  // The callers of the team are in it already.
+  joinTeam: 409,
 };
 
 async function call(row: AccessRow, credential: Credential): Promise<{ status: number; text: string }> {
@@ -66,7 +72,9 @@ async function call(row: AccessRow, credential: Credential): Promise<{ status: n
   const { path: asked, options } = requestOf(name, route);
   const tokens = credential.endsWith('unToken') ? own.runToken : undefined;
   // A new one for each call: the call may end it.
-  const token = tokens ?? (credential === 'session' ? await newBrowserSession(service) : keys[credential]);
+  const isJoining = name === 'joinTeam' && credential === 'otherTeam';
+  const joining = isJoining ? await service.newKey({ teamId: service.otherTeamId }) : undefined;
+  const token = tokens ?? joining ?? (credential === 'session' ? await newBrowserSession(service) : keys[credential]);
   const needsSignature = 'anyone' in route.allow && route.allow.anyone === 'with_signature';
   const unsigned = service.baseUrl + apiPrefix + asked;
   const method = route.method === 'PUT' ? 'PUT' : 'GET';
@@ -87,6 +95,8 @@ async function call(row: AccessRow, credential: Credential): Promise<{ status: n
     ...(options.raw === undefined ? {} : { body: options.raw }),
   });
   // A team and a person have a limited number of them.
+  // A team has a limited number of them.
+  if (isChanging) await service.deps.db.query('DELETE FROM team_invitations');
   if (isChanging) await service.request('DELETE', `/event-subscriptions/${own.subscriptionId}`);
   if (isChanging) await service.request('DELETE', `/code-hosts/${own.credentialId}`);
   if (isChanging) await service.request('DELETE', `/agent/mcp-servers/${own.serverId}`);
@@ -114,7 +124,8 @@ describe.each(named)('%s', (_, row) => {
     }
     const isElsewhere = credential === 'otherTeam' && row.name === 'findRunByExternalReference';
     const isNoSession = row.name === 'endBrowserSession' && credential !== 'session';
-    const honest = isElsewhere || isNoSession ? 404 : honestRefusals[row.name];
+    const isOutsider = credential === 'otherTeam' && row.name === 'joinTeam';
+    const honest = isOutsider ? undefined : isElsewhere || isNoSession ? 404 : honestRefusals[row.name];
     expect(status, text).toBe(honest ?? row.route.answer.status);
   });
 });

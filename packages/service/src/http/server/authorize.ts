@@ -2,7 +2,7 @@
 import type { Allow, AllowKeys } from '@runyard/contract/access';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { KeyDirectory } from '../../access/keys/directory.ts';
-import type { Principal } from '../../access/keys/principal.ts';
+import type { Principal, RequestOrigin } from '../../access/keys/principal.ts';
 import { checkBodyPermission, checkPermission, type Permission } from '../../access/permission.ts';
 import type { RateLimits, RateOutcome } from '../../access/rate-limits/rate-limits.ts';
 import { authenticateRunToken, type RunSession } from '../../executions/run-tokens/sessions.ts';
@@ -42,19 +42,30 @@ function tokenOf(request: FastifyRequest): string {
   return token;
 }
 
-/** Throws where the team header names another team. Published clients send the second name; a caller in one team needs neither. */
-function checkTeam(request: FastifyRequest, principal: Principal): void {
-  const team = request.headers['x-team-uid'] ?? request.headers['x-warp-team-uid'];
-  if (team !== undefined && team !== '' && team !== principal.teamUid) {
-    throw refuse('not_authorized', { detail: 'The key does not belong to the team that the team header names.' });
-  }
+/** Returns the team that a request names: by the header, whose second name published clients send, or by its path. */
+function teamOf(request: FastifyRequest): { readonly uid: string; readonly by: 'header' | 'path' } | undefined {
+  const header = request.headers['x-team-uid'] ?? request.headers['x-warp-team-uid'];
+  if (typeof header === 'string' && header !== '') return { uid: header, by: 'header' };
+  const { teamUid } = (request.params ?? {}) as { readonly teamUid?: string };
+  return teamUid === undefined ? undefined : { uid: teamUid, by: 'path' };
 }
+
+/** Where a request came from, for the audit log. */
+export const originOf = (request: FastifyRequest): RequestOrigin => ({
+  address: request.ip,
+  userAgent: request.headers['user-agent'] ?? null,
+  requestId: request.id,
+});
 
 /** Throws the refusal of a permission that was not given. `what` needs it. */
 function requirePermission(permission: Permission, principal: Principal, what: string): void {
   switch (permission.kind) {
     case 'allowed':
       return;
+    case 'not_operator': {
+      const detail = `${what} needs the key of the operator of the service, which is in its data folder.`;
+      throw refuse('not_authorized', { detail });
+    }
     case 'wrong_kind': {
       const detail = `Keys of the kind ${principal.kind} may not call this endpoint; use a personal key.`;
       throw refuse('not_authorized', { detail });
@@ -75,18 +86,38 @@ function tooManyRequests({ limit, quota, retryAfterSeconds }: NonNullable<RateOu
   });
 }
 
+/** Returns the 403 of a caller who is not in the team of the header. */
+const notInTeam = (): Refusal =>
+  refuse('not_authorized', {
+    detail: 'You are not in the team that the team header names. GET /teams lists your teams.',
+  });
+
 /** Builds the authorizer of an app. */
 export function makeAuthorizer(db: Database, keys: KeyDirectory, rateLimits: RateLimits): Authorizer {
   const callers = new WeakMap<FastifyRequest, Caller>();
 
+  /**
+   * Returns the principal in the team that the request names; null: the caller is not in the team of the header. For a path that
+   * names a team of others, the handler answers 404.
+   */
+  const actIn = async (request: FastifyRequest, principal: Principal): Promise<Principal | null> => {
+    const team = teamOf(request);
+    if (team === undefined || team.uid === principal.teamUid) return principal;
+    const found = await keys.inTeam(principal, team.uid);
+    if (found) return found;
+    return team.by === 'path' ? principal : null;
+  };
+
   const admitKey = async (request: FastifyRequest, reply: FastifyReply, allow: AllowKeys) => {
     if (allow.publicThings && request.headers.authorization === undefined) return;
-    const principal = await keys.authenticate(tokenOf(request));
-    if (!principal) throw unauthenticated('The key is unknown, expired or revoked.');
-    const rate = rateLimits.count(principal, performance.now());
+    const found = await keys.authenticate(tokenOf(request));
+    if (!found) throw unauthenticated('The key is unknown, expired or revoked.');
+    const inTeam = await actIn(request, found);
+    const rate = rateLimits.count(inTeam ?? found, performance.now());
     reply.headers(rate.headers);
     if (rate.over) throw tooManyRequests(rate.over);
-    checkTeam(request, principal);
+    if (!inTeam) throw notInTeam();
+    const principal = { ...inTeam, from: originOf(request) };
     requirePermission(checkPermission(allow, principal), principal, 'This endpoint');
     callers.set(request, { principal, session: null });
   };

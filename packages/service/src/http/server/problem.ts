@@ -1,6 +1,8 @@
 /** The one place that turns refusals and exceptions into `application/problem+json`. */
 import { type ErrorCode, errorCatalogue, errorSlug, type Problem } from '@runyard/contract/errors';
+import { maxChangesPerDay } from '@runyard/contract/limits';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { TooManyChanges } from '../../access/audit/record.ts';
 import { AttemptOver } from '../../executions/run-tokens/attempt.ts';
 import type { Fault } from '../../fault.ts';
 import { sqlState } from '../../store/database/connections.ts';
@@ -40,6 +42,13 @@ export const notFound = (what: string): Refusal =>
 /** 401 for a run token whose execution has ended, or was handed out again with another one. */
 export const supersededAttempt = (): Refusal =>
   refuse('authentication_required', { detail: 'The execution of this run token has ended or was superseded.' });
+
+/** 429 above the changes that a team may make in a day. */
+const tooManyChanges = (): Refusal =>
+  refuse('resource_unavailable', {
+    detail: `The team has made ${maxChangesPerDay} changes today (UTC). Cancels, deletes and lower roles still work.`,
+    headers: { 'retry-after': '3600' },
+  });
 
 /** 409 for actions that an agent may do only until its execution is stopping. */
 export const stoppingAttempt = (): Refusal =>
@@ -118,6 +127,7 @@ interface HttpError {
 export function refusalOf(error: unknown): Refusal | null {
   if (error instanceof Refusal) return error;
   if (error instanceof AttemptOver) return error.why === 'stopping' ? stoppingAttempt() : supersededAttempt();
+  if (error instanceof TooManyChanges) return tooManyChanges();
   if (error instanceof StoreUnavailable) return unavailable(error.reason, unavailableDetails[error.reason]);
   const { code, statusCode, message } = (error ?? {}) as HttpError;
   switch (code) {

@@ -1,5 +1,6 @@
 import { isTerminal, terminalStates } from '@runyard/contract/run-states';
 import type { RunState } from '@runyard/contract/states';
+import { type Author, recordChange } from '../../access/audit/record.ts';
 import { executionBlobs } from '../../executions/blob-columns.ts';
 import { isRunTypeCancellable } from '../../executions/cancel/cancel.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
@@ -27,7 +28,7 @@ export const isDeletable = `r.state IN (${terminalStates.map((state) => `'${stat
 
 /**
  * Deletes an ended run of the team with everything that belongs to it. Child runs stay. Ends a sandbox that waits for a
- * follow-up, and waits for its end, at most `patienceMs`. The caller deletes the blobs afterwards; blobs that are left
+ * follow-up, and waits for its end, at most `patienceMs`. The audit log names `by`. The caller deletes the blobs afterwards; blobs that are left
  * after a crash have no row, and the sweep deletes them.
  */
 export async function deleteRun(
@@ -35,11 +36,12 @@ export async function deleteRun(
   teamId: string,
   runId: string,
   patienceMs = 5_000,
+  by?: Author,
 ): Promise<DeleteRunOutcome> {
   if (!isUuid(runId)) return { kind: 'not_found' };
   const wait = { runIds: () => [runId], waitMs: patienceMs };
   const outcome = await waitForRuns(deps.notices, wait, async () => {
-    const tried = await tryToDelete(deps, teamId, runId);
+    const tried = await tryToDelete(deps, teamId, runId, by);
     return tried.kind === 'sandbox_running' ? undefined : tried;
   });
   return outcome ?? { kind: 'sandbox_running' };
@@ -63,14 +65,29 @@ const readDeletable = defineStatement({
   row: {},
 });
 
-async function tryToDelete(deps: ExecutionDeps, teamId: string, runId: string): Promise<DeleteRunOutcome> {
+async function tryToDelete(
+  deps: ExecutionDeps,
+  teamId: string,
+  runId: string,
+  by: Author | undefined,
+): Promise<DeleteRunOutcome> {
   return await deps.db.transaction(async (tx) => {
     const [run] = await tx.query(lockRun, [runId, teamId]);
     if (!run) return { kind: 'not_found' };
     if (!isTerminal(run.state))
       return { kind: 'not_ended', state: run.state, canBeCancelled: isRunTypeCancellable(run) };
     const deletable = await tx.query(readDeletable, [runId]);
-    if (deletable.length === 1) return { kind: 'deleted', blobKeys: await deleteLockedRuns(tx, [runId]) };
+    if (deletable.length === 1) {
+      const blobKeys = await deleteLockedRuns(tx, [runId]);
+      const change = {
+        action: 'run.delete',
+        subject: { type: 'run', uid: runId },
+        before: { state: run.state },
+        endsAccess: true,
+      } as const;
+      if (by) await recordChange(tx, by, change);
+      return { kind: 'deleted', blobKeys };
+    }
     await endWait(tx, runId, deps.timing.leaveSeconds);
     return { kind: 'sandbox_running' };
   });

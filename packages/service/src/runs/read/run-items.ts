@@ -1,6 +1,7 @@
 /** Builds the items of runs that the API answers with. */
 import { isTerminal } from '@runyard/contract/run-states';
 import type { RunItem } from '@runyard/contract/runs';
+import { scopeOf } from '../../access/ownership.ts';
 import { readProfiles } from '../../access/profiles.ts';
 import { isRunTypeCancellable } from '../../executions/cancel/cancel.ts';
 import { blockedOn } from '../../executions/debug-window/block.ts';
@@ -64,7 +65,7 @@ export async function toRunItems(db: Queryable, context: ReadContext, rows: read
       is_run_type_cancellable: isRunTypeCancellable(row),
       artifacts: artifacts.get(row.id) ?? [],
       metadata: row.metadata,
-      scope: { type: 'Team', uid: context.teamUid },
+      scope: scopeOf({ teamId: context.teamId }, context.teamUid),
       execution_location: row.execution_location,
       ...(requestUsage ? { request_usage: requestUsage } : {}),
       ...droppedOf(row),

@@ -7,6 +7,7 @@ import type { RunAgentRequest } from '@runyard/contract/run-request';
 import type { RunSourceType } from '@runyard/contract/states';
 import { workerName } from '@runyard/contract/workers';
 import type { RunActor } from '../../access/actor.ts';
+import { resolveRunAs } from '../../access/identities/run-as.ts';
 import type { Principal } from '../../access/keys/principal.ts';
 import { findNamedEnvironment } from '../../environments/environments.ts';
 import { imageProblem } from '../../environments/image.ts';
@@ -116,15 +117,12 @@ export async function checkRunRequest(
   const { db, models } = deps;
   const { teamId } = principal;
   const faults: Fault[] = [];
-  const config = request.config ?? {};
+  const runAs = await resolveRunAs(db, principal, request);
+  if (runAs.kind === 'forbidden') return runAs;
+  if (runAs.kind === 'invalid') return { kind: 'invalid', faults: [runAs.fault] };
+  const { config, executor } = runAs;
   // The first of several skills is the run's skill for clients that know only one.
   const skillSpec = request.skill ?? config.skill_spec ?? config.skills?.[0];
-  if (request.on_behalf_of !== undefined) {
-    return { kind: 'not_available', detail: 'on_behalf_of is not available on this service; leave it out.' };
-  }
-  if (request.agent_identity_uid !== undefined) {
-    faults.push({ path: 'agent_identity_uid', message: 'there is no such agent identity' });
-  }
   if (!request.prompt?.trim() && request.conversation_id === undefined) {
     faults.push(faultOfMissingPrompt(request));
   }
@@ -144,7 +142,7 @@ export async function checkRunRequest(
   const lineage = await readLineage(db, teamId, request, faults);
   await checkConversation(db, teamId, request, faults);
   if (config.environment_id !== undefined) {
-    const environment = await findNamedEnvironment(db, principal, config.environment_id);
+    const environment = await findNamedEnvironment(db, { teamId, creator: executor }, config.environment_id);
     if (environment.kind === 'other_team')
       return { kind: 'forbidden', detail: 'The environment belongs to another team.' };
     const message = environment.kind === 'unknown' ? 'there is no such environment' : imageProblem(environment.config);
@@ -160,7 +158,7 @@ export async function checkRunRequest(
       .filter((part) => part !== 'SKILL.md')
       .at(-1);
   const workerHost = workerHostOf(config);
-  const actor = { kind: principal.creator.kind, uid: principal.creator.uid };
+  const creator = { kind: principal.creator.kind, uid: principal.creator.uid };
   const run: NewRun = {
     id: randomUUIDv7(),
     teamId,
@@ -175,8 +173,8 @@ export async function checkRunRequest(
     ...(skillSpec === undefined ? {} : { skillSpec }),
     ...(workerHost === undefined ? {} : { workerHost }),
     source: lineage.parentRunId === undefined ? origin : 'ORCHESTRATION',
-    creator: actor,
-    executor: actor,
+    creator,
+    executor,
     ...(request.mode === undefined ? {} : { mode: request.mode }),
     ...(lineage.parentRunId === undefined ? {} : { parentRunId: lineage.parentRunId }),
     ancestorIds: lineage.ancestorIds,

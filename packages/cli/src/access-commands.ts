@@ -1,0 +1,75 @@
+/** Subcommands about teams and the people in them. */
+import { roles } from '@runyard/contract/access';
+import { Argument, type Command, Option } from 'commander';
+import { createTeam, joinTeam, listTeams, renameTeam } from './commands/teams.ts';
+import { acceptInvitation, inviteUser, listUsers, removeUser, setUserRole } from './commands/users.ts';
+import { createContext } from './context.ts';
+
+const asJson = ['--json', 'print JSON'] as const;
+const userHelp = 'id of a person, from runyard users';
+
+export function addTeamCommands(program: Command): void {
+  const teams = program.command('teams').description('list your teams, create and rename them, join one');
+  teams
+    .command('list', { isDefault: true })
+    .option(...asJson)
+    .action(async (options) => listTeams(createContext(process.env), options));
+  teams
+    .command('create')
+    .description("create a team, with the operator's key; you become its owner")
+    .argument('<name>')
+    .option(...asJson)
+    .action(async (name, options) => createTeam(createContext(process.env), name, options));
+  teams
+    .command('rename')
+    .description('rename the team that RUNYARD_TEAM names, or that of your key')
+    .argument('<name>')
+    .action(async (name) => renameTeam(createContext(process.env), name));
+  teams
+    .command('join')
+    .description('accept an invitation as the person of your API key')
+    .argument('<invitation>', 'key of the invitation')
+    .action(async (invitation) => joinTeam(createContext(process.env), invitation));
+}
+
+export function addUserCommands(program: Command): void {
+  const users = program.command('users').description('list, invite and remove the people of a team');
+  users
+    .command('list', { isDefault: true })
+    .option(...asJson)
+    .action(async (options) => listUsers(createContext(process.env), options));
+  users
+    .command('invite')
+    .description('make an invitation for one person; its key is shown once')
+    .addOption(new Option('--role <role>', 'role of the person, not above yours').choices(roles).default('member'))
+    .option('--note <text>', 'for whom it is')
+    .option(...asJson)
+    .action(async ({ role, note, ...options }) =>
+      inviteUser(createContext(process.env), { role, ...(note === undefined ? {} : { note }) }, options),
+    );
+  users
+    .command('accept')
+    .description('accept an invitation as a new person; your first API key is shown once')
+    .argument('<invitation>', 'key of the invitation')
+    .argument('<name>', 'your name')
+    .option('--email <address>', 'your email address')
+    .option(...asJson)
+    .action(async (key, name, { email, ...options }) =>
+      acceptInvitation(
+        createContext(process.env),
+        { key, display_name: name, ...(email === undefined ? {} : { email }) },
+        options,
+      ),
+    );
+  users
+    .command('role')
+    .description('change the role of a person')
+    .argument('<user>', userHelp)
+    .addArgument(new Argument('<role>').choices(roles))
+    .action(async (user, role) => setUserRole(createContext(process.env), user, role));
+  users
+    .command('remove')
+    .description("remove a person; the person's keys of the team stop working at once")
+    .argument('<user>', userHelp)
+    .action(async (user) => removeUser(createContext(process.env), user));
+}

@@ -1,0 +1,54 @@
+import type { Team } from '@runyard/contract/teams';
+import { connect } from '../api.ts';
+import type { Context } from '../context.ts';
+import { Failure } from '../failure.ts';
+import type { Column } from '../live/columns.ts';
+import { harmlessJson, harmlessLine } from '../live/harmless.ts';
+import { printList } from '../live/list.ts';
+
+interface Options {
+  readonly json?: true;
+}
+
+const columns: Column<Team>[] = [
+  { header: 'TEAM', text: ({ uid }) => uid },
+  { header: 'ROLE', text: ({ role }) => role },
+  { header: 'CURRENT', text: ({ is_current }) => (is_current ? 'yes' : '') },
+  { header: 'NAME', flexible: true, text: ({ name }) => name },
+];
+
+/** Lists the teams of the caller. */
+export async function listTeams(context: Context, options: Options): Promise<void> {
+  const { teams } = await connect(context).listTeams();
+  printList(context, { columns, rows: teams, json: { teams }, none: 'no teams' }, options);
+}
+
+/** Creates a team and prints its UID. */
+export async function createTeam(context: Context, name: string, options: Options): Promise<void> {
+  const team = await connect(context).createTeam({ body: { name } });
+  if (options.json) return context.out(`${harmlessJson(team)}\n`);
+  context.out(`${team.uid}\n`);
+  context.report(`team ${harmlessLine(team.name)}. To act in it: export RUNYARD_TEAM=${team.uid}`);
+}
+
+/** Renames the team that commands act in. */
+export async function renameTeam(context: Context, name: string): Promise<void> {
+  const params = { teamUid: await currentTeam(context) };
+  const team = await connect(context).updateTeam({ params, body: { name } });
+  context.out(`${team.uid} is now ${harmlessLine(team.name)}\n`);
+}
+
+/** Joins a team with the key of an invitation, as the person of the API key. */
+export async function joinTeam(context: Context, invitation: string): Promise<void> {
+  const team = await connect(context).joinTeam({ body: { key: invitation } });
+  context.out(`${team.uid}\n`);
+  context.report(`you are ${team.role} of ${harmlessLine(team.name)}. To act in it: export RUNYARD_TEAM=${team.uid}`);
+}
+
+/** Returns the UID of the team that commands act in: RUNYARD_TEAM, else that of the key. */
+export async function currentTeam(context: Context): Promise<string> {
+  const { teams } = await connect(context).listTeams();
+  const team = teams.find(({ is_current }) => is_current);
+  if (!team) throw new Failure('the key belongs to no team');
+  return team.uid;
+}

@@ -1,0 +1,76 @@
+import { z } from 'zod';
+import { SecretReference } from './config.ts';
+import { NonBlank, Text, Timestamp } from './primitives.ts';
+
+const Name = NonBlank.max(200).describe('Name for people, at most 200 characters');
+const Description = Text.max(2000).nullable().optional().describe('What the agent is for, at most 2,000 characters');
+const BaseModel = Text.max(200)
+  .nullable()
+  .optional()
+  .describe('Model of its runs that name none; it must be one of GET /agent/models');
+const EnvironmentId = Text.nullable().optional().describe('Environment of its runs that name none');
+const Skills = z
+  .array(NonBlank.max(500))
+  .max(20)
+  .describe('Skills of its runs that name none, as owner/repo:skill-name, at most 20');
+const Secrets = z
+  .array(SecretReference)
+  .max(50)
+  .describe('Secrets that its runs ask for in addition to their own, at most 50');
+const ActsForUsers = z
+  .boolean()
+  .describe('True: its keys may create runs for a person with `on_behalf_of`. Only owners turn it on');
+
+/** An agent of a team that runs and agent keys can act as. */
+export const AgentIdentity = z
+  .object({
+    uid: z.string().describe('UID of the identity, 22 characters of [A-Za-z0-9]'),
+    name: z.string().describe('Name for people'),
+    description: z.string().optional().describe('What the agent is for'),
+    available: z
+      .boolean()
+      .describe('True: runs as it can be created. False: its environment or its model cannot be used any more'),
+    created_at: Timestamp.describe('When it was created, RFC 3339 in UTC'),
+    updated_at: Timestamp.describe('When it was last changed, RFC 3339 in UTC'),
+    base_model: z.string().optional().describe('Model of its runs that name none'),
+    environment_id: z.string().optional().describe('Environment of its runs that name none'),
+    skills: z.array(z.string()).describe('Skills of its runs that name none'),
+    secrets: z.array(SecretReference).describe('Secrets that its runs ask for in addition to their own'),
+    acts_for_users: ActsForUsers,
+  })
+  .meta({ id: 'AgentIdentity', description: 'An agent of a team that runs and agent keys can act as' });
+export type AgentIdentity = z.infer<typeof AgentIdentity>;
+
+export const ListAgentIdentitiesResponse = z
+  .object({ agents: z.array(AgentIdentity).describe('Agent identities of the team, oldest first') })
+  .meta({ id: 'ListAgentIdentitiesResponse', description: 'Agent identities of a team' });
+
+export const CreateAgentIdentityRequest = z
+  .object({
+    name: Name,
+    description: Description,
+    base_model: BaseModel,
+    environment_id: EnvironmentId,
+    skills: Skills.default([]),
+    secrets: Secrets.default([]),
+    acts_for_users: ActsForUsers.default(false),
+  })
+  .meta({ id: 'CreateAgentIdentityRequest', description: 'An agent identity to create' });
+export type CreateAgentIdentityRequest = z.infer<typeof CreateAgentIdentityRequest>;
+
+export const UpdateAgentIdentityRequest = z
+  .object({
+    name: Name.optional(),
+    description: Description,
+    base_model: BaseModel,
+    environment_id: EnvironmentId,
+    skills: Skills.optional(),
+    secrets: Secrets.optional(),
+    acts_for_users: ActsForUsers.optional(),
+  })
+  .meta({
+    id: 'UpdateAgentIdentityRequest',
+    description:
+      'What to change. Members that are left out stay; null removes description, base_model or environment_id',
+  });
+export type UpdateAgentIdentityRequest = z.infer<typeof UpdateAgentIdentityRequest>;

@@ -1,0 +1,74 @@
+import { z } from 'zod';
+import { administrators, teamReads } from '../access.ts';
+import {
+  AgentIdentity,
+  CreateAgentIdentityRequest,
+  ListAgentIdentitiesResponse,
+  UpdateAgentIdentityRequest,
+} from '../identities.ts';
+import { DeleteResponse } from '../keys.ts';
+import { maxIdentities } from '../limits.ts';
+import type { Route } from '../route.ts';
+
+const identity = z.object({ identityUid: z.string().meta({ description: 'UID of the identity' }) });
+const noIdentity = { 404: 'No such agent identity, or it belongs to another team' };
+const ownersOnly = 'Only owners turn acts_for_users on';
+
+// Agent keys read identities and do not change them: an agent could give itself secrets, or the right to act for a person.
+export const agentIdentityRoutes = {
+  listAgentIdentities: {
+    method: 'GET',
+    path: '/agent/identities',
+    tag: 'agent_identities',
+    summary: 'List agent identities',
+    allow: teamReads,
+    answer: { status: 200, description: 'All of the team', schema: ListAgentIdentitiesResponse },
+  },
+  createAgentIdentity: {
+    method: 'POST',
+    path: '/agent/identities',
+    tag: 'agent_identities',
+    summary: 'Create an agent identity',
+    allow: administrators,
+    body: CreateAgentIdentityRequest,
+    once: 'createAgentIdentity',
+    answer: { status: 201, description: 'Created', schema: AgentIdentity },
+    errors: {
+      403: ownersOnly,
+      409: `The team has ${maxIdentities} identities, or the Idempotency-Key was used with another body`,
+    },
+  },
+  getAgentIdentity: {
+    method: 'GET',
+    path: '/agent/identities/{identityUid}',
+    tag: 'agent_identities',
+    summary: 'Read an agent identity',
+    allow: teamReads,
+    params: identity,
+    answer: { status: 200, description: 'The identity', schema: AgentIdentity },
+    errors: noIdentity,
+  },
+  updateAgentIdentity: {
+    method: 'PUT',
+    path: '/agent/identities/{identityUid}',
+    tag: 'agent_identities',
+    summary: 'Change an agent identity',
+    description: 'Runs that exist stay as they are.',
+    allow: administrators,
+    params: identity,
+    body: UpdateAgentIdentityRequest,
+    answer: { status: 200, description: 'The identity as it is now', schema: AgentIdentity },
+    errors: { ...noIdentity, 403: ownersOnly },
+  },
+  deleteAgentIdentity: {
+    method: 'DELETE',
+    path: '/agent/identities/{identityUid}',
+    tag: 'agent_identities',
+    summary: 'Delete an agent identity',
+    description: 'Its agent keys stop working at once. Its runs stay, and those that are live go on.',
+    allow: administrators,
+    params: identity,
+    answer: { status: 200, description: 'Deleted', schema: DeleteResponse },
+    errors: noIdentity,
+  },
+} as const satisfies Record<string, Route>;

@@ -1,0 +1,17 @@
+import { administrators } from '../access.ts';
+import { ListAuditEntriesQuery, ListAuditEntriesResponse } from '../audit.ts';
+import type { Route } from '../route.ts';
+
+export const auditRoutes = {
+  listAuditEntries: {
+    method: 'GET',
+    path: '/audit-log',
+    tag: 'audit_log',
+    summary: 'List changes',
+    description:
+      'Each change of a resource of the team through the API: who, what, before, after, and from where. Runs say in themselves who created them. The log holds no secrets.',
+    allow: administrators,
+    query: ListAuditEntriesQuery,
+    answer: { status: 200, description: 'Newest first', schema: ListAuditEntriesResponse },
+  },
+} as const satisfies Record<string, Route>;

@@ -1,0 +1,240 @@
+/** Agent identities: the agents of a team that runs and agent keys act as. */
+import { isAtLeast } from '@runyard/contract/access';
+import type {
+  AgentIdentity,
+  CreateAgentIdentityRequest,
+  UpdateAgentIdentityRequest,
+} from '@runyard/contract/identities';
+import { maxIdentities } from '@runyard/contract/limits';
+import type { Fault } from '../../fault.ts';
+import type { Database, Queryable } from '../../store/database/database.ts';
+import {
+  boolean,
+  defineStatement,
+  nullable,
+  type RowOf,
+  text,
+  texts,
+  timestamp,
+} from '../../store/database/statement.ts';
+import { recordChange } from '../audit/record.ts';
+import { keysChannel } from '../keys/channel.ts';
+import type { Principal } from '../keys/principal.ts';
+import { teamHasRoom } from '../teams/has-room.ts';
+import { newUid } from '../teams/uid.ts';
+
+const columns =
+  'uid, name, description, base_model, environment_id, skills, secrets, acts_for_users, created_at, updated_at';
+const identityRow = {
+  uid: text(),
+  name: text(),
+  description: nullable(text()),
+  base_model: nullable(text()),
+  environment_id: nullable(text()),
+  skills: texts,
+  secrets: texts,
+  acts_for_users: boolean,
+  created_at: timestamp,
+  updated_at: timestamp,
+};
+
+const readAll = defineStatement({
+  name: 'read_agent_identities',
+  text: `SELECT ${columns} FROM agent_identities WHERE team_id = $1 ORDER BY created_at, uid`,
+  row: identityRow,
+});
+
+const readOne = defineStatement({
+  name: 'read_agent_identity',
+  text: `SELECT ${columns} FROM agent_identities WHERE team_id = $1 AND uid = $2`,
+  row: identityRow,
+});
+
+const lockOne = defineStatement({
+  name: 'lock_agent_identity',
+  text: `SELECT ${columns} FROM agent_identities WHERE team_id = $1 AND uid = $2 FOR UPDATE`,
+  row: identityRow,
+});
+
+const insert = defineStatement({
+  name: 'insert_agent_identity',
+  text: `
+    INSERT INTO agent_identities (uid, team_id, name, description, base_model, environment_id, skills, secrets, acts_for_users)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING ${columns}`,
+  row: identityRow,
+});
+
+const update = defineStatement({
+  name: 'update_agent_identity',
+  text: `
+    UPDATE agent_identities SET name = $3, description = $4, base_model = $5, environment_id = $6, skills = $7, secrets = $8,
+      acts_for_users = $9, updated_at = clock_timestamp()
+    WHERE team_id = $1 AND uid = $2 RETURNING ${columns}`,
+  row: identityRow,
+});
+
+const remove = defineStatement({
+  name: 'delete_agent_identity',
+  text: 'DELETE FROM agent_identities WHERE team_id = $1 AND uid = $2 RETURNING name',
+  row: { name: text() },
+});
+
+/** Runs after the delete of the identity, so that it sees the keys that were created before the delete got its lock. */
+const removeKeys = defineStatement({
+  name: 'delete_keys_of_agent_identity',
+  text: `
+    WITH gone AS (DELETE FROM api_keys WHERE team_id = $1 AND agent_uid = $2 AND kind = 'agent' RETURNING id)
+    SELECT count(*)::integer AS keys, pg_notify('${keysChannel}', '')::text AS notified FROM gone`,
+  row: {},
+});
+
+type IdentityRow = RowOf<typeof readOne>;
+
+/** Returns what is wrong with environment and model of an identity; empty: they can be used. */
+export type CheckDefaults = (
+  tx: Queryable,
+  teamId: string,
+  defaults: Pick<IdentityRow, 'base_model' | 'environment_id'>,
+) => Promise<Fault[]>;
+
+async function toIdentity(
+  db: Queryable,
+  teamId: string,
+  { description, base_model, environment_id, secrets, ...row }: IdentityRow,
+  check: CheckDefaults,
+): Promise<AgentIdentity> {
+  return {
+    ...row,
+    ...(description === null ? {} : { description }),
+    ...(base_model === null ? {} : { base_model }),
+    ...(environment_id === null ? {} : { environment_id }),
+    secrets: secrets.map((name) => ({ name })),
+    available: (await check(db, teamId, { base_model, environment_id })).length === 0,
+  };
+}
+
+/** Returns the members of an identity that the audit log shows. */
+const stateOf = ({ uid: _uid, created_at: _created, updated_at: _updated, ...state }: IdentityRow) => state;
+
+/** Returns the identities of a team, oldest first. */
+export async function listIdentities(db: Queryable, teamId: string, check: CheckDefaults): Promise<AgentIdentity[]> {
+  const rows = await db.query(readAll, [teamId]);
+  const identities: AgentIdentity[] = [];
+  for (const row of rows) identities.push(await toIdentity(db, teamId, row, check));
+  return identities;
+}
+
+/** Returns an identity; null: the team has none with this uid. */
+export async function readIdentity(
+  db: Queryable,
+  teamId: string,
+  uid: string,
+  check: CheckDefaults,
+): Promise<AgentIdentity | null> {
+  const [row] = await db.query(readOne, [teamId, uid]);
+  return row ? await toIdentity(db, teamId, row, check) : null;
+}
+
+/** Why an identity is not written: `invalid` 400, `owner_needed` 403, `too_many` 409, `not_found` 404. */
+export type IdentityRefusal =
+  | { readonly kind: 'invalid'; readonly faults: readonly Fault[] }
+  | { readonly kind: 'owner_needed' }
+  | { readonly kind: 'too_many' }
+  | { readonly kind: 'not_found' };
+
+export type IdentityOutcome = { readonly kind: 'written'; readonly identity: AgentIdentity } | IdentityRefusal;
+
+/** Creates an identity. Only owners create one that acts for users: its keys can use what is personal. */
+export async function createIdentity(
+  tx: Queryable,
+  principal: Principal,
+  request: CreateAgentIdentityRequest,
+  check: CheckDefaults,
+): Promise<IdentityOutcome> {
+  const { teamId, role } = principal;
+  if (request.acts_for_users && !isAtLeast(role, 'owner')) return { kind: 'owner_needed' };
+  const defaults = { base_model: request.base_model ?? null, environment_id: request.environment_id ?? null };
+  const faults = await check(tx, teamId, defaults);
+  if (faults.length > 0) return { kind: 'invalid', faults };
+  if (!(await teamHasRoom(tx, teamId, 'agent_identities', maxIdentities))) return { kind: 'too_many' };
+  const [row] = await tx.query(insert, [
+    newUid(),
+    teamId,
+    request.name,
+    request.description ?? null,
+    defaults.base_model,
+    defaults.environment_id,
+    request.skills,
+    request.secrets.map(({ name }) => name),
+    request.acts_for_users,
+  ]);
+  if (!row) throw new Error('the identity was not inserted');
+  const subject = { type: 'agent_identity', uid: row.uid, name: row.name };
+  await recordChange(tx, principal, { action: 'agent_identity.create', subject, after: stateOf(row) });
+  return { kind: 'written', identity: await toIdentity(tx, teamId, row, check) };
+}
+
+const given = <T>(value: T | undefined, before: T): T => (value === undefined ? before : value);
+
+/** Changes the members that the request has. */
+export async function updateIdentity(
+  db: Database,
+  principal: Principal,
+  uid: string,
+  request: UpdateAgentIdentityRequest,
+  check: CheckDefaults,
+): Promise<IdentityOutcome> {
+  const { teamId, role } = principal;
+  return await db.transaction(async (tx): Promise<IdentityOutcome> => {
+    const [before] = await tx.query(lockOne, [teamId, uid]);
+    if (!before) return { kind: 'not_found' };
+    const actsForUsers = given(request.acts_for_users, before.acts_for_users);
+    if (actsForUsers && !before.acts_for_users && !isAtLeast(role, 'owner')) return { kind: 'owner_needed' };
+    const defaults = {
+      base_model: given(request.base_model, before.base_model),
+      environment_id: given(request.environment_id, before.environment_id),
+    };
+    // A default that cannot be used any more does not stand in the way of other changes.
+    const faults = await check(tx, teamId, {
+      base_model: request.base_model ?? null,
+      environment_id: request.environment_id ?? null,
+    });
+    if (faults.length > 0) return { kind: 'invalid', faults };
+    const [row] = await tx.query(update, [
+      teamId,
+      uid,
+      given(request.name, before.name),
+      given(request.description, before.description),
+      defaults.base_model,
+      defaults.environment_id,
+      given(request.skills, before.skills),
+      request.secrets === undefined ? before.secrets : request.secrets.map(({ name }) => name),
+      actsForUsers,
+    ]);
+    if (!row) throw new Error('the identity was not updated');
+    await recordChange(tx, principal, {
+      action: 'agent_identity.update',
+      subject: { type: 'agent_identity', uid, name: row.name },
+      before: stateOf(before),
+      after: stateOf(row),
+    });
+    return { kind: 'written', identity: await toIdentity(tx, teamId, row, check) };
+  });
+}
+
+/** Deletes an identity and its keys, which stop working in all processes. False: the team has no such identity. */
+export async function deleteIdentity(db: Database, principal: Principal, uid: string): Promise<boolean> {
+  const { teamId } = principal;
+  return await db.transaction(async (tx) => {
+    const [gone] = await tx.query(remove, [teamId, uid]);
+    if (!gone) return false;
+    await tx.query(removeKeys, [teamId, uid]);
+    await recordChange(tx, principal, {
+      action: 'agent_identity.delete',
+      subject: { type: 'agent_identity', uid, name: gone.name },
+      before: { name: gone.name },
+      endsAccess: true,
+    });
+    return true;
+  });
+}

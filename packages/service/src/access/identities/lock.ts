@@ -1,0 +1,19 @@
+import type { Queryable } from '../../store/database/database.ts';
+import { boolean, defineStatement } from '../../store/database/statement.ts';
+
+const lockIdentity = defineStatement({
+  name: 'lock_agent_identity_for_key',
+  // Orders a new key against a change of acts_for_users, and against the delete of the identity, which deletes the keys that it finds.
+  text: 'SELECT acts_for_users FROM agent_identities WHERE team_id = $1 AND uid = $2 FOR SHARE',
+  row: { acts_for_users: boolean },
+});
+
+/** Locks an identity until its new key is committed. Null: the team has no such identity. */
+export async function lockIdentityForKey(
+  tx: Queryable,
+  teamId: string,
+  uid: string,
+): Promise<{ readonly actsForUsers: boolean } | null> {
+  const [row] = await tx.query(lockIdentity, [teamId, uid]);
+  return row ? { actsForUsers: row.acts_for_users } : null;
+}

@@ -1,0 +1,46 @@
+/** Answers of requests that create a key. The raw key is in the answer and in its repetitions, and is not stored. */
+import { seal, unseal } from '../../access/keys/sealed.ts';
+import { isClientAttempt, once, type RepeatableRequest } from '../../idempotency/once.ts';
+import type { Database, Queryable } from '../../store/database/database.ts';
+import { bearerToken } from './authorize.ts';
+import { Refusal } from './problem.ts';
+import { answerOnce } from './repeatable.ts';
+
+interface Creation<T extends { readonly key: string }, F extends string> {
+  /** Name of the operation. */
+  readonly operation: string;
+  readonly work: (tx: Queryable) => Promise<T | F>;
+  readonly refuseFailure: (failure: F) => Refusal;
+}
+
+interface Request {
+  readonly once: RepeatableRequest | undefined;
+  readonly request: { readonly headers: { readonly authorization?: string | undefined } };
+}
+
+/**
+ * Does the work once for an `Idempotency-Key`. The answer is kept for repetitions, and with it the raw key: sealed with the
+ * caller's own, which is not stored. Without an `Idempotency-Key` nothing is kept.
+ */
+export async function answerWithKey<T extends { readonly key: string }, F extends string>(
+  db: Database,
+  { once: asked, request }: Request,
+  { operation, work, refuseFailure }: Creation<T, F>,
+): Promise<T | Refusal> {
+  if (!asked || isClientAttempt(asked)) {
+    const made = await db.transaction(work);
+    return typeof made === 'string' ? refuseFailure(made) : made;
+  }
+  const { authorization = '' } = request.headers;
+  const use = `answer to ${operation}, Idempotency-Key ${asked.key}`;
+  const outcome = await once<Omit<T, 'key'> & { readonly sealed: string }, F>(db, asked, async (tx) => {
+    const made = await work(tx);
+    if (typeof made === 'string') return { kind: 'failed', failure: made };
+    const { key, ...shown } = made;
+    return { kind: 'done', response: { ...shown, sealed: seal(key, bearerToken(authorization), use) } };
+  });
+  const answer = answerOnce(outcome, refuseFailure);
+  if (answer instanceof Refusal) return answer;
+  const { sealed, ...shown } = answer;
+  return { ...shown, key: unseal(sealed, bearerToken(authorization), use) } as unknown as T;
+}

@@ -1,0 +1,42 @@
+/** Test support: people who were invited through the API. */
+import type { Role } from '@runyard/contract/access';
+import type { AcceptTeamInvitationResponse, CreateTeamInvitationResponse, Team } from '@runyard/contract/teams';
+import type { TestService } from './service.ts';
+
+/** A person with a key of the team. */
+export interface Person {
+  readonly uid: string;
+  readonly key: string;
+}
+
+/** Returns the UID of the team of a key. */
+export async function teamUidOf(service: TestService, key = service.key): Promise<string> {
+  const { body } = await service.request<{ teams: Team[] }>('GET', '/teams', { key });
+  return body.teams.find(({ is_current }) => is_current)?.uid ?? '';
+}
+
+/** Makes an invitation; returns its key. */
+export async function invite(service: TestService, teamUid: string, role: Role, key = service.key): Promise<string> {
+  const path = `/teams/${teamUid}/invitations`;
+  const made = await service.request<CreateTeamInvitationResponse>('POST', path, { key, body: { role } });
+  if (made.status !== 201) throw new Error(made.text);
+  return made.body.key;
+}
+
+/** Invites a new person, who accepts. */
+export async function newPerson(service: TestService, teamUid: string, role: Role, key?: string): Promise<Person> {
+  const body = { key: await invite(service, teamUid, role, key), display_name: `A ${role}` };
+  const accepted = await service.request<AcceptTeamInvitationResponse>('POST', '/team-invitations/accept', {
+    key: null,
+    body,
+  });
+  if (accepted.status !== 201) throw new Error(accepted.text);
+  return { uid: accepted.body.user.uid, key: accepted.body.key };
+}
+
+/** Creates a team of the operator; returns its UID. */
+export async function newTeam(service: TestService, name = 'Second'): Promise<string> {
+  const made = await service.request<Team>('POST', '/teams', { body: { name } });
+  if (made.status !== 201) throw new Error(made.text);
+  return made.body.uid;
+}
