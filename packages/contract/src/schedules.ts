@@ -85,7 +85,9 @@ export const CreateScheduledAgentRequest = members
     team: z
       .boolean()
       .optional()
-      .describe('Whether the schedule belongs to the team; personal ones do not exist on this service: false is 403'),
+      .describe(
+        'False: the schedule is personal. Only its person sees, uses and changes it; administrators may see and delete it. Absent or true: it belongs to the team',
+      ),
   })
   .superRefine(checkPrompt)
   .meta({ id: 'CreateScheduledAgentRequest', description: 'A schedule to create', allOf: [promptOrSkill] });

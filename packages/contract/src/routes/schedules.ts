@@ -16,7 +16,7 @@ import {
 const path = '/agent/schedules';
 const onePath = `${path}/{scheduleId}` as const;
 const schedule = z.object({ scheduleId: z.string().meta({ description: 'Id of the schedule' }) });
-const missing = 'No such schedule, or it belongs to another team';
+const missing = 'No such schedule, or it belongs to another team or person';
 const badSchedule =
   'A missing member, a wrong type, an expression that is not valid or never fires, an unknown time zone, or a run that could not be created: an unknown model, harness or environment';
 const tooLarge = `The body is larger than ${maxScheduleBytes / 1024} KB`;
@@ -28,7 +28,11 @@ export const scheduleRoutes = {
     tag: 'schedules',
     summary: 'List schedules',
     allow: teamReads,
-    answer: { status: 200, description: 'All of the team, by name', schema: ListScheduledAgentsResponse },
+    answer: {
+      status: 200,
+      description: 'Those of the team and your own, by name; for administrators all in the team',
+      schema: ListScheduledAgentsResponse,
+    },
   },
   createSchedule: {
     method: 'POST',
@@ -44,7 +48,7 @@ export const scheduleRoutes = {
     answer: { status: 201, description: 'Created', schema: ScheduledAgentItem },
     errors: {
       400: badSchedule,
-      403: 'The environment belongs to another team, or a personal schedule is asked for',
+      403: 'The environment belongs to another team, or an agent key asks for a personal schedule',
       409: `The team has ${maxSchedules} schedules, or the Idempotency-Key was used with another body`,
       413: tooLarge,
     },

@@ -34,6 +34,10 @@ export function decideOwnership(
   return action === 'use' || isAtLeast(caller.role, 'member') ? 'allowed' : 'forbidden';
 }
 
+/** Decides whether the caller knows of a resource of this owner: who may use or delete it does. Others get 404. */
+export const maySee = (caller: Caller, owner: Owner): boolean =>
+  (['use', 'delete'] as const).some((action) => decideOwnership(caller, owner, action) === 'allowed');
+
 /** Returns the owner as the API shows it. */
 export const scopeOf = ({ userUid }: Owner, teamUid: string): Scope =>
   userUid === undefined ? { type: 'Team', uid: teamUid } : { type: 'User', uid: userUid };

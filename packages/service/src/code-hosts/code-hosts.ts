@@ -21,7 +21,7 @@ export interface CodeHosts {
 
 /**
  * A personal credential comes before one of the team, and one for the owner before one for every owner. A personal one fits only
- * runs that execute as its person.
+ * runs that execute as its person, while the person is in the team.
  */
 const choose = defineStatement({
   name: 'choose_code_host_credential',
@@ -30,7 +30,8 @@ const choose = defineStatement({
     FROM executions e JOIN runs r ON r.id = e.run_id
       JOIN code_host_credentials c ON c.team_id = r.team_id AND c.host = $2 AND (c.owner IS NULL OR c.owner = $3)
       LEFT JOIN users u ON u.id = c.user_id
-    WHERE e.id = $1 AND (c.user_id IS NULL OR (r.executor_kind = 'user' AND r.executor_uid = u.uid))
+    WHERE e.id = $1 AND (c.user_id IS NULL OR (r.executor_kind = 'user' AND r.executor_uid = u.uid
+      AND EXISTS (SELECT FROM team_members m WHERE m.team_id = c.team_id AND m.user_id = c.user_id)))
     ORDER BY c.user_id IS NULL, c.owner IS NULL LIMIT 1`,
   row: {
     id: uuid,

@@ -7,7 +7,9 @@ import type {
   CreateCodeHostCredentialRequest,
 } from '@runyard/contract/code-hosts';
 import { maxCodeHostCredentials } from '@runyard/contract/limits';
+import { recordChange } from '../access/audit/record.ts';
 import type { Principal } from '../access/keys/principal.ts';
+import { decideOwnership, maySee, type Owner, ownerOf } from '../access/ownership.ts';
 import { readProfiles } from '../access/profiles.ts';
 import type { Vault } from '../secrets/vault.ts';
 import type { Queryable, Statement } from '../store/database/database.ts';
@@ -30,21 +32,24 @@ const row = {
   user_uid: nullable(text()),
 };
 
-const userId = '(SELECT id FROM users WHERE uid = $3)';
-
-/** Administrators see all of the team, members those of the team and their own. */
-const listVisible = defineStatement({
+/** $2: those of all people, else of the person $3. */
+const listAll = defineStatement({
   name: 'list_code_host_credentials',
   text: `
     SELECT ${columns} FROM code_host_credentials c
-    WHERE c.team_id = $1 AND ($2::boolean OR c.user_id IS NULL OR c.user_id = ${userId}) ORDER BY c.id`,
+    WHERE c.team_id = $1 AND ($2::boolean OR c.user_id IS NULL OR c.user_id = (SELECT id FROM users WHERE uid = $3)) ORDER BY c.id`,
   row,
 });
 
-/** Administrators delete all of the team, members their own. */
-const removeOwn = defineStatement({
+const lockOne = defineStatement({
+  name: 'lock_code_host_credential',
+  text: `SELECT ${columns} FROM code_host_credentials c WHERE c.team_id = $1 AND c.id = $2 FOR UPDATE OF c`,
+  row,
+});
+
+const remove = defineStatement({
   name: 'delete_code_host_credential',
-  text: `DELETE FROM code_host_credentials WHERE team_id = $1 AND ($2::boolean OR user_id = ${userId}) AND id = $4 RETURNING id`,
+  text: 'DELETE FROM code_host_credentials WHERE id = $1 RETURNING id',
   row: { id: uuid },
 });
 
@@ -72,10 +77,12 @@ const insert = defineStatement({
   row,
 });
 
+type CredentialRow = RowOf<typeof insert>;
+
 async function toCredentials(
   db: Queryable,
   teamId: string,
-  rows: readonly RowOf<typeof insert>[],
+  rows: readonly CredentialRow[],
 ): Promise<CodeHostCredential[]> {
   const people = rows.flatMap(({ user_uid: uid }) => (uid === null ? [] : [{ kind: 'user' as const, uid }]));
   const profileOf = await readProfiles(db, teamId, people);
@@ -93,11 +100,31 @@ async function toCredentials(
   }));
 }
 
-const manager = ({ teamId, role, creator }: Principal) => [teamId, isAtLeast(role, 'admin'), creator.uid];
+const ownerOfRow = (teamId: string, { user_uid: userUid }: Pick<CredentialRow, 'user_uid'>): Owner =>
+  userUid === null ? { teamId } : { teamId, userUid };
+
+/** Returns the members of a credential that the audit log shows. */
+const stateOf = ({ kind, host, owner, username, app_id, user_uid }: CredentialRow) => ({
+  kind,
+  host,
+  owner,
+  username,
+  app_id,
+  scope: user_uid === null ? 'team' : 'personal',
+});
+
+const subjectOf = ({ id, host, owner }: CredentialRow) => ({
+  type: 'code_host_credential',
+  uid: id,
+  name: owner === null ? host : `${host}/${owner}`,
+});
 
 /** Returns the credentials that the principal may see, oldest first. */
 export async function listCodeHostCredentials(db: Queryable, principal: Principal): Promise<CodeHostCredential[]> {
-  return await toCredentials(db, principal.teamId, await db.query(listVisible, manager(principal)));
+  const { teamId, role, creator } = principal;
+  const rows = await db.query(listAll, [teamId, isAtLeast(role, 'admin'), creator.uid]);
+  const visible = rows.filter((each) => maySee(principal, ownerOfRow(teamId, each)));
+  return await toCredentials(db, teamId, visible);
 }
 
 /** `taken`: there is one for the same host and owner. `too_many`: the team or the person has the largest number allowed. */
@@ -110,8 +137,10 @@ export async function createCodeHostCredential(
   principal: Principal,
   request: CreateCodeHostCredentialRequest & { readonly host: string },
 ): Promise<StoredCredential> {
-  const { teamId, creator } = principal;
-  const userUid = request.scope === 'personal' ? creator.uid : null;
+  const { teamId } = principal;
+  const holder = ownerOf(principal, request.scope);
+  if (holder === 'forbidden') throw new Error('the route admits people only');
+  const userUid = holder.userUid ?? null;
   const host = request.host.toLowerCase();
   const owner = request.owner?.toLowerCase() ?? null;
   await tx.query(lockPlaces, [teamId]);
@@ -133,12 +162,23 @@ export async function createCodeHostCredential(
     vault.keyId,
     vault.seal(sealPurpose(id), secret),
   ]);
+  const [inserted] = rows;
   const [made] = await toCredentials(tx, teamId, rows);
-  if (!made) throw new Error('the credential was not inserted');
+  if (!inserted || !made) throw new Error('the credential was not inserted');
+  const change = { action: 'code_host_credential.create', after: stateOf(inserted) } as const;
+  await recordChange(tx, principal, { ...change, subject: subjectOf(inserted) });
   return made;
 }
 
 /** Deletes a credential. False: there is none with this id, or the principal may not delete it. */
-export async function deleteCodeHostCredential(db: Queryable, principal: Principal, id: string): Promise<boolean> {
-  return (await db.query(removeOwn, [...manager(principal), id])).length > 0;
+export async function deleteCodeHostCredential(tx: Queryable, principal: Principal, id: string): Promise<boolean> {
+  const { teamId, role } = principal;
+  const [row] = await tx.query(lockOne, [teamId, id]);
+  if (!row || decideOwnership(principal, ownerOfRow(teamId, row), 'delete') !== 'allowed') return false;
+  // The team's credentials open its private repositories, so only administrators change them.
+  if (row.user_uid === null && !isAtLeast(role, 'admin')) return false;
+  await tx.query(remove, [id]);
+  const change = { action: 'code_host_credential.delete', before: stateOf(row), endsAccess: true } as const;
+  await recordChange(tx, principal, { ...change, subject: subjectOf(row) });
+  return true;
 }

@@ -1,5 +1,6 @@
 import type { EnvironmentGuest } from '@runyard/contract/environment-guests';
 import { maxEnvironmentGuests } from '@runyard/contract/limits';
+import { type Author, recordChange } from '../access/audit/record.ts';
 import { readProfiles } from '../access/profiles.ts';
 import type { Database, Queryable } from '../store/database/database.ts';
 import { boolean, defineStatement, text, timestamp } from '../store/database/statement.ts';
@@ -35,8 +36,8 @@ const admit = defineStatement({
     WITH person AS (SELECT id, uid FROM users WHERE uid = $2)
     INSERT INTO environment_guests AS g (environment_uid, user_id) SELECT $1, id FROM person
     ON CONFLICT (environment_uid, user_id) DO UPDATE SET granted_at = g.granted_at
-    RETURNING (SELECT uid FROM person) AS user_uid, granted_at`,
-  row,
+    RETURNING (SELECT uid FROM person) AS user_uid, granted_at, xmax = 0 AS is_new`,
+  row: { ...row, is_new: boolean },
 });
 
 const remove = defineStatement({
@@ -72,20 +73,29 @@ export async function listGuests(db: Database, teamId: string, uid: string): Pro
 /** Admits a person. Null: the team has no such environment, or there is no such person. `too_many`: the environment has the largest number of guests. */
 export async function admitGuest(
   db: Database,
-  teamId: string,
+  by: Author,
   uid: string,
   userUid: string,
 ): Promise<EnvironmentGuest | 'too_many' | null> {
+  const { teamId } = by;
   return await db.transaction(async (tx) => {
     if ((await tx.query(lockEnvironment, [teamId, uid])).length === 0) return null;
     const [room] = await tx.query(hasRoom, [uid, userUid, maxEnvironmentGuests]);
     if (!room?.room) return 'too_many';
-    const [guest] = await toGuests(tx, teamId, await tx.query(admit, [uid, userUid]));
-    return guest ?? null;
+    const admitted = await tx.query(admit, [uid, userUid]);
+    const [guest] = await toGuests(tx, teamId, admitted);
+    if (!guest) return null;
+    if (!admitted[0]?.is_new) return guest;
+    const subject = { type: 'environment', uid };
+    await recordChange(tx, by, { action: 'environment_guest.create', subject, after: { guest: userUid } });
+    return guest;
   });
 }
 
 /** Removes a guest. False: the team has no such environment, or the person is no guest of it. */
-export async function removeGuest(db: Queryable, teamId: string, uid: string, userUid: string): Promise<boolean> {
-  return (await db.query(remove, [teamId, uid, userUid])).length > 0;
+export async function removeGuest(tx: Queryable, by: Author, uid: string, userUid: string): Promise<boolean> {
+  if ((await tx.query(remove, [by.teamId, uid, userUid])).length === 0) return false;
+  const change = { action: 'environment_guest.delete', before: { guest: userUid }, endsAccess: true } as const;
+  await recordChange(tx, by, { ...change, subject: { type: 'environment', uid } });
+  return true;
 }

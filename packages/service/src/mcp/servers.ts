@@ -2,6 +2,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { maxMcpServers } from '@runyard/contract/limits';
 import type { CreateMcpServerRequest, McpServer, UpdateMcpServerRequest } from '@runyard/contract/mcp-servers';
+import { type Author, recordChange } from '../access/audit/record.ts';
 import { teamHasRoom } from '../access/teams/has-room.ts';
 import type { Fault } from '../fault.ts';
 import type { Vault } from '../secrets/vault.ts';
@@ -70,8 +71,8 @@ const update = defineStatement({
 
 const remove = defineStatement({
   name: 'delete_mcp_server',
-  text: 'DELETE FROM mcp_servers WHERE team_id = $1 AND id = $2 RETURNING id',
-  row: { id: uuid },
+  text: `DELETE FROM mcp_servers WHERE team_id = $1 AND id = $2 RETURNING ${columns}`,
+  row,
 });
 
 type ServerRow = RowOf<typeof readOne>;
@@ -84,6 +85,17 @@ function toServer(row: ServerRow): McpServer {
       : { command: row.command, args: row.args, env_names: row.value_names };
   return { id, name, ...of, created_at, updated_at };
 }
+
+/** Returns the members of a server that the audit log shows: no values, and no arguments, into which people write secrets. */
+const stateOf = ({ name, command, args, url, value_names }: ServerRow) => ({
+  name,
+  ...(command === null
+    ? { url: url === null ? null : new URL(url).origin }
+    : { command, args: `${args.length} arguments` }),
+  value_names,
+});
+
+const subjectOf = ({ id, name }: ServerRow) => ({ type: 'mcp_server', uid: id, name });
 
 /** Returns the servers of the team, oldest first. */
 export async function listMcpServers(db: Queryable, teamId: string): Promise<McpServer[]> {
@@ -100,9 +112,10 @@ export async function readMcpServer(db: Queryable, teamId: string, id: string): 
 export async function createMcpServer(
   tx: Queryable,
   vault: Vault,
-  teamId: string,
+  by: Author,
   request: CreateMcpServerRequest,
 ): Promise<McpServer | 'too_many'> {
+  const { teamId } = by;
   if (!(await teamHasRoom(tx, teamId, 'mcp_servers', maxMcpServers))) return 'too_many';
   const id = randomUUIDv7();
   const values = request.env ?? request.headers ?? {};
@@ -118,6 +131,7 @@ export async function createMcpServer(
     sealValues(vault, id, values),
   ]);
   if (!made) throw new Error('the MCP server was not inserted');
+  await recordChange(tx, by, { action: 'mcp_server.create', subject: subjectOf(made), after: stateOf(made) });
   return toServer(made);
 }
 
@@ -131,11 +145,12 @@ export type UpdateOutcome =
 export async function updateMcpServer(
   db: Database,
   vault: Vault,
-  { teamId, id }: { readonly teamId: string; readonly id: string },
+  by: Author,
+  id: string,
   request: UpdateMcpServerRequest,
 ): Promise<UpdateOutcome> {
   return await db.transaction(async (tx) => {
-    const [old] = await tx.query(lockOne, [teamId, id]);
+    const [old] = await tx.query(lockOne, [by.teamId, id]);
     if (!old) return null;
     const fault = faultOfChange(old, request);
     if (fault) return { kind: 'invalid', fault };
@@ -150,7 +165,10 @@ export async function updateMcpServer(
       vault.keyId,
       values ? sealValues(vault, id, values) : Buffer.alloc(0),
     ]);
-    return made ? { kind: 'done', server: toServer(made) } : null;
+    if (!made) return null;
+    const after = values ? { ...stateOf(made), values: 'replaced' } : stateOf(made);
+    await recordChange(tx, by, { action: 'mcp_server.update', subject: subjectOf(made), before: stateOf(old), after });
+    return { kind: 'done', server: toServer(made) };
   });
 }
 
@@ -173,6 +191,10 @@ function faultOfChange(old: ServerRow, request: UpdateMcpServerRequest): Fault |
 }
 
 /** Deletes a server. False: the team has no such server. */
-export async function deleteMcpServer(db: Queryable, teamId: string, id: string): Promise<boolean> {
-  return (await db.query(remove, [teamId, id])).length > 0;
+export async function deleteMcpServer(tx: Queryable, by: Author, id: string): Promise<boolean> {
+  const [gone] = await tx.query(remove, [by.teamId, id]);
+  if (!gone) return false;
+  const change = { action: 'mcp_server.delete', before: stateOf(gone), endsAccess: true } as const;
+  await recordChange(tx, by, { ...change, subject: subjectOf(gone) });
+  return true;
 }

@@ -1,8 +1,9 @@
 import type { ScheduledAgentItem } from '@runyard/contract/schedules';
+import { scopeOf } from '../access/ownership.ts';
 import { readProfiles } from '../access/profiles.ts';
 import { readEnvironmentConfigs } from '../environments/environments.ts';
 import type { Queryable } from '../store/database/database.ts';
-import { type ScheduleRow, timesOf } from './schedule-row.ts';
+import { ownerOfSchedule, type ScheduleRow, timesOf } from './schedule-row.ts';
 import { nextTimes } from './times/next-time.ts';
 
 /** The team that owns the schedules. */
@@ -50,7 +51,7 @@ export async function toItems(
       ...(row.max_live_runs === null ? {} : { max_live_runs: row.max_live_runs }),
       metadata: row.metadata,
       ...(row.mode === null ? {} : { mode: row.mode }),
-      scope: { type: 'Team', uid: teamUid },
+      scope: scopeOf(ownerOfSchedule(row), teamUid),
       created_by: profileOf(creatorOf(row)),
       updated_by: profileOf(editorOf(row)),
     };

@@ -2,6 +2,7 @@ import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { RunMode } from '@runyard/contract/run-request';
 import type { OverlapPolicy } from '@runyard/contract/schedules';
 import type { RunActor } from '../access/actor.ts';
+import type { Owner } from '../access/ownership.ts';
 import { boolean, integer, json, nullable, type RowOf, text, timestamp, uuid } from '../store/database/statement.ts';
 import { parseExpression } from './times/expression.ts';
 import type { Times } from './times/next-time.ts';
@@ -10,6 +11,8 @@ import type { Times } from './times/next-time.ts';
 export const scheduleRow = {
   id: uuid,
   team_id: uuid,
+  /** The person of a personal schedule; null: it is the team's. */
+  user_uid: nullable(text()),
   name: text(),
   cron_schedule: text(),
   timezone: text(),
@@ -34,6 +37,12 @@ export const scheduleRow = {
   created_at: timestamp,
   updated_at: timestamp,
 };
+
+/** Returns the owner of a schedule. */
+export const ownerOfSchedule = ({
+  team_id: teamId,
+  user_uid: userUid,
+}: Pick<ScheduleRow, 'team_id' | 'user_uid'>): Owner => (userUid === null ? { teamId } : { teamId, userUid });
 
 /** SQL of the columns; the schedule is `s`. */
 export const scheduleColumns = Object.keys(scheduleRow)

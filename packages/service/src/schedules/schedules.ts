@@ -1,12 +1,14 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { maxSchedules } from '@runyard/contract/limits';
-import type { RunActor } from '../access/actor.ts';
+import { type Author, recordChange } from '../access/audit/record.ts';
+import type { Principal } from '../access/keys/principal.ts';
+import { decideOwnership, maySee, type Owner } from '../access/ownership.ts';
 import { teamHasRoom } from '../access/teams/has-room.ts';
 import type { Queryable } from '../store/database/database.ts';
 import { defineStatement, timestamp, uuid } from '../store/database/statement.ts';
 import type { WantedSchedule } from './check.ts';
 import { skipWaitingFires } from './record.ts';
-import { type ScheduleRow, scheduleColumns, scheduleRow, timesOf } from './schedule-row.ts';
+import { ownerOfSchedule, type ScheduleRow, scheduleColumns, scheduleRow, timesOf } from './schedule-row.ts';
 import { nextTime } from './times/next-time.ts';
 
 const readAll = defineStatement({
@@ -36,9 +38,9 @@ const readClock = defineStatement({
 const insert = defineStatement({
   name: 'insert_schedule',
   text: `
-    INSERT INTO schedules AS s (id, team_id, name, cron_schedule, timezone, anchor_at, prompt, agent_config, agent_uid, mode, metadata,
+    INSERT INTO schedules AS s (id, team_id, user_uid, name, cron_schedule, timezone, anchor_at, prompt, agent_config, agent_uid, mode, metadata,
       overlap, max_live_runs, enabled, next_run_at, creator_kind, creator_uid, editor_kind, editor_uid)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $16, $17) RETURNING ${scheduleColumns}`,
+    VALUES ($1, $2, $18, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $16, $17) RETURNING ${scheduleColumns}`,
   row: scheduleRow,
 });
 
@@ -65,22 +67,57 @@ const setEnabled = defineStatement({
 
 const remove = defineStatement({
   name: 'delete_schedule',
-  text: 'DELETE FROM schedules WHERE team_id = $1 AND id = $2 RETURNING id',
+  text: 'DELETE FROM schedules WHERE id = $1 RETURNING id',
   row: { id: uuid },
 });
 
-/** Returns the schedules of the team by name. */
-export const listSchedules = (db: Queryable, teamId: string): Promise<ScheduleRow[]> => db.query(readAll, [teamId]);
-
-/** Returns a schedule; null: the team has none with this id. */
-export async function readSchedule(db: Queryable, teamId: string, id: string): Promise<ScheduleRow | null> {
-  return (await db.query(readOne, [teamId, id]))[0] ?? null;
+/** Returns the schedules that the caller may see: of the team by name. */
+export async function listSchedules(db: Queryable, caller: Principal): Promise<ScheduleRow[]> {
+  const rows = await db.query(readAll, [caller.teamId]);
+  return rows.filter((row) => maySee(caller, ownerOfSchedule(row)));
 }
 
-/** Returns a schedule that stays locked until the transaction ends; null: the team has none with this id. */
-export async function lockSchedule(tx: Queryable, teamId: string, id: string): Promise<ScheduleRow | null> {
-  return (await tx.query(lockOne, [teamId, id]))[0] ?? null;
+/** Returns a schedule; null: the team has none with this id that the caller may see. */
+export async function readSchedule(db: Queryable, caller: Principal, id: string): Promise<ScheduleRow | null> {
+  const [row] = await db.query(readOne, [caller.teamId, id]);
+  return row && maySee(caller, ownerOfSchedule(row)) ? row : null;
 }
+
+/** Returns a schedule that stays locked until the transaction ends; null: there is none with this id that the caller may use so. */
+export async function lockSchedule(
+  tx: Queryable,
+  caller: Principal,
+  id: string,
+  action: 'use' | 'change' | 'delete',
+): Promise<ScheduleRow | null> {
+  const [row] = await tx.query(lockOne, [caller.teamId, id]);
+  return row && decideOwnership(caller, ownerOfSchedule(row), action) === 'allowed' ? row : null;
+}
+
+/** Returns the members of a schedule that the audit log shows. Of a prompt it is the length: people write secrets into prompts. */
+const stateOf = ({
+  name,
+  cron_schedule,
+  timezone,
+  agent_uid,
+  overlap,
+  max_live_runs,
+  enabled,
+  ...row
+}: ScheduleRow) => ({
+  name,
+  cron_schedule,
+  timezone,
+  agent_uid,
+  overlap,
+  max_live_runs,
+  enabled,
+  editor: row.editor_uid,
+  prompt: `${row.prompt.length} characters`,
+  environment_id: row.agent_config?.environment_id ?? null,
+});
+
+const subjectOf = ({ id, name }: ScheduleRow) => ({ type: 'schedule', uid: id, name });
 
 async function databaseClock(db: Queryable): Promise<string> {
   const [row] = await db.query(readClock);
@@ -111,10 +148,12 @@ const requestValues = (wanted: WantedSchedule) => [
 /** Creates a schedule. `too_many`: the team has the largest number allowed. */
 export async function createSchedule(
   tx: Queryable,
-  { teamId, creator }: { readonly teamId: string; readonly creator: RunActor },
+  by: Author,
+  owner: Owner,
   wanted: WantedSchedule,
   enabled: boolean,
 ): Promise<ScheduleRow | 'too_many'> {
+  const { teamId, creator } = by;
   if (!(await teamHasRoom(tx, teamId, 'schedules', maxSchedules))) return 'too_many';
   const now = await databaseClock(tx);
   const nextRunAt = enabled ? firstTime({ ...wanted, anchor_at: now, last_due_at: null }, now) : null;
@@ -130,8 +169,10 @@ export async function createSchedule(
     nextRunAt,
     creator.kind,
     creator.uid,
+    owner.userUid ?? null,
   ]);
   if (!row) throw new Error('the schedule was not inserted');
+  await recordChange(tx, by, { action: 'schedule.create', subject: subjectOf(row), after: stateOf(row) });
   return row;
 }
 
@@ -139,7 +180,7 @@ export async function createSchedule(
 export async function updateSchedule(
   tx: Queryable,
   stored: ScheduleRow,
-  editor: RunActor,
+  by: Author,
   wanted: WantedSchedule,
   enabled: boolean,
 ): Promise<ScheduleRow> {
@@ -158,25 +199,43 @@ export async function updateSchedule(
     ...requestValues(wanted),
     nextRunAt !== null,
     nextRunAt,
-    editor.kind,
-    editor.uid,
+    by.creator.kind,
+    by.creator.uid,
   ]);
   if (!row) throw new Error('the schedule was not updated');
   if (!row.enabled) await skipWaitingFires(tx, [row.id]);
+  await recordUpdate(tx, by, stored, row);
   return row;
 }
 
+const recordUpdate = (tx: Queryable, by: Author, before: ScheduleRow, after: ScheduleRow): Promise<void> =>
+  recordChange(tx, by, {
+    action: 'schedule.update',
+    subject: subjectOf(after),
+    before: stateOf(before),
+    after: stateOf(after),
+    ...(after.enabled ? {} : { endsAccess: true }),
+  });
+
 /** Pauses or resumes a schedule that the transaction has locked. Doing it twice changes nothing. */
-export async function setScheduleEnabled(tx: Queryable, stored: ScheduleRow, enabled: boolean): Promise<ScheduleRow> {
+export async function setScheduleEnabled(
+  tx: Queryable,
+  stored: ScheduleRow,
+  by: Author,
+  enabled: boolean,
+): Promise<ScheduleRow> {
   if (stored.enabled === enabled) return stored;
   const nextRunAt = enabled ? firstTime(stored, await databaseClock(tx)) : null;
   const [row] = await tx.query(setEnabled, [stored.id, nextRunAt !== null, nextRunAt]);
   if (!row) throw new Error('the schedule was not updated');
   if (!row.enabled) await skipWaitingFires(tx, [row.id]);
+  await recordUpdate(tx, by, stored, row);
   return row;
 }
 
-/** Deletes a schedule with its history. False: the team has no such schedule. */
-export async function deleteSchedule(db: Queryable, teamId: string, id: string): Promise<boolean> {
-  return (await db.query(remove, [teamId, id])).length > 0;
+/** Deletes a schedule that the transaction has locked, with its history. */
+export async function deleteSchedule(tx: Queryable, stored: ScheduleRow, by: Author): Promise<void> {
+  await tx.query(remove, [stored.id]);
+  const change = { action: 'schedule.delete', before: stateOf(stored), endsAccess: true } as const;
+  await recordChange(tx, by, { ...change, subject: subjectOf(stored) });
 }

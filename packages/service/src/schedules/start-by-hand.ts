@@ -1,5 +1,5 @@
 import type { RunAgentResponse } from '@runyard/contract/run-request';
-import type { RunActor } from '../access/actor.ts';
+import type { Principal } from '../access/keys/principal.ts';
 import type { Attempt } from '../idempotency/once.ts';
 import { type SubmitDeps, type SubmitOutcome, submitRun } from '../runs/submit/submit.ts';
 import type { Queryable } from '../store/database/database.ts';
@@ -14,10 +14,10 @@ export type StartFailure = { readonly kind: 'not_found' } | Exclude<SubmitOutcom
 export async function startByHand(
   deps: SubmitDeps,
   tx: Queryable,
-  starter: { readonly teamId: string; readonly creator: RunActor },
+  starter: Principal,
   scheduleId: string,
 ): Promise<Attempt<RunAgentResponse, StartFailure>> {
-  const schedule = await lockSchedule(tx, starter.teamId, scheduleId);
+  const schedule = await lockSchedule(tx, starter, scheduleId, 'use');
   if (!schedule) return { kind: 'failed', failure: { kind: 'not_found' } };
   const submitted = await submitRun(deps, {
     actor: starter,

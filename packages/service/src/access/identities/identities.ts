@@ -79,7 +79,7 @@ const remove = defineStatement({
   row: { name: text() },
 });
 
-/** Runs after the delete of the identity, so that it sees the keys that were created before the delete got its lock. */
+/** Runs after the identity was locked or deleted, so that it sees the keys that were created before. */
 const removeKeys = defineStatement({
   name: 'delete_keys_of_agent_identity',
   text: `
@@ -176,7 +176,7 @@ export async function createIdentity(
 
 const given = <T>(value: T | undefined, before: T): T => (value === undefined ? before : value);
 
-/** Changes the members that the request has. */
+/** Changes the members that the request has. Turning on `acts_for_users` ends the keys of the identity. */
 export async function updateIdentity(
   db: Database,
   principal: Principal,
@@ -212,6 +212,8 @@ export async function updateIdentity(
       actsForUsers,
     ]);
     if (!row) throw new Error('the identity was not updated');
+    // Only owners create keys that act for users, and administrators may have created those that the identity has.
+    if (actsForUsers && !before.acts_for_users) await tx.query(removeKeys, [teamId, uid]);
     await recordChange(tx, principal, {
       action: 'agent_identity.update',
       subject: { type: 'agent_identity', uid, name: row.name },

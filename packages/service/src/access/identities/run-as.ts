@@ -57,6 +57,12 @@ function withDefaults(
   };
 }
 
+/** Returns the executor and configuration of a child run, which executes as its parent does. */
+export const runAsParent = (
+  { creator }: { readonly creator: RunActor },
+  { config = {} }: Pick<RunAgentRequest, 'config'>,
+): RunAsOutcome => ({ kind: 'ok', executor: { kind: creator.kind, uid: creator.uid }, config });
+
 /**
  * Decides as whom the run of a request is executed. An agent key runs as its own identity and as no other: else an agent could take
  * the rights of another one. `on_behalf_of` needs an agent key whose identity acts for users, and names a person of the team.

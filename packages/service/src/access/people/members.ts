@@ -73,13 +73,21 @@ const deleteInvitationsOf = defineStatement({
   row: {},
 });
 
-/** Keys of other teams cannot act in this one without the membership, so all processes forget what they know of keys. */
 const removeRow = defineStatement({
   name: 'delete_team_member',
+  text: 'DELETE FROM team_members WHERE team_id = $1 AND user_id = $2',
+  row: {},
+});
+
+/**
+ * Runs after the delete of the membership, so that it sees the keys that were created before the delete got its lock. Keys of other
+ * teams cannot act in this one without the membership, so all processes forget what they know of keys.
+ */
+const removeKeys = defineStatement({
+  name: 'delete_keys_of_team_member',
   text: `
-    WITH gone AS (DELETE FROM team_members WHERE team_id = $1 AND user_id = $2 RETURNING user_id),
-      ended AS (DELETE FROM api_keys k USING gone WHERE k.team_id = $1 AND k.user_id = gone.user_id)
-    SELECT pg_notify('${keysChannel}', '') FROM gone`,
+    WITH ended AS (DELETE FROM api_keys WHERE team_id = $1 AND user_id = $2 RETURNING id)
+    SELECT count(*)::integer AS keys, pg_notify('${keysChannel}', '')::text AS notified FROM ended`,
   row: {},
 });
 
@@ -167,6 +175,7 @@ export async function removeMember(
     const [operator] = await tx.query(readHoldsOperatorKey, [teamId, member.id]);
     if (operator?.found) return 'operator';
     await tx.query(removeRow, [teamId, member.id]);
+    await tx.query(removeKeys, [teamId, member.id]);
     await tx.query(deleteInvitationsOf, [teamId, member.id]);
     await recordChange(tx, principal, {
       action: 'member.delete',

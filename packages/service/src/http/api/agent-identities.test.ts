@@ -145,7 +145,48 @@ describe('agent_identity_uid', () => {
   });
 });
 
+test('gives a child run no secret that its parent did not have', async () => {
+  const identity = await create({ name: 'Bot', secrets: [{ name: 'FIRST' }] });
+  const { runToken } = await service.startExecution({ mode: 'orchestrate', agent_identity_uid: identity.uid });
+  const secrets = [{ name: 'FIRST' }, { name: 'SECOND' }];
+  await service.request('PUT', `${path}/${identity.uid}`, { body: { secrets, base_model: 'runbook' } });
+  const body = { prompt: 'a' };
+  const child = await service.request<{ run_id: string }>('POST', '/harness-support/child-runs', {
+    key: runToken,
+    body,
+  });
+  expect(child.status, child.text).toBe(201);
+  const run = await service.request<{ agent_config: object }>('GET', `/agent/runs/${child.body.run_id}`);
+  expect(run.body).toMatchObject({ executor: { uid: identity.uid } });
+  expect(JSON.stringify(run.body.agent_config)).not.toContain('SECOND');
+});
+
 describe('on_behalf_of', () => {
+  test('cannot be used with a key that an administrator created before an owner permitted it', async () => {
+    const admin = await newPerson(service, team, 'admin');
+    const identity = await create({ name: 'Plain' }, admin.key);
+    const { key } = (await keyOf(identity, admin.key)).body;
+    await service.request('PUT', `${path}/${identity.uid}`, { body: { acts_for_users: true } });
+    const body = { prompt: 'a', on_behalf_of: admin.uid };
+    await service.problem(401, 'POST', '/agent/runs', { key, body });
+  });
+
+  test('reaches the environments that admit the person as a guest', async () => {
+    const person = await newPerson(service, team, 'member');
+    const { body } = await service.request<{ uid: string }>('POST', '/agent/environments', {
+      key: service.otherKey,
+      body: { config: { name: 'Theirs' } },
+    });
+    const config = { environment_id: body.uid };
+    const { key } = (await keyOf(await create({ name: 'Deputy', acts_for_users: true }))).body;
+    const asked = { on_behalf_of: person.uid, config };
+    await service.problem(403, 'POST', '/agent/runs', { key, body: { prompt: 'a', ...asked } });
+    await service.request('PUT', `/agent/environments/${body.uid}/guests/${person.uid}`, { key: service.otherKey });
+    expect(await runOf(asked, key)).toMatchObject({ agent_config: config });
+    // The identity itself is no guest.
+    await service.problem(403, 'POST', '/agent/runs', { key, body: { prompt: 'a', config } });
+  });
+
   test('makes the person the executor, for agent keys of an identity that acts for users', async () => {
     const person = await newPerson(service, team, 'member');
     const identity = await create({ name: 'Deputy', acts_for_users: true });

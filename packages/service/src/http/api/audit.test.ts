@@ -25,6 +25,7 @@ const unrecorded: readonly RouteName[] = [
   'createRunDeprecated',
   'rerunRun',
   'sendFollowup',
+  'runSchedule',
   'interruptRun',
   // Sessions begin and end; the key that made one is in the list of keys.
   'createSignInCode',
@@ -40,9 +41,12 @@ const changing = (Object.entries(routes) as [RouteName, Route][]).filter(
 
 test.each(changing.filter(([name]) => !unrecorded.includes(name)))('%s writes one entry', async (name, route) => {
   // A team has a limited number of them.
-  await db.query('DELETE FROM event_subscriptions');
-  const { requestOf } = await makeOwnThings(service);
+  for (const table of ['event_subscriptions', 'code_host_credentials', 'mcp_servers', 'schedules'])
+    await db.query(`DELETE FROM ${table}`);
+  const { own, requestOf } = await makeOwnThings(service);
   const { path, options } = requestOf(name, route);
+  if (name === 'resumeSchedule') await service.request('POST', `/agent/schedules/${own.scheduleId}/pause`);
+  if (name === 'admitEnvironmentGuest') await service.request('DELETE', path);
   const asked = name === 'deleteRun' ? `/agent/runs/${await endedRun()}` : path;
   const key = name === 'acceptTeamInvitation' ? null : name === 'joinTeam' ? await outsider() : service.key;
   const answer = await service.request(route.method, asked, { ...options, key });

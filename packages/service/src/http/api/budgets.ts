@@ -10,7 +10,7 @@ import { invalid } from '../server/problem.ts';
 export function registerBudgetRoutes(app: FastifyInstance, { db, signing }: ServiceDeps): void {
   addRoute(app, routes.getTeamBudget, ({ principal }) => readTeamBudget(db, principal.teamId));
 
-  addRoute(app, routes.updateTeamBudget, ({ principal, body }) => updateTeamBudget(db, principal.teamId, body));
+  addRoute(app, routes.updateTeamBudget, ({ principal, body }) => updateTeamBudget(db, principal, body));
 
   addRoute(app, routes.getUsage, async ({ principal, query }) => {
     const outcome = await readUsageReport({ db, signing, now: Date.now }, principal.teamId, query);

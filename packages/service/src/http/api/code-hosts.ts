@@ -52,7 +52,8 @@ export function registerCodeHostRoutes(app: FastifyInstance, { db, vault, settin
 
   addRoute(app, routes.deleteCodeHostCredential, async ({ principal, params }) => {
     const { credentialId } = params;
-    const wasThere = isUuid(credentialId) && (await deleteCodeHostCredential(db, principal, credentialId));
+    const wasThere =
+      isUuid(credentialId) && (await db.transaction((tx) => deleteCodeHostCredential(tx, principal, credentialId)));
     return wasThere ? { success: true as const } : notFound('credential');
   });
 }

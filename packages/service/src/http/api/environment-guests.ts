@@ -16,14 +16,15 @@ export function registerEnvironmentGuestRoutes(app: FastifyInstance, { db }: Ser
 
   addRoute(app, routes.admitEnvironmentGuest, async ({ params, principal }) => {
     const { uid, userUid } = params;
-    const guest = isUid(uid) && isUid(userUid) ? await admitGuest(db, principal.teamId, uid, userUid) : null;
+    const guest = isUid(uid) && isUid(userUid) ? await admitGuest(db, principal, uid, userUid) : null;
     if (guest !== 'too_many') return guest ?? notFound('environment or person');
     return refuse('conflict', { detail: `An environment has at most ${maxEnvironmentGuests} guests; remove one.` });
   });
 
   addRoute(app, routes.removeEnvironmentGuest, async ({ params, principal }) => {
     const { uid, userUid } = params;
-    const wasThere = isUid(uid) && isUid(userUid) && (await removeGuest(db, principal.teamId, uid, userUid));
+    const wasThere =
+      isUid(uid) && isUid(userUid) && (await db.transaction((tx) => removeGuest(tx, principal, uid, userUid)));
     return wasThere ? { success: true as const } : notFound('guest');
   });
 }

@@ -31,7 +31,7 @@ export function registerMcpServerRoutes(app: FastifyInstance, { db, vault, setti
     const fault = faultOf(body.url);
     if (fault) return invalid([fault]);
     const outcome = await once<McpServer, 'too_many'>(db, call.once, async (tx) => {
-      const made = await createMcpServer(tx, vault, principal.teamId, body);
+      const made = await createMcpServer(tx, vault, principal, body);
       return made === 'too_many' ? { kind: 'failed', failure: made } : { kind: 'done', response: made };
     });
     return answerOnce(outcome, () =>
@@ -48,13 +48,14 @@ export function registerMcpServerRoutes(app: FastifyInstance, { db, vault, setti
     if (!isUuid(params.serverId)) return noServer();
     const fault = faultOf(body.url);
     if (fault) return invalid([fault]);
-    const outcome = await updateMcpServer(db, vault, { teamId: principal.teamId, id: params.serverId }, body);
+    const outcome = await updateMcpServer(db, vault, principal, params.serverId, body);
     if (outcome === null) return noServer();
     return outcome.kind === 'done' ? outcome.server : invalid([outcome.fault]);
   });
 
   addRoute(app, routes.deleteMcpServer, async ({ principal, params }) => {
-    const wasThere = isUuid(params.serverId) && (await deleteMcpServer(db, principal.teamId, params.serverId));
+    const { serverId } = params;
+    const wasThere = isUuid(serverId) && (await db.transaction((tx) => deleteMcpServer(tx, principal, serverId)));
     return wasThere ? { success: true as const } : noServer();
   });
 }

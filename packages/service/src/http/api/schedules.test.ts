@@ -110,9 +110,7 @@ describe('POST /agent/schedules', () => {
     expect(await faultsOf({ ...aSchedule, ...more })).toMatch(expected);
   });
 
-  test('answers 403 for a personal schedule, and for an environment of another team', async () => {
-    const personal = await service.problem(403, 'POST', base, { body: { ...aSchedule, team: false } });
-    expect(personal.error_code).toBe('feature_not_available');
+  test('answers 403 for an environment of another team', async () => {
     const environment = await service.request<{ uid: string }>('POST', '/agent/environments', {
       body: { config: { name: 'Theirs' } },
       key: service.otherKey,

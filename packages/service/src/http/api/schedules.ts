@@ -3,6 +3,7 @@ import { routes } from '@runyard/contract/routes';
 import type { ScheduledAgentItem } from '@runyard/contract/schedules';
 import type { FastifyInstance } from 'fastify';
 import type { Principal } from '../../access/keys/principal.ts';
+import { ownerOf } from '../../access/ownership.ts';
 import { once } from '../../idempotency/once.ts';
 import { type CheckOutcome, checkSchedule } from '../../schedules/check.ts';
 import { listFires } from '../../schedules/history.ts';
@@ -40,19 +41,18 @@ export function registerScheduleRoutes(app: FastifyInstance, deps: ServiceDeps):
   };
 
   addRoute(app, routes.listSchedules, async ({ principal }) => ({
-    schedules: await toItems(db, principal, await listSchedules(db, principal.teamId)),
+    schedules: await toItems(db, principal, await listSchedules(db, principal)),
   }));
 
   addRoute(app, routes.createSchedule, async (call) => {
     const { principal, body } = call;
-    if (body.team === false)
-      return refuse('feature_not_available', {
-        detail: 'team: schedules of this service belong to the team; leave it out.',
-      });
+    const owner = ownerOf(principal, body.team === false ? 'personal' : 'team');
+    if (owner === 'forbidden')
+      return refuse('not_authorized', { detail: 'team: agents have no personal schedules; leave it out.' });
     const outcome = await once<ScheduleRow, 'too_many' | CheckFailure>(db, call.once, async (tx) => {
       const checked = await checkSchedule({ db: tx, models }, principal, body);
       if (checked.kind !== 'ok') return { kind: 'failed', failure: checked };
-      const created = await createSchedule(tx, principal, checked.wanted, body.enabled);
+      const created = await createSchedule(tx, principal, owner, checked.wanted, body.enabled);
       return created === 'too_many' ? { kind: 'failed', failure: created } : { kind: 'done', response: created };
     });
     const row = answerOnce(outcome, (failure) =>
@@ -64,32 +64,38 @@ export function registerScheduleRoutes(app: FastifyInstance, deps: ServiceDeps):
   });
 
   addRoute(app, routes.getSchedule, async ({ principal, params }) => {
-    const row = isUuid(params.scheduleId) && (await readSchedule(db, principal.teamId, params.scheduleId));
+    const row = isUuid(params.scheduleId) && (await readSchedule(db, principal, params.scheduleId));
     return row ? await itemOf(principal, row) : noSchedule();
   });
 
   addRoute(app, routes.updateSchedule, async ({ principal, params, body }) => {
     if (!isUuid(params.scheduleId)) return noSchedule();
     const outcome = await db.transaction(async (tx) => {
-      const stored = await lockSchedule(tx, principal.teamId, params.scheduleId);
+      const stored = await lockSchedule(tx, principal, params.scheduleId, 'change');
       if (!stored) return noSchedule();
       const checked = await checkSchedule({ db: tx, models }, principal, body, stored);
       if (checked.kind !== 'ok') return refusedSubmission(checked);
-      return await updateSchedule(tx, stored, principal.creator, checked.wanted, body.enabled);
+      return await updateSchedule(tx, stored, principal, checked.wanted, body.enabled);
     });
     return outcome instanceof Refusal ? outcome : await itemOf(principal, outcome);
   });
 
   addRoute(app, routes.deleteSchedule, async ({ principal, params }) => {
-    const wasThere = isUuid(params.scheduleId) && (await deleteSchedule(db, principal.teamId, params.scheduleId));
-    return wasThere ? { success: true as const } : noSchedule();
+    const { scheduleId } = params;
+    if (!isUuid(scheduleId)) return noSchedule();
+    return await db.transaction(async (tx) => {
+      const stored = await lockSchedule(tx, principal, scheduleId, 'delete');
+      if (!stored) return noSchedule();
+      await deleteSchedule(tx, stored, principal);
+      return { success: true as const };
+    });
   });
 
   const setEnabled = async (principal: Principal, id: string, enabled: boolean) => {
     if (!isUuid(id)) return noSchedule();
     const row = await db.transaction(async (tx) => {
-      const stored = await lockSchedule(tx, principal.teamId, id);
-      return stored && (await setScheduleEnabled(tx, stored, enabled));
+      const stored = await lockSchedule(tx, principal, id, 'change');
+      return stored && (await setScheduleEnabled(tx, stored, principal, enabled));
     });
     return row ? await itemOf(principal, row) : noSchedule();
   };
@@ -105,7 +111,7 @@ export function registerScheduleRoutes(app: FastifyInstance, deps: ServiceDeps):
   });
 
   addRoute(app, routes.listScheduleFires, async ({ principal, params, query }) => {
-    const row = isUuid(params.scheduleId) && (await readSchedule(db, principal.teamId, params.scheduleId));
+    const row = isUuid(params.scheduleId) && (await readSchedule(db, principal, params.scheduleId));
     if (!row) return noSchedule();
     const page = await listFires(db, signing, row, query);
     return (

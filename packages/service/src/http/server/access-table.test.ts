@@ -95,7 +95,6 @@ async function call(row: AccessRow, credential: Credential): Promise<{ status: n
     ...(options.raw === undefined ? {} : { body: options.raw }),
   });
   // A team and a person have a limited number of them.
-  // A team has a limited number of them.
   if (isChanging) await service.deps.db.query('DELETE FROM team_invitations');
   if (isChanging) await service.request('DELETE', `/event-subscriptions/${own.subscriptionId}`);
   if (isChanging) await service.request('DELETE', `/code-hosts/${own.credentialId}`);

@@ -7,7 +7,7 @@ import type { RunAgentRequest } from '@runyard/contract/run-request';
 import type { RunSourceType } from '@runyard/contract/states';
 import { workerName } from '@runyard/contract/workers';
 import type { RunActor } from '../../access/actor.ts';
-import { resolveRunAs } from '../../access/identities/run-as.ts';
+import { resolveRunAs, runAsParent } from '../../access/identities/run-as.ts';
 import type { Principal } from '../../access/keys/principal.ts';
 import { findNamedEnvironment } from '../../environments/environments.ts';
 import { imageProblem } from '../../environments/image.ts';
@@ -113,11 +113,13 @@ export async function checkRunRequest(
   principal: Pick<Principal, 'teamId'> & { readonly creator: RunActor },
   request: RunAgentRequest,
   origin: RunSourceType,
+  isChild = false,
 ): Promise<RequestOutcome> {
   const { db, models } = deps;
   const { teamId } = principal;
   const faults: Fault[] = [];
-  const runAs = await resolveRunAs(db, principal, request);
+  // A child has the configuration of its parent, and of the identity only what the parent has of it.
+  const runAs = isChild ? runAsParent(principal, request) : await resolveRunAs(db, principal, request);
   if (runAs.kind === 'forbidden') return runAs;
   if (runAs.kind === 'invalid') return { kind: 'invalid', faults: [runAs.fault] };
   const { config, executor } = runAs;

@@ -32,3 +32,6 @@ CREATE INDEX team_invitations_expires_at ON team_invitations (expires_at);
 
 -- The team that the browser session acts in; NULL: that of the key.
 ALTER TABLE sign_in_codes ADD COLUMN team_id uuid REFERENCES teams ON DELETE CASCADE;
+
+-- The person of a personal schedule; NULL: it is the team's.
+ALTER TABLE schedules ADD COLUMN user_uid text CHECK (user_uid = editor_uid);

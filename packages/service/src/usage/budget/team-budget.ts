@@ -1,5 +1,6 @@
 import type { TeamBudget, UpdateTeamBudgetRequest } from '@runyard/contract/budgets';
-import type { Queryable } from '../../store/database/database.ts';
+import { type Author, recordChange } from '../../access/audit/record.ts';
+import type { Database, Queryable } from '../../store/database/database.ts';
 import { defineStatement, float, nullable, text, timestamp } from '../../store/database/statement.ts';
 
 const readBudget = defineStatement({
@@ -33,6 +34,13 @@ export async function readTeamBudget(db: Queryable, teamId: string): Promise<Tea
   };
 }
 
+/** Orders two changes of a budget, so that the audit log has what each of them changed. */
+const lockBudget = defineStatement({
+  name: 'lock_team_budget',
+  text: 'SELECT FROM team_budgets WHERE team_id = $1 FOR UPDATE',
+  row: {},
+});
+
 const writeBudget = defineStatement({
   name: 'write_team_budget',
   text: `
@@ -45,19 +53,29 @@ const writeBudget = defineStatement({
 
 /** Changes the limits that the request has, and returns the budget as it is now. */
 export async function updateTeamBudget(
-  db: Queryable,
-  teamId: string,
+  db: Database,
+  by: Author & { readonly teamUid: string },
   { monthly_limit_usd, credits }: UpdateTeamBudgetRequest,
 ): Promise<TeamBudget> {
-  await db.query(writeBudget, [
-    teamId,
-    monthly_limit_usd ?? null,
-    monthly_limit_usd !== undefined,
-    credits ?? null,
-    credits !== undefined,
-  ]);
-  return await readTeamBudget(db, teamId);
+  const { teamId, teamUid } = by;
+  return await db.transaction(async (tx) => {
+    await tx.query(lockBudget, [teamId]);
+    const before = await readTeamBudget(tx, teamId);
+    await tx.query(writeBudget, [
+      teamId,
+      monthly_limit_usd ?? null,
+      monthly_limit_usd !== undefined,
+      credits ?? null,
+      credits !== undefined,
+    ]);
+    const after = await readTeamBudget(tx, teamId);
+    const states = { before: limitsOf(before), after: limitsOf(after) };
+    await recordChange(tx, by, { action: 'budget.update', subject: { type: 'budget', uid: teamUid }, ...states });
+    return after;
+  });
 }
+
+const limitsOf = ({ monthly_limit_usd, credits }: TeamBudget) => ({ monthly_limit_usd, credits });
 
 /** Columns of `teamBudgetState`. */
 export interface TeamBudgetState {
