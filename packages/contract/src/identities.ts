@@ -19,7 +19,7 @@ const Secrets = z
   .describe('Secrets that its runs ask for in addition to their own, at most 50');
 const ActsForUsers = z
   .boolean()
-  .describe('True: its keys may create runs for a person with `on_behalf_of`. Only owners turn it on');
+  .describe('True: its keys may create runs for a person with `on_behalf_of`. Only owners turn it on, which ends the keys of the identity');
 
 /** An agent of a team that runs and agent keys can act as. */
 export const AgentIdentity = z
