@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { NonBlank, Text, Timestamp } from './primitives.ts';
 import { Scope, UserProfile } from './profiles.ts';
+import { SecretReferences } from './secrets.ts';
 import { RunState } from './states.ts';
 
 /** Name of a repository or of its owner: not a path, and not only dots. */
@@ -37,6 +38,9 @@ export const EnvironmentConfig = z
       .describe(
         'Shell commands to run in the workspace before the agent begins, in their order, at most 50; the first that fails ends the run',
       ),
+    secrets: SecretReferences.optional().describe(
+      'Secrets of the team that every run in the environment gets. A run may replace one by a secret of its own in the same variable',
+    ),
     failure_session_retention_minutes: z.number().min(0).max(60).optional().meta({
       description: 'How long the sandbox of a failed setup waits for follow-ups, default 10; 0: it ends at once',
     }),

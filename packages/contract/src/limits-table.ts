@@ -16,6 +16,9 @@ import {
   maxRequestBodyBytes,
   maxRunDepth,
   maxRunsInTree,
+  maxSecretBytes,
+  maxSecrets,
+  maxSecretsOfRun,
   maxSnapshotFileBytes,
   maxSnapshotFiles,
   maxSubscriptions,
@@ -88,5 +91,8 @@ export const limits: readonly Limit[] = [
   { of: 'body of a request that starts or continues a run', most: size(maxRequestBodyBytes), above: tooLarge },
   { of: 'API keys of a team', most: `${maxKeys}`, above: '409' },
   { of: 'environments of a team', most: `${maxEnvironments}`, above: '409' },
+  { of: 'secrets of a team, personal secrets of a person', most: `${maxSecrets} each`, above: '409' },
+  { of: 'value of a secret', most: size(maxSecretBytes), above: invalid },
+  { of: 'secrets that a run or an environment names', most: `${maxSecretsOfRun}`, above: invalid },
   { of: 'event subscriptions of a team', most: `${maxSubscriptions}`, above: '409' },
 ];

@@ -10,6 +10,7 @@ export const routeTags = {
   models: 'Language models that runs can name',
   workers: 'Self-hosted workers',
   keys: 'API keys',
+  secrets: 'Values that runs use and nobody reads back',
   event_subscriptions: 'Webhooks that the service sends when something happens to a run',
   harness: 'What the agent inside a sandbox calls, with the token of its run',
   service: 'The service itself',

@@ -8,6 +8,7 @@ import { handoffRoutes } from './routes/handoff.ts';
 import { harnessRoutes } from './routes/harness.ts';
 import { redirectRoutes } from './routes/redirects.ts';
 import { runRoutes } from './routes/runs.ts';
+import { secretRoutes } from './routes/secrets.ts';
 import { serviceRoutes } from './routes/service.ts';
 
 export const routes = {
@@ -15,6 +16,7 @@ export const routes = {
   ...redirectRoutes,
   ...artifactRoutes,
   ...environmentRoutes,
+  ...secretRoutes,
   ...browserSessionRoutes,
   ...eventSubscriptionRoutes,
   ...serviceRoutes,

@@ -28,6 +28,7 @@ export const exampleIds = {
   KEY_UID: 'f7Jd2QsB9vXnR4kMa6TzLe',
   SUBSCRIPTION_ID: '019a1c54-1102-7c9d-a7e5-8f30b2c4d619',
   SIGN_IN_CODE: 'Zk3vQ8mT1xWc7RyB5nLp0JdF4sHg2KuE6aVo9iXtMqY',
+  NAME: 'DEPLOY_TOKEN',
   DELIVERY_ID: '019a1c54-2a3b-7d04-9c18-e5f6a7b80c92',
 } as const;
 

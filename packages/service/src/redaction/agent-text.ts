@@ -1,5 +1,5 @@
 /** Cleans the values that an agent sends, before the service stores or logs them. */
-import { createRedactor, type Redactor } from './redactor.ts';
+import { createRedactor, type Redactor } from '@runyard/contract/redaction/redactor';
 import { storable } from './storable.ts';
 
 /** The service's own secrets, which must never reach the store. */

@@ -1,6 +1,6 @@
 import { isTerminal } from '@runyard/contract/run-states';
 import type { RunState } from '@runyard/contract/states';
-import { createRedactor } from '../../redaction/redactor.ts';
+import { createRedactor } from '@runyard/contract/redaction/redactor';
 import type { Queryable } from '../../store/database/database.ts';
 import { boolean, defineStatement, nullable, text, uuid } from '../../store/database/statement.ts';
 import { followCancel } from '../cancel/cancel-descendants.ts';

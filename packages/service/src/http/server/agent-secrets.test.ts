@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest';
 import { testChildRuns } from '../../../test/child-runs.ts';
 import { openTestService } from '../../../test/service.ts';
 import { endSandbox } from '../../executions/reconcile/sandbox-end.ts';
-import { redacted } from '../../redaction/redactor.ts';
+import { redacted } from '@runyard/contract/redaction/redactor';
 
 const operatorKey = 'sk-ant-operator-0123456789';
 const foreignToken = `ryr_${'f'.repeat(43)}`;
