@@ -24,7 +24,7 @@ export const serviceLayers: readonly (readonly string[])[] = [
   ['runs'],
   ['files'],
   ['executions'],
-  ['conversations', 'environments', 'subscriptions', 'usage'],
+  ['conversations', 'environments', 'stored-secrets', 'subscriptions', 'usage'],
   ['access', 'idempotency', 'models', 'redaction', 'uploads'],
   ['bodies', 'domain.ts', 'names', 'secrets'],
   ['store'],

@@ -66,11 +66,13 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
     owner: 'runs',
     columns: { ...rooms(stateColumns, 'executions'), ...rooms(counterColumns, 'executions', 'runs') },
   },
+  run_secrets: { owner: 'stored-secrets' },
   server_secrets: { owner: 'secrets' },
   service_instances: { owner: 'executions' },
   snapshot_files: { owner: 'files' },
   snapshots: { owner: 'files', alsoDeletedBy: 'executions' },
   sign_in_codes: { owner: 'access' },
+  stored_secrets: { owner: 'stored-secrets' },
   sweeps: { owner: 'retention' },
   team_members: { owner: 'access' },
   // The queue counts and orders its assignments on the team's row, which is the lock of a team's limit.

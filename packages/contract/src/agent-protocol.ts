@@ -175,11 +175,14 @@ export const AgentTask = z
     child_runs: TaskChildRuns.optional(),
     parent_run: TaskParentRun.optional(),
     repositories: z.array(TaskRepository).describe('Repositories to clone'),
-    secrets: z.array(TaskSecret).optional().describe('Secrets that the run was granted'),
+    secrets: z.array(TaskSecret).readonly().optional().describe('Secrets that the run was granted'),
     redact: z
       .array(z.string())
+      .readonly()
       .optional()
-      .describe('Values that the agent removes from all that it reports: those of `secrets`, and earlier ones of the run'),
+      .describe(
+        'Values that the agent removes from all that it reports: those of `secrets`, and earlier ones of the run',
+      ),
   })
   .meta({ id: 'AgentTask', description: 'Everything that the agent needs to begin' });
 export type AgentTask = z.infer<typeof AgentTask>;

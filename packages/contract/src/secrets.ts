@@ -1,12 +1,6 @@
 /** Stored secrets: values that runs may use without anyone reading them back. */
 import { z } from 'zod';
-import {
-  maxSecretAgents,
-  maxSecretBytes,
-  maxSecretsOfRun,
-  minSecretCharacters,
-  minSecretLength,
-} from './limits.ts';
+import { maxSecretAgents, maxSecretBytes, maxSecretsOfRun, minSecretCharacters, minSecretLength } from './limits.ts';
 import { NonBlank, Text, Timestamp } from './primitives.ts';
 
 /** Name of a secret: also the name of the variable that holds it. */

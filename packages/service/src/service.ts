@@ -26,6 +26,7 @@ import { registerKeyRoutes } from './http/api/keys.ts';
 import { registerLiveRoutes } from './http/api/live.ts';
 import { registerRedirectRoutes } from './http/api/redirects.ts';
 import { registerRunRoutes } from './http/api/runs.ts';
+import { registerSecretRoutes } from './http/api/secrets.ts';
 import { registerServiceInfoRoutes } from './http/api/service-info.ts';
 import { buildApp } from './http/app.ts';
 import { registerPages } from './http/pages/pages.ts';
@@ -41,6 +42,7 @@ import { writeServiceFile } from './start/service-file.ts';
 import { StartProblem } from './start/start-problem.ts';
 import { storeDomain } from './start/store-domain.ts';
 import { makeUndo } from './start/undo.ts';
+import { storedSecretsDomain, vaultDomain } from './stored-secrets/domain.ts';
 import { subscriptionsDomain } from './subscriptions/domain.ts';
 import { uploadsDomain } from './uploads/domain.ts';
 import { workersDomain } from './workers/domain.ts';
@@ -64,6 +66,7 @@ export function listDomains(deps: ServiceDeps): readonly Domain[] {
     uploadsDomain,
     served({ name: 'service information' }, registerServiceInfoRoutes, registerPages),
     served({ name: 'access' }, registerKeyRoutes, registerBrowserSessionRoutes),
+    served(storedSecretsDomain(deps), registerSecretRoutes),
     served({ name: 'environments' }, registerEnvironmentRoutes),
     served(subscriptionsDomain(deps), registerEventSubscriptionRoutes),
     executionsDomain(deps),
@@ -82,7 +85,7 @@ export function listDomains(deps: ServiceDeps): readonly Domain[] {
     workersDomain(deps, (authorization) => authenticateWorker(deps.keys, authorization)),
     gatewayDomain(deps),
   ];
-  return [...domains, retentionDomain(deps, domains)];
+  return [...domains, vaultDomain(deps, domains), retentionDomain(deps, domains)];
 }
 
 export interface RunningService {

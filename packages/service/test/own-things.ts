@@ -40,6 +40,7 @@ const bodies: Readonly<Record<string, unknown>> = {
   updateEnvironment: { config: { name: 'E' } },
   createEventSubscription: { url: 'https://example.com/', events: ['run.created'] },
   updateEventSubscription: { name: 'S' },
+  putSecret: { value: 'a secret value', scope: 'personal' },
   createKey: { name: 'K', kind: 'personal' },
   reportEvents: { events: [] },
   reportArtifact: { artifact_type: 'PLAN', data: {} },
@@ -84,6 +85,8 @@ export async function makeOwnThings(
   });
   const [attachment] = await db.query<{ id: string }>('SELECT id FROM attachments WHERE run_id = $1', [runId]);
   const key = await post('/keys', { name: 'K', kind: 'personal' }, keyOwner);
+  for (const owner of new Set([service.key, keyOwner]))
+    await service.request('PUT', '/secrets/OWN', { key: owner, body: { value: 'a secret value', scope: 'personal' } });
   const child = await post('/harness-support/child-runs', { prompt: 'a' }, runToken);
   const reference = { reference_type: 'issue', url: 'https://example.com/1' };
   await post('/harness-support/report-artifact', { artifact_type: 'EXTERNAL_REFERENCE', data: reference }, runToken);
@@ -106,7 +109,7 @@ export async function makeOwnThings(
   };
   const requestOf: RequestOfRoute = (name, route) => {
     const uid = route.path.startsWith('/keys') ? own.keyUid : own.environmentUid;
-    const values: Readonly<Record<string, string>> = { ...own, uid, kind: 'artifact', id: own.artifactUid };
+    const values: Readonly<Record<string, string>> = { ...own, uid, name: 'OWN', kind: 'artifact', id: own.artifactUid };
     const path =
       route.path.replaceAll(/\{(\w+)\}/g, (_, member: string) => values[member] ?? '') + (queries[name] ?? '');
     if (route.bodyType) return { path, options: { raw: 'a', headers: { 'content-type': route.bodyType } } };

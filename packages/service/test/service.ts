@@ -133,6 +133,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   if (!models.ok) throw new Error(models.problems.join('\n'));
   const first = await bootstrap(db, { dataDir: folder, key: undefined });
   if (first.kind !== 'ready') throw new Error('the bootstrap key is not there');
+  const vault = makeVault(randomBytes(32));
   const executionDeps: ExecutionDeps = {
     db,
     log,
@@ -140,6 +141,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     timing: defaultTiming,
     limits: limitsOf(parsed.settings),
     secrets: options.secrets ?? [],
+    vault,
     random: () => 0.5,
   };
   let baseUrl = '';
@@ -152,7 +154,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     models: models.models,
     executionDeps,
     signing: await loadSigner(db),
-    vault: makeVault(randomBytes(32)),
+    vault,
     ...(options.admitModelRequest ? { admitModelRequest: options.admitModelRequest } : {}),
     keys: await openKeyDirectory(db, log),
     keyWatch: await openKeyWatch(db, log),

@@ -36,8 +36,11 @@ function positionsOf(text: string): number[] {
   return positions;
 }
 
+/** Returns the text that stands in the place of a found secret. */
+type Replace = (found: string) => string;
+
 /** Replaces each occurrence of `form` in the text, also where line breaks are inside of it. */
-function withoutForm(text: string, form: string): string {
+function withoutForm(text: string, form: string, replace: Replace): string {
   const joined = withoutLineBreaks(text);
   let at = joined.indexOf(form);
   if (at < 0) return text;
@@ -45,8 +48,10 @@ function withoutForm(text: string, form: string): string {
   let clean = '';
   let from = 0;
   for (; at >= 0; at = joined.indexOf(form, at + form.length)) {
-    clean += text.slice(from, positions[at]) + redacted;
-    from = (positions[at + form.length - 1] ?? text.length) + 1;
+    const begin = positions[at] ?? text.length;
+    const end = (positions[at + form.length - 1] ?? text.length) + 1;
+    clean += text.slice(from, begin) + replace(text.slice(begin, end));
+    from = end;
   }
   return clean + text.slice(from);
 }
@@ -61,22 +66,20 @@ function endingLength(text: string, form: string): number {
   return 0;
 }
 
-/**
- * Creates a redactor of these secrets. It finds each secret as it is, JSON-escaped, percent-encoded, in base64 and hex, and with line
- * breaks inside. It also finds every run token and API key that is in one piece.
- */
-export function createRedactor(secrets: readonly string[]): Redactor {
-  const forms = spellingsOf(secrets);
+/** Redacts text that arrives in pieces. */
+export type TextRedactor = Pick<Redactor, 'whole' | 'piece'>;
 
+/** Creates a redactor of these forms, the longest first, and of run tokens and API keys that are in one piece. */
+export function redactForms(forms: readonly string[], replace: Replace): TextRedactor {
   const whole = (text: string): string => {
-    let clean = text.replaceAll(ownCredentials, redacted);
+    let clean = text.replaceAll(ownCredentials, replace);
     // The text as it is comes first: what looks like an escaped line break may be a backslash before a secret.
-    for (const form of forms) if (clean.includes(form)) clean = clean.replaceAll(form, redacted);
+    for (const form of forms) if (clean.includes(form)) clean = clean.replaceAll(form, replace);
     let joined = withoutLineBreaks(clean);
     if (joined.length === clean.length) return clean;
     for (const form of forms) {
       if (!joined.includes(form)) continue;
-      clean = withoutForm(clean, form);
+      clean = withoutForm(clean, form, replace);
       joined = withoutLineBreaks(clean);
     }
     return clean;
@@ -99,13 +102,6 @@ export function createRedactor(secrets: readonly string[]): Redactor {
     }, asItIs);
   };
 
-  const value = (input: unknown): unknown => {
-    if (typeof input === 'string') return whole(input);
-    if (Array.isArray(input)) return input.map(value);
-    if (input === null || typeof input !== 'object') return input;
-    return Object.fromEntries(Object.entries(input).map(([key, entry]) => [whole(key), value(entry)]));
-  };
-
   return {
     whole,
     piece: (held, text) => {
@@ -113,6 +109,20 @@ export function createRedactor(secrets: readonly string[]): Redactor {
       const from = heldFrom(clean);
       return { text: clean.slice(0, from), held: clean.slice(from) };
     },
-    value,
   };
+}
+
+/**
+ * Creates a redactor of these secrets. It finds each secret as it is, JSON-escaped, percent-encoded, in base64 and hex, and with line
+ * breaks inside. It also finds every run token and API key that is in one piece.
+ */
+export function createRedactor(secrets: readonly string[]): Redactor {
+  const text = redactForms(spellingsOf(secrets), () => redacted);
+  const value = (input: unknown): unknown => {
+    if (typeof input === 'string') return text.whole(input);
+    if (Array.isArray(input)) return input.map(value);
+    if (input === null || typeof input !== 'object') return input;
+    return Object.fromEntries(Object.entries(input).map(([key, entry]) => [text.whole(key), value(entry)]));
+  };
+  return { ...text, value };
 }

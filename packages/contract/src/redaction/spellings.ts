@@ -10,7 +10,9 @@ const escaped = (text: string): string => JSON.stringify(text).slice(1, -1);
 /** Returns the part of the base64 of `text` that does not depend on `before` bytes in front of it and on the bytes behind it. */
 function base64Within(text: string, before: number): string {
   const bytes = Buffer.from(text);
-  const encoded = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64').replace(/=+$/, '');
+  const encoded = Buffer.concat([Buffer.alloc(before), bytes])
+    .toString('base64')
+    .replace(/=+$/, '');
   const ownCharacters = Math.floor(((before + bytes.length) * 8) / 6);
   return encoded.slice(Math.ceil((before * 8) / 6), ownCharacters);
 }

@@ -1,8 +1,8 @@
 import type { AgentEvent } from '@runyard/contract/agent-protocol';
+import { createRedactor, redacted } from '@runyard/contract/redaction/redactor';
 import { expect, it } from 'vitest';
 import type { HeldTexts } from './held-texts.ts';
 import { redactEvents } from './redact-events.ts';
-import { createRedactor, redacted } from '@runyard/contract/redaction/redactor';
 
 const secret = 'ryr_abcabcabd-"secret"';
 const redactor = createRedactor([secret]);

@@ -14,7 +14,9 @@ import type { Models } from '../../models/models.ts';
 import { type JoinedFollowup, joinFollowups, readTakenFiles } from '../../runs/follow-ups/take-followups.ts';
 import { chooseModel } from '../../runs/submit/choose-model.ts';
 import { childRunsOf } from '../../runs/tree/permission.ts';
+import type { Vault } from '../../secrets/vault.ts';
 import type { Database } from '../../store/database/database.ts';
+import { grantSecrets } from './grant-secrets.ts';
 import { readTaskRow, type TaskRow } from './read-task-row.ts';
 
 /**
@@ -22,12 +24,13 @@ import { readTaskRow, type TaskRow } from './read-task-row.ts';
  * `model_unreachable`: the endpoint that the run's model is at lists no models;
  * `environment_gone`: the environment was deleted before it was set up;
  * `environment_unfit`: it was given a container image before it was set up;
+ * `secret_unusable`: a secret was deleted, or the run may not use it any more;
  * `busy`: too many long conversations are being read. The agent asks again, and every step is repeated.
  */
 export type ResolveOutcome =
   | { readonly kind: 'task'; readonly task: AgentTask }
   | {
-      readonly kind: 'model_gone' | 'model_unreachable' | 'environment_gone' | 'environment_unfit';
+      readonly kind: 'model_gone' | 'model_unreachable' | 'environment_gone' | 'environment_unfit' | 'secret_unusable';
       readonly message: string;
     }
   | { readonly kind: 'not_found' }
@@ -41,6 +44,7 @@ export async function resolveTask(
     readonly models: Pick<Models, 'resolveForTask' | 'fallsBackToRunbook'>;
     readonly settings: Pick<Settings, 'RUNYARD_WORKSPACE_MB'>;
     readonly enterRead: EnterRead;
+    readonly vault: Vault;
   },
   session: RunSession,
 ): Promise<ResolveOutcome> {
@@ -68,6 +72,8 @@ export async function resolveTask(
   if (imageFault !== null) {
     return { kind: 'environment_unfit', message: `config.environment_id ${row.environment_id}: ${imageFault}.` };
   }
+  const granted = await grantSecrets(deps, session, row);
+  if (granted.kind !== 'granted') return { kind: 'secret_unusable', message: granted.message };
   const followups = await db.transaction((tx) => joinFollowups(tx, session));
   const conversation = await readEarlierConversation(deps, {
     runId: session.runId,
@@ -113,6 +119,8 @@ export async function resolveTask(
       repo,
       gateway_path: gatewayPathOf({ owner, repo }),
     })),
+    ...(granted.secrets.length > 0 ? { secrets: granted.secrets } : {}),
+    ...(granted.redact.length > 0 ? { redact: granted.redact } : {}),
   };
   return { kind: 'task', task };
 }

@@ -21,6 +21,7 @@ import { waitingSignals } from '../server/waiting.ts';
 const codeOfUnresolved = {
   environment_gone: 'resource_not_found',
   environment_unfit: 'invalid_request',
+  secret_unusable: 'resource_not_found',
   model_gone: 'integration_not_configured',
   model_unreachable: 'resource_unavailable',
 } as const;
@@ -34,7 +35,14 @@ export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps):
     const over = signalOfReply(reply);
     const enterRead = (bytes: number) => reads.enter(session, bytes, over);
     const resolved = await resolveTask(
-      { db: executionDeps.db, timing: executionDeps.timing, models, settings: deps.settings, enterRead },
+      {
+        db: executionDeps.db,
+        timing: executionDeps.timing,
+        models,
+        settings: deps.settings,
+        enterRead,
+        vault: deps.vault,
+      },
       session,
     );
     if (resolved.kind === 'task') return resolved.task;

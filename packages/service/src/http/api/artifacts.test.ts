@@ -110,7 +110,7 @@ describe('a FILE', () => {
 
   test('keeps its bytes when the answer to the database commit is lost', async () => {
     const { artifact_uid, upload_url } = await reportArtifact('FILE', { filename: 'a' });
-    const { db, blobs } = service.deps;
+    const { vault: service.deps.vault, db, blobs } = service.deps;
     const losesAnswer: Database = {
       ...db,
       transaction: async (work) => {

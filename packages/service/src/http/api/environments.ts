@@ -1,7 +1,8 @@
-import type { Environment } from '@runyard/contract/environments';
+import type { Environment, EnvironmentConfig } from '@runyard/contract/environments';
 import { maxEnvironments } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
+import type { Principal } from '../../access/keys/principal.ts';
 import { isUid } from '../../access/teams/uid.ts';
 import {
   createEnvironment,
@@ -11,18 +12,29 @@ import {
   updateEnvironment,
 } from '../../environments/environments.ts';
 import { once } from '../../idempotency/once.ts';
+import { checkEnvironmentSecrets } from '../../stored-secrets/environment-secrets.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { notFound, refuse } from '../server/problem.ts';
+import { invalid, notFound, refuse } from '../server/problem.ts';
 import { answerOnce } from '../server/repeatable.ts';
 
 /** Registers list, create, read, replace and delete of environments. */
-export function registerEnvironmentRoutes(app: FastifyInstance, { db }: ServiceDeps): void {
+export function registerEnvironmentRoutes(app: FastifyInstance, { db, vault }: ServiceDeps): void {
   addRoute(app, routes.listEnvironments, async ({ query, principal }) => ({
     environments: await listEnvironments(db, principal, query.sort_by),
   }));
 
+  /** Returns the refusal of secrets that the caller may not grant to the environment; null: it may. `before` has them already. */
+  const refuseSecrets = async (principal: Principal, config: EnvironmentConfig, before: EnvironmentConfig = {}) => {
+    const refusal = await checkEnvironmentSecrets(db, vault, principal, config.secrets ?? [], before.secrets ?? []);
+    if (refusal === null) return null;
+    if (refusal.kind === 'forbidden') return refuse('not_authorized', { detail: refusal.detail });
+    return invalid(refusal.faults);
+  };
+
   addRoute(app, routes.createEnvironment, async (call) => {
+    const refused = await refuseSecrets(call.principal, call.body.config);
+    if (refused) return refused;
     const outcome = await once<Environment, 'too_many'>(db, call.once, async (tx) => {
       const made = await createEnvironment(tx, call.principal, call.body.config);
       return made === 'too_many' ? { kind: 'failed', failure: made } : { kind: 'done', response: made };
@@ -38,8 +50,12 @@ export function registerEnvironmentRoutes(app: FastifyInstance, { db }: ServiceD
   });
 
   addRoute(app, routes.updateEnvironment, async ({ params, body, principal }) => {
+    const known = isUid(params.uid) && (await readEnvironment(db, principal, params.uid));
+    if (!known) return notFound('environment');
+    const refused = await refuseSecrets(principal, body.config, known.config);
+    if (refused) return refused;
     const editing = { teamId: principal.teamId, editor: principal.creator };
-    const isThere = isUid(params.uid) && (await updateEnvironment(db, editing, params.uid, body.config));
+    const isThere = await updateEnvironment(db, editing, params.uid, body.config);
     const environment = isThere && (await readEnvironment(db, principal, params.uid));
     return environment || notFound('environment');
   });

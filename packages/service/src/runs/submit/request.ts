@@ -2,8 +2,10 @@
 
 import { randomUUIDv7 } from 'node:crypto';
 import type { AmbientAgentConfig } from '@runyard/contract/config';
-
+import { createByteMask } from '@runyard/contract/redaction/mask-bytes';
+import { createRedactor } from '@runyard/contract/redaction/redactor';
 import type { RunAgentRequest } from '@runyard/contract/run-request';
+import type { SecretReference } from '@runyard/contract/secrets';
 import type { RunSourceType } from '@runyard/contract/states';
 import { workerName } from '@runyard/contract/workers';
 import type { RunActor } from '../../access/actor.ts';
@@ -13,9 +15,11 @@ import { imageProblem } from '../../environments/image.ts';
 import type { Fault } from '../../fault.ts';
 import { type DecodedAttachment, decodeAttachments } from '../../files/attachments/decode.ts';
 import type { Models } from '../../models/models.ts';
+import type { Vault } from '../../secrets/vault.ts';
 import type { Queryable } from '../../store/database/database.ts';
 import { defineStatement } from '../../store/database/statement.ts';
 import { isUuid } from '../../store/database/uuid.ts';
+import { describeUnusable, faultsOfReferences, findUsableSecrets } from '../../stored-secrets/find-usable.ts';
 import { readLineage } from './lineage.ts';
 import type { NewRun } from './new-run.ts';
 import { checkHarness } from './request-harness.ts';
@@ -114,12 +118,12 @@ function faultOfMissingPrompt({ skill, config }: RunAgentRequest): Fault {
 
 /** Checks what the schema cannot: everything that the request names must exist and belong to the caller's team. */
 export async function checkRunRequest(
-  deps: { readonly db: Queryable; readonly models: Models },
+  deps: { readonly db: Queryable; readonly models: Models; readonly vault: Vault },
   principal: Pick<Principal, 'teamId'> & { readonly creator: RunActor },
   request: RunAgentRequest,
   origin: RunSourceType,
 ): Promise<RequestOutcome> {
-  const { db, models } = deps;
+  const { db, models, vault } = deps;
   const { teamId } = principal;
   const faults: Fault[] = [];
   const config = request.config ?? {};
@@ -142,13 +146,21 @@ export async function checkRunRequest(
   faults.push(...attachmentFaults);
   const lineage = await readLineage(db, teamId, request, faults);
   await checkConversation(db, teamId, request, faults);
+  let environmentSecrets: readonly SecretReference[] = [];
   if (config.environment_id !== undefined) {
     const environment = await findNamedEnvironment(db, teamId, config.environment_id);
     if (environment.kind === 'other_team')
       return { kind: 'forbidden', detail: 'The environment belongs to another team.' };
     const message = environment.kind === 'unknown' ? 'there is no such environment' : imageProblem(environment.config);
     if (message !== null) faults.push({ path: 'config.environment_id', message });
+    if (environment.kind === 'own') environmentSecrets = environment.config.secrets ?? [];
   }
+  faults.push(...faultsOfReferences(config.secrets ?? []));
+  const names = { ofRun: config.secrets ?? [], ofEnvironment: environmentSecrets };
+  const granted = await findUsableSecrets(db, vault, { teamId, actor: principal.creator }, names);
+  if (granted.kind === 'forbidden')
+    return { kind: 'forbidden', detail: `config.secrets: ${describeUnusable(granted)}.` };
+  if (granted.kind !== 'ok') faults.push({ path: granted.path, message: describeUnusable(granted) });
   if (faults.length > 0 || !harness.ok) return { kind: 'invalid', faults };
 
   const prompt = request.prompt ?? '';
@@ -182,5 +194,23 @@ export async function checkRunRequest(
     ...(request.conversation_id === undefined ? {} : { conversationId: request.conversation_id }),
     attachments: [],
   };
-  return { kind: 'ok', run, files: attachments };
+  const values = granted.kind === 'ok' ? granted.secrets.map(({ value }) => value) : [];
+  return { kind: 'ok', ...withoutValues(values, run, attachments) };
+}
+
+/** Removes the values of the run's secrets from everything in the request that is stored: whoever names a secret may also paste it. */
+function withoutValues(
+  values: readonly string[],
+  run: NewRun,
+  files: readonly DecodedAttachment[],
+): { readonly run: NewRun; readonly files: readonly DecodedAttachment[] } {
+  if (values.length === 0) return { run, files };
+  const redactor = createRedactor(values);
+  const mask = createByteMask(values);
+  const { title, prompt, config, name, metadata } = run;
+  const told = { title, prompt, config, ...(name === undefined ? {} : { name }), metadata };
+  return {
+    run: { ...run, ...(redactor.value(told) as typeof told) },
+    files: files.map((file) => ({ ...file, fileName: redactor.whole(file.fileName), bytes: mask.whole(file.bytes) })),
+  };
 }

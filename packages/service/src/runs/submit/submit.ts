@@ -78,7 +78,7 @@ export async function submitRun(deps: SubmitDeps, submission: RunSubmission): Pr
   }
   const wanted = await resolveRequest(db, actor.teamId, submission.request);
   if (!wanted) return { kind: 'no_such_run' };
-  const checked = await checkRunRequest({ db, models }, actor, wanted.request, source);
+  const checked = await checkRunRequest({ db, models, vault: executionDeps.vault }, actor, wanted.request, source);
   if (checked.kind !== 'ok') return checked;
   const attachments = wanted.copyOf
     ? await copyAttachments(blobs, wanted.copyOf)
