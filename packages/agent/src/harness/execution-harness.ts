@@ -1,14 +1,19 @@
 import { Readable } from 'node:stream';
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 import { maxMemoryBytes } from '@runyard/contract/limits';
+import type { GrantedSecrets } from '../granted-secrets/granted-secrets.ts';
 import type { Reporter } from '../reporting/reporter.ts';
 import type { ServiceClient } from '../service/client.ts';
 import type { Driver } from './driver.ts';
 import { type HarnessOptions, startHarness } from './start-harness.ts';
 
 export interface ExecutionHarnessOptions
-  extends Omit<HarnessOptions, 'task' | 'connection' | 'ready' | 'saturated' | 'tree' | 'memory' | 'remember'> {
+  extends Omit<
+    HarnessOptions,
+    'task' | 'connection' | 'ready' | 'saturated' | 'tree' | 'memory' | 'remember' | 'redact'
+  > {
   client: ServiceClient;
+  secrets: GrantedSecrets;
   reporter: Reporter;
   treeOf: (task: AgentTask) => HarnessOptions['tree'];
   /** Returns the number of the current turn. */
@@ -54,7 +59,7 @@ export function executionHarness(options: ExecutionHarnessOptions): ExecutionHar
    * of it.
    */
   async function remember(memory: string, requestId?: string): Promise<void> {
-    const bytes = Buffer.from(memory);
+    const bytes = Buffer.from(options.secrets.redact(memory));
     const ofRequest = requestId === undefined ? '' : `&request_id=${encodeURIComponent(requestId)}`;
     const timeoutMs = stop.aborted ? memoryTimeoutAfterStopMs : memoryTimeoutMs;
     const signal = AbortSignal.any([reporting, AbortSignal.timeout(timeoutMs)]);
@@ -74,6 +79,8 @@ export function executionHarness(options: ExecutionHarnessOptions): ExecutionHar
     const memory = conversation?.kind === 'memory' ? await client.download(conversation.path, maxMemoryBytes) : null;
     driver = await startHarness({
       ...options,
+      env: { ...options.env, ...options.secrets.variablesOf(task) },
+      redact: options.secrets.redact,
       task,
       connection: client.connection,
       ready: () => reporter.ready(),

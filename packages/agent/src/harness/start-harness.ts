@@ -28,6 +28,8 @@ export interface HarnessOptions {
   reportArtifact: (request: ArtifactRequest) => Promise<ArtifactResult>;
   tree: RunTree;
   approvals: Approvals;
+  /** Removes the secrets of the run from text for a model. */
+  redact?: (text: string) => string;
   /** The memory that `remember` saved last in an earlier execution. */
   memory?: string | undefined;
   /**
@@ -102,6 +104,7 @@ async function modelLoop(options: HarnessOptions): Promise<Engine> {
     tree: options.tree,
     approvals,
     memory: options.memory,
+    redact: options.redact,
     remember: options.remember,
   });
 }

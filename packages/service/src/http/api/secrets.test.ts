@@ -5,7 +5,6 @@ const service = await openTestService();
 const { db } = service.deps;
 const member = await service.newKey({ role: 'member' });
 const colleague = await service.newKey({ role: 'member' });
-const viewer = await service.newKey({ role: 'viewer' });
 const agentKey = await service.newKey({ kind: 'agent' });
 await db.query(`UPDATE api_keys SET agent_uid = 'deployer' WHERE kind = 'agent'`);
 
@@ -41,7 +40,7 @@ it('keeps the agents that a request leaves out', async () => {
 });
 
 it.each([
-  ['short', 'value'],
+  ['x7Qw2', 'value'],
   ['aaaaaaaaaaaaaaa', 'value'],
   ['x7Qw'.repeat(4097), 'value'],
 ])('refuses a value that cannot be removed from text, or is too large: %#', async (bad, path) => {
@@ -62,7 +61,6 @@ it.each(['a-b', '1A', 'A'.repeat(101)])('refuses the name %s', async (name) => {
 it('lets only administrators set and delete secrets of the team', async () => {
   await service.problem(403, 'PUT', '/secrets/MINE', { key: member, body: { value, scope: 'team' } });
   await service.problem(403, 'DELETE', '/secrets/TOKEN', { key: member });
-  await service.problem(403, 'PUT', '/secrets/TOKEN', { key: viewer, body: { value, scope: 'personal' } });
   await service.problem(403, 'PUT', '/secrets/TOKEN', { key: agentKey, body: { value, scope: 'team' } });
   await service.problem(403, 'DELETE', '/secrets/TOKEN', { key: agentKey });
 });
