@@ -56,6 +56,8 @@ function version(): string {
   return `${manifest.version} (Node ${process.versions.node})`;
 }
 
+import { addSecretCommands } from './secret-commands.ts';
+
 const program = new Command('runyard')
   .description('Run AI agents in sandboxes on your own machine.')
   .version(version())
@@ -79,6 +81,7 @@ program
   .option('--model <id>', 'language model')
   .option('--name <name>', 'label to group and filter runs by')
   .option('--environment <id>', 'environment: repositories and setup commands')
+  .option('--secret <name>', 'a secret that the sandbox gets as a variable of its name; repeat for more', collect)
   .option('--harness <type>', 'what drives the agent (oz)')
   .addOption(
     new Option(
@@ -232,6 +235,8 @@ keys
   .command('delete')
   .argument('<key-id>')
   .action(async (uid) => deleteKey(createContext(process.env), uid));
+
+addSecretCommands(program);
 
 program
   .command('export')

@@ -12,6 +12,8 @@ export interface RunOptions {
   readonly model?: string;
   readonly name?: string;
   readonly environment?: string;
+  /** Names of secrets. */
+  readonly secret?: readonly string[];
   readonly harness?: string;
   /** Who decides about the agent's permission requests. */
   readonly approval?: ApprovalPolicy;
@@ -38,6 +40,7 @@ export function buildRunRequest(source: string, options: RunOptions, readStandar
     ...(options.name ? { name: options.name } : {}),
     ...(options.model ? { model_id: options.model } : {}),
     ...(options.environment ? { environment_id: options.environment } : {}),
+    ...(options.secret ? { secrets: options.secret.map((name) => ({ name })) } : {}),
     ...(options.harness ? { harness: { type: options.harness } } : {}),
     ...(options.approval ? { approval_policy: options.approval } : {}),
   };

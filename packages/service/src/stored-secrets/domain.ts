@@ -7,7 +7,7 @@ import { sealAgain } from '../secrets/seal-again.ts';
 import type { Vault } from '../secrets/vault.ts';
 import type { Database } from '../store/database/database.ts';
 import { deleteRunSecrets } from './run-secrets.ts';
-import { sealedRows } from './sealed-rows.ts';
+import { countUnreadable, sealedRows } from './sealed-rows.ts';
 
 interface SecretDeps {
   readonly db: Database;
@@ -16,9 +16,17 @@ interface SecretDeps {
   readonly settings: Pick<Settings, 'RUNYARD_DATA_DIR' | 'RUNYARD_SECRETS_KEY'>;
 }
 
-export function storedSecretsDomain({ db, vault }: SecretDeps): Domain {
+export function storedSecretsDomain({ db, log, vault }: SecretDeps): Domain {
   return {
     name: 'secrets',
+    open: async () => {
+      const unreadable = await countUnreadable(db, vault.keyIds);
+      if (unreadable > 0)
+        log.warn(
+          { secrets: unreadable },
+          'stored secrets were sealed with a key that is not here: put the right secrets-key (or RUNYARD_SECRETS_KEY) back and restart, or set them again',
+        );
+    },
     retention: { deleteRunDetail: deleteRunSecrets },
     sealAgain: async () => {
       let left = 0;

@@ -1,4 +1,5 @@
 import type { SealedRows } from '../secrets/seal-again.ts';
+import type { Queryable } from '../store/database/database.ts';
 import { bytes, defineStatement, integer, nullable, uuid } from '../store/database/statement.ts';
 import { purposeOfRunSecret, purposeOfSecret } from './seal-purpose.ts';
 
@@ -52,3 +53,15 @@ const secretsOfRuns: SealedRows = {
 
 /** The tables of this room with sealed texts. */
 export const sealedRows: readonly SealedRows[] = [secrets, secretsOfRuns];
+
+const countOfOtherKeys = defineStatement({
+  name: 'count_unreadable_stored_secrets',
+  text: 'SELECT count(*) AS count FROM stored_secrets WHERE vault_key_id <> ALL($1::text[])',
+  row: { count: integer },
+});
+
+/** Counts the stored secrets that none of these keys opens. */
+export async function countUnreadable(db: Queryable, keyIds: readonly string[]): Promise<number> {
+  const [row] = await db.query(countOfOtherKeys, [keyIds]);
+  return row?.count ?? 0;
+}

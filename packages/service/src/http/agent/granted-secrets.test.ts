@@ -109,7 +109,7 @@ it('stores events, transcript and conversation without secrets, also where a sec
       output_tail: leak('tail'),
       error: leak('error'),
     },
-    { type: 'turn_started', step_id: 't', message: leak('message') },
+    { type: 'turn_started', step_id: 't', prompt: leak('message') },
     {
       type: 'action',
       step_id: 't',
@@ -130,7 +130,7 @@ it('stores events, transcript and conversation without secrets, also where a sec
     );
   }
   await events(
-    { type: 'action_result', action_id: 'a', outcome: 'succeeded', result: leak('result') },
+    { type: 'action_result', action_id: 'a', state: 'completed', output: leak('result'), duration_ms: 1 },
     { type: 'turn_finished', step_id: 't' },
   );
   expect(await leaks()).toEqual([]);
@@ -252,7 +252,7 @@ it('redacts a value that has changed, and one of a secret that is gone', async (
   await put('TOKEN', 'the second value 1');
   await service.request('DELETE', '/secrets/CERTIFICATE?scope=team');
   await events(
-    { type: 'turn_started', step_id: 'u', message: 'again' },
+    { type: 'turn_started', step_id: 'u', prompt: 'again' },
     { type: 'notice', step_id: 'u', name: 'note', data: leak('later') },
     { type: 'turn_finished', step_id: 'u' },
   );
