@@ -24,6 +24,7 @@ import { Failure } from './failure.ts';
 import { root } from './installation.ts';
 import { harmless } from './live/harmless.ts';
 import { runIdOf } from './run-id.ts';
+import { addSecretCommands } from './secret-commands.ts';
 
 // Subcommands that load modules of the service are imported when they run, so that `--help` and `run` do not wait for them.
 const runHelp = 'id of a run, the beginning of one, or latest';
@@ -55,8 +56,6 @@ function version(): string {
   const manifest: { version: string } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
   return `${manifest.version} (Node ${process.versions.node})`;
 }
-
-import { addSecretCommands } from './secret-commands.ts';
 
 const program = new Command('runyard')
   .description('Run AI agents in sandboxes on your own machine.')

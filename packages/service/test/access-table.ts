@@ -78,7 +78,7 @@ export function accessOf({ allow, params, path }: Route, credential: Credential)
 
 const cell = (row: AccessRow, credential: Credential): string => {
   const access = accessOf(row.route, credential);
-  const isOfCaller = 'user' in row.route.allow && !row.route.params;
+  const isOfCaller = 'user' in row.route.allow && (!row.route.params || row.route.path === namedByCaller);
   return credential === 'otherTeam' && access === 'yes' && isOfCaller ? 'its own' : String(access);
 };
 

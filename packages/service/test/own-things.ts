@@ -109,7 +109,13 @@ export async function makeOwnThings(
   };
   const requestOf: RequestOfRoute = (name, route) => {
     const uid = route.path.startsWith('/keys') ? own.keyUid : own.environmentUid;
-    const values: Readonly<Record<string, string>> = { ...own, uid, name: 'OWN', kind: 'artifact', id: own.artifactUid };
+    const values: Readonly<Record<string, string>> = {
+      ...own,
+      uid,
+      name: 'OWN',
+      kind: 'artifact',
+      id: own.artifactUid,
+    };
     const path =
       route.path.replaceAll(/\{(\w+)\}/g, (_, member: string) => values[member] ?? '') + (queries[name] ?? '');
     if (route.bodyType) return { path, options: { raw: 'a', headers: { 'content-type': route.bodyType } } };

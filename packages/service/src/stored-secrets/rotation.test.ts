@@ -38,7 +38,7 @@ const put = async (name: string, value: string, by = vault) => {
   const stored = await db.transaction((tx) => putSecret(tx, by, caller, { name, value, scope: 'team' }));
   if (stored === 'too_many') throw new Error('too many');
 };
-const valueOf = async (name: string, by = vault) => {
+const storedValue = async (name: string, by = vault) => {
   const found = await findUsableSecrets(
     db,
     by,
@@ -83,11 +83,11 @@ it('seals everything again while both keys open, for a process that has not seen
   expect(rotated).toMatchObject({ keyId: vault.keyId });
   // Sealed by a process that still uses the earlier key.
   await put('B', 'value of B 12345', other);
-  expect(await valueOf('B')).toBe('value of B 12345');
+  expect(await storedValue('B')).toBe('value of B 12345');
   await follow(other);
   expect(await keyIds()).toEqual([vault.keyId]);
   for (const by of [vault, other]) {
-    expect(await valueOf('A', by)).toBe('value of A 12345');
+    expect(await storedValue('A', by)).toBe('value of A 12345');
     expect(await readRunSecrets(db, by, runId)).toEqual([{ name: 'A', value: 'value of A 12345' }]);
   }
   const [row] = await db.query<{ sealed: Buffer }>('SELECT sealed_secret AS sealed FROM event_subscriptions');
@@ -124,7 +124,7 @@ it('loses nothing where the process dies between two rows, or the key changes se
   }
   expect((await keyIds()).length).toBeGreaterThan(2);
   const fresh = await openVault(folder, undefined);
-  for (let n = 0; n < 5; n += 1) expect(await valueOf(`N${n}`, fresh)).toBe(`value number ${n} of 5`);
+  for (let n = 0; n < 5; n += 1) expect(await storedValue(`N${n}`, fresh)).toBe(`value number ${n} of 5`);
   await follow(fresh);
   expect(await keyIds()).toEqual([fresh.keyId]);
 });
@@ -134,7 +134,7 @@ it('does not replace a value that was set while rows are sealed again', async ()
   await rotateKey(folder);
   await vault.refresh();
   await Promise.all([follow(vault), put('A', 'the second value 2')]);
-  expect(await valueOf('A')).toBe('the second value 2');
+  expect(await storedValue('A')).toBe('the second value 2');
 });
 
 it('removes earlier keys a day later, and only when no row needs them', async () => {
@@ -148,11 +148,11 @@ it('removes earlier keys a day later, and only when no row needs them', async ()
   await put('LOST', 'sealed with another key', lost);
   await follow(vault);
   expect(await keys()).toHaveLength(2);
-  expect(await valueOf('LOST')).toBe('unreadable');
+  expect(await storedValue('LOST')).toBe('unreadable');
   await put('LOST', 'set again 12345');
   await follow(vault);
   expect(await keys()).toHaveLength(1);
-  expect(await valueOf('A', await openVault(folder, undefined))).toBe('the first value 1');
+  expect(await storedValue('A', await openVault(folder, undefined))).toBe('the first value 1');
   expect(await forgetEarlierKeys(folder, new Date())).toBe(false);
 });
 
@@ -160,9 +160,9 @@ it('opens with every key of the setting and seals with the first', async () => {
   const [old, fresh] = [randomBytes(32).toString('base64'), randomBytes(32).toString('base64')];
   await put('A', 'the first value 1', await openVault(folder, old));
   const both = await openVault(folder, `${fresh},${old}`);
-  expect(await valueOf('A', both)).toBe('the first value 1');
+  expect(await storedValue('A', both)).toBe('the first value 1');
   await follow(both);
-  expect(await valueOf('A', await openVault(folder, fresh))).toBe('the first value 1');
+  expect(await storedValue('A', await openVault(folder, fresh))).toBe('the first value 1');
 });
 
 it('says that there is no key where nothing was sealed, and refuses a broken file', async () => {
