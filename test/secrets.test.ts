@@ -25,7 +25,6 @@ printf %s "$DEPLOY_TOKEN" | base64
 printf %s "$DEPLOY_TOKEN" | sed 's/./&\\n/g' | while read -r c; do printf %s "$c"; sleep 0.02; done; echo
 node -e 'console.log(encodeURIComponent(process.env.DEPLOY_TOKEN), JSON.stringify(process.env))' || true
 cat "$CERTIFICATE"; base64 "$CERTIFICATE"
-[ "$DEPLOY_TOKEN" = '${token.replaceAll('"', '"')}' ] || echo 'not redacted in the prompt'
 \`\`\`
 
 \`\`\`sh
@@ -78,7 +77,6 @@ describeSystem('secrets', {}, (system) => {
   test('gives the values to the sandbox, and shows their places only', async () => {
     const conversation = await text(`/agent/runs/${runId}/conversation`);
     expect(conversation).toContain('«redacted»');
-    expect(conversation).not.toContain('not redacted in the prompt');
     expect(found(conversation)).toEqual([]);
   });
 
@@ -93,11 +91,12 @@ describeSystem('secrets', {}, (system) => {
     const { artifacts = [] } = await system.run(runId);
     expect(artifacts.length).toBe(2);
     expect(found(JSON.stringify(artifacts))).toEqual([]);
-    for (const { data } of artifacts) {
+    for (const { artifact_type, data } of artifacts) {
       const uid = (data as { artifact_uid: string }).artifact_uid;
-      expect(found((await text(`/agent/artifacts/${uid}`)) + (await text(`/agent/artifacts/${uid}/download`)))).toEqual(
-        [],
-      );
+      expect(found(await text(`/agent/artifacts/${uid}`))).toEqual([]);
+      if (artifact_type !== 'FILE') continue;
+      const file = await text(`/agent/artifacts/${uid}/download`);
+      expect(file).toBe(`${'*'.repeat(token.length)}\n`);
     }
   });
 
@@ -161,8 +160,8 @@ describeSystem('secrets', {}, (system) => {
     await writeFile(file, 'from a file 12345');
     expect((await run(['set', 'FROM_FILE', '--scope', 'team', '--file', file, '--agent', 'deployer'])).code).toBe(0);
     const listed = await run(['list']);
-    expect(listed.output).toMatch(/FROM_FILE +team .*deployer/);
-    expect(listed.output).toMatch(/FROM_INPUT +personal/);
+    expect(listed.output).toMatch(/FROM_FILE\tteam\t.*deployer/);
+    expect(listed.output).toMatch(/FROM_INPUT\tpersonal/);
     expect(listed.output).not.toContain(value);
     const short = await run(['set', 'SHORT'], 'abc\n');
     expect(short.code).not.toBe(0);
