@@ -6,6 +6,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { describeSystem } from './support/describe-system.ts';
 import { eventually } from './support/system.ts';
 
+const runyard = path.resolve(import.meta.dirname, '../bin/runyard');
 const token = 'kT9"deploy/token+42';
 const certificate = `-----BEGIN-----\n${'Ab3/'.repeat(30)}\n-----END-----\n`;
 /** Texts that would show the values, in the spellings that the run prints. */
@@ -117,7 +118,7 @@ describeSystem('secrets', {}, (system) => {
     const keyFile = path.join(system.dataDir, 'secrets-key');
     const before = (await readFile(keyFile, 'utf8')).trim();
     const cli = (...args: string[]) =>
-      execFileSync('bin/runyard', ['secrets', ...args], {
+      execFileSync(runyard, ['secrets', ...args], {
         env: {
           ...process.env,
           RUNYARD_DATA_DIR: system.dataDir,
@@ -143,7 +144,7 @@ describeSystem('secrets', {}, (system) => {
   test('sets, lists and deletes secrets on the command line, from standard input and from files', async () => {
     const env = { ...process.env, RUNYARD_BASE_URL: system.baseUrl(), RUNYARD_API_KEY: system.key };
     const run = async (args: string[], input?: string) => {
-      const child = spawn('bin/runyard', ['secrets', ...args], { env, stdio: ['pipe', 'pipe', 'pipe'] });
+      const child = spawn(runyard, ['secrets', ...args], { env, stdio: ['pipe', 'pipe', 'pipe'] });
       let output = '';
       for (const stream of [child.stdout, child.stderr])
         stream.setEncoding('utf8').on('data', (part) => (output += part));

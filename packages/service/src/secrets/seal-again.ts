@@ -3,13 +3,6 @@ import type { Queryable } from '../store/database/database.ts';
 import type { TypedStatement } from '../store/database/statement.ts';
 import type { Vault } from './vault.ts';
 
-/** A row with one or two sealed texts. */
-export interface SealedRow {
-  readonly id: string;
-  readonly sealed: Buffer;
-  readonly earlier: Buffer | null;
-}
-
 /** Statements of the owner of a table. */
 export interface SealedRows {
   /** Rows that are sealed with another key than $1, but with one of $2; at most $3. */
