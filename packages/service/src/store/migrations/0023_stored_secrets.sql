@@ -16,7 +16,8 @@ CREATE TABLE stored_secrets (
   -- When a sandbox last got the value.
   last_used_at timestamptz
 );
-CREATE UNIQUE INDEX stored_secrets_name ON stored_secrets (team_id, owner_uid, name) NULLS NOT DISTINCT;
+CREATE UNIQUE INDEX stored_secrets_team_name ON stored_secrets (team_id, name) WHERE owner_uid IS NULL;
+CREATE UNIQUE INDEX stored_secrets_owner_name ON stored_secrets (team_id, owner_uid, name) WHERE owner_uid IS NOT NULL;
 CREATE INDEX stored_secrets_vault_key ON stored_secrets (vault_key_id);
 CREATE INDEX stored_secrets_owner ON stored_secrets (owner_uid) WHERE owner_uid IS NOT NULL;
 
