@@ -11,6 +11,7 @@ import { EnvironmentConfig } from './environments.ts';
 import { ErrorCode } from './errors.ts';
 import { TurnNumber } from './primitives.ts';
 import { RunMode } from './run-request.ts';
+import { SecretForm } from './secrets.ts';
 import { ArtifactType } from './states.ts';
 
 /**
@@ -134,7 +135,7 @@ const TaskSecret = z
   .object({
     name: z.string().describe('Name of the secret'),
     variable: z.string().describe('Environment variable for it'),
-    as: z.enum(['variable', 'file']).describe('What the variable holds: the value, or the path of a file with it'),
+    as: SecretForm,
     value: z.string().describe('The value'),
   })
   .meta({ id: 'TaskSecret', description: 'A secret for the sandbox' });

@@ -17,7 +17,8 @@ export const SecretVariable = SecretName.refine((name) => !reservedVariable.test
   error: 'is a variable that the sandbox needs itself; give the secret another one with "variable"',
 });
 
-const SecretForm = z.enum(['variable', 'file']).meta({
+/** How a sandbox gets a secret. */
+export const SecretForm = z.enum(['variable', 'file']).meta({
   id: 'SecretForm',
   description:
     'variable: the environment variable holds the value. file: it holds the path of a file with the value, which is not kept with the workspace',

@@ -53,6 +53,7 @@ const bodies: Readonly<Record<string, unknown>> = {
 
 const queries: Readonly<Record<string, string>> = {
   keepMemory: '?turn=1',
+  deleteSecret: '?scope=personal',
   keepWorkspace: '?turn=1',
   findRunByExternalReference: '?url=https%3A%2F%2Fexample.com%2F1',
   streamRunEvents: '?follow=false',
@@ -85,7 +86,7 @@ export async function makeOwnThings(
   });
   const [attachment] = await db.query<{ id: string }>('SELECT id FROM attachments WHERE run_id = $1', [runId]);
   const key = await post('/keys', { name: 'K', kind: 'personal' }, keyOwner);
-  for (const owner of new Set([service.key, keyOwner]))
+  for (const owner of new Set([service.key, service.otherKey, keyOwner]))
     await service.request('PUT', '/secrets/OWN', { key: owner, body: { value: 'a secret value', scope: 'personal' } });
   const child = await post('/harness-support/child-runs', { prompt: 'a' }, runToken);
   const reference = { reference_type: 'issue', url: 'https://example.com/1' };
