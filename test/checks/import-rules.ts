@@ -24,7 +24,7 @@ export const serviceLayers: readonly (readonly string[])[] = [
   ['runs'],
   ['files'],
   ['executions'],
-  ['code-hosts', 'conversations', 'environments', 'mcp', 'subscriptions', 'usage'],
+  ['code-hosts', 'conversations', 'environments', 'mcp', 'stored-secrets', 'subscriptions', 'usage'],
   ['access', 'idempotency', 'models', 'redaction', 'uploads'],
   ['bodies', 'domain.ts', 'names', 'secrets'],
   ['store'],

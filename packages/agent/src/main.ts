@@ -1,5 +1,8 @@
 import { tmpdir } from 'node:os';
 import { parseRunArguments } from './arguments.ts';
+import { grantedSecrets } from './granted-secrets/granted-secrets.ts';
+import { redactStderr } from './granted-secrets/redact-stderr.ts';
+import { redactingClient } from './granted-secrets/redacting-client.ts';
 import { takeRunToken } from './run-token.ts';
 import { type ServiceClient, serviceClient } from './service/client.ts';
 import { connectToService } from './service/connection.ts';
@@ -57,13 +60,19 @@ async function run(argv: readonly string[]): Promise<number> {
   const { taskId, serverRoot, unknown, stopWithParent } = parsed.arguments;
   for (const flag of unknown) process.stderr.write(`agent: warning: unknown flag ${flag} is ignored\n`);
 
-  const client = serviceClient({
+  const unredacted = serviceClient({
     connection: connectToService({ serverRoot, relaySocket: given.RUNYARD_RELAY_SOCKET || undefined, token }),
   });
 
   // The request must be sent before the loading of the other modules takes the processor, so that the service answers meanwhile.
-  const task = client.resolvePrompt();
+  const secrets = grantedSecrets(tmpdir());
+  const task = unredacted.resolvePrompt().then((resolved) => {
+    secrets.begin(resolved);
+    return resolved;
+  });
   task.catch(() => {});
+  const client = redactingClient(unredacted, secrets);
+  redactStderr(secrets);
   await new Promise(setImmediate);
   const { runAgent } = await import('./run.ts');
 
@@ -77,6 +86,7 @@ async function run(argv: readonly string[]): Promise<number> {
     const ended = runAgent({
       client,
       task,
+      secrets,
       workspace: folders.workspace,
       ownFolders: folders.own,
       env: { ...process.env, HOME: folders.home },
@@ -90,6 +100,7 @@ async function run(argv: readonly string[]): Promise<number> {
   } catch (error) {
     return await reportCrash(error, client);
   } finally {
+    secrets.remove();
     folders?.remove();
   }
 }

@@ -3,6 +3,7 @@ import { maxSnapshotFiles } from '@runyard/contract/limits';
 import { openAgentSocket } from './agent-socket/socket.ts';
 import { createApprovals } from './approvals/approvals.ts';
 import type { ArtifactRequest } from './artifacts/report.ts';
+import type { GrantedSecrets } from './granted-secrets/granted-secrets.ts';
 import { handoffFiles } from './handoff/handoff-files.ts';
 import { conversationRecord } from './harness/conversation-record.ts';
 import { executionHarness } from './harness/execution-harness.ts';
@@ -18,6 +19,7 @@ import { deferredSaver } from './workspace-archive/deferred-saver.ts';
 
 export interface RunPartsOptions {
   readonly client: ServiceClient;
+  readonly secrets: GrantedSecrets;
   readonly workspace: string;
   readonly ownFolders: boolean;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -26,7 +28,7 @@ export interface RunPartsOptions {
 
 /** Creates the parts of an execution and connects them to each other. The socket must be closed in the end. */
 export async function openRunParts(options: RunPartsOptions) {
-  const { client, workspace, ownFolders } = options;
+  const { client, secrets, workspace, ownFolders } = options;
   const position: TurnPosition = { turn: 1, stepId: '' };
   const stop = stopping();
   const reporting = new AbortController();
@@ -36,6 +38,7 @@ export async function openRunParts(options: RunPartsOptions) {
   };
   const reporter = startReporter({
     client,
+    redact: secrets.redact,
     signal: reporting.signal,
     onSuperseded,
     onRefused: (event, reason) => {
@@ -99,6 +102,7 @@ export async function openRunParts(options: RunPartsOptions) {
   const harness = executionHarness({
     mcp,
     client,
+    secrets,
     reporter,
     workspace,
     env,

@@ -1,6 +1,7 @@
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 import { delay } from '@runyard/contract/backoff';
 import { killMarked } from './commands/processes.ts';
+import type { GrantedSecrets } from './granted-secrets/granted-secrets.ts';
 import { openRunParts } from './run-parts.ts';
 import type { ServiceClient } from './service/client.ts';
 import { Superseded } from './service/errors.ts';
@@ -11,6 +12,7 @@ export interface AgentRunOptions {
   client: ServiceClient;
   /** The answer to `resolve-prompt`. The request was sent before this module was loaded. */
   task: Promise<AgentTask>;
+  secrets: GrantedSecrets;
   /** Folder that the run works in. */
   workspace: string;
   /** True: working folder and home were made for this run, so the agent may send what they hold. */
@@ -43,10 +45,10 @@ const killTimeoutMs = 2_000;
 
 /** Runs one execution from its task to the last report and returns the exit code. Rejects only for faults of the agent itself. */
 export async function runAgent(options: AgentRunOptions): Promise<{ exitCode: number }> {
-  const { client, task, workspace, ownFolders, onStarted } = options;
+  const { client, task, secrets, workspace, ownFolders, onStarted } = options;
   const timing = { ...defaultTiming, ...options.timing };
   const { harnessGraceMs, interruptGraceMs, inboxWaitMs, harnessStartMs } = timing;
-  const parts = await openRunParts({ client, workspace, ownFolders, env: options.env, harnessStartMs });
+  const parts = await openRunParts({ client, secrets, workspace, ownFolders, env: options.env, harnessStartMs });
   const { stop, harness, saver, position, reporter, reporting } = parts;
   onStarted?.(() => stop.stop('terminated'));
   let stoppedAt: number | undefined;
@@ -62,6 +64,7 @@ export async function runAgent(options: AgentRunOptions): Promise<{ exitCode: nu
       ...parts,
       client,
       task,
+      secrets,
       workspace,
       ownFolders,
       reporting: reporting.signal,

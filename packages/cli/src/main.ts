@@ -33,6 +33,7 @@ import { root } from './installation.ts';
 import { harmless } from './live/harmless.ts';
 import { runIdOf } from './run-id.ts';
 import { addScheduleCommands } from './schedule-commands.ts';
+import { addSecretCommands } from './secret-commands.ts';
 
 // Subcommands that load modules of the service are imported when they run, so that `--help` and `run` do not wait for them.
 const runHelp = 'id of a run, the beginning of one, or latest';
@@ -88,6 +89,7 @@ program
   .option('--model <id>', 'language model')
   .option('--name <name>', 'label to group and filter runs by')
   .option('--environment <id>', 'environment: repositories and setup commands')
+  .option('--secret <name>', 'a secret that the sandbox gets as a variable of its name; repeat for more', collect)
   .option('--harness <type>', 'what drives the agent (oz)')
   .addOption(
     new Option(
@@ -260,6 +262,7 @@ keys
 
 addTeamCommands(program);
 addUserCommands(program);
+addSecretCommands(program);
 
 program
   .command('export')

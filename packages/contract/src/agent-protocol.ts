@@ -11,6 +11,7 @@ import { EnvironmentConfig } from './environments.ts';
 import { ErrorCode } from './errors.ts';
 import { TurnNumber } from './primitives.ts';
 import { RunMode } from './run-request.ts';
+import { SecretForm } from './secrets.ts';
 import { ArtifactType } from './states.ts';
 
 /**
@@ -129,6 +130,16 @@ const TaskParentRun = z
   .object({ run_id: z.string().describe('Id of the run'), title: z.string().describe('Its title') })
   .meta({ id: 'TaskParentRun', description: 'The run that started this one' });
 
+/** A granted secret. */
+const TaskSecret = z
+  .object({
+    name: z.string().describe('Name of the secret'),
+    variable: z.string().describe('Environment variable for it'),
+    as: SecretForm,
+    value: z.string().describe('The value'),
+  })
+  .meta({ id: 'TaskSecret', description: 'A secret for the sandbox' });
+
 const TaskRepository = z
   .object({
     owner: z.string().describe('Owner on the code host'),
@@ -180,6 +191,14 @@ export const AgentTask = z
     child_runs: TaskChildRuns.optional(),
     parent_run: TaskParentRun.optional(),
     repositories: z.array(TaskRepository).describe('Repositories to clone'),
+    secrets: z.array(TaskSecret).readonly().optional().describe('Secrets that the run was granted'),
+    redact: z
+      .array(z.string())
+      .readonly()
+      .optional()
+      .describe(
+        'Values that the agent removes from all that it reports: those of `secrets`, and earlier ones of the run',
+      ),
   })
   .meta({ id: 'AgentTask', description: 'Everything that the agent needs to begin' });
 export type AgentTask = z.infer<typeof AgentTask>;

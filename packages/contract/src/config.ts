@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { ApprovalPolicy } from './approvals.ts';
 import { NonBlank, Text, Uid22 } from './primitives.ts';
+import { SecretReferences } from './secrets.ts';
 
 /** An MCP server of a run: exactly one of `command`, `url`, `warp_id` (alias `id`). */
 export const MCPServerConfig = z
@@ -114,13 +115,6 @@ export const SessionSharing = z
     description: 'How the session of a run is shared; kept and returned, without effect on this service',
   });
 
-/** A secret that a run asks for by name. */
-export const SecretReference = z
-  .looseObject({
-    name: NonBlank.describe('Name of the secret'),
-  })
-  .meta({ id: 'SecretReference', description: 'A secret that a run asks for by name' });
-
 /** Configuration of a run in answers. Unknown members are stored and returned. */
 export const AmbientAgentConfig = z
   .looseObject({
@@ -160,10 +154,9 @@ export const AmbientAgentConfig = z
     harness: HarnessConfig.optional(),
     child_runs: ChildRunsConfig.optional(),
     session_sharing: SessionSharing.optional(),
-    secrets: z
-      .array(SecretReference)
-      .optional()
-      .describe('Secrets that the run asks for by name; kept and returned, without effect on this service'),
+    secrets: SecretReferences.optional().describe(
+      "Secrets that the sandbox gets, by name: the creator's personal ones first, then the team's",
+    ),
   })
   .meta({ id: 'AmbientAgentConfig', description: 'How a run is executed. Unknown members are stored and returned' });
 export type AmbientAgentConfig = z.infer<typeof AmbientAgentConfig>;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { NonBlank, Text, Timestamp } from './primitives.ts';
 import { Scope, UserProfile } from './profiles.ts';
+import { SecretReferences } from './secrets.ts';
 import { RunState } from './states.ts';
 import { isVariableName, variableNamePattern } from './variable-names.ts';
 
@@ -68,6 +69,9 @@ export const EnvironmentConfig = z
       .describe(
         'Folder in which the agent works, relative to the workspace, such as the name of a repository; absent: the workspace. Setup commands run in the workspace. If it does not exist after them, the run fails',
       ),
+    secrets: SecretReferences.optional().describe(
+      'Secrets of the team that every run in the environment gets. A run may replace one by a secret of its own in the same variable',
+    ),
     failure_session_retention_minutes: z.number().min(0).max(60).optional().meta({
       description: 'How long the sandbox of a failed setup waits for follow-ups, default 10; 0: it ends at once',
     }),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { SecretReference } from './config.ts';
 import { NonBlank, Text, Timestamp } from './primitives.ts';
+import { SecretReference } from './secrets.ts';
 
 const Name = NonBlank.max(200).describe('Name for people, at most 200 characters');
 const Description = Text.max(2000).nullable().optional().describe('What the agent is for, at most 2,000 characters');
@@ -19,7 +19,9 @@ const Secrets = z
   .describe('Secrets that its runs ask for in addition to their own, at most 50');
 const ActsForUsers = z
   .boolean()
-  .describe('True: its keys may create runs for a person with `on_behalf_of`. Only owners turn it on, which ends the keys of the identity');
+  .describe(
+    'True: its keys may create runs for a person with `on_behalf_of`. Only owners turn it on, which ends the keys of the identity',
+  );
 
 /** An agent of a team that runs and agent keys can act as. */
 export const AgentIdentity = z

@@ -26,6 +26,9 @@ import {
   maxRunsInTree,
   maxScheduleBytes,
   maxSchedules,
+  maxSecretBytes,
+  maxSecrets,
+  maxSecretsOfRun,
   maxSnapshotFileBytes,
   maxSnapshotFiles,
   maxSubscriptions,
@@ -140,5 +143,8 @@ export const limits: readonly Limit[] = [
   { of: 'MCP servers of a run', most: `${maxMcpServersOfRun}`, above: invalid },
   { of: 'credentials of code hosts of a team, and of a person in it', most: `${maxCodeHostCredentials}`, above: '409' },
   { of: 'guests of an environment', most: `${maxEnvironmentGuests}`, above: '409' },
+  { of: 'secrets of a team, personal secrets of a person', most: `${maxSecrets} each`, above: '409' },
+  { of: 'value of a secret', most: size(maxSecretBytes), above: invalid },
+  { of: 'secrets that a run or an environment names', most: `${maxSecretsOfRun}`, above: invalid },
   { of: 'event subscriptions of a team', most: `${maxSubscriptions}`, above: '409' },
 ];

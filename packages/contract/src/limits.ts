@@ -71,6 +71,17 @@ export const maxMcpServersOfRun = 20;
 export const maxCodeHostCredentials = 50;
 /** Guests of an environment. */
 export const maxEnvironmentGuests = 100;
+/** Secrets of a team, and personal secrets of one person in it. */
+export const maxSecrets = 200;
+/** Bytes of a secret's value. */
+export const maxSecretBytes = 16 * 1024;
+/** Characters of a secret's value at least, and how many of them must differ: a shorter one is in ordinary text by chance. */
+export const minSecretLength = 8;
+export const minSecretCharacters = 4;
+/** Secrets that a run, or an environment, names. */
+export const maxSecretsOfRun = 50;
+/** Service accounts that may name a secret. */
+export const maxSecretAgents = 100;
 /** Event subscriptions of a team. */
 export const maxSubscriptions = 20;
 

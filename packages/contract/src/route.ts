@@ -15,6 +15,7 @@ export const routeTags = {
   teams: 'Teams, the people in them, and invitations',
   agent_identities: 'Agents of a team that runs and agent keys act as',
   audit_log: 'Who changed what',
+  secrets: 'Values that runs use and nobody reads back',
   event_subscriptions: 'Webhooks that the service sends when something happens to a run',
   mcp_servers: 'MCP servers that the team has stored for its runs',
   usage: 'What a team may spend on models, and what it used',

@@ -15,6 +15,7 @@ import { mcpServerRoutes } from './routes/mcp-servers.ts';
 import { redirectRoutes } from './routes/redirects.ts';
 import { runRoutes } from './routes/runs.ts';
 import { scheduleRoutes } from './routes/schedules.ts';
+import { secretRoutes } from './routes/secrets.ts';
 import { serviceRoutes } from './routes/service.ts';
 import { teamRoutes } from './routes/teams.ts';
 
@@ -26,6 +27,7 @@ export const routes = {
   ...scheduleRoutes,
   ...environmentGuestRoutes,
   ...codeHostRoutes,
+  ...secretRoutes,
   ...browserSessionRoutes,
   ...teamRoutes,
   ...agentIdentityRoutes,

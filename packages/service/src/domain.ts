@@ -12,6 +12,8 @@ export interface Domain {
   /** The columns that name blobs. */
   readonly blobs?: readonly BlobColumn[];
   readonly retention?: Retention;
+  /** Seals rows again with the present key of the vault. Returns how many rows have another key afterwards. */
+  sealAgain?(): Promise<number>;
   /** Returns the work beside the requests. Called once, when the service listens and its address is known. */
   loops?(): Promise<readonly Loop[]>;
   readonly readiness?: Readiness;

@@ -4,6 +4,7 @@ import type { Settings } from '@runyard/contract/settings';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { accessDomain } from './access/domain/domain.ts';
+import { codeHostsDomain } from './code-hosts/domain.ts';
 import { conversationsDomain } from './conversations/domain.ts';
 import type { Domain, Loop } from './domain.ts';
 import { executionsDomain } from './executions/domain/domain.ts';
@@ -34,6 +35,7 @@ import { registerMcpServerRoutes } from './http/api/mcp-servers.ts';
 import { registerRedirectRoutes } from './http/api/redirects.ts';
 import { registerRunRoutes } from './http/api/runs.ts';
 import { registerScheduleRoutes } from './http/api/schedules.ts';
+import { registerSecretRoutes } from './http/api/secrets.ts';
 import { registerServiceInfoRoutes } from './http/api/service-info.ts';
 import { registerTeamInvitationRoutes } from './http/api/team-invitations.ts';
 import { registerTeamRoutes } from './http/api/teams.ts';
@@ -43,6 +45,7 @@ import { authenticateWorker } from './http/server/authenticate-worker.ts';
 import type { ServiceDeps } from './http/server/deps.ts';
 import { idempotencyDomain } from './idempotency/domain.ts';
 import { liveDomain } from './live/domain.ts';
+import { mcpDomain } from './mcp/domain.ts';
 import { retentionDomain } from './retention/domain.ts';
 import { runsDomain } from './runs/domain.ts';
 import { schedulesDomain } from './schedules/domain.ts';
@@ -52,6 +55,7 @@ import { writeServiceFile } from './start/service-file.ts';
 import { StartProblem } from './start/start-problem.ts';
 import { storeDomain } from './start/store-domain.ts';
 import { makeUndo } from './start/undo.ts';
+import { storedSecretsDomain, vaultDomain } from './stored-secrets/domain.ts';
 import { subscriptionsDomain } from './subscriptions/domain.ts';
 import { uploadsDomain } from './uploads/domain.ts';
 import { workersDomain } from './workers/domain.ts';
@@ -83,10 +87,11 @@ export function listDomains(deps: ServiceDeps): readonly Domain[] {
       registerAgentIdentityRoutes,
       registerAuditRoutes,
     ),
+    served(storedSecretsDomain(deps), registerSecretRoutes),
     served({ name: 'usage' }, registerBudgetRoutes),
-    served({ name: 'code hosts' }, registerCodeHostRoutes),
+    served(codeHostsDomain(deps), registerCodeHostRoutes),
     served({ name: 'environments' }, registerEnvironmentRoutes, registerEnvironmentGuestRoutes),
-    served({ name: 'MCP servers' }, registerMcpServerRoutes),
+    served(mcpDomain(deps), registerMcpServerRoutes),
     served(subscriptionsDomain(deps), registerEventSubscriptionRoutes),
     executionsDomain(deps),
     served(conversationsDomain, registerConversationRoutes),
@@ -105,7 +110,7 @@ export function listDomains(deps: ServiceDeps): readonly Domain[] {
     workersDomain(deps, (authorization) => authenticateWorker(deps.keys, authorization)),
     gatewayDomain(deps),
   ];
-  return [...domains, retentionDomain(deps, domains)];
+  return [...domains, vaultDomain(deps, domains), retentionDomain(deps, domains)];
 }
 
 export interface RunningService {

@@ -58,8 +58,11 @@ const roleOf: Readonly<Partial<Record<Credential, Role>>> = {
   viewer: 'viewer',
 };
 
+/** The caller's own team has a thing of this name, or gets one. */
+const namedByCaller = routes.putSecret.path;
+
 /** Returns what a credential opens on a route, when the route is asked for things of the first team. */
-export function accessOf({ allow, params }: Route, credential: Credential): Access {
+export function accessOf({ allow, params, path }: Route, credential: Credential): Access {
   if ('anyone' in allow) {
     if (allow.anyone === 'always') return 'yes';
     return credential === 'signedUrl' ? 'yes' : 403;
@@ -72,7 +75,7 @@ export function accessOf({ allow, params }: Route, credential: Credential): Acce
   const role = roleOf[credential];
   if (role) {
     if (!isAtLeast(role, allow.user) || (allow.operator && credential !== 'operator')) return 403;
-    return credential === 'otherTeam' && params ? 404 : 'yes';
+    return credential === 'otherTeam' && params && path !== namedByCaller ? 404 : 'yes';
   }
   if (credential === 'session') return allow.session ? 'yes' : 403;
   if (credential === 'agentKey') return allow.agent ? 'yes' : 403;
@@ -81,7 +84,7 @@ export function accessOf({ allow, params }: Route, credential: Credential): Acce
 
 const cell = (row: AccessRow, credential: Credential): string => {
   const access = accessOf(row.route, credential);
-  const isOfCaller = 'user' in row.route.allow && !row.route.params;
+  const isOfCaller = 'user' in row.route.allow && (!row.route.params || row.route.path === namedByCaller);
   return credential === 'otherTeam' && access === 'yes' && isOfCaller ? 'its own' : String(access);
 };
 

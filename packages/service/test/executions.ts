@@ -1,6 +1,6 @@
 /** Test support: dependencies of executions on a fresh database, a team, and workers that exist only as rows. */
 
-import { randomUUIDv7 } from 'node:crypto';
+import { randomBytes, randomUUIDv7 } from 'node:crypto';
 import pino from 'pino';
 import { defaultTiming, type ExecutionDeps, type ExecutionTiming } from '../src/executions/deps.ts';
 import { openNotices } from '../src/executions/notices.ts';
@@ -10,6 +10,7 @@ import { authenticateRunToken, type RunSession } from '../src/executions/run-tok
 import { claim } from '../src/executions/transitions/transitions.ts';
 import { type CreateOptions, createRun } from '../src/runs/submit/create.ts';
 import type { NewRun } from '../src/runs/submit/new-run.ts';
+import { makeVault } from '../src/secrets/vault.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 
 export interface TestExecutions {
@@ -52,6 +53,7 @@ export async function openTestExecutions(
     timing: { ...defaultTiming, retryDelaysMs: [0, 0, 0], ...options.timing },
     limits: { eventBytes: 64 * 1024 * 1024, transcriptBytes: 64 * 1024 * 1024, ...options.limits },
     secrets: [],
+    vault: makeVault(randomBytes(32)),
     random: () => 0.5,
   };
   const teamId = await insertTeam(database, options.limit);

@@ -57,6 +57,7 @@ const bodies: Readonly<Record<string, unknown>> = {
   createMcpServer: { name: 'M', command: 'm' },
   updateMcpServer: { name: 'M' },
   createCodeHostCredential: { kind: 'token', owner: 'created', token: 'a' },
+  putSecret: { value: 'a secret value', scope: 'personal' },
   createKey: { name: 'K', kind: 'personal' },
   reportEvents: { events: [] },
   reportArtifact: { artifact_type: 'PLAN', data: {} },
@@ -75,6 +76,7 @@ const bodies: Readonly<Record<string, unknown>> = {
 
 const queries: Readonly<Record<string, string>> = {
   keepMemory: '?turn=1',
+  deleteSecret: '?scope=personal',
   keepWorkspace: '?turn=1',
   findRunByExternalReference: '?url=https%3A%2F%2Fexample.com%2F1',
   streamRunEvents: '?follow=false',
@@ -108,6 +110,8 @@ export async function makeOwnThings(
   const [attachment] = await db.query<{ id: string }>('SELECT id FROM attachments WHERE run_id = $1', [runId]);
   const key = await post('/keys', { name: 'K', kind: 'personal' }, keyOwner);
   const credential = await post('/code-hosts', { kind: 'token', owner: randomUUIDv7(), token: 'a' }, keyOwner);
+  for (const owner of new Set([service.key, service.otherKey, keyOwner]))
+    await service.request('PUT', '/secrets/OWN', { key: owner, body: { value: 'a secret value', scope: 'personal' } });
   const child = await post('/harness-support/child-runs', { prompt: 'a' }, runToken);
   const reference = { reference_type: 'issue', url: 'https://example.com/1' };
   await post('/harness-support/report-artifact', { artifact_type: 'EXTERNAL_REFERENCE', data: reference }, runToken);
@@ -148,7 +152,13 @@ export async function makeOwnThings(
   };
   const requestOf: RequestOfRoute = (name, route) => {
     const uid = route.path.startsWith('/keys') ? own.keyUid : own.environmentUid;
-    const values: Readonly<Record<string, string>> = { ...own, uid, kind: 'artifact', id: own.artifactUid };
+    const values: Readonly<Record<string, string>> = {
+      ...own,
+      uid,
+      name: 'OWN',
+      kind: 'artifact',
+      id: own.artifactUid,
+    };
     const path =
       route.path.replaceAll(/\{(\w+)\}/g, (_, member: string) => values[member] ?? '') + (queries[name] ?? '');
     if (route.bodyType) return { path, options: { raw: 'a', headers: { 'content-type': route.bodyType } } };

@@ -126,6 +126,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   if (!models.ok) throw new Error(models.problems.join('\n'));
   const first = await bootstrap(db, { dataDir: folder, key: undefined });
   if (first.kind !== 'ready') throw new Error('the bootstrap key is not there');
+  const vault = makeVault(randomBytes(32));
   const executionDeps: ExecutionDeps = {
     db,
     log,
@@ -133,10 +134,10 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     timing: defaultTiming,
     limits: limitsOf(parsed.settings),
     secrets: options.secrets ?? [],
+    vault,
     random: () => 0.5,
   };
   let baseUrl = '';
-  const vault = makeVault(randomBytes(32));
   const deps: ServiceDeps = {
     db,
     blobs: await openFolderBlobs(path.join(folder, 'blobs')),

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 import { maxMemoryBytes } from '@runyard/contract/limits';
 import type { ArtifactRequest, ArtifactResult } from '../artifacts/report.ts';
+import type { GrantedSecrets } from '../granted-secrets/granted-secrets.ts';
 import type { HandoffResult } from '../handoff/handoff-files.ts';
 import type { Reporter } from '../reporting/reporter.ts';
 import type { ServiceClient } from '../service/client.ts';
@@ -22,8 +23,10 @@ export interface ExecutionHarnessOptions
     | 'folder'
     | 'reportArtifact'
     | 'handoff'
+    | 'redact'
   > {
   client: ServiceClient;
+  secrets: GrantedSecrets;
   reporter: Reporter;
   treeOf: (task: AgentTask) => HarnessOptions['tree'];
   /** Both take paths from the folder `cwd` on. */
@@ -72,7 +75,7 @@ export function executionHarness(options: ExecutionHarnessOptions): ExecutionHar
    * of it.
    */
   async function remember(memory: string, requestId?: string): Promise<void> {
-    const bytes = Buffer.from(memory);
+    const bytes = Buffer.from(options.secrets.redact(memory));
     const ofRequest = requestId === undefined ? '' : `&request_id=${encodeURIComponent(requestId)}`;
     const timeoutMs = stop.aborted ? memoryTimeoutAfterStopMs : memoryTimeoutMs;
     const signal = AbortSignal.any([reporting, AbortSignal.timeout(timeoutMs)]);
@@ -93,6 +96,8 @@ export function executionHarness(options: ExecutionHarnessOptions): ExecutionHar
     const folder = workingFolder(options.workspace, task);
     driver = await startHarness({
       ...options,
+      env: { ...options.env, ...options.secrets.variablesOf(task) },
+      redact: options.secrets.redact,
       task,
       folder,
       reportArtifact: (request) => options.reportArtifact(request, folder),

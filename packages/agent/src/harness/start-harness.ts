@@ -32,6 +32,8 @@ export interface HarnessOptions {
   tree: RunTree;
   mcp: Pick<RunMcp, 'tools' | 'forHarness'>;
   approvals: Approvals;
+  /** Removes the secrets of the run from text for a model. */
+  redact?: (text: string) => string;
   /** The memory that `remember` saved last in an earlier execution. */
   memory?: string | undefined;
   /**
@@ -108,6 +110,7 @@ async function modelLoop(options: HarnessOptions): Promise<Engine> {
     tree: options.tree,
     approvals,
     memory: options.memory,
+    redact: options.redact,
     remember: options.remember,
     mcp: () => options.mcp.tools,
   });

@@ -13,6 +13,8 @@ export interface ReporterOptions {
   onSuperseded: () => void;
   /** Called when the service refuses an event for good, with the reason. */
   onRefused?: (event: AgentEvent, reason: string) => void;
+  /** Removes the secrets of the run from an event. */
+  redact?: <T>(value: T) => T;
   flushDelayMs?: number;
   batchBytes?: number;
   /** Above this many waiting bytes producers must pause until half of them is sent. */
@@ -57,6 +59,7 @@ const maxBatchEvents = 1000;
 
 export function startReporter(options: ReporterOptions): Reporter {
   const { client, signal, flushDelayMs = 30, batchBytes = 256 * 1024, highWaterBytes = 8 * 1024 * 1024 } = options;
+  const redact = options.redact ?? (<T>(value: T) => value);
   const clock = options.clock ?? (() => new Date());
   const waiting = waitingEvents();
   let unacknowledged: SentEvent[] = [];
@@ -123,7 +126,7 @@ export function startReporter(options: ReporterOptions): Reporter {
         seq,
         type: event.body.type,
         occurredAt: event.occurredAt,
-        json: storableJson({ seq, occurred_at: event.occurredAt, ...event.body }),
+        json: storableJson({ seq, occurred_at: event.occurredAt, ...redact(event.body) }),
         replaced: 0,
       };
     });

@@ -17,7 +17,7 @@ export async function runFirstTurn(
   options: TurnsOptions,
   runner: TurnRunner,
 ): Promise<HarnessOutcome> {
-  const { client, workspace, ownFolders, env, stop, reporter, approvals, harness, saver, mcp } = options;
+  const { client, secrets, workspace, ownFolders, env, stop, reporter, approvals, harness, saver, mcp } = options;
   const { name, modelId, capabilities } = harnessProfile(task);
   const step = setupSteps(reporter.emit);
   options.addToEnv(variablesOf(task));
@@ -28,7 +28,16 @@ export async function runFirstTurn(
   }
   const early = canStartEarly(task) ? harness.start(task) : undefined;
   early?.catch(() => {});
-  const prepared = await prepareWorkspace({ task, client, workspace, ownFolders, env, step, signal: stop.signal });
+  const prepared = await prepareWorkspace({
+    task,
+    client,
+    workspace,
+    ownFolders,
+    env,
+    variables: secrets.variablesOf(task),
+    step,
+    signal: stop.signal,
+  });
   const { attachments, restored } = prepared;
   if (prepared.notRestored !== undefined)
     runner.addOpeningNotice('workspace_not_restored', { reason: prepared.notRestored });

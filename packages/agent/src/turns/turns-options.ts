@@ -1,5 +1,6 @@
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 import type { Approvals } from '../approvals/approvals.ts';
+import type { GrantedSecrets } from '../granted-secrets/granted-secrets.ts';
 import type { ConversationRecord } from '../harness/conversation-record.ts';
 import type { ExecutionHarness } from '../harness/execution-harness.ts';
 import type { RunMcp } from '../mcp/servers.ts';
@@ -21,6 +22,7 @@ export interface TurnPosition {
 export interface TurnsOptions {
   readonly client: ServiceClient;
   readonly task: Promise<AgentTask>;
+  readonly secrets: GrantedSecrets;
   readonly workspace: string;
   /** True: working folder and home were made for this run. */
   readonly ownFolders: boolean;

@@ -12,6 +12,8 @@ export interface PrepareOptions {
   /** True: working folder and home were made for this run. Only then an archive may fill them. */
   ownFolders: boolean;
   env: Readonly<Record<string, string | undefined>>;
+  /** Secrets for the setup commands. What clones repositories does not get them. */
+  variables: Readonly<Record<string, string>>;
   step: SetupSteps;
   signal: AbortSignal;
 }
@@ -73,7 +75,7 @@ async function attach(
   return written.filter((_, index) => files[index]?.earlier !== true);
 }
 
-async function setUp({ task, client, workspace, env, step, signal }: PrepareOptions): Promise<void> {
+async function setUp({ task, client, workspace, env, variables, step, signal }: PrepareOptions): Promise<void> {
   if (task.repositories.length > 0) {
     const { cloneRepositories } = await import('./repositories.ts');
     await cloneRepositories(task.repositories, { workspace, env, step, signal });
@@ -83,7 +85,7 @@ async function setUp({ task, client, workspace, env, step, signal }: PrepareOpti
     const { runSetupCommands } = await import('./setup-commands.ts');
     // The relay is the only way out of a sandbox.
     const hasNetwork = client.connection.relaySocket === undefined;
-    await runSetupCommands(commands, { workspace, hasNetwork, env, step, signal });
+    await runSetupCommands(commands, { workspace, hasNetwork, env: { ...env, ...variables }, step, signal });
   }
 }
 

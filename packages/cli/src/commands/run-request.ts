@@ -13,6 +13,8 @@ export interface RunOptions {
   readonly model?: string;
   readonly name?: string;
   readonly environment?: string;
+  /** Names of secrets. */
+  readonly secret?: readonly string[];
   readonly harness?: string;
   /** The policy for the agent's permission requests. */
   readonly approval?: ApprovalPolicy;
@@ -43,6 +45,7 @@ export function buildRunRequest(source: string, options: RunOptions, readStandar
     ...(options.name ? { name: options.name } : {}),
     ...(options.model ? { model_id: options.model } : {}),
     ...(options.environment ? { environment_id: options.environment } : {}),
+    ...(options.secret ? { secrets: options.secret.map((name) => ({ name })) } : {}),
     ...(options.harness ? { harness: { type: options.harness } } : {}),
     ...limit('max_cost_usd', '--max-cost', options.maxCost),
     ...limit('max_turns', '--max-turns', options.maxTurns),

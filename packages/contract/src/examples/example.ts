@@ -37,6 +37,7 @@ export const exampleIds = {
   SERVER_ID: '019a1c54-3c4d-7e15-8d29-f6a7b8c91da3',
   SIGN_IN_CODE: 'Zk3vQ8mT1xWc7RyB5nLp0JdF4sHg2KuE6aVo9iXtMqY',
   CREDENTIAL_ID: '019a1c55-3b70-7e15-8d42-7c91a0f3b6e8',
+  NAME: 'DEPLOY_TOKEN',
   DELIVERY_ID: '019a1c54-2a3b-7d04-9c18-e5f6a7b80c92',
 } as const;
 

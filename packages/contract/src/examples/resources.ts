@@ -32,6 +32,8 @@ const key = {
   expires_at: '2026-11-24T12:00:00.000Z',
 };
 
+const secret = { name: exampleIds.NAME, scope: 'personal', created_at: created, updated_at: created };
+
 export const resourceExamples = {
   getArtifact: {
     answer: {
@@ -80,6 +82,9 @@ export const resourceExamples = {
     answer: { ...key, key: 'ry_k3Fz…x8Qw' },
   },
   deleteKey: deleted,
+  listSecrets: { answer: { secrets: [secret] } },
+  putSecret: { body: { value: 'kT9…'.padEnd(24, 'x7Qw'), scope: 'personal' }, answer: secret },
+  deleteSecret: deleted,
   createSignInCode: { answer: { code: exampleIds.SIGN_IN_CODE, expires_at: '2026-10-25T12:01:00.000Z' } },
   createBrowserSession: {
     fromPage: true,

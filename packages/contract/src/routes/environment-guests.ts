@@ -26,7 +26,7 @@ export const environmentGuestRoutes = {
     tag: 'environments',
     summary: 'Admit a person of another team to an environment',
     description:
-      'A guest sees the environment and starts runs in it with a personal key. The runs belong to the team of the guest, and reach repositories with the credentials of that team. A guest changes nothing.',
+      'A guest sees the environment and starts runs in it with a personal key. The runs belong to the team of the guest, and reach repositories with the credentials of that team. They get none of the secrets that the environment names. A guest changes nothing.',
     allow: administrators,
     params: guest,
     answer: { status: 200, description: 'The guest, also if the person was one before', schema: EnvironmentGuest },

@@ -71,9 +71,11 @@ export const serviceSettings = {
     usedBy: ['service'],
   },
   RUNYARD_SECRETS_KEY: {
-    schema: z.string().refine((text) => /^[A-Za-z0-9+/]{43}=$/.test(text), { error: 'must be 32 bytes as base64' }),
+    schema: z.string().refine((text) => /^[A-Za-z0-9+/]{43}=(?:,[A-Za-z0-9+/]{43}=)*$/.test(text), {
+      error: 'must be 32 bytes as base64, or several such keys with commas between them',
+    }),
     description:
-      'Key that encrypts stored secrets, 32 bytes as base64. Absent: generated once and kept in `{data dir}/secrets-key` (mode 0600). All service processes need the same key.',
+      'Key that encrypts stored secrets, 32 bytes as base64. Earlier keys may follow after a comma: what they sealed is opened, and sealed again with the first. Absent: generated once and kept in `{data dir}/secrets-key` (mode 0600). All service processes need the same.',
     usedBy: ['service'],
     secret: true,
   },

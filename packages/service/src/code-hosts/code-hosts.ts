@@ -15,6 +15,8 @@ export interface CodeHosts {
   credentialFor(executionId: string, repository: Repository): Promise<ChosenCredential>;
   /** Returns the repositories that the code host refuses to the run of an execution. It takes 10 s at most. */
   findInaccessible(executionId: string, repositories: readonly Repository[]): Promise<InaccessibleRepository[]>;
+  /** Returns the secret parts of the credentials with which the run of an execution reaches the repositories. */
+  secretsFor(executionId: string, repositories: readonly Repository[]): Promise<string[]>;
   /** Returns the host that repositories of this owner are on. */
   hostOf(repository: Repository): string;
 }
@@ -60,11 +62,26 @@ export function openCodeHosts({ db, vault, template, now = Date.now }: CodeHosts
 
   const open = (row: RowOf<typeof choose>): string => vault.open(sealPurpose(row.id), row.sealed_secret);
 
+  async function rowFor(executionId: string, repository: Repository): Promise<RowOf<typeof choose> | undefined> {
+    const [row] = await db.query(choose, [executionId, hostOf(urlOf(repository)), repository.owner.toLowerCase()]);
+    return row;
+  }
+
+  async function secretsFor(executionId: string, repositories: readonly Repository[]): Promise<string[]> {
+    const byOwner = new Map(repositories.map((repository) => [repository.owner.toLowerCase(), repository]));
+    const secrets: string[] = [];
+    for (const repository of byOwner.values()) {
+      const row = await rowFor(executionId, repository);
+      if (row && vault.keyIds.includes(row.vault_key_id)) secrets.push(open(row));
+    }
+    return secrets;
+  }
+
   async function credentialFor(executionId: string, repository: Repository): Promise<ChosenCredential> {
     const url = urlOf(repository);
-    const [row] = await db.query(choose, [executionId, hostOf(url), repository.owner.toLowerCase()]);
+    const row = await rowFor(executionId, repository);
     if (!row) return { kind: 'none' };
-    if (row.vault_key_id !== vault.keyId) {
+    if (!vault.keyIds.includes(row.vault_key_id)) {
       const message = `The credential for ${repository.owner}/${repository.repo} was sealed with another secrets key. Start the service with that key, or delete the credential and store it again.`;
       return { kind: 'unusable', message };
     }
@@ -78,6 +95,7 @@ export function openCodeHosts({ db, vault, template, now = Date.now }: CodeHosts
 
   return {
     credentialFor,
+    secretsFor,
     findInaccessible: (executionId, repositories) =>
       findInaccessible(repositories, { urlOf, credentialFor: (repository) => credentialFor(executionId, repository) }),
     hostOf: (repository) => hostOf(urlOf(repository)),

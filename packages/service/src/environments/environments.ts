@@ -99,6 +99,12 @@ const update = defineStatement({
   row: { config: json<EnvironmentConfig>() },
 });
 
+const lockConfig = defineStatement({
+  name: 'lock_environment_config',
+  text: 'SELECT config FROM environments WHERE team_id = $1 AND uid = $2 FOR UPDATE',
+  row: { config: json<EnvironmentConfig>() },
+});
+
 const remove = defineStatement({
   name: 'delete_environment',
   text: 'DELETE FROM environments WHERE team_id = $1 AND uid = $2 RETURNING config',
@@ -113,8 +119,8 @@ const readConfigs = defineStatement({
 
 const readNamed = defineStatement({
   name: 'read_named_environment',
-  text: `SELECT CASE WHEN team_id = $1 OR uid IN (${guestOf('$3')}) THEN config END AS config FROM environments WHERE uid = $2`,
-  row: { config: nullable(json<EnvironmentConfig>()) },
+  text: `SELECT team_id <> $1 AS is_guest, CASE WHEN team_id = $1 OR uid IN (${guestOf('$3')}) THEN config END AS config FROM environments WHERE uid = $2`,
+  row: { is_guest: boolean, config: nullable(json<EnvironmentConfig>()) },
 });
 
 type EnvironmentRow = RowOf<typeof readOne>;
@@ -177,7 +183,16 @@ export async function readEnvironment(
  * Returns what the audit log holds of a configuration. Of the setup commands it is a fingerprint: people write passwords into
  * them, and the log outlives the environment.
  */
-function stateOf({ name, description, docker_image, github_repos, setup_commands }: EnvironmentConfig): State {
+function stateOf({
+  name,
+  description,
+  docker_image,
+  github_repos,
+  setup_commands,
+  secrets,
+  variables,
+  working_directory,
+}: EnvironmentConfig): State {
   const print = createHash('sha256')
     .update(JSON.stringify(setup_commands ?? []))
     .digest('hex')
@@ -187,6 +202,9 @@ function stateOf({ name, description, docker_image, github_repos, setup_commands
     description,
     docker_image,
     github_repos: github_repos?.map(({ owner, repo }) => `${owner}/${repo}`),
+    working_directory,
+    variables: variables && Object.keys(variables),
+    secrets: secrets?.map((secret) => secret.name),
     ...(setup_commands?.length ? { setup_commands: `${setup_commands.length}, sha256 ${print}` } : {}),
   };
 }
@@ -206,6 +224,11 @@ export async function createEnvironment(
   const subject = { type: 'environment', uid, name: config.name };
   await recordChange(tx, context, { action: 'environment.create', subject, after: stateOf(config) });
   return made;
+}
+
+/** Locks an environment until the transaction ends, and returns its configuration. Null: the team has no such environment. */
+export async function lockEnvironment(tx: Queryable, teamId: string, uid: string): Promise<EnvironmentConfig | null> {
+  return (await tx.query(lockConfig, [teamId, uid]))[0]?.config ?? null;
 }
 
 /** Replaces the configuration. False: the team has no such environment. */
@@ -238,7 +261,8 @@ export async function deleteEnvironment(tx: Queryable, by: Author, uid: string):
 
 /** The access of a request to the environment that it names. `config`: the configuration, if the caller may use it. */
 export type NamedEnvironment =
-  | { readonly kind: 'own'; readonly config: EnvironmentConfig }
+  /** `isGuest`: it belongs to another team, which admits the caller. */
+  | { readonly kind: 'own'; readonly isGuest: boolean; readonly config: EnvironmentConfig }
   | { readonly kind: 'other_team' }
   | { readonly kind: 'unknown' };
 
@@ -250,7 +274,9 @@ export async function findNamedEnvironment(
 ): Promise<NamedEnvironment> {
   const [found] = await db.query(readNamed, [caller.teamId, uid, guestUid(caller)]);
   if (!found) return { kind: 'unknown' };
-  return found.config === null ? { kind: 'other_team' } : { kind: 'own', config: found.config };
+  return found.config === null
+    ? { kind: 'other_team' }
+    : { kind: 'own', isGuest: found.is_guest, config: found.config };
 }
 
 /** Reads the configurations of environments of the team, by uid. */

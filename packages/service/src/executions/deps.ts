@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { Vault } from '../secrets/vault.ts';
 import type { Database } from '../store/database/database.ts';
 import type { Notices } from './notices.ts';
 import type { RunLimits } from './run-limits.ts';
@@ -44,6 +45,8 @@ export interface ExecutionDeps {
   readonly limits: RunLimits;
   /** Secrets of the service that must never reach the store. Run tokens are added where they are known. */
   readonly secrets: readonly string[];
+  /** Opens the secrets that runs were granted. */
+  readonly vault: Vault;
   /** Returns a number from 0 to below 1, for jitter. */
   readonly random: () => number;
 }

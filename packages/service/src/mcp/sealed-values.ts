@@ -4,7 +4,7 @@ import type { Vault } from '../secrets/vault.ts';
 export type ServerValues = Readonly<Record<string, string>>;
 
 /** Values that are sealed for one server. A copy of them under the id of another server cannot be opened. */
-const purposeOf = (serverId: string): string => `mcp server ${serverId}`;
+export const purposeOf = (serverId: string): string => `mcp server ${serverId}`;
 
 /** Seals the values of a server together. */
 export const sealValues = (vault: Vault, serverId: string, values: ServerValues): Buffer =>

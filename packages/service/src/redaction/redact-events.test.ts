@@ -1,8 +1,8 @@
 import type { AgentEvent } from '@runyard/contract/agent-protocol';
+import { createRedactor, redacted } from '@runyard/contract/redaction/redactor';
 import { expect, it } from 'vitest';
 import type { HeldTexts } from './held-texts.ts';
 import { redactEvents } from './redact-events.ts';
-import { createRedactor, redacted } from './redactor.ts';
 
 const secret = 'ryr_abcabcabd-"secret"';
 const redactor = createRedactor([secret]);
@@ -97,7 +97,7 @@ it('leaves lines without a secret as they are, to the byte', () => {
 it('stores the held text of a message before the line that ends the message, with its ids', () => {
   const call = update({ sessionUpdate: 'tool_call', toolCallId: 't1', title: 'x' });
   const other = update({ sessionUpdate: 'usage_update', used: 1 });
-  const stored = transcriptOf([chunk('We wai r', { messageId: 'm1' }), other, call, chunk('y', { messageId: 'm2' })]);
+  const stored = transcriptOf([chunk('We wai r', { messageId: 'm1' }), other, call, chunk('!', { messageId: 'm2' })]);
   expect(stored.slice(0, 2)).toEqual([chunk('We wai ', { messageId: 'm1' }), other]);
   expect(updateOf(stored[2] ?? '')).toEqual({
     sessionUpdate: 'agent_message_chunk',
@@ -105,7 +105,7 @@ it('stores the held text of a message before the line that ends the message, wit
     content: { type: 'text', text: 'r' },
   });
   expect(stored[3]).toBe(call);
-  expect(stored.slice(4)).toEqual([chunk('y', { messageId: 'm2' })]);
+  expect(stored.slice(4)).toEqual([chunk('!', { messageId: 'm2' })]);
 });
 
 it('releases the held output of a command at its end, and not that of other commands', () => {

@@ -1,7 +1,7 @@
 import type { AgentEvent } from '@runyard/contract/agent-protocol';
+import type { Redactor } from '@runyard/contract/redaction/redactor';
 import type { HeldTexts } from './held-texts.ts';
 import { redactLine, releaseLine } from './redact-line.ts';
-import type { Redactor } from './redactor.ts';
 import { storable } from './storable.ts';
 import { isLineStream } from './transcript-line.ts';
 

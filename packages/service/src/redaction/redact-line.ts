@@ -2,8 +2,9 @@
  * Removes secrets from raw transcript lines, also where a secret continues in the next line. Text at the end of a piece that may
  * be the beginning of a secret is held back and redacted together with the next piece of the same stream.
  */
+
+import type { Redactor } from '@runyard/contract/redaction/redactor';
 import type { HeldTexts } from './held-texts.ts';
-import type { Redactor } from './redactor.ts';
 import { isChunk, isLineStream, lineOf, readLine, shapeOf, type TranscriptLine } from './transcript-line.ts';
 
 /** Returns the streams that end with this line: another message or a tool call ends a message, its end ends a command's output. */

@@ -1,8 +1,10 @@
+import { createRedactor } from '@runyard/contract/redaction/redactor';
 import type { CreateScheduledAgentRequest, OverlapPolicy } from '@runyard/contract/schedules';
 import type { RunActor } from '../access/actor.ts';
 import type { Fault } from '../fault.ts';
 import type { Models } from '../models/models.ts';
 import { checkRunRequest, type RequestOutcome, workerHostOf } from '../runs/submit/request.ts';
+import type { Vault } from '../secrets/vault.ts';
 import type { Queryable } from '../store/database/database.ts';
 import { faultOfSchedule, type RequestMembers, requestOf } from './run-of-schedule.ts';
 import { parseExpression } from './times/expression.ts';
@@ -26,6 +28,7 @@ export type CheckOutcome =
 export interface CheckDeps {
   readonly db: Queryable;
   readonly models: Models;
+  readonly vault: Vault;
 }
 
 type Requested = Omit<CreateScheduledAgentRequest, 'enabled' | 'team'>;
@@ -62,5 +65,9 @@ export async function checkSchedule(
   const run = await checkRunRequest(deps, actor, requestOf(wanted), 'SCHEDULED_AGENT');
   if (run.kind !== 'ok' && run.kind !== 'invalid') return run;
   if (run.kind === 'invalid') faults.push(...run.faults.map(faultOfSchedule));
-  return faults.length > 0 ? { kind: 'invalid', faults } : { kind: 'ok', wanted };
+  if (faults.length > 0 || run.kind === 'invalid') return { kind: 'invalid', faults };
+  // Whoever names a secret may also paste it.
+  const { name, prompt, agent_config, metadata } = wanted;
+  const told = createRedactor(run.values).value({ name, prompt, agent_config, metadata }) as Partial<WantedSchedule>;
+  return { kind: 'ok', wanted: { ...wanted, ...told } };
 }

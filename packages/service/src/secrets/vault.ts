@@ -1,33 +1,66 @@
-/** Seals secrets for the database under one key that is not in the database. */
+/** Seals secrets for the database under keys that are not in the database. */
 import { createHash, randomBytes } from 'node:crypto';
 import path from 'node:path';
 import { createKeptFile, readKeptFile } from '../store/kept-file.ts';
 import { openText, sealText } from './aes-gcm.ts';
 
 export interface Vault {
-  /** Names the key and reveals nothing of it: 16 hex digits. */
+  /** Names the key that seals, and reveals nothing of it: 16 hex digits. */
   readonly keyId: string;
+  /** Names all keys that open: that one first, then earlier ones. */
+  readonly keyIds: readonly string[];
   /** Seals a text. `purpose` names its owner: a text that was sealed for one owner cannot be opened for another. */
   seal(purpose: string, text: string): Buffer;
-  /** Opens a sealed text. Throws if it was sealed with another key or for another purpose, or was changed. */
+  /** Opens a sealed text. Throws if it was sealed with a key that is not here or for another purpose, or was changed. */
   open(purpose: string, sealed: Buffer): string;
+  /** Reads the keys again, because another process may have added one. */
+  refresh(): Promise<void>;
 }
 
-/** Makes a vault with the given key of 32 bytes. */
-export const makeVault = (key: Buffer): Vault => ({
-  keyId: createHash('sha256').update('runyard vault key id').update(key).digest('hex').slice(0, 16),
-  seal: (purpose, text) => sealText(key, purpose, text),
-  open: (purpose, sealed) => openText(key, purpose, sealed),
-});
+type Keys = readonly [Buffer, ...Buffer[]];
 
-/** Returns the path of the file that keeps the key where RUNYARD_SECRETS_KEY is not set. */
+const idOf = (key: Buffer): string =>
+  createHash('sha256').update('runyard vault key id').update(key).digest('hex').slice(0, 16);
+
+/** Makes a vault that seals with the first of the keys, 32 bytes each, and opens with all of them. */
+export const makeVault = (...keys: [Buffer, ...Buffer[]]): Vault => vaultWith(keys, async () => keys);
+
+function vaultWith(first: Keys, read: () => Promise<Keys>): Vault {
+  let keys = first;
+  return {
+    get keyId() {
+      return idOf(keys[0]);
+    },
+    get keyIds() {
+      return keys.map(idOf);
+    },
+    seal: (purpose, text) => sealText(keys[0], purpose, text),
+    open: (purpose, sealed) => openWithOneOf(keys, purpose, sealed),
+    refresh: async () => {
+      keys = await read();
+    },
+  };
+}
+
+/** GCM tells a wrong key from the right one, so the keys are tried in turn. */
+function openWithOneOf([key, ...others]: Keys, purpose: string, sealed: Buffer): string {
+  try {
+    return openText(key, purpose, sealed);
+  } catch (error) {
+    const [next, ...rest] = others;
+    if (next === undefined) throw error;
+    return openWithOneOf([next, ...rest], purpose, sealed);
+  }
+}
+
+/** Returns the path of the file that keeps the keys where RUNYARD_SECRETS_KEY is not set: one a line, the one that seals first. */
 export const secretsKeyFile = (dataDir: string): string => path.join(dataDir, 'secrets-key');
 
-/** Opens the vault with the key of RUNYARD_SECRETS_KEY, or of `{data dir}/secrets-key`; undefined where there is neither. */
+/** Opens the vault with the keys of RUNYARD_SECRETS_KEY, or of `{data dir}/secrets-key`; undefined where there is neither. */
 export async function readVault(dataDir: string, setting: string | undefined): Promise<Vault | undefined> {
   const file = secretsKeyFile(dataDir);
   const text = setting ?? (await readKeptFile(file));
-  return text === undefined ? undefined : vaultOf(text, file);
+  return text === undefined ? undefined : vaultOf(text, file, setting);
 }
 
 /** Does the same; the first call creates the file. */
@@ -35,11 +68,34 @@ export async function openVault(dataDir: string, setting: string | undefined): P
   const known = await readVault(dataDir, setting);
   if (known) return known;
   const file = secretsKeyFile(dataDir);
-  return vaultOf(await createKeptFile(file, randomBytes(32).toString('base64')), file);
+  return vaultOf(await createKeptFile(file, newVaultKey()), file, setting);
 }
 
-function vaultOf(text: string, file: string): Vault {
-  const key = Buffer.from(text, 'base64');
-  if (key.length !== 32) throw new Error(`${file} does not hold 32 bytes as base64`);
-  return makeVault(key);
+/** Returns the id of a key in the form of the file. */
+export const idOfKey = (text: string): string => idOf(Buffer.from(text, 'base64'));
+
+/** Makes a key in the form of the file and of the setting. */
+export const newVaultKey = (): string => randomBytes(32).toString('base64');
+
+function vaultOf(text: string, file: string, setting: string | undefined): Vault {
+  const keys = parseKeys(text, file);
+  // A setting does not change while the process runs. A file that is gone leaves the keys as they are.
+  if (setting !== undefined) return vaultWith(keys, async () => keys);
+  let last = keys;
+  return vaultWith(keys, async () => {
+    const now = await readKeptFile(file);
+    if (now !== undefined) last = parseKeys(now, file);
+    return last;
+  });
+}
+
+/** Returns the keys of a text: base64 of 32 bytes each, on lines or with commas between them. */
+function parseKeys(text: string, file: string): Keys {
+  const [first, ...others] = text
+    .split(/[\s,]+/)
+    .filter((key) => key !== '')
+    .map((key) => Buffer.from(key, 'base64'));
+  if (first === undefined || [first, ...others].some((key) => key.length !== 32))
+    throw new Error(`${file} does not hold 32 bytes as base64`);
+  return [first, ...others];
 }

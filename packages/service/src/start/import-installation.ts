@@ -22,7 +22,7 @@ export async function importInstallation(
     const result = await importDatabase({ db, blobs, from });
     const vault = await readVault(dataFolder, secretsKey);
     const keyProblem = await findKeyProblem(db, {
-      keyId: vault?.keyId,
+      keyIds: vault?.keyIds ?? [],
       file: secretsKeyFile(dataFolder),
       isSetting: secretsKey !== undefined,
     });

@@ -62,6 +62,7 @@ export async function openParts({ settings, log, dataDir, baseUrl, took, undo }:
   const firstKey = await bootstrap(db, { dataDir, key: settings.RUNYARD_BOOTSTRAP_KEY });
   const opened = await openModels(settings, { log });
   if (!opened.ok) throw new StartProblem(opened.problems.join('\n'));
+  const vault = await openVault(dataDir, settings.RUNYARD_SECRETS_KEY);
   const deps: ExecutionDeps = {
     db,
     log,
@@ -74,11 +75,11 @@ export async function openParts({ settings, log, dataDir, baseUrl, took, undo }:
     },
     limits: limitsOf(settings),
     secrets: [...secretsOf(settings), ...('key' in firstKey ? [firstKey.key] : [])],
+    vault,
     random: Math.random,
   };
   const blobs = await openFolderBlobs(path.join(dataDir, 'blobs'));
   const signing = await loadSigner(db);
-  const vault = await openVault(dataDir, settings.RUNYARD_SECRETS_KEY);
   const keys = await openKeyDirectory(db, log);
   undo.add(async () => keys.close());
   const keyWatch = await openKeyWatch(db, log);

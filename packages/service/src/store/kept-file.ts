@@ -1,6 +1,6 @@
 /** Small secrets that are generated once and kept in the data folder, mode 0600. */
 import { randomUUID } from 'node:crypto';
-import { link, mkdir, open, readFile, rm } from 'node:fs/promises';
+import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 
 /** Its text without white space at the ends; undefined where there is no such file, or nothing in it. */
@@ -16,14 +16,7 @@ export async function readKeptFile(file: string): Promise<string | undefined> {
 /** Writes the file whole or not at all; where another process was first, what it wrote is the result. */
 export async function createKeptFile(file: string, text: string): Promise<string> {
   await mkdir(path.dirname(file), { recursive: true });
-  const draft = `${file}.${randomUUID()}`;
-  const handle = await open(draft, 'wx', 0o600);
-  try {
-    await handle.writeFile(`${text}\n`);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
+  const draft = await writeDraft(file, text);
   try {
     await link(draft, file);
     return text;
@@ -33,4 +26,28 @@ export async function createKeptFile(file: string, text: string): Promise<string
   } finally {
     await rm(draft, { force: true });
   }
+}
+
+/** Replaces the file by one with this text, whole or not at all. The new text is on the disk when this returns. */
+export async function replaceKeptFile(file: string, text: string): Promise<void> {
+  const draft = await writeDraft(file, text);
+  await rename(draft, file);
+  const folder = await open(path.dirname(file), 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+async function writeDraft(file: string, text: string): Promise<string> {
+  const draft = `${file}.${randomUUID()}`;
+  const handle = await open(draft, 'wx', 0o600);
+  try {
+    await handle.writeFile(`${text}\n`);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  return draft;
 }

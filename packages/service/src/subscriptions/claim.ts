@@ -32,7 +32,7 @@ const claimDue = defineStatement({
         LIMIT greatest(0, $3::int - coalesce(($2::jsonb->>s.id::text)::int, 0))
         FOR UPDATE SKIP LOCKED
       ) d
-      WHERE s.vault_key_id = $1
+      WHERE s.vault_key_id = ANY($1::text[])
       ORDER BY d.next_attempt_at LIMIT $4
     ), claimed AS (
       UPDATE event_deliveries d SET
@@ -66,7 +66,8 @@ const claimDue = defineStatement({
 export type ClaimedDelivery = Readonly<RowOf<typeof claimDue>>;
 
 export interface ClaimLimits {
-  readonly vaultKeyId: string;
+  /** Keys that this process opens secrets with. */
+  readonly vaultKeyIds: readonly string[];
   /** Attempts in progress in this process, by subscription. */
   readonly underWay: Readonly<Record<string, number>>;
   readonly perSubscription: number;
@@ -76,7 +77,7 @@ export interface ClaimLimits {
 /** Claims deliveries that are due, within the limits. The caller makes their attempts. */
 export async function claimDeliveries(db: Queryable, limits: ClaimLimits): Promise<ClaimedDelivery[]> {
   return await db.query(claimDue, [
-    limits.vaultKeyId,
+    limits.vaultKeyIds,
     JSON.stringify(limits.underWay),
     limits.perSubscription,
     limits.atMost,

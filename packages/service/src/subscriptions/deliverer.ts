@@ -137,7 +137,7 @@ export async function openDeliverer(deps: DelivererDeps, limits: DelivererLimits
     const { perSubscription } = limits;
     const atMost = limits.atOnce - underWay.size;
     const claimed = await claimDeliveries(db, {
-      vaultKeyId: vault.keyId,
+      vaultKeyIds: vault.keyIds,
       underWay: counts,
       perSubscription,
       atMost,

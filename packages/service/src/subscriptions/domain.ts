@@ -3,10 +3,12 @@ import type { Settings } from '@runyard/contract/settings';
 import type { Logger } from 'pino';
 import type { Domain, RowRule } from '../domain.ts';
 import { systemNames } from '../names/resolver.ts';
+import { sealAgain } from '../secrets/seal-again.ts';
 import { secretsKeyFile, type Vault } from '../secrets/vault.ts';
 import type { Database } from '../store/database/database.ts';
 import { makeAddressRules } from './addresses.ts';
 import { type Deliverer, openDeliverer } from './deliverer.ts';
+import { sealedSubscriptions } from './sealed-rows.ts';
 import { findKeyProblem, settleUnsigned } from './unsigned.ts';
 
 interface SubscriptionDeps {
@@ -28,11 +30,12 @@ export function subscriptionsDomain(deps: SubscriptionDeps): Domain {
   return {
     name: 'subscriptions',
     retention: { rows: [oldDeliveries] },
+    sealAgain: () => sealAgain(deps.db, deps.vault, sealedSubscriptions),
     open: async () => {
       const { db, log, vault, settings } = deps;
       const isSetting = settings.RUNYARD_SECRETS_KEY !== undefined;
       const problem = await findKeyProblem(db, {
-        keyId: vault.keyId,
+        keyIds: vault.keyIds,
         file: secretsKeyFile(path.resolve(settings.RUNYARD_DATA_DIR)),
         isSetting,
       });
@@ -53,7 +56,7 @@ export function subscriptionsDomain(deps: SubscriptionDeps): Domain {
       });
       deliverer = opened;
       const settle = async () => {
-        const { givenUp, sentAgain } = await settleUnsigned(db, vault.keyId);
+        const { givenUp, sentAgain } = await settleUnsigned(db, vault.keyIds);
         if (givenUp > 0)
           log.warn({ deliveries: givenUp }, 'deliveries failed: their secrets were sealed with another key');
         if (sentAgain > 0)

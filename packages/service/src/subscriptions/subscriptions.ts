@@ -83,12 +83,12 @@ const update = defineStatement({
   row,
 });
 
-/** A secret that was sealed with another key cannot sign, so it is not kept as the previous one. */
+/** A secret that was sealed with a key that is not here cannot sign, so it is not kept as the previous one. */
 const rotate = defineStatement({
   name: 'rotate_secret_of_event_subscription',
   text: `
     UPDATE event_subscriptions SET
-      previous_sealed_secret = CASE WHEN vault_key_id = $3 THEN sealed_secret END,
+      previous_sealed_secret = CASE WHEN vault_key_id = ANY($5::text[]) THEN sealed_secret END,
       previous_secret_until = clock_timestamp() + interval '24 hours',
       vault_key_id = $3, sealed_secret = $4, updated_at = clock_timestamp()
     WHERE team_id = $1 AND id = $2 RETURNING ${columns}`,
@@ -248,9 +248,10 @@ export async function rotateSecret(
   id: string,
   by?: Author,
 ): Promise<SealedSubscription | null> {
+  const { keyId, keyIds } = vault;
   const sealed = vault.seal(sealPurpose(id), newSigningSecret());
   return await db.transaction(async (tx) => {
-    const [row] = await tx.query(rotate, [teamId, id, vault.keyId, sealed]);
+    const [row] = await tx.query(rotate, [teamId, id, keyId, sealed, keyIds]);
     if (!row) return null;
     const subscription = toSubscription(row);
     const change = { action: 'event_subscription.rotate_secret', subject: subjectOf(subscription) } as const;

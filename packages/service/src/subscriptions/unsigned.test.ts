@@ -12,7 +12,7 @@ const otherVault = makeVault(randomBytes(32));
 
 const passSeconds = (seconds: number) =>
   db.query('UPDATE event_deliveries SET next_attempt_at = next_attempt_at - make_interval(secs => $1)', [seconds]);
-const settle = (vault = otherVault) => settleUnsigned(db, vault.keyId);
+const settle = (vault = otherVault) => settleUnsigned(db, vault.keyIds);
 
 test('fails a delivery that no process can sign, with the reason in its record', async () => {
   await subscriptions.subscribe();
@@ -82,7 +82,8 @@ test('does not send a ping again, nor what a person has sent again', async () =>
 
 test('names the file that has the wrong key or is missing, or the setting', async () => {
   const file = '/data/secrets-key';
-  const problem = (keyId: string | undefined, isSetting = false) => findKeyProblem(db, { keyId, file, isSetting });
+  const problem = (keyId: string | undefined, isSetting = false) =>
+    findKeyProblem(db, { keyIds: keyId === undefined ? [] : [keyId], file, isSetting });
   expect(await problem(undefined)).toBeNull();
   await subscriptions.subscribe();
   expect(await problem(subscriptions.vault.keyId)).toBeNull();

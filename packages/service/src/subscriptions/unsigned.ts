@@ -21,7 +21,7 @@ const giveUp = defineStatement({
         ORDER BY next_attempt_at LIMIT 100
         FOR UPDATE SKIP LOCKED
       ) d
-      WHERE s.vault_key_id <> $1 AND NOT EXISTS (
+      WHERE s.vault_key_id <> ALL($1::text[]) AND NOT EXISTS (
         SELECT FROM event_deliveries b WHERE b.subscription_id = s.id AND b.status = 'pending' AND b.leased_until > now())
       LIMIT 1000
     ), given_up AS (
@@ -42,7 +42,7 @@ const sendAgain = defineStatement({
     UPDATE event_deliveries d SET status = 'pending', unsigned_since = NULL, round_attempts = 0, retry_until = NULL,
       next_attempt_at = now()
     FROM event_subscriptions s
-    WHERE d.unsigned_since IS NOT NULL AND d.event <> 'ping' AND s.id = d.subscription_id AND s.vault_key_id = $1
+    WHERE d.unsigned_since IS NOT NULL AND d.event <> 'ping' AND s.id = d.subscription_id AND s.vault_key_id = ANY($1::text[])
     RETURNING d.id`,
   row: { id: uuid },
 });
@@ -53,37 +53,37 @@ const sendAgain = defineStatement({
  */
 export async function settleUnsigned(
   db: Queryable,
-  vaultKeyId: string,
+  vaultKeyIds: readonly string[],
 ): Promise<{ readonly givenUp: number; readonly sentAgain: number }> {
-  const again = await db.query(sendAgain, [vaultKeyId]);
-  const lost = await db.query(giveUp, [vaultKeyId, patienceSeconds, otherKey]);
+  const again = await db.query(sendAgain, [vaultKeyIds]);
+  const lost = await db.query(giveUp, [vaultKeyIds, patienceSeconds, otherKey]);
   return { givenUp: lost.length, sentAgain: again.length };
 }
 
 const countUnreadable = defineStatement({
   name: 'count_unreadable_secrets',
-  text: 'SELECT count(*) AS count FROM event_subscriptions WHERE vault_key_id <> $1',
+  text: 'SELECT count(*) AS count FROM event_subscriptions WHERE vault_key_id <> ALL($1::text[])',
   row: { count: integer },
 });
 
 /**
- * Checks that the key opens the stored secrets. Returns null, or what is wrong and which file to copy. `keyId` undefined: there
+ * Checks that the key opens the stored secrets. Returns null, or what is wrong and which file to copy. `keyIds` is empty where there
  * is no key yet. `file` is the path of this installation's secrets-key.
  */
 export async function findKeyProblem(
   db: Queryable,
   {
-    keyId,
+    keyIds,
     file,
     isSetting,
-  }: { readonly keyId: string | undefined; readonly file: string; readonly isSetting: boolean },
+  }: { readonly keyIds: readonly string[]; readonly file: string; readonly isSetting: boolean },
 ): Promise<string | null> {
-  const [row] = await db.query(countUnreadable, [keyId ?? '']);
+  const [row] = await db.query(countUnreadable, [keyIds]);
   const count = row?.count ?? 0;
   if (count === 0) return null;
   const wrong = isSetting
     ? 'RUNYARD_SECRETS_KEY is not the key that opens'
-    : `${file} ${keyId === undefined ? 'is missing: it holds the key that opens' : 'does not hold the key that opens'}`;
+    : `${file} ${keyIds.length === 0 ? 'is missing: it holds the key that opens' : 'does not hold the key that opens'}`;
   const fix = isSetting
     ? 'Set it to the key of the installation that they come from'
     : `Copy secrets-key to ${file} from the data folder that they come from (or set RUNYARD_SECRETS_KEY, if that installation had it)`;

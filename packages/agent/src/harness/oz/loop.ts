@@ -33,6 +33,8 @@ export interface LoopOptions
   connection: ServiceConnection;
   /** The conversation that an earlier engine gave to `remember`. A text that cannot be read counts as none. */
   memory?: string | undefined;
+  /** Removes the secrets of the run from the results of tools. */
+  redact?: ((text: string) => string) | undefined;
   /** Saves the conversation at the end of each turn, and before a person is asked (`requestId`). */
   remember?: (memory: string, requestId?: string) => Promise<void>;
   /** Limit of model requests in one turn. */
@@ -110,7 +112,7 @@ export function modelEngine(options: LoopOptions): Engine {
       open = undefined;
     };
     try {
-      await runStepCalls(calls, results, { context, voice, given, onOpen, onAnswered });
+      await runStepCalls(calls, results, { context, voice, given, onOpen, onAnswered, redact: options.redact });
     } finally {
       if (open === undefined) addResults(calls, results);
     }

@@ -15,6 +15,8 @@ export interface StepCallsOptions {
   readonly given?: Verdict | undefined;
   /** Called before a call waits for a person, and awaited before the question is asked. */
   onOpen(open: OpenCalls): Promise<void>;
+  /** Removes the secrets of the run from a result, which the model reads. */
+  redact?: ((text: string) => string) | undefined;
   /** Called when the person has answered. */
   onAnswered(): void;
 }
@@ -26,7 +28,7 @@ export interface StepCallsOptions {
 export async function runStepCalls(
   calls: readonly StepCall[],
   results: Map<string, CallResult>,
-  { context, voice, given, onOpen, onAnswered }: StepCallsOptions,
+  { context, voice, given, onOpen, onAnswered, redact = (text) => text }: StepCallsOptions,
 ): Promise<void> {
   const { approvals, signal } = context;
   let decided = given;
@@ -52,6 +54,7 @@ export async function runStepCalls(
       voice,
     );
     const { text, failed, images } = outcome;
-    if (!signal.aborted) results.set(call.toolCallId, { text, failed, ...(images?.length ? { images } : {}) });
+    if (!signal.aborted)
+      results.set(call.toolCallId, { text: redact(text), failed, ...(images?.length ? { images } : {}) });
   }
 }

@@ -1,8 +1,9 @@
 import { isTerminal } from '@runyard/contract/run-states';
 import type { RunState } from '@runyard/contract/states';
-import { createRedactor } from '../../redaction/redactor.ts';
+import { redactorOf } from '../../redaction/agent-text.ts';
 import type { Queryable } from '../../store/database/database.ts';
 import { boolean, defineStatement, nullable, text, uuid } from '../../store/database/statement.ts';
+import { readGrantedSecrets } from '../../stored-secrets/run-secrets.ts';
 import { followCancel } from '../cancel/cancel-descendants.ts';
 import { queueChannel } from '../channels.ts';
 import type { ExecutionDeps } from '../deps.ts';
@@ -87,11 +88,12 @@ export async function endSandboxWithin(
   executionId: string,
   reported: SandboxEnd,
 ): Promise<void> {
-  // A worker's message may hold the last output of its agent.
-  const end = { ...reported, message: createRedactor(deps.secrets).whole(reported.message) };
   await tx.query(lockRun, [executionId]);
   const [execution] = await tx.query(readPhase, [executionId]);
   if (!execution) return;
+  // A worker's message may hold the last output of its agent.
+  const grantedSecrets = await readGrantedSecrets(tx, execution.run_id);
+  const end = { ...reported, message: redactorOf(deps, { grantedSecrets }).whole(reported.message) };
   if (end.kind === 'silent' && !execution.lease_over) return;
   const exit = JSON.stringify(end);
   const isDebugged = execution.phase === 'running' && isTerminal(execution.state);

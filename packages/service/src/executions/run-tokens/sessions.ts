@@ -1,6 +1,8 @@
 import type { RunActor } from '../../access/actor.ts';
+import type { SealedValue } from '../../redaction/agent-text.ts';
 import type { Database } from '../../store/database/database.ts';
 import { defineStatement, integer, json, nullable, text, uuid, uuids } from '../../store/database/statement.ts';
+import { type SealedSecrets, sealedSecretsOf, toSealedValues } from '../../stored-secrets/run-secrets.ts';
 import { hashRunToken } from '../queue/assign.ts';
 import type { Phase } from '../transitions/transition.ts';
 import { type Attempt, isAttempt } from './attempt.ts';
@@ -20,6 +22,8 @@ export interface RunSession extends Attempt {
   readonly phase: Phase;
   /** Raw token, for redaction. */
   readonly token: string;
+  /** Values that the run's sandboxes got, for redaction. */
+  readonly grantedSecrets: readonly SealedValue[];
 }
 
 const readSession = defineStatement({
@@ -28,7 +32,8 @@ const readSession = defineStatement({
     SELECT r.id AS "runId", e.id AS "executionId", e.number AS "executionNumber", r.team_id AS "teamId",
       r.ancestor_ids AS "ancestorIds", jsonb_build_object('kind', r.creator_kind, 'uid', r.creator_uid) AS creator,
       jsonb_build_object('kind', r.executor_kind, 'uid', r.executor_uid) AS executor,
-      r.conversation_id AS "conversationId", r.model_id AS "modelId", r.environment_id AS "environmentId", e.phase
+      r.conversation_id AS "conversationId", r.model_id AS "modelId", r.environment_id AS "environmentId", e.phase,
+      ${sealedSecretsOf('r.id')} AS sealed
     FROM executions e JOIN runs r ON r.id = e.run_id
     WHERE ${isAttempt('e', '$1')}`,
   row: {
@@ -43,6 +48,7 @@ const readSession = defineStatement({
     modelId: text(),
     environmentId: nullable(text()),
     phase: text<Phase>(),
+    sealed: json<SealedSecrets>(),
   },
 });
 
@@ -54,7 +60,9 @@ export async function authenticateRunToken(db: Database, token: string): Promise
   if (!token.startsWith('ryr_') || token.length > 200) return null;
   const tokenHash = hashRunToken(token);
   const [row] = await db.query(readSession, [tokenHash]);
-  return row ? { ...row, token, tokenHash } : null;
+  if (!row) return null;
+  const { sealed, ...session } = row;
+  return { ...session, token, tokenHash, grantedSecrets: toSealedValues(sealed) };
 }
 
 /** Does the same, but returns null for a stopping execution: its agent needs no model and no repository to report its end. */

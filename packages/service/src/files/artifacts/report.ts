@@ -38,7 +38,7 @@ const insertArtifact = defineStatement({
  * count its artifacts at once. Throws `AttemptOver`.
  */
 export async function reportArtifact(
-  deps: Pick<ExecutionDeps, 'secrets'>,
+  deps: Pick<ExecutionDeps, 'secrets' | 'vault'>,
   tx: Queryable,
   session: RunSession,
   request: { readonly artifact_type: ArtifactType; readonly data: Record<string, unknown> },

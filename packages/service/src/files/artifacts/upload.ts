@@ -1,8 +1,11 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { maxArtifactBytes } from '@runyard/contract/limits';
+import { byteMaskOf } from '../../redaction/agent-text.ts';
+import type { Vault } from '../../secrets/vault.ts';
 import type { BlobStore } from '../../store/blobs/blobs.ts';
 import type { Database } from '../../store/database/database.ts';
 import { boolean, defineStatement, nullable, numeric, uuid } from '../../store/database/statement.ts';
+import { readGrantedSecrets } from '../../stored-secrets/run-secrets.ts';
 import { oneUpload } from '../../uploads/lease.ts';
 
 /**
@@ -48,7 +51,7 @@ const compareBytes = defineStatement({
 
 /** Streams the bytes of a reported artifact into the blob store. The artifact exists for readers when they have arrived. */
 export async function uploadArtifact(
-  deps: { readonly db: Database; readonly blobs: BlobStore; readonly maxBytesOfRun: number },
+  deps: { readonly db: Database; readonly blobs: BlobStore; readonly vault: Vault; readonly maxBytesOfRun: number },
   artifactUid: string,
   body: AsyncIterable<Uint8Array>,
 ): Promise<UploadOutcome> {
@@ -59,8 +62,9 @@ export async function uploadArtifact(
   // Each upload has a blob of its own, so that two uploads at once do not mix their bytes.
   const blobKey = `artifacts/${artifactUid}/${randomUUIDv7()}`;
   const kind = { name: `artifacts/${known.run_id}`, most: maxUploads };
+  const mask = byteMaskOf(deps, { grantedSecrets: await readGrantedSecrets(db, known.run_id) });
   const put = await oneUpload(db, kind, body, (held) =>
-    blobs.put(blobKey, held, { maxBytes: Math.min(maxArtifactBytes, room) }),
+    blobs.put(blobKey, mask.stream(held), { maxBytes: Math.min(maxArtifactBytes, room) }),
   );
   if (put === 'busy') return 'busy';
   if (put.outcome === 'too_large') return room < maxArtifactBytes ? 'run_full' : 'too_large';

@@ -27,7 +27,11 @@ const insertRows = defineStatement({
  * files, in their order. Throws `AttemptOver`.
  */
 export async function beginHandoff(
-  deps: { readonly db: Database; readonly blobs: BlobStore; readonly executionDeps: Pick<ExecutionDeps, 'secrets'> },
+  deps: {
+    readonly db: Database;
+    readonly blobs: BlobStore;
+    readonly executionDeps: Pick<ExecutionDeps, 'secrets' | 'vault'>;
+  },
   session: RunSession,
   { turn, files }: UploadSnapshot,
 ): Promise<string[]> {

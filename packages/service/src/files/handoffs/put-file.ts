@@ -1,9 +1,12 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { holdSandbox } from '../../executions/lease/hold-for-upload.ts';
+import { byteMaskOf } from '../../redaction/agent-text.ts';
+import type { Vault } from '../../secrets/vault.ts';
 import type { BlobStore } from '../../store/blobs/blobs.ts';
 import type { Database, Queryable } from '../../store/database/database.ts';
 import { boolean, bytes, defineStatement, integer, nullable, uuid } from '../../store/database/statement.ts';
 import { isUuid } from '../../store/database/uuid.ts';
+import { readGrantedSecrets } from '../../stored-secrets/run-secrets.ts';
 import { oneUpload } from '../../uploads/lease.ts';
 import { deleteReplacedHandoffs } from './delete-replaced.ts';
 
@@ -33,7 +36,7 @@ interface AnnouncedFile {
 
 /** Streams the bytes of a file into the blob store. With its last file the handoff is ready and replaces the older one. */
 export async function putHandoffFile(
-  { db, blobs }: { readonly db: Database; readonly blobs: BlobStore },
+  { db, blobs, vault }: { readonly db: Database; readonly blobs: BlobStore; readonly vault: Vault },
   fileId: string,
   body: AsyncIterable<Uint8Array>,
 ): Promise<PutOutcome> {
@@ -43,8 +46,9 @@ export async function putHandoffFile(
   const { executionId, tokenHash, sizeBytes } = file;
   const key = `handoffs/${file.handoffId}/${randomUUIDv7()}`;
   const kind = { name: `handoff/${executionId}`, most: maxUploads };
+  const mask = byteMaskOf({ vault }, { grantedSecrets: await readGrantedSecrets(db, file.runId) });
   const put = await oneUpload(db, kind, body, (held) =>
-    holdSandbox(db, { executionId, tokenHash }, () => blobs.put(key, held, { maxBytes: sizeBytes })),
+    holdSandbox(db, { executionId, tokenHash }, () => blobs.put(key, mask.stream(held), { maxBytes: sizeBytes })),
   );
   if (put === 'busy') return 'busy';
   if (put.outcome === 'too_large') return 'too_large';

@@ -1,9 +1,9 @@
 import type { AgentEvent } from '@runyard/contract/agent-protocol';
+import { redacted } from '@runyard/contract/redaction/redactor';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { openTestExecutions, type TestExecutions } from '../../../test/executions.ts';
 import { cancelRun } from '../../executions/cancel/cancel.ts';
 import { authenticateRunToken, type RunSession } from '../../executions/run-tokens/sessions.ts';
-import { redacted } from '../../redaction/redactor.ts';
 import { applyAgentEvents } from './apply-agent-events.ts';
 
 let t: TestExecutions;

@@ -1,6 +1,6 @@
 import type { AgentEvent, AgentEventBody } from '@runyard/contract/agent-protocol';
+import { createRedactor, redacted } from '@runyard/contract/redaction/redactor';
 import { describe, expect, it } from 'vitest';
-import { createRedactor, redacted } from '../../redaction/redactor.ts';
 import { type EventAction, type PlanInput, planAgentEvents } from './plan-agent-events.ts';
 
 const at = '2026-01-02T03:04:05Z';

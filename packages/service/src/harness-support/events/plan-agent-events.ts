@@ -1,10 +1,10 @@
 import type { AgentEvent } from '@runyard/contract/agent-protocol';
+import type { Redactor } from '@runyard/contract/redaction/redactor';
 import type { OpenRequest } from '../../executions/debug-window/block.ts';
 import type { RunLimits } from '../../executions/run-limits.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';
 import type { HeldTexts } from '../../redaction/held-texts.ts';
 import { redactEvents } from '../../redaction/redact-events.ts';
-import type { Redactor } from '../../redaction/redactor.ts';
 import { type AddedCounts, type EventBudget, openEventBudget, type RunCounters } from './event-budget.ts';
 import { type EventRow, rowOf, stepOf, timeOf } from './event-rows.ts';
 import { fullTranscriptReport } from './limit-reports.ts';

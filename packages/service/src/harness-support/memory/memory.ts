@@ -3,6 +3,9 @@ import { randomUUIDv7 } from 'node:crypto';
 import { maxMemoryBytes } from '@runyard/contract/limits';
 import { recordMemory } from '../../executions/memory/record-memory.ts';
 import { type Attempt, ofAttempt } from '../../executions/run-tokens/attempt.ts';
+import type { RunSession } from '../../executions/run-tokens/sessions.ts';
+import { byteMaskOf } from '../../redaction/agent-text.ts';
+import type { Vault } from '../../secrets/vault.ts';
 import type { BlobStore } from '../../store/blobs/blobs.ts';
 import type { Database } from '../../store/database/database.ts';
 import { defineStatement, nullable, text } from '../../store/database/statement.ts';
@@ -17,14 +20,14 @@ interface MemoryMoment {
 
 /** Stores a memory. Deletes it again where a memory of a later turn is stored already. Throws `AttemptOver`. */
 export async function keepMemory(
-  deps: { readonly db: Database; readonly blobs: BlobStore },
-  attempt: Attempt,
+  deps: { readonly db: Database; readonly blobs: BlobStore; readonly vault: Vault },
+  attempt: Attempt & Pick<RunSession, 'grantedSecrets'>,
   { turn, requestId }: MemoryMoment,
   body: AsyncIterable<Uint8Array>,
 ): Promise<'stored' | 'too_large'> {
   const { executionId } = attempt;
   const blobKey = `memories/${executionId}/${randomUUIDv7()}`;
-  const put = await deps.blobs.put(blobKey, body, { maxBytes: maxMemoryBytes });
+  const put = await deps.blobs.put(blobKey, byteMaskOf(deps, attempt).stream(body), { maxBytes: maxMemoryBytes });
   if (put.outcome === 'too_large') return 'too_large';
   const unused = await ofAttempt(deps, attempt, blobKey, (tx) =>
     recordMemory(tx, { executionId, blobKey, turn, requestId }),

@@ -2,12 +2,20 @@ import type { TaskMcpServer } from '@runyard/contract/agent-protocol';
 import type { AmbientAgentConfig } from '@runyard/contract/config';
 import { gatewayPathOfServer } from '../../mcp/gateway-path.ts';
 import { type RunMcpServer, readServersOfRun } from '../../mcp/of-run.ts';
+import type { ServerValues } from '../../mcp/sealed-values.ts';
 import type { Vault } from '../../secrets/vault.ts';
 import type { Queryable } from '../../store/database/database.ts';
+import type { RunSecret } from '../../stored-secrets/run-secrets.ts';
 
 /** The MCP servers of a task, and the configuration without them; or why the agent cannot have them. */
 export type TaskServers =
-  | { readonly kind: 'servers'; readonly servers: readonly TaskMcpServer[]; readonly config: AmbientAgentConfig }
+  | {
+      readonly kind: 'servers';
+      readonly servers: readonly TaskMcpServer[];
+      readonly config: AmbientAgentConfig;
+      /** Values of variables and headers. */
+      readonly values: readonly RunSecret[];
+    }
   | { readonly kind: 'mcp_server_gone' | 'mcp_server_sealed'; readonly message: string };
 
 /** Returns what the agent gets of the run's MCP servers: of those over HTTP neither address nor headers. */
@@ -17,25 +25,33 @@ export async function mcpServersOfTask(
   { mcp_servers: described = {}, ...config }: AmbientAgentConfig,
 ): Promise<TaskServers> {
   const servers: TaskMcpServer[] = [];
+  const values: RunSecret[] = [];
   for (const [name, server] of await readServersOfRun(deps, teamId, described)) {
-    const problem = problemOf(name, server);
-    if (problem) return problem;
-    if (server.kind === 'command')
+    if (server.kind === 'gone' || server.kind === 'sealed') return problemOf(name, server);
+    if (server.kind === 'command') {
       servers.push({ name, command: server.command, args: [...server.args], env: { ...server.env } });
-    else servers.push({ name, gateway_path: gatewayPathOfServer(name) });
+      values.push(...Object.values(server.env).map((value) => ({ name, kind: 'configured' as const, value })));
+    } else {
+      servers.push({ name, gateway_path: gatewayPathOfServer(name) });
+      values.push(...partsOfHeaders(server.headers).map((value) => ({ name, kind: 'withheld' as const, value })));
+    }
   }
-  return { kind: 'servers', servers, config };
+  return { kind: 'servers', servers, config, values };
 }
 
-function problemOf(name: string, server: RunMcpServer): Exclude<TaskServers, { kind: 'servers' }> | undefined {
+/** Returns the values of headers, and of those with a scheme, such as `Bearer`, what comes after it. */
+const partsOfHeaders = (headers: ServerValues): string[] =>
+  Object.values(headers).flatMap((value) => [value, ...(/^[A-Za-z]+ +(.+)$/.exec(value)?.slice(1) ?? [])]);
+
+function problemOf(
+  name: string,
+  server: Extract<RunMcpServer, { kind: 'gone' | 'sealed' }>,
+): Exclude<TaskServers, { kind: 'servers' }> {
   const path = `config.mcp_servers.${name}`;
   if (server.kind === 'gone') {
     const message = `${path}: the stored MCP server ${server.id} was deleted. Create a run with another one.`;
     return { kind: 'mcp_server_gone', message };
   }
-  if (server.kind === 'sealed') {
-    const message = `${path}: the values of the stored MCP server ${server.id} were sealed with another key. Set them again with PATCH /agent/mcp-servers/${server.id}.`;
-    return { kind: 'mcp_server_sealed', message };
-  }
-  return undefined;
+  const message = `${path}: the values of the stored MCP server ${server.id} were sealed with another key. Set them again with PATCH /agent/mcp-servers/${server.id}.`;
+  return { kind: 'mcp_server_sealed', message };
 }

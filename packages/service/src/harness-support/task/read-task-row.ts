@@ -1,10 +1,20 @@
 import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { EnvironmentConfig } from '@runyard/contract/environments';
 import type { RunMode } from '@runyard/contract/run-request';
+import type { RunActor } from '../../access/actor.ts';
 import { mayUse } from '../../environments/may-use.ts';
 import { type AttachmentRow, attachmentsOf } from '../../files/attachments/agent-view.ts';
 import type { Queryable } from '../../store/database/database.ts';
-import { defineStatement, integer, json, nullable, type RowOf, text, uuid } from '../../store/database/statement.ts';
+import {
+  boolean,
+  defineStatement,
+  integer,
+  json,
+  nullable,
+  type RowOf,
+  text,
+  uuid,
+} from '../../store/database/statement.ts';
 
 const readTask = defineStatement({
   name: 'read_agent_task',
@@ -12,8 +22,8 @@ const readTask = defineStatement({
     SELECT r.title, r.prompt, r.mode, r.config, (SELECT continues FROM executions WHERE id = $2) AS continues,
       (SELECT max(e.number) FROM executions e JOIN followups f ON f.execution_id = e.id AND f.is_debug
        WHERE e.run_id = $1 AND e.id <> $2 AND NOT EXISTS (SELECT FROM executions s WHERE s.run_id = $1 AND s.started_at IS NOT NULL)) AS debugged,
-      r.harness, r.conversation_id, r.model_id, r.environment_id, p.id AS parent_id, p.title AS parent_title,
-      env.uid AS environment_uid, env.config AS environment_config,
+      r.harness, r.executor_kind, r.executor_uid, r.conversation_id, r.model_id, r.environment_id, p.id AS parent_id, p.title AS parent_title,
+      env.uid AS environment_uid, env.config AS environment_config, coalesce(env.team_id = r.team_id, false) AS is_own_environment,
       ${attachmentsOf('a.run_id = r.id AND a.followup_id IS NULL')} AS attachments
     FROM runs r LEFT JOIN environments env ON env.uid = r.environment_id AND ${mayUse('env', 'r')}
       LEFT JOIN runs p ON p.id = r.parent_run_id
@@ -28,6 +38,8 @@ const readTask = defineStatement({
     debugged: nullable(integer),
     config: json<AmbientAgentConfig>(),
     harness: text(),
+    executor_kind: text<RunActor['kind']>(),
+    executor_uid: text(),
     conversation_id: uuid,
     model_id: text(),
     parent_id: nullable(uuid),
@@ -37,6 +49,8 @@ const readTask = defineStatement({
     /** NULL: the run has no environment, or it was deleted. */
     environment_uid: nullable(text()),
     environment_config: nullable(json<EnvironmentConfig>()),
+    /** False: the run has none, or executes as a guest of it. */
+    is_own_environment: boolean,
     /** Attachments of the request. */
     attachments: json<readonly AttachmentRow[]>(),
   },

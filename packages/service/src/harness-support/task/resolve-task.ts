@@ -1,5 +1,6 @@
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 import type { ErrorDetail } from '@runyard/contract/errors';
+import { isFindable } from '@runyard/contract/secrets';
 import type { Settings } from '@runyard/contract/settings';
 import type { CodeHosts } from '../../code-hosts/code-hosts.ts';
 import { readEarlierConversation } from '../../conversations/earlier-conversation.ts';
@@ -19,6 +20,7 @@ import { childRunsOf } from '../../runs/tree/permission.ts';
 import type { Vault } from '../../secrets/vault.ts';
 import type { Database } from '../../store/database/database.ts';
 import { findRefused } from './find-refused.ts';
+import { grantSecrets } from './grant-secrets.ts';
 import { mcpServersOfTask } from './mcp-servers-of-task.ts';
 import { readTaskRow, type TaskRow } from './read-task-row.ts';
 
@@ -29,6 +31,7 @@ import { readTaskRow, type TaskRow } from './read-task-row.ts';
  * `environment_unfit`: it was given a container image before it was set up;
  * `mcp_server_gone`: a stored MCP server was deleted; `mcp_server_sealed`: its values were sealed with another key;
  * `no_access`: the code host refuses repositories of the environment to the run;
+ * `secret_unusable`: a secret was deleted, or the run may not use it any more;
  * `busy`: too many long conversations are being read. The agent asks again, and every step is repeated.
  */
 export type ResolveOutcome =
@@ -40,7 +43,8 @@ export type ResolveOutcome =
         | 'environment_gone'
         | 'environment_unfit'
         | 'mcp_server_gone'
-        | 'mcp_server_sealed';
+        | 'mcp_server_sealed'
+        | 'secret_unusable';
       readonly message: string;
     }
   | { readonly kind: 'no_access'; readonly message: string; readonly detail: ErrorDetail }
@@ -91,6 +95,16 @@ export async function resolveTask(
   const repositories = row.environment_config?.github_repos ?? [];
   const refused = isSetUp ? null : await findRefused(deps, session, repositories);
   if (refused) return refused;
+  const ofHosts = (await deps.codeHosts.secretsFor(session.executionId, repositories)).map(
+    (value) => ({ name: 'code host', kind: 'withheld', value }) as const,
+  );
+  const granted = await grantSecrets(
+    deps,
+    session,
+    row,
+    [...mcp.values, ...ofHosts].filter(({ value }) => isFindable(value)),
+  );
+  if (granted.kind !== 'granted') return { kind: 'secret_unusable', message: granted.message };
   const followups = await db.transaction((tx) => joinFollowups(tx, session));
   const conversation = await readEarlierConversation(deps, {
     runId: session.runId,
@@ -137,6 +151,8 @@ export async function resolveTask(
       repo,
       gateway_path: gatewayPathOf({ owner, repo }),
     })),
+    ...(granted.secrets.length > 0 ? { secrets: granted.secrets } : {}),
+    ...(granted.redact.length > 0 ? { redact: granted.redact } : {}),
   };
   return { kind: 'task', task };
 }

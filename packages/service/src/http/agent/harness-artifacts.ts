@@ -54,7 +54,9 @@ export function registerHarnessArtifactRoutes(app: FastifyInstance, deps: Servic
       if (!isUuid(params.artifactUid)) return notFound('artifact');
       if (Number(request.headers['content-length'] ?? 0) > maxArtifactBytes) return tooManyBytes(reply, tooLarge);
       const maxBytesOfRun = deps.settings.RUNYARD_RUN_ARTIFACTS_MB * 1024 * 1024;
-      switch (await uploadArtifact({ db, blobs, maxBytesOfRun }, params.artifactUid, bytesOf(request))) {
+      switch (
+        await uploadArtifact({ db, blobs, vault: deps.vault, maxBytesOfRun }, params.artifactUid, bytesOf(request))
+      ) {
         case 'stored':
           return {};
         case 'not_found':

@@ -24,6 +24,7 @@ const codeOfUnresolved = {
   mcp_server_gone: 'resource_not_found',
   mcp_server_sealed: 'integration_not_configured',
   no_access: 'external_authentication_required',
+  secret_unusable: 'resource_not_found',
   model_gone: 'integration_not_configured',
   model_unreachable: 'resource_unavailable',
 } as const;

@@ -155,7 +155,7 @@ test('gives a child run no secret that its parent did not have', async () => {
     key: runToken,
     body,
   });
-  expect(child.status, child.text).toBe(201);
+  expect(child.status, child.text).toBe(200);
   const run = await service.request<{ agent_config: object }>('GET', `/agent/runs/${child.body.run_id}`);
   expect(run.body).toMatchObject({ executor: { uid: identity.uid } });
   expect(JSON.stringify(run.body.agent_config)).not.toContain('SECOND');

@@ -1,28 +1,47 @@
-import type { Environment } from '@runyard/contract/environments';
+import type { Environment, EnvironmentConfig } from '@runyard/contract/environments';
 import { maxEnvironments } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
+import type { Principal } from '../../access/keys/principal.ts';
 import { isUid } from '../../access/teams/uid.ts';
 import {
   createEnvironment,
   deleteEnvironment,
   listEnvironments,
+  lockEnvironment,
   readEnvironment,
   updateEnvironment,
 } from '../../environments/environments.ts';
 import { once } from '../../idempotency/once.ts';
+import type { Queryable } from '../../store/database/database.ts';
+import { checkEnvironmentSecrets } from '../../stored-secrets/environment-secrets.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { notFound, refuse } from '../server/problem.ts';
+import { invalid, notFound, refuse } from '../server/problem.ts';
 import { answerOnce } from '../server/repeatable.ts';
 
 /** Registers list, create, read, replace and delete of environments. */
-export function registerEnvironmentRoutes(app: FastifyInstance, { db }: ServiceDeps): void {
+export function registerEnvironmentRoutes(app: FastifyInstance, { db, vault }: ServiceDeps): void {
   addRoute(app, routes.listEnvironments, async ({ query, principal }) => ({
     environments: await listEnvironments(db, principal, query.sort_by),
   }));
 
+  /** Returns the refusal of secrets that the caller may not grant to the environment; null: it may. `before` has them already. */
+  const refuseSecrets = async (
+    tx: Queryable,
+    principal: Principal,
+    config: EnvironmentConfig,
+    before: EnvironmentConfig = {},
+  ) => {
+    const refusal = await checkEnvironmentSecrets(tx, vault, principal, config.secrets ?? [], before.secrets ?? []);
+    if (refusal === null) return null;
+    if (refusal.kind === 'forbidden') return refuse('not_authorized', { detail: refusal.detail });
+    return invalid(refusal.faults);
+  };
+
   addRoute(app, routes.createEnvironment, async (call) => {
+    const refused = await refuseSecrets(db, call.principal, call.body.config);
+    if (refused) return refused;
     const outcome = await once<Environment, 'too_many'>(db, call.once, async (tx) => {
       const made = await createEnvironment(tx, call.principal, call.body.config);
       return made === 'too_many' ? { kind: 'failed', failure: made } : { kind: 'done', response: made };
@@ -39,9 +58,16 @@ export function registerEnvironmentRoutes(app: FastifyInstance, { db }: ServiceD
 
   addRoute(app, routes.updateEnvironment, async ({ params, body, principal }) => {
     const { uid } = params;
-    const isThere = isUid(uid) && (await db.transaction((tx) => updateEnvironment(tx, principal, uid, body.config)));
-    const environment = isThere && (await readEnvironment(db, principal, params.uid));
-    return environment || notFound('environment');
+    if (!isUid(uid)) return notFound('environment');
+    return await db.transaction(async (tx) => {
+      // The lock keeps a secret that is taken away at the same time from coming back as one that the environment has.
+      const before = await lockEnvironment(tx, principal.teamId, uid);
+      if (!before) return notFound('environment');
+      const refused = await refuseSecrets(tx, principal, body.config, before);
+      if (refused) return refused;
+      await updateEnvironment(tx, principal, uid, body.config);
+      return (await readEnvironment(tx, principal, uid)) ?? notFound('environment');
+    });
   });
 
   addRoute(app, routes.deleteEnvironment, async ({ params, principal }) => {

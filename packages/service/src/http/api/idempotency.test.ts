@@ -42,6 +42,9 @@ const creatingNothing = [
   'createSignInCode',
   // A code can be exchanged once.
   'createBrowserSession',
+  // An invitation can be used once.
+  'acceptTeamInvitation',
+  'joinTeam',
   'pauseSchedule',
   'resumeSchedule',
 ];

@@ -32,7 +32,7 @@ type CheckFailure = Exclude<CheckOutcome, { kind: 'ok' }>;
 
 /** Registers schedules and their history. */
 export function registerScheduleRoutes(app: FastifyInstance, deps: ServiceDeps): void {
-  const { db, models, signing } = deps;
+  const { db, models, signing, vault } = deps;
 
   const itemOf = async (principal: Principal, row: ScheduleRow): Promise<ScheduledAgentItem> => {
     const [item] = await toItems(db, principal, [row], true);
@@ -50,7 +50,7 @@ export function registerScheduleRoutes(app: FastifyInstance, deps: ServiceDeps):
     if (owner === 'forbidden')
       return refuse('not_authorized', { detail: 'team: agents have no personal schedules; leave it out.' });
     const outcome = await once<ScheduleRow, 'too_many' | CheckFailure>(db, call.once, async (tx) => {
-      const checked = await checkSchedule({ db: tx, models }, principal, body);
+      const checked = await checkSchedule({ db: tx, models, vault }, principal, body);
       if (checked.kind !== 'ok') return { kind: 'failed', failure: checked };
       const created = await createSchedule(tx, principal, owner, checked.wanted, body.enabled);
       return created === 'too_many' ? { kind: 'failed', failure: created } : { kind: 'done', response: created };
@@ -73,7 +73,7 @@ export function registerScheduleRoutes(app: FastifyInstance, deps: ServiceDeps):
     const outcome = await db.transaction(async (tx) => {
       const stored = await lockSchedule(tx, principal, params.scheduleId, 'change');
       if (!stored) return noSchedule();
-      const checked = await checkSchedule({ db: tx, models }, principal, body, stored);
+      const checked = await checkSchedule({ db: tx, models, vault }, principal, body, stored);
       if (checked.kind !== 'ok') return refusedSubmission(checked);
       return await updateSchedule(tx, stored, principal, checked.wanted, body.enabled);
     });

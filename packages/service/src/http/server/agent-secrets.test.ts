@@ -1,9 +1,10 @@
 /** Secrets in all that an agent and its worker tell: none of them reaches the store or the log. */
+
+import { redacted } from '@runyard/contract/redaction/redactor';
 import { expect, test, vi } from 'vitest';
 import { testChildRuns } from '../../../test/child-runs.ts';
 import { openTestService } from '../../../test/service.ts';
 import { endSandbox } from '../../executions/reconcile/sandbox-end.ts';
-import { redacted } from '../../redaction/redactor.ts';
 
 const operatorKey = 'sk-ant-operator-0123456789';
 const foreignToken = `ryr_${'f'.repeat(43)}`;

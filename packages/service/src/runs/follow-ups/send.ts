@@ -1,11 +1,13 @@
 import type { RunFollowupRequest } from '@runyard/contract/run-request';
 import type { RunActor } from '../../access/actor.ts';
+import type { ExecutionDeps } from '../../executions/deps.ts';
 import type { Fault } from '../../fault.ts';
 import { decodeAttachments } from '../../files/attachments/decode.ts';
 import { discardAttachments, storeAttachments } from '../../files/attachments/store.ts';
 import { findReplay, once, type RepeatableRequest } from '../../idempotency/once.ts';
+import { byteMaskOf, withoutSecrets } from '../../redaction/agent-text.ts';
 import type { BlobStore } from '../../store/blobs/blobs.ts';
-import type { Database } from '../../store/database/database.ts';
+import { readGrantedSecrets } from '../../stored-secrets/run-secrets.ts';
 import { isVisibleRun } from '../read/visible.ts';
 import { acceptFollowup, type FollowupOutcome } from './accept.ts';
 
@@ -35,10 +37,18 @@ export type SendOutcome =
  * error the files stay: the transaction may have been committed, and otherwise the sweep deletes them.
  */
 export async function sendFollowup(
-  { db, blobs }: { readonly db: Database; readonly blobs: BlobStore },
-  { actor, runId, request, once: repeatable }: FollowupSubmission,
+  deps: { readonly executionDeps: ExecutionDeps; readonly blobs: BlobStore },
+  { actor, runId, request: asked, once: repeatable }: FollowupSubmission,
 ): Promise<SendOutcome> {
+  const { executionDeps, blobs } = deps;
+  const { db } = executionDeps;
   if (!(await isVisibleRun(db, actor.teamId, runId))) return { kind: 'not_found' };
+  const grantedSecrets = await readGrantedSecrets(db, runId);
+  const { attachments: files, ...told } = asked;
+  const request = {
+    ...withoutSecrets(executionDeps, { grantedSecrets }, told),
+    ...(files ? { attachments: files } : {}),
+  };
   if (repeatable && request.attachments?.length) {
     // A repeated request stores no files again.
     const earlier = await findReplay<Record<string, never>>(db, repeatable);
@@ -47,7 +57,11 @@ export async function sendFollowup(
   }
   const decoded = decodeAttachments(request.attachments ? { attachments: request.attachments } : {});
   if (decoded.faults.length > 0) return { kind: 'invalid', faults: decoded.faults };
-  const attachments = await storeAttachments(blobs, decoded.attachments);
+  const mask = byteMaskOf(executionDeps, { grantedSecrets });
+  const attachments = await storeAttachments(
+    blobs,
+    decoded.attachments.map((file) => ({ ...file, bytes: mask.whole(file.bytes) })),
+  );
   const followup = { ...request, attachments, from: actor.creator };
   let isAccepted = false;
   const outcome = await once<Record<string, never>, FollowupRefusal>(db, repeatable, async (tx) => {

@@ -3,11 +3,14 @@ import type { ChildRunRequest } from '@runyard/contract/child-runs';
 import { type AmbientAgentConfig, budgetOf, type ChildOverride, type RunBudget } from '@runyard/contract/config';
 import type { RunAgentRequest } from '@runyard/contract/run-request';
 import type { RunActor } from '../../access/actor.ts';
+import { findNamedEnvironment } from '../../environments/environments.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
 import { allowedSeconds, workedSeconds } from '../../executions/run-time.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { withoutSecrets } from '../../redaction/agent-text.ts';
+import type { Queryable } from '../../store/database/database.ts';
 import { defineStatement, float, json, nullable, text } from '../../store/database/statement.ts';
+import { readGrantedNames } from '../../stored-secrets/run-secrets.ts';
 import { narrowedChildRuns, overridesOf } from '../tree/permission.ts';
 import { childMcpServers } from './child-mcp-servers.ts';
 import { workerHostOf } from './request.ts';
@@ -95,6 +98,26 @@ function stricter(a: ApprovalPolicy | undefined, b: ApprovalPolicy | undefined):
   return rank(a) > rank(b) ? a : b;
 }
 
+/**
+ * Returns the name of a secret that the child would get and no sandbox of its parent got; undefined: there is none. The parent's own
+ * environment is a grant that a person gave to both.
+ */
+async function findUngranted(
+  db: Queryable,
+  { runId, teamId, executor }: RunSession,
+  parent: AmbientAgentConfig,
+  child: AmbientAgentConfig,
+): Promise<string | undefined> {
+  const { environment_id } = child;
+  const other = environment_id !== undefined && environment_id !== parent.environment_id;
+  const environment = other ? await findNamedEnvironment(db, { teamId, creator: executor }, environment_id) : undefined;
+  const ofEnvironment = environment?.kind === 'own' && !environment.isGuest ? (environment.config.secrets ?? []) : [];
+  const wanted = [...(child.secrets ?? []), ...ofEnvironment].map(({ name }) => name);
+  if (wanted.length === 0) return undefined;
+  const granted = new Set(await readGrantedNames(db, runId));
+  return wanted.find((name) => !granted.has(name));
+}
+
 /** Outcome of a child's request. `gone` 400: the parent was deleted; `forbidden` 403. */
 export type ChildRequestOutcome =
   | { readonly kind: 'ok'; readonly request: RunAgentRequest; readonly creator: RunActor }
@@ -103,12 +126,12 @@ export type ChildRequestOutcome =
 
 /** Returns the request for a child of the session's run, without the parent's secrets, and the actor that creates it. */
 export async function childRequest(
-  { db, secrets }: Pick<ExecutionDeps, 'db' | 'secrets'>,
+  deps: Pick<ExecutionDeps, 'db' | 'secrets' | 'vault'>,
   session: RunSession,
   asked: ChildRunRequest,
 ): Promise<ChildRequestOutcome> {
-  const child = withoutSecrets({ secrets }, session, asked);
-  const [parent] = await db.query(readParent, [session.runId]);
+  const child = withoutSecrets(deps, session, asked);
+  const [parent] = await deps.db.query(readParent, [session.runId]);
   if (!parent) return { kind: 'gone' };
   const forbidden = forbiddenOverride(parent.config, child);
   if (forbidden) {
@@ -122,6 +145,11 @@ export async function childRequest(
     return { kind: 'forbidden', detail };
   }
   const config = inherited(parent, child);
+  const ungranted = await findUngranted(deps.db, session, parent.config, config);
+  if (ungranted !== undefined) {
+    const detail = `config.secrets: a run that this one starts may have only secrets that this one has, and ${ungranted} is not among them. Leave it out, or have a person create this run with it.`;
+    return { kind: 'forbidden', detail };
+  }
   const request = {
     ...child,
     config: child.config?.mcp_servers === undefined ? config : { ...config, mcp_servers: servers.servers },

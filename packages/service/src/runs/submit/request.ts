@@ -2,8 +2,10 @@
 
 import { randomUUIDv7 } from 'node:crypto';
 import type { AmbientAgentConfig } from '@runyard/contract/config';
-
+import { createByteMask } from '@runyard/contract/redaction/mask-bytes';
+import { createRedactor } from '@runyard/contract/redaction/redactor';
 import type { RunAgentRequest } from '@runyard/contract/run-request';
+import type { SecretReference } from '@runyard/contract/secrets';
 import type { RunSourceType } from '@runyard/contract/states';
 import { workerName } from '@runyard/contract/workers';
 import type { RunActor } from '../../access/actor.ts';
@@ -14,9 +16,11 @@ import { imageProblem } from '../../environments/image.ts';
 import type { Fault } from '../../fault.ts';
 import { type DecodedAttachment, decodeAttachments } from '../../files/attachments/decode.ts';
 import type { Models } from '../../models/models.ts';
+import type { Vault } from '../../secrets/vault.ts';
 import type { Queryable } from '../../store/database/database.ts';
 import { defineStatement } from '../../store/database/statement.ts';
 import { isUuid } from '../../store/database/uuid.ts';
+import { describeUnusable, faultsOfReferences, findUsableSecrets } from '../../stored-secrets/find-usable.ts';
 import { unpricedMessage } from '../../usage/budget/admit.ts';
 import { readLineage } from './lineage.ts';
 import type { NewRun } from './new-run.ts';
@@ -29,6 +33,8 @@ export interface DecodedRunRequest {
   readonly kind: 'ok';
   readonly run: NewRun;
   readonly files: readonly DecodedAttachment[];
+  /** Values of the secrets that the request names, which are not in the run. */
+  readonly values: readonly string[];
 }
 
 /** Outcome of the check, each with the HTTP status that it becomes. */
@@ -109,13 +115,13 @@ function faultOfMissingPrompt({ skill, config }: RunAgentRequest): Fault {
 
 /** Checks what the schema cannot: everything that the request names must exist and belong to the caller's team. */
 export async function checkRunRequest(
-  deps: { readonly db: Queryable; readonly models: Models },
+  deps: { readonly db: Queryable; readonly models: Models; readonly vault: Vault },
   principal: Pick<Principal, 'teamId'> & { readonly creator: RunActor },
   request: RunAgentRequest,
   origin: RunSourceType,
   isChild = false,
 ): Promise<RequestOutcome> {
-  const { db, models } = deps;
+  const { db, models, vault } = deps;
   const { teamId } = principal;
   const faults: Fault[] = [];
   // A child has the configuration of its parent, and of the identity only what the parent has of it.
@@ -143,13 +149,22 @@ export async function checkRunRequest(
   faults.push(...attachmentFaults);
   const lineage = await readLineage(db, teamId, request, faults);
   await checkConversation(db, teamId, request, faults);
+  let environmentSecrets: readonly SecretReference[] = [];
   if (config.environment_id !== undefined) {
     const environment = await findNamedEnvironment(db, { teamId, creator: executor }, config.environment_id);
     if (environment.kind === 'other_team')
       return { kind: 'forbidden', detail: 'The environment belongs to another team.' };
     const message = environment.kind === 'unknown' ? 'there is no such environment' : imageProblem(environment.config);
     if (message !== null) faults.push({ path: 'config.environment_id', message });
+    // A guest gets no secrets by the names in an environment of another team.
+    if (environment.kind === 'own' && !environment.isGuest) environmentSecrets = environment.config.secrets ?? [];
   }
+  faults.push(...faultsOfReferences(config.secrets ?? []));
+  const names = { ofRun: config.secrets ?? [], ofEnvironment: environmentSecrets };
+  const granted = await findUsableSecrets(db, vault, { teamId, actor: executor }, names);
+  if (granted.kind === 'forbidden')
+    return { kind: 'forbidden', detail: `config.secrets: ${describeUnusable(granted)}.` };
+  if (granted.kind !== 'ok') faults.push({ path: granted.path, message: describeUnusable(granted) });
   if (faults.length > 0 || !harness.ok) return { kind: 'invalid', faults };
 
   const prompt = request.prompt ?? '';
@@ -184,5 +199,23 @@ export async function checkRunRequest(
     ...(request.conversation_id === undefined ? {} : { conversationId: request.conversation_id }),
     attachments: [],
   };
-  return { kind: 'ok', run, files: attachments };
+  const values = granted.kind === 'ok' ? granted.secrets.map(({ value }) => value) : [];
+  return { kind: 'ok', ...withoutValues(values, run, attachments), values };
+}
+
+/** Removes the values of the run's secrets from everything in the request that is stored: whoever names a secret may also paste it. */
+function withoutValues(
+  values: readonly string[],
+  run: NewRun,
+  files: readonly DecodedAttachment[],
+): { readonly run: NewRun; readonly files: readonly DecodedAttachment[] } {
+  if (values.length === 0) return { run, files };
+  const redactor = createRedactor(values);
+  const mask = createByteMask(values);
+  const { title, prompt, config, name, metadata } = run;
+  const told = { title, prompt, config, ...(name === undefined ? {} : { name }), metadata };
+  return {
+    run: { ...run, ...(redactor.value(told) as typeof told) },
+    files: files.map((file) => ({ ...file, fileName: redactor.whole(file.fileName), bytes: mask.whole(file.bytes) })),
+  };
 }

@@ -85,7 +85,8 @@ export async function submitRun(deps: SubmitDeps, submission: RunSubmission): Pr
   }
   const wanted = await resolveRequest(db, actor.teamId, submission.request);
   if (!wanted) return { kind: 'no_such_run' };
-  const checked = await checkRunRequest({ db, models }, actor, wanted.request, source, child !== undefined);
+  const { vault } = executionDeps;
+  const checked = await checkRunRequest({ db, models, vault }, actor, wanted.request, source, child !== undefined);
   if (checked.kind !== 'ok') return checked;
   const attachments = wanted.copyOf
     ? await copyAttachments(blobs, wanted.copyOf)

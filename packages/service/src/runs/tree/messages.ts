@@ -74,7 +74,7 @@ function relationOf(from: Place, to: Place): string {
 
 /** Writes the message, without the secrets of its sender, as a follow-up of the recipient, in the transaction `tx`. */
 export async function sendMessage(
-  deps: Pick<ExecutionDeps, 'secrets'>,
+  deps: Pick<ExecutionDeps, 'secrets' | 'vault'>,
   tx: Queryable,
   session: RunSession,
   message: RunMessage,

@@ -1,0 +1,46 @@
+/** The secrets that a run was granted: how its programs get them, and how they are kept out of everything that the agent reports. */
+import { join } from 'node:path';
+import type { AgentTask } from '@runyard/contract/agent-protocol';
+import { createRedactor, type Redactor } from '@runyard/contract/redaction/redactor';
+import { fs } from '../builtin-modules.ts';
+
+export interface GrantedSecrets {
+  /** Returns the variables of the task's secrets. The first call writes the files of those that are files. */
+  variablesOf(task: Pick<AgentTask, 'secrets'>): Readonly<Record<string, string>>;
+  /** Replaces the secrets in every string of a value. Returns values as they are before `begin`. */
+  redact<T>(value: T): T;
+  /** Begins to redact the values of a task. */
+  begin(task: Pick<AgentTask, 'redact'>): void;
+  /** Removes the files. */
+  remove(): void;
+}
+
+/** Creates the secrets of a run. Files are in a new folder of `temporaryFolder`, which is archived with no workspace. */
+export function grantedSecrets(temporaryFolder: string): GrantedSecrets {
+  let redactor: Redactor | undefined;
+  let folder: string | undefined;
+  let variables: Record<string, string> | undefined;
+
+  const fileOf = (name: string, value: string): string => {
+    folder ??= fs.mkdtempSync(join(temporaryFolder, 'runyard-secrets-'));
+    const file = join(folder, name);
+    fs.writeFileSync(file, value, { mode: 0o600, flag: 'wx' });
+    return file;
+  };
+
+  return {
+    variablesOf({ secrets = [] }) {
+      variables ??= Object.fromEntries(
+        secrets.map(({ variable, as, value }) => [variable, as === 'file' ? fileOf(variable, value) : value]),
+      );
+      return variables;
+    },
+    redact: (value) => (redactor === undefined ? value : (redactor.value(value) as typeof value)),
+    begin({ redact = [] }) {
+      if (redact.length > 0) redactor ??= createRedactor(redact);
+    },
+    remove() {
+      if (folder !== undefined) fs.rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,98 @@
+import { readFileSync } from 'node:fs';
+import type { Secret, SecretScope } from '@runyard/contract/secrets';
+import { rotateKey } from '@runyard/service/rotate-key';
+import { connect } from '../api.ts';
+import type { Context } from '../context.ts';
+import { Failure } from '../failure.ts';
+import type { Column } from '../live/columns.ts';
+import { harmlessJson } from '../live/harmless.ts';
+import { printList } from '../live/list.ts';
+import { formatAgo } from '../live/times.ts';
+
+/** Lists the secrets that the caller may use, without their values. */
+export async function listSecrets(context: Context, options: { readonly json?: true }): Promise<void> {
+  const { secrets } = await connect(context).listSecrets();
+  const columns = secretColumns(Date.now());
+  const none = 'no secrets; set one with: bin/runyard secrets set NAME < FILE';
+  printList(context, { columns, rows: secrets, json: { secrets }, none }, options);
+}
+
+function secretColumns(now: number): Column<Secret>[] {
+  return [
+    { header: 'NAME', text: ({ name }) => name },
+    { header: 'SCOPE', text: ({ scope }) => scope },
+    { header: 'SET', text: ({ updated_at }) => formatAgo(updated_at, now), raw: ({ updated_at }) => updated_at },
+    {
+      header: 'USED',
+      text: ({ last_used_at }) => (last_used_at ? formatAgo(last_used_at, now) : 'never'),
+      raw: ({ last_used_at }) => last_used_at ?? '',
+    },
+    { header: 'AGENTS', flexible: true, text: ({ agents }) => agents?.join(', ') ?? '' },
+  ];
+}
+
+/** Where a secret's value comes from, and who may use it. */
+export interface SetSecretOptions {
+  readonly scope: SecretScope;
+  /** File with the value; absent: standard input. */
+  readonly file?: string;
+  /** Service accounts whose runs may name the secret. */
+  readonly agent?: readonly string[];
+  readonly json?: true;
+}
+
+/**
+ * Sets a secret to the text of a file or of standard input, without one line break at its end. A value is never an argument: other
+ * users of the machine can read those.
+ */
+export async function setSecret(context: Context, name: string, options: SetSecretOptions): Promise<void> {
+  const { scope, file, agent } = options;
+  const value = readValue(file).replace(/\r?\n$/, '');
+  const body = { value, scope, ...(agent ? { agents: [...agent] } : {}) };
+  const secret = await connect(context).putSecret({ params: { name }, body });
+  context.out(options.json ? `${harmlessJson(secret)}\n` : `${secret.name} is set (${secret.scope})\n`);
+}
+
+function readValue(file: string | undefined): string {
+  if (file === undefined && process.stdin.isTTY)
+    throw new Failure(
+      'the value comes from standard input or a file: bin/runyard secrets set NAME < FILE, or --file FILE',
+      2,
+    );
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file ?? 0));
+  } catch (error) {
+    if (error instanceof TypeError) throw new Failure('the value is not UTF-8 text; encode it, for example as base64');
+    throw new Failure(`cannot read ${file}: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+/** Deletes a secret. Runs that have its value keep it. */
+export async function deleteSecret(
+  context: Context,
+  name: string,
+  { scope }: { readonly scope?: SecretScope },
+): Promise<void> {
+  await connect(context).deleteSecret({ params: { name }, query: scope === undefined ? {} : { scope } });
+  context.out(`${name} is deleted\n`);
+}
+
+/** Changes the key that seals secrets in the data folder. A running service seals its rows again by itself. */
+export async function rotateSecretsKey(context: Context): Promise<void> {
+  if (context.settings.RUNYARD_SECRETS_KEY !== undefined)
+    throw new Failure(
+      'the key is RUNYARD_SECRETS_KEY: set it to NEW,OLD (two keys with a comma), restart the services one after the other, and remove OLD a day later',
+    );
+  const outcome = await rotateKey(context.folder.path);
+  switch (outcome.kind) {
+    case 'rotated':
+      context.out(
+        `${outcome.file}: key ${outcome.keyId} seals from now on; ${outcome.previousKeyId} still opens.\nA running service seals what it holds again within seconds, and removes the earlier key a day later. Copy the file to your backup.\n`,
+      );
+      return;
+    case 'no_file':
+      throw new Failure(`there is no ${outcome.file}: nothing was sealed in this data folder yet`);
+    case 'busy':
+      throw new Failure(`another process changes ${outcome.file}; try again`);
+  }
+}

@@ -1,0 +1,33 @@
+/** Masks known secrets in files: each byte becomes `*`, so that sizes and offsets stay as they are. */
+import { redactForms, type TextRedactor } from './redactor.ts';
+import { spellingsOf } from './spellings.ts';
+
+export interface ByteMask {
+  /** Masks the bytes of a whole file. */
+  whole(bytes: Uint8Array): Buffer;
+  /** Masks a file that arrives in pieces. */
+  stream(body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>;
+}
+
+const mask = (found: string): string => found.replaceAll(/[^\r\n]/g, '*');
+/** One character for each byte. */
+const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('latin1');
+const bytesOf = (text: string): Buffer => Buffer.from(text, 'latin1');
+
+async function* masked(redactor: TextRedactor, body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let held = '';
+  for await (const bytes of body) {
+    const piece = redactor.piece(held, textOf(bytes));
+    held = piece.held;
+    if (piece.text !== '') yield bytesOf(piece.text);
+  }
+  if (held !== '') yield bytesOf(held);
+}
+
+/** Creates the mask of these secrets, in all forms that `createRedactor` finds. Without secrets, files stay as they are. */
+export function createByteMask(secrets: readonly string[]): ByteMask {
+  if (secrets.length === 0) return { whole: (bytes) => Buffer.from(bytes), stream: (body) => body };
+  const forms = spellingsOf(secrets).map((form) => Buffer.from(form).toString('latin1'));
+  const redactor = redactForms(forms, mask);
+  return { whole: (bytes) => bytesOf(redactor.whole(textOf(bytes))), stream: (body) => masked(redactor, body) };
+}

@@ -1,0 +1,82 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { createRedactor, redacted } from './redactor.ts';
+
+const secret = 'ryr_abcabcabd-secret';
+
+it('removes a secret from text wherever a stream is cut', () => {
+  const cuts = fc.array(fc.nat({ max: 60 }), { maxLength: 6 });
+  fc.assert(
+    fc.property(fc.string({ maxLength: 20 }), fc.string({ maxLength: 20 }), cuts, (before, after, at) => {
+      const text = `${before}${secret}${after}`;
+      const redactor = createRedactor([secret]);
+      let held = '';
+      let stored = '';
+      let from = 0;
+      for (const cut of [...at.sort((a, b) => a - b), text.length]) {
+        const piece = redactor.piece(held, text.slice(from, cut));
+        stored += piece.text;
+        held = piece.held;
+        from = Math.max(from, cut);
+      }
+      stored += held;
+      expect(stored).toBe(`${before}${redacted}${after}`);
+    }),
+  );
+});
+
+it('returns held text with the next piece where no secret followed', () => {
+  const redactor = createRedactor([secret]);
+  const first = redactor.piece('', 'look: ryr_abcabc');
+  expect(first).toEqual({ text: 'look: ', held: 'ryr_abcabc' });
+  expect(redactor.piece(first.held, ' is no token')).toEqual({ text: 'ryr_abcabc is no token', held: '' });
+});
+
+it('redacts member names, values and JSON-escaped secrets inside JSON', () => {
+  const quoted = 'pass"word\nwith lines';
+  const redactor = createRedactor([secret, quoted]);
+  expect(redactor.value({ [secret]: [`a ${secret}`, 1, null] })).toEqual({ [redacted]: [`a ${redacted}`, 1, null] });
+  expect(redactor.whole(JSON.stringify({ line: quoted }))).toBe(`{"line":"${redacted}"}`);
+});
+
+const key = `-----BEGIN KEY-----\n${'Q7r+w/9Z'.repeat(16)}\n-----END KEY-----\n`;
+const values = ['p@ss w0rd/é?&"quoted"', key, '{"private_key":"-----BEGIN\\nabcdef\\n-----END"}'];
+/** Ways in which a program prints a value, and the characters at its ends that may stay. */
+const spellings: Readonly<Record<string, (value: string) => string>> = {
+  'as it is': (value) => value,
+  'inside JSON': (value) => JSON.stringify({ value }),
+  'inside JSON inside JSON': (value) => JSON.stringify({ line: JSON.stringify({ value }) }),
+  'in base64': (value) => Buffer.from(value).toString('base64'),
+  'in base64 with lines of 76 characters': (value) =>
+    Buffer.from(value).toString('base64').replaceAll(/.{76}/g, '$&\n'),
+  'in base64 as part of a header': (value) => Buffer.from(`user:${value}@`).toString('base64'),
+  'in base64 after another byte': (value) => Buffer.from(`u${value}`).toString('base64'),
+  'in base64url': (value) => Buffer.from(value).toString('base64url'),
+  'in a URL': (value) => `https://example.com/?q=${encodeURIComponent(value)}&x=1`,
+  'in a form': (value) => new URLSearchParams({ value }).toString(),
+  'in hex': (value) => Buffer.from(value).toString('hex'),
+};
+
+/** Returns the longest part of a spelled value that is still in the text. */
+function longestLeft(text: string, spelled: string): number {
+  let longest = 0;
+  for (let from = 0; from < spelled.length; from += 1)
+    while (text.includes(spelled.slice(from, from + longest + 1)) && from + longest < spelled.length) longest += 1;
+  return longest;
+}
+
+it.each(Object.entries(spellings))('removes a secret wherever a stream is cut: %s', (_, spell) => {
+  for (const value of values) {
+    const redactor = createRedactor([value]);
+    const text = `before ${spell(value)} after`;
+    for (let cut = 0; cut <= text.length; cut += 1) {
+      const first = redactor.piece('', text.slice(0, cut));
+      const second = redactor.piece(first.held, text.slice(cut));
+      const stored = first.text + second.text + second.held;
+      expect(stored, `cut at ${cut}`).toContain(redacted);
+      expect(stored.startsWith('before ') && stored.endsWith(' after'), stored).toBe(true);
+      for (const part of value.split('\n').filter((line) => line.length > 20))
+        expect(longestLeft(stored, part), stored).toBeLessThan(12);
+    }
+  }
+});

@@ -1,0 +1,128 @@
+/** Removes known secrets from text that arrives in pieces, also where a secret spans two pieces. */
+import { lineBreaks, spellingsOf, withoutLineBreaks } from './spellings.ts';
+
+/** Replaces a secret in stored text. */
+export const redacted = '«redacted»';
+
+/** Run tokens and API keys, also those of which the service knows only the hash: 32 random bytes in base64url. */
+const ownCredentials = /ry[rk]_[A-Za-z0-9_-]{43}/g;
+
+/** A piece of a stream after redaction. */
+export interface RedactedPiece {
+  /** Safe to store. */
+  readonly text: string;
+  /** The end of the piece, which may be the beginning of a secret: to put before the next piece of the same stream. */
+  readonly held: string;
+}
+
+export interface Redactor {
+  /** Redacts a whole text, which no further piece follows. */
+  whole(text: string): string;
+  /** Redacts the next piece of a stream, after the text that the piece before held back. */
+  piece(held: string, text: string): RedactedPiece;
+  /** Redacts every string inside a JSON value, member names included. */
+  value(value: unknown): unknown;
+}
+
+/** Returns the positions in `text` of the characters that are no line breaks, and the end of the text. */
+function positionsOf(text: string): number[] {
+  const positions: number[] = [];
+  let from = 0;
+  for (const { index, 0: found } of text.matchAll(lineBreaks)) {
+    for (; from < index; from += 1) positions.push(from);
+    from = index + found.length;
+  }
+  for (; from <= text.length; from += 1) positions.push(from);
+  return positions;
+}
+
+/** Returns the text that stands in the place of a found secret. */
+type Replace = (found: string) => string;
+
+/** Replaces each occurrence of `form` in the text, also where line breaks are inside of it. */
+function withoutForm(text: string, form: string, replace: Replace): string {
+  const joined = withoutLineBreaks(text);
+  let at = joined.indexOf(form);
+  if (at < 0) return text;
+  const positions = positionsOf(text);
+  let clean = '';
+  let from = 0;
+  for (; at >= 0; at = joined.indexOf(form, at + form.length)) {
+    const begin = positions[at] ?? text.length;
+    const end = (positions[at + form.length - 1] ?? text.length) + 1;
+    clean += text.slice(from, begin) + replace(text.slice(begin, end));
+    from = end;
+  }
+  return clean + text.slice(from);
+}
+
+/** Returns the length of the longest ending of `text` that begins `form` without being all of it. */
+function endingLength(text: string, form: string): number {
+  const tail = text.slice(-(form.length - 1));
+  const first = form.charAt(0);
+  for (let at = tail.indexOf(first); at >= 0; at = tail.indexOf(first, at + 1)) {
+    if (form.startsWith(tail.slice(at))) return tail.length - at;
+  }
+  return 0;
+}
+
+/** Redacts text that arrives in pieces. */
+export type TextRedactor = Pick<Redactor, 'whole' | 'piece'>;
+
+/** Creates a redactor of these forms, the longest first, and of run tokens and API keys that are in one piece. */
+export function redactForms(forms: readonly string[], replace: Replace): TextRedactor {
+  const whole = (text: string): string => {
+    let clean = text.replaceAll(ownCredentials, replace);
+    // The text as it is comes first: what looks like an escaped line break may be a backslash before a secret.
+    for (const form of forms) if (clean.includes(form)) clean = clean.replaceAll(form, replace);
+    let joined = withoutLineBreaks(clean);
+    if (joined.length === clean.length) return clean;
+    for (const form of forms) {
+      if (!joined.includes(form)) continue;
+      clean = withoutForm(clean, form, replace);
+      joined = withoutLineBreaks(clean);
+    }
+    return clean;
+  };
+
+  const longestEnding = (text: string): number =>
+    forms.reduce((longest, form) => Math.max(longest, endingLength(text, form)), 0);
+
+  /** Returns where the ending begins that may be the beginning of a secret; the length of the text: there is none. */
+  const heldFrom = (text: string): number => {
+    const asItIs = text.length - longestEnding(text);
+    const joined = withoutLineBreaks(text);
+    // The second half of an escaped line break may come with the next piece.
+    const candidates = joined.endsWith('\\') ? [joined, joined.slice(0, -1)] : [joined];
+    if (joined.length === text.length && candidates.length === 1) return asItIs;
+    const positions = positionsOf(text);
+    return candidates.reduce((from, each) => {
+      const length = longestEnding(each);
+      return length === 0 ? from : Math.min(from, positions[each.length - length] ?? from);
+    }, asItIs);
+  };
+
+  return {
+    whole,
+    piece: (held, text) => {
+      const clean = whole(held + text);
+      const from = heldFrom(clean);
+      return { text: clean.slice(0, from), held: clean.slice(from) };
+    },
+  };
+}
+
+/**
+ * Creates a redactor of these secrets. It finds each secret as it is, JSON-escaped, percent-encoded, in base64 and hex, and with line
+ * breaks inside. It also finds every run token and API key that is in one piece.
+ */
+export function createRedactor(secrets: readonly string[]): Redactor {
+  const text = redactForms(spellingsOf(secrets), () => redacted);
+  const value = (input: unknown): unknown => {
+    if (typeof input === 'string') return text.whole(input);
+    if (Array.isArray(input)) return input.map(value);
+    if (input === null || typeof input !== 'object') return input;
+    return Object.fromEntries(Object.entries(input).map(([key, entry]) => [text.whole(key), value(entry)]));
+  };
+  return { ...text, value };
+}

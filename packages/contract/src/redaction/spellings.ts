@@ -1,0 +1,62 @@
+/** The forms in which a secret may occur in text: as it is, and as programs encode it. */
+
+/** A shorter form would remove common words from every text. */
+export const minSecretLength = 8;
+/** A line of a secret that is shorter is not a secret of its own. */
+const minLineLength = 16;
+
+const escaped = (text: string): string => JSON.stringify(text).slice(1, -1);
+
+/** Returns the part of the base64 of `text` that does not depend on `before` bytes in front of it and on the bytes behind it. */
+function base64Within(text: string, before: number): string {
+  const bytes = Buffer.from(text);
+  const encoded = Buffer.concat([Buffer.alloc(before), bytes])
+    .toString('base64')
+    .replace(/=+$/, '');
+  const ownCharacters = Math.floor(((before + bytes.length) * 8) / 6);
+  return encoded.slice(Math.ceil((before * 8) / 6), ownCharacters);
+}
+
+const asUrl = (text: string): string => text.replaceAll('+', '-').replaceAll('/', '_');
+const percent = (text: string): string =>
+  encodeURIComponent(text.toWellFormed()).replaceAll(
+    /[!'()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+
+function spellingsOfPart(text: string): string[] {
+  const base64 = [0, 1, 2].map((before) => base64Within(text, before));
+  const percented = [encodeURIComponent(text.toWellFormed()), percent(text)];
+  const hex = Buffer.from(text).toString('hex');
+  return [
+    text,
+    escaped(text),
+    escaped(escaped(text)),
+    ...percented.flatMap((each) => [
+      each,
+      each.replaceAll('%20', '+'),
+      each.replaceAll(/%[0-9A-F]{2}/g, (code) => code.toLowerCase()),
+    ]),
+    ...base64,
+    ...base64.map(asUrl),
+    hex,
+    hex.toUpperCase(),
+  ];
+}
+
+/** Matches the line breaks that programs put into long text, also as JSON writes them. */
+export const lineBreaks = /\r|\n|\\r|\\n/g;
+export const withoutLineBreaks = (text: string): string => text.replaceAll(lineBreaks, '');
+
+/**
+ * Returns all forms of the secrets without line breaks, the longest first: as it is, JSON-escaped, percent-encoded, in base64 and hex. A
+ * long line of a secret is looked for by itself too, because a program may print only that.
+ */
+export function spellingsOf(secrets: readonly string[]): string[] {
+  const parts = secrets.flatMap((secret) => {
+    const lines = secret.split(/\r?\n/).map((line) => line.trim());
+    return [secret, secret.trim(), ...lines.filter((line) => lines.length > 1 && line.length >= minLineLength)];
+  });
+  const forms = [...new Set(parts)].flatMap(spellingsOfPart).map(withoutLineBreaks);
+  return [...new Set(forms)].filter((form) => form.length >= minSecretLength).sort((a, b) => b.length - a.length);
+}

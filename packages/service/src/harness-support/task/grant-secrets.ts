@@ -1,0 +1,45 @@
+import type { AgentTask } from '@runyard/contract/agent-protocol';
+import type { RunSession } from '../../executions/run-tokens/sessions.ts';
+import type { Vault } from '../../secrets/vault.ts';
+import type { Database } from '../../store/database/database.ts';
+import { describeUnusable, findUsableSecrets } from '../../stored-secrets/find-usable.ts';
+import { keepRunSecrets, type RunSecret, readRunSecrets } from '../../stored-secrets/run-secrets.ts';
+import type { TaskRow } from './read-task-row.ts';
+
+type GrantedSecrets =
+  | {
+      readonly kind: 'granted';
+      readonly secrets: NonNullable<AgentTask['secrets']>;
+      /** All values that a sandbox of the run ever got. The agent gets no others. */
+      readonly redact: readonly string[];
+    }
+  | { readonly kind: 'refused'; readonly message: string };
+
+/**
+ * Returns the secrets of the run with their present values, and keeps a copy of each value before the sandbox has it. The permission
+ * is checked again: a secret may have been deleted, or its user may have left the team, since the run was created. `others` are values
+ * besides them that must not be in what the run prints.
+ */
+export async function grantSecrets(
+  { db, vault }: { readonly db: Database; readonly vault: Vault },
+  { runId, teamId }: Pick<RunSession, 'runId' | 'teamId'>,
+  row: Pick<TaskRow, 'config' | 'environment_config' | 'is_own_environment' | 'executor_kind' | 'executor_uid'>,
+  others: readonly RunSecret[],
+): Promise<GrantedSecrets> {
+  const user = { teamId, actor: { kind: row.executor_kind, uid: row.executor_uid } };
+  // The names in an environment of another team are those of that team's secrets: a guest gets neither these nor its own by them.
+  const ofEnvironment = row.is_own_environment ? (row.environment_config?.secrets ?? []) : [];
+  const names = { ofRun: row.config.secrets ?? [], ofEnvironment };
+  const usable = await findUsableSecrets(db, vault, user, names);
+  if (usable.kind !== 'ok') return { kind: 'refused', message: `${usable.path}: ${describeUnusable(usable)}.` };
+  const { secrets } = usable;
+  const granted = secrets.map(({ name, value }) => ({ name, value, kind: 'granted' as const }));
+  const ids = secrets.map(({ id }) => id);
+  await db.transaction((tx) => keepRunSecrets(tx, vault, runId, [...granted, ...others], ids));
+  const kept = await readRunSecrets(db, vault, runId);
+  return {
+    kind: 'granted',
+    secrets: secrets.map(({ name, variable, as, value }) => ({ name, variable, as, value })),
+    redact: kept.filter(({ kind }) => kind !== 'withheld').map(({ value }) => value),
+  };
+}

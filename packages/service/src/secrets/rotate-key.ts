@@ -1,0 +1,57 @@
+/** Changes the key that seals stored secrets, while the service runs. */
+import { stat } from 'node:fs/promises';
+import { tryLockFile } from '@runyard/contract/file-lock';
+import { readKeptFile, replaceKeptFile } from '../store/kept-file.ts';
+import { idOfKey, newVaultKey, secretsKeyFile } from './vault.ts';
+
+/** Answers that are kept for repetitions of a request for 24 hours hold sealed secrets too. */
+const keepEarlierKeysMs = 25 * 60 * 60 * 1000;
+
+/**
+ * `rotated`: the new key is the first of the file. `no_file`: nothing was sealed in this data folder, or the key is a setting. `busy`:
+ * another process changes the file.
+ */
+export type KeyRotation =
+  | { readonly kind: 'rotated'; readonly file: string; readonly keyId: string; readonly previousKeyId: string }
+  | { readonly kind: 'no_file' | 'busy'; readonly file: string };
+
+const keysOf = (text: string): string[] => text.split(/\s+/).filter((key) => key !== '');
+
+/**
+ * Puts a new key in front of the file's earlier keys. The file is replaced as a whole, so a crash leaves either the old file or the new
+ * one, and both open everything that is sealed. Running services read the file again within seconds and seal their rows again.
+ */
+export async function rotateKey(dataDir: string): Promise<KeyRotation> {
+  const file = secretsKeyFile(dataDir);
+  const lock = tryLockFile(`${file}.lock`);
+  if (!lock) return { kind: 'busy', file };
+  try {
+    const text = await readKeptFile(file);
+    if (text === undefined) return { kind: 'no_file', file };
+    const earlier = keysOf(text);
+    const key = newVaultKey();
+    await replaceKeptFile(file, [key, ...earlier].join('\n'));
+    return { kind: 'rotated', file, keyId: idOfKey(key), previousKeyId: idOfKey(earlier[0] ?? '') };
+  } finally {
+    lock.release();
+  }
+}
+
+/**
+ * Removes the earlier keys from the file, 25 hours after its last change. Call it only when no row is sealed with one of them. False:
+ * there are none, it is too early, or another process changes the file.
+ */
+export async function forgetEarlierKeys(dataDir: string, now: Date): Promise<boolean> {
+  const file = secretsKeyFile(dataDir);
+  const lock = tryLockFile(`${file}.lock`);
+  if (!lock) return false;
+  try {
+    const [key, ...earlier] = keysOf((await readKeptFile(file)) ?? '');
+    if (key === undefined || earlier.length === 0) return false;
+    if (now.getTime() - (await stat(file)).mtimeMs < keepEarlierKeysMs) return false;
+    await replaceKeptFile(file, key);
+    return true;
+  } finally {
+    lock.release();
+  }
+}

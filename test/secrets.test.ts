@@ -1,0 +1,174 @@
+/** A secret in everything that a run in a real sandbox does: nothing that Runyard keeps, streams or answers holds it. */
+import { execFileSync, spawn } from 'node:child_process';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { beforeAll, expect, test } from 'vitest';
+import { describeSystem } from './support/describe-system.ts';
+import { eventually } from './support/system.ts';
+
+const runyard = path.resolve(import.meta.dirname, '../bin/runyard');
+const token = 'kT9"deploy/token+42';
+const certificate = `-----BEGIN-----\n${'Ab3/'.repeat(30)}\n-----END-----\n`;
+/** Texts that would show the values, in the spellings that the run prints. */
+const planted = [
+  token,
+  'Ab3/'.repeat(15),
+  Buffer.from(token).toString('base64').slice(0, 22),
+  encodeURIComponent(token),
+  JSON.stringify(token).slice(1, -1),
+];
+
+const prompt = `Show the secrets of the run, such as ${token}.
+
+\`\`\`sh
+echo "$DEPLOY_TOKEN"; echo "$DEPLOY_TOKEN" >&2
+printf %s "$DEPLOY_TOKEN" | base64
+printf %s "$DEPLOY_TOKEN" | sed 's/./&\\n/g' | while read -r c; do printf %s "$c"; sleep 0.02; done; echo
+node -e 'console.log(encodeURIComponent(process.env.DEPLOY_TOKEN), JSON.stringify(process.env))' || true
+cat "$CERTIFICATE"; base64 "$CERTIFICATE"
+\`\`\`
+
+\`\`\`sh
+echo "$DEPLOY_TOKEN" > kept.txt && report-artifact kept.txt --title "Title $DEPLOY_TOKEN" --description "$DEPLOY_TOKEN"
+printf '# Plan %s\\n' "$DEPLOY_TOKEN" > plan.md && report-artifact plan.md --type PLAN --title Plan
+cat /proc/[0-9]*/cmdline | tr '\\0' '\\n' | grep -c 'deploy[/]token' || true
+rm kept.txt plan.md
+\`\`\`
+
+\`\`\`sh
+echo "$DEPLOY_TOKEN" >&2; exit 7
+\`\`\`
+`;
+
+describeSystem('secrets', {}, (system) => {
+  let runId: string;
+  const set = (name: string, value: string) =>
+    system.call('PUT', `/secrets/${name}`, { value, scope: name === 'CERTIFICATE' ? 'team' : 'personal' });
+
+  beforeAll(async () => {
+    await set('DEPLOY_TOKEN', token);
+    await set('CERTIFICATE', certificate);
+    const environment = await system.call<{ uid: string }>(
+      'POST',
+      '/agent/environments',
+      {
+        config: {
+          name: 'E',
+          secrets: [{ name: 'CERTIFICATE', as: 'file' }],
+          setup_commands: ['echo "$DEPLOY_TOKEN"; cat "$CERTIFICATE" > here; rm here'],
+        },
+      },
+      201,
+    );
+    runId = await system.createRun(prompt, {
+      config: { environment_id: environment.uid, secrets: [{ name: 'DEPLOY_TOKEN' }] },
+    });
+    await system.untilEnded(runId);
+  }, 90_000);
+
+  const text = async (at: string) => {
+    const answer = await fetch(`${system.baseUrl()}/api/v1${at}`, {
+      headers: { authorization: `Bearer ${system.key}` },
+    });
+    expect(answer.status, at).toBe(200);
+    return await answer.text();
+  };
+  const found = (where: string) => planted.filter((each) => where.includes(each));
+
+  test('gives the values to the sandbox, and shows their places only', async () => {
+    const conversation = await text(`/agent/runs/${runId}/conversation`);
+    expect(conversation).toContain('«redacted»');
+    expect(found(conversation)).toEqual([]);
+  });
+
+  test.each(['', '/timeline', '/transcript', '/events?follow=false', '/conversation'])(
+    'answers about the run without the values: %s',
+    async (what) => {
+      expect(found(await text(`/agent/runs/${runId}${what}`))).toEqual([]);
+    },
+  );
+
+  test('hands out artifacts without the values', async () => {
+    const { artifacts = [] } = await system.run(runId);
+    expect(artifacts.length).toBe(2);
+    expect(found(JSON.stringify(artifacts))).toEqual([]);
+    for (const { artifact_type, data } of artifacts) {
+      const uid = (data as { artifact_uid: string }).artifact_uid;
+      expect(found(await text(`/agent/artifacts/${uid}`))).toEqual([]);
+      if (artifact_type !== 'FILE') continue;
+      const file = await text(`/agent/artifacts/${uid}/download`);
+      expect(file).toBe(`${'*'.repeat(token.length)}\n`);
+    }
+  });
+
+  test('keeps no value in blobs, logs and the files of the database', async () => {
+    const entries = await readdir(system.dataDir, { recursive: true, withFileTypes: true });
+    const files = entries.filter((entry) => entry.isFile()).map((entry) => path.join(entry.parentPath, entry.name));
+    expect(files.some((file) => file.includes('/blobs/'))).toBe(true);
+    const holding: string[] = [];
+    for (const file of files) {
+      const bytes = await readFile(file).catch(() => Buffer.alloc(0));
+      if (planted.some((each) => bytes.includes(each))) holding.push(file);
+    }
+    expect(holding).toEqual([]);
+    expect(found(await system.logs())).toEqual([]);
+  });
+
+  test('seals everything again with a new key while it runs', async () => {
+    const keyFile = path.join(system.dataDir, 'secrets-key');
+    const before = (await readFile(keyFile, 'utf8')).trim();
+    const cli = (...args: string[]) =>
+      execFileSync(runyard, ['secrets', ...args], {
+        env: {
+          ...process.env,
+          RUNYARD_DATA_DIR: system.dataDir,
+          RUNYARD_BASE_URL: system.baseUrl(),
+          RUNYARD_API_KEY: system.key,
+        },
+        encoding: 'utf8',
+      });
+    expect(cli('rotate-key')).toContain('still opens');
+    const after = (await readFile(keyFile, 'utf8')).trim().split('\n');
+    expect(after).toHaveLength(2);
+    expect(after[1]).toBe(before);
+    await eventually('sealing again', async () =>
+      (await system.logs()).includes('the key that seals secrets has changed'),
+    );
+    const again = await system.createRun('Go on.\n\n```sh\necho "$DEPLOY_TOKEN" | wc -c\n```', {
+      config: { secrets: [{ name: 'DEPLOY_TOKEN' }] },
+    });
+    expect(await system.untilEnded(again)).toMatchObject({ state: 'SUCCEEDED' });
+    expect(await text(`/agent/runs/${again}/conversation`)).toContain(`${token.length + 1}`);
+  });
+
+  test('sets, lists and deletes secrets on the command line, from standard input and from files', async () => {
+    const env = { ...process.env, RUNYARD_BASE_URL: system.baseUrl(), RUNYARD_API_KEY: system.key };
+    const run = async (args: string[], input?: string) => {
+      const child = spawn(runyard, ['secrets', ...args], { env, stdio: ['pipe', 'pipe', 'pipe'] });
+      let output = '';
+      for (const stream of [child.stdout, child.stderr])
+        stream.setEncoding('utf8').on('data', (part) => (output += part));
+      child.stdin.end(input ?? '');
+      const code = await new Promise((resolve) => child.on('close', resolve));
+      return { code, output };
+    };
+    const value = 'from standard input 1';
+    expect(await run(['set', 'FROM_INPUT'], `${value}\n`)).toEqual({
+      code: 0,
+      output: 'FROM_INPUT is set (personal)\n',
+    });
+    const file = path.join(system.dataDir, 'value');
+    await writeFile(file, 'from a file 12345');
+    expect((await run(['set', 'FROM_FILE', '--scope', 'team', '--file', file, '--agent', 'deployer'])).code).toBe(0);
+    const listed = await run(['list']);
+    expect(listed.output).toMatch(/FROM_FILE\tteam\t.*deployer/);
+    expect(listed.output).toMatch(/FROM_INPUT\tpersonal/);
+    expect(listed.output).not.toContain(value);
+    const short = await run(['set', 'SHORT'], 'abc\n');
+    expect(short.code).not.toBe(0);
+    expect(short.output).toContain('occurs in ordinary text');
+    expect((await run(['set', 'ARGUMENT', 'a value as argument'])).code).not.toBe(0);
+    expect((await run(['delete', 'FROM_INPUT'])).output).toBe('FROM_INPUT is deleted\n');
+    expect((await run(['list', '--json'])).output).not.toContain('FROM_INPUT');
+  });
+});
