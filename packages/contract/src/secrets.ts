@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { maxSecretAgents, maxSecretBytes, maxSecretsOfRun, minSecretCharacters, minSecretLength } from './limits.ts';
 import { NonBlank, Text, Timestamp } from './primitives.ts';
+import { isVariableName } from './variable-names.ts';
 
 /** Name of a secret: also the name of the variable that holds it. */
 export const SecretName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,99}$/, {
@@ -13,7 +14,7 @@ const reservedVariable =
   /^(?:RUNYARD_.*|LD_.*|DYLD_.*|NODE_OPTIONS|PATH|HOME|SHELL|PWD|IFS|ENV|BASH_ENV|TMPDIR|USER|LANG)$/;
 
 /** Name of the environment variable that a secret is in. */
-export const SecretVariable = SecretName.refine((name) => !reservedVariable.test(name), {
+export const SecretVariable = SecretName.refine((name) => !reservedVariable.test(name) && isVariableName(name), {
   error: 'is a variable that the sandbox needs itself; give the secret another one with "variable"',
 });
 

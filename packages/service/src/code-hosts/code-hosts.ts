@@ -23,7 +23,7 @@ export interface CodeHosts {
 
 /**
  * A personal credential comes before one of the team, and one for the owner before one for every owner. A personal one fits only
- * runs that execute as its person, while the person is in the team.
+ * runs that execute as its person.
  */
 const choose = defineStatement({
   name: 'choose_code_host_credential',
@@ -32,8 +32,7 @@ const choose = defineStatement({
     FROM executions e JOIN runs r ON r.id = e.run_id
       JOIN code_host_credentials c ON c.team_id = r.team_id AND c.host = $2 AND (c.owner IS NULL OR c.owner = $3)
       LEFT JOIN users u ON u.id = c.user_id
-    WHERE e.id = $1 AND (c.user_id IS NULL OR (r.executor_kind = 'user' AND r.executor_uid = u.uid
-      AND EXISTS (SELECT FROM team_members m WHERE m.team_id = c.team_id AND m.user_id = c.user_id)))
+    WHERE e.id = $1 AND (c.user_id IS NULL OR (r.executor_kind = 'user' AND r.executor_uid = u.uid))
     ORDER BY c.user_id IS NULL, c.owner IS NULL LIMIT 1`,
   row: {
     id: uuid,
