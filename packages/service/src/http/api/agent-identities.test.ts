@@ -13,6 +13,9 @@ const create = async (body: object, key?: string): Promise<AgentIdentity> => {
   expect(answer.status, answer.text).toBe(201);
   return AgentIdentity.parse(answer.body);
 };
+/** Sets a secret of the team that no service account may use by its own list. */
+const setSecret = (name: string) =>
+  service.request('PUT', `/secrets/${name}`, { body: { value: `the value of ${name}`, scope: 'team', agents: [] } });
 const keyOf = async (identity: AgentIdentity, key?: string) => {
   const body = { name: 'Agent key', kind: 'agent', agent_uid: identity.uid };
   return await service.request<{ key: string; uid: string }>('POST', '/keys', { body, ...(key ? { key } : {}) });
@@ -112,6 +115,7 @@ describe('agent_identity_uid', () => {
     const environment = await service.request<{ uid: string }>('POST', '/agent/environments', {
       body: { config: { name: 'E' } },
     });
+    for (const name of ['TOKEN', 'OTHER']) await setSecret(name);
     const identity = await create({
       name: 'Bot',
       base_model: 'runbook',
@@ -129,10 +133,13 @@ describe('agent_identity_uid', () => {
         secrets: [{ name: 'TOKEN' }],
       },
     });
-    const own = { agent_identity_uid: identity.uid, config: { skills: ['x/y:z'], secrets: [{ name: 'OTHER' }] } };
-    expect(await runOf(own)).toMatchObject({
-      agent_config: { skills: ['x/y:z'], secrets: [{ name: 'OTHER' }, { name: 'TOKEN' }] },
-    });
+    const more = { name: 'TOKEN', variable: 'SAME' };
+    const own = { agent_identity_uid: identity.uid, config: { skills: ['x/y:z'], secrets: [more] } };
+    expect(await runOf(own)).toMatchObject({ agent_config: { skills: ['x/y:z'], secrets: [more] } });
+    // Another secret of the team is not the identity's, whoever starts the run.
+    const asked = { prompt: 'a', agent_identity_uid: identity.uid, config: { secrets: [{ name: 'OTHER' }] } };
+    const { detail } = await service.problem(403, 'POST', '/agent/runs', { body: asked });
+    expect(detail).toContain('the secret OTHER may not be used by this run');
   });
 
   test('is refused for another team, for an unknown one, and for the key of another identity', async () => {
@@ -146,9 +153,11 @@ describe('agent_identity_uid', () => {
 });
 
 test('gives a child run no secret that its parent did not have', async () => {
+  for (const name of ['FIRST', 'SECOND']) await setSecret(name);
   const identity = await create({ name: 'Bot', secrets: [{ name: 'FIRST' }] });
   const { runToken } = await service.startExecution({ mode: 'orchestrate', agent_identity_uid: identity.uid });
   const secrets = [{ name: 'FIRST' }, { name: 'SECOND' }];
+  await service.request('POST', '/harness-support/resolve-prompt', { key: runToken });
   await service.request('PUT', `${path}/${identity.uid}`, { body: { secrets, base_model: 'runbook' } });
   const body = { prompt: 'a' };
   const child = await service.request<{ run_id: string }>('POST', '/harness-support/child-runs', {
@@ -158,7 +167,11 @@ test('gives a child run no secret that its parent did not have', async () => {
   expect(child.status, child.text).toBe(200);
   const run = await service.request<{ agent_config: object }>('GET', `/agent/runs/${child.body.run_id}`);
   expect(run.body).toMatchObject({ executor: { uid: identity.uid } });
-  expect(JSON.stringify(run.body.agent_config)).not.toContain('SECOND');
+  expect(run.body.agent_config).not.toHaveProperty('secrets');
+  const asked = (name: string) => ({ key: runToken, body: { prompt: 'a', config: { secrets: [{ name }] } } });
+  const first = await service.request('POST', '/harness-support/child-runs', asked('FIRST'));
+  expect(first.status, first.text).toBe(200);
+  await service.problem(403, 'POST', '/harness-support/child-runs', asked('SECOND'));
 });
 
 describe('on_behalf_of', () => {
