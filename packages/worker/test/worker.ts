@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { parseSettings } from '@runyard/contract/settings';
 import { pino } from 'pino';
 import { type FakeWorkerService, startFakeWorkerService } from '../../../test/fakes/worker-service.ts';
+import { compiledCode } from '../../../test/support/compiled-code.ts';
 import { probeSandbox } from '../src/backends/probe.ts';
 import { findProcesses } from '../src/state/processes.ts';
 import { startWorker, type Worker } from '../src/worker.ts';
@@ -95,7 +96,7 @@ export async function spawnTestWorker(
   const hellos = (): number => service.messages.filter(({ type }) => type === 'worker_hello').length;
   const before = hellos();
   const child = spawn(process.execPath, [workerProcess], {
-    env: { ...workerEnvironment(service, dataDir, settings), PATH: process.env.PATH ?? '' },
+    env: { ...workerEnvironment(service, dataDir, settings), PATH: process.env.PATH ?? '', ...compiledCode() },
     stdio: 'ignore',
   });
   const exited = new Promise<number | null>((resolve) => child.once('exit', resolve));
