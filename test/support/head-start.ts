@@ -76,9 +76,9 @@ async function runtimeFolder(dataDir: string): Promise<string> {
   return path.join((await chooseStateRoot(workerFolder)).folder, 'runtime');
 }
 
-/** Puts the agent's runtime of an earlier worker of the test run into a data folder. Its stamp tells the worker whether it is the right one. */
-export async function giveRuntime(dataDir: string): Promise<void> {
-  const made = placeOf('runtime');
+/** Puts the agent's runtime that `keepRuntime` kept under this name into a data folder. Its stamp tells the worker whether it is the right one. */
+export async function giveRuntime(dataDir: string, name = 'runtime'): Promise<void> {
+  const made = placeOf(name);
   if (made === undefined || !existsSync(made)) return;
   const folder = await runtimeFolder(dataDir);
   // Linked, because it holds Node twice. Between file systems, the worker makes its own.
@@ -86,11 +86,11 @@ export async function giveRuntime(dataDir: string): Promise<void> {
 }
 
 /** Keeps the runtime that a worker of this data folder has made, for the next ones. */
-export async function keepRuntime(dataDir: string): Promise<void> {
-  const made = placeOf('runtime');
+export async function keepRuntime(dataDir: string, name = 'runtime'): Promise<void> {
+  const made = placeOf(name);
   if (made === undefined || existsSync(made)) return;
   const folder = await runtimeFolder(dataDir);
-  const names = await readdir(folder).catch(() => []);
+  const names = await readdir(folder).catch((): string[] => []);
   if (!names.includes('stamp.json')) return;
   const making = `${made}.${randomBytes(4).toString('hex')}`;
   await copyTree(folder, making, '-l')
