@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './test/checks/longest-first.ts';
 
 export default defineConfig({
   test: {
@@ -8,6 +9,7 @@ export default defineConfig({
     // Processes, not threads: tests start sandboxes and servers, whose lives hang on the thread that started them.
     pool: 'forks',
     maxWorkers: 2,
+    sequence: { sequencer: LongestFirst },
     // For two busy cores: what hangs is told a little later, what is slow is no failure.
     testTimeout: 60_000,
     hookTimeout: 60_000,

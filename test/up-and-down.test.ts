@@ -1,5 +1,5 @@
 /** Service, database and worker as `bin/runyard` starts and ends them: real processes, nothing left behind. */
-import { closeSync, mkdirSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { serviceNodeFlags } from '../packages/cli/src/supervise/node-flags.ts';
@@ -79,6 +79,7 @@ test('stops with down while runs are live only as told, and marks those that it 
 });
 
 test('leaves no process after a stop in the middle of the start', { timeout: 120_000 }, async () => {
+  here.withoutHeadStart();
   const up = here.start('up');
   await vi.waitFor(() => expect(here.programs('service')).toHaveLength(1), { timeout: 30_000, interval: 20 });
   up.child.kill('SIGINT');
@@ -140,7 +141,6 @@ test('ends the command run in a pipeline with the run, although the started prog
 test('starts although a crash left a service.json whose process id now belongs to another program', {
   timeout: 120_000,
 }, async () => {
-  mkdirSync(path.join(here.folder, 'data'));
   const stale = { pid: process.pid, base_url: 'http://127.0.0.1:1', started_at: '2026-11-21T10:00:00Z' };
   const identity = { ...thisProcess(), start_ticks: 1 };
   for (const content of [stale, { ...stale, ...identity }]) {
@@ -172,6 +172,7 @@ test('stops programs in the background whose data folder was removed, and says s
 });
 
 test('shares between two first runs the programs that one of them starts', { timeout: 180_000 }, async () => {
+  here.withoutHeadStart();
   const runs = ['one', 'two'].map((word) =>
     runCommand([runyard, 'run', '-'], { cwd: here.folder, env: here.env, input: `\`\`\`sh\necho ${word}\n\`\`\`` }),
   );
@@ -196,6 +197,7 @@ test('cancels the run at the first Ctrl-C and exits with 130', { timeout: 120_00
 test('gives the worker no database address, no provider key and no variable of the shell, and makes folders for their owner only', {
   timeout: 120_000,
 }, async () => {
+  here.withoutHeadStart();
   const up = here.start('up', {
     RUNYARD_ANTHROPIC_API_KEY: 'sk-canary-anthropic',
     AWS_SECRET_ACCESS_KEY: 'canary-shell',

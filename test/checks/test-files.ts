@@ -12,8 +12,11 @@ export interface TestFiles {
 
 const serviceFolder = 'packages/service/';
 
-/** Tests across programs whose subject is the database: copies of it, query plans, the order of its transactions. */
-const databaseSubjects = ['test/export-import.test.ts', 'test/list-plans.test.ts', 'test/live-streams.test.ts'];
+/**
+ * Tests across programs whose subject is the order of the database's transactions. `test/export-import.test.ts` starts a server of its
+ * own, and `test/list-plans.test.ts` is about the plans of the embedded database alone.
+ */
+const databaseSubjects = ['test/live-streams.test.ts'];
 
 /**
  * Folders, and the table of all routes, without SQL of their own. Their tests reach the database only through functions of the domains, whose own tests run on

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { endCommands, type RunningCommand, runCommand, startCommand } from './command-line.ts';
+import { giveDatabase, giveRuntime, keepRuntime } from './head-start.ts';
 import { processesOf } from './processes-of.ts';
 
 export const runyard = path.resolve(import.meta.dirname, '../../bin/runyard');
@@ -29,6 +30,8 @@ export function useApart(): Apart {
   let worker: RunningCommand;
   beforeAll(async () => {
     folder = mkdtempSync(path.join(tmpdir(), 'runyard-apart-'));
+    await giveDatabase(path.join(folder, 'service'));
+    await giveRuntime(path.join(folder, 'worker'));
     service = startCommand([runyard, 'service'], {
       cwd: folder,
       env: { RUNYARD_DATA_DIR: path.join(folder, 'service'), RUNYARD_PORT: '0' },
@@ -42,6 +45,7 @@ export function useApart(): Apart {
       env: { ...client, RUNYARD_DATA_DIR: path.join(folder, 'worker') },
     });
     await worker.sees(`a worker for ${origin} runs`);
+    await keepRuntime(path.join(folder, 'worker'));
   }, 90_000);
   afterAll(async () => {
     service.child.kill('SIGTERM');

@@ -35,9 +35,10 @@ export function startCommand(
   },
 ): RunningCommand {
   const [program, ...args] = command;
-  const kept = ['PATH', 'HOME', 'USER', 'TMPDIR', 'LANG', 'NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR'].map(
-    (name) => [name, process.env[name]],
-  );
+  const kept = [
+    ...['PATH', 'HOME', 'USER', 'TMPDIR', 'LANG', 'NODE_COMPILE_CACHE'],
+    ...['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR'],
+  ].map((name) => [name, process.env[name]]);
   // The settings of npm (which registry, which cache) are the machine's, not the repository's.
   const npm = Object.entries(process.env).filter(([name]) => /^npm_config_/i.test(name));
   const env = Object.fromEntries([...kept, ...npm].filter(([, value]) => value !== undefined));

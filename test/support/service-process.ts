@@ -4,6 +4,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { serviceNodeFlags } from '../../packages/cli/src/supervise/node-flags.ts';
+import { compiledCode } from './compiled-code.ts';
 import { eventually, killHard } from './system.ts';
 
 export interface OneService {
@@ -44,6 +45,7 @@ export async function startService({ databaseUrl, key, clockAheadMs }: ServiceOp
       RUNYARD_BOOTSTRAP_KEY: key,
       RUNYARD_PORT: '0',
       RUNYARD_LOG: 'warn',
+      ...compiledCode(),
     },
     stdio: ['pipe', 'ignore', 'inherit'],
   });

@@ -1,9 +1,10 @@
 /** Test support: `bin/runyard` on a data folder of its own, and the programs that it starts there. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, vi } from 'vitest';
 import { endCommands, type RunningCommand, runCommand, startCommand } from './command-line.ts';
+import { giveDatabase, giveRuntime, keepRuntime } from './head-start.ts';
 import { processesOf } from './processes-of.ts';
 
 export const runyard = path.resolve(import.meta.dirname, '../../bin/runyard');
@@ -12,6 +13,8 @@ export interface Supervised {
   /** Working directory of the commands; the data folder is `data` in it. */
   readonly folder: string;
   readonly env: Readonly<Record<string, string>>;
+  /** Removes the head start, for a test about the first start on an empty folder. */
+  withoutHeadStart(): void;
   /** Starts a command without arguments. */
   start(command: string, more?: Readonly<Record<string, string>>): RunningCommand;
   /** Waits until no process of the folder is left. */
@@ -24,17 +27,22 @@ export interface Supervised {
   lastMessageOfService(): unknown;
 }
 
-/** Makes a folder before each test; stops the programs after it, and checks that no process is left. */
+/** Makes a folder with a head start before each test; stops the programs after it, and checks that no process is left. */
 export function useSupervised(): Supervised {
   let folder = '';
   const env = () => ({ RUNYARD_DATA_DIR: path.join(folder, 'data'), RUNYARD_PORT: '0' });
   const noProcessLeft = async () => {
     await vi.waitFor(() => expect(processesOf(folder)).toEqual([]), { timeout: 40_000, interval: 50 });
   };
-  beforeEach(() => {
+  beforeEach(async () => {
     folder = mkdtempSync(path.join(tmpdir(), 'runyard-up-'));
-  });
+    const { RUNYARD_DATA_DIR: dataDir } = env();
+    mkdirSync(dataDir, { mode: 0o700 });
+    await giveDatabase(dataDir);
+    await giveRuntime(dataDir);
+  }, 60_000);
   afterEach(async () => {
+    await keepRuntime(env().RUNYARD_DATA_DIR);
     await runCommand([runyard, 'down', '--force'], { cwd: folder, env: env() });
     endCommands();
     await noProcessLeft();
@@ -47,6 +55,7 @@ export function useSupervised(): Supervised {
     get env() {
       return env();
     },
+    withoutHeadStart: () => rmSync(env().RUNYARD_DATA_DIR, { recursive: true }),
     start: (command, more = {}) => startCommand([runyard, command], { cwd: folder, env: { ...env(), ...more } }),
     noProcessLeft,
     programs: (name) => processesOf(folder).filter(({ command }) => command.includes(`packages/${name}/src/main.ts`)),

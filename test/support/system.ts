@@ -8,6 +8,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { RunItem } from '@runyard/contract/runs';
 import { serviceNodeFlags } from '../../packages/cli/src/supervise/node-flags.ts';
 import { unmountBelow } from '../../packages/worker/src/state/disk-image.ts';
+import { compiledCode } from './compiled-code.ts';
+import { giveDatabase, giveRuntime, keepRuntime } from './head-start.ts';
 import { hasEnded } from './run-kinds.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
@@ -91,6 +93,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
     HOME: process.env.HOME ?? '/',
     RUNYARD_DATA_DIR: dataDir,
     RUNYARD_LOG: 'info',
+    ...compiledCode(),
     ...options.env,
   };
   let base = '';
@@ -191,11 +194,14 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
     },
   };
   try {
+    if (options.dataDir === undefined && options.databaseUrl === undefined) await giveDatabase(dataDir);
+    if (options.dataDir === undefined && options.workers?.length !== 0) await giveRuntime(dataDir);
     await system.startService();
     for (const name of options.workers ?? [defaultWorker]) system.startWorker(name);
     if (workers.size > 0) {
       const connected = async () => (await system.logs()).includes('worker connected');
       await eventually('connection of the worker', connected, startLimitMs);
+      await keepRuntime(dataDir);
     }
   } catch (error) {
     const logs = await system.logs();

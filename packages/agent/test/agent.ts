@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { FakeHarnessSupport } from '../../../test/fakes/harness-support.ts';
+import { compiledCode } from '../../../test/support/compiled-code.ts';
 
 export interface TestAgent {
   child: ChildProcess;
@@ -46,6 +47,7 @@ export function startTestAgent(
         PATH: `${bin}:${process.env.PATH}`,
         HOME: workspace,
         LANG: 'C.UTF-8',
+        ...compiledCode(),
         TASK_ID: 'run-1',
         RUNYARD_RUN_TOKEN_FD: '4',
         RUNYARD_RUN_FOLDERS: 'own',

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import type { AgentEventBody } from '@runyard/contract/agent-protocol';
 import type { ApprovalPolicy } from '@runyard/contract/approvals';
 import { afterEach } from 'vitest';
+import { compiledCode } from '../../../test/support/compiled-code.ts';
 import { createApprovals } from '../src/approvals/approvals.ts';
 import { startChildLink } from '../src/harness/child-link.ts';
 import { type Driver, driveHarness } from '../src/harness/driver.ts';
@@ -44,7 +45,7 @@ export function drive(mode: string, options: DriveOptions = {}) {
       startChildLink({
         command: options.command ?? [process.execPath, fixture, mode],
         cwd,
-        env: { PATH: process.env.PATH, HOME: options.home ?? cwd, RUNYARD_AGENT_SOCKET: cwd },
+        env: { PATH: process.env.PATH, HOME: options.home ?? cwd, RUNYARD_AGENT_SOCKET: cwd, ...compiledCode() },
         marker: `RUNYARD_AGENT_SOCKET=${cwd}`,
         events,
       }),

@@ -7,6 +7,8 @@ import { fileURLToPath } from 'node:url';
 import { parseSettings } from '@runyard/contract/settings';
 import { pino } from 'pino';
 import { type FakeWorkerService, startFakeWorkerService } from '../../../test/fakes/worker-service.ts';
+import { compiledCode } from '../../../test/support/compiled-code.ts';
+import { giveRuntime, keepRuntime } from '../../../test/support/head-start.ts';
 import { probeSandbox } from '../src/backends/probe.ts';
 import { findProcesses } from '../src/state/processes.ts';
 import { startWorker, type Worker } from '../src/worker.ts';
@@ -63,11 +65,12 @@ export async function startTestWorker(options: TestWorkerOptions = {}): Promise<
   const dataDir = await temporaryDataDir();
   const parsed = parseSettings(workerEnvironment(service, dataDir, options.settings));
   if (!parsed.ok) throw new Error(parsed.problems.join('; '));
-  const worker = await startWorker(parsed.settings, {
-    log: pino({ level: 'silent' }),
-    agentEntry: options.agentEntry ?? fixtureAgent,
-  });
+  const agentEntry = options.agentEntry ?? fixtureAgent;
+  const runtime = `runtime-${path.basename(agentEntry)}-${parsed.settings.RUNYARD_SANDBOX}`;
+  await giveRuntime(dataDir, runtime);
+  const worker = await startWorker(parsed.settings, { log: pino({ level: 'silent' }), agentEntry });
   await service.waitFor('worker_hello');
+  await keepRuntime(dataDir, runtime);
   return {
     service,
     worker,
@@ -95,7 +98,7 @@ export async function spawnTestWorker(
   const hellos = (): number => service.messages.filter(({ type }) => type === 'worker_hello').length;
   const before = hellos();
   const child = spawn(process.execPath, [workerProcess], {
-    env: { ...workerEnvironment(service, dataDir, settings), PATH: process.env.PATH ?? '' },
+    env: { ...workerEnvironment(service, dataDir, settings), PATH: process.env.PATH ?? '', ...compiledCode() },
     stdio: 'ignore',
   });
   const exited = new Promise<number | null>((resolve) => child.once('exit', resolve));

@@ -1,0 +1,100 @@
+/**
+ * Gives a data folder what its first start would make: the migrated database and the agent's runtime. Both are made once per test run.
+ *
+ * A test about the first start on an empty folder does without it, such as `test/newcomer.test.ts`.
+ */
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, rename, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { tryLockFile } from '../../packages/contract/src/file-lock.ts';
+import { openDatabase } from '../../packages/service/src/store/database/database.ts';
+import { silentLog } from '../../packages/service/src/store/database/log.ts';
+import { startEmbeddedPostgres } from '../../packages/service/src/store/embedded/start.ts';
+import { migrateDatabase } from '../../packages/service/src/store/migrations/migrate.ts';
+import { chooseStateRoot } from '../../packages/worker/src/state/state-root.ts';
+
+const run = promisify(execFile);
+
+/** Names the folder of the test run, which `database.ts` makes and removes. */
+export const headStartVariable = 'TEST_HEAD_START';
+
+/** Returns a place in the folder of the test run; undefined outside of tests: benchmarks measure whole starts. */
+function placeOf(name: string): string | undefined {
+  const folder = process.env[headStartVariable];
+  return folder === undefined ? undefined : path.join(folder, name);
+}
+
+/** Copies, with owners and modes; `-l` makes hard links instead. */
+const copyTree = (from: string, to: string, ...flags: string[]) => run('cp', ['-a', ...flags, from, to]);
+
+/** Puts a migrated database into a data folder that has none yet. */
+export async function giveDatabase(dataDir: string): Promise<void> {
+  const made = placeOf('postgres');
+  if (made === undefined) return;
+  await ensureMigratedDatabase(made);
+  const folder = path.join(dataDir, 'postgres');
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await copyTree(path.join(made, 'cluster'), folder);
+}
+
+async function ensureMigratedDatabase(made: string): Promise<void> {
+  while (!existsSync(made)) {
+    const lock = tryLockFile(`${made}.lock`);
+    if (lock === undefined) {
+      await delay(100);
+      continue;
+    }
+    try {
+      if (!existsSync(made)) await makeMigratedDatabase(made);
+    } finally {
+      lock.release();
+    }
+  }
+}
+
+async function makeMigratedDatabase(folder: string): Promise<void> {
+  const making = `${folder}.making`;
+  const server = await startEmbeddedPostgres({ dataDir: making, log: silentLog });
+  try {
+    const db = await openDatabase({ address: server.connection, maxConnections: 1, log: silentLog });
+    await migrateDatabase(db);
+    await db.close();
+  } finally {
+    await server.stop();
+  }
+  await rename(making, folder);
+}
+
+/** Returns where a worker of this data folder looks for the agent's runtime. Makes the folders above it. */
+async function runtimeFolder(dataDir: string): Promise<string> {
+  const workerFolder = path.join(dataDir, 'worker');
+  await mkdir(workerFolder, { recursive: true, mode: 0o700 });
+  return path.join((await chooseStateRoot(workerFolder)).folder, 'runtime');
+}
+
+/** Puts the agent's runtime that `keepRuntime` kept under this name into a data folder. Its stamp tells the worker whether it is the right one. */
+export async function giveRuntime(dataDir: string, name = 'runtime'): Promise<void> {
+  const made = placeOf(name);
+  if (made === undefined || !existsSync(made)) return;
+  const folder = await runtimeFolder(dataDir);
+  // Linked, because it holds Node twice. Between file systems, the worker makes its own.
+  await copyTree(made, folder, '-l').catch(() => rm(folder, { recursive: true, force: true }));
+}
+
+/** Keeps the runtime that a worker of this data folder has made, for the next ones. */
+export async function keepRuntime(dataDir: string, name = 'runtime'): Promise<void> {
+  const made = placeOf(name);
+  if (made === undefined || existsSync(made)) return;
+  const folder = await runtimeFolder(dataDir);
+  const names = await readdir(folder).catch((): string[] => []);
+  if (!names.includes('stamp.json')) return;
+  const making = `${made}.${randomBytes(4).toString('hex')}`;
+  await copyTree(folder, making, '-l')
+    .then(() => rename(making, made))
+    // Another file system, or another process was first.
+    .catch(() => rm(making, { recursive: true, force: true }));
+}
