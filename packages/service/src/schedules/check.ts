@@ -1,3 +1,4 @@
+import { parseExpression } from '@runyard/contract/cron-expression';
 import type { CreateScheduledAgentRequest, OverlapPolicy } from '@runyard/contract/schedules';
 import type { RunActor } from '../access/actor.ts';
 import type { Fault } from '../fault.ts';
@@ -5,7 +6,6 @@ import type { Models } from '../models/models.ts';
 import { checkRunRequest, type RequestOutcome, workerHostOf } from '../runs/submit/request.ts';
 import type { Queryable } from '../store/database/database.ts';
 import { faultOfSchedule, type RequestMembers, requestOf } from './run-of-schedule.ts';
-import { parseExpression } from './times/expression.ts';
 import { findTimeZone } from './times/time-zone.ts';
 
 /** A schedule as a request describes it, complete. */
