@@ -29,3 +29,21 @@ export function faultsOf(files: Files): string[] {
   const read = readFilesOf(files);
   return read.ok ? [] : read.faults.map(({ file, line, column, message }) => `${file}:${line}:${column}: ${message}`);
 }
+
+/** UID of a webhook. */
+export const agent = (matter: string): Files =>
+  withFiles({ 'agents/foreman/agent.md': `---\nagentType: MAIN\n${matter}---\nx\n` });
+export const automation = (matter: string, body = 'Do it.'): Files =>
+  withFiles({ 'automations/n/automation.md': `---\n${matter}---\n${body}\n` });
+export const trigger = (text: string): Files =>
+  automation(
+    `triggers:\n${text
+      .split('\n')
+      .map((line, at) => `${at === 0 ? '  - ' : '    '}${line}`)
+      .join('\n')}\n`,
+  );
+export const webhook = (text: string): Files => withFiles({ 'webhooks/w.yaml': text });
+export const runner = (text: string): Files => withFiles({ 'runners/r.yaml': text });
+export const factory = (more: string): Files => withFiles({ 'factory.yaml': factoryYaml + more });
+export const uid = 'abcdefghij0123456789AB';
+export const linux = 'platform:\n  linux:\n    dockerImage: ubuntu:24.04\n';

@@ -1,5 +1,5 @@
 /** Writes the files of a definition. */
-import { stringify } from 'yaml';
+import { isScalar, type Pair, stringify } from 'yaml';
 import type { FactoryDefinition } from './definition.ts';
 import { compare } from './faults.ts';
 import { pathOf } from './layout.ts';
@@ -35,9 +35,44 @@ export function exportDefinition(definition: FactoryDefinition): ExportedFile[] 
   return files.toSorted((a, b) => compare(a.path, b.path));
 }
 
+/** Keys that come first, in this order; the others follow in alphabetical order, so that the same definition gives the same text. */
+const keyOrder = [
+  'schemaVersion',
+  'name',
+  'provider',
+  'event',
+  'description',
+  'alias',
+  'agentType',
+  'enabled',
+  'agent',
+  'authMode',
+  'signatureScheme',
+  'owner',
+  'repositories',
+  'triggers',
+  'type',
+  'model',
+  'harness',
+  'os',
+];
+const rank = new Map(keyOrder.map((key, index) => [key, index]));
+const keyOf = ({ key }: Pair): string => (isScalar(key) ? String(key.value) : String(key));
+
+function compareKeys(one: Pair, other: Pair): number {
+  const [a, b] = [keyOf(one), keyOf(other)];
+  return (rank.get(a) ?? keyOrder.length) - (rank.get(b) ?? keyOrder.length) || compare(a, b);
+}
+
 function yaml(value: object): string {
   if (Object.keys(value).length === 0) return '';
-  return stringify(value, { aliasDuplicateObjects: false, lineWidth: 0, version: '1.2', schema: 'core' });
+  return stringify(value, {
+    aliasDuplicateObjects: false,
+    lineWidth: 0,
+    schema: 'core',
+    sortMapEntries: compareKeys,
+    version: '1.2',
+  });
 }
 
 const markdown = (matter: object, body: string): string =>

@@ -166,7 +166,7 @@ describe('ends soon and without an exception for', () => {
         expect(read.faults.length).toBeGreaterThan(0);
         for (const { line, column } of read.faults) expect(Math.min(line, column)).toBeGreaterThanOrEqual(1);
       }),
-      { numRuns: 600 },
+      { numRuns: 200 },
     );
   });
 });
