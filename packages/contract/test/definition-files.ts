@@ -30,7 +30,7 @@ export function faultsOf(files: Files): string[] {
   return read.ok ? [] : read.faults.map(({ file, line, column, message }) => `${file}:${line}:${column}: ${message}`);
 }
 
-/** UID of a webhook. */
+/** A definition whose foreman has this front matter. */
 export const agent = (matter: string): Files =>
   withFiles({ 'agents/foreman/agent.md': `---\nagentType: MAIN\n${matter}---\nx\n` });
 export const automation = (matter: string, body = 'Do it.'): Files =>
@@ -45,5 +45,6 @@ export const trigger = (text: string): Files =>
 export const webhook = (text: string): Files => withFiles({ 'webhooks/w.yaml': text });
 export const runner = (text: string): Files => withFiles({ 'runners/r.yaml': text });
 export const factory = (more: string): Files => withFiles({ 'factory.yaml': factoryYaml + more });
+/** UID of a webhook. */
 export const uid = 'abcdefghij0123456789AB';
 export const linux = 'platform:\n  linux:\n    dockerImage: ubuntu:24.04\n';

@@ -51,6 +51,11 @@ export function pathFault(path: string): string | undefined {
   return undefined;
 }
 
+/** True for a folder beside factory.yaml whose files can be part of a definition, or are meant to be. */
+export function isDefinitionFolder(name: string): boolean {
+  return folders.includes(name) || Object.hasOwn(notAvailable, name) || folderSpelling.suggest(name) !== undefined;
+}
+
 /** Returns what the file at this path defines. */
 export function placeOf(path: string): Placed {
   const [folder = '', ...rest] = path.split('/');

@@ -12,7 +12,7 @@ const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 export function readText(content: string | Uint8Array): ReadText {
   const bytes = typeof content === 'string' ? Buffer.byteLength(content) : content.length;
   if (bytes > maxDefinitionFileBytes)
-    return refuse(start, `has ${bytes} bytes; a file has at most ${maxDefinitionFileBytes}`);
+    return refuse(start, `is too large; a file has at most ${maxDefinitionFileBytes} bytes`);
   const raw = typeof content === 'string' ? content : decode(content);
   if (raw === undefined) return refuse(start, 'is not UTF-8 text; save it as UTF-8');
   const text = raw.replace(/^\ufeff/, '').replaceAll('\r\n', '\n');
