@@ -105,7 +105,7 @@ const HarnessDefault = strictObject({
 }).superRefine(checkBuiltin);
 
 const HarnessOverride = strictObject({
-  type: HarnessType.nullable().optional(),
+  type: HarnessType.nullable().optional().describe('Program that works on the prompt; null: the inherited one'),
   model: Model.nullable().optional().describe('Model of the harness; null: the inherited one'),
   reasoningLevel,
   auth,

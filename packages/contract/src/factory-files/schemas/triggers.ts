@@ -28,7 +28,7 @@ const WebhookTrigger = strictObject({
   event: z.literal('received'),
   filter: strictObject({
     webhook_ids: z
-      .union([webhookIds, strictObject({ in: webhookIds }).transform(({ in: ids }) => ids)], {
+      .union([webhookIds, strictObject({ in: webhookIds.describe('The same list') }).transform(({ in: ids }) => ids)], {
         error: 'must be a list of UIDs of webhooks, which have 22 characters; names of files are not UIDs',
       })
       .describe('UIDs of webhooks of the factory; `GET /factory/{uid}/webhooks` lists them'),
