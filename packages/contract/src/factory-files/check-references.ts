@@ -1,4 +1,5 @@
 /** Checks what the files of a definition say about each other. */
+import { type GithubEvent, type GithubFilterKey, isNotInPayload } from '../github-triggers/catalogue.ts';
 import { makeSpelling } from '../spelling.ts';
 import type { DefinedAgent, DefinedAutomation, DefinedFactory, DefinedRunner } from './definition.ts';
 import { type Faults, start } from './faults.ts';
@@ -38,6 +39,7 @@ export function checkReferences(checked: Checked, faults: Faults, notices: Fault
     runnerOf(pathOf.automation(name), ['runner'], runner);
   }
   noticeProviders(automations, adder(notices));
+  noticeFilters(automations, adder(notices));
   for (const { name, platform } of runners)
     if (platform.os === 'macos')
       adder(notices)(
@@ -94,5 +96,19 @@ function noticeProviders(automations: readonly DefinedAutomation[], notice: AddA
       const hint = suggestion ? `; did you mean ${suggestion}?` : '';
       const message = `the provider ${provider} is not available on this service, so the trigger never fires${hint}`;
       notice(pathOf.automation(name), ['triggers', index, 'provider'], message, suggestion);
+    }
+}
+
+function noticeFilters(automations: readonly DefinedAutomation[], notice: AddAt): void {
+  for (const { name, triggers } of automations)
+    for (const [index, { provider, event, ...trigger }] of triggers.entries()) {
+      if (provider !== 'github' || !('filter' in trigger)) continue;
+      for (const key of Object.keys(trigger.filter ?? {}))
+        if (isNotInPayload(event as GithubEvent, key as GithubFilterKey))
+          notice(
+            pathOf.automation(name),
+            ['triggers', index, 'filter', key],
+            `GitHub's payload of ${event} does not have ${key}, so a filter on it never matches`,
+          );
     }
 }

@@ -48,6 +48,16 @@ export const githubEvents = {
 
 export type GithubEvent = keyof typeof githubEvents;
 
+/**
+ * True for what GitHub's payload of an event does not have: the changed files of a pull request, and the labels and author of the pull
+ * request behind a check. A filter on it never matches.
+ */
+export function isNotInPayload(event: GithubEvent, key: GithubFilterKey): boolean {
+  if (key === 'paths') return event !== 'push';
+  const isCheck = event === 'check_suite_completed' || event === 'workflow_run_completed';
+  return isCheck && (key === 'labels' || key === 'authors');
+}
+
 /** Lists of values of one member: it must have one of `in`, and none of `not_in`. */
 export interface Matcher {
   readonly in?: readonly (string | number)[] | undefined;
