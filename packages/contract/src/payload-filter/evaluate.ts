@@ -5,7 +5,7 @@ import type { FieldChecks, FieldPlan, FilterValue, Pattern, PayloadFilter } from
 export type FilterOutcome = 'match' | 'no_match' | 'too_much_work';
 
 /**
- * Comparisons that one evaluation may make, about 50 ms. A body of 256 KB has at most 131,072 elements, so three conditions on each
+ * Comparisons that one evaluation may make. A body of 256 KB has at most 131,072 elements, so three conditions on each
  * element always fit.
  */
 export const maxComparisons = 400_000;
