@@ -28,6 +28,7 @@ import { serviceOnly, up } from './commands/up.ts';
 import { workerOnly } from './commands/worker.ts';
 import { createContext } from './context.ts';
 import { exitCodesHelp } from './exit-codes.ts';
+import { addFactoryCommands } from './factory-commands.ts';
 import { Failure } from './failure.ts';
 import { root } from './installation.ts';
 import { harmless } from './live/harmless.ts';
@@ -225,6 +226,7 @@ addCatalogueCommands(program);
 addScheduleCommands(program);
 addMcpCommands(program);
 addCodeHostCommands(program);
+addFactoryCommands(program);
 
 const keys = program.command('keys').description('list, create and delete API keys');
 keys

@@ -6,8 +6,18 @@ import {
   maxAttachments,
   maxChangesPerDay,
   maxCodeHostCredentials,
+  maxDefinitionBytes,
+  maxDefinitionFileBytes,
+  maxDefinitionFiles,
+  maxDefinitionYamlBytes,
+  maxDefinitionYamlTotalBytes,
   maxEnvironmentGuests,
   maxEnvironments,
+  maxFactoryAgents,
+  maxFactoryAutomations,
+  maxFactoryRepositories,
+  maxFactoryRunners,
+  maxFactoryWebhooks,
   maxIdentities,
   maxInvitations,
   maxKeys,
@@ -33,9 +43,12 @@ import {
   maxSnapshotFiles,
   maxSubscriptions,
   maxTeamsOfPerson,
+  maxTriggers,
   maxWaitingFires,
   maxWaitingFollowups,
 } from './limits.ts';
+import { maxComparisons } from './payload-filter/evaluate.ts';
+import { maxFilterKeys, maxFilterLevels, maxFilterTextLength, maxFilterValues } from './payload-filter/plan.ts';
 import { serviceSettings } from './settings/service.ts';
 
 /** A row of the table. */
@@ -59,6 +72,7 @@ function size(bytes: number): string {
 
 const invalid = '400';
 const tooLarge = '413';
+const definitionFault = 'a fault of the definition';
 
 /** In the order in which they are shown. */
 export const limits: readonly Limit[] = [
@@ -147,4 +161,30 @@ export const limits: readonly Limit[] = [
   { of: 'value of a secret', most: size(maxSecretBytes), above: invalid },
   { of: 'secrets that a run or an environment names', most: `${maxSecretsOfRun}`, above: invalid },
   { of: 'event subscriptions of a team', most: `${maxSubscriptions}`, above: '409' },
+  {
+    of: 'definition files of a factory',
+    most: `${maxDefinitionFiles}, ${size(maxDefinitionFileBytes)} each, ${size(maxDefinitionBytes)} together`,
+    above: definitionFault,
+  },
+  {
+    of: 'YAML in the definition files of a factory',
+    most: `${size(maxDefinitionYamlBytes)} in a file, ${size(maxDefinitionYamlTotalBytes)} together`,
+    above: definitionFault,
+  },
+  {
+    of: 'what a factory defines',
+    most: `${maxFactoryAgents} agents, ${maxFactoryAutomations} automations, ${maxFactoryWebhooks} webhooks, ${maxFactoryRunners} runners, ${maxFactoryRepositories} repositories`,
+    above: definitionFault,
+  },
+  { of: 'triggers of an automation', most: `${maxTriggers}`, above: definitionFault },
+  {
+    of: 'payload filter',
+    most: `${maxFilterLevels} levels, ${maxFilterKeys} keys, ${maxFilterValues} values in a list, ${maxFilterTextLength} characters in a key or value`,
+    above: definitionFault,
+  },
+  {
+    of: 'comparisons of a payload filter with one body',
+    most: `${maxComparisons}`,
+    above: 'the body does not match, and the explanation says so',
+  },
 ];

@@ -102,3 +102,26 @@ export const maxConversationTextLength = 200_000;
 
 /** Bytes of a harness's memory. */
 export const maxMemoryBytes = 32 * 1024 * 1024;
+
+/** Files of a factory definition. */
+export const maxDefinitionFiles = 1_000;
+/** Bytes of all files of a factory definition. */
+export const maxDefinitionBytes = 8 * 1024 * 1024;
+/** Bytes of one file of a factory definition. */
+export const maxDefinitionFileBytes = 1024 * 1024;
+/** Bytes of the YAML of one file of a factory definition. */
+export const maxDefinitionYamlBytes = 32 * 1024;
+/** Bytes of the YAML of all files of a factory definition. */
+export const maxDefinitionYamlTotalBytes = 512 * 1024;
+/** Agents of a factory. */
+export const maxFactoryAgents = 50;
+/** Automations of a factory. */
+export const maxFactoryAutomations = 100;
+/** Webhooks of a factory. */
+export const maxFactoryWebhooks = 20;
+/** Runners of a factory. */
+export const maxFactoryRunners = 50;
+/** Repositories of a factory. */
+export const maxFactoryRepositories = 20;
+/** Triggers of an automation. */
+export const maxTriggers = 20;

@@ -1,3 +1,4 @@
+import { parseExpression } from '@runyard/contract/cron-expression';
 import { createRedactor } from '@runyard/contract/redaction/redactor';
 import type { CreateScheduledAgentRequest, OverlapPolicy } from '@runyard/contract/schedules';
 import type { RunActor } from '../access/actor.ts';
@@ -7,7 +8,6 @@ import { checkRunRequest, type RequestOutcome, workerHostOf } from '../runs/subm
 import type { Vault } from '../secrets/vault.ts';
 import type { Queryable } from '../store/database/database.ts';
 import { faultOfSchedule, type RequestMembers, requestOf } from './run-of-schedule.ts';
-import { parseExpression } from './times/expression.ts';
 import { findTimeZone } from './times/time-zone.ts';
 
 /** A schedule as a request describes it, complete. */

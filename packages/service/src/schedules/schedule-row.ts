@@ -1,10 +1,10 @@
 import type { AmbientAgentConfig } from '@runyard/contract/config';
+import { parseExpression } from '@runyard/contract/cron-expression';
 import type { RunMode } from '@runyard/contract/run-request';
 import type { OverlapPolicy } from '@runyard/contract/schedules';
 import type { RunActor } from '../access/actor.ts';
 import type { Owner } from '../access/ownership.ts';
 import { boolean, integer, json, nullable, type RowOf, text, timestamp, uuid } from '../store/database/statement.ts';
-import { parseExpression } from './times/expression.ts';
 import type { Times } from './times/next-time.ts';
 
 /** Columns of a schedule, for statements. */

@@ -1,4 +1,5 @@
 import { checksNames, type Route } from '@runyard/contract/route';
+import { makeSpelling } from '@runyard/contract/spelling';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import type { Fault } from '../../fault.ts';
@@ -6,7 +7,6 @@ import { findUnknown, type IgnoredMember } from './find-unknown.ts';
 import { ignoredFields } from './ignored-fields.ts';
 import { type KnownMembers, knownMembers } from './known-members.ts';
 import { prefersStrict } from './prefer.ts';
-import { makeSpelling } from './spelling.ts';
 
 const nothingKnown: KnownMembers = { kind: 'object', members: new Map(), spelling: makeSpelling([]) };
 

@@ -1,6 +1,7 @@
 /** The names that a schema knows at each place, derived from the schema once. */
+
+import { makeSpelling, type Spelling } from '@runyard/contract/spelling';
 import type { z } from 'zod';
-import { makeSpelling, type Spelling } from './spelling.ts';
 
 /** The names that a value may have. `free`: a map whose names are the caller's own, or a value without names. */
 export type KnownMembers =

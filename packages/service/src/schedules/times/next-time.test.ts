@@ -1,5 +1,5 @@
+import { parseExpression } from '@runyard/contract/cron-expression';
 import { describe, expect, test } from 'vitest';
-import { parseExpression } from './expression.ts';
 import { nextTimes } from './next-time.ts';
 import { findTimeZone } from './time-zone.ts';
 

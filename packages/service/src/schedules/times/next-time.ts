@@ -1,5 +1,5 @@
+import type { Expression } from '@runyard/contract/cron-expression';
 import { Cron } from 'croner';
-import type { Expression } from './expression.ts';
 import { instantsOf, offsetAt } from './time-zone.ts';
 
 /** The parts of a schedule that determine its times. */

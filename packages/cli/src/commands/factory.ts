@@ -1,0 +1,45 @@
+/** Commands about factories that are defined by files. */
+import path from 'node:path';
+import type { FactoryDefinition } from '@runyard/contract/factory-files/definition';
+import type { DefinitionFault } from '@runyard/contract/factory-files/faults';
+import { readDefinition } from '@runyard/contract/factory-files/read-definition';
+import type { Context } from '../context.ts';
+import { readDefinitionFolder } from '../factory/read-folder.ts';
+import { Failure } from '../failure.ts';
+import { harmlessJson, harmlessLine } from '../live/harmless.ts';
+
+/** What the command needs of its context: it asks no service. */
+type Output = Pick<Context, 'out' | 'report'>;
+
+/**
+ * Checks the definition files of a folder without a service, and prints each fault as a compiler does: `file:line:column: message`.
+ * @throws Failure with exit code 1 if there are faults, 2 if the folder cannot be read
+ */
+export function validateFactory({ out, report }: Output, folder: string, options: { readonly json?: true }): void {
+  const read = readDefinition(readDefinitionFolder(folder));
+  const faults = read.ok ? [] : read.faults;
+  if (options.json) out(`${harmlessJson({ ok: read.ok, faults, notices: read.notices }, 2)}\n`);
+  else {
+    for (const fault of faults) out(`${lineOf(folder, fault, '')}\n`);
+    for (const notice of read.notices) out(`${lineOf(folder, notice, 'notice: ')}\n`);
+  }
+  if (!read.ok) throw new Failure(`${count(faults.length, 'fault')} in the definition`);
+  if (!options.json) report(summaryOf(read.definition));
+}
+
+function lineOf(folder: string, { file, line, column, message }: DefinitionFault, label: string): string {
+  return harmlessLine(`${path.join(folder, file)}:${line}:${column}: ${label}${message}`, 1_000);
+}
+
+const count = (amount: number, thing: string): string => `${amount} ${thing}${amount === 1 ? '' : 's'}`;
+
+function summaryOf({ factory, agents, automations, webhooks, runners, skills }: FactoryDefinition): string {
+  const parts = [
+    count(agents.length, 'agent'),
+    count(automations.length, 'automation'),
+    count(webhooks.length, 'webhook'),
+    count(runners.length, 'runner'),
+    count(skills.filter(({ path: file }) => file.endsWith('/SKILL.md')).length, 'skill'),
+  ];
+  return `the definition of ${harmlessLine(factory.name)} has no faults: ${parts.join(', ')}`;
+}

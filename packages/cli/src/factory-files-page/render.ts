@@ -1,0 +1,110 @@
+import { type FactoryFileName, factoryFileSchemas } from '@runyard/contract/factory-files/json-schemas';
+import { githubEvents } from '@runyard/contract/github-triggers/catalogue';
+import { example } from './example.ts';
+
+type Schema = Readonly<Record<string, unknown>>;
+
+const files: readonly (readonly [FactoryFileName, string, string])[] = [
+  ['factory', '`factory.yaml`', 'The factory itself.'],
+  ['agent', '`agents/<name>/agent.md`', 'Front matter; the text behind it is the prompt of the agent.'],
+  ['automation', '`automations/<name>/automation.md`', 'Front matter; the text behind it is the prompt of the runs.'],
+  ['webhook', '`webhooks/<name>.yaml`', 'A webhook keeps its UID and URL as long as it keeps its name.'],
+  ['runner', '`runners/<name>.yaml`', 'The machine that runs are executed on.'],
+];
+
+/** Returns `docs/factory-files.md`, written from the schemas of the files. */
+export function renderFactoryFilesPage(): string {
+  const schemas = factoryFileSchemas();
+  const tables = files.map(([name, title, text]) => `## ${title}\n\n${text}\n\n${keyTable(schemas[name])}`);
+  return `<!-- Written by packages/cli/src/factory-files-page/generate.ts from packages/contract/src/factory-files/schemas. -->
+
+# Definition files of a factory
+
+A factory can be defined by files in a folder. \`bin/runyard factory validate FOLDER\` checks them without a service, and prints each
+fault as \`file:line:column: message\`. The name of a file or folder is the name of the agent, automation, webhook, runner or skill.
+Skills are folders with a \`SKILL.md\`: those in \`skills/\` are for every agent, those in \`agents/<name>/skills/\` for one. Other files
+beside \`factory.yaml\`, such as README.md, are ignored; unknown files in the folders of the definition are faults.
+
+Keys are case-sensitive, and an unknown key is a fault. Files are UTF-8. The YAML is version 1.2, without anchors, aliases and tags.
+Exactly one agent has \`agentType: FOREMAN\`. Execution keys (\`model\`, \`harness\`, \`runner\`, …) of an automation come before those of
+its agent, and those before \`agentDefaults\`; a list or map replaces the inherited one. A webhook cannot be renamed.
+
+[limits.md](limits.md) has the limits, and [decisions/definition-files.md](decisions/definition-files.md) the reasons.
+
+${tables.join('\n')}
+## Triggers
+
+| provider | event | keys |
+|---|---|---|
+| \`webhook\` | \`received\` | \`filter.webhook_ids\`: UIDs of webhooks, not names of files. \`filter.payload\`: a payload filter |
+| \`schedule\` | \`cron_fired\` | \`schedule.cron\`: ${scheduleText} |
+| \`github\` | see below | \`filter\`: see below |
+| others | | kept, reported as not available, and never fire |
+
+A GitHub trigger is fed by webhooks with \`signatureScheme: github\`. Each member of its filter is a list of values, of which one must
+match, or an object with the lists \`in\` and \`not_in\`. All members must match; an empty one matches everything.
+
+| event | members of the filter |
+|---|---|
+${githubRows()}
+
+## Payload filters
+
+A payload filter mirrors the body of a delivery. Every key must match.
+
+| filter | matches |
+|---|---|
+| \`{key: [v1, v2]}\`, \`{key: {in: [v1, v2]}}\` | the field is there and equals one of the values, in JSON type too: 1 is not "1" |
+| \`{key: {not_in: [v1]}}\` | the field equals none of the values, or is missing |
+| \`{key: {exists: true}}\` | the field is there, even if it is null; with \`false\`: it is missing |
+| \`{key: {nested: [v1]}}\` | the object in the field matches the inner filter. Without an object, only \`not_in\` and \`exists: false\` pass |
+
+Values are strings, numbers, booleans and null. Of a field with an array, \`in\` needs one element, \`not_in\` allows none, and an inner
+filter needs one element that matches all of it. A body that is no object matches only the empty filter. A field that is itself named
+\`in\`, \`not_in\` or \`exists\` cannot be reached.
+
+## Example
+
+${example.map(({ path, content }) => `\`${path}\`:\n\n\`\`\`${path.endsWith('.md') ? 'markdown' : 'yaml'}\n${content}\`\`\``).join('\n\n')}
+`;
+}
+
+const scheduleText = 'five fields in UTC, `@daily` and the like, or `@every 90m`. `schedule.name`: its identity';
+
+function githubRows(): string {
+  const byMembers = Map.groupBy(Object.entries(githubEvents), ([, members]) => members.map(code).join(', '));
+  return [...byMembers]
+    .map(([members, events]) => `| ${events.map(([event]) => code(event)).join(', ')} | ${members} |`)
+    .join('\n');
+}
+
+const code = (text: string): string => `\`${text}\``;
+
+function keyTable(schema: Schema): string {
+  return `| key | needed | meaning |\n|---|---|---|\n${rowsOf(schema, '').join('\n')}\n`;
+}
+
+/** Rows of the keys of a schema, each before the keys inside of it. Triggers have a section of their own. */
+function rowsOf(schema: Schema, parent: string): string[] {
+  const properties = (schema.properties ?? {}) as Readonly<Record<string, Schema>>;
+  const required = (schema.required ?? []) as readonly string[];
+  return Object.entries(properties).flatMap(([key, property]) => {
+    const path = parent === '' ? key : `${parent}.${key}`;
+    const meaning = String(property.description ?? '').replaceAll('|', '\\|');
+    const row = `| ${code(path)} | ${required.includes(key) ? 'yes' : ''} | ${meaning}${choicesOf(property)} |`;
+    return key === 'triggers' ? [row] : [row, ...rowsOf(insideOf(property), path)];
+  });
+}
+
+/** Returns the schema whose keys are shown below a key: its own, that of the elements of a list, or the one that is not null. */
+function insideOf(schema: Schema): Schema {
+  const alternatives = (schema.anyOf ?? []) as readonly Schema[];
+  const inner = alternatives.find((each) => each.properties !== undefined) ?? schema;
+  return (inner.items as Schema | undefined) ?? inner;
+}
+
+function choicesOf(schema: Schema): string {
+  if (schema.const !== undefined) return `: ${code(String(schema.const))}`;
+  const { enum: choices } = schema;
+  return Array.isArray(choices) ? `. One of ${choices.map((each) => code(String(each))).join(', ')}` : '';
+}

@@ -1,0 +1,68 @@
+/** Reads the definition files of a folder. */
+import { closeSync, openSync, readdirSync, readSync } from 'node:fs';
+import path from 'node:path';
+import { isDefinitionFolder } from '@runyard/contract/factory-files/layout';
+import type { DefinitionFile } from '@runyard/contract/factory-files/read-files';
+import { maxDefinitionFileBytes, maxDefinitionFiles } from '@runyard/contract/limits';
+import { Failure } from '../failure.ts';
+
+/** Folders in folders that are read. */
+const maxDepth = 12;
+
+/**
+ * Returns the files beside `factory.yaml` that a definition may have; files of other programs are not read. Of a file that is too
+ * large, only as much as shows that. @throws Failure if the folder cannot be read, or holds a symbolic link
+ */
+export function readDefinitionFolder(folder: string): DefinitionFile[] {
+  const files: DefinitionFile[] = [];
+  for (const entry of list(folder)) {
+    if (entry.isDirectory()) {
+      if (isDefinitionFolder(entry.name)) readInto(files, folder, entry.name, 1);
+    } else if (/^factory\.ya?ml$/i.test(entry.name)) files.push(readOne(folder, entry.name, entry.isFile()));
+  }
+  return files;
+}
+
+function readInto(files: DefinitionFile[], folder: string, within: string, depth: number): void {
+  if (depth > maxDepth) throw new Failure(`${within}: has folders more than ${maxDepth} levels deep`);
+  for (const entry of list(path.join(folder, within))) {
+    // One more than a definition may have: the definition's own check reports it.
+    if (files.length > maxDefinitionFiles) return;
+    const relative = `${within}/${entry.name}`;
+    if (entry.isDirectory()) readInto(files, folder, relative, depth + 1);
+    else files.push(readOne(folder, relative, entry.isFile()));
+  }
+}
+
+function list(folder: string) {
+  try {
+    return readdirSync(folder, { withFileTypes: true }).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  } catch (error) {
+    throw new Failure(`cannot read the folder ${folder}: ${reasonOf(error)}`, 2);
+  }
+}
+
+/** A link may lead out of the folder, and a pipe never ends. */
+function readOne(folder: string, relative: string, isFile: boolean): DefinitionFile {
+  if (!isFile) throw new Failure(`${relative}: is no regular file; definitions have no links and no devices`);
+  try {
+    return { path: relative, content: readStart(path.join(folder, relative)) };
+  } catch (error) {
+    throw new Failure(`cannot read ${relative}: ${reasonOf(error)}`, 2);
+  }
+}
+
+function readStart(file: string): Uint8Array {
+  const handle = openSync(file, 'r');
+  try {
+    const bytes = new Uint8Array(maxDefinitionFileBytes + 1);
+    let length = 0;
+    for (let read = -1; read !== 0 && length < bytes.length; length += read)
+      read = readSync(handle, bytes, length, bytes.length - length, null);
+    return bytes.slice(0, length);
+  } finally {
+    closeSync(handle);
+  }
+}
+
+const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -1,0 +1,65 @@
+/** A factory as its files define it. Names are those of the files; defaults are filled in, and what only inherits is left out. */
+import type { z } from 'zod';
+import type { GithubEvent, GithubFilter } from '../github-triggers/catalogue.ts';
+import type { AgentFile } from './schemas/agent-file.ts';
+import type { AutomationFile } from './schemas/automation-file.ts';
+import type { FactoryFile } from './schemas/factory-file.ts';
+import type { RunnerFile } from './schemas/runner-file.ts';
+import type { WebhookFile } from './schemas/webhook-file.ts';
+
+/** `factory.yaml`, without the version of its format. */
+export type DefinedFactory = Omit<z.output<typeof FactoryFile>, 'schemaVersion'>;
+
+/** An agent; `prompt` may be empty. MAIN is written FOREMAN. */
+export type DefinedAgent = Omit<z.output<typeof AgentFile>, 'agentType'> & {
+  readonly name: string;
+  readonly agentType: Exclude<z.output<typeof AgentFile>['agentType'], 'MAIN' | undefined>;
+  readonly prompt: string;
+};
+
+/** A trigger; `filter` of `webhook` and `other` is kept as it was written. */
+export type DefinedTrigger =
+  | {
+      readonly provider: 'webhook';
+      readonly event: 'received';
+      readonly filter: { readonly webhook_ids: readonly string[]; readonly payload?: unknown };
+    }
+  | {
+      readonly provider: 'schedule';
+      readonly event: 'cron_fired';
+      readonly schedule: { readonly name?: string; readonly cron: string };
+    }
+  | { readonly provider: 'github'; readonly event: GithubEvent; readonly filter?: GithubFilter }
+  | { readonly provider: string; readonly event: string; readonly filter?: Readonly<Record<string, unknown>> };
+
+/** An automation. Without `agent`, the foreman gets its runs. */
+export type DefinedAutomation = Omit<z.output<typeof AutomationFile>, 'enabled' | 'triggers'> & {
+  readonly name: string;
+  readonly enabled: boolean;
+  readonly triggers: readonly DefinedTrigger[];
+  readonly prompt: string;
+};
+
+export type DefinedWebhook = Omit<z.output<typeof WebhookFile>, 'authMode' | 'enabled'> & {
+  readonly name: string;
+  readonly authMode: NonNullable<z.output<typeof WebhookFile>['authMode']>;
+  readonly enabled: boolean;
+};
+
+export type DefinedRunner = z.output<typeof RunnerFile> & { readonly name: string };
+
+/** A file of a skill; `path` begins with `skills/` or `agents/<name>/skills/`. */
+export interface SkillFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+/** Lists are ordered by name or path. */
+export interface FactoryDefinition {
+  readonly factory: DefinedFactory;
+  readonly agents: readonly DefinedAgent[];
+  readonly automations: readonly DefinedAutomation[];
+  readonly webhooks: readonly DefinedWebhook[];
+  readonly runners: readonly DefinedRunner[];
+  readonly skills: readonly SkillFile[];
+}

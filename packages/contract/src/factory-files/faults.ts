@@ -1,0 +1,50 @@
+/** What is wrong with a set of definition files. */
+
+/** Where something is in a file; both count from 1, columns in UTF-16 units. */
+export interface Position {
+  readonly line: number;
+  readonly column: number;
+}
+
+/** A fault or a notice at a place of a file. */
+export interface DefinitionFault extends Position {
+  readonly file: string;
+  /** A sentence that says what to do, at most a few hundred characters. */
+  readonly message: string;
+  /** The name that was probably meant. */
+  readonly suggestion?: string;
+}
+
+export const start: Position = { line: 1, column: 1 };
+
+/** Faults that one answer lists. */
+export const maxDefinitionFaults = 100;
+
+/** Collects faults; more than the list can hold are counted. */
+export interface Faults {
+  add(file: string, position: Position, message: string, suggestion?: string): void;
+  count(): number;
+  /** By file, line and column. */
+  list(): DefinitionFault[];
+}
+
+export function collectFaults(): Faults {
+  const faults: DefinitionFault[] = [];
+  let count = 0;
+  return {
+    add(file, { line, column }, message, suggestion) {
+      count += 1;
+      if (faults.length < maxDefinitionFaults)
+        faults.push({ file, line, column, message, ...(suggestion === undefined ? {} : { suggestion }) });
+    },
+    count: () => count,
+    list() {
+      const byPlace = (a: DefinitionFault, b: DefinitionFault) =>
+        compare(a.file, b.file) || a.line - b.line || a.column - b.column;
+      return faults.toSorted(byPlace);
+    },
+  };
+}
+
+/** Orders text by its UTF-16 units, the same on every machine. */
+export const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

@@ -1,0 +1,74 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { type FactoryFileName, factoryFileSchemas } from './json-schemas.ts';
+
+const schemas = factoryFileSchemas();
+const ajv = new Ajv2020({ strict: false, unicodeRegExp: true });
+const accepts = (name: FactoryFileName, text: string): boolean => ajv.validate(schemas[name], parse(text));
+
+const factory = 'schemaVersion: v1alpha1\nname: a\nrepositories: []\nagentDefaults: ';
+
+test.each<[FactoryFileName, string]>([
+  ['factory', `${factory}{model: auto}`],
+  ['factory', `${factory}{harness: {type: claude, model: opus}}\nalias: Demo 1`],
+  ['agent', '{}'],
+  ['agent', 'agentType: MAIN\nworkerHost: null\nharness: {type: codex, auth: {source: managedSecret, secretName: K}}'],
+  ['automation', 'triggers: [{provider: github, event: push, filter: {branches: {not_in: [x]}, paths: [a]}}]'],
+  [
+    'automation',
+    'triggers: [{provider: webhook, event: received, filter: {webhook_ids: [abcdefghij0123456789AB], payload: {a: [1]}}}]',
+  ],
+  [
+    'automation',
+    'triggers: [{provider: schedule, event: cron_fired, schedule: {cron: "@daily"}}, {provider: linear, event: x}]',
+  ],
+  ['webhook', 'secretName: S'],
+  ['webhook', 'secretName: S\nauthMode: signature\nsignatureScheme: stripe'],
+  ['runner', 'platform: {linux: {dockerImage: u}}'],
+])('the schema of %s takes %j, as the reader does', (name, text) => {
+  expect(accepts(name, text)).toBe(true);
+});
+
+test.each<[FactoryFileName, string]>([
+  ['factory', `${factory}{}`],
+  ['factory', `${factory}{model: auto, harness: {type: claude, model: opus}}`],
+  ['factory', `${factory}{model: auto}\nnme: x`],
+  ['agent', 'model: a\nharness: {type: codex}'],
+  ['agent', 'agentType: BOSS'],
+  ['agent', 'harness: {type: codex, auth: {source: managedSecret}}'],
+  ['agent', 'harness: {}'],
+  ['automation', 'triggers: []'],
+  ['automation', 'triggers: [{provider: github, event: issue_closed}]'],
+  ['automation', 'triggers: [{provider: github, event: push, filter: {labels: [x]}}]'],
+  ['automation', 'triggers: [{provider: webhook, event: received, filter: {webhook_ids: [stripe]}}]'],
+  ['webhook', 'authMode: token'],
+  ['webhook', 'secretName: S\nauthMode: signature'],
+  ['webhook', 'secretName: S\nsignatureScheme: stripe'],
+  ['runner', 'description: x'],
+])('the schema of %s refuses %j, as the reader does', (name, text) => {
+  expect(accepts(name, text)).toBe(false);
+});
+
+test('every key of every file has a description or is a reference to one that has', () => {
+  const missing: string[] = [];
+  const walk = (value: unknown, path: string): void => {
+    if (typeof value !== 'object' || value === null) return;
+    for (const [key, member] of Object.entries(value)) {
+      if (key === 'properties' && !/\/(?:if|then|else|not)$/.test(path))
+        for (const [name, property] of Object.entries(member as Record<string, Record<string, unknown>>))
+          if (!property.description && property.const === undefined) missing.push(`${path}.${name}`);
+      walk(member, `${path}/${key}`);
+    }
+  };
+  walk(schemas, '');
+  expect(missing).toEqual([]);
+});
+
+test('documents are draft 2020-12 and have an id', () => {
+  for (const [name, schema] of Object.entries(schemas))
+    expect(schema).toMatchObject({
+      $schema: 'https://json-schema.org/draft/2020-12/schema',
+      $id: `${name}.schema.json`,
+    });
+});

@@ -1,0 +1,138 @@
+/** Sorts the files of a definition, and reads the text and YAML of each. */
+import {
+  maxDefinitionBytes,
+  maxDefinitionFiles,
+  maxDefinitionYamlTotalBytes,
+  maxFactoryAgents,
+  maxFactoryAutomations,
+  maxFactoryRunners,
+  maxFactoryWebhooks,
+} from '../limits.ts';
+import { compare, type Faults, maxDefinitionFaults, start } from './faults.ts';
+import { splitFrontMatter } from './front-matter.ts';
+import { type Placed, pathFault, placeOf, type ResourceKind } from './layout.ts';
+import { readText } from './read-text.ts';
+import { type Located, readYaml } from './read-yaml.ts';
+
+/** A file as it comes from a folder, a repository or a request. */
+export interface DefinitionFile {
+  /** Relative to the folder with factory.yaml, with `/` between folders. */
+  readonly path: string;
+  readonly content: string | Uint8Array;
+}
+
+/** A file whose YAML was read. */
+export interface ReadFile {
+  readonly path: string;
+  readonly placed: Extract<Placed, { kind: 'factory' | ResourceKind }>;
+  readonly located: Located;
+  /** Text behind the front matter; empty in YAML files. */
+  readonly body: string;
+  readonly bodyStart: { readonly line: number; readonly column: number };
+}
+
+export interface ReadSkill {
+  readonly path: string;
+  readonly folder: string;
+  readonly agent?: string;
+  readonly text: string;
+}
+
+export interface ReadFiles {
+  readonly files: readonly ReadFile[];
+  readonly skills: readonly ReadSkill[];
+}
+
+type PlacedFile = DefinitionFile & { readonly placed: Exclude<Placed, { kind: 'other' | 'fault' | 'not_available' }> };
+
+const most: Readonly<Record<ResourceKind, number>> = {
+  agent: maxFactoryAgents,
+  automation: maxFactoryAutomations,
+  webhook: maxFactoryWebhooks,
+  runner: maxFactoryRunners,
+};
+
+/** Reads the files that belong to a definition. Stops early where there are too many of them, or too many faults. */
+export function readFiles(all: Iterable<DefinitionFile>, faults: Faults, notices: Faults): ReadFiles {
+  const placed = placeFiles(all, faults, notices);
+  const nothing = { files: [], skills: [] };
+  return placed === undefined || exceedsLimits(placed, faults) ? nothing : readContents(placed, faults);
+}
+
+function placeFiles(all: Iterable<DefinitionFile>, faults: Faults, notices: Faults): PlacedFile[] | undefined {
+  const result: PlacedFile[] = [];
+  const seen = new Map<string, string>();
+  for (const { path, content } of all) {
+    const placed = placeOf(path);
+    const message = pathFault(path);
+    if (message !== undefined) faults.add(shownFile(path), start, message);
+    else if (placed.kind === 'other') continue;
+    else if (placed.kind === 'not_available') notices.add(path, start, placed.reason);
+    else if (placed.kind === 'fault') faults.add(path, start, placed.message, placed.suggestion);
+    else {
+      const folded = path.normalize('NFC').toLowerCase();
+      const other = seen.get(folded);
+      if (other !== undefined)
+        faults.add(path, start, other === path ? 'is there twice' : `differs from ${other} only in case`);
+      seen.set(folded, path);
+      result.push({ path, content, placed });
+    }
+    if (result.length > maxDefinitionFiles) {
+      faults.add(path, start, `a definition has at most ${maxDefinitionFiles} files`);
+      return undefined;
+    }
+    if (faults.count() >= maxDefinitionFaults) return undefined;
+  }
+  return result.toSorted((a, b) => compare(a.path, b.path));
+}
+
+/** A path that breaks the rules may break lines and columns of the list of faults too. */
+const shownFile = (path: string): string => JSON.stringify(path.slice(0, 200)).slice(1, -1);
+
+function exceedsLimits(placed: readonly PlacedFile[], faults: Faults): boolean {
+  const bytes = placed.reduce((sum, { content }) => sum + content.length, 0);
+  const last = placed.at(-1)?.path ?? '';
+  if (bytes > maxDefinitionBytes)
+    faults.add(last, start, `all files have at most ${maxDefinitionBytes} bytes together`);
+  for (const [kind, limit] of Object.entries(most)) {
+    const surplus = placed.filter((file) => file.placed.kind === kind)[limit];
+    if (surplus) faults.add(surplus.path, start, `a factory has at most ${limit} ${kind}s`);
+  }
+  return faults.count() > 0 && bytes > maxDefinitionBytes;
+}
+
+function readContents(placed: readonly PlacedFile[], faults: Faults): ReadFiles {
+  const files: ReadFile[] = [];
+  const skills: ReadSkill[] = [];
+  let yamlBytes = 0;
+  for (const { path, content, placed: place } of placed) {
+    if (faults.count() >= maxDefinitionFaults) break;
+    const read = readText(content);
+    if (!read.ok) {
+      faults.add(path, read.position, read.message);
+      continue;
+    }
+    if (place.kind === 'skill') {
+      const { kind: _kind, ...skill } = place;
+      skills.push({ path, ...skill, text: read.text });
+      continue;
+    }
+    const parts = path.endsWith('.md') ? splitFrontMatter(read.text) : wholeYaml(read.text);
+    if (!parts.ok) {
+      faults.add(path, parts.position, parts.message);
+      continue;
+    }
+    yamlBytes += Buffer.byteLength(parts.yaml);
+    if (yamlBytes > maxDefinitionYamlTotalBytes) {
+      faults.add(path, start, `the YAML of all files has at most ${maxDefinitionYamlTotalBytes} bytes together`);
+      break;
+    }
+    const yaml = readYaml(parts.yaml, parts.linesBefore);
+    if (yaml.ok)
+      files.push({ path, placed: place, located: yaml.located, body: parts.body, bodyStart: parts.bodyStart });
+    else for (const { position, message } of yaml.faults) faults.add(path, position, message);
+  }
+  return { files, skills };
+}
+
+const wholeYaml = (yaml: string) => ({ ok: true as const, yaml, linesBefore: 0, body: '', bodyStart: start });

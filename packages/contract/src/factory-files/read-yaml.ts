@@ -1,0 +1,157 @@
+/** Reads the YAML of definition files, which strangers may have written. */
+import { isAlias, isMap, isNode, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml';
+import { maxDefinitionYamlBytes } from '../limits.ts';
+import { shorten } from '../shorten.ts';
+import { type Position, start } from './faults.ts';
+
+type Path = readonly PropertyKey[];
+
+/** A parsed file that knows where its members are. */
+export interface Located {
+  readonly value: unknown;
+  /** Returns the position of a member's value, or of its nearest parent that the file has. */
+  valueAt(path: Path): Position;
+  /** Returns the position of a member's key, or of its nearest parent's value. */
+  keyAt(path: Path): Position;
+}
+
+export interface YamlFault {
+  readonly position: Position;
+  readonly message: string;
+}
+
+export type ReadYaml =
+  | { readonly ok: true; readonly located: Located }
+  | { readonly ok: false; readonly faults: readonly YamlFault[] };
+
+/** Levels of maps and lists in a file. */
+const maxDepth = 32;
+const maxFaults = 20;
+
+/** What one file has been found to hold. */
+interface Reading {
+  readonly faults: YamlFault[];
+  readonly values: Map<string, Position>;
+  readonly keys: Map<string, Position>;
+  readonly at: (node: Node) => Position;
+}
+
+/** Paths are keys of a map as JSON. */
+const pathText = (path: Path): string => JSON.stringify(path.map(String));
+
+/**
+ * Reads one YAML document, version 1.2, as plain values. Anchors, aliases, tags and duplicate keys are faults, and merge keys are plain keys: no
+ * value stands for another, so the result is never larger than the text. `linesBefore` is added to every line.
+ */
+export function readYaml(text: string, linesBefore: number): ReadYaml {
+  const moved = ({ line, column }: Position): Position => ({ line: line + linesBefore, column });
+  const refuse = (message: string): ReadYaml => ({ ok: false, faults: [{ position: moved(start), message }] });
+  if (Buffer.byteLength(text) > maxDefinitionYamlBytes)
+    return refuse(`the YAML of a file has at most ${maxDefinitionYamlBytes} bytes`);
+  const tooDeep = `maps and lists nest at most ${maxDepth} levels`;
+  const lines = new LineCounter();
+  const position = (offset: number): Position => {
+    const { line, col } = lines.linePos(offset);
+    return moved({ line: Math.max(1, line), column: Math.max(1, col) });
+  };
+  const document = parse(text, lines);
+  if (document === undefined) return refuse(tooDeep);
+  const errors = [...document.errors, ...document.warnings];
+  if (errors.length > 0) {
+    const faults = errors.slice(0, maxFaults).map(({ pos, message }) => ({
+      position: position(pos[0]),
+      message: firstLine(message),
+    }));
+    return { ok: false, faults };
+  }
+  const reading: Reading = {
+    faults: [],
+    values: new Map(),
+    keys: new Map(),
+    at: (node) => position(node.range?.[0] ?? 0),
+  };
+  const value = document.contents === null ? null : toValue(document.contents, [], reading);
+  if (reading.faults.length > 0) return { ok: false, faults: reading.faults };
+  const nearest = (path: Path, positions: Map<string, Position>): Position => {
+    const own = positions.get(pathText(path));
+    if (own || path.length === 0) return own ?? moved(start);
+    return nearest(path.slice(0, -1), reading.values);
+  };
+  return {
+    ok: true,
+    located: {
+      value,
+      valueAt: (path) => nearest(path, reading.values),
+      keyAt: (path) => nearest(path, reading.keys),
+    },
+  };
+}
+
+function parse(text: string, lineCounter: LineCounter) {
+  const { stackTraceLimit } = Error;
+  // A hostile file has an error at every character, and their stack traces are what costs time.
+  Error.stackTraceLimit = 0;
+  try {
+    // The library compares each pair of keys for uniqueKeys; `toValue` uses a set.
+    return parseDocument(text, {
+      lineCounter,
+      version: '1.2',
+      schema: 'core',
+      merge: false,
+      uniqueKeys: false,
+      stringKeys: true,
+      prettyErrors: false,
+    });
+  } catch (error) {
+    // The library composes nested collections by recursion.
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+  }
+}
+
+const firstLine = (message: string): string => shorten(message.split('\n')[0] ?? '', 200);
+
+function fault(reading: Reading, node: Node, message: string): undefined {
+  if (reading.faults.length < maxFaults) reading.faults.push({ position: reading.at(node), message });
+  return undefined;
+}
+
+function toValue(node: Node, path: Path, reading: Reading): unknown {
+  reading.values.set(pathText(path), reading.at(node));
+  if (isAlias(node)) return fault(reading, node, 'aliases (*name) are not taken; repeat the value');
+  if (node.anchor) return fault(reading, node, 'anchors (&name) are not taken; repeat the value');
+  // Absent unless the text has one.
+  if (node.tag) return fault(reading, node, 'tags (!name) are not taken; use quotes to make a text');
+  if (path.length > maxDepth) return fault(reading, node, `maps and lists nest at most ${maxDepth} levels`);
+  if (isScalar(node)) return node.value;
+  if (isSeq(node))
+    return node.items.map((item, index) => (isNode(item) ? toValue(item, [...path, index], reading) : null));
+  return isMap(node) ? toObject(node, path, reading) : fault(reading, node, 'is no map, list or scalar');
+}
+
+function toObject(node: Node, path: Path, reading: Reading): unknown {
+  if (!isMap(node)) return undefined;
+  const entries = new Map<string, unknown>();
+  for (const { key, value } of node.items) {
+    if (!isScalar(key) || typeof key.value !== 'string') {
+      fault(reading, isNode(key) ? key : node, 'keys must be plain text; put the key in quotes');
+      continue;
+    }
+    const name = key.value;
+    if (key.anchor) fault(reading, key, 'anchors (&name) are not taken; repeat the value');
+    if (name === '__proto__') {
+      fault(reading, key, 'is not taken as a key');
+      continue;
+    }
+    if (entries.has(name)) {
+      const { line } = reading.keys.get(pathText([...path, name])) ?? start;
+      fault(reading, key, `the key ${shorten(name, 80)} is there twice; the first is in line ${line}`);
+      continue;
+    }
+    reading.keys.set(pathText([...path, name]), reading.at(key));
+    entries.set(name, isNode(value) ? toValue(value, [...path, name], reading) : null);
+  }
+  return Object.fromEntries(entries);
+}

@@ -1,0 +1,50 @@
+import { z } from 'zod';
+import { maxTriggers } from '../../limits.ts';
+import { NonBlank } from '../../primitives.ts';
+import { OverlapPolicy } from '../../schedules.ts';
+import { AgentName, checkModelOrHarness, credentialStrategyNotAvailable, executionOverrides } from './execution.ts';
+import { strictObject } from './strict-object.ts';
+import { Trigger } from './triggers.ts';
+
+/** Names of inline schedules are their identity in the automation. */
+function checkScheduleNames(triggers: readonly z.infer<typeof Trigger>[], context: z.RefinementCtx): void {
+  const seen = new Set<string | undefined>();
+  for (const [index, trigger] of triggers.entries()) {
+    if (!('schedule' in trigger)) continue;
+    const { name } = trigger.schedule;
+    if (seen.has(name))
+      context.addIssue({
+        code: 'custom',
+        path: [index, 'schedule', ...(name === undefined ? [] : ['name'])],
+        message:
+          name === undefined
+            ? 'needs a name, because another schedule of the automation has none'
+            : 'is the name of another schedule of the automation',
+      });
+    seen.add(name);
+  }
+}
+
+/** Front matter of `automations/<name>/automation.md`. */
+export const AutomationFile = strictObject(
+  {
+    enabled: z.boolean().optional().describe('False: it starts no runs. Default true'),
+    agent: AgentName.optional().describe('Name of the agent in `agents/` that gets the runs. Default: the foreman'),
+    triggers: z
+      .array(Trigger)
+      .min(1)
+      .max(maxTriggers)
+      .superRefine(checkScheduleNames)
+      .describe(`Events that start runs, 1 to ${maxTriggers}`),
+    overlap: OverlapPolicy.optional().describe('What happens while a run of the automation is live. Default allow'),
+    concurrencyKey: NonBlank.max(300)
+      .optional()
+      .describe(
+        'Field of the payload, such as `data.id`: `overlap` looks only at runs whose payload has the same value there',
+      ),
+    ...executionOverrides,
+  },
+  credentialStrategyNotAvailable,
+)
+  .superRefine(checkModelOrHarness)
+  .meta({ not: { required: ['model', 'harness'] } });

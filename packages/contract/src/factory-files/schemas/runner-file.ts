@@ -1,0 +1,40 @@
+import { z } from 'zod';
+import { NonBlank, Text } from '../../primitives.ts';
+import { strictObject } from './strict-object.ts';
+
+const Platform = strictObject({
+  os: z.enum(['linux', 'macos']).optional().describe('Default linux. No worker of this service runs macos yet'),
+  arch: z.enum(['x86_64', 'aarch64']).optional().describe('Default x86_64 on linux; macos has only aarch64'),
+  linux: strictObject({ dockerImage: NonBlank.max(500).describe('Container image of the sandbox') })
+    .optional()
+    .describe('Needed on linux'),
+  mac: strictObject({ version: z.enum(['14', '15', '26', '27']).describe('Version of macOS, in quotes') })
+    .optional()
+    .describe('Only on macos'),
+}).superRefine((platform, context) => {
+  const fault = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message });
+  if (platform.os === 'macos') {
+    if (platform.linux) fault(['linux'], 'is only for os: linux; leave it out');
+    if (platform.arch === 'x86_64') fault(['arch'], 'must be aarch64 on macos');
+  } else {
+    if (!platform.linux) fault([], 'needs linux.dockerImage, because os is linux');
+    if (platform.mac) fault(['mac'], 'is only for os: macos; leave it out');
+  }
+});
+
+/** `runners/<name>.yaml`. */
+export const RunnerFile = strictObject({
+  description: Text.max(2_000).optional().describe('What the runner is for'),
+  setupCommands: z
+    .array(NonBlank.max(10_000))
+    .max(50)
+    .optional()
+    .describe('Shell commands that prepare the sandbox, in their order, at most 50'),
+  instanceShape: strictObject({
+    vcpus: z.int().min(1).max(1_024).describe('Processors'),
+    memoryGb: z.int().min(1).max(16_384).describe('Memory in GB'),
+  })
+    .optional()
+    .describe('Size of the sandbox'),
+  platform: Platform.describe('Operating system, architecture and image'),
+});

@@ -1,0 +1,32 @@
+import { z } from 'zod';
+import { makeSpelling } from '../../spelling.ts';
+
+/** Separates the known name from the key in the message of an unknown key: definition files have neither in a key. */
+const separator = '\u0000';
+
+/** Why a key of the published format is not taken here, by key. */
+type NotAvailable = Readonly<Record<string, string>>;
+
+/**
+ * An object that takes no other keys. Its fault for an unknown key carries the message of each key, one a line, and behind a
+ * separator the known name that was probably meant.
+ */
+export function strictObject<S extends z.core.$ZodShape>(shape: S, notAvailable: NotAvailable = {}) {
+  const spelling = makeSpelling(Object.keys(shape));
+  const describeKey = (key: string): string => {
+    const reason = Object.hasOwn(notAvailable, key) ? notAvailable[key] : undefined;
+    const suggestion = reason === undefined ? spelling.suggest(key) : undefined;
+    if (reason !== undefined) return `is not available: ${reason}`;
+    const known = suggestion ? `; did you mean ${suggestion}?` : `; known keys: ${Object.keys(shape).join(', ')}`;
+    return `is not a known key${known}${separator}${suggestion ?? ''}`;
+  };
+  return z.strictObject(shape, {
+    error: (issue) => (issue.code === 'unrecognized_keys' ? issue.keys.map(describeKey).join('\n') : undefined),
+  });
+}
+
+/** Splits the message of an unknown key. */
+export function readUnknownKey(message: string): { readonly message: string; readonly suggestion?: string } {
+  const [text = '', suggestion] = message.split(separator);
+  return suggestion ? { message: text, suggestion } : { message: text };
+}

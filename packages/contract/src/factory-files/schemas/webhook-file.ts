@@ -1,0 +1,72 @@
+import { z } from 'zod';
+import { SecretName } from './execution.ts';
+import { strictObject } from './strict-object.ts';
+
+const authModes = ['token', 'url_token', 'signature'] as const;
+const signatureSchemes = [
+  'standard_webhooks',
+  'stripe',
+  'github',
+  'sentry',
+  'pagerduty',
+  'vercel',
+  'slack',
+  'gitlab',
+] as const;
+
+/** Headers that carry credentials: the identity of a delivery is logged, so it cannot come from them. */
+const credentialHeader =
+  /^(?:authorization|proxy-authorization|cookie|set-cookie|x-gitlab-token|x-api-key|.*-signature(?:-256|-v\d+)?)$/i;
+const headerNamePattern = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/;
+
+/** Says why a header cannot name the identity of deliveries; `undefined`: it can. */
+export function deliveryIdHeaderFault(name: string): string | undefined {
+  if (!headerNamePattern.test(name)) return 'must be the name of an HTTP header, at most 100 characters';
+  return credentialHeader.test(name) ? 'must not be a header that carries credentials or signatures' : undefined;
+}
+
+/** `webhooks/<name>.yaml`. */
+export const WebhookFile = strictObject({
+  authMode: z
+    .enum(authModes)
+    .optional()
+    .describe(
+      'How senders prove themselves, default token: `token` in the header Authorization, `url_token` in the path, or `signature` of the provider',
+    ),
+  signatureScheme: z
+    .enum(signatureSchemes)
+    .optional()
+    .describe('Scheme of the signature; needed for `authMode: signature`, and only there'),
+  secretName: SecretName.describe(
+    'Secret of the team with the token or the signing secret. For `url_token` it may only have letters, digits, `-`, `.`, `_` and `~`',
+  ),
+  deliveryIdHeader: z
+    .string()
+    .superRefine((name, context) => {
+      const message = deliveryIdHeaderFault(name);
+      if (message !== undefined) context.addIssue({ code: 'custom', message });
+    })
+    .meta({ pattern: headerNamePattern.source })
+    .optional()
+    .describe("Header with the sender's own id of a delivery, by which repeats are recognised"),
+  enabled: z.boolean().optional().describe('False: senders get 404. Default true'),
+})
+  .superRefine(({ authMode, signatureScheme }, context) => {
+    if (authMode === 'signature' && signatureScheme === undefined)
+      context.addIssue({
+        code: 'custom',
+        message: `needs signatureScheme, because authMode is signature: ${signatureSchemes.join(', ')}`,
+      });
+    if (authMode !== 'signature' && signatureScheme !== undefined)
+      context.addIssue({
+        code: 'custom',
+        path: ['signatureScheme'],
+        message: 'is only for authMode: signature; set that, or leave this out',
+      });
+  })
+  .meta({
+    if: { properties: { authMode: { const: 'signature' } }, required: ['authMode'] },
+    // biome-ignore lint/suspicious/noThenProperty: the keyword of JSON Schema
+    then: { required: ['signatureScheme'] },
+    else: { not: { required: ['signatureScheme'] } },
+  });

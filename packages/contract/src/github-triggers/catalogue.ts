@@ -1,0 +1,68 @@
+/** The public names of GitHub events and the filters that each takes. Imports nothing: each delivery is looked up here. */
+
+/** Members of a filter. Values of `pr_numbers` are whole numbers, all others text. */
+export type GithubFilterKey =
+  | 'repos'
+  | 'branches'
+  | 'base_branches'
+  | 'paths'
+  | 'labels'
+  | 'authors'
+  | 'assignees'
+  | 'mentioned'
+  | 'reviewers'
+  | 'reviewer_teams'
+  | 'review_states'
+  | 'workflows'
+  | 'conclusions'
+  | 'pr_numbers';
+
+const issue = ['repos', 'labels', 'assignees', 'authors'] as const;
+const pullRequest = ['repos', 'base_branches', 'pr_numbers', 'paths', 'assignees', 'authors', 'labels'] as const;
+const mention = ['repos', 'mentioned', 'labels'] as const;
+const assignment = ['repos', 'assignees', 'labels'] as const;
+
+/** Events, each with the members that its filter may have. */
+export const githubEvents = {
+  push: ['repos', 'branches', 'paths'],
+  issue_created: issue,
+  issue_labeled: issue,
+  issue_assigned: assignment,
+  issue_mentioned: mention,
+  pull_request_opened: pullRequest,
+  pull_request_ready: pullRequest,
+  pull_request_closed: pullRequest,
+  pull_request_merged: pullRequest,
+  pull_request_labeled: pullRequest,
+  pull_request_synchronized: pullRequest,
+  pull_request_reopened: pullRequest,
+  pull_request_assigned: assignment,
+  pull_request_mentioned: mention,
+  pull_request_review_requested: ['repos', 'reviewers', 'reviewer_teams'],
+  pull_request_review_submitted: ['repos', 'mentioned', 'labels', 'review_states'],
+  check_suite_completed: ['repos', 'conclusions', 'branches', 'labels', 'authors'],
+  workflow_run_completed: ['repos', 'conclusions', 'branches', 'workflows', 'labels', 'authors'],
+  check_run_rerequested: ['repos'],
+  check_suite_rerequested: ['repos'],
+} as const satisfies Readonly<Record<string, readonly GithubFilterKey[]>>;
+
+export type GithubEvent = keyof typeof githubEvents;
+
+/**
+ * True for what GitHub's payload of an event does not have: the changed files of a pull request, and the labels and author of the pull
+ * request behind a check. A filter on it never matches.
+ */
+export function isNotInPayload(event: GithubEvent, key: GithubFilterKey): boolean {
+  if (key === 'paths') return event !== 'push';
+  const isCheck = event === 'check_suite_completed' || event === 'workflow_run_completed';
+  return isCheck && (key === 'labels' || key === 'authors');
+}
+
+/** Lists of values of one member: it must have one of `in`, and none of `not_in`. */
+export interface Matcher {
+  readonly in?: readonly (string | number)[] | undefined;
+  readonly not_in?: readonly (string | number)[] | undefined;
+}
+
+/** A filter as it is stored; all members must match, and an absent one matches everything. */
+export type GithubFilter = { readonly [K in GithubFilterKey]?: Matcher | undefined };

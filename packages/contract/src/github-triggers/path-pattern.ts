@@ -1,0 +1,57 @@
+/** Matches paths of files with patterns. */
+
+/** Steps that the patterns of one filter may take with one delivery. */
+export interface Steps {
+  left: number;
+}
+
+/**
+ * True if the pattern matches the whole path, part by part: `*` and `?` match within a part, and a part `**` matches any number of
+ * parts. Takes at most length × length steps; a regular expression would backtrack. When no steps are left, nothing matches.
+ */
+export function matchesPathPattern(pattern: string, path: string, steps: Steps): boolean {
+  return advance(pattern.split('/'), path.split('/'), {
+    isMany: (part) => part === '**',
+    isSame: (part, given) =>
+      advance(part.split(''), given.split(''), {
+        isMany: (unit) => unit === '*',
+        isSame: (unit, char) => unit === '?' || unit === char,
+        steps,
+      }),
+    steps,
+  });
+}
+
+interface Rules {
+  readonly isMany: (token: string) => boolean;
+  readonly isSame: (token: string, given: string) => boolean;
+  readonly steps: Steps;
+}
+
+/** Follows all ways through the tokens at once; a token for many matches none, one or more of what is given. */
+function advance(tokens: readonly string[], given: readonly string[], { isMany, isSame, steps }: Rules): boolean {
+  let reached = skipMany(new Set([0]), tokens, isMany);
+  for (const each of given) {
+    const next = new Set<number>();
+    for (const at of reached) {
+      steps.left -= 1;
+      if (steps.left < 0) return false;
+      const token = tokens[at];
+      if (token === undefined) continue;
+      if (isMany(token)) next.add(at);
+      else if (isSame(token, each)) next.add(at + 1);
+    }
+    reached = skipMany(next, tokens, isMany);
+    if (reached.size === 0) return false;
+  }
+  return reached.has(tokens.length);
+}
+
+/** Adds the places behind tokens for many, which may match nothing. A set that grows is iterated to its new end. */
+function skipMany(places: Set<number>, tokens: readonly string[], isMany: Rules['isMany']): Set<number> {
+  for (const at of places) {
+    const token = tokens[at];
+    if (token !== undefined && isMany(token)) places.add(at + 1);
+  }
+  return places;
+}

@@ -1,0 +1,75 @@
+/** Evaluates payload filters. */
+import type { FieldChecks, FieldPlan, FilterValue, Pattern, PayloadFilter } from './plan.ts';
+
+/** `too_much_work`: the body has too many elements for the filter, so it counts as not matched. */
+export type FilterOutcome = 'match' | 'no_match' | 'too_much_work';
+
+/**
+ * Comparisons that one evaluation may make. A body of 256 KB has at most 131,072 elements, so three conditions on each
+ * element always fit.
+ */
+export const maxComparisons = 400_000;
+
+/** Counts comparisons down; stops the evaluation at 0. */
+export interface Budget {
+  left: number;
+}
+
+/** Thrown inside of this folder only, where the budget is used up. */
+export class OutOfBudget extends Error {}
+
+/** Uses one comparison. @throws OutOfBudget */
+export function spend(budget: Budget): void {
+  budget.left -= 1;
+  if (budget.left < 0) throw new OutOfBudget();
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Evaluates the filter on a parsed JSON body. Work and stack are bounded for every body. */
+export function evaluatePayloadFilter(filter: PayloadFilter, body: unknown): FilterOutcome {
+  if (filter.pattern.length === 0) return 'match';
+  if (!isObject(body)) return 'no_match';
+  try {
+    return matchesPattern(filter.pattern, body, { left: maxComparisons }) ? 'match' : 'no_match';
+  } catch (error) {
+    if (error instanceof OutOfBudget) return 'too_much_work';
+    throw error;
+  }
+}
+
+/** Returns a member of an object, `undefined` without it. Reads own members only, so that no name reaches a prototype. */
+export function memberOf(value: unknown, key: string): { readonly value: unknown } | undefined {
+  return isObject(value) && Object.hasOwn(value, key) ? { value: value[key] } : undefined;
+}
+
+/** True if the value, an object or not, passes each condition of the pattern. */
+export function matchesPattern(pattern: Pattern, value: unknown, budget: Budget): boolean {
+  return pattern.every((field) => matchesField(field, value, budget));
+}
+
+export function matchesField(field: FieldPlan, parent: unknown, budget: Budget): boolean {
+  spend(budget);
+  const found = memberOf(parent, field.key);
+  if (field.kind === 'checks') return passesChecks(field.checks, found, budget);
+  if (found !== undefined && Array.isArray(found.value))
+    return found.value.some((element) => matchesPattern(field.pattern, element, budget));
+  return matchesPattern(field.pattern, found?.value, budget);
+}
+
+function passesChecks(checks: FieldChecks, found: { readonly value: unknown } | undefined, budget: Budget): boolean {
+  if (checks.exists !== undefined && checks.exists !== (found !== undefined)) return false;
+  if (checks.in && (found === undefined || !holdsOneOf(found.value, checks.in, budget))) return false;
+  return checks.notIn === undefined || found === undefined || !holdsOneOf(found.value, checks.notIn, budget);
+}
+
+/** True if the value, or an element of it where it is an array, is one of the values: the same JSON type and value. */
+export function holdsOneOf(value: unknown, values: ReadonlySet<FilterValue>, budget: Budget): boolean {
+  // Objects are never in the set, and -0 equals 0 in it.
+  if (!Array.isArray(value)) return values.has(value as FilterValue);
+  return value.some((element) => {
+    spend(budget);
+    return values.has(element as FilterValue);
+  });
+}

@@ -1,0 +1,34 @@
+/** The form in which a payload filter is evaluated. Imports nothing: each delivery is evaluated for each automation. */
+
+/** Levels of fields in a filter: `{a: {b: ["x"]}}` has two. */
+export const maxFilterLevels = 10;
+/** Fields that a filter names, on all levels together. */
+export const maxFilterKeys = 100;
+/** Values of one list. */
+export const maxFilterValues = 100;
+/** Characters of a filter's key or of a text in its lists. */
+export const maxFilterTextLength = 1_000;
+
+/** A value that a list may name. */
+export type FilterValue = string | number | boolean | null;
+
+/** The operators that apply to one field; all given ones must pass. */
+export interface FieldChecks {
+  readonly in?: ReadonlySet<FilterValue>;
+  readonly notIn?: ReadonlySet<FilterValue>;
+  readonly exists?: boolean;
+}
+
+/** The conditions on one field: either operators or a pattern for the object in it. */
+export type FieldPlan = { readonly key: string } & (
+  | { readonly kind: 'checks'; readonly checks: FieldChecks }
+  | { readonly kind: 'pattern'; readonly pattern: Pattern }
+);
+
+/** The conditions on an object; all must pass. */
+export type Pattern = readonly FieldPlan[];
+
+/** A checked payload filter. Without fields it matches every body. */
+export interface PayloadFilter {
+  readonly pattern: Pattern;
+}
