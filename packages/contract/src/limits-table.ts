@@ -7,6 +7,7 @@ import {
   maxCodeHostCredentials,
   maxEnvironmentGuests,
   maxEnvironments,
+  maxEnvironmentVisitors,
   maxKeys,
   maxLiveInTree,
   maxMcpServers,
@@ -106,5 +107,10 @@ export const limits: readonly Limit[] = [
   { of: 'MCP servers of a run', most: `${maxMcpServersOfRun}`, above: invalid },
   { of: 'credentials of code hosts of a team, and of a person in it', most: `${maxCodeHostCredentials}`, above: '409' },
   { of: 'guests of an environment', most: `${maxEnvironmentGuests}`, above: '409' },
+  {
+    of: 'people who open an environment by its link',
+    most: `${maxEnvironmentVisitors}`,
+    above: '404 for further people',
+  },
   { of: 'event subscriptions of a team', most: `${maxSubscriptions}`, above: '409' },
 ];

@@ -61,6 +61,8 @@ export const maxMcpServersOfRun = 20;
 export const maxCodeHostCredentials = 50;
 /** Guests of an environment. */
 export const maxEnvironmentGuests = 100;
+/** People of other teams who can open an environment by its link. */
+export const maxEnvironmentVisitors = 1_000;
 /** Event subscriptions of a team. */
 export const maxSubscriptions = 20;
 
