@@ -41,7 +41,8 @@ try {
   /** Milliseconds of the steps of the setup, and whether it was reused. */
   const prepare = async (environment_id: string, config: object = {}) => {
     const runId = await system.createRun('```sh\ntest -s sums\n```', { config: { environment_id, ...config } });
-    const run = await system.until(runId, ({ is_sandbox_running }) => is_sandbox_running === false, 300_000);
+    const run = await system.untilEnded(runId, 300_000);
+    await system.until(runId, ({ is_sandbox_running }) => is_sandbox_running === false);
     if (run.state !== 'SUCCEEDED') throw new Error(JSON.stringify(run.status_message));
     const { events } = await system.call<Timeline>('GET', `/agent/runs/${runId}/timeline`);
     const steps = events.flatMap(({ event_type, payload = {} }) =>

@@ -86,6 +86,7 @@ program
   .option('--model <id>', 'language model')
   .option('--name <name>', 'label to group and filter runs by')
   .option('--environment <id>', 'environment: repositories and setup commands')
+  .option('--refresh', 'set the environment up from the beginning, also if an earlier run left it prepared')
   .option('--harness <type>', 'what drives the agent (oz)')
   .addOption(
     new Option(

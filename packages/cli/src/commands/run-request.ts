@@ -12,6 +12,7 @@ export interface RunOptions {
   readonly model?: string;
   readonly name?: string;
   readonly environment?: string;
+  readonly refresh?: true;
   readonly harness?: string;
   /** The policy for the agent's permission requests. */
   readonly approval?: ApprovalPolicy;
@@ -38,6 +39,7 @@ export function buildRunRequest(source: string, options: RunOptions, readStandar
     ...(options.name ? { name: options.name } : {}),
     ...(options.model ? { model_id: options.model } : {}),
     ...(options.environment ? { environment_id: options.environment } : {}),
+    ...(options.refresh ? { refresh_environment: true } : {}),
     ...(options.harness ? { harness: { type: options.harness } } : {}),
     ...(options.approval ? { approval_policy: options.approval } : {}),
   };

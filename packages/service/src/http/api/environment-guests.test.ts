@@ -123,7 +123,7 @@ test('an environment that is shared by its link is open to people who have its u
   const { runToken } = await service.claimRun(runId);
   expect((await resolve(runToken)).body).toMatchObject({ environment: { uid, config: { setup_commands: ['make'] } } });
 
-  const reader = await service.newKey({ teamId: service.otherTeamId, role: 'viewer' });
+  const reader = await service.newKey({ teamId: service.otherTeamId });
   expect((await service.request('GET', path, { key: reader })).status).toBe(200);
 
   expect((await service.request('DELETE', `${path}/share`)).body).toEqual({ uid, is_link_shared: false });
