@@ -51,6 +51,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   code_host_credentials: { owner: 'code-hosts' },
   conversation_events: { owner: 'conversations' },
   environment_guests: { owner: 'environments' },
+  environment_visitors: { owner: 'environments' },
   environments: { owner: 'environments' },
   event_deliveries: { owner: 'subscriptions' },
   event_delivery_attempts: { owner: 'subscriptions' },

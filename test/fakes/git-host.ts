@@ -123,7 +123,8 @@ export async function startFakeGitHost(options: FakeGitHostOptions = {}): Promis
       await git(work, 'commit', '--quiet', '--message', 'fake');
       await git(work, 'push', '--quiet', bare, 'HEAD:main');
       const commit = await git(work, 'rev-parse', 'HEAD');
-      await rm(work, { recursive: true });
+      // Git may still collect garbage in the background.
+      await rm(work, { recursive: true, force: true, maxRetries: 20, retryDelay: 200 });
       return commit;
     },
     read: (owner, repo, path) => git(join(root, owner, `${repo}.git`), 'show', `main:${path}`),

@@ -8,6 +8,7 @@ import { listEnvironments, listModels } from './commands/catalogue.ts';
 import { addCodeHost, deleteCodeHost, listCodeHosts } from './commands/code-hosts.ts';
 import { completions, printCompletion } from './commands/completion.ts';
 import { printEnvironment, shells } from './commands/env.ts';
+import { addGuest, listGuests, removeGuest, shareEnvironment, unshareEnvironment } from './commands/environments.ts';
 import { createMcpServer, deleteMcpServer, getMcpServer, listMcpServers, updateMcpServer } from './commands/mcp.ts';
 import { createContext } from './context.ts';
 
@@ -38,11 +39,50 @@ export function addCatalogueCommands(program: Command): void {
     .option('--all', 'also models that cannot be used yet, with the reason')
     .option(...asJson)
     .action(async (options) => listModels(createContext(process.env), options));
-  program
+  addEnvironmentCommands(program);
+}
+
+function addEnvironmentCommands(program: Command): void {
+  const context = () => createContext(process.env);
+  const environments = program
     .command('environments')
-    .description('list the environments that runs can name')
+    .description('list the environments that runs can name, and share them with people of other teams');
+  environments
+    .command('list', { isDefault: true })
+    .description('list them')
     .option(...asJson)
-    .action(async (options) => listEnvironments(createContext(process.env), options));
+    .action((options) => listEnvironments(context(), options));
+  environments
+    .command('share')
+    .description('let every person who has the link use one')
+    .argument('<environment>')
+    .option(...asJson)
+    .action((uid, options) => shareEnvironment(context(), uid, options));
+  environments
+    .command('unshare')
+    .description('end that for all who came by the link')
+    .argument('<environment>')
+    .action((uid) => unshareEnvironment(context(), uid));
+  const guests = environments.command('guests').description('manage the guests of an environment');
+  guests
+    .command('list')
+    .description('list them')
+    .argument('<environment>')
+    .option(...asJson)
+    .action((uid, options) => listGuests(context(), uid, options));
+  guests
+    .command('add')
+    .description('admit a person of another team')
+    .argument('<environment>')
+    .argument('<person-uid>', 'as in the profiles of answers')
+    .option(...asJson)
+    .action((uid, person, options) => addGuest(context(), uid, person, options));
+  guests
+    .command('remove')
+    .description('remove a guest')
+    .argument('<environment>')
+    .argument('<person-uid>')
+    .action((uid, person) => removeGuest(context(), uid, person));
 }
 
 export function addMcpCommands(program: Command): void {

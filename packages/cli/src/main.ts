@@ -91,6 +91,7 @@ program
   .option('--name <name>', 'label to group and filter runs by')
   .option('--environment <id>', 'environment: repositories and setup commands')
   .option('--secret <name>', 'a secret that the sandbox gets as a variable of its name; repeat for more', collect)
+  .option('--refresh', 'set the environment up from the beginning, also if an earlier run left it prepared')
   .option('--harness <type>', 'what drives the agent (oz)')
   .addOption(
     new Option(

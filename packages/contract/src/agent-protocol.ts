@@ -145,8 +145,31 @@ const TaskRepository = z
     owner: z.string().describe('Owner on the code host'),
     repo: z.string().describe('Name of the repository'),
     gateway_path: z.string().describe('Path of the gateway below the server root, to clone from'),
+    head: z
+      .object({
+        commit: z.string().describe('Commit that the default branch had when the code host was asked, 40 hex digits'),
+        branch: z.string().describe('Name of the default branch'),
+      })
+      .meta({ id: 'TaskRepositoryHead', description: 'Default branch of a repository' })
+      .optional(),
+    mirror: z
+      .string()
+      .optional()
+      .describe(
+        "Name of the repository's mirror in the worker's cache. It is only there if the code host has just let this run read the repository",
+      ),
   })
   .meta({ id: 'TaskRepository', description: 'A repository to clone' });
+
+/** The result of the setup that an earlier run may have left on the worker. */
+const TaskPreparedWorkspace = z
+  .object({
+    name: z.string().describe("Name of the prepared workspace in the worker's cache"),
+  })
+  .meta({
+    id: 'TaskPreparedWorkspace',
+    description: 'The same setup, which an earlier run may have left on the worker',
+  });
 
 const TaskMcpServer = z
   .object({
@@ -199,6 +222,7 @@ export const AgentTask = z
       .describe(
         'Values that the agent removes from all that it reports: those of `secrets`, and earlier ones of the run',
       ),
+    prepared_workspace: TaskPreparedWorkspace.optional(),
   })
   .meta({ id: 'AgentTask', description: 'Everything that the agent needs to begin' });
 export type AgentTask = z.infer<typeof AgentTask>;

@@ -126,6 +126,12 @@ export const AmbientAgentConfig = z
     environment_id: Uid22.optional().describe(
       'Environment that the sandbox is set up with, 22 characters; absent: an empty workspace',
     ),
+    refresh_environment: z
+      .boolean()
+      .optional()
+      .describe(
+        'True: the environment is set up from the beginning, also if an earlier run left its prepared workspace, and the result replaces it',
+      ),
     skill_spec: NonBlank.optional().describe('Skill to follow: owner/repo:skill-name or owner/repo:path/to/SKILL.md'),
     skills: z.array(NonBlank).optional().meta({
       description: 'In answers, skill_spec repeats the first one',

@@ -106,6 +106,10 @@ export const Environment = z
       'When an agent last began to work in the environment, RFC 3339 in UTC; absent: none did',
     ),
     last_task_created: EnvironmentRun.optional(),
+    is_link_shared: z
+      .literal(true)
+      .optional()
+      .describe('True: every person who has the uid may use the environment; absent: it is not shared by its link'),
     scope: Scope.optional(),
     creator: UserProfile.optional(),
     last_editor: UserProfile.optional().meta({
@@ -114,6 +118,16 @@ export const Environment = z
   })
   .meta({ id: 'Environment', description: 'An environment: what a sandbox holds before the agent begins' });
 export type Environment = z.infer<typeof Environment>;
+
+/** Answer to sharing an environment by its link, and to the end of that. */
+export const EnvironmentSharing = z
+  .object({
+    uid: z.string().describe('Id of the environment'),
+    is_link_shared: z.boolean().describe('True: every person who has the uid may use the environment'),
+    url: z.string().optional().describe('Link: address at which people read the environment with their own keys'),
+  })
+  .meta({ id: 'EnvironmentSharing', description: 'Whether an environment is shared by its link' });
+export type EnvironmentSharing = z.infer<typeof EnvironmentSharing>;
 
 /** The orders of a list of environments. */
 export const EnvironmentSortField = z
@@ -126,6 +140,8 @@ export const ListEnvironmentsResponse = z
   })
   .meta({ id: 'ListEnvironmentsResponse', description: 'Environments of the team' });
 
+const isNothing = (value: unknown): boolean => value === null || (Array.isArray(value) && value.length === 0);
+
 /** The configuration of an environment, with a name. */
 const NamedEnvironmentConfig = EnvironmentConfig.extend({
   name: NonBlank.max(200).describe('Name of the environment, at most 200 characters'),
@@ -137,6 +153,25 @@ const NamedEnvironmentConfig = EnvironmentConfig.extend({
     .meta({ maxProperties: 0 })
     .optional()
     .describe('Credentials of cloud providers. This service gives sandboxes none: absent or empty'),
+  network: z
+    .record(z.string(), z.unknown())
+    .refine((network) => Object.values(network).every(isNothing), {
+      error:
+        'must be absent or empty: sandboxes reach only repositories, models and MCP servers, through the gateway, and no other host can be allowed',
+    })
+    .optional()
+    .describe(
+      'Hosts that the sandbox may reach. Sandboxes reach none besides the gateway of the service: absent or empty lists',
+    ),
+  limits: z
+    .record(z.string(), z.unknown())
+    .refine((limits) => Object.keys(limits).length === 0, {
+      error:
+        'must be absent or empty: the settings RUNYARD_SANDBOX_MEMORY_MB, _PROCESSES, _TMP_MB and _DISK_MB of the worker limit all of its sandboxes alike',
+    })
+    .meta({ maxProperties: 0 })
+    .optional()
+    .describe('Limits of the sandbox. The settings of the worker have them for all sandboxes: absent or empty'),
 }).meta({ id: 'NamedEnvironmentConfig', description: 'What is in a sandbox before the agent begins, with a name' });
 
 /** Body of the requests that create or replace an environment. The configuration must have a name. */

@@ -13,6 +13,7 @@ import {
   maxDefinitionYamlTotalBytes,
   maxEnvironmentGuests,
   maxEnvironments,
+  maxEnvironmentVisitors,
   maxFactoryAgents,
   maxFactoryAutomations,
   maxFactoryRepositories,
@@ -160,6 +161,11 @@ export const limits: readonly Limit[] = [
   { of: 'secrets of a team, personal secrets of a person', most: `${maxSecrets} each`, above: '409' },
   { of: 'value of a secret', most: size(maxSecretBytes), above: invalid },
   { of: 'secrets that a run or an environment names', most: `${maxSecretsOfRun}`, above: invalid },
+  {
+    of: 'people who open an environment by its link',
+    most: `${maxEnvironmentVisitors}`,
+    above: '404 for further people',
+  },
   { of: 'event subscriptions of a team', most: `${maxSubscriptions}`, above: '409' },
   {
     of: 'definition files of a factory',

@@ -82,6 +82,8 @@ export const minSecretCharacters = 4;
 export const maxSecretsOfRun = 50;
 /** Service accounts that may name a secret. */
 export const maxSecretAgents = 100;
+/** People of other teams who can open an environment by its link. */
+export const maxEnvironmentVisitors = 1_000;
 /** Event subscriptions of a team. */
 export const maxSubscriptions = 20;
 

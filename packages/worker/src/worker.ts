@@ -5,6 +5,7 @@ import type { Settings } from '@runyard/contract/settings';
 import type { Logger } from 'pino';
 import { openBackend } from './backends/open.ts';
 import { sweepLeftovers } from './backends/sweep.ts';
+import { openCache } from './cache/cache.ts';
 import { keySource, readApiKey } from './connection/api-key.ts';
 import { connect } from './connection/connection.ts';
 import { openInstanceTokens } from './connection/instance-token.ts';
@@ -13,6 +14,7 @@ import { createExecutions } from './executions/executions.ts';
 import { openUpstream } from './relay/relay.ts';
 import { sandboxLimits } from './sandboxes/limits.ts';
 import { lockDataFolder } from './state/data-folder-lock.ts';
+import { removeTree } from './state/remove-tree.ts';
 import { chooseStateRoot, removeAbandonedRoots } from './state/state-root.ts';
 
 /** Longest wait for the service to confirm the last messages before the worker ends. */
@@ -76,12 +78,17 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
     await sweepLeftovers(state.folder, state.owner, log);
     const tokens = openInstanceTokens(lock.folder, log);
     const limits = sandboxLimits(settings);
+    const cacheBytes = settings.RUNYARD_WORKER_CACHE_MB * 1024 * 1024;
+    const cacheFolder = path.join(lock.folder, 'cache');
+    if (cacheBytes === 0) await removeTree(cacheFolder);
+    const cache = cacheBytes === 0 ? undefined : await openCache({ folder: cacheFolder, maxBytes: cacheBytes });
     const backend = await openBackend(settings.RUNYARD_SANDBOX, {
       limits,
       state,
       instanceId: lock.instanceId,
       agentEntry: context.agentEntry ?? defaultAgentEntry,
       upstream,
+      cache,
       log,
     }).catch((error: Error) => {
       throw new WorkerRefused(error.message, { cause: error });

@@ -16,18 +16,32 @@ export function signalGroup(pid: number, signal: NodeJS.Signals): boolean {
  */
 export function killMarked(marker: string): number {
   let killed = 0;
+  for (const pid of findMarked(marker)) {
+    try {
+      process.kill(pid, 'SIGKILL');
+      killed++;
+    } catch {
+      // The process has exited.
+    }
+  }
+  return killed;
+}
+
+/** Returns true if a process other than this one has `marker` (`NAME=value`) in its environment. */
+export const isAnyMarked = (marker: string): boolean => findMarked(marker).next().done !== true;
+
+function* findMarked(marker: string): Generator<number> {
   for (const name of listProc()) {
     const pid = Number(name);
     if (!Number.isInteger(pid) || pid === process.pid) continue;
     try {
       if (!fs.readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0').includes(marker)) continue;
-      process.kill(pid, 'SIGKILL');
-      killed++;
     } catch {
       // The process has exited, or it belongs to another user.
+      continue;
     }
+    yield pid;
   }
-  return killed;
 }
 
 function listProc(): string[] {

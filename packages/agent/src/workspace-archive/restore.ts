@@ -1,9 +1,8 @@
-import { chmod, readdir, rm } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 import type { SetupSteps } from '../reporting/setup-steps.ts';
 import type { ServiceConnection } from '../service/connection.ts';
 import type { ArchivedFolder } from './archived-folders.ts';
+import { clearFolder } from './clear-folder.ts';
 import { unpackFolders } from './unpack.ts';
 
 type Archive = Extract<AgentTask['workspace'], { kind: 'archive' }>;
@@ -32,7 +31,7 @@ export async function restoreWorkspace(archive: Archive, options: RestoreOptions
       return undefined;
     } catch (error) {
       signal.throwIfAborted();
-      for (const folder of folders) await clear(folder.path);
+      for (const folder of folders) await clearFolder(folder.path);
       if (attempt === tries || !(error instanceof Interrupted)) return (error as Error).message;
     }
   }
@@ -56,13 +55,5 @@ async function fill(archive: Archive, { connection, folders, env, signal }: Rest
     await unpackFolders(answer, folders, { sha256: archive.sha256, env, signal });
   } catch (error) {
     throw answer.complete ? error : new Interrupted((error as Error).message);
-  }
-}
-
-/** Empties a folder, because half a workspace is worse than none. */
-async function clear(folder: string): Promise<void> {
-  await chmod(folder, 0o700).catch(() => {});
-  for (const name of await readdir(folder).catch(() => [])) {
-    await rm(join(folder, name), { recursive: true, force: true }).catch(() => {});
   }
 }

@@ -3,6 +3,7 @@ import type { SetupSteps } from '../reporting/setup-steps.ts';
 import type { ServiceClient } from '../service/client.ts';
 import { archivedFolders, foreignFolders } from '../workspace-archive/archived-folders.ts';
 import type { WrittenAttachment } from './attachments.ts';
+import type { PreparedOptions, PreparedWorkspace } from './prepared.ts';
 import { checkWorkingFolder } from './working-folder.ts';
 
 export interface PrepareOptions {
@@ -75,18 +76,41 @@ async function attach(
   return written.filter((_, index) => files[index]?.earlier !== true);
 }
 
-async function setUp({ task, client, workspace, env, variables, step, signal }: PrepareOptions): Promise<void> {
+async function setUp({
+  task,
+  client,
+  workspace,
+  ownFolders,
+  env,
+  variables,
+  step,
+  signal,
+}: PrepareOptions): Promise<void> {
+  const commands = setupCommands(task);
+  if (task.repositories.length === 0 && commands.length === 0) return;
+  const { workerCache } = await import('./worker-cache.ts');
+  const cache = ownFolders ? workerCache(client.connection) : undefined;
+  const prepared = cache && (await openPrepared({ task, cache, workspace, env, step, signal }));
+  if (await prepared?.restore()) return;
+  let areExpected = true;
   if (task.repositories.length > 0) {
     const { cloneRepositories } = await import('./repositories.ts');
-    await cloneRepositories(task.repositories, { workspace, env, step, signal });
+    const refresh = task.agent_config.refresh_environment;
+    areExpected = await cloneRepositories(task.repositories, { workspace, env, step, signal, cache, refresh });
   }
-  const commands = setupCommands(task);
   if (commands.length > 0) {
     const { runSetupCommands } = await import('./setup-commands.ts');
     // The relay is the only way out of a sandbox.
     const hasNetwork = client.connection.relaySocket === undefined;
     await runSetupCommands(commands, { workspace, hasNetwork, env: { ...env, ...variables }, step, signal });
   }
+  await prepared?.keep(areExpected);
+}
+
+async function openPrepared(options: PreparedOptions): Promise<PreparedWorkspace | undefined> {
+  if (options.task.prepared_workspace === undefined) return undefined;
+  const { preparedWorkspace } = await import('./prepared.ts');
+  return await preparedWorkspace(options);
 }
 
 export function setupCommands(task: AgentTask): readonly string[] {

@@ -9,6 +9,8 @@ import { baseRef } from '../handoff/git-repositories.ts';
 import type { SetupSteps } from '../reporting/setup-steps.ts';
 import { SetupFailure } from '../setup-failure.ts';
 import { publicUrl } from './git-proxy.ts';
+import { cloneFromMirror, keepMirror, type MirrorOptions } from './mirror.ts';
+import type { WorkerCache } from './worker-cache.ts';
 
 export interface CloneOptions {
   workspace: string;
@@ -16,6 +18,10 @@ export interface CloneOptions {
   env: Readonly<Record<string, string | undefined>>;
   step: SetupSteps;
   signal: AbortSignal;
+  /** Absent: there are no mirrors. */
+  cache?: WorkerCache | undefined;
+  /** True: mirrors are replaced and not used. */
+  refresh?: boolean | undefined;
   tries?: number;
   firstRetryMs?: number;
 }
@@ -39,12 +45,21 @@ const harmless = [
   'submodule.recurse=false',
 ];
 
-/** Clones the run's repositories into folders of the workspace, through the gateway of the service, which has the credential. */
-export async function cloneRepositories(repositories: AgentTask['repositories'], options: CloneOptions): Promise<void> {
+/**
+ * Clones the run's repositories into folders of the workspace, through the gateway of the service, which has the credential. Returns
+ * whether each has the commit that the task expects.
+ */
+export async function cloneRepositories(
+  repositories: AgentTask['repositories'],
+  options: CloneOptions,
+): Promise<boolean> {
   const folders = folderNames(repositories);
+  let areExpected = true;
   for (const [index, repository] of repositories.entries()) {
-    await clone(repository, folders[index] ?? repository.repo, options);
+    const commit = await clone(repository, folders[index] ?? repository.repo, options);
+    areExpected &&= commit !== undefined && commit === repository.head?.commit;
   }
+  return areExpected;
 }
 
 /** Returns a folder for each repository: its name, or `owner-repo` if the name is taken. */
@@ -55,14 +70,23 @@ function folderNames(repositories: AgentTask['repositories']): string[] {
   );
 }
 
+/** Returns the cloned commit; undefined: the repository is empty. */
 async function clone(
-  { owner, repo }: AgentTask['repositories'][number],
+  repository: AgentTask['repositories'][number],
   folder: string,
   options: CloneOptions,
-): Promise<void> {
+): Promise<string | undefined> {
+  const { owner, repo } = repository;
   const { workspace, signal, tries = 3, firstRetryMs = 1_000 } = options;
-  await options.step('clone', `${owner}/${repo}`, async (result) => {
+  const env = { ...options.env, GIT_CONFIG_NOSYSTEM: '1', GIT_ALLOW_PROTOCOL: 'http:https', GIT_LFS_SKIP_SMUDGE: '1' };
+  return await options.step('clone', `${owner}/${repo}`, async (result) => {
     const target = join(workspace, folder);
+    const mirror = mirrorOptions(repository, options, env);
+    const mirrored = await useMirror(repository, target, mirror, options);
+    if (mirrored !== undefined) {
+      result.exit_code = 0;
+      return await finish(target, mirrored.commit, mirror, options);
+    }
     for (let attempt = 1; ; attempt++) {
       const cloned = await runCommand({
         argv: [
@@ -78,12 +102,12 @@ async function clone(
           target,
         ],
         cwd: workspace,
-        env: { ...options.env, GIT_CONFIG_NOSYSTEM: '1', GIT_ALLOW_PROTOCOL: 'http:https', GIT_LFS_SKIP_SMUDGE: '1' },
+        env,
         signal,
       });
       signal.throwIfAborted();
       result.exit_code = cloned.exitCode;
-      if (cloned.exitCode === 0) return await markBase(target, options);
+      if (cloned.exitCode === 0) return await finish(target, undefined, mirror, options);
       const output = lastPart(cloned.output, maxSetupOutputBytes);
       if (attempt < tries && temporaryFailure.test(output)) {
         await rm(target, { recursive: true, force: true });
@@ -98,7 +122,42 @@ async function clone(
   });
 }
 
-/** Marks the cloned commit with a ref. The patch of the run is made against it, also after branches have moved. */
-async function markBase(target: string, { env, signal }: CloneOptions): Promise<void> {
+function mirrorOptions(
+  { mirror: name, head }: AgentTask['repositories'][number],
+  { cache, signal }: CloneOptions,
+  env: CloneOptions['env'],
+): MirrorOptions | undefined {
+  if (cache === undefined || name === undefined || head === undefined) return undefined;
+  return { cache, name, gitOptions: harmless, env, signal };
+}
+
+/** Clones with the help of the mirror. Undefined: it did not work, and the folder is gone. */
+async function useMirror(
+  { owner, repo, head }: AgentTask['repositories'][number],
+  target: string,
+  mirror: MirrorOptions | undefined,
+  { refresh }: CloneOptions,
+): Promise<{ readonly commit: string } | undefined> {
+  if (mirror === undefined || head === undefined || refresh) return undefined;
+  const url = publicUrl({ owner, repo });
+  const cloned = await cloneFromMirror(target, { url, branch: head.branch }, mirror);
+  if (cloned === undefined) await rm(target, { recursive: true, force: true });
+  return cloned;
+}
+
+/**
+ * Marks the cloned commit with a ref: the patch of the run is made against it, also after branches have moved. Keeps the mirror if it has
+ * another commit. Returns the commit.
+ */
+async function finish(
+  target: string,
+  mirrored: string | undefined,
+  mirror: MirrorOptions | undefined,
+  { env, signal }: CloneOptions,
+): Promise<string | undefined> {
   await runCommand({ argv: ['git', 'update-ref', baseRef, 'HEAD'], cwd: target, env, signal });
+  const head = await runCommand({ argv: ['git', 'rev-parse', '--verify', 'HEAD'], cwd: target, env, signal });
+  const commit = /^[0-9a-f]{40}\n$/.test(head.output) ? head.output.trim() : undefined;
+  if (mirror && commit !== undefined && commit !== mirrored) await keepMirror(target, commit, mirror);
+  return commit;
 }

@@ -15,6 +15,7 @@ export interface RunOptions {
   readonly environment?: string;
   /** Names of secrets. */
   readonly secret?: readonly string[];
+  readonly refresh?: true;
   readonly harness?: string;
   /** The policy for the agent's permission requests. */
   readonly approval?: ApprovalPolicy;
@@ -46,6 +47,7 @@ export function buildRunRequest(source: string, options: RunOptions, readStandar
     ...(options.model ? { model_id: options.model } : {}),
     ...(options.environment ? { environment_id: options.environment } : {}),
     ...(options.secret ? { secrets: options.secret.map((name) => ({ name })) } : {}),
+    ...(options.refresh ? { refresh_environment: true } : {}),
     ...(options.harness ? { harness: { type: options.harness } } : {}),
     ...limit('max_cost_usd', '--max-cost', options.maxCost),
     ...limit('max_turns', '--max-turns', options.maxTurns),

@@ -76,6 +76,14 @@ export const resourceExamples = {
   listEnvironmentGuests: { answer: { guests: [{ user: exampleCreator, granted_at: created }] } },
   admitEnvironmentGuest: { answer: { user: exampleCreator, granted_at: created } },
   removeEnvironmentGuest: deleted,
+  shareEnvironment: {
+    answer: {
+      uid: environmentUid,
+      is_link_shared: true,
+      url: `http://127.0.0.1:4180/api/v1/agent/environments/${environmentUid}`,
+    },
+  },
+  unshareEnvironment: { answer: { uid: environmentUid, is_link_shared: false } },
   listKeys: { answer: { keys: [key] } },
   createKey: {
     body: { name: 'Deploy script', kind: 'personal', expires_in: '30d' },

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { administrators } from '../access.ts';
 import { EnvironmentGuest, ListEnvironmentGuestsResponse } from '../environment-guests.ts';
+import { EnvironmentSharing } from '../environments.ts';
 import { DeleteResponse } from '../keys.ts';
 import { maxEnvironmentGuests } from '../limits.ts';
 import type { Route } from '../route.ts';
@@ -45,5 +46,28 @@ export const environmentGuestRoutes = {
     params: guest,
     answer: { status: 200, description: 'Removed', schema: DeleteResponse },
     errors: { 404: 'No such environment, it belongs to another team, or the person is no guest of it' },
+  },
+  shareEnvironment: {
+    method: 'POST',
+    path: '/agent/environments/{uid}/share',
+    tag: 'environments',
+    summary: 'Share an environment by its link',
+    description:
+      'Every person who has its uid may use it as a guest does, with a personal key. People who read it or name it in a run find it in their lists from then on. Doing it twice is not an error.',
+    allow: administrators,
+    params: environment,
+    answer: { status: 200, description: 'It is shared', schema: EnvironmentSharing },
+    errors: { 404: 'No such environment, or it belongs to another team' },
+  },
+  unshareEnvironment: {
+    method: 'DELETE',
+    path: '/agent/environments/{uid}/share',
+    tag: 'environments',
+    summary: 'End the sharing of an environment by its link',
+    description: 'People who came by the link lose the environment at once. Guests keep it.',
+    allow: administrators,
+    params: environment,
+    answer: { status: 200, description: 'It is not shared', schema: EnvironmentSharing },
+    errors: { 404: 'No such environment, or it belongs to another team' },
   },
 } as const satisfies Record<string, Route>;

@@ -26,7 +26,8 @@ export const environmentRoutes = {
     }),
     answer: {
       status: 200,
-      description: 'All of the team, and those that the caller is a guest of',
+      description:
+        'All of the team, those that the caller is a guest of, and those that the caller opened by their link',
       schema: ListEnvironmentsResponse,
     },
   },

@@ -52,4 +52,11 @@ export const workerSettings = {
     description: 'Largest size of workspace and home of one sandbox. A larger sandbox is ended.',
     usedBy: ['worker'],
   },
+  RUNYARD_WORKER_CACHE_MB: {
+    schema: whole(0, 10485760),
+    default: '4096',
+    description:
+      'Disk space for what runs leave to later runs: copies of repositories and prepared workspaces. The ones that were not used for longest are removed first. 0: nothing is kept.',
+    usedBy: ['worker'],
+  },
 } as const satisfies Record<string, Setting<unknown>>;

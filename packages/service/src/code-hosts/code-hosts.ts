@@ -1,11 +1,11 @@
-/** Chooses the credential of a repository for a run, and finds out which repositories a run cannot reach. */
+/** Chooses the credential of a repository for a run, and asks the code host what the run can reach. */
 import type { CodeHostCredentialKind } from '@runyard/contract/code-hosts';
 import type { Repository } from '@runyard/contract/environments';
 import type { Vault } from '../secrets/vault.ts';
 import type { Queryable } from '../store/database/database.ts';
 import { bytes, defineStatement, nullable, type RowOf, text, uuid } from '../store/database/statement.ts';
+import { askRepositories, type RepositoryAnswer } from './ask-repositories.ts';
 import type { ChosenCredential } from './credential.ts';
-import { findInaccessible, type InaccessibleRepository } from './find-inaccessible.ts';
 import { openInstallationTokens } from './installation-tokens.ts';
 import { sealPurpose } from './records.ts';
 import { codeHostUrl, hostOf } from './url.ts';
@@ -13,8 +13,8 @@ import { codeHostUrl, hostOf } from './url.ts';
 export interface CodeHosts {
   /** Chooses the credential with which the run of an execution reaches a repository. */
   credentialFor(executionId: string, repository: Repository): Promise<ChosenCredential>;
-  /** Returns the repositories that the code host refuses to the run of an execution. It takes 10 s at most. */
-  findInaccessible(executionId: string, repositories: readonly Repository[]): Promise<InaccessibleRepository[]>;
+  /** Asks the code host for repositories as the run of an execution would. The answers are in their order. It takes 10 s at most. */
+  ask(executionId: string, repositories: readonly Repository[]): Promise<RepositoryAnswer[]>;
   /** Returns the secret parts of the credentials with which the run of an execution reaches the repositories. */
   secretsFor(executionId: string, repositories: readonly Repository[]): Promise<string[]>;
   /** Returns the host that repositories of this owner are on. */
@@ -86,7 +86,7 @@ export function openCodeHosts({ db, vault, template, now = Date.now }: CodeHosts
     }
     if (row.kind === 'token') {
       const credential = { username: row.username ?? '', password: open(row) };
-      return { kind: 'credential', credential, refused: () => {} };
+      return { kind: 'credential', id: row.id, credential, refused: () => {} };
     }
     const app = { id: row.id, appId: row.app_id ?? '', installationId: row.installation_id };
     return await tokens.tokenFor(app, () => open(row), url, repository);
@@ -95,8 +95,8 @@ export function openCodeHosts({ db, vault, template, now = Date.now }: CodeHosts
   return {
     credentialFor,
     secretsFor,
-    findInaccessible: (executionId, repositories) =>
-      findInaccessible(repositories, { urlOf, credentialFor: (repository) => credentialFor(executionId, repository) }),
+    ask: (executionId, repositories) =>
+      askRepositories(repositories, { urlOf, credentialFor: (repository) => credentialFor(executionId, repository) }),
     hostOf: (repository) => hostOf(urlOf(repository)),
   };
 }

@@ -9,6 +9,8 @@ export interface CodeHostCredential {
 export type ChosenCredential =
   | {
       readonly kind: 'credential';
+      /** Of the stored credential. */
+      readonly id: string;
       readonly credential: CodeHostCredential;
       /** Called when the code host refused it, so that it is not used again from a cache. */
       readonly refused: () => void;

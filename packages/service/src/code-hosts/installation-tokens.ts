@@ -136,7 +136,7 @@ export function openInstallationTokens(now: () => number): InstallationTokens {
         const name = `${app.id} ${installation}`;
         const password = await tokens.get(name, (keep) => mint(api, installation, appToken, keep));
         const refused = () => tokens.forget(name);
-        return { kind: 'credential', credential: { username: 'x-access-token', password }, refused };
+        return { kind: 'credential', id: app.id, credential: { username: 'x-access-token', password }, refused };
       } catch (error) {
         if (error instanceof Failed) return { kind: error.kind, message: error.message };
         if (error instanceof SyntaxError)

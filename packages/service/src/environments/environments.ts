@@ -19,9 +19,10 @@ import {
   timestamp,
   uuid,
 } from '../store/database/statement.ts';
+import { visitByLink } from './link.ts';
 import { guestOf } from './may-use.ts';
 
-/** The caller: sees the environments of the team, and a person also those that admit the person as a guest. */
+/** The caller: sees the environments of the team, and a person also those that admit the person as a guest or by their link. */
 export interface EnvironmentContext {
   readonly teamId: string;
   readonly creator: RunActor;
@@ -32,7 +33,7 @@ const guestUid = ({ creator }: Pick<EnvironmentContext, 'creator'>): string | nu
 
 /** Runs are those of the caller's team: a guest hears of no others. */
 const select = `
-  SELECT e.uid, (SELECT uid FROM teams WHERE teams.id = e.team_id) AS team_uid, e.config, e.updated_at, coalesce(r.has_failed_setup, false) AS setup_failed, r.id AS run_id, r.title, r.state, r.created_at AS run_created_at,
+  SELECT e.uid, (SELECT uid FROM teams WHERE teams.id = e.team_id) AS team_uid, e.config, e.updated_at, e.link_shared_at IS NOT NULL AS is_link_shared, coalesce(r.has_failed_setup, false) AS setup_failed, r.id AS run_id, r.title, r.state, r.created_at AS run_created_at,
     r.updated_at AS run_updated_at, r.started_at AS run_started_at, s.last_started_at,
     CASE WHEN e.creator_uid IS NOT NULL THEN jsonb_build_object('kind', e.creator_kind, 'uid', e.creator_uid) END AS creator,
     CASE WHEN e.last_editor_uid IS NOT NULL
@@ -53,6 +54,7 @@ const row = {
   team_uid: text(),
   config: json<EnvironmentConfig>(),
   updated_at: timestamp,
+  is_link_shared: boolean,
   setup_failed: boolean,
   run_id: nullable(uuid),
   title: nullable(text()),
@@ -154,6 +156,7 @@ async function toEnvironments(
     ...(row.last_started_at ? { last_task_run_timestamp: row.last_started_at } : {}),
     ...lastTaskOf(row),
     scope: scopeOf({ teamId: context.teamId }, row.team_uid),
+    ...(row.is_link_shared ? { is_link_shared: true as const } : {}),
     ...(row.creator ? { creator: profileOf(row.creator) } : {}),
     ...(row.last_editor ? { last_editor: profileOf(row.last_editor) } : {}),
   }));
@@ -169,13 +172,16 @@ export async function listEnvironments(
   return await toEnvironments(db, context, rows);
 }
 
-/** Returns an environment; null: the team has none with this uid. */
+/** Returns an environment; null: there is none with this uid that the caller may see. A person who has the link of one may. */
 export async function readEnvironment(
   db: Queryable,
   context: EnvironmentContext,
   uid: string,
 ): Promise<Environment | null> {
-  const rows = await db.query(readOne, [context.teamId, guestUid(context), uid]);
+  const person = guestUid(context);
+  const read = () => db.query(readOne, [context.teamId, person, uid]);
+  let rows = await read();
+  if (rows.length === 0 && person !== null && (await visitByLink(db, uid, person))) rows = await read();
   return (await toEnvironments(db, context, rows))[0] ?? null;
 }
 
@@ -266,13 +272,16 @@ export type NamedEnvironment =
   | { readonly kind: 'other_team' }
   | { readonly kind: 'unknown' };
 
-/** Finds the environment that a request of the caller names. One that admits the caller as a guest counts as own. */
+/** Finds the environment that a request of the caller names. One that admits the caller as a guest, or by its link, counts as own. */
 export async function findNamedEnvironment(
   db: Queryable,
   caller: EnvironmentContext,
   uid: string,
 ): Promise<NamedEnvironment> {
-  const [found] = await db.query(readNamed, [caller.teamId, uid, guestUid(caller)]);
+  const person = guestUid(caller);
+  const read = async () => (await db.query(readNamed, [caller.teamId, uid, person]))[0];
+  let found = await read();
+  if (found?.config === null && person !== null && (await visitByLink(db, uid, person))) found = await read();
   if (!found) return { kind: 'unknown' };
   return found.config === null
     ? { kind: 'other_team' }

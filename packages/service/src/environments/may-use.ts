@@ -1,11 +1,17 @@
+/** SQL: ids of the people of other teams who may use the environment with this uid: guests, and those who opened its link. */
+const admitted = (uid: string): string => `(
+  SELECT g.user_id FROM environment_guests g WHERE g.environment_uid = ${uid}
+  UNION ALL SELECT v.user_id FROM environment_visitors v WHERE v.environment_uid = ${uid})`;
+
 /**
- * SQL: whether a run may use an environment. It is one of the run's team, or the run executes as a person who is a guest of it.
+ * SQL: whether a run may use an environment. It is one of the run's team, or the run executes as a person whom it admits.
  * `environment` and `run` are names of rows of `environments` and `runs`.
  */
 export const mayUse = (environment: string, run: string): string => `(${environment}.team_id = ${run}.team_id
-  OR (${run}.executor_kind = 'user' AND EXISTS (SELECT FROM environment_guests g JOIN users u ON u.id = g.user_id
-    WHERE g.environment_uid = ${environment}.uid AND u.uid = ${run}.executor_uid)))`;
+  OR (${run}.executor_kind = 'user' AND EXISTS (SELECT FROM users u WHERE u.uid = ${run}.executor_uid
+    AND u.id IN ${admitted(`${environment}.uid`)})))`;
 
-/** SQL: uids of the environments that the person with the uid `person` is a guest of. */
-export const guestOf = (person: string): string =>
-  `SELECT g.environment_uid FROM environment_guests g JOIN users u ON u.id = g.user_id WHERE u.uid = ${person}`;
+/** SQL: uids of the environments that admit the person with the uid `person`. */
+export const guestOf = (person: string): string => `
+  SELECT g.environment_uid FROM environment_guests g JOIN users u ON u.id = g.user_id WHERE u.uid = ${person}
+  UNION ALL SELECT v.environment_uid FROM environment_visitors v JOIN users u ON u.id = v.user_id WHERE u.uid = ${person}`;

@@ -28,6 +28,9 @@ const notForwarded = new Set([
   'x-real-ip',
 ]);
 
+/** Answers a request of a sandbox that is for the worker itself. Returns false for all others. */
+export type OwnAnswers = (request: IncomingMessage, response: ServerResponse) => boolean;
+
 /** Connections to the service, shared by all sandboxes of a worker. */
 export interface Upstream {
   request(target: string, message: IncomingMessage): http.ClientRequest;
@@ -157,9 +160,14 @@ function relay(upstream: Upstream, message: IncomingMessage, response: ServerRes
 
 /**
  * Listens on a Unix socket and forwards HTTP to the service and back as it comes, without buffering it. Adds no credential: the run
- * token decides what the sandbox may do. `uid` is the user who may connect.
+ * token decides what the sandbox may do. `uid` is the user who may connect. `own` answers before the service is asked.
  */
-export async function openRelay(socketPath: string, upstream: Upstream, uid?: number): Promise<Relay> {
+export async function openRelay(
+  socketPath: string,
+  upstream: Upstream,
+  uid?: number,
+  own?: OwnAnswers,
+): Promise<Relay> {
   const server = http.createServer({
     maxHeaderSize: 32 * 1024,
     requestTimeout: 0,
@@ -168,7 +176,9 @@ export async function openRelay(socketPath: string, upstream: Upstream, uid?: nu
     noDelay: true,
   });
   server.maxConnections = connectionsPerSandbox;
-  server.on('request', (message, response) => relay(upstream, message, response));
+  server.on('request', (message, response) => {
+    if (own?.(message, response) !== true) relay(upstream, message, response);
+  });
   server.on('connect', (_message, socket) => socket.destroy());
   server.on('clientError', (_error, socket) => socket.destroy());
   const opened = await listenOnSocket(server, socketPath, uid);

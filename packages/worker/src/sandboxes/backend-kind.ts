@@ -1,5 +1,6 @@
 import type { SandboxLevel } from '@runyard/contract/worker-protocol';
 import type { Logger } from 'pino';
+import type { Cache } from '../cache/cache.ts';
 import type { Upstream } from '../relay/relay.ts';
 import type { StateRoot } from '../state/state-root.ts';
 import type { SandboxLimits } from './limits.ts';
@@ -19,6 +20,8 @@ export interface OpenRequest {
   /** The agent's `main.ts`. */
   readonly agentEntry: string;
   readonly upstream: Upstream;
+  /** Absent: agents keep nothing for later runs. */
+  readonly cache: Cache | undefined;
   readonly log: Logger;
 }
 

@@ -1,5 +1,5 @@
-import type { Repository } from '@runyard/contract/environments';
 import { type ErrorDetail, errorSlug } from '@runyard/contract/errors';
+import type { RepositoryAnswer } from '../../code-hosts/ask-repositories.ts';
 import type { CodeHosts } from '../../code-hosts/code-hosts.ts';
 
 /** Code hosts that have names of their own. */
@@ -11,14 +11,12 @@ interface Refused {
   readonly detail: ErrorDetail;
 }
 
-/** Asks the code host for the repositories of a run before its sandbox clones them. Null: it refuses none. */
-export async function findRefused(
-  { codeHosts, baseUrl }: { readonly codeHosts: CodeHosts; baseUrl(): string },
-  { executionId }: { readonly executionId: string },
-  repositories: readonly Repository[],
-): Promise<Refused | null> {
-  if (repositories.length === 0) return null;
-  const found = await codeHosts.findInaccessible(executionId, repositories);
+/** Returns the refusals of the code host among its answers about a run's repositories. Null: it refuses none. */
+export function findRefused(
+  { codeHosts, baseUrl }: { readonly codeHosts: Pick<CodeHosts, 'hostOf'>; baseUrl(): string },
+  answers: readonly RepositoryAnswer[],
+): Refused | null {
+  const found = answers.filter((answer) => answer.kind === 'refused');
   const [first] = found;
   if (first === undefined) return null;
   const host = codeHosts.hostOf(first.repository);

@@ -17,10 +17,12 @@ import type { Models } from '../../models/models.ts';
 import { type JoinedFollowup, joinFollowups, readTakenFiles } from '../../runs/follow-ups/take-followups.ts';
 import { chooseModel } from '../../runs/submit/choose-model.ts';
 import { childRunsOf } from '../../runs/tree/permission.ts';
+import type { Signer } from '../../secrets/signer.ts';
 import type { Vault } from '../../secrets/vault.ts';
 import type { Database } from '../../store/database/database.ts';
 import { findRefused } from './find-refused.ts';
 import { grantSecrets } from './grant-secrets.ts';
+import { nameKeptObjects } from './kept-objects.ts';
 import { mcpServersOfTask } from './mcp-servers-of-task.ts';
 import { readTaskRow, type TaskRow } from './read-task-row.ts';
 
@@ -59,6 +61,7 @@ export async function resolveTask(
     readonly models: Pick<Models, 'resolveForTask' | 'fallsBackToRunbook'>;
     readonly settings: Pick<Settings, 'RUNYARD_WORKSPACE_MB'>;
     readonly vault: Vault;
+    readonly signing: Pick<Signer, 'sign'>;
     readonly enterRead: EnterRead;
     readonly codeHosts: CodeHosts;
     /** Origin of the service. */
@@ -93,7 +96,8 @@ export async function resolveTask(
   const mcp = await mcpServersOfTask(deps, session.teamId, row.config);
   if (mcp.kind !== 'servers') return mcp;
   const repositories = row.environment_config?.github_repos ?? [];
-  const refused = isSetUp ? null : await findRefused(deps, session, repositories);
+  const answers = isSetUp ? [] : await deps.codeHosts.ask(session.executionId, repositories);
+  const refused = findRefused(deps, answers);
   if (refused) return refused;
   const ofHosts = (await deps.codeHosts.secretsFor(session.executionId, repositories)).map(
     (value) => ({ name: 'code host', kind: 'withheld', value }) as const,
@@ -105,6 +109,7 @@ export async function resolveTask(
     [...mcp.values, ...ofHosts].filter(({ value }) => isFindable(value)),
   );
   if (granted.kind !== 'granted') return { kind: 'secret_unusable', message: granted.message };
+  const kept = isSetUp ? undefined : nameKeptObjects(deps.signing, session.teamId, row, answers);
   const followups = await db.transaction((tx) => joinFollowups(tx, session));
   const conversation = await readEarlierConversation(deps, {
     runId: session.runId,
@@ -150,9 +155,12 @@ export async function resolveTask(
       owner,
       repo,
       gateway_path: gatewayPathOf({ owner, repo }),
+      ...kept?.mirrorOf({ owner, repo }),
     })),
     ...(granted.secrets.length > 0 ? { secrets: granted.secrets } : {}),
     ...(granted.redact.length > 0 ? { redact: granted.redact } : {}),
+    // The setup could write a secret into a file.
+    ...(granted.secrets.length === 0 ? kept?.prepared : {}),
   };
   return { kind: 'task', task };
 }

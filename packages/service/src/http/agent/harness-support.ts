@@ -44,6 +44,7 @@ export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps):
         models,
         settings: deps.settings,
         vault: deps.vault,
+        signing: deps.signing,
         enterRead,
         codeHosts: deps.codeHosts,
         baseUrl: deps.baseUrl,

@@ -1,6 +1,6 @@
 import { ListEnvironmentGuestsResponse } from '@runyard/contract/environment-guests';
-import { Environment, ListEnvironmentsResponse } from '@runyard/contract/environments';
-import { maxEnvironmentGuests } from '@runyard/contract/limits';
+import { Environment, EnvironmentSharing, ListEnvironmentsResponse } from '@runyard/contract/environments';
+import { maxEnvironmentGuests, maxEnvironmentVisitors } from '@runyard/contract/limits';
 import { expect, test } from 'vitest';
 import { openTestService } from '../../../test/service.ts';
 
@@ -102,4 +102,58 @@ test('admits nobody to the environment of another team, no unknown person, and n
     [uid, maxEnvironmentGuests],
   );
   await service.problem(409, 'PUT', `${path}/guests/${guestUid}`);
+});
+
+test('an environment that is shared by its link is open to people who have its uid, and listed after they opened it', async () => {
+  const { uid, path } = await create({ setup_commands: ['make'] });
+  const shared = [await service.request('POST', `${path}/share`), await service.request('POST', `${path}/share`)];
+  expect(shared[0]?.body).toEqual(shared[1]?.body);
+  const { url, ...rest } = EnvironmentSharing.parse(shared[0]?.body);
+  expect(rest).toEqual({ uid, is_link_shared: true });
+  expect(new URL(url ?? '').pathname).toBe(`/api/v1${path}`);
+
+  const isListed = async () => (await listed(guestKey)).some((each) => each.uid === uid);
+  expect(await isListed()).toBe(false);
+  const agentKey = await service.newKey({ teamId: service.otherTeamId, kind: 'agent' });
+  await service.problem(404, 'GET', path, { key: agentKey });
+  const runId = await service.newRun({ config: { environment_id: uid } }, guestKey);
+  expect(await isListed()).toBe(true);
+  expect((await service.request('GET', path, { key: guestKey })).body).toMatchObject({ is_link_shared: true });
+  await service.problem(404, 'PUT', path, { key: guestKey, body: { config: { name: 'Mine' } } });
+  const { runToken } = await service.claimRun(runId);
+  expect((await resolve(runToken)).body).toMatchObject({ environment: { uid, config: { setup_commands: ['make'] } } });
+
+  const reader = await service.newKey({ teamId: service.otherTeamId });
+  expect((await service.request('GET', path, { key: reader })).status).toBe(200);
+
+  expect((await service.request('DELETE', `${path}/share`)).body).toEqual({ uid, is_link_shared: false });
+  for (const key of [guestKey, reader]) await service.problem(404, 'GET', path, { key });
+  expect(await isListed()).toBe(false);
+  expect((await service.request('GET', path)).body).not.toHaveProperty('is_link_shared');
+});
+
+test('the end of sharing by link leaves guests, and only administrators of the team share', async () => {
+  const { path } = await create();
+  const member = await service.newKey({ role: 'member' });
+  for (const method of ['POST', 'DELETE'] as const) {
+    await service.problem(403, method, `${path}/share`, { key: member });
+    await service.problem(404, method, `${path}/share`, { key: guestKey });
+    await service.problem(404, method, '/agent/environments/x/share');
+  }
+  await admit(path);
+  await service.request('POST', `${path}/share`);
+  await service.request('DELETE', `${path}/share`);
+  expect((await service.request('GET', path, { key: guestKey })).status).toBe(200);
+});
+
+test('admits no more people by a link than the limit', async () => {
+  const { uid, path } = await create();
+  await service.request('POST', `${path}/share`);
+  await db.query(
+    `WITH people AS (INSERT INTO users (id, uid, display_name)
+       SELECT gen_random_uuid(), lpad(n::text, 22, 'V'), 'P' FROM generate_series(1, $2::int) n RETURNING id)
+     INSERT INTO environment_visitors (environment_uid, user_id) SELECT $1, id FROM people`,
+    [uid, maxEnvironmentVisitors],
+  );
+  await service.problem(404, 'GET', path, { key: guestKey });
 });

@@ -1,14 +1,19 @@
+import type { EnvironmentSharing } from '@runyard/contract/environments';
 import { maxEnvironmentGuests } from '@runyard/contract/limits';
+import { apiPrefix } from '@runyard/contract/route';
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
+import type { Principal } from '../../access/keys/principal.ts';
 import { isUid } from '../../access/teams/uid.ts';
 import { admitGuest, listGuests, removeGuest } from '../../environments/guests.ts';
+import { setLinkSharing } from '../../environments/link.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { notFound, refuse } from '../server/problem.ts';
+import { notFound, type Refusal, refuse } from '../server/problem.ts';
 
-/** Registers list, admit and remove of the guests of an environment. */
-export function registerEnvironmentGuestRoutes(app: FastifyInstance, { db }: ServiceDeps): void {
+/** Registers list, admit and remove of the guests of an environment, and its sharing by link. */
+export function registerEnvironmentGuestRoutes(app: FastifyInstance, deps: ServiceDeps): void {
+  const { db } = deps;
   addRoute(app, routes.listEnvironmentGuests, async ({ params, principal }) => {
     const guests = isUid(params.uid) ? await listGuests(db, principal.teamId, params.uid) : null;
     return guests ? { guests } : notFound('environment');
@@ -27,4 +32,16 @@ export function registerEnvironmentGuestRoutes(app: FastifyInstance, { db }: Ser
       isUid(uid) && isUid(userUid) && (await db.transaction((tx) => removeGuest(tx, principal, uid, userUid)));
     return wasThere ? { success: true as const } : notFound('guest');
   });
+
+  const share = async (
+    { teamId }: Principal,
+    uid: string,
+    isShared: boolean,
+  ): Promise<EnvironmentSharing | Refusal> => {
+    if (!isUid(uid) || !(await setLinkSharing(db, teamId, uid, isShared))) return notFound('environment');
+    const url = `${deps.baseUrl()}${apiPrefix}/agent/environments/${uid}`;
+    return { uid, is_link_shared: isShared, ...(isShared ? { url } : {}) };
+  };
+  addRoute(app, routes.shareEnvironment, ({ params, principal }) => share(principal, params.uid, true));
+  addRoute(app, routes.unshareEnvironment, ({ params, principal }) => share(principal, params.uid, false));
 }

@@ -152,3 +152,25 @@ test('an agent cannot start a run in an environment with a docker_image', async 
   });
   expect(problem.detail).toContain('docker_image node:24');
 });
+
+test('an environment with hosts or limits of its own is refused, because no sandbox could keep to them', async () => {
+  for (const [member, value, says] of [
+    ['network', { allowed_hosts: ['registry.npmjs.org'] }, 'no other host can be allowed'],
+    ['limits', { memory_mb: 512 }, 'RUNYARD_SANDBOX_MEMORY_MB'],
+  ] as const) {
+    const body = { config: { name: 'Limited', [member]: value } };
+    const problem = await service.problem(400, 'POST', '/agent/environments', { body });
+    expect(problem.errors).toEqual([{ path: `config.${member}`, message: expect.stringContaining(says) }]);
+  }
+  const body = { config: { name: 'Empty', network: { allowed_hosts: [] }, limits: {} } };
+  expect((await service.request('POST', '/agent/environments', { body })).status).toBe(201);
+});
+
+test('unknown members of an environment are named, and misspelt ones refused', async () => {
+  const body = { config: { name: 'Colourful', colour: 'red' } };
+  const made = await service.request('POST', '/agent/environments', { body });
+  expect(made.headers.get('x-ignored-fields')).toBe('"config.colour"');
+  const misspelt = { config: { name: 'Misspelt', setupCommands: ['make'] } };
+  const problem = await service.problem(400, 'POST', '/agent/environments', { body: misspelt });
+  expect(problem.detail).toContain('did you mean setup_commands?');
+});

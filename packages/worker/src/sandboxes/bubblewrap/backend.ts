@@ -1,4 +1,6 @@
 import type { SandboxLevel } from '@runyard/contract/worker-protocol';
+import { cacheAnswers } from '../../cache/answer.ts';
+import type { Cache } from '../../cache/cache.ts';
 import { openRelay, type Upstream } from '../../relay/relay.ts';
 import { sameLimits } from '../limits.ts';
 import { openPool } from '../pool.ts';
@@ -16,8 +18,15 @@ export function bubblewrapBackend(
   level: SandboxLevel,
   runtime: string,
   upstream: Upstream,
+  cache?: Cache,
 ): SandboxBackend {
-  const contents: SandboxContents = { runtime, relay: (socketPath, uid) => openRelay(socketPath, upstream, uid) };
+  const contents: SandboxContents = {
+    runtime,
+    relay: (socketPath, uid, runToken) => {
+      const own = cache && cacheAnswers({ cache, basePath: upstream.basePath, runToken });
+      return openRelay(socketPath, upstream, uid, own);
+    },
+  };
   const pool = openPool(() => prepareSandbox(ground, contents), refillMs);
   return {
     describe: () => level,

@@ -52,7 +52,15 @@ async function findProgram(): Promise<{ ok: true; program: string } | { ok: fals
   return { ok: false, reason: `bubblewrap is not installed: ${install}, ${optOut}` };
 }
 
-async function open({ limits, state, instanceId, agentEntry, upstream, log }: OpenRequest): Promise<SandboxBackend> {
+async function open({
+  limits,
+  state,
+  instanceId,
+  agentEntry,
+  upstream,
+  cache,
+  log,
+}: OpenRequest): Promise<SandboxBackend> {
   const found = await findProgram();
   if (!found.ok) throw new Error(found.reason);
   const { ground, cgroups } = await makeGround({
@@ -73,7 +81,7 @@ async function open({ limits, state, instanceId, agentEntry, upstream, log }: Op
       rehearse: (folder) => rehearseAgent(ground, folder),
       log,
     });
-    const backend = bubblewrapBackend(ground, level, runtime, upstream);
+    const backend = bubblewrapBackend(ground, level, runtime, upstream, cache);
     return {
       ...backend,
       async close() {

@@ -22,8 +22,11 @@ export interface SandboxContents {
   /** Host folder that is /opt/runyard. */
   readonly runtime?: string;
   readonly writableCache?: SandboxView['writableCache'];
-  /** Opens the relay on a socket. Absent: the sandbox can connect to nothing. */
-  readonly relay?: (socketPath: string, uid: number | undefined) => Promise<Relay>;
+  /**
+   * Opens the relay on a socket. `runToken` returns the token of the run, empty before its agent starts. Absent: the sandbox can
+   * connect to nothing.
+   */
+  readonly relay?: (socketPath: string, uid: number | undefined, runToken: () => string) => Promise<Relay>;
 }
 
 /** A sandbox that can run any command: the agent, or the script of the probe. */
@@ -47,6 +50,7 @@ export async function prepareSandbox(ground: BubblewrapGround, contents: Sandbox
   let process: BubblewrapProcess | undefined;
   let verdict: SandboxVerdict | undefined;
   let watch: { stop(): void } | undefined;
+  let tokenOfRun = '';
 
   const dispose = async (): Promise<void> => {
     watch?.stop();
@@ -77,7 +81,7 @@ export async function prepareSandbox(ground: BubblewrapGround, contents: Sandbox
       ...(ground.disks.ok ? { diskMb: limits.diskMb } : {}),
     });
     [relay, cgroup] = await Promise.all([
-      contents.relay?.(path.join(folders.top, 'relay.sock'), uid),
+      contents.relay?.(path.join(folders.top, 'relay.sock'), uid, () => tokenOfRun),
       ground.cgroups &&
         openCgroup(ground.cgroups, id, { memoryMb: limits.memoryMb, processes: limits.processes + ownProcesses }),
     ]);
@@ -110,6 +114,7 @@ export async function prepareSandbox(ground: BubblewrapGround, contents: Sandbox
   const started = process;
 
   const run: RawSandbox['run'] = (command, env, runToken) => {
+    tokenOfRun = runToken ?? '';
     started.release(
       bubblewrapOptions({
         shared: ground.shared,

@@ -1,0 +1,95 @@
+import { readdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import type { AgentTask } from '@runyard/contract/agent-protocol';
+import { isVariableName } from '@runyard/contract/variable-names';
+import { isAnyMarked } from '../commands/processes.ts';
+import type { SetupSteps } from '../reporting/setup-steps.ts';
+import { archivedFolders } from '../workspace-archive/archived-folders.ts';
+import { clearFolder } from '../workspace-archive/clear-folder.ts';
+import type { WorkerCache } from './worker-cache.ts';
+
+export interface PreparedOptions {
+  readonly task: AgentTask;
+  readonly cache: WorkerCache;
+  readonly workspace: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly step: SetupSteps;
+  readonly signal: AbortSignal;
+}
+
+/** The prepared workspace of this task's setup on the worker. */
+export interface PreparedWorkspace {
+  /** Fills workspace and home with it. False: there is none that can be used; both are empty. */
+  restore(): Promise<boolean>;
+  /** Keeps workspace and home for later runs, if they are the result of the setup alone. Never rejects, except on abort. */
+  keep(hasExpectedCommits: boolean): Promise<void>;
+}
+
+/** Variables of every sandbox, besides those that no environment or secret can set. */
+const ofSandbox = new Set(['PATH', 'USER', 'LANG', 'TERM', 'PWD', 'SHLVL', '_']);
+
+/**
+ * Returns the prepared workspace of a task; undefined if the setup is not to be reused. It is not, if more than the repositories, the
+ * setup commands and the variables of the environment could have an effect on it: files that are there already, attachments, or a
+ * variable of unknown origin, which may be a secret of this run.
+ */
+export async function preparedWorkspace(options: PreparedOptions): Promise<PreparedWorkspace | undefined> {
+  const { task, cache, workspace, env, step, signal } = options;
+  const name = task.prepared_workspace?.name;
+  // All of the home: package managers keep what they installed in the folders that the archive of a run leaves out.
+  const folders = archivedFolders(workspace, env.HOME).map(({ path }) => ({ path, excluded: [] }));
+  if (name === undefined || folders.length !== 2 || task.attachments.length > 0) return undefined;
+  if (hasUnknownVariable(task, env)) return undefined;
+  for (const { path } of folders) if ((await readdir(path)).length > 0) return undefined;
+  const temporaryFiles = await readdir(tmpdir());
+
+  const reasonAgainst = async (hasExpectedCommits: boolean): Promise<string | undefined> => {
+    if (!hasExpectedCommits) return 'a repository changed while it was cloned';
+    if (isAnyMarked(`RUNYARD_AGENT_SOCKET=${env.RUNYARD_AGENT_SOCKET}`)) return 'a process of the setup still runs';
+    const added = (await readdir(tmpdir())).filter((each) => !temporaryFiles.includes(each));
+    return added.length > 0 ? 'the setup left files in /tmp, which are not kept' : undefined;
+  };
+
+  return {
+    async restore() {
+      if (task.agent_config.refresh_environment) return false;
+      const kept = await cache.get(name, signal);
+      if (kept === undefined) return false;
+      const size = (kept.bytes / 1e6).toFixed(1);
+      try {
+        await step('workspace', `reused as an earlier run prepared it (${size} MB)`, async () => {
+          const { unpackFolders } = await import('../workspace-archive/unpack.ts');
+          await unpackFolders(kept.content, folders, { sha256: kept.sha256, env, signal });
+        });
+        return true;
+      } catch {
+        signal.throwIfAborted();
+        for (const { path } of folders) await clearFolder(path);
+        return false;
+      } finally {
+        kept.content.destroy();
+      }
+    },
+
+    async keep(hasExpectedCommits) {
+      await step('workspace', 'kept for later runs in this environment', async (result) => {
+        const against = await reasonAgainst(hasExpectedCommits);
+        if (against === undefined) {
+          const { packFolders } = await import('../workspace-archive/pack.ts');
+          // The worker has the limit.
+          const archive = packFolders(folders, { env, maxBytes: Number.MAX_SAFE_INTEGER, signal });
+          if (await cache.put(name, archive, signal)) return;
+        }
+        signal.throwIfAborted();
+        result.output_tail = `Not kept: ${against ?? 'the worker has no room for it (RUNYARD_WORKER_CACHE_MB)'}.\n`;
+      });
+    },
+  };
+}
+
+function hasUnknownVariable({ environment }: AgentTask, env: Readonly<Record<string, string | undefined>>): boolean {
+  const own = environment?.config.variables ?? {};
+  return Object.entries(env).some(
+    ([name, value]) => value !== undefined && isVariableName(name) && !ofSandbox.has(name) && own[name] !== value,
+  );
+}

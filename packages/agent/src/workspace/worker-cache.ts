@@ -1,0 +1,47 @@
+import type { IncomingMessage } from 'node:http';
+import type { Readable } from 'node:stream';
+import { workerCachePath } from '@runyard/contract/worker-cache';
+import type { ServiceConnection } from '../service/connection.ts';
+
+/** An object that an earlier run left on the worker. */
+export interface KeptObject {
+  /** SHA-256 of the whole content, in hexadecimal digits. */
+  readonly sha256: string;
+  readonly bytes: number;
+  readonly content: IncomingMessage;
+}
+
+/** Objects that runs leave to later runs on the same worker. Nothing depends on them: every failure counts as a miss. */
+export interface WorkerCache {
+  get(name: string, signal: AbortSignal): Promise<KeptObject | undefined>;
+  /** Returns whether the worker keeps the content. */
+  put(name: string, content: Readable, signal: AbortSignal): Promise<boolean>;
+}
+
+const idleTimeoutMs = 60_000;
+
+/** Returns the cache of the worker; undefined if the agent has no relay of a worker, which answers for it. */
+export function workerCache(connection: ServiceConnection): WorkerCache | undefined {
+  if (connection.relaySocket === undefined) return undefined;
+  const pathOf = (name: string): string => `${workerCachePath}/${name}`;
+  return {
+    async get(name, signal) {
+      const answer = await connection
+        .open({ method: 'GET', path: pathOf(name), signal, idleTimeoutMs })
+        .catch(() => undefined);
+      const sha256 = answer?.headers['x-content-sha256'];
+      const bytes = Number(answer?.headers['content-length']);
+      if (answer?.statusCode === 200 && typeof sha256 === 'string' && Number.isSafeInteger(bytes))
+        return { sha256, bytes, content: answer };
+      answer?.destroy();
+      return undefined;
+    },
+    async put(name, content, signal) {
+      const answer = await connection
+        .open({ method: 'PUT', path: pathOf(name), body: content, signal, idleTimeoutMs })
+        .catch(() => undefined);
+      answer?.resume();
+      return answer?.statusCode === 204;
+    },
+  };
+}

@@ -1,0 +1,172 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import path from 'node:path';
+import type { Readable } from 'node:stream';
+
+/** One kept object, open for reading. Close it in the end. */
+export interface CachedObject {
+  /** SHA-256 of the content in hexadecimal digits, as it was when it was written. */
+  readonly sha256: string;
+  readonly bytes: number;
+  /** Returns the content. Its end closes the object. */
+  content(): Readable;
+  close(): Promise<void>;
+}
+
+/** `kept`: whole and durable. `too_large`: over the limit of one object, or nothing is left to remove for it. */
+export type WriteOutcome = 'kept' | 'too_large';
+
+/** Objects that agents keep on this machine for later runs. The worker never looks into them. */
+export interface Cache {
+  read(name: string): Promise<CachedObject | undefined>;
+  /** Keeps the bytes under this name instead of what was there. Rejects if the source fails; nothing is kept then. */
+  write(name: string, source: AsyncIterable<Uint8Array>): Promise<WriteOutcome>;
+}
+
+export interface CacheOptions {
+  /** Only one process may have it open: the caller holds the lock of the data folder. */
+  readonly folder: string;
+  /** Bytes of all objects together, also while they are written. */
+  readonly maxBytes: number;
+  /** Unix time in milliseconds. */
+  readonly now?: () => number;
+}
+
+/** SHA-256 of the content, in front of it. */
+const headerBytes = 32;
+/** One object may have this part of the room, so that it cannot drive all others out. */
+const largestPart = 4;
+const longestMs = 7 * 24 * 60 * 60_000;
+const temporaryPrefix = 'new-';
+
+interface Entry {
+  readonly bytes: number;
+  usedAt: number;
+}
+
+/** Returns the file of an object. Its name is a hash, because the names of objects give access to them. */
+const fileOf = (name: string): string => createHash('sha256').update(name).digest('hex');
+
+/**
+ * Opens the cache and removes what an earlier process did not finish. An object is written into a file of its own and renamed
+ * when it is whole and on the disk: a worker that dies at any moment leaves the earlier object or none.
+ */
+export async function openCache({ folder, maxBytes, now = Date.now }: CacheOptions): Promise<Cache> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const entries = new Map<string, Entry>();
+  let used = 0;
+
+  const forget = async (file: string): Promise<void> => {
+    const bytes = entries.get(file)?.bytes ?? 0;
+    entries.delete(file);
+    await rm(path.join(folder, file), { force: true });
+    used -= bytes;
+  };
+
+  /** Takes room for `bytes` more, from the objects that were not used for longest. False: no object is left, and nothing was taken. */
+  const reserve = async (bytes: number): Promise<boolean> => {
+    used += bytes;
+    while (used > maxBytes) {
+      const [oldest] = [...entries].sort(([, a], [, b]) => a.usedAt - b.usedAt);
+      if (oldest === undefined) {
+        used -= bytes;
+        return false;
+      }
+      await forget(oldest[0]);
+    }
+    return true;
+  };
+
+  for (const file of await readdir(folder)) {
+    const found = await stat(path.join(folder, file)).catch(() => undefined);
+    if (!/^[0-9a-f]{64}$/.test(file) || !found?.isFile() || found.size < headerBytes)
+      await rm(path.join(folder, file), { recursive: true, force: true });
+    else {
+      entries.set(file, { bytes: found.size, usedAt: found.atimeMs });
+      used += found.size;
+    }
+  }
+  await reserve(0);
+
+  /** Returns the bytes of the whole file. `took` is called with the room that was taken. */
+  const copy = async (file: FileHandle, source: AsyncIterable<Uint8Array>, took: (bytes: number) => void) => {
+    const hash = createHash('sha256');
+    let written = 0;
+    const add = async (chunk: Uint8Array): Promise<boolean> => {
+      const { byteLength: bytes } = chunk;
+      if (written + bytes > maxBytes / largestPart || !(await reserve(bytes))) return false;
+      took(bytes);
+      await writeAll(file, chunk, written);
+      written += bytes;
+      return true;
+    };
+    if (!(await add(new Uint8Array(headerBytes)))) return 'too_large' as const;
+    for await (const chunk of source) {
+      if (!(await add(chunk))) return 'too_large' as const;
+      hash.update(chunk);
+    }
+    await file.write(hash.digest(), 0, headerBytes, 0);
+    const time = new Date(now());
+    await file.utimes(time, time);
+    await file.sync();
+    return written;
+  };
+
+  return {
+    async read(name) {
+      const id = fileOf(name);
+      const entry = entries.get(id);
+      if (entry === undefined) return undefined;
+      const file = await open(path.join(folder, id)).catch(() => undefined);
+      if (file === undefined) {
+        await forget(id);
+        return undefined;
+      }
+      const header = Buffer.alloc(headerBytes);
+      const { bytesRead } = await file.read(header, 0, headerBytes, 0);
+      const found = await file.stat();
+      if (bytesRead < headerBytes || found.size !== entry.bytes || now() - found.mtimeMs > longestMs) {
+        await file.close();
+        await forget(id);
+        return undefined;
+      }
+      entry.usedAt = now();
+      // For the next process. The time of the content stays, because it decides how long the object is used.
+      await file.utimes(new Date(entry.usedAt), found.mtime).catch(() => {});
+      return {
+        sha256: header.toString('hex'),
+        bytes: found.size - headerBytes,
+        content: () => file.createReadStream({ start: headerBytes }),
+        close: () => file.close(),
+      };
+    },
+
+    async write(name, source) {
+      const id = fileOf(name);
+      const temporary = path.join(folder, `${temporaryPrefix}${randomBytes(8).toString('hex')}`);
+      let reserved = 0;
+      const file = await open(temporary, 'wx', 0o600);
+      try {
+        const size = await copy(file, source, (bytes) => {
+          reserved += bytes;
+        }).finally(() => file.close());
+        if (size === 'too_large') return size;
+        // The rename replaces an earlier object of this name at once.
+        await rename(temporary, path.join(folder, id));
+        used += size - (entries.get(id)?.bytes ?? 0);
+        entries.set(id, { bytes: size, usedAt: now() });
+        return 'kept';
+      } finally {
+        used -= reserved;
+        await rm(temporary, { force: true });
+      }
+    },
+  };
+}
+
+async function writeAll(file: FileHandle, chunk: Uint8Array, position: number): Promise<void> {
+  for (let done = 0; done < chunk.byteLength; ) {
+    const { bytesWritten } = await file.write(chunk, done, chunk.byteLength - done, position + done);
+    done += bytesWritten;
+  }
+}

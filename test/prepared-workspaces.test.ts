@@ -1,0 +1,168 @@
+/** Prepared workspaces and mirrors in the whole system: what a run leaves on the worker, and what later runs take from it. */
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { TimelineEvent } from '@runyard/contract/timeline';
+import { afterAll, expect, test } from 'vitest';
+import { type FakeGitHost, startFakeGitHost } from './fakes/git-host.ts';
+import { describeSystem } from './support/describe-system.ts';
+import type { System } from './support/system.ts';
+
+const token = 'github_pat_of-the-prepared-workspaces-0123';
+let host: FakeGitHost | undefined;
+let isRevoked = false;
+afterAll(async () => await host?.close());
+
+const hostile = {
+  'README.md': 'first\n',
+  '.gitmodules': '[submodule "x"]\n\tpath = x\n\turl = --upload-pack=touch owned\n',
+  '.gitattributes': '*.bin filter=lfs diff=lfs merge=lfs\nREADME.md filter=evil\n',
+  'large.bin': 'version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 99999999999\n',
+  '.githooks/post-checkout': '#!/bin/sh\ntouch /workspace/owned\n',
+  'objects/info/alternates': '/etc\n',
+  'two\nlines': 'a name with a newline\n',
+  ...Object.fromEntries(Array.from({ length: 150 }, (_, each) => [`many/${each % 12}/${each}.txt`, `file ${each}\n`])),
+};
+
+const options = async () => {
+  host = await startFakeGitHost({ accepts: (_, password) => !isRevoked && password === token });
+  await host.commit('acme', 'site', hostile, { 'link-out': '/etc', 'link-up': '../../..' });
+  return { env: { RUNYARD_CODE_HOST_URL: host.template } };
+};
+
+const environment = async (system: System, config: object): Promise<string> => {
+  const whole = { name: 'Prepared', github_repos: [{ owner: 'acme', repo: 'site' }], ...config };
+  return (await system.call<{ uid: string }>('POST', '/agent/environments', { config: whole }, 201)).uid;
+};
+
+interface Told {
+  readonly state: string;
+  readonly error?: string | undefined;
+  readonly output: string;
+  /** Steps of the setup, `kind: name`, with what the agent said about each. */
+  readonly steps: readonly string[];
+  /** Requests for objects that the code host got. */
+  readonly fetches: number;
+}
+
+async function runIn(system: System, environment_id: string, script: string, config: object = {}): Promise<Told> {
+  const before = host?.requests.length ?? 0;
+  const runId = await system.createRun(`\`\`\`sh\n${script}\n\`\`\``, { config: { environment_id, ...config } });
+  const run = await system.untilEnded(runId, 60_000);
+  const { events } = await system.call<{ events: TimelineEvent[] }>('GET', `/agent/runs/${runId}/timeline`);
+  const steps = events
+    .filter(({ event_type }) => event_type === 'setup_step_finished')
+    .map(({ payload: data = {} }) => `${data.kind}: ${data.name}${data.output_tail ? ` ${data.output_tail}` : ''}`);
+  // A run that failed before its agent said anything has none.
+  const conversation = await system.call('GET', `/agent/runs/${runId}/conversation`).catch(String);
+  const asked = host?.requests.slice(before) ?? [];
+  return {
+    state: run.state,
+    error: run.status_message?.error_code,
+    output: JSON.stringify(conversation),
+    steps,
+    fetches: asked.filter(({ method }) => method === 'POST').length,
+  };
+}
+
+const reused = expect.stringMatching(/^workspace: reused as an earlier run prepared it \([\d.]+ MB\)$/);
+const kept = 'workspace: kept for later runs in this environment';
+
+describeSystem('a worker with a cache', options, (system) => {
+  test('gives a later run the prepared workspace, and takes nothing of the runs in it', async () => {
+    await system.call('POST', '/code-hosts', { scope: 'team', kind: 'token', token }, 201);
+    const setup =
+      'echo "made of $RANDOM_NAME" > made; date +%s%N >> made; mkdir -p ~/.cache/tool; echo t > ~/.cache/tool/t';
+    const uid = await environment(system, { setup_commands: [setup], variables: { RANDOM_NAME: 'one' } });
+    const look = [
+      'cat made; cat ~/.cache/tool/t; cat site/README.md; test ! -e owned && echo nothing-was-run',
+      'readlink site/link-out; cat site/large.bin; ls -d site/x || echo no-submodule; git -C site status --short',
+      'git -C site rev-parse --abbrev-ref HEAD@{upstream}',
+      'echo changed > made; echo changed > site/README.md; echo changed > ~/later',
+    ].join('\n');
+
+    const first = await runIn(system, uid, look);
+    expect(first, first.output).toMatchObject({ state: 'SUCCEEDED' });
+    expect(first.steps).toEqual(['clone: acme/site', `setup_command: ${setup}`, kept]);
+    expect(first.output).toContain('nothing-was-run');
+
+    const second = await runIn(system, uid, `test ! -e ~/later && echo fresh-home\n${look}`);
+    expect(second, second.output).toMatchObject({ state: 'SUCCEEDED', steps: [reused], fetches: 0 });
+    const madeAt = /made of one\\n(\d+)/;
+    expect(madeAt.exec(second.output)?.[1]).toBe(madeAt.exec(first.output)?.[1]);
+    for (const text of ['fresh-home', 'nothing-was-run', 'no-submodule', 'origin/main', 'git-lfs.github.com/spec/v1'])
+      expect(second.output).toContain(text);
+    expect(second.output).not.toContain('changed\\n');
+
+    const refreshed = await runIn(system, uid, 'cat made', { refresh_environment: true });
+    expect(refreshed.steps).toEqual(['clone: acme/site', `setup_command: ${setup}`, kept]);
+    expect(madeAt.exec(refreshed.output)?.[1]).not.toBe(madeAt.exec(first.output)?.[1]);
+    const third = await runIn(system, uid, 'cat made');
+    expect(third.steps).toEqual([reused]);
+    expect(madeAt.exec(third.output)?.[1]).toBe(madeAt.exec(refreshed.output)?.[1]);
+  }, 240_000);
+
+  test('fetches only what is new from the code host after a commit', async () => {
+    await host?.commit('acme', 'site', { 'README.md': 'second\n' });
+    const uid = await environment(system, {});
+    const script =
+      'cat site/README.md; wc -l < site/.git/shallow; git -C site log --oneline | wc -l; git -C site fsck --connectivity-only';
+    const run = await runIn(system, uid, script);
+    expect(run, run.output).toMatchObject({ state: 'SUCCEEDED', steps: ['clone: acme/site', kept] });
+    // Both commits are there, the older one from the mirror, and the history has one.
+    expect(run.output).toContain('second\\n2\\n1\\n');
+  }, 120_000);
+
+  test('keeps no setup that failed, or that left a process or temporary files', async () => {
+    const failing = await environment(system, {
+      setup_commands: ['test -e site/none'],
+      failure_session_retention_minutes: 0,
+    });
+    for (let times = 0; times < 2; times++) {
+      const run = await runIn(system, failing, 'true');
+      expect(run).toMatchObject({ state: 'FAILED', error: 'environment_setup_failed' });
+      expect(run.steps.at(-1)).toContain('setup_command: test -e site/none');
+    }
+    for (const [command, reason] of [
+      ['sleep 300 > /dev/null 2>&1 &', 'a process of the setup still runs'],
+      ['echo here > /tmp/here', 'the setup left files in /tmp'],
+    ]) {
+      const uid = await environment(system, { setup_commands: [command] });
+      const run = await runIn(system, uid, 'true');
+      expect(run.steps.at(-1)).toContain(`Not kept: ${reason}`);
+    }
+  }, 240_000);
+
+  test('prepares anew where what it has is damaged', async () => {
+    const uid = await environment(system, { setup_commands: ['echo made > made'] });
+    await runIn(system, uid, 'true');
+    const folder = path.join(system.dataDir, 'worker/cache');
+    for (const name of await readdir(folder)) {
+      const file = path.join(folder, name);
+      const bytes = await readFile(file);
+      await writeFile(file, bytes.fill(7, 40));
+    }
+    const again = await runIn(system, uid, 'cat made site/README.md');
+    expect(again, again.output).toMatchObject({ state: 'SUCCEEDED' });
+    expect(again.steps.at(-1)).toBe(kept);
+    expect(again.output).toContain('made\\nsecond');
+    expect((await runIn(system, uid, 'true')).steps).toEqual([reused]);
+  }, 240_000);
+
+  test('asks the code host before it gives anything to a run', async () => {
+    const uid = await environment(system, { setup_commands: ['echo made > made'] });
+    expect((await runIn(system, uid, 'true')).state).toBe('SUCCEEDED');
+    isRevoked = true;
+    const run = await runIn(system, uid, 'true');
+    isRevoked = false;
+    expect(run).toMatchObject({ state: 'FAILED', error: 'external_authentication_required', steps: [], fetches: 0 });
+  }, 120_000);
+
+  test('answers only the agent, which has the token of the run', async () => {
+    const uid = await environment(system, {});
+    const ask = 'curl -s -o /dev/null -w "%{http_code}\\n" --unix-socket /run/runyard/relay.sock';
+    const address = `http://w/api/v1/worker-cache/${'a'.repeat(43)}`;
+    const script = `${ask} ${address}; ${ask} -T /etc/passwd ${address}; ${ask} -H "authorization: Bearer " ${address}`;
+    const run = await runIn(system, uid, script);
+    expect(run.output, run.output).toContain('401\\n401\\n401\\n');
+  }, 120_000);
+});
