@@ -89,3 +89,15 @@ test('a guest of an environment gets neither its secrets nor those of the same n
   expect(task.environment?.uid).toBe(made.body.uid);
   expect([task.secrets, task.redact]).toEqual([undefined, undefined]);
 });
+
+test('a schedule that names a secret does not keep its value in prompt and metadata', async () => {
+  const value = 'pasted-Value-4714';
+  await service.request('PUT', '/secrets/PASTED', { body: { value, scope: 'personal' } });
+  const schedule = { name: 'S', cron_schedule: '@yearly', prompt: `Use ${value}.`, metadata: { note: value } };
+  const config = { secrets: [{ name: 'PASTED' }] };
+  const { id } = await post('/agent/schedules', { ...schedule, agent_config: config });
+  const shown = await service.request('GET', `/agent/schedules/${id}`);
+  expect(shown.body).toMatchObject({ prompt: `Use ${redacted}.`, agent_config: config });
+  const rows = await db.query<{ text: string }>('SELECT row_to_json(s)::text AS text FROM schedules s');
+  expect(rows.map(({ text }) => text).join()).not.toContain(value);
+});

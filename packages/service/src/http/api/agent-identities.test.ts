@@ -157,7 +157,7 @@ test('gives a child run no secret that its parent did not have', async () => {
   const identity = await create({ name: 'Bot', secrets: [{ name: 'FIRST' }] });
   const { runToken } = await service.startExecution({ mode: 'orchestrate', agent_identity_uid: identity.uid });
   const secrets = [{ name: 'FIRST' }, { name: 'SECOND' }];
-  await service.request('POST', '/harness-support/resolve-prompt', { key: runToken });
+  await service.request('POST', '/harness-support/resolve-prompt', { key: runToken, body: {} });
   await service.request('PUT', `${path}/${identity.uid}`, { body: { secrets, base_model: 'runbook' } });
   const body = { prompt: 'a' };
   const child = await service.request<{ run_id: string }>('POST', '/harness-support/child-runs', {
