@@ -61,6 +61,20 @@ export const maxMcpServersOfRun = 20;
 export const maxCodeHostCredentials = 50;
 /** Guests of an environment. */
 export const maxEnvironmentGuests = 100;
+/** Skills of a run. */
+export const maxSkillsOfRun = 10;
+/** Bytes of a SKILL.md file. */
+export const maxSkillTextBytes = 64 * 1024;
+/** Files of a skill, its SKILL.md included. */
+export const maxSkillFiles = 100;
+/** Bytes of all files of a skill. */
+export const maxSkillBytes = 1024 * 1024;
+/** Skills that are listed of one repository. */
+export const maxSkillsOfRepository = 100;
+/** Repositories that are read for one list of skills. */
+export const maxListedRepositories = 50;
+/** Bytes of what the code host sends for one look into a repository: its folders without its files, where the host can leave them out. */
+export const maxRepositoryPackBytes = 32 * 1024 * 1024;
 /** Event subscriptions of a team. */
 export const maxSubscriptions = 20;
 

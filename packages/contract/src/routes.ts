@@ -1,4 +1,5 @@
 /** Every endpoint of the API: the service registers from this table, the client is typed from it, the OpenAPI document is made from it. */
+import { agentRoutes } from './routes/agents.ts';
 import { artifactRoutes } from './routes/artifacts.ts';
 import { browserSessionRoutes } from './routes/browser-sessions.ts';
 import { childRunRoutes } from './routes/child-runs.ts';
@@ -18,6 +19,7 @@ export const routes = {
   ...runRoutes,
   ...redirectRoutes,
   ...artifactRoutes,
+  ...agentRoutes,
   ...environmentRoutes,
   ...scheduleRoutes,
   ...environmentGuestRoutes,

@@ -14,6 +14,7 @@ import { registerHarnessSnapshotRoutes } from './http/agent/harness-snapshots.ts
 import { registerHarnessSupport } from './http/agent/harness-support.ts';
 import { registerHarnessWorkspaceRoutes } from './http/agent/harness-workspace.ts';
 import { registerRunMessageRoutes } from './http/agent/run-messages.ts';
+import { registerAgentRoutes } from './http/api/agents.ts';
 import { registerArtifactRoutes } from './http/api/artifacts.ts';
 import { registerBlobRoutes } from './http/api/blobs.ts';
 import { registerBrowserSessionRoutes } from './http/api/browser-sessions.ts';
@@ -40,6 +41,7 @@ import { liveDomain } from './live/domain.ts';
 import { retentionDomain } from './retention/domain.ts';
 import { runsDomain } from './runs/domain.ts';
 import { schedulesDomain } from './schedules/domain.ts';
+import { skillsDomain } from './skills/domain.ts';
 import { startLoops } from './start/loops.ts';
 import { openParts } from './start/open-parts.ts';
 import { writeServiceFile } from './start/service-file.ts';
@@ -76,6 +78,7 @@ export function listDomains(deps: ServiceDeps): readonly Domain[] {
     executionsDomain(deps),
     served(conversationsDomain, registerConversationRoutes),
     served(filesDomain, registerArtifactRoutes, registerBlobRoutes, registerHandoffRoutes),
+    served(skillsDomain(deps), registerAgentRoutes),
     served(runsDomain(deps), registerRunRoutes, registerDeleteRunRoute, registerRedirectRoutes),
     served(schedulesDomain(deps), registerScheduleRoutes),
     served(

@@ -1,6 +1,7 @@
 /** Chooses the credential of a repository for a run, and finds out which repositories a run cannot reach. */
 import type { CodeHostCredentialKind } from '@runyard/contract/code-hosts';
 import type { Repository } from '@runyard/contract/environments';
+import type { RunActor } from '../access/actor.ts';
 import type { Vault } from '../secrets/vault.ts';
 import type { Queryable } from '../store/database/database.ts';
 import { bytes, defineStatement, nullable, type RowOf, text, uuid } from '../store/database/statement.ts';
@@ -13,34 +14,55 @@ import { codeHostUrl, hostOf } from './url.ts';
 export interface CodeHosts {
   /** Chooses the credential with which the run of an execution reaches a repository. */
   credentialFor(executionId: string, repository: Repository): Promise<ChosenCredential>;
+  /** Chooses the credential with which a caller of the API reaches a repository: the one that a run of the caller would have. */
+  credentialForCaller(caller: CodeHostCaller, repository: Repository): Promise<ChosenCredential>;
   /** Returns the repositories that the code host refuses to the run of an execution. It takes 10 s at most. */
   findInaccessible(executionId: string, repositories: readonly Repository[]): Promise<InaccessibleRepository[]>;
   /** Returns the host that repositories of this owner are on. */
   hostOf(repository: Repository): string;
+  /** Returns the clone URL, without a credential. */
+  urlOf(repository: Repository): URL;
 }
 
+export interface CodeHostCaller {
+  readonly teamId: string;
+  readonly creator: RunActor;
+}
+
+const row = {
+  id: uuid,
+  kind: text<CodeHostCredentialKind>(),
+  username: nullable(text()),
+  app_id: nullable(text()),
+  installation_id: nullable(text()),
+  vault_key_id: text(),
+  sealed_secret: bytes,
+};
+
 /**
- * A personal credential comes before one of the team, and one for the owner before one for every owner. A personal one fits only
- * runs that execute as its person.
+ * SQL: chooses for a host and a lower-case owner. A personal credential comes before one of the team, and one for the owner before one
+ * for every owner. A personal one fits only what is done as its person: `person` is the uid of a person, or NULL.
  */
-const choose = defineStatement({
+const chosen = (teamId: string, person: string, host: string, owner: string): string => `
+  SELECT c.id, c.kind, c.username, c.app_id, c.installation_id, c.vault_key_id, c.sealed_secret
+  FROM code_host_credentials c LEFT JOIN users u ON u.id = c.user_id
+  WHERE c.team_id = ${teamId} AND c.host = ${host} AND (c.owner IS NULL OR c.owner = ${owner})
+    AND (c.user_id IS NULL OR u.uid = ${person})
+  ORDER BY c.user_id IS NULL, c.owner IS NULL LIMIT 1`;
+
+const chooseForRun = defineStatement({
   name: 'choose_code_host_credential',
   text: `
-    SELECT c.id, c.kind, c.username, c.app_id, c.installation_id, c.vault_key_id, c.sealed_secret
-    FROM executions e JOIN runs r ON r.id = e.run_id
-      JOIN code_host_credentials c ON c.team_id = r.team_id AND c.host = $2 AND (c.owner IS NULL OR c.owner = $3)
-      LEFT JOIN users u ON u.id = c.user_id
-    WHERE e.id = $1 AND (c.user_id IS NULL OR (r.executor_kind = 'user' AND r.executor_uid = u.uid))
-    ORDER BY c.user_id IS NULL, c.owner IS NULL LIMIT 1`,
-  row: {
-    id: uuid,
-    kind: text<CodeHostCredentialKind>(),
-    username: nullable(text()),
-    app_id: nullable(text()),
-    installation_id: nullable(text()),
-    vault_key_id: text(),
-    sealed_secret: bytes,
-  },
+    SELECT c.* FROM executions e JOIN runs r ON r.id = e.run_id
+      CROSS JOIN LATERAL (${chosen('r.team_id', "CASE WHEN r.executor_kind = 'user' THEN r.executor_uid END", '$2', '$3')}) c
+    WHERE e.id = $1`,
+  row,
+});
+
+const chooseForCaller = defineStatement({
+  name: 'choose_code_host_credential_of_caller',
+  text: chosen('$1', '$2', '$3', '$4'),
+  row,
 });
 
 interface CodeHostsDeps {
@@ -57,11 +79,14 @@ export function openCodeHosts({ db, vault, template, now = Date.now }: CodeHosts
   const tokens = openInstallationTokens(now);
   const urlOf = (repository: Repository) => codeHostUrl(template, repository);
 
-  const open = (row: RowOf<typeof choose>): string => vault.open(sealPurpose(row.id), row.sealed_secret);
+  const open = (row: RowOf<typeof chooseForRun>): string => vault.open(sealPurpose(row.id), row.sealed_secret);
 
-  async function credentialFor(executionId: string, repository: Repository): Promise<ChosenCredential> {
+  /** Reads the row that fits the host and the owner. */
+  type Choose = (host: string, owner: string) => Promise<RowOf<typeof chooseForRun>[]>;
+
+  async function choose(repository: Repository, readRow: Choose): Promise<ChosenCredential> {
     const url = urlOf(repository);
-    const [row] = await db.query(choose, [executionId, hostOf(url), repository.owner.toLowerCase()]);
+    const [row] = await readRow(hostOf(url), repository.owner.toLowerCase());
     if (!row) return { kind: 'none' };
     if (row.vault_key_id !== vault.keyId) {
       const message = `The credential for ${repository.owner}/${repository.repo} was sealed with another secrets key. Start the service with that key, or delete the credential and store it again.`;
@@ -69,16 +94,24 @@ export function openCodeHosts({ db, vault, template, now = Date.now }: CodeHosts
     }
     if (row.kind === 'token') {
       const credential = { username: row.username ?? '', password: open(row) };
-      return { kind: 'credential', credential, refused: () => {} };
+      return { kind: 'credential', id: row.id, credential, refused: () => {} };
     }
     const app = { id: row.id, appId: row.app_id ?? '', installationId: row.installation_id };
     return await tokens.tokenFor(app, () => open(row), url, repository);
   }
 
+  const credentialFor = (executionId: string, repository: Repository) =>
+    choose(repository, (host, owner) => db.query(chooseForRun, [executionId, host, owner]));
+
   return {
     credentialFor,
+    credentialForCaller: ({ teamId, creator }, repository) =>
+      choose(repository, (host, owner) =>
+        db.query(chooseForCaller, [teamId, creator.kind === 'user' ? creator.uid : null, host, owner]),
+      ),
     findInaccessible: (executionId, repositories) =>
       findInaccessible(repositories, { urlOf, credentialFor: (repository) => credentialFor(executionId, repository) }),
     hostOf: (repository) => hostOf(urlOf(repository)),
+    urlOf,
   };
 }

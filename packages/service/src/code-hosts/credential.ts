@@ -9,6 +9,8 @@ export interface CodeHostCredential {
 export type ChosenCredential =
   | {
       readonly kind: 'credential';
+      /** Of the stored credential. */
+      readonly id: string;
       readonly credential: CodeHostCredential;
       /** Called when the code host refused it, so that it is not used again from a cache. */
       readonly refused: () => void;
@@ -23,3 +25,6 @@ export type ChosenCredential =
 /** Returns the header `Authorization` of a credential. */
 export const basicAuthorization = ({ username, password }: CodeHostCredential): string =>
   `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+
+/** A choice with which the code host can be asked. */
+export type UsableCredential = Extract<ChosenCredential, { kind: 'credential' | 'none' }>;

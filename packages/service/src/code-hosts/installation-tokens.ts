@@ -88,7 +88,7 @@ export function openInstallationTokens(now: () => number): InstallationTokens {
 
   /** Returns the JSON of an answer that worked; throws what its status means. */
   function read(answer: HostAnswer, expected: number, missing: string): unknown {
-    if (answer.status === expected) return JSON.parse(answer.text);
+    if (answer.status === expected) return JSON.parse(answer.bytes.toString('utf8'));
     if (answer.status === 404) throw new Failed('unusable', missing);
     if (answer.status === 401 || answer.status === 403)
       throw new Failed(
@@ -136,7 +136,7 @@ export function openInstallationTokens(now: () => number): InstallationTokens {
         const name = `${app.id} ${installation}`;
         const password = await tokens.get(name, (keep) => mint(api, installation, appToken, keep));
         const refused = () => tokens.forget(name);
-        return { kind: 'credential', credential: { username: 'x-access-token', password }, refused };
+        return { kind: 'credential', id: app.id, credential: { username: 'x-access-token', password }, refused };
       } catch (error) {
         if (error instanceof Failed) return { kind: error.kind, message: error.message };
         if (error instanceof SyntaxError)

@@ -49,7 +49,7 @@ async function start(options: FakeGitHostOptions = {}, changes: Partial<GitGatew
 /** Chooses this credential for every repository. */
 const stored =
   (username: string, password: string): GitGatewayDeps['credentialFor'] =>
-  async () => ({ kind: 'credential', credential: { username, password }, refused: () => {} });
+  async () => ({ kind: 'credential', id: 'c', credential: { username, password }, refused: () => {} });
 
 /** git as an agent calls it: the token in the environment, as bearer. */
 async function git(

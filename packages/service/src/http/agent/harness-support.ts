@@ -26,6 +26,8 @@ const codeOfUnresolved = {
   no_access: 'external_authentication_required',
   model_gone: 'integration_not_configured',
   model_unreachable: 'resource_unavailable',
+  skill_unfit: 'invalid_request',
+  skill_unavailable: 'resource_unavailable',
 } as const;
 
 /** Registers resolve-prompt, events, inbox, finish-task, memory and report-shutdown. */
@@ -45,6 +47,8 @@ export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps):
         vault: deps.vault,
         enterRead,
         codeHosts: deps.codeHosts,
+        skills: deps.skills,
+        blobs: deps.blobs,
         baseUrl: deps.baseUrl,
       },
       session,

@@ -2,7 +2,7 @@
 
 import { randomUUIDv7 } from 'node:crypto';
 import type { AmbientAgentConfig } from '@runyard/contract/config';
-
+import type { Repository } from '@runyard/contract/environments';
 import type { RunAgentRequest } from '@runyard/contract/run-request';
 import type { RunSourceType } from '@runyard/contract/states';
 import { workerName } from '@runyard/contract/workers';
@@ -20,6 +20,7 @@ import { readLineage } from './lineage.ts';
 import type { NewRun } from './new-run.ts';
 import { checkHarness } from './request-harness.ts';
 import { checkMcpServers } from './request-mcp-servers.ts';
+import { checkSkills } from './request-skills.ts';
 import { titleOf } from './request-title.ts';
 
 /** A checked request: the run to create, and its decoded files. */
@@ -47,8 +48,6 @@ export const workerHostOf = ({ worker_host }: Pick<AmbientAgentConfig, 'worker_h
   hostedPool.includes(worker_host ?? '') ? undefined : worker_host;
 
 const maxConfigLength = 1024 * 1024;
-/** The skill is in an index, where PostgreSQL refuses rows over 2,704 bytes. */
-const maxSkillLength = 500;
 const maxNameLength = 500;
 
 const readConversation = defineStatement({
@@ -80,9 +79,8 @@ function checkModel(models: Models, config: AmbientAgentConfig, faults: Fault[])
   return '';
 }
 
-function checkConfig(config: AmbientAgentConfig, skillSpec: string | undefined, faults: Fault[]): void {
+function checkConfig(config: AmbientAgentConfig, faults: Fault[]): void {
   const tooLong = (path: string, max: number) => faults.push({ path, message: `must be at most ${max} characters` });
-  if ((skillSpec?.length ?? 0) > maxSkillLength) tooLong('skill', maxSkillLength);
   if ((config.name?.length ?? 0) > maxNameLength) tooLong('config.name', maxNameLength);
   if (!workerName.test(workerHostOf(config) ?? 'hosted')) {
     faults.push({
@@ -93,16 +91,34 @@ function checkConfig(config: AmbientAgentConfig, skillSpec: string | undefined, 
   if (JSON.stringify(config).length > maxConfigLength) faults.push({ path: 'config', message: 'must be at most 1 MB' });
 }
 
-function faultOfMissingPrompt({ skill, config }: RunAgentRequest): Fault {
-  // Only a rerun has none of these: the schema requires one of them in other requests.
-  if (skill === undefined && config?.skill_spec === undefined && config?.skills === undefined) {
-    return {
-      path: 'prompt',
-      message: 'is required: the run that is repeated has no prompt of its own, because it continued a conversation',
-    };
-  }
-  const path = skill ? 'skill' : config?.skill_spec ? 'config.skill_spec' : 'config.skills';
-  return { path, message: 'skills cannot be resolved by this service yet; send a prompt' };
+/** Only a rerun has none of these: the schema requires one of them in other requests. */
+const missingPrompt: Fault = {
+  path: 'prompt',
+  message: 'is required: the run that is repeated has no prompt of its own, because it continued a conversation',
+};
+
+/** Returns the name of a skill, which is that of its folder; undefined: it is at the top of its repository. */
+const nameOfSkill = (spec: string | undefined): string | undefined =>
+  spec
+    ?.slice(spec.indexOf(':') + 1)
+    .split('/')
+    .filter((part) => part !== 'SKILL.md')
+    .at(-1);
+
+/** Returns the repositories of the environment that a request names; none: it names none. */
+async function findEnvironment(
+  db: Queryable,
+  principal: Pick<Principal, 'teamId'> & { readonly creator: RunActor },
+  { environment_id: uid }: AmbientAgentConfig,
+  faults: Fault[],
+): Promise<{ readonly repositories: readonly Repository[] } | { readonly kind: 'forbidden'; readonly detail: string }> {
+  if (uid === undefined) return { repositories: [] };
+  const environment = await findNamedEnvironment(db, principal, uid);
+  if (environment.kind === 'other_team')
+    return { kind: 'forbidden', detail: 'The environment belongs to another team.' };
+  const message = environment.kind === 'unknown' ? 'there is no such environment' : imageProblem(environment.config);
+  if (message !== null) faults.push({ path: 'config.environment_id', message });
+  return { repositories: environment.kind === 'own' ? (environment.config.github_repos ?? []) : [] };
 }
 
 /** Checks what the schema cannot: everything that the request names must exist and belong to the caller's team. */
@@ -115,19 +131,20 @@ export async function checkRunRequest(
   const { db, models } = deps;
   const { teamId } = principal;
   const faults: Fault[] = [];
-  const config = request.config ?? {};
-  // The first of several skills is the run's skill for clients that know only one.
-  const skillSpec = request.skill ?? config.skill_spec ?? config.skills?.[0];
+  const requested = request.config ?? {};
   if (request.on_behalf_of !== undefined) {
     return { kind: 'not_available', detail: 'on_behalf_of is not available on this service; leave it out.' };
   }
   if (request.agent_identity_uid !== undefined) {
     faults.push({ path: 'agent_identity_uid', message: 'there is no such agent identity' });
   }
-  if (!request.prompt?.trim() && request.conversation_id === undefined) {
-    faults.push(faultOfMissingPrompt(request));
-  }
-  checkConfig(config, skillSpec, faults);
+  const environment = await findEnvironment(db, principal, requested, faults);
+  if ('kind' in environment) return environment;
+  const { config, first: skillSpec, faults: skillFaults } = checkSkills(request, environment.repositories);
+  faults.push(...skillFaults);
+  if (!request.prompt?.trim() && request.conversation_id === undefined && skillSpec === undefined)
+    faults.push(missingPrompt);
+  checkConfig(config, faults);
   const servers = await checkMcpServers(db, teamId, config.mcp_servers ?? {});
   if ('kind' in servers) return servers;
   faults.push(...servers.faults);
@@ -138,22 +155,10 @@ export async function checkRunRequest(
   faults.push(...attachmentFaults);
   const lineage = await readLineage(db, teamId, request, faults);
   await checkConversation(db, teamId, request, faults);
-  if (config.environment_id !== undefined) {
-    const environment = await findNamedEnvironment(db, principal, config.environment_id);
-    if (environment.kind === 'other_team')
-      return { kind: 'forbidden', detail: 'The environment belongs to another team.' };
-    const message = environment.kind === 'unknown' ? 'there is no such environment' : imageProblem(environment.config);
-    if (message !== null) faults.push({ path: 'config.environment_id', message });
-  }
   if (faults.length > 0 || !harness.ok) return { kind: 'invalid', faults };
 
   const prompt = request.prompt ?? '';
-  const name =
-    config.name ??
-    skillSpec
-      ?.split(/[:/]/)
-      .filter((part) => part !== 'SKILL.md')
-      .at(-1);
+  const name = config.name ?? nameOfSkill(skillSpec);
   const workerHost = workerHostOf(config);
   const actor = { kind: principal.creator.kind, uid: principal.creator.uid };
   const run: NewRun = {
@@ -161,7 +166,7 @@ export async function checkRunRequest(
     teamId,
     title: request.title?.trim() || titleOf(prompt) || name || 'Continued conversation',
     prompt,
-    config: skillSpec === config.skill_spec ? config : ({ ...config, skill_spec: skillSpec } as AmbientAgentConfig),
+    config: name === undefined ? config : { ...config, name },
     ...(name === undefined ? {} : { name }),
     modelId,
     harness: harness.harness,
