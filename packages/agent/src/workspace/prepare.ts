@@ -33,6 +33,7 @@ export async function prepareWorkspace(options: PrepareOptions): Promise<Prepare
   const notRestored = await restore(options);
   const restored = options.task.workspace !== undefined && notRestored === undefined;
   const attachments = await attach(options, restored);
+  await laySkills(options);
   if (!restored) await setUp(options);
   await checkWorkingFolder(options.workspace, options.task);
   return { attachments, restored, ...(notRestored === undefined ? {} : { notRestored }) };
@@ -71,6 +72,14 @@ async function attach(
     writeAttachments(files, { client, workspace, signal }),
   );
   return written.filter((_, index) => files[index]?.earlier !== true);
+}
+
+/** Also into a restored home folder: an archive leaves some folders out. */
+async function laySkills({ task, env, step }: PrepareOptions): Promise<void> {
+  const { skills = [] } = task;
+  if (skills.length === 0) return;
+  const { writeSkills } = await import('./skills.ts');
+  await step('skill', skills.map(({ name }) => name).join(', '), () => writeSkills(skills, env.HOME));
 }
 
 async function setUp({ task, client, workspace, env, step, signal }: PrepareOptions): Promise<void> {

@@ -20,10 +20,7 @@ const form = 'must be owner/repo:skill-name or owner/repo:path/to/SKILL.md';
 
 /** Returns true for a path that stays in its folder, of parts that every system can store. */
 export const isPlainPath = (path: string): boolean =>
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression finds control characters.
-  path
-    .split('/')
-    .every((part) => part !== '' && part !== '.' && part !== '..' && !/[\\\u0000-\u001f\u007f]/.test(part));
+  path.split('/').every((part) => !['', '.', '..'].includes(part) && !/[\\\p{Cc}\ufffd]/u.test(part));
 
 /**
  * Reads a spec. `repositories`: those of the run's environment, in which a repository without its owner is looked up. Returns what is
