@@ -1,7 +1,9 @@
-import { readFile, stat } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { testFolder } from '../test/agent.ts';
 import { agent, ended, fake, of, scripted, start } from '../test/run.ts';
+import { writeSkills } from './workspace/skills.ts';
 
 const base64 = (text: string) => Buffer.from(text).toString('base64');
 const skill = {
@@ -25,8 +27,8 @@ test('lays the skills into the home folder, before setup commands and a harness 
     ['harness', undefined],
   ]);
   for (const folder of ['.agents/skills/review', '.claude/skills/review']) {
-    expect(await readFile(join(agent.home, folder, 'SKILL.md'), 'utf8')).toBe('the text');
-    expect((await stat(join(agent.home, folder, 'scripts/check.sh'))).mode & 0o777).toBe(0o755);
+    expect(await readFile(join(agent.workspace, folder, 'SKILL.md'), 'utf8')).toBe('the text');
+    expect((await stat(join(agent.workspace, folder, 'scripts/check.sh'))).mode & 0o777).toBe(0o755);
   }
 });
 
@@ -36,12 +38,14 @@ test('gives a runbook its skills too', async () => {
   expect(fake.text()).toContain('exit code 0');
 });
 
-test.each(['../out', 'a/../../out', '/etc/x', 'a//b', 'a\\b'])('fails the run for a file named %s', async (path) => {
-  await start({ ...scripted('hello'), skills: [{ ...skill, files: [{ path, data: '' }] }] });
-  await ended();
-  const { error } = fake.finished[0] ?? {};
-  expect(error).toMatchObject({
-    code: 'environment_setup_failed',
-    message: expect.stringContaining('leaves its folder'),
-  });
+test.each(['../out', 'a/../../out', '/etc/x', 'a//b', 'a\\b'])('does not write a file named %s', async (path) => {
+  const home = testFolder();
+  const written = writeSkills([{ ...skill, files: [{ path, data: '' }] }], home);
+  await expect(written).rejects.toThrow('leaves its folder');
+  expect(await readdir(home)).toEqual([]);
+});
+
+test('does not write a skill whose name leaves the folder, nor without a home folder', async () => {
+  await expect(writeSkills([{ ...skill, name: '..' }], testFolder())).rejects.toThrow('leaves its folder');
+  await expect(writeSkills([skill], undefined)).rejects.toThrow('no home folder');
 });

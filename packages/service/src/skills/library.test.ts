@@ -1,6 +1,9 @@
 /** Repositories on a real code host, read by the real git. */
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -27,7 +30,7 @@ afterAll(async () => {
   await Promise.all([host.close(), whole.close(), rm(folder, { recursive: true, force: true })]);
 });
 
-const none: ChosenCredential = { kind: 'none' };
+const none = { kind: 'none' } as const;
 const credential = (id: string, password: string): ChosenCredential => ({
   kind: 'credential',
   id,
@@ -37,14 +40,18 @@ const credential = (id: string, password: string): ChosenCredential => ({
 
 const open = (options: Partial<LibraryOptions> = {}, on = host) =>
   openSkillLibrary({ codeHosts: { urlOf: (repository) => codeHostUrl(on.template, repository) }, folder, ...options });
-const from = (repo: string, chosen = none, teamId = 'team') => ({ teamId, chosen, repository: { owner: 'acme', repo } });
+const from = (repo: string, chosen: ChosenCredential = none, teamId = 'team') => ({
+  teamId,
+  chosen,
+  repository: { owner: 'acme', repo },
+});
 
-async function read(written: string, library = open(), chosen = none): Promise<SkillOutcome> {
+async function read(written: string, library = open(), chosen: ChosenCredential = none): Promise<SkillOutcome> {
   const spec = parseSkillSpec(`acme/${written}`, []);
   if (typeof spec === 'string') throw new Error(spec);
   return await library.read(from(spec.repository.repo, chosen), spec);
 }
-const list = async (repo: string, library = open(), chosen = none) => {
+const list = async (repo: string, library = open(), chosen: ChosenCredential = none) => {
   const found = await library.list(from(repo, chosen), false);
   if (found.kind !== 'skills') throw new Error(found.message);
   return Object.fromEntries(found.skills.map(({ path, text }) => [path, typeof text === 'string' ? text : text.name]));
@@ -99,7 +106,10 @@ describe('a repository', () => {
     ['site:.codex/skills/bad/SKILL.md', 'no other language is read'],
     ['nothing:one', 'has no repository acme/nothing'],
   ])('does not give %s, and says why', async (written, why) => {
-    expect(await read(written)).toMatchObject({ kind: expect.stringMatching(/^un/), message: expect.stringContaining(why) });
+    expect(await read(written)).toMatchObject({
+      kind: expect.stringMatching(/^un/),
+      message: expect.stringContaining(why),
+    });
   });
 });
 
@@ -110,10 +120,10 @@ test('refuses links, submodules, too many and too large files', async () => {
     'hostile',
     {
       'skills/good/SKILL.md': skill('good'),
-      'skills/giant/SKILL.md': `${skill('giant')}${random(6_000_000)}`,
+      'skills/giant/SKILL.md': `${skill('giant')}${random(600_000)}`,
       'skills/large/SKILL.md': `${skill('large')}${'x'.repeat(70_000)}`,
       'skills/heavy/SKILL.md': skill('heavy'),
-      'skills/heavy/data.bin': random(3_000_000),
+      'skills/heavy/data.bin': random(1_500_000),
       'skills/linked/SKILL.md': skill('linked'),
       'skills/named/SKILL.md': skill('named'),
       'skills/named/a\\b': '',
@@ -137,7 +147,7 @@ test('refuses links, submodules, too many and too large files', async () => {
     'skills/many/SKILL.md': 'has more than 100 files in its folder',
   });
   for (const [name, why] of [
-    ['giant', 'more than 1 MB'],
+    ['giant', 'larger than 64 KB'],
     ['heavy', 'more than 1 MB'],
     ['linked', 'symbolic link'],
     ['many', 'more than 100 files'],
@@ -145,15 +155,57 @@ test('refuses links, submodules, too many and too large files', async () => {
     expect(await read(`hostile:${name}`)).toMatchObject({ kind: 'unfit', message: expect.stringContaining(why ?? '') });
   expect(await read('hostile:lfs')).toMatchObject({ kind: 'skill' });
   await host.commit('acme', 'itself', { 'target.md': skill('a') }, { 'SKILL.md': 'target.md' });
-  expect(await read('itself:SKILL.md')).toMatchObject({ kind: 'unfit', message: expect.stringContaining('is a symbolic link') });
+  expect(await read('itself:SKILL.md')).toMatchObject({
+    kind: 'unfit',
+    message: expect.stringContaining('is a symbolic link'),
+  });
 }, 60_000);
 
-test('does not search a repository above the bound, on a host that sends all files', async () => {
-  await whole.commit('acme', 'giant', { 'skills/a/SKILL.md': skill('a'), big: randomBytes(34_000_000).toString('latin1') });
-  const found = await open({}, whole).list(from('giant'), false);
-  expect(found).toMatchObject({ kind: 'unreadable', message: expect.stringContaining('more than 32 MB') });
-  expect(await readdir(folder)).toEqual([]);
-}, 60_000);
+describe('a code host that answers wrong', () => {
+  const unreadable = async (repo: string, options: Partial<LibraryOptions> = {}, on = host) => {
+    const found = await open(options, on).list(from(repo), false);
+    expect(await readdir(folder)).toEqual([]);
+    return found.kind === 'unreadable' ? found.message : found;
+  };
+
+  test('with more bytes than the bound is not read to its end', async () => {
+    const big = randomBytes(200_000).toString('latin1');
+    await whole.commit('acme', 'giant', { 'skills/a/SKILL.md': skill('a'), big });
+    expect(await unreadable('giant', { maxPackBytes: 131_072 }, whole)).toContain('more than 0.125 MB');
+  });
+
+  test.each([
+    ['never', () => {}, 'in time'],
+    ['without an end', (response: ServerResponse) => endless(response), 'not of git'],
+    ['slowly', (response: ServerResponse) => void response.writeHead(200).write('001e'), 'in time'],
+    ['with what is not git', (response: ServerResponse) => void response.end('<html>'), 'not of git'],
+    ['with an older protocol', (response: ServerResponse) => void response.end('0008version0000'), 'not of git'],
+    ['with a failure', (response: ServerResponse) => void response.writeHead(500).end(), 'answered 500'],
+    [
+      'with another host',
+      (response: ServerResponse) => void response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end(),
+      'answered 302',
+    ],
+  ])('%s', async (_, answer, why) => {
+    const server = createServer((_request, response) => answer(response)).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/a/b.git`);
+    const found = await unreadable('b', { codeHosts: { urlOf: () => url }, readMs: 500 });
+    expect(found).toContain(why);
+    server.close();
+    server.closeAllConnections();
+  });
+});
+
+/** Writes lines of the protocol until the reader leaves. */
+function endless(response: ServerResponse): void {
+  response.writeHead(200);
+  const more = () => {
+    while (!response.destroyed && response.write('000ahello\n'.repeat(1_000)));
+    if (!response.destroyed) response.once('drain', more);
+  };
+  more();
+}
 
 describe('the cache', () => {
   const packs = () => host.requests.filter(({ method }) => method === 'POST').length;

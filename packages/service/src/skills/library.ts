@@ -46,6 +46,8 @@ export interface LibraryOptions {
   readonly gate?: Gate;
   /** Time for one repository. */
   readonly readMs?: number;
+  /** Largest pack of a commit. */
+  readonly maxPackBytes?: number;
 }
 
 const listedMs = 5 * 60_000;
@@ -63,7 +65,7 @@ interface Listed {
 }
 
 export function openSkillLibrary(options: LibraryOptions): SkillLibrary {
-  const { codeHosts, folder, now = Date.now, gate = makeGate(defaultGate), readMs = 25_000 } = options;
+  const { codeHosts, folder, now = Date.now, gate = makeGate(defaultGate), readMs = 25_000, maxPackBytes } = options;
   const lists = makeCache<Listed>(48 * mb);
   const bundles = makeCache<SkillBundle | string>(32 * mb);
   const heads = makeCache<{ readonly commit: string; readonly until: number }>(mb);
@@ -91,7 +93,13 @@ export function openSkillLibrary(options: LibraryOptions): SkillLibrary {
     const work = async (): Promise<T | NotReadable> => {
       const signal = AbortSignal.timeout(readMs);
       try {
-        const remote = await openRemote({ repository, clone, chosen, signal });
+        const remote = await openRemote({
+          repository,
+          clone,
+          chosen,
+          signal,
+          ...(maxPackBytes === undefined ? {} : { maxPackBytes }),
+        });
         return await read({ remote, signal });
       } catch (error) {
         if (error instanceof Unreadable) return notReadable(error.kind, error.message);

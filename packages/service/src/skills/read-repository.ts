@@ -1,4 +1,5 @@
 /** Reads the skills of one repository from its code host. Everything here throws `Unreadable` where the repository cannot be read. */
+import { setImmediate } from 'node:timers/promises';
 import { maxSkillBytes, maxSkillTextBytes } from '@runyard/contract/limits';
 import { faultOfSizes, findSkill, findSkills, type SkillPlace, tooLarge } from './find-skills.ts';
 import { parseSkill, type SkillText } from './front-matter.ts';
@@ -81,12 +82,27 @@ export async function readSkills(options: ReadOptions): Promise<ListedSkill[]> {
     const sizes = await objects.sizes(sound);
     const small = sound.filter((id) => (sizes.get(id) ?? Number.POSITIVE_INFINITY) <= maxSkillTextBytes);
     const contents = await objects.read(small, places.length * maxSkillTextBytes);
-    return places.map(({ path, folder, entry, fault }) => {
-      const bytes = contents.get(entry.id);
-      const unread = fault ?? (bytes === undefined ? `is larger than ${maxSkillTextBytes / 1024} KB` : undefined);
-      return { path, folder: folder ?? '', text: bytes && !unread ? parseSkill(bytes, folder) : (unread ?? '') };
-    });
+    return await parseAll(places, contents);
   });
+}
+
+/** Milliseconds for the front matter of all skills of a repository. Theirs usually takes less than one each. */
+const parseMs = 3_000;
+
+/** Reads the texts, with a pause after each in which the process does other work. */
+async function parseAll(places: readonly SkillPlace[], contents: ReadonlyMap<string, Buffer>): Promise<ListedSkill[]> {
+  const skills: ListedSkill[] = [];
+  let spentMs = 0;
+  for (const { path, folder, entry, fault } of places) {
+    const bytes = contents.get(entry.id);
+    const began = performance.now();
+    const parsed = () => (bytes ? parseSkill(bytes, folder) : `is larger than ${maxSkillTextBytes / 1024} KB`);
+    const late = 'was not read, because the front matter of other skills takes too long to read';
+    skills.push({ path, folder: folder ?? '', text: fault ?? (spentMs > parseMs ? late : parsed()) });
+    spentMs += performance.now() - began;
+    await setImmediate();
+  }
+  return skills;
 }
 
 /** Reads one skill with its files. Returns why there is no such skill, or why it cannot be used, as a string. */

@@ -27,13 +27,16 @@ export interface RemoteOptions {
   readonly chosen: UsableCredential;
   /** Ends every request, also while its answer is read. */
   readonly signal: AbortSignal;
+  /** Largest pack of a commit. Default: 32 MB. */
+  readonly maxPackBytes?: number;
 }
 
 const maxCapabilityBytes = 64 * 1024;
 const objectId = /^[0-9a-f]{40}$/;
 
 /** Connects to a repository. Its functions and itself throw `Unreadable`. */
-export async function openRemote({ repository, clone, chosen, signal }: RemoteOptions): Promise<RemoteRepository> {
+export async function openRemote(options: RemoteOptions): Promise<RemoteRepository> {
+  const { repository, clone, chosen, signal, maxPackBytes = maxRepositoryPackBytes } = options;
   const name = `${repository.owner}/${repository.repo}`;
   const authorization = chosen.kind === 'credential' ? basicAuthorization(chosen.credential) : undefined;
   const unreachable = () =>
@@ -120,9 +123,9 @@ export async function openRemote({ repository, clone, chosen, signal }: RemoteOp
     },
     fetchTree: async (commit) => {
       const filter = features.includes('filter') ? ['filter blob:none'] : [];
-      const pack = await fetchPack([commit], [...filter, 'deepen 1'], maxRepositoryPackBytes);
+      const pack = await fetchPack([commit], [...filter, 'deepen 1'], maxPackBytes);
       if (pack !== null) return pack;
-      const limit = maxRepositoryPackBytes / 1024 / 1024;
+      const limit = maxPackBytes / 1024 / 1024;
       const why = filter.length === 0 ? ', and its code host cannot leave out the files' : '';
       throw new Unreadable(
         'unsuitable',
