@@ -13,6 +13,8 @@ export interface RunOptions {
   readonly name?: string;
   readonly environment?: string;
   readonly harness?: string;
+  /** Skill to follow, as config.skill_spec. */
+  readonly skill?: string;
   /** The policy for the agent's permission requests. */
   readonly approval?: ApprovalPolicy;
   /** Minutes that the sandbox waits for a follow-up. */
@@ -22,12 +24,19 @@ export interface RunOptions {
 }
 
 /**
- * Builds the request of `run`. `source` is a file, `-` for standard input, or the prompt itself.
+ * Builds the request of `run`. `source` is a file, `-` for standard input, or the prompt itself; undefined: the skill says what to do.
  * @throws Failure that names what cannot be read or is too large
  */
-export function buildRunRequest(source: string, options: RunOptions, readStandardInput: () => string): RunAgentRequest {
-  const prompt = readPrompt(source, readStandardInput);
-  if (prompt.trim() === '') throw new Failure(`the prompt is empty (${source === '-' ? 'standard input' : source})`);
+export function buildRunRequest(
+  source: string | undefined,
+  options: RunOptions,
+  readStandardInput: () => string,
+): RunAgentRequest {
+  if (source === undefined && options.skill === undefined)
+    throw new Failure('a prompt is needed: a file, - for standard input, or the prompt itself; or --skill', 2);
+  const prompt = source === undefined ? '' : readPrompt(source, readStandardInput);
+  if (source !== undefined && prompt.trim() === '')
+    throw new Failure(`the prompt is empty (${source === '-' ? 'standard input' : source})`);
   if (Buffer.byteLength(prompt) > maxPromptBytes)
     throw new Failure(`the prompt is too large: ${overLimit(Buffer.byteLength(prompt), maxPromptBytes)}`);
   if ((options.attach?.length ?? 0) > maxAttachments)
@@ -38,13 +47,14 @@ export function buildRunRequest(source: string, options: RunOptions, readStandar
     ...(options.name ? { name: options.name } : {}),
     ...(options.model ? { model_id: options.model } : {}),
     ...(options.environment ? { environment_id: options.environment } : {}),
+    ...(options.skill ? { skill_spec: options.skill } : {}),
     ...(options.harness ? { harness: { type: options.harness } } : {}),
     ...(options.approval ? { approval_policy: options.approval } : {}),
   };
   const attachments = options.attach?.map(readAttachment) ?? [];
   const metadata = Object.fromEntries((options.metadata ?? []).map(parsePair));
   return {
-    prompt,
+    ...(source === undefined ? {} : { prompt }),
     ...(options.title ? { title: options.title } : {}),
     config,
     ...(attachments.length > 0 ? { attachments } : {}),

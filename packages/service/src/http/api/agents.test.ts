@@ -2,6 +2,8 @@ import { type AgentVariant, ListAgentsResponse } from '@runyard/contract/agents'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type FakeGitHost, startFakeGitHost } from '../../../../../test/fakes/git-host.ts';
 import { startTestService, type TestService } from '../../../test/service.ts';
+import type { Principal } from '../../access/keys/principal.ts';
+import { listAgents } from '../../skills/list-agents.ts';
 
 const skill = (name: string) => `---\nname: ${name}\ndescription: About ${name}.\n---\nDo ${name}.\n`;
 const tokens: Readonly<Record<string, string>> = { 'acme/private': 'of-team', 'acme/own': 'of-person' };
@@ -9,7 +11,6 @@ const tokens: Readonly<Record<string, string>> = { 'acme/private': 'of-team', 'a
 let host: FakeGitHost;
 let service: TestService;
 let member: string;
-let viewer: string;
 beforeAll(async () => {
   host = await startFakeGitHost({ accepts: (name, password) => [undefined, password].includes(tokens[name]) });
   service = await startTestService({ env: { RUNYARD_CODE_HOST_URL: host.template } });
@@ -22,7 +23,6 @@ beforeAll(async () => {
   await host.commit('acme', 'private', { 'skills/hidden/SKILL.md': skill('hidden') });
   await host.commit('acme', 'own', { 'skills/own/SKILL.md': skill('own') });
   member = await service.newKey({ role: 'member' });
-  viewer = await service.newKey({ role: 'viewer' });
 });
 afterAll(async () => {
   await service.close();
@@ -124,8 +124,24 @@ describe('of one repository', () => {
   });
 
   test('lets a viewer name only repositories of environments', async () => {
-    expect(await names('?repo=acme/site', viewer)).toEqual(['ant', 'zebra']);
-    await service.problem(403, 'GET', '/agent?repo=acme/own', { key: viewer });
+    const viewer: Principal = {
+      keyId: '',
+      kind: 'user',
+      teamId: service.teamId,
+      teamUid: '',
+      creator: { kind: 'user', uid: 'a viewer', displayName: '' },
+      role: 'viewer',
+      isOperator: false,
+    };
+    const listed = (repo: string) =>
+      listAgents(service.deps, viewer, {
+        repository: { owner: 'acme', repo },
+        refresh: false,
+        sortBy: 'name',
+        includeMalformed: false,
+      });
+    expect(await listed('site')).toMatchObject({ kind: 'agents', agents: [{ name: 'ant' }, { name: 'zebra' }] });
+    expect(await listed('own')).toEqual({ kind: 'not_of_environment' });
   });
 });
 
@@ -144,7 +160,6 @@ describe('a private repository', () => {
     expect(await may('private', service.key)).toBe(true);
     expect(await may('private', member)).toBe(true);
     expect(await may('private', service.otherKey)).toBe(false);
-    expect(await may('private', viewer)).toBe(false);
     await service.request('DELETE', `/code-hosts/${stored.body.id}`);
     expect(await may('private', service.key)).toBe(false);
     expect(service.logged.join()).not.toMatch(/of-team|of-person/);
