@@ -6,7 +6,7 @@ import { Timestamp } from './primitives.ts';
 /** `owner/repo`. */
 export const RepositorySpec = z
   .string()
-  .regex(/^[A-Za-z0-9_.-]{1,100}\/[A-Za-z0-9_.-]{1,100}$/, { error: 'must be owner/repo' })
+  .regex(/^[A-Za-z0-9_.-]{1,100}\/[A-Za-z0-9_.-]{1,100}$/, { error: 'must be owner/repo', abort: true })
   .refine((text) => text.split('/').every((name) => RepositoryName.safeParse(name).success), {
     error: 'must be owner/repo',
   });
