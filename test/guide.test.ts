@@ -23,6 +23,9 @@ const [up = '', upWithModel = '', useModel = ''] = [...page.matchAll(/^```bash\n
   ([, command = '']) => command,
 );
 
+/** The skill that the guide shows. */
+const skill = /^```markdown\n(.*?)^```$/ms.exec(page)?.[1] ?? '';
+
 const literally = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&');
 /** Returns the pattern of an output in which `…` stands for any text. */
 const printed = (expected: string): RegExp =>
@@ -67,6 +70,7 @@ describe.skipIf(sandboxProblem)(`the guide${sandboxProblem ? ` (skipped: ${sandb
     const codeHost = await startFakeGitHost();
     onTestFinished(codeHost.close);
     await codeHost.commit('octocat', 'Hello-World', { README: 'Hello World!\n' });
+    await codeHost.commit('acme', 'handbook', { 'skills/greet/SKILL.md': skill });
     await start(up, { RUNYARD_CODE_HOST_URL: codeHost.template });
     // One shell for all commands, as at a person's terminal, with a mark after the output of each step.
     const { output } = await bash(steps.map(({ command }) => `${command}\nprintf '\\036'`).join('\n'));

@@ -11,14 +11,20 @@ import OzAPI, {
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { claim } from '../packages/service/src/executions/transitions/transitions.ts';
 import { startTestService, type TestService } from '../packages/service/test/service.ts';
+import { type FakeGitHost, startFakeGitHost } from './fakes/git-host.ts';
 
+let codeHost: FakeGitHost;
 let service: TestService;
 let client: OzAPI;
 beforeAll(async () => {
-  service = await startTestService();
+  codeHost = await startFakeGitHost();
+  service = await startTestService({ env: { RUNYARD_CODE_HOST_URL: codeHost.template } });
   client = new OzAPI({ apiKey: service.key, baseURL: `${service.baseUrl}/api/v1`, maxRetries: 0 });
 });
-afterAll(() => service.close());
+afterAll(async () => {
+  await service.close();
+  await codeHost.close();
+});
 
 const unknownId = '01900000-0000-7000-8000-000000000000';
 
@@ -32,6 +38,25 @@ test('creates a run and reads it back', async () => {
     prompt: 'Say hello',
     agent_config: { name: 'sdk' },
   });
+});
+
+test('lists agents and starts a run with the skill of one', async () => {
+  const text = '---\nname: deploy\ndescription: Deploys.\n---\nDeploy it.\n';
+  await codeHost.commit('acme', 'site', { '.claude/skills/deploy/SKILL.md': text, 'skills/bad/SKILL.md': '' });
+  const { agents = [] } = await client.agent.list({ repo: 'acme/site', refresh: true, sort_by: 'last_run' });
+  const [variant] = agents[0]?.variants ?? [];
+  expect(agents).toHaveLength(1);
+  expect(variant).toMatchObject({
+    id: 'acme/site:.claude/skills/deploy/SKILL.md',
+    base_prompt: 'Deploy it.',
+    source: { owner: 'acme', name: 'site', skill_path: '.claude/skills/deploy/SKILL.md' },
+  });
+  const created = await client.agent.run({ skill: variant?.id ?? '' });
+  const run = await client.agent.runs.retrieve(created.run_id);
+  expect(run).toMatchObject({ agent_config: { name: 'deploy', skill_spec: variant?.id } });
+  const { runs } = await client.agent.runs.list({ skill: variant?.id ?? '' });
+  expect(runs.map(({ run_id }) => run_id)).toEqual([created.run_id]);
+  await expect(client.agent.list({ repo: 'acme' })).rejects.toThrow(BadRequestError);
 });
 
 test('lists runs with filters and follows the cursor', async () => {

@@ -24,6 +24,7 @@ export const serviceLayers: readonly (readonly string[])[] = [
   ['runs'],
   ['files'],
   ['executions'],
+  ['skills'],
   ['code-hosts', 'conversations', 'environments', 'mcp', 'stored-secrets', 'subscriptions', 'usage'],
   ['access', 'idempotency', 'models', 'redaction', 'uploads'],
   ['bodies', 'domain.ts', 'names', 'secrets'],

@@ -76,6 +76,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
     owner: 'runs',
     columns: { ...rooms(stateColumns, 'executions'), ...rooms(counterColumns, 'executions', 'runs') },
   },
+  run_skills: { owner: 'skills' },
   schedule_fires: { owner: 'schedules' },
   schedules: { owner: 'schedules' },
   run_secrets: { owner: 'stored-secrets' },

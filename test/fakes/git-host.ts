@@ -55,6 +55,8 @@ export interface FakeGitHostOptions {
   readonly token?: string;
   /** Decides for each repository (`owner/repo`) instead. `password`: of basic authentication. */
   readonly accepts?: (repository: string, password: string | undefined) => boolean;
+  /** False: it sends all files of a commit, also to those who ask for none. */
+  readonly leavesOutFiles?: boolean;
   /** Answers what is no request of git. Returns false for others. */
   readonly api?: (request: IncomingMessage, response: ServerResponse) => boolean;
 }
@@ -109,6 +111,7 @@ export async function startFakeGitHost(options: FakeGitHostOptions = {}): Promis
       await mkdir(bare, { recursive: true });
       await git(bare, 'init', '--quiet', '--bare', '--initial-branch=main');
       await git(bare, 'config', 'http.receivepack', 'true');
+      await git(bare, 'config', 'uploadpack.allowFilter', String(options.leavesOutFiles !== false));
       await git(work, 'init', '--quiet', '--initial-branch=main');
       await git(work, 'fetch', '--quiet', bare, 'main').then(
         () => git(work, 'reset', '--quiet', '--hard', 'FETCH_HEAD'),

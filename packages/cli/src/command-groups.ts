@@ -1,6 +1,7 @@
 /** Groups of subcommands of the runyard command: what runs produced, what they can name, and what other programs need. */
 import { UsageDimension } from '@runyard/contract/budgets';
 import { Argument, type Command, Option } from 'commander';
+import { listAgents } from './commands/agents.ts';
 import { callApi } from './commands/api.ts';
 import { getArtifact, listArtifacts } from './commands/artifacts.ts';
 import { listUsage, setBudget, showBudget } from './commands/budget.ts';
@@ -39,6 +40,15 @@ export function addCatalogueCommands(program: Command): void {
     .option('--all', 'also models that cannot be used yet, with the reason')
     .option(...asJson)
     .action(async (options) => listModels(createContext(process.env), options));
+  program
+    .command('agents')
+    .description('list the agents (skills) that runs can follow')
+    .option('--repo <owner/repo>', 'of this repository (default: of all environments)')
+    .option('--refresh', 'read the repositories again')
+    .option('--all', 'also skills and repositories that cannot be used, with the reason')
+    .addOption(new Option('--sort <order>', 'order').choices(['name', 'last_run']).default('name'))
+    .option(...asJson)
+    .action(async (options) => listAgents(createContext(process.env), options));
   addEnvironmentCommands(program);
 }
 

@@ -85,13 +85,14 @@ Settings are environment variables: docs/settings.md.
 program
   .command('run')
   .description('start a run and watch it; starts Runyard in the background if it does not run')
-  .argument('<prompt>', 'a file, - for standard input, or the prompt itself in quotes')
+  .argument('[prompt]', 'a file, - for standard input, or the prompt itself in quotes; needed without --skill')
   .option('--title <title>', 'title of the run')
   .option('--model <id>', 'language model')
   .option('--name <name>', 'label to group and filter runs by')
   .option('--environment <id>', 'environment: repositories and setup commands')
   .option('--secret <name>', 'a secret that the sandbox gets as a variable of its name; repeat for more', collect)
   .option('--refresh', 'set the environment up from the beginning, also if an earlier run left it prepared')
+  .option('--skill <spec>', 'skill to follow: owner/repo:name; see bin/runyard agents')
   .option('--harness <type>', 'what drives the agent (oz)')
   .addOption(
     new Option(

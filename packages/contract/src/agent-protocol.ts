@@ -185,6 +185,23 @@ const TaskMcpServer = z
   .meta({ id: 'TaskMcpServer', description: 'An MCP server that the agent may use: `command` or `gateway_path`' });
 export type TaskMcpServer = z.infer<typeof TaskMcpServer>;
 
+const TaskSkillFile = z
+  .object({
+    path: z.string().describe('Path in the folder of the skill, with / between its parts'),
+    data: z.string().describe('Content in base64'),
+    executable: z.literal(true).optional().describe('True: the file may be run'),
+  })
+  .meta({ id: 'TaskSkillFile', description: 'A file of a skill' });
+
+export const TaskSkill = z
+  .object({
+    name: z.string().describe('Name of the skill and of its folder'),
+    description: z.string().describe('What the skill is for, and when to use it'),
+    files: z.array(TaskSkillFile).describe('Its files; one is SKILL.md'),
+  })
+  .meta({ id: 'TaskSkill', description: 'A skill to lay into the home folder of the run' });
+export type TaskSkill = z.infer<typeof TaskSkill>;
+
 /** `POST /harness-support/resolve-prompt` `{}` → the task of the agent. */
 export const AgentTask = z
   .object({
@@ -208,6 +225,10 @@ export const AgentTask = z
     decision: TaskDecision.optional(),
     agent_config: AmbientAgentConfig.describe('Configuration of the run without its `mcp_servers`'),
     mcp_servers: z.array(TaskMcpServer).optional().describe('MCP servers of the run; absent: none'),
+    skills: z
+      .array(TaskSkill)
+      .optional()
+      .describe('Skills of the run. The text of the first is in the base prompt already; absent: none'),
     attachments: z.array(TaskAttachment).describe("All files that came with this run's prompts so far"),
     harness: TaskHarness,
     environment: TaskEnvironment.optional(),

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ApprovalPolicy } from './approvals.ts';
+import { maxSkillsOfRun } from './limits.ts';
 import { NonBlank, Text, Uid22 } from './primitives.ts';
 import { SecretReferences } from './secrets.ts';
 
@@ -132,10 +133,15 @@ export const AmbientAgentConfig = z
       .describe(
         'True: the environment is set up from the beginning, also if an earlier run left its prepared workspace, and the result replaces it',
       ),
-    skill_spec: NonBlank.optional().describe('Skill to follow: owner/repo:skill-name or owner/repo:path/to/SKILL.md'),
-    skills: z.array(NonBlank).optional().meta({
-      description: 'In answers, skill_spec repeats the first one',
-    }),
+    skill_spec: NonBlank.optional().describe(
+      'Skill to follow: owner/repo:skill-name or owner/repo:path/to/SKILL.md; the owner may be left out of a repository of the environment',
+    ),
+    skills: z
+      .array(NonBlank)
+      .optional()
+      .meta({
+        description: `Skills of the run, at most ${maxSkillsOfRun}, each as skill_spec names one. The agent follows the first and may use the others. In answers, skill_spec repeats the first one`,
+      }),
     mcp_servers: z.record(Text, MCPServerConfig).optional().describe('MCP servers that the agent may use, by name'),
     computer_use_enabled: z
       .boolean()

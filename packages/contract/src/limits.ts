@@ -84,6 +84,20 @@ export const maxSecretsOfRun = 50;
 export const maxSecretAgents = 100;
 /** People of other teams who can open an environment by its link. */
 export const maxEnvironmentVisitors = 1_000;
+/** Skills of a run. */
+export const maxSkillsOfRun = 10;
+/** Bytes of a SKILL.md file. */
+export const maxSkillTextBytes = 64 * 1024;
+/** Files of a skill, its SKILL.md included. */
+export const maxSkillFiles = 100;
+/** Bytes of all files of a skill. */
+export const maxSkillBytes = 1024 * 1024;
+/** Skills that are listed of one repository. */
+export const maxSkillsOfRepository = 100;
+/** Repositories that are read for one list of skills. */
+export const maxListedRepositories = 50;
+/** Bytes of what the code host sends for one look into a repository: its folders without its files, where the host can leave them out. */
+export const maxRepositoryPackBytes = 32 * 1024 * 1024;
 /** Event subscriptions of a team. */
 export const maxSubscriptions = 20;
 

@@ -6,6 +6,7 @@ export const routeTags = {
   runs: 'Create, read, list and cancel runs',
   conversations: 'What was said and done in a run',
   artifacts: 'What runs produced',
+  agents: 'Skills of repositories that runs can follow',
   environments: 'What a sandbox holds before the agent begins',
   schedules: 'Prompts that become runs at fixed times',
   code_hosts: 'Credentials with which private repositories are cloned and pushed',

@@ -1,5 +1,6 @@
 /** Every endpoint of the API: the service registers from this table, the client is typed from it, the OpenAPI document is made from it. */
 import { agentIdentityRoutes } from './routes/agent-identities.ts';
+import { agentRoutes } from './routes/agents.ts';
 import { artifactRoutes } from './routes/artifacts.ts';
 import { auditRoutes } from './routes/audit.ts';
 import { browserSessionRoutes } from './routes/browser-sessions.ts';
@@ -23,6 +24,7 @@ export const routes = {
   ...runRoutes,
   ...redirectRoutes,
   ...artifactRoutes,
+  ...agentRoutes,
   ...environmentRoutes,
   ...scheduleRoutes,
   ...environmentGuestRoutes,

@@ -72,7 +72,9 @@ export const RunAgentRequest = z
     prompt: Prompt.optional().meta({
       description: 'Required unless a skill or a conversation to continue is given; at most 1 MB',
     }),
-    skill: NonBlank.optional().meta({ description: 'owner/repo:skill-name or owner/repo:path/to/SKILL.md' }),
+    skill: NonBlank.optional().meta({
+      description: 'Skill to follow, as config.skill_spec names one, and in its place',
+    }),
     config: RequestedAgentConfig.optional(),
     title: Text.max(500).optional().meta({ description: 'Default: first line of the prompt, cut at 80 characters' }),
     team: z

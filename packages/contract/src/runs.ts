@@ -61,6 +61,7 @@ export const AgentSkill = z
     name: z.string().optional().describe('Name of the skill'),
     description: z.string().optional().describe('What the skill is for'),
     full_path: z.string().optional().describe('Path of its file in the repository'),
+    commit: z.string().optional().describe('Commit that the skill was read at; absent: no agent has begun the run yet'),
     bundled_skill_id: z.string().optional().describe('Id of a skill that comes with the service'),
   })
   .meta({ id: 'AgentSkill', description: 'The skill that a run follows' });

@@ -17,6 +17,7 @@ import { registerHarnessSupport } from './http/agent/harness-support.ts';
 import { registerHarnessWorkspaceRoutes } from './http/agent/harness-workspace.ts';
 import { registerRunMessageRoutes } from './http/agent/run-messages.ts';
 import { registerAgentIdentityRoutes } from './http/api/agent-identities.ts';
+import { registerAgentRoutes } from './http/api/agents.ts';
 import { registerArtifactRoutes } from './http/api/artifacts.ts';
 import { registerAuditRoutes } from './http/api/audit.ts';
 import { registerBlobRoutes } from './http/api/blobs.ts';
@@ -49,6 +50,7 @@ import { mcpDomain } from './mcp/domain.ts';
 import { retentionDomain } from './retention/domain.ts';
 import { runsDomain } from './runs/domain.ts';
 import { schedulesDomain } from './schedules/domain.ts';
+import { skillsDomain } from './skills/domain.ts';
 import { startLoops } from './start/loops.ts';
 import { openParts } from './start/open-parts.ts';
 import { writeServiceFile } from './start/service-file.ts';
@@ -96,6 +98,7 @@ export function listDomains(deps: ServiceDeps): readonly Domain[] {
     executionsDomain(deps),
     served(conversationsDomain, registerConversationRoutes),
     served(filesDomain, registerArtifactRoutes, registerBlobRoutes, registerHandoffRoutes),
+    served(skillsDomain(deps), registerAgentRoutes),
     served(runsDomain(deps), registerRunRoutes, registerDeleteRunRoute, registerRedirectRoutes),
     served(schedulesDomain(deps), registerScheduleRoutes),
     served(

@@ -30,6 +30,8 @@ import { openModels } from '../src/models/models.ts';
 import { loadSigner } from '../src/secrets/signer.ts';
 import { makeVault } from '../src/secrets/vault.ts';
 import { listDomains } from '../src/service.ts';
+import { readFolder } from '../src/skills/domain.ts';
+import { openSkillLibrary } from '../src/skills/library.ts';
 import { openFolderBlobs } from '../src/store/blobs/folder-blobs.ts';
 import { openDatabase } from '../src/store/database/database.ts';
 import { silentLog } from '../src/store/database/log.ts';
@@ -138,6 +140,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     random: () => 0.5,
   };
   let baseUrl = '';
+  const codeHosts = openCodeHosts({ db, vault, template: parsed.settings.RUNYARD_CODE_HOST_URL });
   const deps: ServiceDeps = {
     db,
     blobs: await openFolderBlobs(path.join(folder, 'blobs')),
@@ -148,7 +151,8 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     executionDeps,
     signing: await loadSigner(db),
     vault,
-    codeHosts: openCodeHosts({ db, vault, template: parsed.settings.RUNYARD_CODE_HOST_URL }),
+    codeHosts,
+    skills: openSkillLibrary({ codeHosts, folder: readFolder(folder) }),
     ...(options.admitModelRequest ? { admitModelRequest: options.admitModelRequest } : {}),
     keys: await openKeyDirectory(db, log),
     keyWatch: await openKeyWatch(db, log),

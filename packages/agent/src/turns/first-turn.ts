@@ -77,5 +77,6 @@ function variablesOf({ environment }: AgentTask): Record<string, string> {
 function canStartEarly(task: AgentTask): boolean {
   if (setupCommands(task).length > 0 || task.workspace !== undefined) return false;
   if (task.environment?.config.working_directory !== undefined) return false;
-  return task.repositories.length === 0 || !harnessProfile(task).capabilities.ownProcess;
+  // A harness of its own reads skills and the files of its project when it starts.
+  return (task.repositories.length === 0 && task.skills === undefined) || !harnessProfile(task).capabilities.ownProcess;
 }

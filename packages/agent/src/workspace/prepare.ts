@@ -37,6 +37,8 @@ export async function prepareWorkspace(options: PrepareOptions): Promise<Prepare
   const restored = options.task.workspace !== undefined && notRestored === undefined;
   const attachments = await attach(options, restored);
   if (!restored) await setUp(options);
+  // After the setup, whose result is kept for runs with other skills.
+  await laySkills(options);
   await checkWorkingFolder(options.workspace, options.task);
   return { attachments, restored, ...(notRestored === undefined ? {} : { notRestored }) };
 }
@@ -74,6 +76,14 @@ async function attach(
     writeAttachments(files, { client, workspace, signal }),
   );
   return written.filter((_, index) => files[index]?.earlier !== true);
+}
+
+/** Also into a restored home folder: an archive leaves some folders out. */
+async function laySkills({ task, env, step }: PrepareOptions): Promise<void> {
+  const { skills = [] } = task;
+  if (skills.length === 0) return;
+  const { writeSkills } = await import('./skills.ts');
+  await step('skill', skills.map(({ name }) => name).join(', '), () => writeSkills(skills, env.HOME));
 }
 
 async function setUp({

@@ -31,6 +31,13 @@ test('reads standard input for a dash, and takes other words as the prompt', () 
   expect(buildRunRequest('say hello', {}, noInput).prompt).toBe('say hello');
 });
 
+test('needs no prompt with a skill', () => {
+  const request = buildRunRequest(undefined, { skill: 'acme/site:review' }, noInput);
+  expect(RunAgentRequest.parse(request)).toEqual(request);
+  expect(request).toEqual({ config: { idle_timeout_minutes: 0, skill_spec: 'acme/site:review' } });
+  expect(() => buildRunRequest(undefined, {}, noInput)).toThrow('or --skill');
+});
+
 test('turns options into the request of the contract', () => {
   const request = buildRunRequest(
     'go',

@@ -17,6 +17,8 @@ export interface RunOptions {
   readonly secret?: readonly string[];
   readonly refresh?: true;
   readonly harness?: string;
+  /** Skill to follow, as config.skill_spec. */
+  readonly skill?: string;
   /** The policy for the agent's permission requests. */
   readonly approval?: ApprovalPolicy;
   /** Minutes that the sandbox waits for a follow-up. */
@@ -30,12 +32,19 @@ export interface RunOptions {
 }
 
 /**
- * Builds the request of `run`. `source` is a file, `-` for standard input, or the prompt itself.
+ * Builds the request of `run`. `source` is a file, `-` for standard input, or the prompt itself; undefined: the skill says what to do.
  * @throws Failure that names what cannot be read or is too large
  */
-export function buildRunRequest(source: string, options: RunOptions, readStandardInput: () => string): RunAgentRequest {
-  const prompt = readPrompt(source, readStandardInput);
-  if (prompt.trim() === '') throw new Failure(`the prompt is empty (${source === '-' ? 'standard input' : source})`);
+export function buildRunRequest(
+  source: string | undefined,
+  options: RunOptions,
+  readStandardInput: () => string,
+): RunAgentRequest {
+  if (source === undefined && options.skill === undefined)
+    throw new Failure('a prompt is needed: a file, - for standard input, or the prompt itself; or --skill', 2);
+  const prompt = source === undefined ? '' : readPrompt(source, readStandardInput);
+  if (source !== undefined && prompt.trim() === '')
+    throw new Failure(`the prompt is empty (${source === '-' ? 'standard input' : source})`);
   if (Buffer.byteLength(prompt) > maxPromptBytes)
     throw new Failure(`the prompt is too large: ${overLimit(Buffer.byteLength(prompt), maxPromptBytes)}`);
   if ((options.attach?.length ?? 0) > maxAttachments)
@@ -48,6 +57,7 @@ export function buildRunRequest(source: string, options: RunOptions, readStandar
     ...(options.environment ? { environment_id: options.environment } : {}),
     ...(options.secret ? { secrets: options.secret.map((name) => ({ name })) } : {}),
     ...(options.refresh ? { refresh_environment: true } : {}),
+    ...(options.skill ? { skill_spec: options.skill } : {}),
     ...(options.harness ? { harness: { type: options.harness } } : {}),
     ...limit('max_cost_usd', '--max-cost', options.maxCost),
     ...limit('max_turns', '--max-turns', options.maxTurns),
@@ -57,7 +67,7 @@ export function buildRunRequest(source: string, options: RunOptions, readStandar
   const attachments = options.attach?.map(readAttachment) ?? [];
   const metadata = Object.fromEntries((options.metadata ?? []).map(parsePair));
   return {
-    prompt,
+    ...(source === undefined ? {} : { prompt }),
     ...(options.title ? { title: options.title } : {}),
     config,
     ...(attachments.length > 0 ? { attachments } : {}),

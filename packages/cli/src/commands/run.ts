@@ -21,7 +21,7 @@ export interface RunCommandOptions extends RunOptions {
 }
 
 /** Creates a run and shows what the agent does until the run ends. Starts Runyard first if it does not run. Sets the exit code. */
-export async function run(context: Context, source: string, options: RunCommandOptions): Promise<void> {
+export async function run(context: Context, source: string | undefined, options: RunCommandOptions): Promise<void> {
   const request = buildRunRequest(source, options, () => readFileSync(0, 'utf8'));
   const interruption = watchInterruptions();
   let look = '';

@@ -35,6 +35,25 @@ const key = {
 const secret = { name: exampleIds.NAME, scope: 'personal', created_at: created, updated_at: created };
 
 export const resourceExamples = {
+  listAgents: {
+    answer: {
+      agents: [
+        {
+          name: 'review',
+          variants: [
+            {
+              id: 'acme/site:skills/review/SKILL.md',
+              description: 'Reviews a change. Use it for every pull request.',
+              base_prompt: 'Read the change, then run the tests.',
+              source: { owner: 'acme', name: 'site', skill_path: 'skills/review/SKILL.md' },
+              environments: [{ uid: environmentUid, name: 'Hello' }],
+              last_run_timestamp: created,
+            },
+          ],
+        },
+      ],
+    },
+  },
   getArtifact: {
     answer: {
       artifact_type: 'FILE',

@@ -1,8 +1,7 @@
 import type { Repository } from '@runyard/contract/environments';
 import { type Head, headOf } from './advertised-head.ts';
-import { askCodeHost, type HostAnswer } from './ask.ts';
 import { basicAuthorization, type ChosenCredential } from './credential.ts';
-import { followed, withPath } from './url.ts';
+import { askForRefs, refusalOf } from './refs.ts';
 
 /** The answer of the code host about a repository, asked with the credential that the run has for it. */
 export type RepositoryAnswer =
@@ -27,8 +26,6 @@ interface Access {
 
 /** For all repositories together. The agent waits for its task meanwhile. */
 const limitMs = 10_000;
-const maxRedirects = 3;
-const suffix = '/info/refs?service=git-upload-pack';
 /** The first line of the list of branches has the default branch and what the host can do. */
 const headBytes = 8 * 1024;
 
@@ -55,35 +52,14 @@ async function ask(repository: Repository, access: Access, signal: AbortSignal):
   if (chosen.kind === 'unavailable') return { kind: 'unknown', repository };
   const authorization = chosen.kind === 'credential' ? basicAuthorization(chosen.credential) : undefined;
   const url = access.urlOf(repository);
-  const answer = await askForRefs(url, authorization, signal).catch(() => null);
-  const name = `${repository.owner}/${repository.repo}`;
-  switch (answer?.status) {
-    case 200: {
-      const credentialId = chosen.kind === 'credential' ? chosen.id : null;
-      return { kind: 'readable', repository, url: url.href, credentialId, head: headOf(answer.text) };
-    }
-    case 401:
-    case 403:
-      if (chosen.kind === 'none') return refuse(`The code host asks for a credential for ${name}, and none is stored.`);
-      chosen.refused();
-      return refuse(`The code host refuses the stored credential for ${name}.`);
-    case 404:
-      return refuse(
-        `The code host has no repository ${name}, or hides it from ${chosen.kind === 'none' ? 'readers without a credential' : 'the stored credential'}.`,
-      );
-    default:
-      return { kind: 'unknown', repository };
+  const question = { protocol: 1, authorization, signal, maxBytes: headBytes } as const;
+  const asked = await askForRefs(url, question).catch(() => null);
+  if (asked === null) return { kind: 'unknown', repository };
+  const { status, bytes } = asked.answer;
+  if (status === 200) {
+    const credentialId = chosen.kind === 'credential' ? chosen.id : null;
+    return { kind: 'readable', repository, url: url.href, credentialId, head: headOf(bytes.toString('utf8')) };
   }
-}
-
-async function askForRefs(base: URL, authorization: string | undefined, signal: AbortSignal): Promise<HostAnswer> {
-  // The first version of the protocol: its answer begins with the default branch. The rest is not waited for.
-  const headers = authorization ? { authorization } : {};
-  let url = withPath(base, suffix);
-  for (let hop = 0; ; hop += 1) {
-    const answer = await askCodeHost({ url, method: 'GET', headers, signal, maxBytes: headBytes });
-    const next = answer.status >= 300 && answer.status < 400 ? followed(url, answer.location, suffix) : undefined;
-    if (next === undefined || hop === maxRedirects) return answer;
-    url = next;
-  }
+  const refused = refusalOf(status, chosen, repository);
+  return refused === null ? { kind: 'unknown', repository } : refuse(refused);
 }

@@ -7,6 +7,7 @@ export interface HostQuestion {
   readonly url: URL;
   readonly method: 'GET' | 'POST';
   readonly headers: Readonly<Record<string, string>>;
+  readonly body?: Buffer;
   /** Ends the request, also while its answer is read. */
   readonly signal: AbortSignal;
   /** Bytes of the body that are read; the rest is not waited for. */
@@ -16,11 +17,13 @@ export interface HostQuestion {
 export interface HostAnswer {
   readonly status: number;
   readonly location: string | undefined;
-  readonly text: string;
+  readonly bytes: Buffer;
+  /** True: the body had more than `maxBytes`. */
+  readonly isCut: boolean;
 }
 
 /** Asks the code host. Redirects are not followed. Rejects if the host cannot be reached or the signal aborts. */
-export function askCodeHost({ url, method, headers, signal, maxBytes }: HostQuestion): Promise<HostAnswer> {
+export function askCodeHost({ url, method, headers, body, signal, maxBytes }: HostQuestion): Promise<HostAnswer> {
   return new Promise((resolve, reject) => {
     const request = (url.protocol === 'https:' ? https : http).request(url, {
       method,
@@ -35,19 +38,20 @@ export function askCodeHost({ url, method, headers, signal, maxBytes }: HostQues
       let size = 0;
       const answer = () => {
         const { location } = response.headers;
-        const text = Buffer.concat(parts).subarray(0, maxBytes).toString('utf8');
-        resolve({ status: response.statusCode ?? 502, location, text });
+        const bytes = Buffer.concat(parts).subarray(0, maxBytes);
+        const status = response.statusCode ?? 502;
+        resolve({ status, location, bytes, isCut: size > maxBytes });
         response.destroy();
       };
       if (maxBytes === 0) return answer();
       response.on('data', (part: Buffer) => {
         parts.push(part);
         size += part.byteLength;
-        if (size >= maxBytes) answer();
+        if (size > maxBytes) answer();
       });
       response.once('error', reject);
       response.once('end', answer);
     });
-    request.end();
+    request.end(body);
   });
 }

@@ -25,3 +25,6 @@ export type ChosenCredential =
 /** Returns the header `Authorization` of a credential. */
 export const basicAuthorization = ({ username, password }: CodeHostCredential): string =>
   `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+
+/** A choice with which the code host can be asked. */
+export type UsableCredential = Extract<ChosenCredential, { kind: 'credential' | 'none' }>;

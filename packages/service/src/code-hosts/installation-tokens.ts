@@ -88,7 +88,7 @@ export function openInstallationTokens(now: () => number): InstallationTokens {
 
   /** Returns the JSON of an answer that worked; throws what its status means. */
   function read(answer: HostAnswer, expected: number, missing: string): unknown {
-    if (answer.status === expected) return JSON.parse(answer.text);
+    if (answer.status === expected) return JSON.parse(answer.bytes.toString('utf8'));
     if (answer.status === 404) throw new Failed('unusable', missing);
     if (answer.status === 401 || answer.status === 403)
       throw new Failed(

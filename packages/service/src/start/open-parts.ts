@@ -17,6 +17,8 @@ import type { ServiceDeps } from '../http/server/deps.ts';
 import { openModels } from '../models/models.ts';
 import { loadSigner } from '../secrets/signer.ts';
 import { openVault } from '../secrets/vault.ts';
+import { readFolder } from '../skills/domain.ts';
+import { openSkillLibrary } from '../skills/library.ts';
 import { openFolderBlobs } from '../store/blobs/folder-blobs.ts';
 import { openDatabase } from '../store/database/database.ts';
 import { startEmbeddedPostgres } from '../store/embedded/start.ts';
@@ -80,6 +82,7 @@ export async function openParts({ settings, log, dataDir, baseUrl, took, undo }:
   };
   const blobs = await openFolderBlobs(path.join(dataDir, 'blobs'));
   const signing = await loadSigner(db);
+  const codeHosts = openCodeHosts({ db, vault, template: settings.RUNYARD_CODE_HOST_URL });
   const keys = await openKeyDirectory(db, log);
   undo.add(async () => keys.close());
   const keyWatch = await openKeyWatch(db, log);
@@ -95,7 +98,8 @@ export async function openParts({ settings, log, dataDir, baseUrl, took, undo }:
     executionDeps: deps,
     signing,
     vault,
-    codeHosts: openCodeHosts({ db, vault, template: settings.RUNYARD_CODE_HOST_URL }),
+    codeHosts,
+    skills: openSkillLibrary({ codeHosts, folder: readFolder(dataDir) }),
     keys,
     keyWatch,
     bodies: makeBodyBudget(),

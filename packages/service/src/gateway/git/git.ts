@@ -1,6 +1,6 @@
 import type { Repository } from '@runyard/contract/environments';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { ChosenCredential } from '../../code-hosts/credential.ts';
+import type { ChosenCredential, UsableCredential } from '../../code-hosts/credential.ts';
 import { codeHostUrl } from '../../code-hosts/url.ts';
 import { gitGatewayPath } from '../../environments/git-path.ts';
 import type { RunTokenHolder } from '../../usage/model-usage.ts';
@@ -26,14 +26,12 @@ export interface GitGatewayDeps {
   readonly drainMs?: number;
 }
 
-type UsableChoice = Extract<ChosenCredential, { kind: 'credential' | 'none' }>;
-
 interface Admitted {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
   readonly wanted: GitRequest;
   readonly holder: RunTokenHolder;
-  readonly chosen: UsableChoice;
+  readonly chosen: UsableCredential;
   readonly ownHeaders: Readonly<Record<string, string>>;
 }
 

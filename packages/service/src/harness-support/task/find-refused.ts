@@ -1,3 +1,4 @@
+import type { Repository } from '@runyard/contract/environments';
 import { type ErrorDetail, errorSlug } from '@runyard/contract/errors';
 import type { RepositoryAnswer } from '../../code-hosts/ask-repositories.ts';
 import type { CodeHosts } from '../../code-hosts/code-hosts.ts';
@@ -21,13 +22,28 @@ export function findRefused(
   if (first === undefined) return null;
   const host = codeHosts.hostOf(first.repository);
   const advice = `Store a credential for ${host} with bin/runyard code-hosts add, or correct github_repos of the environment, and start the run again.`;
+  const message = [...found.map(({ reason }) => reason), advice].join('\n');
   return {
     kind: 'no_access',
-    message: [...found.map(({ reason }) => reason), advice].join('\n'),
-    detail: {
-      provider: providers[host] ?? host,
-      auth_url: `${baseUrl()}/errors/${errorSlug('external_authentication_required')}`,
-      inaccessible_repos: found.map(({ repository: { owner, repo } }) => `${owner}/${repo}`),
-    },
+    message,
+    detail: detailOf(
+      { codeHosts, baseUrl },
+      first.repository,
+      found.map(({ repository }) => repository),
+    ),
+  };
+}
+
+/** Returns the members of `external_authentication_required` for repositories of the host that `first` is on. */
+export function detailOf(
+  { codeHosts, baseUrl }: { readonly codeHosts: Pick<CodeHosts, 'hostOf'>; baseUrl(): string },
+  first: Repository,
+  repositories: readonly Repository[],
+): ErrorDetail {
+  const host = codeHosts.hostOf(first);
+  return {
+    provider: providers[host] ?? host,
+    auth_url: `${baseUrl()}/errors/${errorSlug('external_authentication_required')}`,
+    inaccessible_repos: repositories.map(({ owner, repo }) => `${owner}/${repo}`),
   };
 }

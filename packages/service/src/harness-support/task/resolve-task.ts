@@ -19,12 +19,15 @@ import { chooseModel } from '../../runs/submit/choose-model.ts';
 import { childRunsOf } from '../../runs/tree/permission.ts';
 import type { Signer } from '../../secrets/signer.ts';
 import type { Vault } from '../../secrets/vault.ts';
+import type { SkillLibrary } from '../../skills/library.ts';
+import type { BlobStore } from '../../store/blobs/blobs.ts';
 import type { Database } from '../../store/database/database.ts';
 import { findRefused } from './find-refused.ts';
 import { grantSecrets } from './grant-secrets.ts';
 import { nameKeptObjects } from './kept-objects.ts';
 import { mcpServersOfTask } from './mcp-servers-of-task.ts';
 import { readTaskRow, type TaskRow } from './read-task-row.ts';
+import { membersOfSkills, promptOfSkill, skillsOfTask } from './skills-of-task.ts';
 
 /**
  * `model_gone`: the model's provider was configured when the run was created, and is not any more;
@@ -32,8 +35,9 @@ import { readTaskRow, type TaskRow } from './read-task-row.ts';
  * `environment_gone`: the environment was deleted before it was set up;
  * `environment_unfit`: it was given a container image before it was set up;
  * `mcp_server_gone`: a stored MCP server was deleted; `mcp_server_sealed`: its values were sealed with another key;
- * `no_access`: the code host refuses repositories of the environment to the run;
  * `secret_unusable`: a secret was deleted, or the run may not use it any more;
+ * `skill_unfit`: a skill of the run is not there, or malformed; `skill_unavailable`: the code host cannot be asked for it;
+ * `no_access`: the code host refuses repositories of the environment, or of a skill, to the run;
  * `busy`: too many long conversations are being read. The agent asks again, and every step is repeated.
  */
 export type ResolveOutcome =
@@ -46,7 +50,9 @@ export type ResolveOutcome =
         | 'environment_unfit'
         | 'mcp_server_gone'
         | 'mcp_server_sealed'
-        | 'secret_unusable';
+        | 'secret_unusable'
+        | 'skill_unfit'
+        | 'skill_unavailable';
       readonly message: string;
     }
   | { readonly kind: 'no_access'; readonly message: string; readonly detail: ErrorDetail }
@@ -64,6 +70,8 @@ export async function resolveTask(
     readonly signing: Pick<Signer, 'sign'>;
     readonly enterRead: EnterRead;
     readonly codeHosts: CodeHosts;
+    readonly skills: SkillLibrary;
+    readonly blobs: BlobStore;
     /** Origin of the service. */
     baseUrl(): string;
   },
@@ -110,6 +118,8 @@ export async function resolveTask(
   );
   if (granted.kind !== 'granted') return { kind: 'secret_unusable', message: granted.message };
   const kept = isSetUp ? undefined : nameKeptObjects(deps.signing, session.teamId, row, answers);
+  const skills = await skillsOfTask(deps, session, row.config);
+  if (skills.kind !== 'skills') return skills;
   const followups = await db.transaction((tx) => joinFollowups(tx, session));
   const conversation = await readEarlierConversation(deps, {
     runId: session.runId,
@@ -119,7 +129,9 @@ export async function resolveTask(
     continues: row.continues ?? row.debugged,
   });
   if (conversation === 'busy') return { kind: 'busy' };
-  const { prompt, mode, answer } = firstTurnOf(row, followups);
+  const isRunbook = row.harness === 'oz' && model === undefined;
+  const own = row.prompt.trim() === '' ? promptOfSkill(skills.skills, isRunbook) : row.prompt;
+  const { prompt, mode, answer } = firstTurnOf({ ...row, prompt: own }, followups);
   const { harness } = row.config;
   const childRuns = childRunsOf(row.config, mode);
   const task: AgentTask = {
@@ -134,7 +146,7 @@ export async function resolveTask(
     ...(workspace ? { workspace } : {}),
     max_workspace_bytes: deps.settings.RUNYARD_WORKSPACE_MB * 1024 * 1024,
     ...(answer ? { decision: decisionOf(answer) } : {}),
-    agent_config: mcp.config,
+    ...membersOfSkills(skills.skills, mcp.config),
     ...(mcp.servers.length === 0 ? {} : { mcp_servers: [...mcp.servers] }),
     attachments: await attachmentsOfTask(db, session, row),
     harness: {

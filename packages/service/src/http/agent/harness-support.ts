@@ -27,6 +27,8 @@ const codeOfUnresolved = {
   secret_unusable: 'resource_not_found',
   model_gone: 'integration_not_configured',
   model_unreachable: 'resource_unavailable',
+  skill_unfit: 'invalid_request',
+  skill_unavailable: 'resource_unavailable',
 } as const;
 
 /** Registers resolve-prompt, events, inbox, finish-task, memory and report-shutdown. */
@@ -47,6 +49,8 @@ export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps):
         signing: deps.signing,
         enterRead,
         codeHosts: deps.codeHosts,
+        skills: deps.skills,
+        blobs: deps.blobs,
         baseUrl: deps.baseUrl,
       },
       session,

@@ -167,7 +167,7 @@ describe('POST /agent/runs answers 400 and creates nothing', () => {
     ['an unknown parent', { prompt: 'a', parent_run_id: '01900000-0000-7000-8000-000000000000' }, 'parent_run_id'],
     ['a parent that is no id', { prompt: 'a', parent_run_id: 'x' }, 'parent_run_id'],
     ['an unknown conversation', { prompt: 'a', conversation_id: 'x' }, 'conversation_id'],
-    ['a skill without a prompt', { skill: 'o/r:s' }, 'skill'],
+    ['a skill without a repository', { skill: 's' }, 'skill'],
     ['skill_spec together with skills', { prompt: 'a', config: { skill_spec: 'a', skills: ['b'] } }, 'config.skills'],
     [
       'an idle timeout over 60 minutes',

@@ -9,6 +9,7 @@ import type { AdmitModelRequest } from '../../gateway/models/gateway.ts';
 import type { Models } from '../../models/models.ts';
 import type { Signer } from '../../secrets/signer.ts';
 import type { Vault } from '../../secrets/vault.ts';
+import type { SkillLibrary } from '../../skills/library.ts';
 import type { BlobStore } from '../../store/blobs/blobs.ts';
 import type { Database } from '../../store/database/database.ts';
 import type { FreeSpace } from '../../store/free-space/free-space.ts';
@@ -26,6 +27,7 @@ export interface ServiceDeps {
   readonly signing: Signer;
   readonly vault: Vault;
   readonly codeHosts: CodeHosts;
+  readonly skills: SkillLibrary;
   readonly keys: KeyDirectory;
   readonly keyWatch: KeyWatch;
   /** Room for the bodies of requests. */

@@ -1,4 +1,5 @@
 import { emptyEnvironment, type ListRunsQuery } from '@runyard/contract/run-list';
+import { specsToFind } from '../../skills/spec.ts';
 import { isUuid } from '../../store/database/uuid.ts';
 import type { CursorPosition } from '../../store/paging/cursor.ts';
 import type { Conditions } from './conditions.ts';
@@ -79,7 +80,11 @@ export function addColumnFilters({ texts, bind }: Conditions, query: ListRunsQue
   equal('executor_uid', query.executor);
   equal('source', query.source);
   equal('execution_location', query.execution_location);
-  equal('skill_spec', query.skill_spec ?? query.skill);
+  const skill = query.skill_spec ?? query.skill;
+  // A skill may be named without its path, and the run shows the path once the skill was found.
+  const [spec, ...places] = skill === undefined ? [] : specsToFind(skill);
+  if (places.length === 0) equal('skill_spec', spec);
+  else texts.push(`r.skill_spec COLLATE "C" = ANY(${bind([spec, ...places])}::text[])`);
   if (query.environment_id === emptyEnvironment) texts.push('r.environment_id IS NULL');
   else equal('environment_id', query.environment_id);
   if (query.schedule_id !== undefined) {

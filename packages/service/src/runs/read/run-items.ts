@@ -58,7 +58,7 @@ export async function toRunItems(db: Queryable, context: ReadContext, rows: read
       creator: profileOf({ kind: row.creator_kind, uid: row.creator_uid }),
       executor: profileOf({ kind: row.executor_kind, uid: row.executor_uid }),
       agent_config: row.config,
-      ...(row.skill_spec ? { agent_skill: skillOf(row.skill_spec) } : {}),
+      ...(row.skill_spec ? { agent_skill: row.skill ?? skillOf(row.skill_spec) } : {}),
       conversation_id: row.conversation_id,
       ...(row.parent_run_id ? { parent_run_id: row.parent_run_id } : {}),
       is_sandbox_running: sandboxPhases.includes(row.phase ?? ''),
@@ -99,6 +99,7 @@ function droppedOf(row: RunRow): Pick<RunItem, 'dropped_output'> {
   return dropped.events + dropped.transcript_lines > 0 ? { dropped_output: dropped } : {};
 }
 
+/** Returns the skill of a run whose first agent has not begun, as far as its spec says it. */
 function skillOf(spec: string): NonNullable<RunItem['agent_skill']> {
   const place = spec.slice(spec.indexOf(':') + 1);
   const name = place

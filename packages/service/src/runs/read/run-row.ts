@@ -1,9 +1,11 @@
 import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { ErrorCode, ErrorDetail } from '@runyard/contract/errors';
+import type { RunItem } from '@runyard/contract/runs';
 import type { RunExecutionLocation, RunSourceType, RunState } from '@runyard/contract/states';
 import type { RunActor } from '../../access/actor.ts';
 import type { OpenRequest } from '../../executions/debug-window/block.ts';
 import { debugPhases } from '../../executions/transitions/phases.ts';
+import { skillOfRun } from '../../skills/of-run.ts';
 import { boolean, float, integer, json, nullable, text, timestamp, uuid } from '../../store/database/statement.ts';
 
 /** A run and its current execution, as far as the run's item shows them. */
@@ -14,6 +16,8 @@ export interface RunRow {
   prompt: string;
   config: AmbientAgentConfig;
   skill_spec: string | null;
+  /** The skill that the run follows, once its first agent has begun. */
+  skill: NonNullable<RunItem['agent_skill']> | null;
   worker_host: string | null;
   source: RunSourceType;
   execution_location: RunExecutionLocation;
@@ -55,6 +59,7 @@ export const runRow = {
   prompt: text(),
   config: json<AmbientAgentConfig>(),
   skill_spec: nullable(text()),
+  skill: nullable(json<NonNullable<RunItem['agent_skill']>>()),
   worker_host: nullable(text()),
   source: text<RunSourceType>(),
   execution_location: text<RunExecutionLocation>(),
@@ -99,7 +104,7 @@ export const fromRuns = `
 
 /** SQL of the columns of `RunRow`. */
 export const runColumns = `
-  r.id, r.title, r.state, r.prompt, r.config, r.skill_spec, r.worker_host, r.source, r.execution_location,
+  r.id, r.title, r.state, r.prompt, r.config, r.skill_spec, ${skillOfRun('r')} AS skill, r.worker_host, r.source, r.execution_location,
     r.creator_kind, r.creator_uid, r.executor_kind, r.executor_uid, r.parent_run_id, r.schedule_id, r.schedule_name, r.schedule_cron, r.metadata, r.conversation_id,
     r.status_message, r.error_code, r.retryable,
     CASE WHEN r.error_code = 'external_authentication_required' THEN r.error_detail END AS error_detail, r.open_request, r.dropped_events, r.dropped_lines, r.created_at, r.updated_at, r.started_at,

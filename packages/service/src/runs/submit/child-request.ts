@@ -4,10 +4,13 @@ import { type AmbientAgentConfig, budgetOf, type ChildOverride, type RunBudget }
 import type { RunAgentRequest } from '@runyard/contract/run-request';
 import type { RunActor } from '../../access/actor.ts';
 import { findNamedEnvironment } from '../../environments/environments.ts';
+import { readRepositories } from '../../environments/repositories.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
 import { allowedSeconds, workedSeconds } from '../../executions/run-time.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { withoutSecrets } from '../../redaction/agent-text.ts';
+import { skillsOfRun } from '../../skills/skills-of-run.ts';
+import { parseSkillSpec } from '../../skills/spec.ts';
 import type { Queryable } from '../../store/database/database.ts';
 import { defineStatement, float, json, nullable, text } from '../../store/database/statement.ts';
 import { readGrantedNames } from '../../stored-secrets/run-secrets.ts';
@@ -50,6 +53,29 @@ function forbiddenOverride(parent: AmbientAgentConfig, child: ChildRunRequest): 
   if (allowed.includes('child_runs') || own.child_runs?.enabled === false) return undefined;
   if (own.child_runs !== undefined) return 'child_runs';
   return child.mode === 'orchestrate' ? 'mode' : undefined;
+}
+
+/**
+ * Returns a skill that the child may not have. The service reads skills with the credentials of the team: an agent may name only those
+ * that it can read itself, in the repositories of its environment, and those that a person gave to its run.
+ */
+async function forbiddenSkill(
+  db: ExecutionDeps['db'],
+  { executionId }: RunSession,
+  parent: AmbientAgentConfig,
+  own: AmbientAgentConfig,
+): Promise<string | undefined> {
+  const [granted, wanted] = [skillsOfRun(parent), skillsOfRun(own)];
+  if (wanted.every((each) => granted.includes(each))) return undefined;
+  const repositories = await readRepositories(db, executionId);
+  const isReachable = (written: string) => {
+    const spec = parseSkillSpec(written, repositories);
+    return (
+      typeof spec !== 'string' &&
+      repositories.some(({ owner, repo }) => owner === spec.repository.owner && repo === spec.repository.repo)
+    );
+  };
+  return wanted.find((each) => !granted.includes(each) && !isReachable(each));
 }
 
 /** Returns the child's configuration, completed with what its parent says about environment, worker, harness and model. */
@@ -142,6 +168,11 @@ export async function childRequest(
   const servers = childMcpServers(parent.config.mcp_servers ?? {}, child.config?.mcp_servers ?? {});
   if ('forbidden' in servers) {
     const detail = `config.mcp_servers.${servers.forbidden}: a run that this one starts reaches only MCP servers of this run: by the same url without headers, or by the same id. Use one of them, or a command.`;
+    return { kind: 'forbidden', detail };
+  }
+  const skill = await forbiddenSkill(deps.db, session, parent.config, child.config ?? {});
+  if (skill !== undefined) {
+    const detail = `config.skill_spec: a run that this one starts follows skills of this run, or of the repositories of its environment. ${skill} is none of them.`;
     return { kind: 'forbidden', detail };
   }
   const config = inherited(parent, child);

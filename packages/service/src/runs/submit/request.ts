@@ -2,6 +2,7 @@
 
 import { randomUUIDv7 } from 'node:crypto';
 import type { AmbientAgentConfig } from '@runyard/contract/config';
+import type { Repository } from '@runyard/contract/environments';
 import { createByteMask } from '@runyard/contract/redaction/mask-bytes';
 import { createRedactor } from '@runyard/contract/redaction/redactor';
 import type { RunAgentRequest } from '@runyard/contract/run-request';
@@ -26,6 +27,7 @@ import { readLineage } from './lineage.ts';
 import type { NewRun } from './new-run.ts';
 import { checkHarness } from './request-harness.ts';
 import { checkMcpServers } from './request-mcp-servers.ts';
+import { checkSkills } from './request-skills.ts';
 import { titleOf } from './request-title.ts';
 
 /** A checked request: the run to create, and its decoded files. */
@@ -55,8 +57,6 @@ export const workerHostOf = ({ worker_host }: Pick<AmbientAgentConfig, 'worker_h
   hostedPool.includes(worker_host ?? '') ? undefined : worker_host;
 
 const maxConfigLength = 1024 * 1024;
-/** The skill is in an index, where PostgreSQL refuses rows over 2,704 bytes. */
-const maxSkillLength = 500;
 const maxNameLength = 500;
 
 const readConversation = defineStatement({
@@ -88,9 +88,8 @@ function checkModel(models: Models, config: AmbientAgentConfig, faults: Fault[])
   return '';
 }
 
-function checkConfig(config: AmbientAgentConfig, skillSpec: string | undefined, faults: Fault[]): void {
+function checkConfig(config: AmbientAgentConfig, faults: Fault[]): void {
   const tooLong = (path: string, max: number) => faults.push({ path, message: `must be at most ${max} characters` });
-  if ((skillSpec?.length ?? 0) > maxSkillLength) tooLong('skill', maxSkillLength);
   if ((config.name?.length ?? 0) > maxNameLength) tooLong('config.name', maxNameLength);
   if (!workerName.test(workerHostOf(config) ?? 'hosted')) {
     faults.push({
@@ -101,16 +100,45 @@ function checkConfig(config: AmbientAgentConfig, skillSpec: string | undefined, 
   if (JSON.stringify(config).length > maxConfigLength) faults.push({ path: 'config', message: 'must be at most 1 MB' });
 }
 
-function faultOfMissingPrompt({ skill, config }: RunAgentRequest): Fault {
-  // Only a rerun has none of these: the schema requires one of them in other requests.
-  if (skill === undefined && config?.skill_spec === undefined && config?.skills === undefined) {
-    return {
-      path: 'prompt',
-      message: 'is required: the run that is repeated has no prompt of its own, because it continued a conversation',
-    };
-  }
-  const path = skill ? 'skill' : config?.skill_spec ? 'config.skill_spec' : 'config.skills';
-  return { path, message: 'skills cannot be resolved by this service yet; send a prompt' };
+/** Only a rerun has none of these: the schema requires one of them in other requests. */
+const missingPrompt: Fault = {
+  path: 'prompt',
+  message: 'is required: the run that is repeated has no prompt of its own, because it continued a conversation',
+};
+
+/** Returns the name of a skill, which is that of its folder; undefined: it is at the top of its repository. */
+const nameOfSkill = (spec: string | undefined): string | undefined =>
+  spec
+    ?.slice(spec.indexOf(':') + 1)
+    .split('/')
+    .filter((part) => part !== 'SKILL.md')
+    .at(-1);
+
+/** Members of the environment that a request names, as far as the run has a part in them. */
+interface EnvironmentParts {
+  readonly repositories: readonly Repository[];
+  readonly secrets: readonly SecretReference[];
+}
+
+/** Finds the environment that a request names as the executor of the run, and adds its faults. */
+async function findEnvironment(
+  db: Queryable,
+  executor: Pick<Principal, 'teamId'> & { readonly creator: RunActor },
+  { environment_id: uid }: AmbientAgentConfig,
+  faults: Fault[],
+): Promise<EnvironmentParts | { readonly kind: 'forbidden'; readonly detail: string }> {
+  if (uid === undefined) return { repositories: [], secrets: [] };
+  const environment = await findNamedEnvironment(db, executor, uid);
+  if (environment.kind === 'other_team')
+    return { kind: 'forbidden', detail: 'The environment belongs to another team.' };
+  const message = environment.kind === 'unknown' ? 'there is no such environment' : imageProblem(environment.config);
+  if (message !== null) faults.push({ path: 'config.environment_id', message });
+  if (environment.kind === 'unknown') return { repositories: [], secrets: [] };
+  return {
+    repositories: environment.config.github_repos ?? [],
+    // A guest gets no secrets by the names in an environment of another team.
+    secrets: environment.isGuest ? [] : (environment.config.secrets ?? []),
+  };
 }
 
 /** Checks what the schema cannot: everything that the request names must exist and belong to the caller's team. */
@@ -128,13 +156,15 @@ export async function checkRunRequest(
   const runAs = isChild ? runAsParent(principal, request) : await resolveRunAs(db, principal, request);
   if (runAs.kind === 'forbidden') return runAs;
   if (runAs.kind === 'invalid') return { kind: 'invalid', faults: [runAs.fault] };
-  const { config, executor } = runAs;
-  // The first of several skills is the run's skill for clients that know only one.
-  const skillSpec = request.skill ?? config.skill_spec ?? config.skills?.[0];
-  if (!request.prompt?.trim() && request.conversation_id === undefined) {
-    faults.push(faultOfMissingPrompt(request));
-  }
-  checkConfig(config, skillSpec, faults);
+  const { executor } = runAs;
+  const environment = await findEnvironment(db, { teamId, creator: executor }, runAs.config, faults);
+  if ('kind' in environment) return environment;
+  const checked = checkSkills({ ...request, config: runAs.config }, environment.repositories);
+  const { config, first: skillSpec } = checked;
+  faults.push(...checked.faults);
+  if (!request.prompt?.trim() && request.conversation_id === undefined && skillSpec === undefined)
+    faults.push(missingPrompt);
+  checkConfig(config, faults);
   const servers = await checkMcpServers(db, teamId, config.mcp_servers ?? {});
   if ('kind' in servers) return servers;
   faults.push(...servers.faults);
@@ -149,18 +179,8 @@ export async function checkRunRequest(
   faults.push(...attachmentFaults);
   const lineage = await readLineage(db, teamId, request, faults);
   await checkConversation(db, teamId, request, faults);
-  let environmentSecrets: readonly SecretReference[] = [];
-  if (config.environment_id !== undefined) {
-    const environment = await findNamedEnvironment(db, { teamId, creator: executor }, config.environment_id);
-    if (environment.kind === 'other_team')
-      return { kind: 'forbidden', detail: 'The environment belongs to another team.' };
-    const message = environment.kind === 'unknown' ? 'there is no such environment' : imageProblem(environment.config);
-    if (message !== null) faults.push({ path: 'config.environment_id', message });
-    // A guest gets no secrets by the names in an environment of another team.
-    if (environment.kind === 'own' && !environment.isGuest) environmentSecrets = environment.config.secrets ?? [];
-  }
   faults.push(...faultsOfReferences(config.secrets ?? []));
-  const names = { ofRun: config.secrets ?? [], ofEnvironment: environmentSecrets };
+  const names = { ofRun: config.secrets ?? [], ofEnvironment: environment.secrets };
   const granted = await findUsableSecrets(db, vault, { teamId, actor: executor }, names);
   if (granted.kind === 'forbidden')
     return { kind: 'forbidden', detail: `config.secrets: ${describeUnusable(granted)}.` };
@@ -168,12 +188,7 @@ export async function checkRunRequest(
   if (faults.length > 0 || !harness.ok) return { kind: 'invalid', faults };
 
   const prompt = request.prompt ?? '';
-  const name =
-    config.name ??
-    skillSpec
-      ?.split(/[:/]/)
-      .filter((part) => part !== 'SKILL.md')
-      .at(-1);
+  const name = config.name ?? nameOfSkill(skillSpec);
   const workerHost = workerHostOf(config);
   const creator = { kind: principal.creator.kind, uid: principal.creator.uid };
   const run: NewRun = {
@@ -181,7 +196,7 @@ export async function checkRunRequest(
     teamId,
     title: request.title?.trim() || titleOf(prompt) || name || 'Continued conversation',
     prompt,
-    config: skillSpec === config.skill_spec ? config : ({ ...config, skill_spec: skillSpec } as AmbientAgentConfig),
+    config: name === undefined ? config : { ...config, name },
     ...(name === undefined ? {} : { name }),
     modelId,
     isUnpriced,

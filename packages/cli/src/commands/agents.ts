@@ -1,0 +1,41 @@
+import type { AgentSortField, AgentVariant } from '@runyard/contract/agents';
+import { connect } from '../api.ts';
+import type { Context } from '../context.ts';
+import type { Column } from '../live/columns.ts';
+import { printList } from '../live/list.ts';
+import { formatAgo } from '../live/times.ts';
+
+export interface AgentOptions {
+  readonly repo?: string;
+  readonly refresh?: true;
+  readonly all?: true;
+  readonly sort: AgentSortField;
+  readonly json?: true;
+}
+
+/** Lists the skills that runs can follow, each with the name that `run --skill` takes. */
+export async function listAgents(context: Context, options: AgentOptions): Promise<void> {
+  const found = await connect(context).listAgents({
+    query: {
+      ...(options.repo === undefined ? {} : { repo: options.repo }),
+      refresh: options.refresh === true,
+      sort_by: options.sort,
+      include_malformed_skills: options.all === true,
+    },
+  });
+  const now = Date.now();
+  const columns: Column<AgentVariant>[] = [
+    { header: 'SKILL', text: ({ id }) => id },
+    {
+      header: 'LAST RUN',
+      text: ({ last_run_timestamp: last }) => (last === undefined ? 'never' : formatAgo(last, now)),
+      raw: ({ last_run_timestamp: last }) => last ?? '',
+    },
+    { header: 'DESCRIPTION', flexible: true, text: ({ description, error }) => error ?? description },
+  ];
+  const rows = found.agents.flatMap(({ variants }) => variants);
+  const none = options.all
+    ? 'no skills: no repository of an environment has a SKILL.md in skills/ or .agents/skills/'
+    : 'no skills that can be used; see those that cannot, and why, with: bin/runyard agents --all';
+  printList(context, { columns, rows, json: found, none }, options);
+}

@@ -1,0 +1,55 @@
+/** The first request of git's smart HTTP protocol: `GET info/refs`. */
+import type { Repository } from '@runyard/contract/environments';
+import { askCodeHost, type HostAnswer } from './ask.ts';
+import type { UsableCredential } from './credential.ts';
+import { followed, withPath } from './url.ts';
+
+const maxRedirects = 3;
+const suffix = '/info/refs?service=git-upload-pack';
+
+interface RefsQuestion {
+  /** 1: the answer lists the default branch first, then all others; 2: it lists what the host can do, and no branches. */
+  readonly protocol: 1 | 2;
+  readonly authorization: string | undefined;
+  readonly signal: AbortSignal;
+  readonly maxBytes: number;
+}
+
+/** Asks for the refs of a repository. `base`: the clone URL at which the repository was found after redirects on the same host. */
+export async function askForRefs(
+  clone: URL,
+  { protocol, authorization, signal, maxBytes }: RefsQuestion,
+): Promise<{ readonly answer: HostAnswer; readonly base: URL }> {
+  const headers = {
+    ...(protocol === 2 ? { 'git-protocol': 'version=2' } : {}),
+    ...(authorization ? { authorization } : {}),
+  };
+  let url = withPath(clone, suffix);
+  for (let hop = 0; ; hop += 1) {
+    const answer = await askCodeHost({ url, method: 'GET', headers, signal, maxBytes });
+    const next = answer.status >= 300 && answer.status < 400 ? followed(url, answer.location, suffix) : undefined;
+    if (next === undefined || hop === maxRedirects) {
+      const base = new URL(url.href);
+      base.search = '';
+      base.pathname = base.pathname.replace(/\/info\/refs$/, '');
+      return { answer, base };
+    }
+    url = next;
+  }
+}
+
+/** Returns why the code host refuses a repository, from the status of its answer; null: it does not. */
+export function refusalOf(status: number, chosen: UsableCredential, { owner, repo }: Repository): string | null {
+  const name = `${owner}/${repo}`;
+  switch (status) {
+    case 401:
+    case 403:
+      if (chosen.kind === 'none') return `The code host asks for a credential for ${name}, and none is stored.`;
+      chosen.refused();
+      return `The code host refuses the stored credential for ${name}.`;
+    case 404:
+      return `The code host has no repository ${name}, or hides it from ${chosen.kind === 'none' ? 'readers without a credential' : 'the stored credential'}.`;
+    default:
+      return null;
+  }
+}

@@ -1,0 +1,40 @@
+import type { AmbientAgentConfig } from '@runyard/contract/config';
+import type { Repository } from '@runyard/contract/environments';
+import { maxSkillsOfRun } from '@runyard/contract/limits';
+import type { RunAgentRequest } from '@runyard/contract/run-request';
+import type { Fault } from '../../fault.ts';
+import { skillsOfRun } from '../../skills/skills-of-run.ts';
+import { parseSkillSpec, specText } from '../../skills/spec.ts';
+
+/** The configuration with its skills, each with owner and repository, and the first of them. */
+export interface CheckedSkills {
+  readonly config: AmbientAgentConfig;
+  readonly first?: string;
+  readonly faults: readonly Fault[];
+}
+
+/**
+ * Checks the skills of a request without asking the code host, which may be slow: whether they exist turns out before the agent
+ * begins. `repositories`: those of the run's environment.
+ */
+export function checkSkills(
+  { skill, config = {} }: Pick<RunAgentRequest, 'skill' | 'config'>,
+  repositories: readonly Repository[],
+): CheckedSkills {
+  const written = skillsOfRun(config, skill);
+  const path =
+    skill === undefined ? (config.skill_spec === undefined ? 'config.skills' : 'config.skill_spec') : 'skill';
+  if (written.length > maxSkillsOfRun)
+    return { config, faults: [{ path: 'config.skills', message: `a run has at most ${maxSkillsOfRun} skills` }] };
+  const faults: Fault[] = [];
+  const specs = written.map((text, index) => {
+    const spec = parseSkillSpec(text, repositories);
+    if (typeof spec !== 'string') return specText(spec);
+    faults.push({ path: index === 0 ? path : 'config.skills', message: spec });
+    return text;
+  });
+  const [first] = specs;
+  if (first === undefined) return { config, faults };
+  const skills = config.skills === undefined ? {} : { skills: specs };
+  return { config: { ...config, skill_spec: first, ...skills }, first, faults };
+}

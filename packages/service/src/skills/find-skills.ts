@@ -1,0 +1,70 @@
+import { maxSkillBytes, maxSkillFiles, maxSkillsOfRepository } from '@runyard/contract/limits';
+import type { TreeEntry } from './git/objects.ts';
+import { isPlainPath, skillFolders } from './spec.ts';
+
+/** A SKILL.md in the folders of a commit, and the files beside it. */
+export interface SkillPlace {
+  /** Of the SKILL.md in the repository. */
+  readonly path: string;
+  /** Name of its folder; null: it is at the top of the repository. */
+  readonly folder: string | null;
+  readonly entry: TreeEntry;
+  /** All files of the skill, the SKILL.md included. */
+  readonly files: readonly TreeEntry[];
+  /** Why it cannot be used, from its names and kinds alone. */
+  readonly fault?: string;
+}
+
+const folderOf = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf('/')));
+const fileName = 'SKILL.md';
+
+/** Returns the skills below the folders that are searched, in the order of these folders, then by path. */
+export function findSkills(entries: readonly TreeEntry[]): SkillPlace[] {
+  const paths = skillFolders.flatMap((folder) =>
+    entries
+      .map(({ path }) => path)
+      .filter((path) => path.startsWith(`${folder}/`) && path.endsWith(`/${fileName}`) && folderOf(path) !== folder)
+      .sort(),
+  );
+  const found = paths.slice(0, maxSkillsOfRepository).map((path) => findSkill(entries, path));
+  return found.filter((place) => place !== undefined);
+}
+
+/** Returns the skill with a path; undefined: the repository has no such file. */
+export function findSkill(entries: readonly TreeEntry[], path: string): SkillPlace | undefined {
+  const entry = entries.find((each) => each.path === path);
+  if (entry === undefined) return undefined;
+  const folder = folderOf(path);
+  // The other files at the top of a repository are its own.
+  const files = folder === '' ? [entry] : entries.filter((each) => each.path.startsWith(`${folder}/`));
+  const fault = faultOf(entry, files);
+  return {
+    path,
+    folder: folder === '' ? null : (folder.split('/').at(-1) ?? null),
+    entry,
+    files,
+    ...(fault === undefined ? {} : { fault }),
+  };
+}
+
+function faultOf(entry: TreeEntry, files: readonly TreeEntry[]): string | undefined {
+  if (entry.kind === 'link') return 'is a symbolic link, and links are not followed: store the file itself';
+  if (entry.kind === 'submodule') return 'is a submodule, not a file';
+  if (files.length > maxSkillFiles) return `has more than ${maxSkillFiles} files in its folder`;
+  const odd = files.find(({ kind }) => kind === 'link' || kind === 'submodule');
+  if (odd !== undefined)
+    return `has a ${odd.kind === 'link' ? 'symbolic link' : 'submodule'} in its folder, which is not followed: ${shown(odd.path)}`;
+  const unsafe = files.find(({ path }) => !isPlainPath(path) || Buffer.byteLength(path) > 1000);
+  return unsafe && `has a file in its folder whose name cannot be stored everywhere: ${shown(unsafe.path)}`;
+}
+
+const shown = (path: string): string => JSON.stringify(path.slice(0, 200));
+
+/** Returns what is wrong with the size of a skill's files. */
+export function faultOfSizes(files: readonly TreeEntry[], sizes: ReadonlyMap<string, number>): string | undefined {
+  let total = 0;
+  for (const { id } of files) total += sizes.get(id) ?? 0;
+  return total > maxSkillBytes ? tooLarge : undefined;
+}
+
+export const tooLarge = `has more than ${maxSkillBytes / 1024 / 1024} MB in its folder`;

@@ -1,0 +1,88 @@
+import { maxSkillTextBytes } from '@runyard/contract/limits';
+import { parseDocument } from 'yaml';
+import { isSkillName } from './spec.ts';
+
+/** A SKILL.md that was read. */
+export interface SkillText {
+  readonly name: string;
+  readonly description: string;
+  /** The text below the front matter. */
+  readonly body: string;
+}
+
+/** Deep nesting and long chains of marks cost up to 0.1 s in 4 KB, measured with yaml 2.9.1. Real front matter has a few hundred bytes. */
+const maxFrontMatterLength = 4 * 1024;
+const maxDescriptionLength = 1024;
+const maxCompatibilityLength = 500;
+
+/**
+ * Reads a SKILL.md in the Agent Skills format (https://agentskills.io/specification). `folder`: the name of its folder, which must be
+ * that of the skill; null: it is at the top of the repository. Returns what is wrong as a string. Front matter is plain YAML: no
+ * other language is read, no tag is known and no alias is followed, so that reading it runs nothing and cannot grow.
+ */
+export function parseSkill(bytes: Buffer, folder: string | null): SkillText | string {
+  if (bytes.length > maxSkillTextBytes) return `is larger than ${maxSkillTextBytes / 1024} KB`;
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    return 'is not UTF-8 text';
+  }
+  if (text.includes('\0')) return 'has a NUL character';
+  const lines = text.split(/\r?\n/);
+  const [first = ''] = lines;
+  if (first.trimEnd() !== '---')
+    return first.startsWith('---')
+      ? `begins with ${JSON.stringify(first.slice(0, 40))}: front matter is YAML between two lines of ---, and no other language is read`
+      : 'has no front matter: its first line must be ---';
+  const end = lines.findIndex((line, index) => index > 0 && line.trimEnd() === '---');
+  if (end < 0) return 'has front matter without an end: a second line of --- is missing';
+  const frontMatter = lines.slice(1, end).join('\n');
+  if (frontMatter.length > maxFrontMatterLength)
+    return `has front matter of more than ${maxFrontMatterLength / 1024} KB`;
+  const members = readYaml(frontMatter);
+  if (typeof members === 'string') return members;
+  const fault = faultOf(members, folder);
+  if (fault !== undefined) return fault;
+  const body = lines
+    .slice(end + 1)
+    .join('\n')
+    .trim();
+  return { name: String(members.get('name')), description: String(members.get('description')), body };
+}
+
+function readYaml(text: string): Map<unknown, unknown> | string {
+  try {
+    const document = parseDocument(text, { schema: 'core', customTags: null, logLevel: 'silent', prettyErrors: false });
+    const [error] = document.errors;
+    const [warning] = document.warnings;
+    const fault = error ?? warning;
+    // The first line of the front matter is the second of the file.
+    if (fault)
+      return `has front matter that is not plain YAML, at line ${lineAt(text, fault.pos[0]) + 1}: ${fault.message}`;
+    const value: unknown = document.toJS({ mapAsMap: true, maxAliasCount: 0 });
+    return value instanceof Map ? value : 'has front matter that is not a list of names and values';
+  } catch (error) {
+    // Aliases throw a ReferenceError, and endless nesting a RangeError.
+    const reason = error instanceof ReferenceError ? 'aliases are not followed' : 'it is nested too deep';
+    return `has front matter that cannot be read: ${reason}`;
+  }
+}
+
+const lineAt = (text: string, position: number): number => text.slice(0, position).split('\n').length;
+
+function faultOf(members: Map<unknown, unknown>, folder: string | null): string | undefined {
+  const [name, description, compatibility] = ['name', 'description', 'compatibility'].map((key) => members.get(key));
+  if (typeof name !== 'string' || name === '') return 'has no name in its front matter';
+  if (!isSkillName(name))
+    return `has the name ${JSON.stringify(name.slice(0, 80))}: a name has 1 to 64 characters of [a-z0-9-], with no hyphen at its ends and no two in a row`;
+  if (folder !== null && name !== folder)
+    return `has the name ${name}, and its folder ${folder}: they must be the same`;
+  if (typeof description !== 'string' || description.trim() === '') return 'has no description in its front matter';
+  if (description.length > maxDescriptionLength)
+    return `has a description of more than ${maxDescriptionLength} characters`;
+  if (compatibility !== undefined && typeof compatibility !== 'string') return 'has a compatibility that is not text';
+  if (typeof compatibility === 'string' && compatibility.length > maxCompatibilityLength)
+    return `has a compatibility of more than ${maxCompatibilityLength} characters`;
+  return undefined;
+}

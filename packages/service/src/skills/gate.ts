@@ -1,0 +1,80 @@
+/** Bounds how many repositories this process reads at once: in total, for a team, and one at a time of each repository. */
+
+export interface GateLimits {
+  readonly total: number;
+  readonly perTeam: number;
+  /** Readers of a team that may wait. */
+  readonly waitingPerTeam: number;
+  /** How long one waits, milliseconds. */
+  readonly waitMs: number;
+}
+
+export interface Gate {
+  /** Runs `work` when it is its turn. Returns `busy` without it if too many of the team wait, or it waited too long. */
+  run<T>(place: GatePlace, work: () => Promise<T>): Promise<T | 'busy'>;
+}
+
+export interface GatePlace {
+  readonly teamId: string;
+  /** Of two with the same key, one waits for the other. */
+  readonly key: string;
+}
+
+interface Waiter extends GatePlace {
+  readonly enter: () => void;
+}
+
+export function makeGate(limits: GateLimits): Gate {
+  const working = new Set<GatePlace>();
+  let waiting: Waiter[] = [];
+
+  const countOf = (places: Iterable<GatePlace>, teamId: string): number =>
+    [...places].filter((place) => place.teamId === teamId).length;
+
+  const mayEnter = ({ teamId, key }: GatePlace): boolean =>
+    working.size < limits.total &&
+    countOf(working, teamId) < limits.perTeam &&
+    ![...working].some((place) => place.key === key);
+
+  /** Admits the first waiter that may enter: a team that waits for its own does not hold up the others. */
+  function admit(): void {
+    const next = waiting.find(mayEnter);
+    if (next === undefined) return;
+    waiting = waiting.filter((each) => each !== next);
+    working.add(next);
+    next.enter();
+    admit();
+  }
+
+  function turnOf(place: GatePlace): Promise<GatePlace | 'busy'> {
+    return new Promise((resolve) => {
+      const waiter: Waiter = {
+        ...place,
+        enter: () => {
+          clearTimeout(timer);
+          resolve(waiter);
+        },
+      };
+      const timer = setTimeout(() => {
+        waiting = waiting.filter((each) => each !== waiter);
+        resolve('busy');
+      }, limits.waitMs);
+      waiting.push(waiter);
+      admit();
+    });
+  }
+
+  return {
+    run: async (place, work) => {
+      if (countOf(waiting, place.teamId) >= limits.waitingPerTeam) return 'busy';
+      const turn = await turnOf(place);
+      if (turn === 'busy') return 'busy';
+      try {
+        return await work();
+      } finally {
+        working.delete(turn);
+        admit();
+      }
+    },
+  };
+}

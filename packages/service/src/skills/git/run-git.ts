@@ -1,0 +1,114 @@
+import { spawn } from 'node:child_process';
+import { Unreadable } from './unreadable.ts';
+
+/** Seconds of processor time, and kilobytes of memory, of one git process. */
+const shell = 'ulimit -t 20; ulimit -v 1048576 2> /dev/null; ulimit -c 0; umask 077; exec git "$@"';
+
+/**
+ * git reads no settings but its own defaults and those here. It only indexes packs and reads objects: no hook, filter, submodule, LFS
+ * program or network is used by these commands, and each is switched off besides.
+ */
+const settings = [
+  ['core.hooksPath', '/dev/null'],
+  ['core.fsmonitor', 'false'],
+  ['core.bigFileThreshold', '1m'],
+  ['core.quotePath', 'false'],
+  ['protocol.allow', 'never'],
+  ['submodule.recurse', 'false'],
+  ['pack.threads', '1'],
+  ['gc.auto', '0'],
+] as const;
+
+const environment = (): NodeJS.ProcessEnv => ({
+  PATH: process.env.PATH ?? '/usr/bin:/bin',
+  HOME: '/nonexistent',
+  LC_ALL: 'C',
+  GIT_CONFIG_NOSYSTEM: '1',
+  GIT_CONFIG_GLOBAL: '/dev/null',
+  GIT_ATTR_NOSYSTEM: '1',
+  GIT_TERMINAL_PROMPT: '0',
+  GIT_OPTIONAL_LOCKS: '0',
+  GIT_NO_REPLACE_OBJECTS: '1',
+  GIT_NO_LAZY_FETCH: '1',
+  GIT_LITERAL_PATHSPECS: '1',
+  GIT_CONFIG_COUNT: String(settings.length),
+  ...Object.fromEntries(
+    settings.flatMap(([name, value], n) => [
+      [`GIT_CONFIG_KEY_${n}`, name],
+      [`GIT_CONFIG_VALUE_${n}`, value],
+    ]),
+  ),
+});
+
+interface GitOptions {
+  /** The bare repository. */
+  readonly folder: string;
+  readonly input?: Buffer | string;
+  /** Bytes of standard output, above which git is killed. */
+  readonly maxOutputBytes: number;
+  readonly signal: AbortSignal;
+}
+
+/** Runs git in a bare repository and returns its output. Throws `Unreadable`. */
+export function runGit(
+  args: readonly string[],
+  { folder, input, maxOutputBytes, signal }: GitOptions,
+): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const child = spawn('/bin/sh', ['-c', shell, 'git', ...args], {
+      cwd: folder,
+      env: { ...environment(), GIT_DIR: folder },
+      stdio: ['pipe', 'pipe', 'pipe'],
+      detached: true,
+    });
+    const parts: Buffer[] = [];
+    let size = 0;
+    let said = '';
+    let fault: string | undefined;
+    const kill = (why: string) => {
+      fault ??= why;
+      // The whole group, because git may have started another git.
+      if (child.pid !== undefined && child.exitCode === null) killGroup(child.pid);
+    };
+    const onAbort = () => kill('was not read in time');
+    signal.addEventListener('abort', onAbort, { once: true });
+    if (signal.aborted) onAbort();
+    child.stdout.on('data', (part: Buffer) => {
+      size += part.length;
+      if (size > maxOutputBytes) kill('has more files than are searched for skills');
+      else parts.push(part);
+    });
+    child.stderr.on('data', (part: Buffer) => {
+      if (said.length < 500) said += part.toString('utf8');
+    });
+    child.stdin.on('error', () => {});
+    child.stdin.end(input);
+    child.once('error', (error) => {
+      signal.removeEventListener('abort', onAbort);
+      reject(new Unreadable('unavailable', `The service cannot start git: ${error.message}.`));
+    });
+    child.once('close', (code) => {
+      signal.removeEventListener('abort', onAbort);
+      if (fault !== undefined) reject(new Unreadable('unsuitable', `The repository ${fault}.`));
+      else if (code === 0) resolve(Buffer.concat(parts));
+      else if (code === 127)
+        reject(new Unreadable('unavailable', 'git is not installed where the service runs. Install it there.'));
+      else {
+        const reason =
+          said
+            .replace(/\p{C}+/gu, ' ')
+            .trim()
+            .slice(0, 200) || 'it was stopped at its limits';
+        reject(new Unreadable('unsuitable', `The repository cannot be read: ${reason}.`));
+      }
+    });
+  });
+}
+
+function killGroup(pid: number): void {
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // It has exited by itself.
+  }
+}

@@ -1,0 +1,162 @@
+/**
+ * Reads from a repository by git's protocol version 2 (https://git-scm.com/docs/protocol-v2) over HTTP, in this process: so an answer
+ * is cut at an exact number of bytes, and the credential is in no argument, variable or file of another program.
+ */
+import type { Repository } from '@runyard/contract/environments';
+import { maxRepositoryPackBytes } from '@runyard/contract/limits';
+import { askCodeHost } from '../../code-hosts/ask.ts';
+import { basicAuthorization, type UsableCredential } from '../../code-hosts/credential.ts';
+import { askForRefs, refusalOf } from '../../code-hosts/refs.ts';
+import { withPath } from '../../code-hosts/url.ts';
+import { lineText, NotGit, readPktLines, writePktLines } from './pkt-line.ts';
+import { Unreadable } from './unreadable.ts';
+
+/** A repository on its code host. */
+export interface RemoteRepository {
+  /** Returns the commit of the default branch. */
+  readHead(): Promise<string>;
+  /** Returns a pack with a commit and its folders, without older commits, and without the files where the host can leave them out. */
+  fetchTree(commit: string): Promise<Buffer>;
+  /** Returns a pack with these objects. Null: they are larger than `maxBytes`. */
+  fetchObjects(ids: readonly string[], maxBytes: number): Promise<Buffer | null>;
+}
+
+export interface RemoteOptions {
+  readonly repository: Repository;
+  readonly clone: URL;
+  readonly chosen: UsableCredential;
+  /** Ends every request, also while its answer is read. */
+  readonly signal: AbortSignal;
+  /** Largest pack of a commit. Default: 32 MB. */
+  readonly maxPackBytes?: number;
+}
+
+const maxCapabilityBytes = 64 * 1024;
+const objectId = /^[0-9a-f]{40}$/;
+
+/** Connects to a repository. Its functions and itself throw `Unreadable`. */
+export async function openRemote(options: RemoteOptions): Promise<RemoteRepository> {
+  const { repository, clone, chosen, signal, maxPackBytes = maxRepositoryPackBytes } = options;
+  const name = `${repository.owner}/${repository.repo}`;
+  const authorization = chosen.kind === 'credential' ? basicAuthorization(chosen.credential) : undefined;
+  const unreachable = () =>
+    new Unreadable('unavailable', `The code host did not answer for ${name} in time, or cannot be reached.`);
+  const refs = await askForRefs(clone, { protocol: 2, authorization, signal, maxBytes: maxCapabilityBytes }).catch(
+    () => {
+      throw unreachable();
+    },
+  );
+  const refused = refusalOf(refs.answer.status, chosen, repository);
+  if (refused !== null) throw new Unreadable('refused', refused);
+  checkStatus(refs.answer.status);
+  const capabilities = asGit(() =>
+    [...readPktLines(refs.answer.bytes)].filter((line) => typeof line !== 'string').map(lineText),
+  );
+  if (!capabilities.includes('version 2'))
+    throw new Unreadable('unsuitable', `The code host does not speak version 2 of git's protocol for ${name}.`);
+  if (capabilities.some((line) => line.startsWith('object-format=') && line !== 'object-format=sha1'))
+    throw new Unreadable('unsuitable', `${name} has object ids that are not SHA-1, which are not supported.`);
+  const features = (capabilities.find((line) => line.startsWith('fetch=')) ?? '').slice('fetch='.length).split(' ');
+
+  function checkStatus(status: number): void {
+    if (status === 200) return;
+    throw new Unreadable('unavailable', `The code host answered ${status} for ${name}.`);
+  }
+
+  /** Runs `read`, and says so if the answer is not in the protocol. */
+  function asGit<T>(read: () => T): T {
+    try {
+      return read();
+    } catch (error) {
+      if (!(error instanceof NotGit)) throw error;
+      throw new Unreadable(
+        'unavailable',
+        `The code host gave an answer for ${name} that is not of git: ${error.message}.`,
+      );
+    }
+  }
+
+  /** Returns the answer to a command; null: it has more than `maxBytes`. */
+  async function ask(lines: Parameters<typeof writePktLines>[0], maxBytes: number): Promise<Buffer | null> {
+    const headers = {
+      'git-protocol': 'version=2',
+      'content-type': 'application/x-git-upload-pack-request',
+      accept: 'application/x-git-upload-pack-result',
+      ...(authorization === undefined ? {} : { authorization }),
+    };
+    const body = writePktLines(lines);
+    const url = withPath(refs.base, '/git-upload-pack');
+    const length = { 'content-length': String(body.length) };
+    const answer = await askCodeHost({
+      url,
+      method: 'POST',
+      headers: { ...headers, ...length },
+      body,
+      signal,
+      maxBytes,
+    }).catch(() => {
+      throw unreachable();
+    });
+    checkStatus(answer.status);
+    return answer.isCut ? null : answer.bytes;
+  }
+
+  async function fetchPack(
+    wants: readonly string[],
+    more: readonly string[],
+    maxBytes: number,
+  ): Promise<Buffer | null> {
+    const wanted = wants.map((id) => `want ${id}`);
+    const answer = await ask(
+      ['command=fetch', 'delimiter', 'no-progress', ...more, ...wanted, 'done', 'flush'],
+      maxBytes,
+    );
+    return answer && asGit(() => packOf(answer));
+  }
+
+  return {
+    readHead: async () => {
+      const answer = await ask(['command=ls-refs', 'delimiter', 'ref-prefix HEAD', 'flush'], maxCapabilityBytes);
+      const lines = asGit(() => [...readPktLines(answer ?? Buffer.alloc(0))]);
+      const heads = lines.flatMap((line) => (typeof line === 'string' ? [] : [lineText(line).split(' ')]));
+      const [id = ''] = heads.find(([, ref]) => ref === 'HEAD') ?? [];
+      if (objectId.test(id)) return id;
+      throw new Unreadable('unsuitable', `${name} has no default branch with a commit.`);
+    },
+    fetchTree: async (commit) => {
+      const filter = features.includes('filter') ? ['filter blob:none'] : [];
+      const pack = await fetchPack([commit], [...filter, 'deepen 1'], maxPackBytes);
+      if (pack !== null) return pack;
+      const limit = maxPackBytes / 1024 / 1024;
+      const why = filter.length === 0 ? ', and its code host cannot leave out the files' : '';
+      throw new Unreadable(
+        'unsuitable',
+        `${name} is too large to be searched for skills: more than ${limit} MB${why}.`,
+      );
+    },
+    fetchObjects: (ids, maxBytes) => fetchPack(ids, [], maxBytes),
+  };
+}
+
+/** Returns the pack in the answer to `fetch`, whose lines after `packfile` carry it on band 1. Throws `NotGit`. */
+function packOf(answer: Buffer): Buffer {
+  const parts: Buffer[] = [];
+  let isInPack = false;
+  for (const line of readPktLines(answer)) {
+    if (typeof line === 'string') continue;
+    if (!isInPack) {
+      if (line.toString('latin1', 0, 4) === 'ERR ') throw new NotGit(printable(line.subarray(4)));
+      isInPack = lineText(line) === 'packfile';
+    } else if (line[0] === 1) parts.push(line.subarray(1));
+    else if (line[0] === 3) throw new NotGit(printable(line.subarray(1)));
+  }
+  return Buffer.concat(parts);
+}
+
+/** Returns what a host says, without characters that could confuse a terminal. */
+const printable = (said: Buffer): string =>
+  said
+    .toString('utf8')
+    .slice(0, 200)
+    .replace(/\p{C}+/gu, ' ')
+    .trim();

@@ -1,0 +1,14 @@
+import type { AmbientAgentConfig } from '@runyard/contract/config';
+
+/**
+ * Returns the specs of a run's skills, without repetitions: the skill that the run follows first. The only place that decides which
+ * skills a run has.
+ */
+export function skillsOfRun(
+  config: Pick<AmbientAgentConfig, 'skill_spec' | 'skills'>,
+  /** `skill` of the request, which replaces `config.skill_spec`. */
+  skill?: string,
+): readonly string[] {
+  const first = skill ?? config.skill_spec;
+  return [...new Set([...(first === undefined ? [] : [first]), ...(config.skills ?? [])])];
+}

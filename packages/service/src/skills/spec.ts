@@ -1,0 +1,64 @@
+import { Repository } from '@runyard/contract/environments';
+
+/** A skill as a request names it. */
+export interface SkillSpec {
+  readonly repository: Repository;
+  /** `path` of its SKILL.md in the repository; or `name`, which is the folder of the SKILL.md. */
+  readonly place: { readonly path: string } | { readonly name: string };
+}
+
+/** Characters of a spec. The runs' index over specs takes rows of 2,704 bytes at most. */
+export const maxSpecLength = 500;
+
+/** Name in the Agent Skills format: https://agentskills.io/specification#name-field */
+export const isSkillName = (name: string): boolean => name.length <= 64 && /^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(name);
+
+/** Folders of a repository that are searched for skills. A name means the first of them that has it. */
+export const skillFolders = ['skills', '.agents/skills', '.claude/skills', '.warp/skills', '.codex/skills'] as const;
+
+const form = 'must be owner/repo:skill-name or owner/repo:path/to/SKILL.md';
+
+/** Returns true for a path that stays in its folder, of parts that every system can store. */
+export const isPlainPath = (path: string): boolean =>
+  path.split('/').every((part) => !['', '.', '..'].includes(part) && !/[\\\p{Cc}\ufffd]/u.test(part));
+
+/**
+ * Reads a spec. `repositories`: those of the run's environment, in which a repository without its owner is looked up. Returns what is
+ * wrong as a string.
+ */
+export function parseSkillSpec(text: string, repositories: readonly Repository[]): SkillSpec | string {
+  if (text.length > maxSpecLength) return `must be at most ${maxSpecLength} characters`;
+  const [, named = '', place = ''] = /^([^:]*):(.+)$/s.exec(text) ?? [];
+  const parts = named.split('/');
+  const [owner, repo] = parts.length === 1 ? [undefined, parts[0]] : parts;
+  if (parts.length > 2 || !repo || place === '') return form;
+  const found = owner === undefined ? findByName(repo, repositories) : { owner, repo };
+  if (typeof found === 'string') return found;
+  const repository = Repository.safeParse(found);
+  if (!repository.success) return form;
+  if (place === 'SKILL.md' || place.endsWith('/SKILL.md')) {
+    return isPlainPath(place) ? { repository: repository.data, place: { path: place } } : form;
+  }
+  if (isSkillName(place)) return { repository: repository.data, place: { name: place } };
+  return `${form}; a name has at most 64 characters of [a-z0-9-] and neither begins nor ends with a hyphen`;
+}
+
+function findByName(repo: string, repositories: readonly Repository[]): Repository | string {
+  const [first, second] = repositories.filter((each) => each.repo === repo);
+  if (first === undefined) return `must name the owner as owner/${repo}: the environment has no repository ${repo}`;
+  if (second !== undefined)
+    return `must name the owner as owner/${repo}: the environment has several repositories ${repo}`;
+  return first;
+}
+
+/** Returns the spec as text. */
+export const specText = ({ repository: { owner, repo }, place }: SkillSpec): string =>
+  `${owner}/${repo}:${'path' in place ? place.path : place.name}`;
+
+/** Returns the text of each spec that a run with the spec `text` may have once its skill was found. */
+export function specsToFind(text: string): string[] {
+  const spec = parseSkillSpec(text, []);
+  if (typeof spec === 'string' || 'path' in spec.place) return [text];
+  const { name } = spec.place;
+  return [text, ...skillFolders.map((folder) => specText({ ...spec, place: { path: `${folder}/${name}/SKILL.md` } }))];
+}
