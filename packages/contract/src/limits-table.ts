@@ -7,6 +7,7 @@ import {
   maxCodeHostCredentials,
   maxEnvironmentGuests,
   maxEnvironments,
+  maxFactories,
   maxKeys,
   maxLiveInTree,
   maxMcpServers,
@@ -27,6 +28,9 @@ import {
   maxSubscriptions,
   maxWaitingFires,
   maxWaitingFollowups,
+  maxWebhookBytes,
+  maxWebhookDeliveriesPerMinute,
+  maxWebhooks,
 } from './limits.ts';
 import { serviceSettings } from './settings/service.ts';
 
@@ -107,4 +111,14 @@ export const limits: readonly Limit[] = [
   { of: 'credentials of code hosts of a team, and of a person in it', most: `${maxCodeHostCredentials}`, above: '409' },
   { of: 'guests of an environment', most: `${maxEnvironmentGuests}`, above: '409' },
   { of: 'event subscriptions of a team', most: `${maxSubscriptions}`, above: '409' },
+  { of: 'factories of a team', most: `${maxFactories}`, above: '409' },
+  { of: 'webhooks of a factory', most: `${maxWebhooks}`, above: '409' },
+  { of: 'body of a delivery to a webhook', most: size(maxWebhookBytes), above: tooLarge },
+  { of: 'deliveries to a webhook in a minute', most: `${maxWebhookDeliveriesPerMinute}`, above: '429' },
+  { of: 'failed authentications at a webhook in a minute', most: `${maxWebhookDeliveriesPerMinute}`, above: '429' },
+  {
+    of: 'stored payloads of a webhook',
+    most: setting('RUNYARD_WEBHOOK_PAYLOADS_MB'),
+    above: 'the oldest ones are deleted, but never the latest 50; their deliveries stay in the log',
+  },
 ];

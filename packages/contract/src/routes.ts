@@ -13,6 +13,7 @@ import { redirectRoutes } from './routes/redirects.ts';
 import { runRoutes } from './routes/runs.ts';
 import { scheduleRoutes } from './routes/schedules.ts';
 import { serviceRoutes } from './routes/service.ts';
+import { webhookRoutes } from './routes/webhooks.ts';
 
 export const routes = {
   ...runRoutes,
@@ -25,6 +26,7 @@ export const routes = {
   ...browserSessionRoutes,
   ...eventSubscriptionRoutes,
   ...mcpServerRoutes,
+  ...webhookRoutes,
   ...serviceRoutes,
   ...handoffRoutes,
   ...harnessRoutes,

@@ -8,6 +8,7 @@ import { mcpServerExamples } from './mcp-servers.ts';
 import { resourceExamples } from './resources.ts';
 import { runExamples } from './runs.ts';
 import { scheduleExamples } from './schedules.ts';
+import { webhookExamples } from './webhooks.ts';
 
 export const examples: Readonly<Record<RouteName, Example>> = {
   ...runExamples,
@@ -16,5 +17,6 @@ export const examples: Readonly<Record<RouteName, Example>> = {
   ...codeHostExamples,
   ...eventSubscriptionExamples,
   ...mcpServerExamples,
+  ...webhookExamples,
   ...harnessExamples,
 };

@@ -1,9 +1,10 @@
 import type { FastifyInstance } from 'fastify';
 import type { Domain } from '../domain.ts';
+import { registerIngress } from './ingress/webhooks.ts';
 import { makeAuthorizer } from './server/authorize.ts';
 import type { ServiceDeps } from './server/deps.ts';
 import { registerHealthRoutes } from './server/health.ts';
-import { type ClientTimeouts, defaultTimeouts, makeApp } from './server/make-app.ts';
+import { type ClientTimeouts, defaultTimeouts, ingressTimeouts, makeApp } from './server/make-app.ts';
 
 /** Builds the HTTP side of the service with the routes of the domains. Nothing answers before the app listens. */
 export async function buildApp(
@@ -18,5 +19,17 @@ export async function buildApp(
     domains.flatMap(({ readiness }) => readiness ?? []),
   );
   for (const domain of domains) await domain.routes?.(app);
+  return app;
+}
+
+/** Connections of senders, on a port of their own: a slow request ends by itself within seconds. */
+const maxSenders = 4_000;
+
+/** Builds an app that only takes deliveries to webhooks. Nothing answers before it listens. */
+export function buildIngressApp(deps: ServiceDeps, timeouts: ClientTimeouts = ingressTimeouts): FastifyInstance {
+  const { db, keys, bodies } = deps;
+  const app = makeApp(deps, { authorizer: makeAuthorizer(db, keys), bodies, timeouts });
+  app.server.maxConnections = maxSenders;
+  registerIngress(app, deps);
   return app;
 }

@@ -1,7 +1,7 @@
 import type { Queryable } from '../../store/database/database.ts';
 
 /** Tables in which the rows of a team are limited. */
-type Limited = 'api_keys' | 'environments' | 'event_subscriptions' | 'schedules' | 'mcp_servers';
+type Limited = 'api_keys' | 'environments' | 'event_subscriptions' | 'schedules' | 'mcp_servers' | 'factories';
 
 /** SQL: rows that do not count. Browser sessions have a limit of their own. */
 const uncounted: Readonly<Partial<Record<Limited, string>>> = { api_keys: 'AND minted_by IS NULL' };
