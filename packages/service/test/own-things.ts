@@ -17,6 +17,9 @@ export interface OwnThings {
   readonly fileId: string;
   readonly subscriptionId: string;
   readonly deliveryId: string;
+  readonly factoryUid: string;
+  readonly webhookUid: string;
+  readonly webhookDeliveryId: string;
   readonly scheduleId: string;
   readonly serverId: string;
   readonly credentialId: string;
@@ -49,6 +52,9 @@ const bodies: Readonly<Record<string, unknown>> = {
   updateEventSubscription: { name: 'S' },
   createSchedule: schedule,
   updateSchedule: schedule,
+  createFactory: { name: 'F' },
+  createWebhook: { name: 'W' },
+  updateWebhook: { name: 'W' },
   createMcpServer: { name: 'M', command: 'm' },
   updateMcpServer: { name: 'M' },
   createCodeHostCredential: { kind: 'token', owner: 'created', token: 'a' },
@@ -104,6 +110,12 @@ export async function makeOwnThings(
   const [person] = await db.query<{ uid: string }>('SELECT uid FROM users ORDER BY id LIMIT 1');
   const userUid = person?.uid ?? '';
   await service.request('PUT', `/agent/environments/${environment.uid}/guests/${userUid}`);
+  const factory = await post('/factory', { name: 'F' });
+  const webhook = await post(`/factory/${factory.uid}/webhooks`, { name: 'W' });
+  const received = await service.request<Record<string, string>>('POST', webhook.url ?? '', {
+    key: webhook.secret ?? '',
+    body: {},
+  });
   const own: OwnThings = {
     runId,
     executionId,
@@ -118,6 +130,9 @@ export async function makeOwnThings(
     fileId: new URL(snapshot.body.files[0]?.upload_url ?? '').pathname.split('/').at(-1) ?? '',
     subscriptionId: subscription.id ?? '',
     deliveryId: (await post(`/event-subscriptions/${subscription.id}/test`)).id ?? '',
+    factoryUid: factory.uid ?? '',
+    webhookUid: webhook.uid ?? '',
+    webhookDeliveryId: received.body.delivery_id ?? '',
     scheduleId: (await post('/agent/schedules', schedule)).id ?? '',
     serverId: (await post('/agent/mcp-servers', { name: 'M', command: 'm' })).id ?? '',
     credentialId: credential.id ?? '',
@@ -127,7 +142,8 @@ export async function makeOwnThings(
   };
   const requestOf: RequestOfRoute = (name, route) => {
     const uid = route.path.startsWith('/keys') ? own.keyUid : own.environmentUid;
-    const values: Readonly<Record<string, string>> = { ...own, uid, kind: 'artifact', id: own.artifactUid };
+    const deliveryId = route.path.startsWith('/factory') ? own.webhookDeliveryId : own.deliveryId;
+    const values: Readonly<Record<string, string>> = { ...own, uid, deliveryId, kind: 'artifact', id: own.artifactUid };
     const path =
       route.path.replaceAll(/\{(\w+)\}/g, (_, member: string) => values[member] ?? '') + (queries[name] ?? '');
     if (route.bodyType) return { path, options: { raw: 'a', headers: { 'content-type': route.bodyType } } };
