@@ -35,7 +35,7 @@ import { openDatabase } from '../src/store/database/database.ts';
 import { silentLog } from '../src/store/database/log.ts';
 import { unlimitedSpace } from '../src/store/free-space/free-space.ts';
 import { openWebhookDirectory } from '../src/webhooks/ingest/directory.ts';
-import type { StartAutomations } from '../src/webhooks/start-automations.ts';
+import type { StartAutomations } from '../src/webhooks/ingest/start-automations.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { insertKey, type KeyOptions } from './insert-key.ts';
 

@@ -3,7 +3,7 @@ import type { UpdateWebhookRequest } from '@runyard/contract/webhooks';
 import type { Vault } from '../secrets/vault.ts';
 import type { Database, Queryable } from '../store/database/database.ts';
 import { boolean, defineStatement } from '../store/database/statement.ts';
-import { newWebhookSecret, sealWebhookSecret } from './secret.ts';
+import { newWebhookSecret, sealWebhookSecret } from './secrets/secret.ts';
 import {
   type SealedWebhook,
   type StoredWebhook,

@@ -1,7 +1,7 @@
 import type { Settings } from '@runyard/contract/settings';
 import type { Domain } from '../domain.ts';
 import type { Database } from '../store/database/database.ts';
-import { deliveriesOfNoWebhook, oldDeliveries, trimPayloads } from './retention.ts';
+import { deliveriesOfNoWebhook, oldDeliveries, trimPayloads } from './log/retention.ts';
 
 interface WebhookDomainDeps {
   readonly db: Database;

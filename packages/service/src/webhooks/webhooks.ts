@@ -14,7 +14,7 @@ import {
   text,
   timestamp,
 } from '../store/database/statement.ts';
-import { isMadeByProvider, newWebhookSecret, sealWebhookSecret } from './secret.ts';
+import { isMadeByProvider, newWebhookSecret, sealWebhookSecret } from './secrets/secret.ts';
 
 /** Names a webhook to its team. */
 export interface WebhookAddress {

@@ -5,8 +5,8 @@ import { openTestService } from '../../../test/service.ts';
 import { testWebhooks } from '../../../test/webhooks.ts';
 import { newUid } from '../../access/teams/uid.ts';
 import { deleteOldRows } from '../../retention/rows.ts';
-import { deliveriesOfNoWebhook, oldDeliveries, trimPayloads } from '../../webhooks/retention.ts';
-import type { AcceptedDelivery } from '../../webhooks/start-automations.ts';
+import type { AcceptedDelivery } from '../../webhooks/ingest/start-automations.ts';
+import { deliveriesOfNoWebhook, oldDeliveries, trimPayloads } from '../../webhooks/log/retention.ts';
 
 const started: AcceptedDelivery[] = [];
 let failure: Error | null = null;

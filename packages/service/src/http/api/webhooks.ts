@@ -9,9 +9,9 @@ import type { Fault } from '../../fault.ts';
 import { once } from '../../idempotency/once.ts';
 import { isUuid } from '../../store/database/uuid.ts';
 import { rotateWebhookSecret, updateWebhook } from '../../webhooks/change.ts';
-import { listWebhookDeliveries, readWebhookDelivery } from '../../webhooks/deliveries.ts';
-import { type ReplayOutcome, replayDelivery } from '../../webhooks/replay.ts';
-import { isMadeByProvider, openWebhookSecret, secretFault } from '../../webhooks/secret.ts';
+import { listWebhookDeliveries, readWebhookDelivery } from '../../webhooks/log/deliveries.ts';
+import { type ReplayOutcome, replayDelivery } from '../../webhooks/log/replay.ts';
+import { isMadeByProvider, openWebhookSecret, secretFault } from '../../webhooks/secrets/secret.ts';
 import {
   createWebhook,
   deleteWebhook,

@@ -13,7 +13,7 @@ import type { BlobStore } from '../../store/blobs/blobs.ts';
 import type { Database } from '../../store/database/database.ts';
 import type { FreeSpace } from '../../store/free-space/free-space.ts';
 import type { WebhookDirectory } from '../../webhooks/ingest/directory.ts';
-import type { StartAutomations } from '../../webhooks/start-automations.ts';
+import type { StartAutomations } from '../../webhooks/ingest/start-automations.ts';
 
 /** Dependencies of the domains and their routes. */
 export interface ServiceDeps {

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { isSameSecret } from '../same-secret.ts';
+import { isSameSecret } from '../schemes/same-secret.ts';
 import { schemes } from '../schemes/schemes.ts';
 import { verifySignature } from '../schemes/verify-signature.ts';
 import type { KnownWebhook } from './directory.ts';

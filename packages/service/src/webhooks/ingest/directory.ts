@@ -3,7 +3,7 @@ import type { SignatureSchemeName, WebhookAuthMode } from '@runyard/contract/web
 import type { Vault } from '../../secrets/vault.ts';
 import type { Database, Queryable } from '../../store/database/database.ts';
 import { bytes, defineStatement, float, integer, nullable, type RowOf, text } from '../../store/database/statement.ts';
-import { openWebhookSecret } from '../secret.ts';
+import { openWebhookSecret } from '../secrets/secret.ts';
 
 /** Channel that notifies all processes of a changed or deleted webhook; the payload is its UID. A trigger sends it. */
 export const webhooksChannel = 'runyard_webhooks';

@@ -3,12 +3,12 @@ import { randomUUIDv7 } from 'node:crypto';
 import { maxWebhookBytes } from '@runyard/contract/limits';
 import type { Database } from '../../store/database/database.ts';
 import { schemes } from '../schemes/schemes.ts';
-import type { StartAutomations } from '../start-automations.ts';
 import { authenticate, type Credentials, checkToken } from './authenticate.ts';
 import type { KnownWebhook, WebhookDirectory } from './directory.ts';
 import type { Gate } from './gate.ts';
 import { identify } from './identity.ts';
 import { parsePayload } from './parse-payload.ts';
+import type { StartAutomations } from './start-automations.ts';
 import { type NotWritten, writeDelivery, writeRejection } from './write-delivery.ts';
 
 export interface IngestDeps {

@@ -3,9 +3,9 @@ import { maxWebhookDeliveriesPerMinute } from '@runyard/contract/limits';
 import type { WebhookDeliveryLabel } from '@runyard/contract/webhooks';
 import type { Database, Queryable, Statement } from '../../store/database/database.ts';
 import { boolean, defineStatement, float, nullable, text, uuid } from '../../store/database/statement.ts';
-import type { AcceptedDelivery, StartAutomations } from '../start-automations.ts';
 import type { KnownWebhook } from './directory.ts';
 import type { Identity } from './identity.ts';
+import type { AcceptedDelivery, StartAutomations } from './start-automations.ts';
 
 const perMinute = maxWebhookDeliveriesPerMinute;
 

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { isSameSecret } from '../same-secret.ts';
+import { isSameSecret } from './same-secret.ts';
 import type { SchemeHeaders, SignatureScheme } from './scheme.ts';
 
 /** A rotation needs two; each costs a comparison. */

@@ -1,6 +1,6 @@
-import type { RowRule } from '../domain.ts';
-import type { Database } from '../store/database/database.ts';
-import { defineStatement, integer, text } from '../store/database/statement.ts';
+import type { RowRule } from '../../domain.ts';
+import type { Database } from '../../store/database/database.ts';
+import { defineStatement, integer, text } from '../../store/database/statement.ts';
 
 /** SQL: the smallest UUIDv7 of a time. The ids sort by time, so the primary key finds the old ones. */
 const idAt = (ago: string): string =>

@@ -6,7 +6,7 @@ import type {
   WebhookDelivery,
   WebhookDeliveryLabel,
 } from '@runyard/contract/webhooks';
-import type { Queryable } from '../store/database/database.ts';
+import type { Queryable } from '../../store/database/database.ts';
 import {
   bytes,
   defineStatement,
@@ -18,8 +18,8 @@ import {
   texts,
   timestamp,
   uuid,
-} from '../store/database/statement.ts';
-import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../store/paging/cursor.ts';
+} from '../../store/database/statement.ts';
+import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../../store/paging/cursor.ts';
 
 const row = {
   id: uuid,

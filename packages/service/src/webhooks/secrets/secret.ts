@@ -1,7 +1,7 @@
 /** Secrets of webhooks: how they are made, checked and kept. Only this file knows where a webhook's secret is stored. */
 import { randomBytes } from 'node:crypto';
 import type { SignatureSchemeName, WebhookAuthMode } from '@runyard/contract/webhooks';
-import type { Vault } from '../secrets/vault.ts';
+import type { Vault } from '../../secrets/vault.ts';
 
 /** The members of a webhook that say how its senders prove themselves. */
 export interface Authentication {

@@ -1,11 +1,11 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { WebhookDelivery } from '@runyard/contract/webhooks';
-import type { Queryable } from '../store/database/database.ts';
+import type { Queryable } from '../../store/database/database.ts';
+import { identityOfReplay } from '../ingest/identity.ts';
+import type { IngestDeps } from '../ingest/ingest.ts';
+import { parsePayload } from '../ingest/parse-payload.ts';
+import { writeWithin } from '../ingest/write-delivery.ts';
 import { readWebhookDelivery } from './deliveries.ts';
-import { identityOfReplay } from './ingest/identity.ts';
-import type { IngestDeps } from './ingest/ingest.ts';
-import { parsePayload } from './ingest/parse-payload.ts';
-import { writeWithin } from './ingest/write-delivery.ts';
 
 /** `no_payload`: the delivery was not accepted, or its payload is no longer stored. `disabled`: the webhook takes no deliveries. */
 export type ReplayOutcome =

@@ -1,5 +1,5 @@
 import type { AutomationOutcome } from '@runyard/contract/webhooks';
-import type { Queryable } from '../store/database/database.ts';
+import type { Queryable } from '../../store/database/database.ts';
 
 /** A delivery that was accepted, and whose entry in the log the transaction has just written. */
 export interface AcceptedDelivery {
