@@ -84,7 +84,10 @@ export const UpdateWebhookRequest = z
   .object({
     name: name.optional(),
     secret_name: secretName.optional(),
-    delivery_id_header: deliveryIdHeader.nullable().optional(),
+    delivery_id_header: deliveryIdHeader
+      .nullable()
+      .optional()
+      .describe("Header with the sender's own id of a delivery; null: none"),
     enabled: z.boolean().optional().describe('False: senders get 404 at once'),
   })
   .meta({ id: 'UpdateWebhookRequest', description: 'Absent members stay unchanged; null removes the header' });
