@@ -72,7 +72,7 @@ try {
   const ourUrls = await createWebhooks();
   const load = async (urls: readonly string[], more: Partial<DeliveryLoad> = {}): Promise<DeliveryRound> => {
     // The budget of 60 a minute is not what is measured.
-    await client.query(`UPDATE webhooks SET recent = '{}', version = version + 1`);
+    await client.query(`UPDATE webhooks SET recent = '{}'`);
     const round = await loadWithDeliveries({ urls, secret, callers, seconds, ...more });
     if (round.refused > 0) throw new Error(`${round.refused} deliveries were refused`);
     return round;
@@ -107,7 +107,7 @@ try {
       row('node:http + HMAC + one INSERT', results.bare),
       row('accepted', results.ours),
       row('duplicates', results.duplicates),
-      row('accepted, at half load', [half]),
+      [...row('accepted, at half load', [half]).slice(0, 4), ''],
     ],
   );
 } finally {

@@ -31,6 +31,7 @@ import { root } from './installation.ts';
 import { harmless } from './live/harmless.ts';
 import { runIdOf } from './run-id.ts';
 import { addScheduleCommands } from './schedule-commands.ts';
+import { addFactoryCommands, addWebhookCommands } from './webhook-commands.ts';
 
 // Subcommands that load modules of the service are imported when they run, so that `--help` and `run` do not wait for them.
 const runHelp = 'id of a run, the beginning of one, or latest';
@@ -216,6 +217,8 @@ program
 addArtifactCommands(program, runHelp);
 addCatalogueCommands(program);
 addScheduleCommands(program);
+addFactoryCommands(program);
+addWebhookCommands(program);
 addMcpCommands(program);
 addCodeHostCommands(program);
 
