@@ -60,6 +60,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   event_stream_marks: { owner: 'live' },
   event_subscriptions: { owner: 'subscriptions' },
   executions: { owner: 'executions' },
+  factories: { owner: 'factories' },
   // A retry or a continuation gives back follow-ups that its execution took and did not answer, in the same statement.
   followups: { owner: 'runs', columns: rooms(['execution_id', 'taken_at'], 'runs', 'executions') },
   idempotency_keys: { owner: 'idempotency' },
@@ -97,6 +98,8 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   upload_leases: { owner: 'uploads' },
   usage_days: { owner: 'usage' },
   users: { owner: 'access' },
+  webhook_deliveries: { owner: 'webhooks' },
+  webhooks: { owner: 'webhooks' },
   worker_connections: { owner: 'workers' },
   worker_instances: { owner: 'workers' },
 };

@@ -21,6 +21,7 @@ interface ServiceOptions {
   readonly key: string;
   /** How far the clock of the process is ahead of the machine's, milliseconds; below 0: behind. */
   readonly clockAheadMs?: number;
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** Module that moves the clock which JavaScript sees. */
@@ -33,7 +34,7 @@ const movedClock = (ms: number): string =>
     };`)}`;
 
 /** Starts a service process in a folder of its own; resolves when it listens. */
-export async function startService({ databaseUrl, key, clockAheadMs }: ServiceOptions): Promise<OneService> {
+export async function startService({ databaseUrl, key, clockAheadMs, env }: ServiceOptions): Promise<OneService> {
   const clock = clockAheadMs === undefined ? [] : ['--import', movedClock(clockAheadMs)];
   const dataDir = await mkdtemp(path.join(tmpdir(), 'runyard-service-'));
   const child: ChildProcess = spawn(process.execPath, [...serviceNodeFlags, ...clock, program, '--stop-with-parent'], {
@@ -46,6 +47,7 @@ export async function startService({ databaseUrl, key, clockAheadMs }: ServiceOp
       RUNYARD_PORT: '0',
       RUNYARD_LOG: 'warn',
       ...compiledCode(),
+      ...env,
     },
     stdio: ['pipe', 'ignore', 'inherit'],
   });

@@ -35,6 +35,7 @@ import { harmless } from './live/harmless.ts';
 import { runIdOf } from './run-id.ts';
 import { addScheduleCommands } from './schedule-commands.ts';
 import { addSecretCommands } from './secret-commands.ts';
+import { addWebhookCommands } from './webhook-commands.ts';
 
 // Subcommands that load modules of the service are imported when they run, so that `--help` and `run` do not wait for them.
 const runHelp = 'id of a run, the beginning of one, or latest';
@@ -226,6 +227,7 @@ program
 addArtifactCommands(program, runHelp);
 addCatalogueCommands(program);
 addScheduleCommands(program);
+addWebhookCommands(program);
 addMcpCommands(program);
 addCodeHostCommands(program);
 addFactoryCommands(program);

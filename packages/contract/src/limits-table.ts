@@ -14,6 +14,7 @@ import {
   maxEnvironmentGuests,
   maxEnvironments,
   maxEnvironmentVisitors,
+  maxFactories,
   maxFactoryAgents,
   maxFactoryAutomations,
   maxFactoryRepositories,
@@ -54,6 +55,8 @@ import {
   maxTriggers,
   maxWaitingFires,
   maxWaitingFollowups,
+  maxWebhookBytes,
+  maxWebhookDeliveriesPerMinute,
 } from './limits.ts';
 import { maxComparisons } from './payload-filter/evaluate.ts';
 import { maxFilterKeys, maxFilterLevels, maxFilterTextLength, maxFilterValues } from './payload-filter/plan.ts';
@@ -217,5 +220,15 @@ export const limits: readonly Limit[] = [
     of: 'comparisons of a payload filter with one body',
     most: `${maxComparisons}`,
     above: 'the body does not match, and the explanation says so',
+  },
+  { of: 'factories of a team', most: `${maxFactories}`, above: '409' },
+  { of: 'webhooks of a factory', most: `${maxFactoryWebhooks}`, above: '409' },
+  { of: 'body of a delivery to a webhook', most: size(maxWebhookBytes), above: tooLarge },
+  { of: 'deliveries to a webhook in a minute', most: `${maxWebhookDeliveriesPerMinute}`, above: '429' },
+  { of: 'failed authentications at a webhook in a minute', most: `${maxWebhookDeliveriesPerMinute}`, above: '429' },
+  {
+    of: 'stored payloads of a webhook',
+    most: setting('RUNYARD_WEBHOOK_PAYLOADS_MB'),
+    above: 'the oldest ones are deleted, but never the latest 50; their deliveries stay in the log',
   },
 ];

@@ -100,6 +100,12 @@ export const maxListedRepositories = 50;
 export const maxRepositoryPackBytes = 32 * 1024 * 1024;
 /** Event subscriptions of a team. */
 export const maxSubscriptions = 20;
+/** Factories of a team. */
+export const maxFactories = 50;
+/** Bytes of the body of a delivery to a webhook. */
+export const maxWebhookBytes = 256 * 1024;
+/** Deliveries to a webhook in a minute, and apart from them requests that fail its authentication. */
+export const maxWebhookDeliveriesPerMinute = 60;
 
 /** Earlier worker processes that one hello may replace. */
 export const maxReplacedTokens = 16;

@@ -20,6 +20,8 @@ export const routeTags = {
   event_subscriptions: 'Webhooks that the service sends when something happens to a run',
   mcp_servers: 'MCP servers that the team has stored for its runs',
   usage: 'What a team may spend on models, and what it used',
+  factories: 'Groups of webhooks and of the automations that they start',
+  webhooks: 'URLs to which other systems POST what shall start runs',
   harness: 'What the agent inside a sandbox calls, with the token of its run',
   service: 'The service itself',
 } as const;

@@ -19,6 +19,7 @@ import { scheduleRoutes } from './routes/schedules.ts';
 import { secretRoutes } from './routes/secrets.ts';
 import { serviceRoutes } from './routes/service.ts';
 import { teamRoutes } from './routes/teams.ts';
+import { webhookRoutes } from './routes/webhooks.ts';
 
 export const routes = {
   ...runRoutes,
@@ -37,6 +38,7 @@ export const routes = {
   ...eventSubscriptionRoutes,
   ...mcpServerRoutes,
   ...budgetRoutes,
+  ...webhookRoutes,
   ...serviceRoutes,
   ...handoffRoutes,
   ...harnessRoutes,

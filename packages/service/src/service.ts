@@ -29,6 +29,7 @@ import { registerDeleteRunRoute } from './http/api/delete-run.ts';
 import { registerEnvironmentGuestRoutes } from './http/api/environment-guests.ts';
 import { registerEnvironmentRoutes } from './http/api/environments.ts';
 import { registerEventSubscriptionRoutes } from './http/api/event-subscriptions.ts';
+import { registerFactoryRoutes } from './http/api/factories.ts';
 import { registerHandoffRoutes } from './http/api/handoff.ts';
 import { registerKeyRoutes } from './http/api/keys.ts';
 import { registerLiveRoutes } from './http/api/live.ts';
@@ -40,7 +41,9 @@ import { registerSecretRoutes } from './http/api/secrets.ts';
 import { registerServiceInfoRoutes } from './http/api/service-info.ts';
 import { registerTeamInvitationRoutes } from './http/api/team-invitations.ts';
 import { registerTeamRoutes } from './http/api/teams.ts';
-import { buildApp } from './http/app.ts';
+import { registerWebhookRoutes } from './http/api/webhooks.ts';
+import { buildApp, buildIngressApp } from './http/app.ts';
+import { registerIngress } from './http/ingress/webhooks.ts';
 import { registerPages } from './http/pages/pages.ts';
 import { authenticateWorker } from './http/server/authenticate-worker.ts';
 import type { ServiceDeps } from './http/server/deps.ts';
@@ -56,11 +59,15 @@ import { openParts } from './start/open-parts.ts';
 import { writeServiceFile } from './start/service-file.ts';
 import { StartProblem } from './start/start-problem.ts';
 import { storeDomain } from './start/store-domain.ts';
-import { makeUndo } from './start/undo.ts';
+import { makeUndo, type Undo } from './start/undo.ts';
 import { storedSecretsDomain, vaultDomain } from './stored-secrets/domain.ts';
 import { subscriptionsDomain } from './subscriptions/domain.ts';
 import { uploadsDomain } from './uploads/domain.ts';
+import { webhooksDomain } from './webhooks/domain.ts';
 import { workersDomain } from './workers/domain.ts';
+
+/** Returns whether the ingress listens apart from the API. */
+const hasOwnIngress = ({ RUNYARD_WEBHOOK_PORT }: Settings): boolean => RUNYARD_WEBHOOK_PORT !== undefined;
 
 /**
  * Lists the domains, from the ground up: the sweep of old runs asks them in this order, and they are closed in the reverse order.
@@ -101,6 +108,8 @@ export function listDomains(deps: ServiceDeps): readonly Domain[] {
     served(skillsDomain(deps), registerAgentRoutes),
     served(runsDomain(deps), registerRunRoutes, registerDeleteRunRoute, registerRedirectRoutes),
     served(schedulesDomain(deps), registerScheduleRoutes),
+    served({ name: 'factories' }, registerFactoryRoutes),
+    served(webhooksDomain(deps), registerWebhookRoutes, ...(hasOwnIngress(deps.settings) ? [] : [registerIngress])),
     served(
       { name: 'agent files' },
       registerHarnessArtifactRoutes,
@@ -136,8 +145,17 @@ export async function startService(settings: Settings, log: Logger, signal: Abor
   };
   const undo = makeUndo(log);
   let baseUrl = settings.RUNYARD_BASE_URL ?? '';
+  let webhookBaseUrl = settings.RUNYARD_WEBHOOK_BASE_URL ?? '';
   try {
-    const deps = await openParts({ settings, log, dataDir, baseUrl: () => baseUrl, took, undo });
+    const deps = await openParts({
+      settings,
+      log,
+      dataDir,
+      baseUrl: () => baseUrl,
+      webhookBaseUrl: () => webhookBaseUrl,
+      took,
+      undo,
+    });
     const domains = listDomains(deps);
     const app = await buildApp(deps, domains);
     undo.add(() => app.close());
@@ -145,7 +163,14 @@ export async function startService(settings: Settings, log: Logger, signal: Abor
       undo.add(async () => await domain.close?.());
       await domain.open?.();
     }
-    baseUrl ||= await listen(app, settings);
+    const ingressUrl = await listenApart(deps, undo);
+    const listening = await listen(app, {
+      host: settings.RUNYARD_HOST,
+      port: settings.RUNYARD_PORT,
+      setting: 'RUNYARD_PORT',
+    });
+    baseUrl ||= listening;
+    webhookBaseUrl ||= ingressUrl ?? baseUrl;
     took('listen');
 
     const loops: Loop[] = [];
@@ -160,12 +185,27 @@ export async function startService(settings: Settings, log: Logger, signal: Abor
   }
 }
 
-async function listen(app: FastifyInstance, settings: Settings): Promise<string> {
-  const { RUNYARD_HOST: host, RUNYARD_PORT: port } = settings;
+/** Opens the port of the ingress and returns its origin; null: senders use the port of the API. */
+async function listenApart(deps: ServiceDeps, undo: Undo): Promise<string | null> {
+  const { RUNYARD_WEBHOOK_HOST, RUNYARD_WEBHOOK_PORT: port, RUNYARD_HOST } = deps.settings;
+  if (port === undefined) return null;
+  const ingress = buildIngressApp(deps);
+  undo.add(() => ingress.close());
+  return await listen(ingress, { host: RUNYARD_WEBHOOK_HOST ?? RUNYARD_HOST, port, setting: 'RUNYARD_WEBHOOK_PORT' });
+}
+
+/** Where an app listens, and the setting that says so. */
+interface Place {
+  readonly host: string;
+  readonly port: number;
+  readonly setting: 'RUNYARD_PORT' | 'RUNYARD_WEBHOOK_PORT';
+}
+
+async function listen(app: FastifyInstance, { host, port, setting }: Place): Promise<string> {
   return await app.listen({ host, port }).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EADDRINUSE') throw error;
     throw new StartProblem(
-      `RUNYARD_PORT: port ${port} on ${host} is in use by another program; stop that or set another port.`,
+      `${setting}: port ${port} on ${host} is in use by another program; stop that or set another port.`,
     );
   });
 }

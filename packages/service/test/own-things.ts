@@ -17,6 +17,9 @@ export interface OwnThings {
   readonly fileId: string;
   readonly subscriptionId: string;
   readonly deliveryId: string;
+  readonly factoryUid: string;
+  readonly webhookUid: string;
+  readonly webhookDeliveryId: string;
   readonly scheduleId: string;
   readonly serverId: string;
   readonly credentialId: string;
@@ -54,6 +57,9 @@ const bodies: Readonly<Record<string, unknown>> = {
   updateEventSubscription: { name: 'S' },
   createSchedule: schedule,
   updateSchedule: schedule,
+  createFactory: { name: 'F' },
+  createWebhook: { name: 'W' },
+  updateWebhook: { name: 'W' },
   createMcpServer: { name: 'M', command: 'm' },
   updateMcpServer: { name: 'M' },
   createCodeHostCredential: { kind: 'token', owner: 'created', token: 'a' },
@@ -125,6 +131,12 @@ export async function makeOwnThings(
   const invitation = await invite();
   const userUid = person.body.user.uid;
   await service.request('PUT', `/agent/environments/${environment.uid}/guests/${userUid}`);
+  const factory = await post('/factory', { name: 'F' });
+  const webhook = await post(`/factory/${factory.uid}/webhooks`, { name: 'W' });
+  const received = await service.request<Record<string, string>>('POST', webhook.url ?? '', {
+    key: webhook.secret ?? '',
+    body: {},
+  });
   const own: OwnThings = {
     runId,
     executionId,
@@ -139,6 +151,9 @@ export async function makeOwnThings(
     fileId: new URL(snapshot.body.files[0]?.upload_url ?? '').pathname.split('/').at(-1) ?? '',
     subscriptionId: subscription.id ?? '',
     deliveryId: (await post(`/event-subscriptions/${subscription.id}/test`)).id ?? '',
+    factoryUid: factory.uid ?? '',
+    webhookUid: webhook.uid ?? '',
+    webhookDeliveryId: received.body.delivery_id ?? '',
     scheduleId: (await post('/agent/schedules', schedule)).id ?? '',
     serverId: (await post('/agent/mcp-servers', { name: 'M', command: 'm' })).id ?? '',
     credentialId: credential.id ?? '',
@@ -152,9 +167,11 @@ export async function makeOwnThings(
   };
   const requestOf: RequestOfRoute = (name, route) => {
     const uid = route.path.startsWith('/keys') ? own.keyUid : own.environmentUid;
+    const deliveryId = route.path.startsWith('/factory') ? own.webhookDeliveryId : own.deliveryId;
     const values: Readonly<Record<string, string>> = {
       ...own,
       uid,
+      deliveryId,
       name: 'OWN',
       kind: 'artifact',
       id: own.artifactUid,

@@ -36,6 +36,8 @@ import { openFolderBlobs } from '../src/store/blobs/folder-blobs.ts';
 import { openDatabase } from '../src/store/database/database.ts';
 import { silentLog } from '../src/store/database/log.ts';
 import { unlimitedSpace } from '../src/store/free-space/free-space.ts';
+import { openWebhookDirectory } from '../src/webhooks/ingest/directory.ts';
+import type { StartAutomations } from '../src/webhooks/ingest/start-automations.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { insertKey, type KeyOptions } from './insert-key.ts';
 
@@ -87,6 +89,7 @@ export interface TestServiceOptions {
   readonly timeouts?: ClientTimeouts;
   readonly env?: Record<string, string>;
   readonly admitModelRequest?: AdmitModelRequest;
+  readonly startAutomations?: StartAutomations;
   /** Secrets that must not reach the store, besides run tokens. */
   readonly secrets?: readonly string[];
   /** Opens a line to the database of this URL; returns the URL through the line. Default: a direct connection. */
@@ -156,6 +159,9 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     ...(options.admitModelRequest ? { admitModelRequest: options.admitModelRequest } : {}),
     keys: await openKeyDirectory(db, log),
     keyWatch: await openKeyWatch(db, log),
+    webhooks: await openWebhookDirectory(db, vault),
+    webhookBaseUrl: () => baseUrl,
+    ...(options.startAutomations ? { startAutomations: options.startAutomations } : {}),
     bodies: makeBodyBudget(options.bodyLimits),
     conversationReads: makeBodyBudget(readLimits),
     serviceInstanceId: randomUUIDv7(),
@@ -272,6 +278,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
       await app.close();
       deps.keys.close();
       deps.keyWatch.close();
+      deps.webhooks.close();
       if (db !== database.db) await db.close();
       await database.drop();
       await rm(folder, { recursive: true, force: true });

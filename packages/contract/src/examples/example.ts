@@ -39,6 +39,9 @@ export const exampleIds = {
   CREDENTIAL_ID: '019a1c55-3b70-7e15-8d42-7c91a0f3b6e8',
   NAME: 'DEPLOY_TOKEN',
   DELIVERY_ID: '019a1c54-2a3b-7d04-9c18-e5f6a7b80c92',
+  FACTORY_UID: 'p5Rk9YvB2nXsL8dTqJ4hWc',
+  WEBHOOK_UID: 'Zt6Gm1KcV8fRw3PyN9bQxL',
+  WEBHOOK_DELIVERY_ID: '019a1c54-2a3b-7d04-9c18-e5f6a7b80c94',
 } as const;
 
 /** Moments of the run that the examples are about. */

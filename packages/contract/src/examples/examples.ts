@@ -10,6 +10,7 @@ import { mcpServerExamples } from './mcp-servers.ts';
 import { resourceExamples } from './resources.ts';
 import { runExamples } from './runs.ts';
 import { scheduleExamples } from './schedules.ts';
+import { webhookExamples } from './webhooks.ts';
 
 export const examples: Readonly<Record<RouteName, Example>> = {
   ...runExamples,
@@ -20,5 +21,6 @@ export const examples: Readonly<Record<RouteName, Example>> = {
   ...eventSubscriptionExamples,
   ...mcpServerExamples,
   ...budgetExamples,
+  ...webhookExamples,
   ...harnessExamples,
 };

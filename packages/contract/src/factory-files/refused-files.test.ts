@@ -154,7 +154,7 @@ describe('refuses, with file, line and column,', () => {
     [
       'a header with credentials',
       webhook('secretName: S\ndeliveryIdHeader: Stripe-Signature\n'),
-      'webhooks/w.yaml:2:19: deliveryIdHeader must not be a header that carries credentials or signatures',
+      'webhooks/w.yaml:2:19: deliveryIdHeader must not be a header that carries a credential, because the log shows its value',
     ],
     [
       'line breaks in a header',

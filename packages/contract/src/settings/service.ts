@@ -27,7 +27,27 @@ export const serviceSettings = {
   },
   RUNYARD_WEBHOOK_BASE_URL: {
     schema: httpUrl,
-    description: 'URL at which senders of webhooks reach the service. Default: the base URL.',
+    description:
+      'URL at which senders of webhooks reach the service. Default: the base URL, or the address of RUNYARD_WEBHOOK_PORT.',
+    usedBy: ['service'],
+  },
+  RUNYARD_WEBHOOK_HOST: {
+    schema: z.string().min(1),
+    description:
+      'Address on which the service listens for deliveries to webhooks, with RUNYARD_WEBHOOK_PORT. Default: RUNYARD_HOST.',
+    usedBy: ['service'],
+  },
+  RUNYARD_WEBHOOK_PORT: {
+    schema: whole(0, 65535),
+    description:
+      'Port of its own for deliveries to webhooks, so that only it has to be reachable for senders; the API then takes none. Absent: they arrive on RUNYARD_PORT.',
+    usedBy: ['service'],
+  },
+  RUNYARD_WEBHOOK_PAYLOADS_MB: {
+    schema: whole(16, 1048576),
+    default: '1024',
+    description:
+      'Payloads that one webhook may store. Above it the oldest ones are deleted, but never those of the latest 50 deliveries.',
     usedBy: ['service'],
   },
   RUNYARD_DATA_DIR: {

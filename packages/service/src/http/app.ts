@@ -1,10 +1,11 @@
 import type { FastifyInstance } from 'fastify';
 import { makeRateLimits } from '../access/rate-limits/rate-limits.ts';
 import type { Domain } from '../domain.ts';
+import { registerIngress } from './ingress/webhooks.ts';
 import { makeAuthorizer } from './server/authorize.ts';
 import type { ServiceDeps } from './server/deps.ts';
 import { registerHealthRoutes } from './server/health.ts';
-import { type ClientTimeouts, defaultTimeouts, makeApp } from './server/make-app.ts';
+import { type ClientTimeouts, defaultTimeouts, ingressTimeouts, makeApp } from './server/make-app.ts';
 
 /** Builds the HTTP side of the service with the routes of the domains. Nothing answers before the app listens. */
 export async function buildApp(
@@ -19,5 +20,17 @@ export async function buildApp(
     domains.flatMap(({ readiness }) => readiness ?? []),
   );
   for (const domain of domains) await domain.routes?.(app);
+  return app;
+}
+
+/** Connections of senders, on a port of their own: a slow request ends by itself within seconds. */
+const maxSenders = 4_000;
+
+/** Builds an app that only takes deliveries to webhooks. Nothing answers before it listens. */
+export function buildIngressApp(deps: ServiceDeps, timeouts: ClientTimeouts = ingressTimeouts): FastifyInstance {
+  const { db, keys, bodies, settings } = deps;
+  const app = makeApp(deps, { authorizer: makeAuthorizer(db, keys, makeRateLimits(settings)), bodies, timeouts });
+  app.server.maxConnections = maxSenders;
+  registerIngress(app, deps);
   return app;
 }

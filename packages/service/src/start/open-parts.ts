@@ -24,6 +24,7 @@ import { openDatabase } from '../store/database/database.ts';
 import { startEmbeddedPostgres } from '../store/embedded/start.ts';
 import { watchFreeSpace } from '../store/free-space/free-space.ts';
 import { migrateDatabase } from '../store/migrations/migrate.ts';
+import { openWebhookDirectory } from '../webhooks/ingest/directory.ts';
 import { StartProblem } from './start-problem.ts';
 import type { Undo } from './undo.ts';
 
@@ -32,13 +33,15 @@ interface PartOptions {
   readonly log: Logger;
   readonly dataDir: string;
   baseUrl(): string;
+  webhookBaseUrl(): string;
   /** Called after each part; throws when the start must end. */
   took(part: string): void;
   readonly undo: Undo;
 }
 
 /** Opens everything that the domains need. `undo` gets the steps that close it. */
-export async function openParts({ settings, log, dataDir, baseUrl, took, undo }: PartOptions): Promise<ServiceDeps> {
+export async function openParts(options: PartOptions): Promise<ServiceDeps> {
+  const { settings, log, dataDir, baseUrl, webhookBaseUrl, took, undo } = options;
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const embedded = settings.RUNYARD_DATABASE_URL
     ? null
@@ -87,6 +90,8 @@ export async function openParts({ settings, log, dataDir, baseUrl, took, undo }:
   undo.add(async () => keys.close());
   const keyWatch = await openKeyWatch(db, log);
   undo.add(async () => keyWatch.close());
+  const webhooks = await openWebhookDirectory(db, vault);
+  undo.add(async () => webhooks.close());
   took('wiring');
   return {
     db,
@@ -102,6 +107,8 @@ export async function openParts({ settings, log, dataDir, baseUrl, took, undo }:
     skills: openSkillLibrary({ codeHosts, folder: readFolder(dataDir) }),
     keys,
     keyWatch,
+    webhooks,
+    webhookBaseUrl,
     bodies: makeBodyBudget(),
     conversationReads: makeBodyBudget(readLimits),
     serviceInstanceId: randomUUIDv7(),

@@ -1,29 +1,10 @@
 import { z } from 'zod';
+import { deliveryIdHeaderFault, headerNamePattern, SignatureSchemeName, WebhookAuthMode } from '../../webhooks.ts';
 import { SecretName } from './execution.ts';
 import { strictObject } from './strict-object.ts';
 
-const authModes = ['token', 'url_token', 'signature'] as const;
-const signatureSchemes = [
-  'standard_webhooks',
-  'stripe',
-  'github',
-  'sentry',
-  'pagerduty',
-  'vercel',
-  'slack',
-  'gitlab',
-] as const;
-
-/** Headers that carry credentials: the identity of a delivery is logged, so it cannot come from them. */
-const credentialHeader =
-  /^(?:authorization|proxy-authorization|cookie|set-cookie|x-gitlab-token|x-api-key|.*-signature(?:-256|-v\d+)?)$/i;
-const headerNamePattern = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/;
-
-/** Says why a header cannot name the identity of deliveries; `undefined`: it can. */
-export function deliveryIdHeaderFault(name: string): string | undefined {
-  if (!headerNamePattern.test(name)) return 'must be the name of an HTTP header, at most 100 characters';
-  return credentialHeader.test(name) ? 'must not be a header that carries credentials or signatures' : undefined;
-}
+const authModes = WebhookAuthMode.options;
+const signatureSchemes = SignatureSchemeName.options;
 
 /** `webhooks/<name>.yaml`. */
 export const WebhookFile = strictObject({

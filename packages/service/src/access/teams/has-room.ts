@@ -6,6 +6,7 @@ type Limited =
   | 'api_keys'
   | 'environments'
   | 'event_subscriptions'
+  | 'factories'
   | 'mcp_servers'
   | 'schedules'
   | 'team_invitations'

@@ -13,6 +13,8 @@ import type { SkillLibrary } from '../../skills/library.ts';
 import type { BlobStore } from '../../store/blobs/blobs.ts';
 import type { Database } from '../../store/database/database.ts';
 import type { FreeSpace } from '../../store/free-space/free-space.ts';
+import type { WebhookDirectory } from '../../webhooks/ingest/directory.ts';
+import type { StartAutomations } from '../../webhooks/ingest/start-automations.ts';
 
 /** Dependencies of the domains and their routes. */
 export interface ServiceDeps {
@@ -38,6 +40,11 @@ export interface ServiceDeps {
   readonly serviceInstanceId: string;
   /** Decides about each request of a run to a model before it is sent; absent: all are admitted. */
   readonly admitModelRequest?: AdmitModelRequest;
+  readonly webhooks: WebhookDirectory;
+  /** Origin under which senders reach the ingress; known once it listens. */
+  webhookBaseUrl(): string;
+  /** Starts the runs of an accepted delivery, in its transaction; absent: no delivery starts anything. */
+  readonly startAutomations?: StartAutomations;
   readonly freeSpace: FreeSpace;
   /** Returns why the database of this process does not run; null: it runs, or it is not ours. */
   databaseProblem(): string | null;

@@ -33,6 +33,9 @@ export interface ClientTimeouts {
 
 export const defaultTimeouts: ClientTimeouts = { headersMs: 15_000, requestMs: 300_000, checkEveryMs: 2_000 };
 
+/** Of a port for senders only, whose bodies have 256 KB at most. */
+export const ingressTimeouts: ClientTimeouts = { headersMs: 10_000, requestMs: 30_000, checkEveryMs: 2_000 };
+
 /** Sets the headers of every answer. */
 function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
   reply.header('x-request-id', request.id);

@@ -83,8 +83,24 @@ export function problemOf(refusal: Refusal, baseUrl: string, path: string, trace
   };
 }
 
-/** Path of a request, without the query, which may hold a signature. */
-export const pathOf = (url: string): string => url.split('?', 1)[0] ?? url;
+/** Path behind the UID of a webhook: the secret of a url_token webhook. */
+const urlToken = /^(\/+webhooks\/+w\/+[^/]*)\/.+$/is;
+
+/** Decodes a path for a comparison; one that cannot be decoded stays as it is. */
+function decoded(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
+}
+
+/** Path of a request as logs and answers may have it: without the query, which may hold a signature, and without the token of a webhook. */
+export function pathOf(url: string): string {
+  const path = url.split('?', 1)[0] ?? url;
+  const masked = decoded(path).replace(urlToken, '$1/{token}');
+  return masked.endsWith('/{token}') ? masked : path;
+}
 
 /** Sends the problem document of a refusal. */
 export function sendRefusal(

@@ -1,0 +1,58 @@
+/** Manages factories. */
+import type { Factory } from '@runyard/contract/factories';
+import { connect } from '../api.ts';
+import type { Context } from '../context.ts';
+import type { Column } from '../live/columns.ts';
+import { harmlessJson } from '../live/harmless.ts';
+import { printList } from '../live/list.ts';
+
+type Json = { readonly json?: true };
+
+/** Returns all factories of the team, by name. */
+export async function allFactories(client: ReturnType<typeof connect>, search?: string): Promise<Factory[]> {
+  const found: Factory[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await client.listFactories({
+      query: { limit: 100, ...(search === undefined ? {} : { search }), ...(cursor === undefined ? {} : { cursor }) },
+    });
+    found.push(...page.factories);
+    cursor = page.page_info.next_cursor;
+  } while (cursor !== undefined);
+  return found;
+}
+
+/** Lists the factories of the team. */
+export async function listFactories(context: Context, options: Json & { readonly search?: string }): Promise<void> {
+  const factories = await allFactories(connect(context), options.search);
+  const columns: Column<Factory>[] = [
+    { header: 'FACTORY', text: ({ uid }) => uid },
+    { header: 'ALIAS', text: ({ alias }) => alias ?? '' },
+    { header: 'NAME', flexible: true, text: ({ name }) => name },
+  ];
+  const none = 'no factories; create one with: bin/runyard factory create NAME';
+  printList(context, { columns, rows: factories, json: { factories }, none }, options);
+}
+
+/** Creates a factory and prints its UID. */
+export async function createFactory(
+  context: Context,
+  name: string,
+  { alias, description, json }: Json & { readonly alias?: string; readonly description?: string },
+): Promise<void> {
+  const made = await connect(context).createFactory({
+    body: { name, ...(alias === undefined ? {} : { alias }), ...(description === undefined ? {} : { description }) },
+  });
+  context.out(json ? `${harmlessJson(made)}\n` : `${made.uid}\n`);
+}
+
+/** Shows a factory as JSON. */
+export async function showFactory(context: Context, factoryUid: string): Promise<void> {
+  context.out(`${harmlessJson(await connect(context).getFactory({ params: { factoryUid } }))}\n`);
+}
+
+/** Deletes a factory with its webhooks. */
+export async function deleteFactory(context: Context, factoryUid: string): Promise<void> {
+  await connect(context).deleteFactory({ params: { factoryUid } });
+  context.out(`${factoryUid} is deleted\n`);
+}

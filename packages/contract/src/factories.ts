@@ -1,0 +1,54 @@
+import { z } from 'zod';
+import { AmbientAgentConfig } from './config.ts';
+import { Repository } from './environments.ts';
+import { NonBlank, Text, Timestamp } from './primitives.ts';
+import { PageInfo } from './profiles.ts';
+
+const maxRepositories = 50;
+
+const described = {
+  name: NonBlank.max(100).describe('Name for people, at most 100 characters'),
+  description: Text.max(2_000).optional().describe('What the factory is for'),
+  alias: z
+    .string()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,49}$/, { error: 'must be 1 to 50 characters of [A-Za-z0-9_-]' })
+    .optional()
+    .describe('Short name, of which a team has each only once'),
+  repositories: z
+    .array(Repository)
+    .max(maxRepositories)
+    .optional()
+    .describe(`Repositories that its agents work on, at most ${maxRepositories}`),
+  agent_defaults: AmbientAgentConfig.optional().describe('Configuration that its runs begin from'),
+};
+
+/** A group of webhooks and automations. */
+export const Factory = z
+  .object({
+    ...described,
+    uid: z.string().describe('UID of the factory, 22 characters'),
+    created_at: Timestamp.describe('When it was created, RFC 3339 in UTC'),
+    updated_at: Timestamp.describe('When it last changed, RFC 3339 in UTC'),
+  })
+  .meta({ id: 'Factory', description: 'A group of webhooks, and of the automations that they start' });
+export type Factory = z.infer<typeof Factory>;
+
+export const CreateFactoryRequest = z
+  .object(described)
+  .meta({ id: 'CreateFactoryRequest', description: 'A factory to create' });
+export type CreateFactoryRequest = z.infer<typeof CreateFactoryRequest>;
+
+export const ListFactoriesQuery = z.object({
+  search: Text.max(200).optional().describe('Part of the name or the alias, in any case'),
+  limit: z.int().min(1).max(100).default(20).describe('Factories of a page, 1 to 100'),
+  cursor: Text.max(8192).optional().meta({ description: 'next_cursor of the previous page' }),
+});
+export type ListFactoriesQuery = z.infer<typeof ListFactoriesQuery>;
+
+export const ListFactoriesResponse = z
+  .object({
+    factories: z.array(Factory).describe('Factories of the team, by name'),
+    page_info: PageInfo,
+  })
+  .meta({ id: 'ListFactoriesResponse', description: 'A page of factories' });
+export type ListFactoriesResponse = z.infer<typeof ListFactoriesResponse>;

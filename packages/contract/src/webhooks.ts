@@ -1,0 +1,188 @@
+import { z } from 'zod';
+import { NonBlank, Text, Timestamp, Uuid } from './primitives.ts';
+import { PageInfo } from './profiles.ts';
+
+export const WebhookAuthMode = z.enum(['token', 'url_token', 'signature']).meta({
+  id: 'WebhookAuthMode',
+  description:
+    'token: the sender sends the secret as Authorization: Bearer. url_token: the secret is the last segment of the URL. signature: the sender signs each request as signature_scheme says',
+});
+export type WebhookAuthMode = z.infer<typeof WebhookAuthMode>;
+
+export const SignatureSchemeName = z
+  .enum(['standard_webhooks', 'stripe', 'github', 'sentry', 'pagerduty', 'vercel', 'slack', 'gitlab'])
+  .meta({ id: 'SignatureSchemeName', description: 'How the sender signs, or proves that it knows the secret' });
+export type SignatureSchemeName = z.infer<typeof SignatureSchemeName>;
+
+const maxGraceSeconds = 24 * 60 * 60;
+
+const name = NonBlank.max(100).describe('Name for people, at most 100 characters');
+const secret = Text.min(1)
+  .max(1_000)
+  .describe(
+    'Secret of the provider; for token and url_token at least 16 characters. It is sealed, and in no answer but that of create and rotate',
+  );
+const secretName = z
+  .string()
+  .regex(/^[A-Za-z_][A-Za-z0-9_]{0,99}$/, {
+    error: 'must be 1 to 100 characters of [A-Za-z0-9_], and not begin with a digit',
+  })
+  .describe('Name under which the secret is stored');
+
+/** Headers that carry credentials or signatures: their values must not reach the log of deliveries. */
+const credentialHeader =
+  /^(?:(?:proxy-)?authorization|(?:set-)?cookie|(?:x-)?api[-_]?key|.*(?:signature|secret|token|credential|password|auth|session|jwt|key).*)$/i;
+
+/** Pattern of the name of an HTTP header. */
+export const headerNamePattern = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/;
+
+/** Says why a header cannot name the identity of deliveries; undefined: it can. */
+export function deliveryIdHeaderFault(header: string): string | undefined {
+  if (!headerNamePattern.test(header)) return 'must be the name of an HTTP header, at most 100 characters';
+  return /^idempotency-key$/i.test(header) || !credentialHeader.test(header)
+    ? undefined
+    : 'must not be a header that carries a credential, because the log shows its value';
+}
+
+const deliveryIdHeader = z
+  .string()
+  .superRefine((header, context) => {
+    const message = deliveryIdHeaderFault(header);
+    if (message !== undefined) context.addIssue({ code: 'custom', message });
+  })
+  .meta({ pattern: headerNamePattern.source })
+  .describe("Header with the sender's own id of a delivery");
+
+/** A URL that receives deliveries of one sender. */
+export const Webhook = z
+  .object({
+    uid: z.string().describe('UID of the webhook, 22 characters'),
+    name: z.string().describe('Name for people'),
+    auth_mode: WebhookAuthMode,
+    signature_scheme: SignatureSchemeName.optional(),
+    secret_name: z.string().describe('Name under which the secret is stored'),
+    delivery_id_header: z.string().optional().describe("Header with the sender's own id of a delivery"),
+    enabled: z.boolean().describe('False: senders get 404'),
+    url: z
+      .string()
+      .describe('Where the sender POSTs to. Of a url_token webhook, only create and rotate show it with its token'),
+    created_at: Timestamp.describe('When it was created, RFC 3339 in UTC'),
+  })
+  .meta({ id: 'Webhook', description: 'A URL that receives deliveries of one sender' });
+export type Webhook = z.infer<typeof Webhook>;
+
+/** A webhook with its secret. No other answer contains the secret. */
+export const WebhookWithSecret = Webhook.extend({
+  secret: z.string().optional().meta({
+    description: 'Shown only once. Absent: a signature webhook whose secret was not stored yet',
+  }),
+}).meta({ id: 'WebhookWithSecret', description: 'A webhook with its secret' });
+export type WebhookWithSecret = z.infer<typeof WebhookWithSecret>;
+
+export const CreateWebhookRequest = z
+  .object({
+    name,
+    auth_mode: WebhookAuthMode.default('token'),
+    signature_scheme: SignatureSchemeName.optional(),
+    secret: secret.optional(),
+    secret_name: secretName.optional(),
+    delivery_id_header: deliveryIdHeader.optional(),
+    enabled: z.boolean().default(true).describe('False: it starts disabled'),
+  })
+  .meta({ id: 'CreateWebhookRequest', description: 'A webhook to create' });
+export type CreateWebhookRequest = z.infer<typeof CreateWebhookRequest>;
+
+export const UpdateWebhookRequest = z
+  .object({
+    name: name.optional(),
+    secret_name: secretName.optional(),
+    delivery_id_header: deliveryIdHeader
+      .nullable()
+      .optional()
+      .describe("Header with the sender's own id of a delivery; null: none"),
+    enabled: z.boolean().optional().describe('False: senders get 404 at once'),
+  })
+  .meta({ id: 'UpdateWebhookRequest', description: 'Absent members stay unchanged; null removes the header' });
+export type UpdateWebhookRequest = z.infer<typeof UpdateWebhookRequest>;
+
+export const RotateWebhookSecretRequest = z
+  .object({
+    secret: secret.optional(),
+    grace_seconds: z
+      .int()
+      .min(0)
+      .max(maxGraceSeconds)
+      .default(0)
+      .describe('How long the old secret is accepted too, at most a day; 0: it stops working at once'),
+  })
+  .default({ grace_seconds: 0 })
+  .meta({ id: 'RotateWebhookSecretRequest', description: 'The new secret; without one it is generated' });
+export type RotateWebhookSecretRequest = z.infer<typeof RotateWebhookSecretRequest>;
+
+export const ListWebhooksResponse = z
+  .object({
+    webhooks: z.array(Webhook).describe('Webhooks of the factory, oldest first'),
+    page_info: PageInfo,
+  })
+  .meta({ id: 'ListWebhooksResponse', description: 'Webhooks of a factory' });
+export type ListWebhooksResponse = z.infer<typeof ListWebhooksResponse>;
+
+export const WebhookDeliveryLabel = z
+  .enum(['ACCEPTED', 'DUPLICATE', 'REJECTED_AUTH', 'REJECTED_INVALID_JSON', 'REJECTED_TOO_LARGE'])
+  .meta({
+    id: 'WebhookDeliveryLabel',
+    description:
+      'ACCEPTED: evaluated. DUPLICATE: its identity was accepted before, so it started nothing. All others were refused',
+  });
+export type WebhookDeliveryLabel = z.infer<typeof WebhookDeliveryLabel>;
+
+/** What an automation made of a delivery. */
+export const AutomationOutcome = z
+  .object({
+    automation_id: z.string().describe('Automation that selects the webhook'),
+    matched: z.boolean().describe('True: it started a run'),
+    reason: z.string().optional().describe('Why it started none'),
+    run_id: z.string().optional().describe('Run that it started'),
+  })
+  .meta({ id: 'AutomationOutcome', description: 'What an automation made of a delivery' });
+export type AutomationOutcome = z.infer<typeof AutomationOutcome>;
+
+export const WebhookDelivery = z
+  .object({
+    delivery_id: Uuid.describe('Id of the delivery, as its sender got it'),
+    label: WebhookDeliveryLabel,
+    size_bytes: z.int().describe('Bytes of the body; of one that was too large, as its sender announced it'),
+    received_at: Timestamp.describe('When it was received, RFC 3339 in UTC'),
+    identity: z.string().optional().describe("The sender's own id, or sha256: and the hash of the body"),
+    replay_of: z.string().optional().describe('Delivery that it repeats'),
+    runs: z.array(z.string()).optional().describe('Runs that it started'),
+    automations: z
+      .array(AutomationOutcome)
+      .optional()
+      .describe('What each automation that selects the webhook made of it'),
+  })
+  .meta({ id: 'WebhookDelivery', description: 'An entry of the log of a webhook' });
+export type WebhookDelivery = z.infer<typeof WebhookDelivery>;
+
+export const WebhookDeliveryWithPayload = WebhookDelivery.extend({
+  payload: z
+    .unknown()
+    .optional()
+    .describe('JSON that was received. Absent: the delivery was not accepted, or the payload is no longer stored'),
+}).meta({ id: 'WebhookDeliveryWithPayload', description: 'An entry of the log of a webhook, with its payload' });
+export type WebhookDeliveryWithPayload = z.infer<typeof WebhookDeliveryWithPayload>;
+
+export const ListWebhookDeliveriesQuery = z.object({
+  limit: z.int().min(1).max(100).default(20).describe('Deliveries of a page, 1 to 100'),
+  cursor: Text.max(8192).optional().meta({ description: 'next_cursor of the previous page' }),
+  label: WebhookDeliveryLabel.optional(),
+});
+export type ListWebhookDeliveriesQuery = z.infer<typeof ListWebhookDeliveriesQuery>;
+
+export const ListWebhookDeliveriesResponse = z
+  .object({
+    deliveries: z.array(WebhookDelivery).describe('Deliveries, newest first'),
+    page_info: PageInfo,
+  })
+  .meta({ id: 'ListWebhookDeliveriesResponse', description: 'A page of the log of a webhook' });
+export type ListWebhookDeliveriesResponse = z.infer<typeof ListWebhookDeliveriesResponse>;

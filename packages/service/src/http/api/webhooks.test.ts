@@ -1,0 +1,306 @@
+import { maxFactories, maxFactoryWebhooks } from '@runyard/contract/limits';
+import { Webhook, type WebhookDelivery, WebhookWithSecret } from '@runyard/contract/webhooks';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { openTestService } from '../../../test/service.ts';
+import { testWebhooks } from '../../../test/webhooks.ts';
+import { newUid } from '../../access/teams/uid.ts';
+import { deleteOldRows } from '../../retention/rows.ts';
+import type { AcceptedDelivery } from '../../webhooks/ingest/start-automations.ts';
+import { deliveriesOfNoWebhook, oldDeliveries, trimPayloads } from '../../webhooks/log/retention.ts';
+
+const started: AcceptedDelivery[] = [];
+let failure: Error | null = null;
+const service = await openTestService({
+  startAutomations: async (_tx, delivery) => {
+    started.push(delivery);
+    if (failure) throw failure;
+    return { runs: ['run-1'], outcomes: [{ automation_id: 'a', matched: true, run_id: 'run-1' }] };
+  },
+});
+const { db } = service.deps;
+const { base, create, send, log, labels, reset } = await testWebhooks(service);
+const agent = await service.newKey({ kind: 'agent' });
+
+beforeEach(async () => {
+  await reset();
+  started.length = 0;
+  failure = null;
+});
+
+describe('POST /factory/{uid}/webhooks', () => {
+  test('answers 201 with a secret of 256 bits, which is stored sealed and shown once', async () => {
+    for (const auth_mode of ['token', 'url_token']) {
+      const { secret = '', ...made } = WebhookWithSecret.parse(await create({ auth_mode }));
+      expect(secret).toMatch(/^[A-Za-z0-9_-]{43}$/);
+      const read = await service.request('GET', `${base}/${made.uid}`);
+      expect(Webhook.parse(read.body)).toEqual({ ...made, url: made.url.replace(secret, '{token}') });
+      const [dump] = await db.query<{ dump: string }>('SELECT json_agg(w)::text AS dump FROM webhooks w');
+      expect(dump?.dump).not.toContain(secret);
+      expect(dump?.dump).not.toContain(Buffer.from(secret).toString('hex'));
+    }
+  });
+
+  test('makes one for the same Idempotency-Key, and returns its secret again', async () => {
+    const ask = (name: string) =>
+      service.request<WebhookWithSecret>('POST', base, { body: { name }, headers: { 'idempotency-key': 'w-1' } });
+    const [a, b] = await Promise.all([ask('a'), ask('a')]);
+    expect(a.body).toEqual(b.body);
+    expect(a.body.secret).toBeDefined();
+    const [kept] = await db.query<{ text: string }>('SELECT response::text AS text FROM idempotency_keys');
+    expect(kept?.text).not.toContain(a.body.secret);
+    await service.problem(409, 'POST', base, { body: { name: 'b' }, headers: { 'idempotency-key': 'w-1' } });
+  });
+
+  test('disables a signature webhook until its provider has given the secret', async () => {
+    const webhook = await create({ auth_mode: 'signature', signature_scheme: 'github' });
+    expect(webhook).toMatchObject({ enabled: false, signature_scheme: 'github' });
+    expect(webhook).not.toHaveProperty('secret');
+    const path = `${base}/${webhook.uid}`;
+    await service.problem(409, 'POST', `${path}/enable`);
+    await service.problem(409, 'PATCH', path, { body: { enabled: true } });
+    await service.problem(400, 'POST', `${path}/rotate-secret`);
+    await service.request('POST', `${path}/rotate-secret`, { body: { secret: 'from GitHub' } });
+    expect((await service.request('POST', `${path}/enable`)).body).toMatchObject({ enabled: true });
+  });
+
+  test('generates the secret of Standard Webhooks', async () => {
+    const webhook = await create({ auth_mode: 'signature', signature_scheme: 'standard_webhooks' });
+    expect(webhook).toMatchObject({ enabled: true, secret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/) });
+  });
+
+  test.each([
+    ['name', {}],
+    ['auth_mode', { name: 'a', auth_mode: 'basic' }],
+    ['signature_scheme', { name: 'a', auth_mode: 'signature' }],
+    ['signature_scheme', { name: 'a', signature_scheme: 'github' }],
+    ['signature_scheme', { name: 'a', auth_mode: 'signature', signature_scheme: 'acme' }],
+    ['secret', { name: 'a', secret: 'short' }],
+    ['secret', { name: 'a', secret: 'with a space in it' }],
+    ['secret', { name: 'a', auth_mode: 'url_token', secret: 'not/safe/in/a/path' }],
+    ['secret', { name: 'a', auth_mode: 'signature', signature_scheme: 'standard_webhooks', secret: 'whsec_!!!' }],
+    ['secret_name', { name: 'a', secret_name: 'a b' }],
+    ['delivery_id_header', { name: 'a', delivery_id_header: 'a b' }],
+    ['delivery_id_header', { name: 'a', delivery_id_header: 'Authorization' }],
+    ['delivery_id_header', { name: 'a', delivery_id_header: 'X-Hub-Signature-256' }],
+    ['delivery_id_header', { name: 'a', delivery_id_header: 'x-gitlab-token' }],
+    ['delivery_id_header', { name: 'a', delivery_id_header: 'Cookie' }],
+  ])('answers 400 for a wrong %s: %o', async (member, body) => {
+    const { errors } = await service.problem(400, 'POST', base, { body });
+    expect(errors?.map(({ path }) => path)).toContain(member);
+  });
+
+  test(`makes at most ${maxFactoryWebhooks} for a factory, also concurrently`, async () => {
+    const answers = await Promise.all(
+      Array.from({ length: maxFactoryWebhooks + 2 }, () => service.request('POST', base, { body: { name: 'a' } })),
+    );
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(maxFactoryWebhooks);
+    expect(answers.filter(({ status }) => status === 409)).toHaveLength(2);
+  });
+});
+
+describe('a change', () => {
+  test('of name and header is in the answer, and another team sees no webhook', async () => {
+    const { uid } = await create({ delivery_id_header: 'X-Id' });
+    const body = { name: 'b', delivery_id_header: null };
+    await service.problem(404, 'PATCH', `${base}/${uid}`, { body, key: service.otherKey });
+    await service.problem(404, 'PATCH', `${base}/${newUid()}`, { body });
+    await service.problem(403, 'PATCH', `${base}/${uid}`, { body, key: agent });
+    const changed = await service.request<Webhook>('PATCH', `${base}/${uid}`, { body });
+    expect(changed.body).toMatchObject({ name: 'b' });
+    expect(changed.body).not.toHaveProperty('delivery_id_header');
+  });
+
+  test('by disable and enable acts at once', async () => {
+    const webhook = await create();
+    for (const round of [1, 2]) {
+      await service.request('POST', `${base}/${webhook.uid}/disable`);
+      expect((await send(webhook, { body: `${round}` })).status).toBe(404);
+      await service.request('POST', `${base}/${webhook.uid}/enable`);
+      expect((await send(webhook, { body: `${round}` })).status).toBe(202);
+    }
+  });
+
+  test('by delete of the factory ends its webhooks at once', async () => {
+    const factory = (await service.request<{ uid: string }>('POST', '/factory', { body: { name: 'b' } })).body;
+    const path = `/factory/${factory.uid}/webhooks`;
+    const webhook = (await service.request<WebhookWithSecret>('POST', path, { body: { name: 'a' } })).body;
+    expect((await send(webhook)).status).toBe(202);
+    await service.request('DELETE', `/factory/${factory.uid}`);
+    expect((await send(webhook)).status).toBe(404);
+    await service.problem(404, 'GET', path);
+  });
+});
+
+describe('an accepted delivery', () => {
+  test('is given to the automations in its transaction, and shows what they made of it', async () => {
+    const webhook = await create();
+    const { body } = await send(webhook, { body: '{"a":[1]}' });
+    expect(started).toMatchObject([
+      {
+        deliveryId: body.delivery_id,
+        webhookUid: webhook.uid,
+        webhookName: 'W',
+        teamId: service.teamId,
+        payload: { a: [1] },
+      },
+    ]);
+    expect(String(started[0]?.body)).toBe('{"a":[1]}');
+    expect(await log(webhook)).toMatchObject([
+      { runs: ['run-1'], automations: [{ automation_id: 'a', matched: true, run_id: 'run-1' }] },
+    ]);
+    await send(webhook, { body: '{"a":[1]}' });
+    expect(started).toHaveLength(1);
+    expect((await log(webhook))[0]).not.toHaveProperty('runs');
+  });
+
+  test('leaves nothing behind when the automations fail, so that its sender can send it again', async () => {
+    const webhook = await create();
+    failure = new Error('broken');
+    expect((await send(webhook)).status).toBe(500);
+    expect(await labels(webhook)).toEqual([]);
+    failure = null;
+    expect((await send(webhook)).status).toBe(202);
+    expect(await labels(webhook)).toEqual(['ACCEPTED']);
+  });
+});
+
+describe('the log', () => {
+  test('has pages, newest first, and can be filtered by label', async () => {
+    const webhook = await create();
+    for (const body of ['1', '2', '{', '3']) await send(webhook, { body });
+    const path = `${base}/${webhook.uid}/deliveries`;
+    type Page = { deliveries: WebhookDelivery[]; page_info: { has_next_page: boolean; next_cursor?: string } };
+    const first = (await service.request<Page>('GET', `${path}?limit=3`)).body;
+    expect(first.deliveries.map(({ label }) => label)).toEqual(['ACCEPTED', 'REJECTED_INVALID_JSON', 'ACCEPTED']);
+    const cursor = encodeURIComponent(first.page_info.next_cursor ?? '');
+    const second = (await service.request<Page>('GET', `${path}?limit=3&cursor=${cursor}`)).body;
+    expect([second.deliveries.length, second.page_info]).toEqual([1, { has_next_page: false }]);
+    expect(await log(webhook, '?label=REJECTED_INVALID_JSON')).toHaveLength(1);
+    await service.problem(400, 'GET', `${path}?label=DUPLICATE&cursor=${cursor}`);
+    await service.problem(404, 'GET', path, { key: service.otherKey });
+    const id = first.deliveries[0]?.delivery_id;
+    await service.problem(404, 'GET', `${base}/${(await create()).uid}/deliveries/${id}`);
+  });
+
+  test('is not moved by its sender: a rejected delivery has no payload', async () => {
+    const webhook = await create();
+    await send(webhook, { token: 'wrong', body: '{"secret": 1}' });
+    const [entry] = await log(webhook);
+    const read = await service.request('GET', `${base}/${webhook.uid}/deliveries/${entry?.delivery_id}`);
+    expect(read.body).toEqual(entry);
+  });
+});
+
+describe('a replay', () => {
+  test('is a new delivery with the same payload, as often as it is asked for', async () => {
+    const webhook = await create();
+    const { body } = await send(webhook, { body: '{"n": 1e999}' });
+    const path = `${base}/${webhook.uid}/deliveries/${body.delivery_id}/replay`;
+    for (let round = 0; round < 2; round += 1) {
+      const replayed = await service.request<WebhookDelivery>('POST', path);
+      expect([replayed.status, replayed.body]).toMatchObject([
+        202,
+        { label: 'ACCEPTED', replay_of: body.delivery_id, runs: ['run-1'] },
+      ]);
+      const read = await service.request('GET', `${base}/${webhook.uid}/deliveries/${replayed.body.delivery_id}`);
+      expect(read.text).toContain('"payload":{"n": 1e999}');
+    }
+    expect(started).toHaveLength(3);
+    const headers = { 'idempotency-key': 'replay-1' };
+    const [a, b] = [await service.request('POST', path, { headers }), await service.request('POST', path, { headers })];
+    expect(a.body).toEqual(b.body);
+    expect(started).toHaveLength(4);
+  });
+
+  test('is refused without a payload, of a disabled webhook, and beyond the budget', async () => {
+    const webhook = await create();
+    const { body } = await send(webhook);
+    await send(webhook);
+    const [duplicate] = await log(webhook);
+    const replay = (id: string | undefined) => `${base}/${webhook.uid}/deliveries/${id}/replay`;
+    await service.problem(409, 'POST', replay(duplicate?.delivery_id));
+    await service.problem(404, 'POST', replay('x'));
+    await db.query('UPDATE webhooks SET recent = array_fill(clock_timestamp(), ARRAY[60])');
+    await service.problem(429, 'POST', replay(body.delivery_id));
+    await service.request('POST', `${base}/${webhook.uid}/disable`);
+    await service.problem(409, 'POST', replay(body.delivery_id));
+  });
+});
+
+describe('retention', () => {
+  const age = (webhook: { uid: string }, count: number, days: number, label = 'ACCEPTED') =>
+    db.query(
+      `INSERT INTO webhook_deliveries (id, webhook_uid, label, size_bytes, payload, identity_hash)
+       SELECT (lpad(to_hex((extract(epoch FROM now() - $2 * interval '1 day') * 1000)::bigint + n), 12, '0') || '7' || substr(md5(random()::text), 1, 19))::uuid,
+         $1, $3, 10, '\\x2020202020202020207b', sha256((random()::text)::bytea) FROM generate_series(1, $4) n`,
+      [webhook.uid, days, label, count],
+    );
+  const count = async (webhook: { uid: string }) =>
+    (await db.query('SELECT FROM webhook_deliveries WHERE webhook_uid = $1', [webhook.uid])).length;
+
+  test('keeps the latest 50 deliveries however old, and all of 7 days', async () => {
+    const [quiet, busy] = [await create(), await create()];
+    await age(quiet, 60, 100);
+    await age(busy, 70, 6, 'REJECTED_AUTH');
+    await age(busy, 5, 8, 'REJECTED_AUTH');
+    await age(busy, 5, 29);
+    await age(busy, 5, 31);
+    await deleteOldRows(db, oldDeliveries);
+    expect([await count(quiet), await count(busy)]).toEqual([50, 75]);
+  });
+
+  test('deletes the log of a deleted webhook', async () => {
+    const webhook = await create();
+    await age(webhook, 3, 1);
+    await service.request('DELETE', `${base}/${webhook.uid}`);
+    await deleteOldRows(db, deliveriesOfNoWebhook);
+    expect(await count(webhook)).toBe(0);
+  });
+
+  test('deletes the oldest payloads of a log that has grown too large, but none of the latest 50', async () => {
+    const webhook = await create();
+    await age(webhook, 100, 1);
+    await db.query('UPDATE webhooks SET payload_bytes = 1000000');
+    expect(await trimPayloads(db, 700)).toBe(37);
+    expect(await trimPayloads(db, 100)).toBe(13);
+    const [left] = await db.query<{ count: number; bytes: number }>(
+      'SELECT count(*) AS count, (SELECT payload_bytes FROM webhooks WHERE uid = $1) AS bytes FROM webhook_deliveries WHERE webhook_uid = $1 AND payload IS NOT NULL',
+      [webhook.uid],
+    );
+    expect(left).toEqual({ count: 50, bytes: 500 });
+    expect(await count(webhook)).toBe(100);
+  });
+});
+
+describe('factories', () => {
+  test('are listed by name in pages, and found by a part of name or alias', async () => {
+    await db.query('DELETE FROM factories WHERE name <> $1', ['Test']);
+    for (const [name, alias] of [
+      ['Billing', 'pay'],
+      ['alerts', 'ops'],
+      ['Bugs', undefined],
+    ])
+      await service.request('POST', '/factory', { body: { name, ...(alias ? { alias } : {}) } });
+    type Page = { factories: { name: string }[]; page_info: { next_cursor?: string } };
+    const names = async (query: string) =>
+      (await service.request<Page>('GET', `/factory${query}`)).body.factories.map(({ name }) => name);
+    expect(await names('')).toEqual(['Billing', 'Bugs', 'Test', 'alerts']);
+    expect(await names('?search=B')).toEqual(['Billing', 'Bugs']);
+    expect(await names('?search=OP')).toEqual(['alerts']);
+    expect(await names('?search=%25')).toEqual([]);
+    const { page_info } = (await service.request<Page>('GET', '/factory?limit=3')).body;
+    expect(await names(`?limit=3&cursor=${encodeURIComponent(page_info.next_cursor ?? '')}`)).toEqual(['alerts']);
+    await service.problem(400, 'GET', '/factory?cursor=x');
+    expect((await service.request<Page>('GET', '/factory', { key: service.otherKey })).body.factories).toEqual([]);
+    await service.problem(409, 'POST', '/factory', { body: { name: 'x', alias: 'pay' } });
+    await service.problem(400, 'POST', '/factory', { body: { name: ' ' } });
+  });
+
+  test(`are at most ${maxFactories} of a team`, async () => {
+    await db.query(
+      `INSERT INTO factories (uid, team_id, name) SELECT lpad(n::text, 22, 'x'), $1, 'x' FROM generate_series(1, ${maxFactories}) n`,
+      [service.teamId],
+    );
+    await service.problem(409, 'POST', '/factory', { body: { name: 'x' } });
+  });
+});

@@ -1,0 +1,176 @@
+import { Readable } from 'node:stream';
+import { maxFactoryWebhooks } from '@runyard/contract/limits';
+import { routes } from '@runyard/contract/routes';
+import type { CreateWebhookRequest, Webhook, WebhookDelivery, WebhookWithSecret } from '@runyard/contract/webhooks';
+import type { FastifyInstance } from 'fastify';
+import type { Principal } from '../../access/keys/principal.ts';
+import { readFactory } from '../../factories/factories.ts';
+import type { Fault } from '../../fault.ts';
+import { once } from '../../idempotency/once.ts';
+import { isUuid } from '../../store/database/uuid.ts';
+import { rotateWebhookSecret, updateWebhook } from '../../webhooks/change.ts';
+import { listWebhookDeliveries, readWebhookDelivery } from '../../webhooks/log/deliveries.ts';
+import { type ReplayOutcome, replayDelivery } from '../../webhooks/log/replay.ts';
+import { isMadeByProvider, openWebhookSecret, secretFault } from '../../webhooks/secrets/secret.ts';
+import {
+  createWebhook,
+  deleteWebhook,
+  listWebhooks,
+  readWebhook,
+  type SealedWebhook,
+  type StoredWebhook,
+  type WebhookAddress,
+  webhookUrl,
+} from '../../webhooks/webhooks.ts';
+import { addRoute } from '../server/add-route.ts';
+import type { ServiceDeps } from '../server/deps.ts';
+import { invalid, notFound, type Refusal, refuse } from '../server/problem.ts';
+import { answerOnce } from '../server/repeatable.ts';
+
+const noWebhook = () => notFound('webhook');
+const noDelivery = () => notFound('delivery');
+const noSecret = () =>
+  refuse('conflict', {
+    detail: 'The webhook has no secret yet. Store the secret of the provider with POST …/rotate-secret first.',
+  });
+
+const addressOf = (
+  { teamId }: Principal,
+  params: { readonly factoryUid: string; readonly webhookUid: string },
+): WebhookAddress => ({ teamId, ...params });
+
+/** Returns what is wrong with the members of a request together. */
+function faultOfCreate({ auth_mode, signature_scheme, secret }: CreateWebhookRequest): Fault | null {
+  if (auth_mode === 'signature' && signature_scheme === undefined)
+    return { path: 'signature_scheme', message: 'is required with auth_mode signature' };
+  if (auth_mode !== 'signature' && signature_scheme !== undefined)
+    return { path: 'signature_scheme', message: 'is only for auth_mode signature; leave it out' };
+  const message = secret === undefined ? null : secretFault({ auth_mode, signature_scheme }, secret);
+  return message === null ? null : { path: 'secret', message };
+}
+
+/** Registers the management of webhooks, and their logs. */
+export function registerWebhookRoutes(app: FastifyInstance, deps: ServiceDeps): void {
+  const { db, vault, signing, webhooks: directory, startAutomations } = deps;
+  const toAnswer = (webhook: StoredWebhook): Webhook => ({
+    ...webhook,
+    url: webhookUrl(deps.webhookBaseUrl(), webhook),
+  });
+  const withSecret = ({ webhook, sealedSecret }: SealedWebhook): WebhookWithSecret => {
+    if (sealedSecret === null) return toAnswer(webhook);
+    const secret = openWebhookSecret(vault, webhook.uid, Buffer.from(sealedSecret, 'base64'));
+    return { ...webhook, url: webhookUrl(deps.webhookBaseUrl(), webhook, secret), secret };
+  };
+
+  addRoute(app, routes.listWebhooks, async ({ principal, params }) => {
+    if (!(await readFactory(db, principal.teamId, params.factoryUid))) return notFound('factory');
+    const webhooks = await listWebhooks(db, principal.teamId, params.factoryUid);
+    return { webhooks: webhooks.map(toAnswer), page_info: { has_next_page: false } };
+  });
+
+  addRoute(app, routes.createWebhook, async (call) => {
+    const { principal, params, body } = call;
+    const fault = faultOfCreate(body);
+    if (fault) return invalid([fault]);
+    // The answer stored for a repetition holds the secret sealed, as the table does.
+    const outcome = await once<SealedWebhook, 'no_factory' | 'too_many'>(db, call.once, async (tx) => {
+      const made = await createWebhook(tx, vault, { teamId: principal.teamId, factoryUid: params.factoryUid }, body);
+      return typeof made === 'string' ? { kind: 'failed', failure: made } : { kind: 'done', response: made };
+    });
+    const made = answerOnce(outcome, (failure) =>
+      failure === 'no_factory'
+        ? notFound('factory')
+        : refuse('conflict', { detail: `A factory has at most ${maxFactoryWebhooks} webhooks; delete one.` }),
+    );
+    return 'webhook' in made ? withSecret(made) : made;
+  });
+
+  addRoute(app, routes.getWebhook, async ({ principal, params }) => {
+    const webhook = await readWebhook(db, addressOf(principal, params));
+    return webhook ? toAnswer(webhook) : noWebhook();
+  });
+
+  const change = async (address: WebhookAddress, body: Parameters<typeof updateWebhook>[2]) => {
+    const outcome = await updateWebhook(db, address, body);
+    if (outcome === null) return noWebhook();
+    return outcome === 'no_secret' ? noSecret() : toAnswer(outcome);
+  };
+
+  addRoute(app, routes.updateWebhook, ({ principal, params, body }) => change(addressOf(principal, params), body));
+  addRoute(app, routes.enableWebhook, ({ principal, params }) =>
+    change(addressOf(principal, params), { enabled: true }),
+  );
+  addRoute(app, routes.disableWebhook, ({ principal, params }) =>
+    change(addressOf(principal, params), { enabled: false }),
+  );
+
+  addRoute(app, routes.deleteWebhook, async ({ principal, params }) => {
+    const wasThere = await deleteWebhook(db, addressOf(principal, params));
+    return wasThere ? { success: true as const } : noWebhook();
+  });
+
+  addRoute(app, routes.rotateWebhookSecret, async ({ principal, params, body }) => {
+    const address = addressOf(principal, params);
+    const webhook = await readWebhook(db, address);
+    if (!webhook) return noWebhook();
+    const { secret, grace_seconds: graceSeconds } = body;
+    if (secret === undefined && isMadeByProvider(webhook))
+      return invalid([{ path: 'secret', message: 'is required: the provider makes the secret of this webhook' }]);
+    const message = secret === undefined ? null : secretFault(webhook, secret);
+    if (message !== null) return invalid([{ path: 'secret', message }]);
+    const sealed = await rotateWebhookSecret(db, vault, address, { webhook, secret, graceSeconds });
+    return sealed ? withSecret(sealed) : noWebhook();
+  });
+
+  addRoute(app, routes.listWebhookDeliveries, async ({ principal, params, query }) => {
+    const webhook = await readWebhook(db, addressOf(principal, params));
+    if (!webhook) return noWebhook();
+    const page = await listWebhookDeliveries(db, signing, webhook.uid, query);
+    return (
+      page ?? invalid([{ path: 'cursor', message: 'is not a cursor of this list; send the query of the page before' }])
+    );
+  });
+
+  addRoute(app, routes.getWebhookDelivery, async ({ principal, params }) => {
+    const webhook = await readWebhook(db, addressOf(principal, params));
+    if (!webhook) return noWebhook();
+    const found = isUuid(params.deliveryId) && (await readWebhookDelivery(db, webhook.uid, params.deliveryId));
+    if (!found) return noDelivery();
+    const { delivery, payload } = found;
+    // As it was received: parsed, a large number would change, and a deep value could not be written again.
+    return payload ? Readable.from([`${JSON.stringify(delivery).slice(0, -1)},"payload":`, payload, '}']) : delivery;
+  });
+
+  addRoute(app, routes.replayWebhookDelivery, async (call) => {
+    const { principal, params } = call;
+    const webhook = await readWebhook(db, addressOf(principal, params));
+    if (!webhook) return noWebhook();
+    if (!isUuid(params.deliveryId)) return noDelivery();
+    type Failure = Exclude<ReplayOutcome, { kind: 'replayed' }>;
+    const outcome = await once<WebhookDelivery, Failure>(db, call.once, async (tx) => {
+      const replay = await replayDelivery(tx, { directory, startAutomations }, webhook.uid, params.deliveryId);
+      return replay.kind === 'replayed'
+        ? { kind: 'done', response: replay.delivery }
+        : { kind: 'failed', failure: replay };
+    });
+    return answerOnce(outcome, refusedReplay);
+  });
+}
+
+function refusedReplay(failure: Exclude<ReplayOutcome, { kind: 'replayed' }>): Refusal {
+  switch (failure.kind) {
+    case 'not_found':
+      return noDelivery();
+    case 'no_payload':
+      return refuse('conflict', {
+        detail: 'The delivery has no stored payload: only an accepted one has, until it is deleted to make room.',
+      });
+    case 'disabled':
+      return refuse('conflict', { detail: 'The webhook is disabled; enable it first.' });
+    case 'rate_limited':
+      return refuse('resource_unavailable', {
+        detail: 'The webhook has had 60 deliveries within a minute. Replay this one after Retry-After seconds.',
+        headers: { 'retry-after': String(Math.ceil(failure.retryAfterMs / 1000)) },
+      });
+  }
+}

@@ -1,0 +1,84 @@
+/** Changes of webhooks. Each raises the version, so that no process accepts a delivery by what it knew before. */
+import type { UpdateWebhookRequest } from '@runyard/contract/webhooks';
+import type { Vault } from '../secrets/vault.ts';
+import type { Database, Queryable } from '../store/database/database.ts';
+import { boolean, defineStatement } from '../store/database/statement.ts';
+import { newWebhookSecret, sealWebhookSecret } from './secrets/secret.ts';
+import {
+  type SealedWebhook,
+  type StoredWebhook,
+  toWebhook,
+  type WebhookAddress,
+  webhookColumns,
+  webhookRow,
+} from './webhooks.ts';
+
+const lockOne = defineStatement({
+  name: 'lock_webhook',
+  text: `
+    SELECT ${webhookColumns}, sealed_secret IS NOT NULL AS has_secret FROM webhooks
+    WHERE team_id = $1 AND factory_uid = $2 AND uid = $3 FOR UPDATE`,
+  row: { ...webhookRow, has_secret: boolean },
+});
+
+const update = defineStatement({
+  name: 'update_webhook',
+  text: `
+    UPDATE webhooks SET name = $2, secret_name = $3, delivery_id_header = $4, enabled = $5, version = version + 1,
+      updated_at = clock_timestamp()
+    WHERE uid = $1 RETURNING ${webhookColumns}`,
+  row: webhookRow,
+});
+
+/** $6: seconds that the old secret is accepted; a secret that was sealed with another key cannot be opened, so it is not kept. */
+const rotate = defineStatement({
+  name: 'rotate_secret_of_webhook',
+  text: `
+    UPDATE webhooks SET
+      previous_sealed_secret = CASE WHEN $6::float8 > 0 AND vault_key_id = $4 THEN sealed_secret END,
+      previous_secret_until = CASE WHEN $6::float8 > 0 THEN clock_timestamp() + make_interval(secs => $6) END,
+      vault_key_id = $4, sealed_secret = $5, version = version + 1, updated_at = clock_timestamp()
+    WHERE team_id = $1 AND factory_uid = $2 AND uid = $3 RETURNING ${webhookColumns}`,
+  row: webhookRow,
+});
+
+/** `no_secret`: it cannot be enabled before its secret is stored. Null: the team has no such webhook. */
+export type UpdateOutcome = StoredWebhook | 'no_secret' | null;
+
+/** Changes the members that the request has. */
+export async function updateWebhook(
+  db: Database,
+  { teamId, factoryUid, webhookUid }: WebhookAddress,
+  request: UpdateWebhookRequest,
+): Promise<UpdateOutcome> {
+  return await db.transaction(async (tx) => {
+    const [old] = await tx.query(lockOne, [teamId, factoryUid, webhookUid]);
+    if (!old) return null;
+    const enabled = request.enabled ?? old.enabled;
+    if (enabled && !old.has_secret) return 'no_secret';
+    const header = request.delivery_id_header;
+    const [made] = await tx.query(update, [
+      webhookUid,
+      request.name ?? old.name,
+      request.secret_name ?? old.secret_name,
+      header === undefined ? old.delivery_id_header : (header?.toLowerCase() ?? null),
+      enabled,
+    ]);
+    return made ? toWebhook(made) : null;
+  });
+}
+
+/**
+ * Sets the given secret, or a new one. The old one is accepted for `graceSeconds` more. Null: the team has no such webhook. The
+ * caller has checked that the secret fits the mode, which never changes.
+ */
+export async function rotateWebhookSecret(
+  db: Queryable,
+  vault: Vault,
+  { teamId, factoryUid, webhookUid }: WebhookAddress,
+  { webhook, secret, graceSeconds }: { webhook: StoredWebhook; secret: string | undefined; graceSeconds: number },
+): Promise<SealedWebhook | null> {
+  const sealed = sealWebhookSecret(vault, webhookUid, secret ?? newWebhookSecret(webhook));
+  const [made] = await db.query(rotate, [teamId, factoryUid, webhookUid, vault.keyId, sealed, graceSeconds]);
+  return made ? { webhook: toWebhook(made), sealedSecret: sealed.toString('base64') } : null;
+}

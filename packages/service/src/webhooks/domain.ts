@@ -1,0 +1,23 @@
+import type { Settings } from '@runyard/contract/settings';
+import type { Domain } from '../domain.ts';
+import type { Database } from '../store/database/database.ts';
+import { deliveriesOfNoWebhook, oldDeliveries, trimPayloads } from './log/retention.ts';
+
+interface WebhookDomainDeps {
+  readonly db: Database;
+  readonly settings: Pick<Settings, 'RUNYARD_WEBHOOK_PAYLOADS_MB'>;
+}
+
+const mb = 1024 * 1024;
+
+export const webhooksDomain = ({ db, settings }: WebhookDomainDeps): Domain => ({
+  name: 'webhooks',
+  retention: { rows: [oldDeliveries, deliveriesOfNoWebhook] },
+  loops: async () => [
+    {
+      name: 'deleting old payloads of large webhook logs',
+      everyMs: 60_000,
+      work: () => trimPayloads(db, settings.RUNYARD_WEBHOOK_PAYLOADS_MB * mb),
+    },
+  ],
+});

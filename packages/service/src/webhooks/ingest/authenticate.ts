@@ -1,0 +1,41 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { isSameSecret } from '../schemes/same-secret.ts';
+import { schemes } from '../schemes/schemes.ts';
+import { verifySignature } from '../schemes/verify-signature.ts';
+import type { KnownWebhook } from './directory.ts';
+
+/** What a sender proves itself with, besides the body. */
+export interface Credentials {
+  readonly headers: IncomingHttpHeaders;
+  /** Segment of the path behind the UID; undefined: there is none. */
+  readonly urlToken: string | undefined;
+}
+
+/** RFC 6750, 2.1: the name of the scheme is case-insensitive. */
+const bearer = /^bearer +([\x21-\x7e]{1,1000}) *$/i;
+
+const isOneOf = (given: string, secrets: readonly string[]): boolean =>
+  // All are compared, so that the time tells nothing.
+  secrets.map((secret) => isSameSecret(given, secret)).includes(true);
+
+/** Returns whether the sender has shown the token; undefined: the webhook has no token, the body decides. */
+export function checkToken(webhook: KnownWebhook, { headers, urlToken }: Credentials): boolean | undefined {
+  switch (webhook.authMode) {
+    case 'token': {
+      const given = bearer.exec(headers.authorization ?? '')?.[1] ?? '';
+      return isOneOf(given, webhook.secrets()) && urlToken === undefined;
+    }
+    case 'url_token':
+      return isOneOf(urlToken ?? '', webhook.secrets());
+    case 'signature':
+      return undefined;
+  }
+}
+
+/** Returns whether the sender is the one that the webhook is for. */
+export function authenticate(webhook: KnownWebhook, credentials: Credentials, body: Buffer, nowMs: number): boolean {
+  const hasToken = checkToken(webhook, credentials);
+  if (hasToken !== undefined) return hasToken;
+  if (webhook.scheme === null || credentials.urlToken !== undefined) return false;
+  return verifySignature(schemes[webhook.scheme], { headers: credentials.headers, body }, webhook.secrets(), nowMs);
+}

@@ -1,0 +1,133 @@
+/** The enabled webhooks with their opened secrets, as this process knows them. */
+import type { SignatureSchemeName, WebhookAuthMode } from '@runyard/contract/webhooks';
+import type { Vault } from '../../secrets/vault.ts';
+import type { Database, Queryable } from '../../store/database/database.ts';
+import { bytes, defineStatement, float, integer, nullable, type RowOf, text } from '../../store/database/statement.ts';
+import { openWebhookSecret } from '../secrets/secret.ts';
+
+/** Channel that notifies all processes of a changed or deleted webhook; the payload is its UID. A trigger sends it. */
+export const webhooksChannel = 'runyard_webhooks';
+
+/** An enabled webhook. */
+export interface KnownWebhook {
+  readonly uid: string;
+  readonly teamId: string;
+  readonly name: string;
+  readonly authMode: WebhookAuthMode;
+  readonly scheme: SignatureSchemeName | null;
+  readonly deliveryIdHeader: string | null;
+  /** What is written for a delivery is written only if this is still the version in the database. */
+  readonly version: number;
+  /** Returns the secrets that are accepted now. */
+  secrets(): readonly string[];
+  /** Times in milliseconds until which the database has no room for another delivery or rejection. */
+  readonly fullUntil: { deliveries: number; rejections: number };
+}
+
+export interface WebhookDirectory {
+  /** Returns the enabled webhook; null: unknown, disabled or deleted, which takes the same statement each. */
+  find(uid: string): Promise<KnownWebhook | null>;
+  /** Removes what is known of a webhook, because the database has another version of it. */
+  forget(uid: string): void;
+  close(): void;
+}
+
+const readEnabled = defineStatement({
+  name: 'read_enabled_webhook',
+  text: `
+    SELECT uid, team_id::text AS team_id, name, auth_mode, signature_scheme, delivery_id_header, version, sealed_secret,
+      CASE WHEN previous_secret_until > clock_timestamp() THEN previous_sealed_secret END AS previous_sealed_secret,
+      extract(epoch FROM previous_secret_until - clock_timestamp())::float8 * 1000 AS previous_ms
+    FROM webhooks WHERE uid = $1 AND enabled`,
+  row: {
+    uid: text(),
+    team_id: text(),
+    name: text(),
+    auth_mode: text<WebhookAuthMode>(),
+    signature_scheme: nullable(text<SignatureSchemeName>()),
+    delivery_id_header: nullable(text()),
+    version: integer,
+    sealed_secret: nullable(bytes),
+    previous_sealed_secret: nullable(bytes),
+    previous_ms: nullable(float),
+  },
+});
+
+function toKnown(vault: Vault, row: RowOf<typeof readEnabled>, now: () => number): KnownWebhook {
+  const current = row.sealed_secret === null ? [] : [openWebhookSecret(vault, row.uid, row.sealed_secret)];
+  const previous =
+    row.previous_sealed_secret === null ? [] : [openWebhookSecret(vault, row.uid, row.previous_sealed_secret)];
+  const previousUntil = now() + (row.previous_ms ?? 0);
+  return {
+    uid: row.uid,
+    teamId: row.team_id,
+    name: row.name,
+    authMode: row.auth_mode,
+    scheme: row.signature_scheme,
+    deliveryIdHeader: row.delivery_id_header,
+    version: row.version,
+    secrets: () => (now() < previousUntil ? [...current, ...previous] : current),
+    fullUntil: { deliveries: 0, rejections: 0 },
+  };
+}
+
+interface Entry {
+  readonly webhook: KnownWebhook;
+  readonly readAtMs: number;
+}
+
+const maxKnown = 10_000;
+/**
+ * How long an entry is used. Changes arrive by NOTIFY within milliseconds, and nothing is accepted by an old version; this limit
+ * is for the 429 of a process whose listening connection died without a sign.
+ */
+const knownMs = 5_000;
+
+/** Opens the directory. It forgets a webhook that any process changes. `now` is in milliseconds. */
+export async function openWebhookDirectory(
+  db: Database,
+  vault: Vault,
+  now: () => number = Date.now,
+): Promise<WebhookDirectory> {
+  const known = new Map<string, Entry>();
+  const reads = new Map<string, Promise<KnownWebhook | null>>();
+  // A row that was read before a change is not kept after it.
+  let generation = 0;
+  const forget = (uid?: string): void => {
+    generation += 1;
+    reads.clear();
+    if (uid === undefined) known.clear();
+    else known.delete(uid);
+  };
+  const stop = await db.listen(webhooksChannel, forget, () => forget());
+
+  const read = async (uid: string, from: Queryable): Promise<KnownWebhook | null> => {
+    const before = generation;
+    const [row] = await from.query(readEnabled, [uid]);
+    if (!row) return null;
+    const webhook = toKnown(vault, row, now);
+    if (before === generation) {
+      if (known.size >= maxKnown) known.clear();
+      known.set(uid, { webhook, readAtMs: now() });
+    }
+    return webhook;
+  };
+
+  return {
+    find: async (uid) => {
+      const entry = known.get(uid);
+      if (entry && now() - entry.readAtMs < knownMs) return entry.webhook;
+      const running = reads.get(uid);
+      if (running) return await running;
+      const reading = read(uid, db);
+      reads.set(uid, reading);
+      try {
+        return await reading;
+      } finally {
+        if (reads.get(uid) === reading) reads.delete(uid);
+      }
+    },
+    forget,
+    close: stop,
+  };
+}

@@ -1,0 +1,44 @@
+import { createHash } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import { schemes } from '../schemes/schemes.ts';
+import { providerId } from '../schemes/verify-signature.ts';
+import type { KnownWebhook } from './directory.ts';
+
+/** What makes two deliveries of a webhook the same. */
+export interface Identity {
+  /** As the log shows it. */
+  readonly text: string;
+  /** 32 bytes. */
+  readonly hash: Buffer;
+}
+
+/** Ids of senders that the log can show as they are; of others it shows the hash. */
+const shown = /^[\x21-\x7e]{1,200}$/;
+
+const sha256 = (data: string | Buffer): Buffer => createHash('sha256').update(data).digest();
+
+const identityOf = (kind: 'header' | 'body' | 'replay', text: string): Identity => ({
+  text,
+  hash: sha256(`${kind}\n${text}`),
+});
+
+/**
+ * Returns the identity of a delivery: the header that the webhook names, the provider's own header, the sender's own header, or
+ * the hash of the body, in this order. interface.md, "Ingress rules", 3.
+ */
+export function identify(webhook: KnownWebhook, headers: IncomingHttpHeaders, body: Buffer): Identity {
+  const candidates = [
+    webhook.deliveryIdHeader === null ? undefined : headers[webhook.deliveryIdHeader],
+    webhook.scheme === null ? undefined : providerId(schemes[webhook.scheme], headers),
+    headers['x-service-delivery-id'],
+    headers['x-warp-delivery-id'],
+  ];
+  for (const candidate of candidates) {
+    const id = typeof candidate === 'string' ? candidate.trim() : '';
+    if (id !== '') return identityOf('header', shown.test(id) ? id : `sha256:${sha256(id).toString('hex')}`);
+  }
+  return identityOf('body', `sha256:${sha256(body).toString('hex')}`);
+}
+
+/** Returns the identity of a replay, which no other delivery has. */
+export const identityOfReplay = (deliveryId: string): Identity => identityOf('replay', `replay:${deliveryId}`);

@@ -1,0 +1,148 @@
+/** Takes a delivery: the checks in the order of completions.md, and one transaction that writes it. */
+import { randomUUIDv7 } from 'node:crypto';
+import { maxWebhookBytes } from '@runyard/contract/limits';
+import type { Database } from '../../store/database/database.ts';
+import { schemes } from '../schemes/schemes.ts';
+import { authenticate, type Credentials, checkToken } from './authenticate.ts';
+import type { KnownWebhook, WebhookDirectory } from './directory.ts';
+import type { Gate } from './gate.ts';
+import { identify } from './identity.ts';
+import { parsePayload } from './parse-payload.ts';
+import type { StartAutomations } from './start-automations.ts';
+import { type NotWritten, writeDelivery, writeRejection } from './write-delivery.ts';
+
+export interface IngestDeps {
+  readonly db: Database;
+  readonly directory: WebhookDirectory;
+  readonly gate: Gate;
+  /** Absent: no delivery starts anything. */
+  readonly startAutomations?: StartAutomations | undefined;
+}
+
+/** The result of reading a body. `too_slow`, `cut`: it did not come whole. `busy`: there is no room for it now. */
+export type DeliveredBody =
+  | { readonly kind: 'body'; readonly bytes: Buffer }
+  | { readonly kind: 'too_large' | 'too_slow' | 'cut' | 'busy' };
+
+/** A request of a sender. */
+export interface IngestRequest extends Credentials {
+  readonly uid: string;
+  /** Bytes that the sender has announced; undefined: the body comes in chunks. */
+  readonly announcedBytes: number | undefined;
+  /** Reads the body, at most 256 KB of it. `owner` names whose room it takes. */
+  readBody(owner: string): Promise<DeliveredBody>;
+}
+
+/** `accepted`, `duplicate`: 202. `challenge`: 200 with the text, by which a provider checks the URL. All others are refusals. */
+export type IngestOutcome =
+  | { readonly kind: 'accepted' | 'duplicate'; readonly deliveryId: string }
+  | { readonly kind: 'challenge'; readonly challenge: string }
+  /** 404: unknown, disabled or deleted. */
+  | { readonly kind: 'not_found' }
+  /** 429 */
+  | { readonly kind: 'rate_limited'; readonly retryAfterMs: number }
+  | { readonly kind: 'busy' }
+  /** 401 */
+  | { readonly kind: 'unauthenticated' }
+  /** 400 */
+  | { readonly kind: 'invalid_json'; readonly why: string }
+  | { readonly kind: 'cut' }
+  /** 413 */
+  | { readonly kind: 'too_large' }
+  /** 408 */
+  | { readonly kind: 'too_slow' };
+
+/** Each change of the webhook while a delivery is checked makes one more round. */
+const maxRounds = 5;
+
+/** Takes a delivery. Everything that it does is committed when it returns. */
+export async function ingest(deps: IngestDeps, request: IngestRequest, nowMs: () => number): Promise<IngestOutcome> {
+  let body: DeliveredBody | undefined;
+  for (let round = 0; round < maxRounds; round += 1) {
+    const webhook = await deps.gate(() => deps.directory.find(request.uid));
+    if (webhook === 'busy') return { kind: 'busy' };
+    if (webhook === null) return { kind: 'not_found' };
+    const waitMs = webhook.fullUntil.deliveries - nowMs();
+    if (waitMs > 0) return { kind: 'rate_limited', retryAfterMs: waitMs };
+    body ??= await request.readBody(roomOf(webhook, request));
+    const outcome = await take(deps, webhook, request, body, nowMs);
+    if (outcome !== 'changed') return outcome;
+    deps.directory.forget(request.uid);
+  }
+  return { kind: 'busy' };
+}
+
+/**
+ * Names whose room the body takes. Senders with the token have the room of the webhook, and those with a wrong one share another, so
+ * that they cannot keep the first out.
+ */
+function roomOf(webhook: KnownWebhook, request: IngestRequest): string {
+  return checkToken(webhook, request) === false ? 'unauthenticated' : webhook.uid;
+}
+
+async function take(
+  deps: IngestDeps,
+  webhook: KnownWebhook,
+  request: IngestRequest,
+  body: DeliveredBody,
+  nowMs: () => number,
+): Promise<IngestOutcome | 'changed'> {
+  if (body.kind === 'too_large') return await reject(deps, webhook, 'REJECTED_TOO_LARGE', sizeOf(request), nowMs);
+  if (body.kind !== 'body') return { kind: body.kind };
+  const { bytes } = body;
+  if (!authenticate(webhook, request, bytes, nowMs()))
+    return await reject(deps, webhook, 'REJECTED_AUTH', bytes.length, nowMs);
+  const id = randomUUIDv7();
+  const payload = parsePayload(bytes);
+  if (!payload.ok) {
+    const entry = { id, sizeBytes: bytes.length };
+    const refused = await deps.gate(() => writeRejection(deps.db, webhook, entry, 'REJECTED_INVALID_JSON'));
+    return refusalOf(refused) ?? { kind: 'invalid_json', why: payload.why };
+  }
+  const challenge = challengeOf(webhook, payload.value);
+  const written = await deps.gate(() =>
+    writeDelivery(deps.db, deps.startAutomations, {
+      webhook,
+      id,
+      body: bytes,
+      payload: payload.value,
+      identity: identify(webhook, request.headers, bytes),
+      ...(challenge === undefined ? {} : { startsNothing: true }),
+    }),
+  );
+  if (written === 'busy' || written.kind === 'changed' || written.kind === 'full')
+    return refusalOf(written) ?? { kind: 'busy' };
+  return challenge === undefined ? { kind: written.kind, deliveryId: id } : { kind: 'challenge', challenge };
+}
+
+/** Bytes for the log. A body that came in chunks was not read to its end. */
+const sizeOf = ({ announcedBytes = maxWebhookBytes + 1 }: IngestRequest): number =>
+  Math.min(announcedBytes, Number.MAX_SAFE_INTEGER);
+
+async function reject(
+  deps: IngestDeps,
+  webhook: KnownWebhook,
+  label: 'REJECTED_AUTH' | 'REJECTED_TOO_LARGE',
+  sizeBytes: number,
+  nowMs: () => number,
+): Promise<IngestOutcome | 'changed'> {
+  const waitMs = webhook.fullUntil.rejections - nowMs();
+  if (waitMs > 0) return { kind: 'rate_limited', retryAfterMs: waitMs };
+  const entry = { id: randomUUIDv7(), sizeBytes };
+  const refused = await deps.gate(() => writeRejection(deps.db, webhook, entry, label));
+  return refusalOf(refused) ?? { kind: label === 'REJECTED_AUTH' ? 'unauthenticated' : 'too_large' };
+}
+
+function refusalOf(refused: NotWritten | 'busy' | null): IngestOutcome | 'changed' | null {
+  if (refused === null) return null;
+  if (refused === 'busy') return { kind: 'busy' };
+  return refused.kind === 'changed' ? 'changed' : { kind: 'rate_limited', retryAfterMs: refused.waitMs };
+}
+
+/** Returns the text by which a provider checks the URL; undefined: it is a delivery. */
+function challengeOf({ scheme }: KnownWebhook, payload: unknown): string | undefined {
+  const type = scheme === null ? undefined : schemes[scheme].handshakeType;
+  if (type === undefined || typeof payload !== 'object' || payload === null) return undefined;
+  const challenge: unknown = Reflect.get(payload, 'challenge');
+  return Reflect.get(payload, 'type') === type && typeof challenge === 'string' ? challenge : undefined;
+}

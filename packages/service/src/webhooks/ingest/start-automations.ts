@@ -1,0 +1,28 @@
+import type { AutomationOutcome } from '@runyard/contract/webhooks';
+import type { Queryable } from '../../store/database/database.ts';
+
+/** A delivery that was accepted, and whose entry in the log the transaction has just written. */
+export interface AcceptedDelivery {
+  readonly deliveryId: string;
+  readonly webhookUid: string;
+  readonly webhookName: string;
+  readonly teamId: string;
+  /** The JSON as it was received: goes to the run as a file, unchanged. */
+  readonly body: Buffer;
+  /** The parsed body. Numbers beyond a double are infinite; names may be any text, `__proto__` too. */
+  readonly payload: unknown;
+}
+
+/** What the automations made of a delivery. */
+export interface StartedAutomations {
+  /** Ids of the runs that were submitted in the transaction. */
+  readonly runs: readonly string[];
+  /** One for each automation that selects the webhook. */
+  readonly outcomes: readonly AutomationOutcome[];
+}
+
+/**
+ * Starts the runs of the automations that a delivery matches, all of them in the transaction. It may be called again for the same
+ * delivery after the transaction was rolled back. What it throws rolls the delivery back, and its sender gets an error.
+ */
+export type StartAutomations = (tx: Queryable, delivery: AcceptedDelivery) => Promise<StartedAutomations>;

@@ -1,0 +1,105 @@
+/** The log of a webhook. */
+import type {
+  AutomationOutcome,
+  ListWebhookDeliveriesQuery,
+  ListWebhookDeliveriesResponse,
+  WebhookDelivery,
+  WebhookDeliveryLabel,
+} from '@runyard/contract/webhooks';
+import type { Queryable } from '../../store/database/database.ts';
+import {
+  bytes,
+  defineStatement,
+  integer,
+  json,
+  nullable,
+  type RowOf,
+  text,
+  texts,
+  timestamp,
+  uuid,
+} from '../../store/database/statement.ts';
+import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../../store/paging/cursor.ts';
+
+const row = {
+  id: uuid,
+  label: text<WebhookDeliveryLabel>(),
+  size_bytes: integer,
+  identity: nullable(text()),
+  replay_of: nullable(uuid),
+  runs: texts,
+  outcomes: json<AutomationOutcome[]>(),
+  received_at: timestamp,
+};
+
+const columns = Object.keys(row).join(', ');
+
+const readPage = defineStatement({
+  name: 'read_webhook_deliveries',
+  text: `
+    SELECT ${columns} FROM webhook_deliveries
+    WHERE webhook_uid = $1 AND id < $2 AND ($3::text IS NULL OR label = $3) ORDER BY id DESC LIMIT $4`,
+  row,
+});
+
+const readOne = defineStatement({
+  name: 'read_webhook_delivery',
+  text: `SELECT ${columns}, payload FROM webhook_deliveries WHERE webhook_uid = $1 AND id = $2`,
+  row: { ...row, payload: nullable(bytes) },
+});
+
+const toDelivery = (found: RowOf<typeof readPage>): WebhookDelivery => ({
+  delivery_id: found.id,
+  label: found.label,
+  size_bytes: found.size_bytes,
+  received_at: found.received_at,
+  ...(found.identity === null ? {} : { identity: found.identity }),
+  ...(found.replay_of === null ? {} : { replay_of: found.replay_of }),
+  ...(found.runs.length === 0 ? {} : { runs: found.runs }),
+  ...(found.outcomes.length === 0 ? {} : { automations: found.outcomes }),
+});
+
+const newest = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+
+/** Returns one page of the log, newest first. Null: the cursor was made for another list. */
+export async function listWebhookDeliveries(
+  db: Queryable,
+  signer: CursorSigner,
+  webhookUid: string,
+  query: ListWebhookDeliveriesQuery,
+): Promise<ListWebhookDeliveriesResponse | null> {
+  const identity = listIdentity(['webhook deliveries', webhookUid, query.label ?? null]);
+  let before = newest;
+  if (query.cursor !== undefined) {
+    const read = readCursor(signer, identity, query.cursor);
+    if (!read.ok) return null;
+    before = read.position.id;
+  }
+  const rows = await db.query(readPage, [webhookUid, before, query.label ?? null, query.limit + 1]);
+  const page = rows.slice(0, query.limit);
+  const last = page.at(-1);
+  const hasNext = rows.length > page.length && last !== undefined;
+  return {
+    deliveries: page.map(toDelivery),
+    page_info: {
+      has_next_page: hasNext,
+      ...(hasNext ? { next_cursor: writeCursor(signer, identity, { value: null, id: last.id }) } : {}),
+    },
+  };
+}
+
+/** A delivery with the bytes that were received; null: it was not accepted, or they are no longer stored. */
+export interface StoredDelivery {
+  readonly delivery: WebhookDelivery;
+  readonly payload: Buffer | null;
+}
+
+/** Returns a delivery; null: the log of the webhook has none with this id. */
+export async function readWebhookDelivery(
+  db: Queryable,
+  webhookUid: string,
+  deliveryId: string,
+): Promise<StoredDelivery | null> {
+  const [found] = await db.query(readOne, [webhookUid, deliveryId]);
+  return found ? { delivery: toDelivery(found), payload: found.payload } : null;
+}

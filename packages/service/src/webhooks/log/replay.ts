@@ -1,0 +1,50 @@
+import { randomUUIDv7 } from 'node:crypto';
+import type { WebhookDelivery } from '@runyard/contract/webhooks';
+import type { Queryable } from '../../store/database/database.ts';
+import { identityOfReplay } from '../ingest/identity.ts';
+import type { IngestDeps } from '../ingest/ingest.ts';
+import { parsePayload } from '../ingest/parse-payload.ts';
+import { writeWithin } from '../ingest/write-delivery.ts';
+import { readWebhookDelivery } from './deliveries.ts';
+
+/** `no_payload`: the delivery was not accepted, or its payload is no longer stored. `disabled`: the webhook takes no deliveries. */
+export type ReplayOutcome =
+  | { readonly kind: 'replayed'; readonly delivery: WebhookDelivery }
+  | { readonly kind: 'not_found' | 'no_payload' | 'disabled' }
+  | { readonly kind: 'rate_limited'; readonly retryAfterMs: number };
+
+/** Evaluates a delivery again, as a new one that passes all checks but authentication, in the transaction of the caller. */
+export async function replayDelivery(
+  tx: Queryable,
+  { directory, startAutomations }: Pick<IngestDeps, 'directory' | 'startAutomations'>,
+  webhookUid: string,
+  deliveryId: string,
+): Promise<ReplayOutcome> {
+  const original = await readWebhookDelivery(tx, webhookUid, deliveryId);
+  if (!original) return { kind: 'not_found' };
+  if (!original.payload) return { kind: 'no_payload' };
+  const payload = parsePayload(original.payload);
+  if (!payload.ok) return { kind: 'no_payload' };
+  // Another process may have changed the webhook since this one read it; a second look reads it again.
+  for (const _ of ['known', 'read again']) {
+    const webhook = await directory.find(webhookUid);
+    if (!webhook) return { kind: 'disabled' };
+    const id = randomUUIDv7();
+    const written = await writeWithin(tx, startAutomations, {
+      webhook,
+      id,
+      body: original.payload,
+      payload: payload.value,
+      identity: identityOfReplay(id),
+      replayOf: deliveryId,
+    });
+    if (written.kind === 'full') return { kind: 'rate_limited', retryAfterMs: written.waitMs };
+    if (written.kind === 'changed') directory.forget(webhookUid);
+    else {
+      const made = await readWebhookDelivery(tx, webhookUid, id);
+      if (!made) throw new Error('the replay was not written');
+      return { kind: 'replayed', delivery: made.delivery };
+    }
+  }
+  return { kind: 'disabled' };
+}

@@ -1,0 +1,11 @@
+import type { SignatureScheme } from './scheme.ts';
+
+/** https://docs.sentry.io/organization/integrations/integration-platform/webhooks/: HMAC of the body with the client secret. */
+export const sentry: SignatureScheme = {
+  headers: [{ signature: 'sentry-hook-signature', id: 'request-id' }],
+  algorithm: 'sha256',
+  encoding: 'hex',
+  prefix: '',
+  signed: ['{body}'],
+  key: 'text',
+};

@@ -1,0 +1,146 @@
+/** The webhooks of factories. */
+import { maxFactoryWebhooks } from '@runyard/contract/limits';
+import type { CreateWebhookRequest, SignatureSchemeName, Webhook, WebhookAuthMode } from '@runyard/contract/webhooks';
+import { newUid } from '../access/teams/uid.ts';
+import { lockFactory } from '../factories/factories.ts';
+import type { Vault } from '../secrets/vault.ts';
+import type { Queryable } from '../store/database/database.ts';
+import {
+  boolean,
+  defineStatement,
+  integer,
+  nullable,
+  type RowOf,
+  text,
+  timestamp,
+} from '../store/database/statement.ts';
+import { isMadeByProvider, newWebhookSecret, sealWebhookSecret } from './secrets/secret.ts';
+
+/** Names a webhook to its team. */
+export interface WebhookAddress {
+  readonly teamId: string;
+  readonly factoryUid: string;
+  readonly webhookUid: string;
+}
+
+/** Columns of a webhook, without its secret. */
+export const webhookRow = {
+  uid: text(),
+  name: text(),
+  auth_mode: text<WebhookAuthMode>(),
+  signature_scheme: nullable(text<SignatureSchemeName>()),
+  secret_name: text(),
+  delivery_id_header: nullable(text()),
+  enabled: boolean,
+  created_at: timestamp,
+};
+
+export const webhookColumns = Object.keys(webhookRow).join(', ');
+
+const readAll = defineStatement({
+  name: 'read_webhooks_of_factory',
+  text: `SELECT ${webhookColumns} FROM webhooks WHERE team_id = $1 AND factory_uid = $2 ORDER BY created_at, uid`,
+  row: webhookRow,
+});
+
+const readOne = defineStatement({
+  name: 'read_webhook',
+  text: `SELECT ${webhookColumns} FROM webhooks WHERE team_id = $1 AND factory_uid = $2 AND uid = $3`,
+  row: webhookRow,
+});
+
+const countOfFactory = defineStatement({
+  name: 'count_webhooks_of_factory',
+  text: 'SELECT count(*) AS count FROM webhooks WHERE factory_uid = $1',
+  row: { count: integer },
+});
+
+const insert = defineStatement({
+  name: 'insert_webhook',
+  text: `
+    INSERT INTO webhooks (uid, factory_uid, team_id, name, auth_mode, signature_scheme, secret_name, delivery_id_header,
+      enabled, vault_key_id, sealed_secret)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING ${webhookColumns}`,
+  row: webhookRow,
+});
+
+/** A trigger notifies the ingress of all processes. The nightly sweep deletes the log. */
+const remove = defineStatement({
+  name: 'delete_webhook',
+  text: 'DELETE FROM webhooks WHERE team_id = $1 AND factory_uid = $2 AND uid = $3 RETURNING uid',
+  row: { uid: text() },
+});
+
+/** A webhook without its URL, which depends on the address of the service. */
+export type StoredWebhook = Omit<Webhook, 'url'>;
+
+/** A webhook with its sealed secret, base64; null: it has none yet. */
+export interface SealedWebhook {
+  readonly webhook: StoredWebhook;
+  readonly sealedSecret: string | null;
+}
+
+export const toWebhook = (found: RowOf<typeof readOne>): StoredWebhook => ({
+  uid: found.uid,
+  name: found.name,
+  auth_mode: found.auth_mode,
+  ...(found.signature_scheme === null ? {} : { signature_scheme: found.signature_scheme }),
+  secret_name: found.secret_name,
+  ...(found.delivery_id_header === null ? {} : { delivery_id_header: found.delivery_id_header }),
+  enabled: found.enabled,
+  created_at: found.created_at,
+});
+
+/** Returns the URL to which senders POST. `token`: the secret of a url_token webhook; absent: a placeholder stands for it. */
+export function webhookUrl(baseUrl: string, { uid, auth_mode }: StoredWebhook, token = '{token}'): string {
+  return `${baseUrl}/webhooks/w/${uid}${auth_mode === 'url_token' ? `/${token}` : ''}`;
+}
+
+/** Returns the webhooks of a factory, oldest first. */
+export async function listWebhooks(db: Queryable, teamId: string, factoryUid: string): Promise<StoredWebhook[]> {
+  return (await db.query(readAll, [teamId, factoryUid])).map(toWebhook);
+}
+
+/** Returns a webhook; null: the team has none with these UIDs. */
+export async function readWebhook(db: Queryable, address: WebhookAddress): Promise<StoredWebhook | null> {
+  const [found] = await db.query(readOne, [address.teamId, address.factoryUid, address.webhookUid]);
+  return found ? toWebhook(found) : null;
+}
+
+/**
+ * Creates a webhook with the given secret, or with a new one; a webhook whose provider makes the secret is disabled until it has
+ * it. `no_factory`: the team has no such factory. `too_many`: the factory has the largest number allowed.
+ */
+export async function createWebhook(
+  tx: Queryable,
+  vault: Vault,
+  { teamId, factoryUid }: Pick<WebhookAddress, 'teamId' | 'factoryUid'>,
+  request: CreateWebhookRequest,
+): Promise<SealedWebhook | 'no_factory' | 'too_many'> {
+  if (!(await lockFactory(tx, teamId, factoryUid))) return 'no_factory';
+  const [others] = await tx.query(countOfFactory, [factoryUid]);
+  if ((others?.count ?? 0) >= maxFactoryWebhooks) return 'too_many';
+  const uid = newUid();
+  const secret = request.secret ?? (isMadeByProvider(request) ? null : newWebhookSecret(request));
+  const sealed = secret === null ? null : sealWebhookSecret(vault, uid, secret);
+  const [made] = await tx.query(insert, [
+    uid,
+    factoryUid,
+    teamId,
+    request.name,
+    request.auth_mode,
+    request.signature_scheme ?? null,
+    request.secret_name ?? `WEBHOOK_${uid}`,
+    request.delivery_id_header?.toLowerCase() ?? null,
+    request.enabled && sealed !== null,
+    sealed === null ? null : vault.keyId,
+    sealed,
+  ]);
+  if (!made) throw new Error('the webhook was not inserted');
+  return { webhook: toWebhook(made), sealedSecret: sealed?.toString('base64') ?? null };
+}
+
+/** Deletes a webhook. False: the team has none with these UIDs. */
+export async function deleteWebhook(db: Queryable, address: WebhookAddress): Promise<boolean> {
+  return (await db.query(remove, [address.teamId, address.factoryUid, address.webhookUid])).length > 0;
+}

@@ -1,0 +1,45 @@
+/** Test support: factories, webhooks and their senders. */
+import type { Factory } from '@runyard/contract/factories';
+import type { ListWebhookDeliveriesResponse, WebhookDelivery, WebhookWithSecret } from '@runyard/contract/webhooks';
+import type { TestAnswer, TestService } from './service.ts';
+
+export interface Sent {
+  readonly body?: string | Uint8Array<ArrayBuffer>;
+  readonly headers?: Record<string, string>;
+  /** Default: the secret of the webhook as bearer token; null: none. */
+  readonly token?: string | null;
+  readonly method?: string;
+}
+
+/** Creates webhooks in one factory of the first team, and sends to them. */
+export async function testWebhooks(service: TestService) {
+  const factory = (await service.request<Factory>('POST', '/factory', { body: { name: 'Test' } })).body;
+  const base = `/factory/${factory.uid}/webhooks`;
+
+  const create = async (body: Record<string, unknown> = {}): Promise<WebhookWithSecret> => {
+    const answer = await service.request<WebhookWithSecret>('POST', base, { body: { name: 'W', ...body } });
+    if (answer.status !== 201) throw new Error(answer.text);
+    return answer.body;
+  };
+
+  const send = async (
+    webhook: Pick<WebhookWithSecret, 'url' | 'secret'>,
+    { body = '{}', headers = {}, token = webhook.secret ?? null, method = 'POST' }: Sent = {},
+  ): Promise<TestAnswer<{ delivery_id: string }>> =>
+    await service.request(method, webhook.url, {
+      key: null,
+      headers: { ...(token === null ? {} : { authorization: `Bearer ${token}` }), ...headers },
+      ...(method === 'GET' ? {} : { raw: body }),
+    });
+
+  const log = async ({ uid }: Pick<WebhookWithSecret, 'uid'>, query = ''): Promise<WebhookDelivery[]> =>
+    (await service.request<ListWebhookDeliveriesResponse>('GET', `${base}/${uid}/deliveries${query}`)).body.deliveries;
+
+  const labels = async (webhook: Pick<WebhookWithSecret, 'uid'>): Promise<string[]> =>
+    (await log(webhook, '?limit=100')).map(({ label }) => label);
+
+  /** Empties the tables, so that the limits of one test do not reach the next. */
+  const reset = () => service.deps.db.query('DELETE FROM webhooks');
+
+  return { factory, base, create, send, log, labels, reset };
+}

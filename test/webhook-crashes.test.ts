@@ -1,0 +1,88 @@
+/** Three service processes on one database, killed in the middle of deliveries, and senders that retry as providers do. */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { WebhookWithSecret } from '@runyard/contract/webhooks';
+import { afterAll, expect, test } from 'vitest';
+import { createTestDatabase } from '../packages/service/test/database.ts';
+import { type OneService, startService } from './support/service-process.ts';
+import { eventually } from './support/system.ts';
+
+const key = `ryk_${'webhooks'.repeat(6)}`;
+const database = await createTestDatabase();
+const services: OneService[] = [];
+afterAll(async () => {
+  await Promise.all(services.map((service) => service.stop()));
+  await database.drop();
+});
+
+const senders = 8;
+const kills = 2;
+const webhookCount = 12;
+
+async function post<T>(url: string, body: unknown): Promise<T> {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  if (response.status !== 201) throw new Error(await response.text());
+  return (await response.json()) as T;
+}
+
+test('loses no delivery that was answered with 202, and accepts none twice', { timeout: 300_000 }, async () => {
+  const secretsKey = Buffer.alloc(32, 7).toString('base64');
+  const start = async () =>
+    await startService({ databaseUrl: database.url, key, env: { RUNYARD_SECRETS_KEY: secretsKey } });
+  // The first one migrates.
+  services.push(await start());
+  services.push(...(await Promise.all([start(), start()])));
+  const api = `${services[0]?.origin}/api/v1/factory`;
+  const { uid } = await post<{ uid: string }>(api, { name: 'F' });
+  const webhooks = await Promise.all(
+    Array.from({ length: webhookCount }, () => post<WebhookWithSecret>(`${api}/${uid}/webhooks`, { name: 'W' })),
+  );
+
+  const answered = new Map<string, string>();
+  let stopping = false;
+  const load = Array.from({ length: senders }, async (_, sender) => {
+    while (!stopping) {
+      const id = randomUUID();
+      for (let tries = 0; ; tries += 1) {
+        const service = services[(sender + tries) % services.length];
+        const webhook = webhooks[sender % webhookCount];
+        const response = await fetch(`${service?.origin}/webhooks/w/${webhook?.uid}`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${webhook?.secret}`, 'x-service-delivery-id': id },
+          body: JSON.stringify({ id }),
+        }).catch(() => null);
+        if (response?.status === 202) {
+          answered.set(id, ((await response.json()) as { delivery_id: string }).delivery_id);
+          await delay(40);
+          break;
+        }
+        await delay(20);
+      }
+    }
+  });
+  // The senders are faster than the budget of their webhooks.
+  const budget = setInterval(() => database.db.query(`UPDATE webhooks SET recent = '{}'`).catch(() => undefined), 250);
+  for (let kill = 0; kill < kills; kill += 1) {
+    const before = answered.size;
+    await eventually('deliveries', async () => answered.size > before + 20, 60_000);
+    const place = kill % services.length;
+    await services[place]?.kill();
+    services[place] = await start();
+  }
+  stopping = true;
+  await Promise.all(load);
+  clearInterval(budget);
+
+  const rows = await database.db.query<{ id: string; identity: string; label: string }>(
+    'SELECT id, identity, label FROM webhook_deliveries',
+  );
+  const accepted = rows.filter(({ label }) => label === 'ACCEPTED').map(({ identity }) => identity);
+  expect(answered.size).toBeGreaterThan(kills * 20);
+  expect(new Set(accepted).size).toBe(accepted.length);
+  expect([...answered.keys()].filter((id) => !accepted.includes(id))).toEqual([]);
+  expect([...answered.values()].filter((id) => !rows.some((row) => row.id === id))).toEqual([]);
+});

@@ -1,0 +1,74 @@
+/** The factory and webhooks commands, with an ingress on a port of its own. */
+import { once } from 'node:events';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { endCommands, runCommand, startCommand } from './support/command-line.ts';
+import { type System, startSystem } from './support/system.ts';
+
+const runyard = path.resolve(import.meta.dirname, '../bin/runyard');
+let system: System;
+const received: { id: string; body: string }[] = [];
+const receiver = http.createServer(async (request, response) => {
+  let body = '';
+  for await (const chunk of request) body += String(chunk);
+  received.push({ id: String(request.headers['x-service-delivery-id']), body });
+  response.writeHead(204).end();
+});
+
+beforeAll(async () => {
+  system = await startSystem({ workers: [], env: { RUNYARD_WEBHOOK_PORT: '0' } });
+  receiver.listen(0, '127.0.0.1');
+  await once(receiver, 'listening');
+}, 150_000);
+afterAll(async () => {
+  endCommands();
+  receiver.close();
+  await system.stop();
+}, 60_000);
+
+const options = () => ({
+  cwd: system.dataDir,
+  env: { RUNYARD_BASE_URL: system.baseUrl(), RUNYARD_API_KEY: system.key, RUNYARD_DATA_DIR: `${system.dataDir}/none` },
+});
+const call = async (...args: string[]) => {
+  const { output, code } = await runCommand([runyard, ...args], options());
+  expect([args, code, output]).toEqual([args, 0, output]);
+  return output.trim();
+};
+
+test('manage webhooks, show their deliveries and forward them', { timeout: 240_000 }, async () => {
+  const factory = await call('factory', 'create', 'Billing', '--alias', 'billing');
+  expect(await call('factory', 'list')).toContain(factory);
+  const [uid = '', url = '', secret = ''] = (await call('webhooks', 'create', factory, 'Alerts')).split('\n');
+  expect(new URL(url).port).not.toBe(new URL(system.baseUrl()).port);
+  expect(await call('webhooks', 'list')).toContain(uid);
+  expect(await call('webhooks', 'show', uid)).not.toContain(secret);
+
+  const { port } = receiver.address() as AddressInfo;
+  const listening = startCommand([runyard, 'webhooks', 'listen', uid, '--to', `http://127.0.0.1:${port}/`], options());
+  await listening.sees('Ctrl-C ends this.', 60_000);
+  const deliver = async (to: string) => {
+    const headers = { authorization: `Bearer ${secret}` };
+    return await fetch(to, { method: 'POST', headers, body: '{"status":"firing"}' });
+  };
+  const answer = await deliver(url);
+  expect(answer.status).toBe(202);
+  const { delivery_id: id } = (await answer.json()) as { delivery_id: string };
+  await listening.sees(`${id} 204`, 30_000);
+  expect(received).toEqual([{ id, body: '{"status":"firing"}' }]);
+  // The API takes no deliveries when the ingress has a port of its own.
+  expect((await deliver(`${system.baseUrl()}/webhooks/w/${uid}`)).status).not.toBe(202);
+
+  const replayed = await call('webhooks', 'replay', uid, id);
+  expect(await call('webhooks', 'deliveries', uid)).toMatch(
+    new RegExp(`${replayed}.*ACCEPTED[\\s\\S]*${id}.*ACCEPTED`),
+  );
+  await call('webhooks', 'rotate', uid);
+  expect((await deliver(url)).status).toBe(401);
+  await call('webhooks', 'disable', uid);
+  expect((await deliver(url)).status).toBe(404);
+  await call('webhooks', 'delete', uid);
+  await call('factory', 'delete', factory);
+});
