@@ -1,7 +1,7 @@
 /** Calls every route with every kind of credential and compares the answers with the declarations of the routes. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { apiPrefix } from '@runyard/contract/route';
+import { apiPrefix, type Route } from '@runyard/contract/route';
 import { describe, expect, test } from 'vitest';
 import { type AccessRow, accessOf, accessRows, type Credential, credentials } from '../../../test/access-table.ts';
 import { newBrowserSession } from '../../../test/browser-session.ts';
@@ -27,8 +27,8 @@ const keys: Readonly<Partial<Record<Credential, string>>> = {
   unknownKey: `ryk_${'A'.repeat(43)}`,
 };
 
-const makeThings = async (credential: Credential) => {
-  const things = await makeOwnThings(service, member);
+const makeThings = async (credential: Credential, onlyFor?: Route) => {
+  const things = await makeOwnThings(service, member, onlyFor);
   const { runId, executionId } = things.own;
   if (credential === 'stoppingRunToken') await service.request('POST', `/agent/runs/${runId}/cancel`);
   if (credential === 'endedRunToken')
@@ -62,7 +62,7 @@ const honestRefusals: Readonly<Record<string, number>> = {
 async function call(row: AccessRow, credential: Credential): Promise<{ status: number; text: string }> {
   const { route, name } = row;
   const isChanging = accessOf(route, credential) === 'yes' && route.method !== 'GET';
-  const { own, requestOf } = isChanging ? await makeThings(credential) : await sharedThings(credential);
+  const { own, requestOf } = isChanging ? await makeThings(credential, route) : await sharedThings(credential);
   const { path: asked, options } = requestOf(name, route);
   const tokens = credential.endsWith('unToken') ? own.runToken : undefined;
   // A new one for each call: the call may end it.
