@@ -23,17 +23,6 @@ test('stops everything at SIGTERM and gives the service its time to stop', { tim
   expect(here.lastMessageOfService(), 'it was not killed').toBe('service stopped');
 });
 
-test('starts the service with its Node flags, the first time and each later time', { timeout: 120_000 }, async () => {
-  const up = here.start('up');
-  await up.sees('Ctrl-C stops everything.');
-  const flags = () =>
-    here.programs('service').map(({ command }) => serviceNodeFlags.every((flag) => command.includes(flag)));
-  expect(flags()).toEqual([true]);
-  process.kill(here.programs('service')[0]?.pid ?? 0, 'SIGKILL');
-  await up.sees('the service runs again');
-  expect(flags()).toEqual([true]);
-});
-
 test('stops with down while runs are live only as told, and marks those that it ends as retryable', {
   timeout: 240_000,
 }, async () => {
@@ -99,12 +88,15 @@ test('leaves no process after kill -9 of the supervisor', { timeout: 120_000 }, 
   await again.sees('Ctrl-C stops everything.');
 });
 
-test('restarts a service and a worker that died at the same address, and says so', {
+test('restarts a service and a worker that died at the same address with the same Node flags, and says so', {
   timeout: 180_000,
 }, async () => {
   const up = here.start('up');
   await up.sees('Ctrl-C stops everything.');
   const before = here.origin();
+  const hasFlags = () =>
+    here.programs('service').map(({ command }) => serviceNodeFlags.every((flag) => command.includes(flag)));
+  expect(hasFlags()).toEqual([true]);
   for (const name of ['service', 'worker'] as const) {
     const [first] = here.programs(name);
     process.kill(first?.pid ?? 0, 'SIGKILL');
@@ -113,6 +105,7 @@ test('restarts a service and a worker that died at the same address, and says so
     expect(here.programs(name)).toHaveLength(1);
     expect(here.programs(name)[0]?.pid).not.toBe(first?.pid);
   }
+  expect(hasFlags()).toEqual([true]);
   expect((await fetch(`${before}/readyz`)).status).toBe(200);
   const { output, code } = await runCommand([runyard, 'run', '-'], {
     cwd: here.folder,

@@ -8,9 +8,13 @@ export interface Outcome {
   /** Names of the tests that failed, or other reasons. */
   readonly failures: readonly string[];
   readonly durationMs: number;
+  /** Processor time of the programs that the check ran: the same on a busy machine, where the duration is not. */
+  readonly cpuMs?: number;
   /** Time of each test file, where the check runs tests. */
   readonly files?: readonly { readonly name: string; readonly durationMs: number }[];
 }
+
+const seconds = (ms: number): string => (ms / 1000).toFixed(1);
 
 /** How many of the slowest test files the table names. */
 const slowestCount = 10;
@@ -18,17 +22,17 @@ const slowestCount = 10;
 /** Renders the table, the slowest test files, the failures, the skipped tests with their reasons, and the sums in the last line. */
 export function renderOutcomes(outcomes: readonly Outcome[]): string {
   const width = Math.max(...outcomes.map((outcome) => outcome.name.length), 5);
-  const lines = ['', `${'check'.padEnd(width)}  passed  failed  skipped  seconds`];
+  const lines = ['', `${'check'.padEnd(width)}  passed  failed  skipped  seconds  CPU seconds`];
   for (const outcome of outcomes) {
     const counts = [outcome.passed, outcome.failed, outcome.skipped.length];
     const [passed, failed, skipped] = counts.map(String);
     lines.push(
-      `${outcome.name.padEnd(width)}  ${passed?.padStart(6)}  ${failed?.padStart(6)}  ${skipped?.padStart(7)}  ${(outcome.durationMs / 1000).toFixed(1).padStart(7)}`,
+      `${outcome.name.padEnd(width)}  ${passed?.padStart(6)}  ${failed?.padStart(6)}  ${skipped?.padStart(7)}  ${seconds(outcome.durationMs).padStart(7)}  ${seconds(outcome.cpuMs ?? 0).padStart(11)}`,
     );
   }
   const files = outcomes.flatMap((outcome) => (outcome.files ?? []).map((file) => ({ ...file, check: outcome.name })));
   for (const { check, name, durationMs } of files.sort((a, b) => b.durationMs - a.durationMs).slice(0, slowestCount))
-    lines.push(`slowest: ${check}: ${name}: ${(durationMs / 1000).toFixed(1)} seconds`);
+    lines.push(`slowest: ${check}: ${name}: ${seconds(durationMs)} seconds`);
   for (const { name, skipped } of outcomes) {
     for (const test of skipped) lines.push(`skipped: ${name}: ${test.name}: ${test.reason}`);
   }

@@ -33,12 +33,12 @@ const outcomes: Outcome[] = [];
 /** Runs a program that passes or fails as a whole. */
 async function check(name: string, command: readonly [string, ...string[]]): Promise<void> {
   say(name);
-  const { code, timedOut, durationMs } = await runCommand(command, { cwd: root, env, limitMs: 180_000 });
+  const { code, timedOut, durationMs, cpuMs } = await runCommand(command, { cwd: root, env, limitMs: 180_000 });
   const failure = timedOut ? 'took too long' : `exit code ${code}`;
   outcomes.push(
     code === 0
-      ? { name, passed: 1, failed: 0, skipped: [], failures: [], durationMs }
-      : { name, passed: 0, failed: 1, skipped: [], failures: [failure], durationMs },
+      ? { name, passed: 1, failed: 0, skipped: [], failures: [], durationMs, cpuMs }
+      : { name, passed: 0, failed: 1, skipped: [], failures: [failure], durationMs, cpuMs },
   );
 }
 
@@ -72,7 +72,7 @@ async function vitest(name: string, files: readonly string[], options: VitestOpt
   const report = path.join(folder, 'report.json');
   const reporter = path.join(root, 'test/checks/reporter.ts');
   try {
-    const { code, timedOut, durationMs } = await runCommand(
+    const { code, timedOut, durationMs, cpuMs } = await runCommand(
       [
         tool('vitest'),
         'run',
@@ -95,6 +95,7 @@ async function vitest(name: string, files: readonly string[], options: VitestOpt
       skipped: read?.skipped ?? [],
       failures,
       durationMs,
+      cpuMs,
       files: read?.files ?? [],
     });
   } finally {

@@ -12,21 +12,12 @@ export interface TestFiles {
 
 const serviceFolder = 'packages/service/';
 
-/**
- * Tests across programs whose subject is the order of the database's transactions. `test/export-import.test.ts` starts a server of its
- * own, and `test/list-plans.test.ts` is about the plans of the embedded database alone.
- */
-const databaseSubjects = ['test/live-streams.test.ts'];
-
-/**
- * Folders, and the table of all routes, without SQL of their own. Their tests reach the database only through functions of the domains, whose own tests run on
- * the server, where a test also prepares each statement.
- */
-const withoutSql = [
-  'packages/service/src/http/api/',
-  'packages/service/src/http/agent/',
-  'packages/service/src/http/pages/',
-  'packages/service/src/http/server/access-table.test.ts',
+/** Tests outside of folders with SQL that also run on the server. */
+const databaseSubjects = [
+  // Shows which of several equal requests at the same time the database lets through.
+  'packages/service/src/http/api/idempotency.test.ts',
+  // Shows the order of transactions.
+  'test/live-streams.test.ts',
 ];
 
 /** Returns all test files of the repository whose path contains `filter`, by the group that runs them. Paths are relative to `root`. */
@@ -39,16 +30,28 @@ export function findTestFiles(root: string, filter: string): TestFiles {
   const acrossPrograms = find('test/**/*.test.ts');
   for (const file of databaseSubjects)
     if (!existsSync(path.join(root, file))) throw new Error(`test-files.ts names ${file}, which does not exist`);
+  const sendingSql = foldersWithSql(root);
   const dependsOnDatabase = (file: string) =>
-    !withoutSql.some((folder) => file.startsWith(folder)) && usesTestDatabase(path.join(root, file));
+    sendingSql.has(folderOf(file)) && usesTestDatabase(path.join(root, file)) && !databaseSubjects.includes(file);
   return {
     programs: [...acrossPrograms, ...packages.filter((file) => !file.startsWith(serviceFolder))],
     service: packages.filter((file) => file.startsWith(serviceFolder)),
-    database: [
-      ...packages.filter(dependsOnDatabase),
-      ...acrossPrograms.filter((file) => databaseSubjects.includes(file)),
-    ],
+    database: [...packages.filter(dependsOnDatabase), ...databaseSubjects.filter((file) => file.includes(filter))],
   };
+}
+
+/** Returns the folder directly in the `src` of the service that a file belongs to. */
+const folderOf = (file: string): string => file.split('/').slice(0, 4).join('/');
+
+/**
+ * Returns the folders of the service whose code sends SQL. The tests of the others, such as `http`, reach the database only through
+ * functions of these folders, whose own tests run on the server, where a test also prepares each statement.
+ */
+function foldersWithSql(root: string): Set<string> {
+  const sources = globSync(`${serviceFolder}src/**/*.ts`, { cwd: root }).filter((file) => !file.endsWith('.test.ts'));
+  const isSending = (file: string) =>
+    /\bdefineStatement\b|\.query[(<]/.test(readFileSync(path.join(root, file), 'utf8'));
+  return new Set(sources.filter(isSending).map(folderOf));
 }
 
 const databaseModule = 'packages/service/test/database.ts';

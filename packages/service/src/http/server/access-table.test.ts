@@ -1,7 +1,7 @@
 /** Calls every route with every kind of credential and compares the answers with the declarations of the routes. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { apiPrefix } from '@runyard/contract/route';
+import { apiPrefix, type Route } from '@runyard/contract/route';
 import { describe, expect, test } from 'vitest';
 import { type AccessRow, accessOf, accessRows, type Credential, credentials } from '../../../test/access-table.ts';
 import { newBrowserSession } from '../../../test/browser-session.ts';
@@ -31,8 +31,8 @@ const keys: Readonly<Partial<Record<Credential, string>>> = {
   unknownKey: `ryk_${'A'.repeat(43)}`,
 };
 
-const makeThings = async (credential: Credential) => {
-  const things = await makeOwnThings(service, credential === 'viewer' ? viewer : member);
+const makeThings = async (credential: Credential, onlyFor?: Route) => {
+  const things = await makeOwnThings(service, credential === 'viewer' ? viewer : member, onlyFor);
   const { runId, executionId } = things.own;
   if (credential === 'stoppingRunToken') await service.request('POST', `/agent/runs/${runId}/cancel`);
   if (credential === 'endedRunToken')
@@ -68,7 +68,7 @@ const honestRefusals: Readonly<Record<string, number>> = {
 async function call(row: AccessRow, credential: Credential): Promise<{ status: number; text: string }> {
   const { route, name } = row;
   const isChanging = accessOf(route, credential) === 'yes' && route.method !== 'GET';
-  const { own, requestOf } = isChanging ? await makeThings(credential) : await sharedThings(credential);
+  const { own, requestOf } = isChanging ? await makeThings(credential, route) : await sharedThings(credential);
   const { path: asked, options } = requestOf(name, route);
   const tokens = credential.endsWith('unToken') ? own.runToken : undefined;
   // A new one for each call: the call may end it.
@@ -97,7 +97,7 @@ async function call(row: AccessRow, credential: Credential): Promise<{ status: n
   // A team and a person have a limited number of them.
   if (isChanging) await service.deps.db.query('DELETE FROM team_invitations');
   if (isChanging) await service.request('DELETE', `/event-subscriptions/${own.subscriptionId}`);
-  if (isChanging) await service.request('DELETE', `/code-hosts/${own.credentialId}`);
+  if (isChanging) await service.deps.db.query('DELETE FROM code_host_credentials');
   if (isChanging) await service.request('DELETE', `/agent/mcp-servers/${own.serverId}`);
   if (isChanging) await service.request('DELETE', `/factory/${own.factoryUid}`);
   if (isChanging) await service.request('DELETE', `/agent/schedules/${own.scheduleId}`);
