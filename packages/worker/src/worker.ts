@@ -78,6 +78,7 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
     const limits = sandboxLimits(settings);
     const backend = await openBackend(settings.RUNYARD_SANDBOX, {
       limits,
+      harnessDir: settings.RUNYARD_HARNESS_DIR,
       state,
       instanceId: lock.instanceId,
       agentEntry: context.agentEntry ?? defaultAgentEntry,
@@ -101,6 +102,7 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
       serviceRoot,
       workerName,
       limits,
+      harnessDir: settings.RUNYARD_HARNESS_DIR,
       send: (message) => connection.send(message),
       onIdle: () => endWhenIdle(),
       log,

@@ -11,20 +11,32 @@ export function signalGroup(pid: number, signal: NodeJS.Signals): boolean {
 }
 
 /**
- * Kills every process whose environment has `marker` (`NAME=value`), except this one. A process that left its group as a daemon still
- * has the environment with which it was started. Returns the number of killed processes.
+ * Lists every process whose environment has `marker` (`NAME=value`), except this one. A process that left its group as a daemon still
+ * has the environment with which it was started.
  */
-export function killMarked(marker: string): number {
-  let killed = 0;
-  for (const name of listProc()) {
+export function listMarked(marker: string): number[] {
+  return listProc().flatMap((name) => {
     const pid = Number(name);
-    if (!Number.isInteger(pid) || pid === process.pid) continue;
+    if (!Number.isInteger(pid) || pid === process.pid) return [];
     try {
-      if (!fs.readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0').includes(marker)) continue;
+      return fs.readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0').includes(marker) ? [pid] : [];
+    } catch {
+      // The process has exited, or it belongs to another user.
+      return [];
+    }
+  });
+}
+
+/** Kills every process that `listMarked` lists, except those of `spared`. Returns the number of killed processes. */
+export function killMarked(marker: string, spared: ReadonlySet<number> = new Set()): number {
+  let killed = 0;
+  for (const pid of listMarked(marker)) {
+    if (spared.has(pid)) continue;
+    try {
       process.kill(pid, 'SIGKILL');
       killed++;
     } catch {
-      // The process has exited, or it belongs to another user.
+      // It has exited.
     }
   }
   return killed;

@@ -1,18 +1,25 @@
 import { client } from '@agentclientprotocol/sdk';
 import type { AgentLink } from '../acp/agent-link.ts';
 import { asObject } from '../acp/tool-output.ts';
+import { listMarked, killMarked } from '../commands/processes.ts';
 import { type ChildHarnessOptions, startChildHarness } from './child-transport.ts';
+import { withDiffTexts } from './diff-text.ts';
 
 /** Starts an ACP agent as a child process and connects the protocol's SDK to it. */
 export function startChildLink(options: ChildHarnessOptions): AgentLink {
-  const { readable, writable, isAlive, exited, kill } = startChildHarness(options);
+  const { marker, events } = options;
+  const { readable, writable, isAlive, exited, kill } = startChildHarness({
+    ...options,
+    events: { ...events, update: (update, sessionId) => events.update(withDiffTexts(update), sessionId) },
+  });
+  let before: ReadonlySet<number> = new Set();
   const connection = client({ name: 'runyard' })
     // Parsed without the SDK's schema, which refuses unknown members.
     .onRequest(
       'session/request_permission',
       (params: unknown) => asObject(params) ?? {},
       async ({ params }) => {
-        const optionId = await options.events.permission(params);
+        const optionId = await events.permission({ ...params, toolCall: withDiffTexts(params.toolCall) });
         return { outcome: optionId === undefined ? { outcome: 'cancelled' } : { outcome: 'selected', optionId } };
       },
     )
@@ -26,6 +33,10 @@ export function startChildLink(options: ChildHarnessOptions): AgentLink {
     closed: connection.signal,
     isAlive,
     exited,
+    beginTurn: () => {
+      before = new Set(listMarked(marker));
+    },
+    endStrays: () => void killMarked(marker, before),
     kill: async () => {
       await kill();
       connection.close();

@@ -111,7 +111,29 @@ function answer(response: ServerResponse, status: number, title: string, detail:
 
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']);
 
-function relay(upstream: Upstream, message: IncomingMessage, response: ServerResponse): void {
+/** Path at which the agent asks the worker, and not the service, about the memory of its own sandbox. */
+const memoryPath = '/sandbox/memory';
+
+/** The memory of a sandbox, as its cgroup has it. */
+export interface SandboxMemory {
+  readonly oom_kills: number;
+  readonly memory_mb: number;
+}
+
+async function answerMemory(memory: () => Promise<SandboxMemory>, response: ServerResponse): Promise<void> {
+  const body = JSON.stringify(await memory());
+  response.writeHead(200, { 'content-type': 'application/json' }).end(body);
+}
+
+function relay(
+  { upstream, memory }: { upstream: Upstream; memory: (() => Promise<SandboxMemory>) | undefined },
+  message: IncomingMessage,
+  response: ServerResponse,
+): void {
+  if (memory !== undefined && message.method === 'GET' && message.url === `${upstream.basePath}${memoryPath}`) {
+    answerMemory(memory, response).catch(() => answer(response, 503, 'Resource unavailable', 'try again'));
+    return;
+  }
   const target = allowedTarget(message.url ?? '', upstream.basePath);
   if (target === undefined) {
     answer(
@@ -157,9 +179,14 @@ function relay(upstream: Upstream, message: IncomingMessage, response: ServerRes
 
 /**
  * Listens on a Unix socket and forwards HTTP to the service and back as it comes, without buffering it. Adds no credential: the run
- * token decides what the sandbox may do. `uid` is the user who may connect.
+ * token decides what the sandbox may do. `uid` is the user who may connect; `memory` reads the memory of the sandbox, if it is limited.
  */
-export async function openRelay(socketPath: string, upstream: Upstream, uid?: number): Promise<Relay> {
+export async function openRelay(
+  socketPath: string,
+  upstream: Upstream,
+  uid?: number,
+  memory?: () => Promise<SandboxMemory>,
+): Promise<Relay> {
   const server = http.createServer({
     maxHeaderSize: 32 * 1024,
     requestTimeout: 0,
@@ -168,7 +195,7 @@ export async function openRelay(socketPath: string, upstream: Upstream, uid?: nu
     noDelay: true,
   });
   server.maxConnections = connectionsPerSandbox;
-  server.on('request', (message, response) => relay(upstream, message, response));
+  server.on('request', (message, response) => relay({ upstream, memory }, message, response));
   server.on('connect', (_message, socket) => socket.destroy());
   server.on('clientError', (_error, socket) => socket.destroy());
   const opened = await listenOnSocket(server, socketPath, uid);

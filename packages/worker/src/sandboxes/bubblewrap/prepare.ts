@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import path from 'node:path';
+import type { SandboxMemory } from '../../relay/relay.ts';
 import type { Relay } from '../../relay/socket-server.ts';
 import { type Cgroup, openCgroup } from '../cgroups/group.ts';
 import { usedInFolders, usedOnFileSystem } from '../disk/measure.ts';
@@ -23,7 +24,11 @@ export interface SandboxContents {
   readonly runtime?: string;
   readonly writableCache?: SandboxView['writableCache'];
   /** Opens the relay on a socket. Absent: the sandbox can connect to nothing. */
-  readonly relay?: (socketPath: string, uid: number | undefined) => Promise<Relay>;
+  readonly relay?: (
+    socketPath: string,
+    uid: number | undefined,
+    memory: () => Promise<SandboxMemory>,
+  ) => Promise<Relay>;
 }
 
 /** A sandbox that can run any command: the agent, or the script of the probe. */
@@ -77,7 +82,10 @@ export async function prepareSandbox(ground: BubblewrapGround, contents: Sandbox
       ...(ground.disks.ok ? { diskMb: limits.diskMb } : {}),
     });
     [relay, cgroup] = await Promise.all([
-      contents.relay?.(path.join(folders.top, 'relay.sock'), uid),
+      contents.relay?.(path.join(folders.top, 'relay.sock'), uid, async () => ({
+        oom_kills: (await cgroup?.oomKills()) ?? 0,
+        memory_mb: limits.memoryMb,
+      })),
       ground.cgroups &&
         openCgroup(ground.cgroups, id, { memoryMb: limits.memoryMb, processes: limits.processes + ownProcesses }),
     ]);
