@@ -1,7 +1,7 @@
 import { client } from '@agentclientprotocol/sdk';
 import type { AgentLink } from '../acp/agent-link.ts';
 import { asObject } from '../acp/tool-output.ts';
-import { listMarked, killMarked } from '../commands/processes.ts';
+import { killMarked, listMarked } from '../commands/processes.ts';
 import { type ChildHarnessOptions, startChildHarness } from './child-transport.ts';
 import { withDiffTexts } from './diff-text.ts';
 

@@ -1,5 +1,5 @@
-import { createTwoFilesPatch } from 'diff';
 import { shorten } from '@runyard/contract/shorten';
+import { createTwoFilesPatch } from 'diff';
 import { asObject, asString, type JsonObject } from '../acp/tool-output.ts';
 
 /** Files above this size are not compared: the time grows with the square of their differences. */
@@ -12,8 +12,8 @@ function unifiedDiff(path: string, before: string, after: string): string | unde
   if (before.length + after.length > maxCompared) return undefined;
   const options = { context: 3, timeout: compareTimeoutMs };
   const patch = createTwoFilesPatch(path, path, before, after, undefined, undefined, options);
-  // Without the line of equals signs, which is no part of the format.
-  return patch === undefined ? undefined : shorten(patch.replace(/^=+\n/, ''), maxDiffLength);
+  // Without the first two lines, which are no part of the format.
+  return patch === undefined ? undefined : shorten(patch.replace(/^Index: .*\n=+\n/, ''), maxDiffLength);
 }
 
 /** Returns an update of a tool call with its diffs as text, which the conversation shows. All of it is untrusted. */

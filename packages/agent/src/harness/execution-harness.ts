@@ -79,26 +79,36 @@ export function executionHarness(options: ExecutionHarnessOptions): ExecutionHar
   let forwarder: Forwarder | undefined;
   let startingForwarder: Promise<Forwarder> | undefined;
   let refusals = 0;
+  let hasTurn = false;
+  const early: [name: string, data: unknown][] = [];
 
   /** The forwarder lives as long as the execution, so that a harness that is started again finds it at the same address. */
-  async function openForwarder(): Promise<Forwarder> {
+  async function openForwarder(type: string): Promise<Forwarder> {
     const { startForwarder } = await import('./forwarder/forwarder.ts');
+    const { findPreset } = await import('@runyard/contract/harness-presets/presets');
+    const sideModels = findPreset(type)?.sideModels ?? [];
     forwarder = await startForwarder({
       connection: client.connection,
+      isExpected: ({ message }) => sideModels.some((model) => message.includes(JSON.stringify(model))),
       onRefused: (refusal) => {
         refusals += 1;
         if (refusals > maxRefusalsShown) return;
         process.stderr.write(`agent: the model gateway answered ${refusal.status}: ${refusal.message}\n`);
-        options.notice('model_request_refused', refusal);
+        notice('model_request_refused', refusal);
       },
-      onDenied: (host) => options.notice('connection_denied', { host }),
+      onDenied: (host) => notice('connection_denied', { host }),
     });
     return forwarder;
+  }
+  /** Emits a notice. What happens before the first turn begins is shown at its beginning. */
+  function notice(name: string, data: unknown): void {
+    if (hasTurn) options.notice(name, data);
+    else early.push([name, data]);
   }
   const check = turnCheck(
     client.connection,
     () => forwarder,
-    (memory) => options.notice('memory_limit_reached', memory),
+    (memory) => notice('memory_limit_reached', memory),
   );
 
   /**
@@ -133,10 +143,17 @@ export function executionHarness(options: ExecutionHarnessOptions): ExecutionHar
       handoff: (paths) => options.handoff(paths, folder),
       connection: client.connection,
       forwarder: () => {
-        startingForwarder ??= openForwarder();
+        startingForwarder ??= openForwarder(task.harness.type);
         return startingForwarder;
       },
-      turnCheck: check,
+      turnCheck: {
+        ...check,
+        begin: async () => {
+          hasTurn = true;
+          for (const [name, data] of early.splice(0)) options.notice(name, data);
+          await check.begin();
+        },
+      },
       ready: () => reporter.ready(),
       saturated: () => reporter.saturated,
       tree: options.treeOf(task),

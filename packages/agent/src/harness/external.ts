@@ -49,7 +49,10 @@ export function prepareProgram({ task, env, forwarder, hasNoNetwork }: ProgramOp
 }
 
 /** Variables by which any other program can find the run's model. */
-function modelVariables(forwarder: Forwarder, model: NonNullable<AgentTask['harness']['model']>): Record<string, string> {
+function modelVariables(
+  forwarder: Forwarder,
+  model: NonNullable<AgentTask['harness']['model']>,
+): Record<string, string> {
   return {
     RUNYARD_MODEL: model.provider_model,
     RUNYARD_MODEL_PROTOCOL: model.protocol,

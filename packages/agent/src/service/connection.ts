@@ -58,7 +58,12 @@ export function connectToService(options: ConnectionOptions): ServiceConnection 
   const client = secure ? process.getBuiltinModule('node:https') : loadHttp();
   const agentOf = (lane: Lane) =>
     new client.Agent({ keepAlive: true, keepAliveMsecs: 15_000, maxSockets: socketsOf[lane] });
-  const agents = { reports: agentOf('reports'), work: agentOf('work'), waits: agentOf('waits'), models: agentOf('models') };
+  const agents = {
+    reports: agentOf('reports'),
+    work: agentOf('work'),
+    waits: agentOf('waits'),
+    models: agentOf('models'),
+  };
   const target = options.relaySocket
     ? { socketPath: options.relaySocket }
     : { hostname: root.hostname.replace(/^\[|\]$/g, ''), port: root.port || (secure ? 443 : 80) };

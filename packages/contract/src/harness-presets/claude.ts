@@ -46,5 +46,5 @@ export const claude: HarnessPreset = {
     },
   },
   approvals: { 'auto-approve': {}, ask: asks, 'auto-deny': asks },
-  differences: ['A command that fails is reported with exit code 1, whatever its exit code was.'],
+  differences: ['It puts the exit code of a command that fails in front of its output.'],
 };

@@ -60,6 +60,8 @@ export interface HarnessPreset {
   readonly speaks: Readonly<Partial<Record<PresetProtocol, PresetConfiguration>>>;
   /** How each `approval_policy` is kept; a sentence: why it cannot be kept. */
   readonly approvals: Readonly<Record<ApprovalPolicy, PresetConfiguration | string>>;
+  /** Models that the program asks for beside the run's model, which the gateway refuses: its turns succeed without them. */
+  readonly sideModels?: readonly string[];
   /** Models of these names are sent to the provider under another name. */
   readonly renames?: readonly { readonly model: RegExp; readonly reason: string }[];
   /** Differences from the other programs that a user notices. */

@@ -34,5 +34,8 @@ export const qwen: HarnessPreset = {
   configuration: { args: ['--acp'] },
   speaks: { 'openai-responses': chat('openai/v1'), 'openai-compatible': chat('local/v1') },
   approvals: { 'auto-approve': settings('default'), ask: settings('default'), 'auto-deny': settings('default') },
-  differences: ['It needs 4 GB of memory after it has written a file.', 'It wraps the output of commands in text of its own.'],
+  differences: [
+    'It needs 4 GB of memory after it has written a file.',
+    'It wraps the output of commands in text of its own.',
+  ],
 };

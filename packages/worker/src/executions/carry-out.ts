@@ -1,8 +1,8 @@
 import type { TaskAssignment, WorkerMessage } from '@runyard/contract/worker-protocol';
 import type { Logger } from 'pino';
+import { checkProgram } from '../harnesses/check-program.ts';
 import type { SandboxLimits } from '../sandboxes/limits.ts';
 import type { Sandbox, SandboxBackend } from '../sandboxes/sandbox.ts';
-import { checkProgram } from '../harnesses/check-program.ts';
 import type { Execution } from './execution.ts';
 import { agentLaunch } from './launch.ts';
 import { cancelledMessage, exitMessage, failureMessage, stoppedMessage, type TerminalMessage } from './outcome.ts';

@@ -8,7 +8,8 @@ const modelPath = /^\/(?:anthropic|openai|google|local)\/[A-Za-z0-9._:/-]+$/;
 export function gatewayTarget(requestTarget: string): string | undefined {
   const [path = '', ...query] = requestTarget.split('?');
   const plain = path.replace(/%3a/gi, ':');
-  if (!modelPath.test(plain) || plain.split('/').some((segment) => segment === '.' || segment === '..')) return undefined;
+  if (!modelPath.test(plain) || plain.split('/').some((segment) => segment === '.' || segment === '..'))
+    return undefined;
   const kept = new URLSearchParams(query.join('?'));
   // Google's clients may put the key here.
   kept.delete('key');

@@ -9,7 +9,9 @@ import { type ModelRefusal, refusalOf, type TurnAnswers } from './refusals.ts';
 
 export interface ForwarderOptions {
   readonly connection: ServiceConnection;
-  /** Called for each error answer. */
+  /** Returns true for a refusal that the harness does not mind. */
+  readonly isExpected: (refusal: ModelRefusal) => boolean;
+  /** Called for each other error answer. */
   readonly onRefused: (refusal: ModelRefusal) => void;
   /** Called once for each of the first hosts that programs wanted to reach through the forwarder as a proxy. */
   readonly onDenied: (host: string) => void;
@@ -61,7 +63,7 @@ function keysOf({ headers, url = '' }: IncomingMessage): string[] {
 
 /** Starts the forwarder on a free port of loopback, which the kernel gives to nobody else while the forwarder listens. */
 export async function startForwarder(options: ForwarderOptions): Promise<Forwarder> {
-  const { connection, onRefused, onDenied } = options;
+  const { connection, isExpected, onRefused, onDenied } = options;
   const key = `sk-runyard-${randomBytes(24).toString('base64url')}`;
   const expected = Buffer.from(key);
   let inFlight = 0;
@@ -102,7 +104,7 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
     });
     const status = answer.statusCode ?? 502;
     if (asksModel(target) && status < 300) succeeded += 1;
-    if (status >= 400) void keepRefusal(status, answer);
+    if (status >= 400) keepRefusal(status, answer);
     response.writeHead(status, without(answer.headers, notDownwards));
     response.flushHeaders();
     answer.on('error', () => response.destroy());
@@ -115,8 +117,10 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
       if (body.length < maxErrorBytes) body += chunk.toString('utf8');
     });
     answer.once('end', () => {
-      refused = refusalOf(status, body);
-      onRefused(refused);
+      const refusal = refusalOf(status, body);
+      if (isExpected(refusal)) return;
+      refused = refusal;
+      onRefused(refusal);
     });
   }
 

@@ -11,5 +11,7 @@ export function fillDeep(value: unknown, values: PresetValues): unknown {
   if (typeof value === 'string') return fill(value, values);
   if (Array.isArray(value)) return value.map((item) => fillDeep(item, values));
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [fill(key, values), fillDeep(member, values)]));
+  return Object.fromEntries(
+    Object.entries(value).map(([key, member]) => [fill(key, values), fillDeep(member, values)]),
+  );
 }

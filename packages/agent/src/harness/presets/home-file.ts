@@ -1,4 +1,4 @@
-import { constants, lstatSync, mkdirSync, openSync, rmSync, writeSync, closeSync } from 'node:fs';
+import { closeSync, constants, lstatSync, mkdirSync, openSync, rmSync, writeSync } from 'node:fs';
 import path from 'node:path';
 
 /**

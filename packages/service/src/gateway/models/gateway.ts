@@ -151,7 +151,12 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
         return refuse(reply, 500, 'internal error');
       const target = deps.models.target(holder.modelId);
       if (target === undefined)
-        return refuseRun(reply, holder, 403, `the model of this run, ${holder.modelId}, has no provider that is configured`);
+        return refuseRun(
+          reply,
+          holder,
+          403,
+          `the model of this run, ${holder.modelId}, has no provider that is configured`,
+        );
       if (target.provider !== provider) {
         return refuseRun(
           reply,

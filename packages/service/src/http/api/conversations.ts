@@ -43,9 +43,7 @@ export function registerConversationRoutes(app: FastifyInstance, deps: ServiceDe
         db,
         runs.map(({ id }) => id),
       ));
-    return raw
-      ? rawOutputOnly()
-      : refuseUnsaid(teamId, runs, nothing);
+    return raw ? rawOutputOnly() : refuseUnsaid(teamId, runs, nothing);
   };
 
   const answer = async (

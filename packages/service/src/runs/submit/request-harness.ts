@@ -16,7 +16,10 @@ const withCommand: Readonly<Record<string, string>> = {
   command: 'the program to start, for example ["my-program"]; it reads the prompt from standard input',
 };
 
-const fault = (path: string, message: string): HarnessCheck => ({ ok: false, fault: { path: `config.${path}`, message } });
+const fault = (path: string, message: string): HarnessCheck => ({
+  ok: false,
+  fault: { path: `config.${path}`, message },
+});
 
 /** Returns the harness of a run, `oz` (the built-in one) unless the configuration names another; or why it cannot be used so. */
 export function checkHarness(config: AmbientAgentConfig): HarnessCheck {
@@ -43,7 +46,10 @@ export function checkHarness(config: AmbientAgentConfig): HarnessCheck {
 function checkCommandPolicy({ approval_policy: policy = 'auto-approve' }: AmbientAgentConfig): HarnessCheck {
   return policy === 'auto-approve'
     ? { ok: true, harness: 'command' }
-    : fault('approval_policy', `${policy} cannot be kept: the harness command cannot ask. Use auto-approve, or another harness`);
+    : fault(
+        'approval_policy',
+        `${policy} cannot be kept: the harness command cannot ask. Use auto-approve, or another harness`,
+      );
 }
 
 function checkPreset(config: AmbientAgentConfig, preset: HarnessPreset): HarnessCheck {
@@ -55,7 +61,10 @@ function checkPreset(config: AmbientAgentConfig, preset: HarnessPreset): Harness
   const taken = Object.keys(config.harness?.env ?? {}).find((name) => own.has(name));
   return taken === undefined
     ? { ok: true, harness: preset.type, preset }
-    : fault(`harness.env.${taken}`, `is set by the harness ${preset.type} itself; leave it out, or use the harness acp`);
+    : fault(
+        `harness.env.${taken}`,
+        `is set by the harness ${preset.type} itself; leave it out, or use the harness acp`,
+      );
 }
 
 /** Returns why a preset cannot use the run's model; undefined: it can. `protocol` undefined: the run has no language model. */

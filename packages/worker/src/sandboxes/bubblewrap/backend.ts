@@ -17,7 +17,10 @@ export function bubblewrapBackend(
   runtime: string,
   upstream: Upstream,
 ): SandboxBackend {
-  const contents: SandboxContents = { runtime, relay: (socketPath, uid, memory) => openRelay(socketPath, upstream, uid, memory) };
+  const contents: SandboxContents = {
+    runtime,
+    relay: (socketPath, uid, memory) => openRelay(socketPath, upstream, uid, memory),
+  };
   const pool = openPool(() => prepareSandbox(ground, contents), refillMs);
   return {
     describe: () => level,

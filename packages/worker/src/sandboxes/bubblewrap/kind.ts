@@ -52,7 +52,15 @@ async function findProgram(): Promise<{ ok: true; program: string } | { ok: fals
   return { ok: false, reason: `bubblewrap is not installed: ${install}, ${optOut}` };
 }
 
-async function open({ limits, harnessDir, state, instanceId, agentEntry, upstream, log }: OpenRequest): Promise<SandboxBackend> {
+async function open({
+  limits,
+  harnessDir,
+  state,
+  instanceId,
+  agentEntry,
+  upstream,
+  log,
+}: OpenRequest): Promise<SandboxBackend> {
   const found = await findProgram();
   if (!found.ok) throw new Error(found.reason);
   const { ground, cgroups } = await makeGround({
