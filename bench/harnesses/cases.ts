@@ -35,7 +35,8 @@ async function fileWrite(ground: Ground): Promise<string> {
   must((await untilEnded(ground, id)).state === 'SUCCEEDED', 'the run failed');
   const all = await textOf(ground, id);
   must(/[23] \/workspace\/a.txt/.test(all), 'the file was not written');
-  return all.includes('@@ -0,0 +1') ? 'with its diff' : 'without a diff';
+  if (all.includes('@@ -0,0 +1')) return 'with its diff';
+  return all.includes('cat >') ? 'by a command' : 'without a diff';
 }
 
 async function secondTurn(ground: Ground): Promise<string> {

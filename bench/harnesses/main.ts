@@ -1,4 +1,4 @@
-/** Tests the programs of the harness presets, one after another, and writes bench/harnesses.md. `main.ts CACHE [NAME …]` */
+/** Tests the programs of the harness presets, one after another, and writes docs/harness-results.md. `main.ts CACHE [NAME …]` */
 import { readFileSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -56,7 +56,7 @@ try {
 }
 
 /** Results of programs that were not tested now stay as they are in the page's data. */
-const page = path.join(import.meta.dirname, '../harnesses.md');
+const page = path.join(import.meta.dirname, '../../docs/harness-results.md');
 const dataFile = path.join(import.meta.dirname, 'results.json');
 if (only === undefined) {
   const earlier = JSON.parse(readFileSync(dataFile, 'utf8')) as typeof results;

@@ -2,7 +2,7 @@ import type { HarnessOutcome } from '../acp/outcome.ts';
 import type { ServiceConnection } from '../service/connection.ts';
 import { readBody } from '../service/connection.ts';
 import type { Forwarder } from './forwarder/forwarder.ts';
-import { refusalSentence } from './forwarder/refusals.ts';
+import { type ModelRefusal, refusalSentence } from './forwarder/refusals.ts';
 
 /** Finds the reasons that a harness itself does not know or tell: refusals of the gateway, and processes that the kernel killed. */
 export interface TurnCheck {
@@ -43,13 +43,26 @@ export function turnCheck(
           outcome.message,
           ...(refused === undefined ? [] : [refusalSentence(refused)]),
         ];
-        return { ...outcome, message: reasons.join('\n') };
+        return { ...withoutBlame(outcome, succeeded > 0 ? undefined : refused), message: reasons.join('\n') };
       }
       // Some harnesses put an error into words and end their turn as if it had succeeded.
       if (succeeded > 0 || refused === undefined) return outcome;
       return { kind: 'failed', summary: outcome.summary, message: refusalSentence(refused) };
     },
   };
+}
+
+type Failed = Extract<HarnessOutcome, { kind: 'failed' }>;
+
+/**
+ * Returns the outcome of a turn in which the gateway refused every request. Some harnesses answer with an error then, although the harness
+ * itself did not fail. The harness has already tried again.
+ */
+function withoutBlame(outcome: Failed, refused: ModelRefusal | undefined): Failed {
+  if (refused === undefined || outcome.code !== 'agent_process_failed') return outcome;
+  const { code: _, ...rest } = outcome;
+  const isOutage = refused.status === 429 || refused.status >= 500;
+  return isOutage ? { ...rest, code: 'resource_unavailable', retried: true } : rest;
 }
 
 const memorySentence = ({ memoryMb }: SandboxMemory): string =>
