@@ -43,7 +43,7 @@ async function secondTurn(ground: Ground): Promise<string> {
   const id = await begin(ground, [{ shell: 'echo first > /tmp/kept' }], { idleMinutes: 5 });
   await untilEnded(ground, id);
   await followUp(ground, id, { shell: 'cat /tmp/kept' });
-  await eventually('second turn', async () => (await stepsOf(ground, id)).length >= 2, 120_000);
+  await eventually('second turn', async () => (await stepsOf(ground, id)).length >= 2, 60_000);
   const run = await untilEnded(ground, id);
   must(run.state === 'SUCCEEDED', `${run.state}: ${run.status_message?.message}`);
   must(JSON.stringify((await stepsOf(ground, id)).at(-1)).includes('first'), 'the sandbox was another one');
@@ -53,13 +53,13 @@ async function secondTurn(ground: Ground): Promise<string> {
 
 async function interrupt(ground: Ground): Promise<string> {
   const id = await begin(ground, [{ shell: `touch /tmp/begun; sleep ${mark} & sleep ${mark}` }], { idleMinutes: 5 });
-  await eventually('command', async () => (await textOf(ground, id)).includes('"type":"action"'), 120_000);
+  await eventually('command', async () => (await textOf(ground, id)).includes('"type":"action"'), 60_000);
   const from = performance.now();
   await ground.system.call('POST', `/agent/runs/${id}/interrupt`);
   await untilEnded(ground, id);
   const took = seconds(from);
   await followUp(ground, id, { shell: countLeft });
-  await eventually('turn after the interrupt', async () => (await textOf(ground, id)).includes('left-'), 120_000);
+  await eventually('turn after the interrupt', async () => (await textOf(ground, id)).includes('left-'), 60_000);
   await untilEnded(ground, id);
   must((await textOf(ground, id)).includes('left-0'), 'a process of the interrupted turn was left');
   return `${took}, nothing left, next turn works`;
@@ -67,7 +67,7 @@ async function interrupt(ground: Ground): Promise<string> {
 
 async function cancel(ground: Ground): Promise<string> {
   const id = await begin(ground, [{ shell: `sleep ${mark}` }]);
-  await eventually('command', async () => (await textOf(ground, id)).includes('"type":"action"'), 120_000);
+  await eventually('command', async () => (await textOf(ground, id)).includes('"type":"action"'), 60_000);
   const from = performance.now();
   await ground.system.call('POST', `/agent/runs/${id}/cancel`);
   await until(ground, id, (run) => run.is_sandbox_running === false);
@@ -81,7 +81,7 @@ async function continuation(ground: Ground): Promise<string> {
   await until(ground, id, (run) => run.is_sandbox_running === false);
   const before = ground.models.requests.length;
   await followUp(ground, id, { shell: 'echo second' });
-  await eventually('continuation', async () => (await stepsOf(ground, id)).length >= 2, 120_000);
+  await eventually('continuation', async () => (await stepsOf(ground, id)).length >= 2, 60_000);
   const run = await untilEnded(ground, id);
   must(run.state === 'SUCCEEDED', `${run.state}: ${run.status_message?.message}`);
   const asked = JSON.stringify(ground.models.requests.slice(before).map(({ body }) => body));

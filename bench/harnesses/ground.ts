@@ -22,7 +22,7 @@ const testModels: Readonly<Record<HarnessPreset['type'], string>> = {
 };
 
 /** Programs start slowly on a loaded machine. */
-const turnLimitMs = 180_000;
+const turnLimitMs = 90_000;
 
 export interface RunOptions {
   readonly config?: object;

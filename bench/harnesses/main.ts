@@ -13,7 +13,8 @@ import { takeSteps } from './model-script.ts';
 import { recordSession } from './record.ts';
 
 const [cache = '', ...named] = process.argv.slice(2);
-const only = process.env.HARNESS_CASES?.split(',');
+/** Names of cases; without them all. */
+const only = process.env.HARNESS_CASES?.split(';');
 const chosen = presetTypes.filter((type) => named.length === 0 || named.includes(type));
 const versions: Record<string, string> = {};
 for (const type of chosen) versions[type] = await install(presets[type], cache);
@@ -23,10 +24,9 @@ models.script(takeSteps);
 const memory = String(Math.max(...chosen.map((type) => presets[type].leastMemoryMb)));
 const env = { RUNYARD_DEFAULT_MODEL: 'runbook', RUNYARD_HARNESS_DIR: cache, RUNYARD_SANDBOX_MEMORY_MB: memory };
 const system = await startSystem({ env: { ...models.env, ...env } });
-const results: Record<string, Record<string, string>> = {};
 let failed = 0;
 
-async function attempt(ground: Ground, name: string, test: (ground: Ground) => Promise<string>): Promise<string> {
+async function attempt(ground: Ground, test: (ground: Ground) => Promise<string>): Promise<string> {
   try {
     return await test(ground);
   } catch (error) {
@@ -34,49 +34,44 @@ async function attempt(ground: Ground, name: string, test: (ground: Ground) => P
     return `**fails**: ${error instanceof Error ? error.message.split('\n')[0]?.slice(0, 200) : String(error)}`;
   } finally {
     ground.models.forgive();
-    process.stdout.write(`  ${ground.preset.type}: ${name} done\n`);
   }
 }
 
-try {
-  for (const type of chosen) {
-    const ground: Ground = { preset: presets[type], system, models };
-    const result: Record<string, string> = {};
-    results[type] = result;
-    for (const { name, test } of cases) {
-      if (only !== undefined && !only.includes(name)) continue;
-      result[name] = await attempt(ground, name, test);
-      process.stdout.write(`${type}: ${name}: ${result[name]}\n`);
-    }
-    if (only === undefined) result.recording = await attempt(ground, 'recording', recordSession);
-  }
-} finally {
-  await system.stop();
-  await models.close();
-}
-
-/** Results of programs that were not tested now stay as they are in the page's data. */
-const page = path.join(import.meta.dirname, '../../docs/harness-results.md');
 const dataFile = path.join(import.meta.dirname, 'results.json');
-if (only === undefined) {
-  const earlier = JSON.parse(readFileSync(dataFile, 'utf8')) as typeof results;
-  const tested = Object.fromEntries(
-    chosen.map((type) => [type, { version: versions[type] ?? '', ...results[type] }] as const),
-  );
-  const all: typeof results = { ...earlier, ...tested };
+
+/** Adds results to the data of the page, where results of other programs and cases stay, and writes the page. */
+function keep(type: string, more: Readonly<Record<string, string>>): void {
+  const all = JSON.parse(readFileSync(dataFile, 'utf8')) as Record<string, Record<string, string>>;
+  all[type] = { ...all[type], ...more };
   writeFileSync(dataFile, `${JSON.stringify(all, null, 2)}\n`);
-  const columns = presetTypes.filter((type) => all[type] !== undefined);
+  const columns = presetTypes.filter((each) => all[each] !== undefined);
   const rows = ['version', ...cases.map(({ name }) => name)];
   const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
   const table = [
     line(['', ...columns]),
     line(['---', ...columns.map(() => '---')]),
-    ...rows.map((row) => line([row, ...columns.map((type) => all[type]?.[row] ?? '')])),
+    ...rows.map((row) => line([row, ...columns.map((each) => all[each]?.[row] ?? 'not tested')])),
   ];
   const machine = `${new Date().toISOString().slice(0, 10)}, ${os.cpus().length} cores, Linux ${os.release()}, Node ${process.versions.node}`;
-  writeFileSync(
-    page,
-    `# Coding agents in the sandbox\n\nThe real programs, each configured by its preset, in bubblewrap without a network, against a fake model. The first row has the time from the create to the end of a turn with two commands, and the memory of all processes of the sandbox during the second.\n\n${table.join('\n')}\n\n${machine}. The machine was shared, so times are upper bounds. Reproduce: \`bin/test-harnesses\`, which writes this page.\n`,
-  );
+  const about =
+    'The real programs, each configured by its preset, in bubblewrap without a network, against a fake model. The first row of results has the time from the create to the end of a turn with two commands, and the memory of all processes of the sandbox during the second.';
+  const text = `# Coding agents in the sandbox\n\n${about}\n\n${table.join('\n')}\n\n${machine}. The machine was shared, so times are upper bounds. Reproduce: \`bin/test-harnesses\`, which writes this page.\n`;
+  writeFileSync(path.join(import.meta.dirname, '../../docs/harness-results.md'), text);
+}
+
+try {
+  for (const type of chosen) {
+    const ground: Ground = { preset: presets[type], system, models };
+    keep(type, { version: versions[type] ?? '' });
+    for (const { name, test } of [...cases, { name: 'recording', test: recordSession }]) {
+      if (only !== undefined && !only.includes(name)) continue;
+      const result = await attempt(ground, test);
+      process.stdout.write(`${type}: ${name}: ${result}\n`);
+      if (name !== 'recording') keep(type, { [name]: result });
+    }
+  }
+} finally {
+  await system.stop();
+  await models.close();
 }
 process.exitCode = failed === 0 ? 0 : 1;

@@ -48,7 +48,11 @@ function callOf(step: Step, offered: readonly string[]): FakeToolCall {
     }
     return { name, input: writers[name]?.(step.write, step.text) ?? {} };
   }
-  return { name: offered.find((name) => name.endsWith(step.tool)) ?? step.tool, input: step.input };
+  // A program may offer the tool only on request, under the name that it has there.
+  return {
+    name: offered.find((name) => name.endsWith(step.tool)) ?? `mcp__everything__${step.tool}`,
+    input: step.input,
+  };
 }
 
 /** Takes the steps of the last prompt one after another, then says what the tools gave. */

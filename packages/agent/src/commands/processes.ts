@@ -27,10 +27,19 @@ export function listMarked(marker: string): number[] {
   });
 }
 
-/** Kills every process that `listMarked` lists, except those of `spared`. Returns the number of killed processes. */
-export function killMarked(marker: string, spared: ReadonlySet<number> = new Set()): number {
+/** Lists every process that is visible here, except this one and the first one. In a sandbox these are the processes of the run. */
+export const listVisible = (): number[] =>
+  listProc()
+    .map(Number)
+    .filter((pid) => Number.isInteger(pid) && pid !== process.pid && pid !== 1);
+
+/** Kills every process that `listMarked` lists. Returns the number of killed processes. */
+export const killMarked = (marker: string): number => killProcesses(listMarked(marker));
+
+/** Kills processes, except those of `spared`. Returns the number of killed processes. */
+export function killProcesses(pids: readonly number[], spared: ReadonlySet<number> = new Set()): number {
   let killed = 0;
-  for (const pid of listMarked(marker)) {
+  for (const pid of pids) {
     if (spared.has(pid)) continue;
     try {
       process.kill(pid, 'SIGKILL');

@@ -134,10 +134,12 @@ async function programOf(options: HarnessOptions): Promise<HarnessProgram> {
 async function childStarter(options: HarnessOptions): Promise<HarnessStarter> {
   const { task, folder, marker } = options;
   const program = await programOf(options);
+  // Only the worker of this repository starts agents with a relay, always in a sandbox with its own processes.
+  const hasOwnProcesses = options.connection.relaySocket !== undefined;
   const { startChildLink } = await import('./child-link.ts');
   return (events) => {
     try {
-      return startChildLink({ ...program, cwd: folder, marker, events });
+      return startChildLink({ ...program, cwd: folder, marker, events, hasOwnProcesses });
     } catch (error) {
       // spawn throws if the kernel refuses the arguments.
       const reason = error instanceof Error ? error.message : String(error);

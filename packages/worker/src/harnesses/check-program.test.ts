@@ -1,6 +1,7 @@
 import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
+import type { HarnessConfig } from '@runyard/contract/config';
 import { presets } from '@runyard/contract/harness-presets/presets';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { checkProgram } from './check-program.ts';
@@ -23,7 +24,7 @@ async function installCodex(version: string): Promise<void> {
   await symlink(path.join(folder, 'dist/index.js'), path.join(dir, 'bin/codex-acp'));
 }
 
-const check = (harness: object, memoryMb = 8192) => checkProgram(harness, { harnessDir: dir, memoryMb });
+const check = (harness: HarnessConfig, memoryMb = 8192) => checkProgram(harness, { harnessDir: dir, memoryMb });
 
 test('refuses a program that is not installed, with the command that installs it', async () => {
   await expect(check({ type: 'codex' })).rejects.toMatchObject({
