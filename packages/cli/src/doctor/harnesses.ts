@@ -15,11 +15,21 @@ export async function checkHarnesses({ settings }: Pick<Context, 'settings'>): P
       const fix = installCommand(preset, dir ?? '/usr/local');
       const found = await findProgram(preset, dir);
       if (found === undefined) {
-        return { name, level: 'fact', detail: `${program.command} is not in /usr${dir === undefined ? '' : ` or ${dir}`}`, fix };
+        return {
+          name,
+          level: 'fact',
+          detail: `${program.command} is not in /usr${dir === undefined ? '' : ` or ${dir}`}`,
+          fix,
+        };
       }
       const { file, version } = found;
       if (version !== undefined && isOlder(version, program.leastVersion)) {
-        return { name, level: 'note', detail: `${file} is ${version}; ${program.leastVersion} or newer is needed`, fix };
+        return {
+          name,
+          level: 'note',
+          detail: `${file} is ${version}; ${program.leastVersion} or newer is needed`,
+          fix,
+        };
       }
       const detail = `${file}, ${version === undefined ? 'of unknown version' : version}`;
       if (memoryMb >= leastMemoryMb) return { name, level: 'good', detail };

@@ -25,6 +25,9 @@ const asks: PresetConfiguration = {
   jsonVariables: { OPENCODE_PERMISSION: { bash: 'ask', edit: 'ask', webfetch: 'ask', external_directory: 'ask' } },
 };
 
+/** It wants packages of the registry at its start, and tries for half a minute when a proxy refuses them; without one it gives up at once. */
+const direct = '127.0.0.1,localhost,::1,registry.npmjs.org';
+
 /** opencode. Settings: opencode.ai/docs/config and opencode.ai/docs/permissions. */
 export const opencode: HarnessPreset = {
   type: 'opencode',
@@ -34,6 +37,8 @@ export const opencode: HarnessPreset = {
   configuration: {
     args: ['acp'],
     variables: {
+      NO_PROXY: direct,
+      no_proxy: direct,
       OPENCODE_DISABLE_AUTOUPDATE: '1',
       OPENCODE_DISABLE_MODELS_FETCH: '1',
       OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
