@@ -50,8 +50,8 @@ function conversationOf(type: string): readonly Record<string, unknown>[] {
   return shown.map(({ id: _, ...each }) => each);
 }
 
-test('has recorded sessions', () => {
-  expect(recorded).toEqual(expect.arrayContaining(['claude', 'codex']));
+test('has a recorded session of every preset', () => {
+  expect(recorded).toEqual(presetTypes);
 });
 
 describe.each(recorded)('the recorded session of %s', (type) => {
