@@ -35,11 +35,11 @@ test.each(pages)('finds the target of every link of %s', (page) => {
 });
 
 /** Variables that a worker gives to the agent: no settings of a program that people start. */
-const agentVariables = [
-  ...readFileSync(path.join(root, 'packages/agent/src/workspace/run-folders.ts'), 'utf8').matchAll(
-    /env\.(RUNYARD_\w+)|(RUNYARD_\w+):/g,
-  ),
-].flatMap(([, read, taken]) => [read ?? taken]);
+const agentVariables = ['workspace/run-folders.ts', 'harness/external.ts'].flatMap((file) =>
+  [
+    ...readFileSync(path.join(root, 'packages/agent/src', file), 'utf8').matchAll(/env\.(RUNYARD_\w+)|(RUNYARD_\w+):/g),
+  ].map(([, read, taken]) => read ?? taken),
+);
 
 test.each(pages)('finds every setting that %s names', (page) => {
   const text = readFileSync(path.join(root, page), 'utf8');

@@ -22,7 +22,7 @@ import {
   type FakeTurn,
 } from './models/turns.ts';
 
-export type { FakeConversation, FakeMisbehaviour, FakeTurn } from './models/turns.ts';
+export type { FakeConversation, FakeMisbehaviour, FakeToolCall, FakeTurn } from './models/turns.ts';
 
 /** Keys that the fake accepts, each only at its own provider. */
 export const fakeModelKeys = {
@@ -60,6 +60,8 @@ export interface FakeModels {
   script(script: FakeScript): void;
   /** The next `times` requests (default 1) of any provider go wrong in this way. */
   misbehave(misbehaviour: FakeMisbehaviour, times?: number): void;
+  /** Forgets what was planned to go wrong. */
+  forgive(): void;
   /** Lets all streams that `hold` go on. */
   release(): void;
   /** Resolves with the `count`th request (1, 2, …) as soon as it has arrived. */
@@ -231,6 +233,7 @@ export async function startFakeModels(): Promise<FakeModels> {
     misbehave: (misbehaviour, times = 1) => {
       for (let each = 0; each < times; each += 1) planned.push(misbehaviour);
     },
+    forgive: () => void planned.splice(0),
     release: () => {
       released.resolve();
       released = Promise.withResolvers<void>();

@@ -84,11 +84,11 @@ describe('an external harness', () => {
   });
 
   test('fails the setup if the kernel refuses the command', async () => {
-    await start({ harness: { type: 'claude', command: ['true', 'x'.repeat(140_000)] } });
+    await start({ harness: { type: 'acp', command: ['true', 'x'.repeat(140_000)] } });
     await ended();
     expect(fake.finished[0]?.error).toEqual({
       code: 'environment_setup_failed',
-      message: expect.stringMatching(/claude cannot be started: .*E2BIG/),
+      message: expect.stringMatching(/acp cannot be started: .*E2BIG/),
     });
   });
 

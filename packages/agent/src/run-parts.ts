@@ -116,6 +116,7 @@ export async function openRunParts(options: RunPartsOptions) {
     handoff: handoff.add,
     treeOf,
     approvals,
+    notice,
     turn: () => position.turn,
     stop: stop.signal,
     reporting: reporting.signal,

@@ -108,7 +108,8 @@ const TaskHarness = z
     command: z
       .array(z.string())
       .optional()
-      .describe('ACP agent to start inside the sandbox; absent for the built-in harness'),
+      .describe('Program to start inside the sandbox; absent for the built-in harness and for the program of a preset'),
+    env: z.record(z.string(), z.string()).optional().describe('Environment variables of the harness'),
     model: AgentModel.optional().describe('Model to use; absent: `runbook`'),
     no_model_configured: z
       .literal(true)

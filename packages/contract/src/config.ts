@@ -3,6 +3,7 @@ import { ApprovalPolicy } from './approvals.ts';
 import { maxSkillsOfRun } from './limits.ts';
 import { NonBlank, Text, Uid22 } from './primitives.ts';
 import { SecretReferences } from './secrets.ts';
+import { isVariableName, variableNamePattern } from './variable-names.ts';
 
 /** An MCP server of a run: exactly one of `command`, `url`, `warp_id` (alias `id`). */
 export const MCPServerConfig = z
@@ -40,10 +41,25 @@ export const MCPServerConfig = z
   });
 export type MCPServerConfig = z.infer<typeof MCPServerConfig>;
 
-/** The harness of a run. `command` is our extension: the ACP agent of the harness `acp`, started inside the sandbox. */
+const HarnessVariables = z
+  .record(
+    z.string().regex(variableNamePattern, { error: 'must be a name of [A-Za-z0-9_], at most 128 characters' }),
+    Text.max(32_768),
+  )
+  .refine((variables) => Object.keys(variables).length <= 100, { error: 'must be at most 100' })
+  .refine((variables) => Object.keys(variables).every(isVariableName), {
+    error:
+      'cannot be HOME, TASK_ID, GIT_TERMINAL_PROMPT, or begin with RUNYARD_, WARP_, OZ_ or GIT_CONFIG: the agent needs them',
+  })
+  .meta({ maxProperties: 100 });
+
+/** The harness of a run. `command` and `env` are our extensions. */
 export const HarnessConfig = z
   .looseObject({
-    type: NonBlank.optional().meta({ description: 'oz (alias builtin) | acp | claude | codex | gemini | …' }),
+    type: NonBlank.optional().meta({
+      description:
+        'oz (alias builtin); claude, codex, gemini, opencode or qwen: a program that the worker has installed; acp: any agent of the Agent Client Protocol; command: any program that reads the prompt from standard input',
+    }),
     model_id: Text.optional().describe('Model of the harness; absent: `config.model_id`'),
     reasoning_level: Text.optional().describe('How much the model thinks, in words of its provider'),
     command: z
@@ -51,7 +67,12 @@ export const HarnessConfig = z
       .min(1)
       .max(64)
       .optional()
-      .describe('ACP agent of the harness `acp`, with its arguments, started inside the sandbox'),
+      .describe(
+        'Program of the harnesses `acp` and `command`, with its arguments, started inside the sandbox. With the other programs: the command to start instead of the one that the worker has installed',
+      ),
+    env: HarnessVariables.optional().describe(
+      'Environment variables of the harness, at most 100, each at most 32,768 characters. They are in answers about the run: no secrets',
+    ),
   })
   .meta({ id: 'HarnessConfig', description: 'Program that works on the prompt' });
 export type HarnessConfig = z.infer<typeof HarnessConfig>;

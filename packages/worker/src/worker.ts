@@ -84,6 +84,7 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
     const cache = cacheBytes === 0 ? undefined : await openCache({ folder: cacheFolder, maxBytes: cacheBytes });
     const backend = await openBackend(settings.RUNYARD_SANDBOX, {
       limits,
+      harnessDir: settings.RUNYARD_HARNESS_DIR,
       state,
       instanceId: lock.instanceId,
       agentEntry: context.agentEntry ?? defaultAgentEntry,
@@ -108,6 +109,7 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
       serviceRoot,
       workerName,
       limits,
+      harnessDir: settings.RUNYARD_HARNESS_DIR,
       send: (message) => connection.send(message),
       onIdle: () => endWhenIdle(),
       log,

@@ -26,6 +26,10 @@ export interface AgentLink {
   isAlive(): boolean;
   /** Resolves when the harness has exited; never rejects. */
   readonly exited: Promise<HarnessExit>;
+  /** Remembers the processes that run before a turn. Absent: the harness is no process of its own. */
+  beginTurn?(): void;
+  /** Kills the processes that have started since `beginTurn`, because some harnesses leave the commands of an interrupted turn running. */
+  endStrays?(): void;
   /** Kills the harness and everything that it started; resolves when its process has exited. */
   kill(): Promise<void>;
 }

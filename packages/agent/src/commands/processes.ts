@@ -11,37 +11,47 @@ export function signalGroup(pid: number, signal: NodeJS.Signals): boolean {
 }
 
 /**
- * Kills every process whose environment has `marker` (`NAME=value`), except this one. A process that left its group as a daemon still
- * has the environment with which it was started. Returns the number of killed processes.
+ * Lists every process whose environment has `marker` (`NAME=value`), except this one. A process that left its group as a daemon still
+ * has the environment with which it was started.
  */
-export function killMarked(marker: string): number {
+export function listMarked(marker: string): number[] {
+  return listProc().flatMap((name) => {
+    const pid = Number(name);
+    if (!Number.isInteger(pid) || pid === process.pid) return [];
+    try {
+      return fs.readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0').includes(marker) ? [pid] : [];
+    } catch {
+      // The process has exited, or it belongs to another user.
+      return [];
+    }
+  });
+}
+
+/** Returns true if a process other than this one has `marker` (`NAME=value`) in its environment. */
+export const isAnyMarked = (marker: string): boolean => listMarked(marker).length > 0;
+
+/** Lists every process that is visible here, except this one and the first one. In a sandbox these are the processes of the run. */
+export const listVisible = (): number[] =>
+  listProc()
+    .map(Number)
+    .filter((pid) => Number.isInteger(pid) && pid !== process.pid && pid !== 1);
+
+/** Kills every process that `listMarked` lists. Returns the number of killed processes. */
+export const killMarked = (marker: string): number => killProcesses(listMarked(marker));
+
+/** Kills processes, except those of `spared`. Returns the number of killed processes. */
+export function killProcesses(pids: readonly number[], spared: ReadonlySet<number> = new Set()): number {
   let killed = 0;
-  for (const pid of findMarked(marker)) {
+  for (const pid of pids) {
+    if (spared.has(pid)) continue;
     try {
       process.kill(pid, 'SIGKILL');
       killed++;
     } catch {
-      // The process has exited.
+      // It has exited.
     }
   }
   return killed;
-}
-
-/** Returns true if a process other than this one has `marker` (`NAME=value`) in its environment. */
-export const isAnyMarked = (marker: string): boolean => findMarked(marker).next().done !== true;
-
-function* findMarked(marker: string): Generator<number> {
-  for (const name of listProc()) {
-    const pid = Number(name);
-    if (!Number.isInteger(pid) || pid === process.pid) continue;
-    try {
-      if (!fs.readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0').includes(marker)) continue;
-    } catch {
-      // The process has exited, or it belongs to another user.
-      continue;
-    }
-    yield pid;
-  }
 }
 
 function listProc(): string[] {

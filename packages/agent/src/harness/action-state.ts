@@ -11,6 +11,8 @@ export interface ActionState {
   call: { name?: string | undefined; kind?: string | undefined; title?: string | undefined };
   input: unknown;
   announced: boolean;
+  /** True: the harness asked whether it may do it. */
+  asked: boolean;
   /** The announced input as JSON. */
   announcedInput: string | undefined;
   /** When the first message about the call came. */
@@ -42,6 +44,7 @@ export function newAction(id: string, now: number, append: (action: ActionState,
     call: {},
     input: {},
     announced: false,
+    asked: false,
     announcedInput: undefined,
     firstSeenAt: now,
     startedAt: undefined,
@@ -78,6 +81,12 @@ export function actionTitle({ input, call, identity }: ActionState): string {
   const line = Array.isArray(command) ? command.map(String).join(' ') : asString(command);
   return line ?? call.title ?? identity.name;
 }
+
+const changingKinds: ReadonlySet<string> = new Set(['execute', 'edit', 'delete', 'move']);
+
+/** Returns true if the action runs a command or changes files, as far as its harness says. */
+export const changesThings = ({ call, identity }: ActionState): boolean =>
+  call.kind === undefined ? identity.category === 'command' : changingKinds.has(call.kind);
 
 /** Marks that the action waits for a person. */
 export function beginWait(action: ActionState, now: number): void {

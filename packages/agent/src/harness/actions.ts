@@ -15,6 +15,7 @@ import {
   type ActionState,
   actionTitle,
   beginWait,
+  changesThings,
   describeAction,
   durationOf,
   endWait,
@@ -34,6 +35,8 @@ export interface ActionsOptions {
   stepId: () => string;
   mcpServers: readonly string[];
   now?: () => number;
+  /** Called when a command or a change has ended about which the harness asked nobody. */
+  onUnasked?: (action: { readonly action_id: string; readonly name: string }) => void;
 }
 
 /**
@@ -92,6 +95,9 @@ export function trackActions(options: ActionsOptions) {
       ...(duration === undefined ? {} : { duration_ms: duration }),
       ...(bytes > maxOutputBytes ? { output_bytes: bytes } : {}),
     });
+    if (!action.asked && changesThings(action)) {
+      options.onUnasked?.({ action_id: action.id, name: action.identity.name });
+    }
     open.delete(action.id);
     settled.add(action.id);
   }
@@ -108,6 +114,7 @@ export function trackActions(options: ActionsOptions) {
       open.set(id, action);
     }
     describeAction(action, update, options.mcpServers);
+    if (askedPermission) action.asked = true;
     const waits = asObject(asObject(update._meta)?.runyard)?.waits;
     if (waits === true) hold(action.id);
     if (waits === false) release(action.id, 'approve');

@@ -1,18 +1,32 @@
 import { client } from '@agentclientprotocol/sdk';
 import type { AgentLink } from '../acp/agent-link.ts';
 import { asObject } from '../acp/tool-output.ts';
+import { killProcesses, listMarked, listVisible } from '../commands/processes.ts';
 import { type ChildHarnessOptions, startChildHarness } from './child-transport.ts';
+import { withDiffTexts } from './diff-text.ts';
+
+export interface ChildLinkOptions extends ChildHarnessOptions {
+  /** True: all visible processes are of this run, because the sandbox has its own. */
+  readonly hasOwnProcesses?: boolean;
+}
 
 /** Starts an ACP agent as a child process and connects the protocol's SDK to it. */
-export function startChildLink(options: ChildHarnessOptions): AgentLink {
-  const { readable, writable, isAlive, exited, kill } = startChildHarness(options);
+export function startChildLink(options: ChildLinkOptions): AgentLink {
+  const { marker, events } = options;
+  const { readable, writable, isAlive, exited, kill } = startChildHarness({
+    ...options,
+    events: { ...events, update: (update, sessionId) => events.update(withDiffTexts(update), sessionId) },
+  });
+  // Some harnesses give their commands an environment without the marker.
+  const list = () => (options.hasOwnProcesses ? listVisible() : listMarked(marker));
+  let before: ReadonlySet<number> = new Set();
   const connection = client({ name: 'runyard' })
     // Parsed without the SDK's schema, which refuses unknown members.
     .onRequest(
       'session/request_permission',
       (params: unknown) => asObject(params) ?? {},
       async ({ params }) => {
-        const optionId = await options.events.permission(params);
+        const optionId = await events.permission({ ...params, toolCall: withDiffTexts(params.toolCall) });
         return { outcome: optionId === undefined ? { outcome: 'cancelled' } : { outcome: 'selected', optionId } };
       },
     )
@@ -26,6 +40,10 @@ export function startChildLink(options: ChildHarnessOptions): AgentLink {
     closed: connection.signal,
     isAlive,
     exited,
+    beginTurn: () => {
+      before = new Set(list());
+    },
+    endStrays: () => void killProcesses(list(), before),
     kill: async () => {
       await kill();
       connection.close();

@@ -13,6 +13,7 @@ import type { HarnessProfile } from './profile.ts';
 import { replayFilter } from './replay-filter.ts';
 import { startSession } from './session.ts';
 import { sessionUpdates } from './session-updates.ts';
+import type { TurnCheck } from './turn-check.ts';
 import { outcomeOf } from './turn-outcome.ts';
 
 export interface DriverOptions {
@@ -27,6 +28,8 @@ export interface DriverOptions {
   mcp: Pick<RunMcp, 'forHarness'>;
   imageLimits: ImageLimits;
   approvals: Approvals;
+  /** Absent: the harness tells all reasons of a failure itself. */
+  turnCheck?: TurnCheck | undefined;
   /** For each of `initialize`, `session/new` and `session/load`; default 60 s. */
   startTimeoutMs?: number;
 }
@@ -78,7 +81,13 @@ export function driveHarness(options: DriverOptions): Driver {
   /** Aborts when the turn is over or was cancelled: no answer of a person is needed any more. */
   let turnEnded = new AbortController();
   const replay = replayFilter();
-  const updates = sessionUpdates({ emit, stepId: () => stepId, mcpServers: options.mcpServers });
+  const updates = sessionUpdates({
+    emit,
+    stepId: () => stepId,
+    mcpServers: options.mcpServers,
+    mustAsk: () => profile.kind === 'external' && approvals.policy !== 'auto-approve',
+  });
+  const check = capabilities.ownProcess ? options.turnCheck : undefined;
 
   const link = options.start({
     line: (line) => {
@@ -108,6 +117,8 @@ export function driveHarness(options: DriverOptions): Driver {
     if (cancelled) return { kind: 'cancelled' };
     if (interrupted) return { kind: 'interrupted', summary: '' };
     const blocks = [...turn.prompt(loaded), ...images.blocks];
+    await check?.begin();
+    link.beginTurn?.();
     const response = await answers('session/prompt', link.prompt({ sessionId, prompt: blocks }));
     if (interrupted) return { kind: 'interrupted', summary: updates.lastText.trim() };
     return outcomeOf(response, profile, updates.lastText);
@@ -142,8 +153,10 @@ export function driveHarness(options: DriverOptions): Driver {
       if (cancelled) turnEnded.abort(new Error('cancelled'));
       stepId = '';
       updates.startTurn();
-      const ended = await prompt(turn).catch(outcomeOfError);
+      const said = await prompt(turn).catch(outcomeOfError);
+      const ended = (await check?.explain(said)) ?? said;
       isRunning = false;
+      if (interrupted) link.endStrays?.();
       deadline.endTurn();
       const hasStarted = stepId !== '';
       if (deadline.exceeded !== undefined && hasStarted)

@@ -8,7 +8,9 @@ import type { Reporter } from '../reporting/reporter.ts';
 import type { ServiceClient } from '../service/client.ts';
 import { workingFolder } from '../workspace/working-folder.ts';
 import type { Driver } from './driver.ts';
+import type { Forwarder } from './forwarder/forwarder.ts';
 import { type HarnessOptions, startHarness } from './start-harness.ts';
+import { turnCheck } from './turn-check.ts';
 
 export interface ExecutionHarnessOptions
   extends Omit<
@@ -24,6 +26,8 @@ export interface ExecutionHarnessOptions
     | 'reportArtifact'
     | 'handoff'
     | 'redact'
+    | 'forwarder'
+    | 'turnCheck'
   > {
   client: ServiceClient;
   secrets: GrantedSecrets;
@@ -32,6 +36,8 @@ export interface ExecutionHarnessOptions
   /** Both take paths from the folder `cwd` on. */
   reportArtifact: (request: ArtifactRequest, cwd: string) => Promise<ArtifactResult>;
   handoff: (paths: readonly string[], cwd: string) => Promise<HandoffResult>;
+  /** Emits a notice of the current turn. */
+  notice: (name: string, data: unknown) => void;
   /** Returns the number of the current turn. */
   turn: () => number;
   /** Aborts when the run stops. */
@@ -63,12 +69,50 @@ export interface ExecutionHarness {
 const memoryTimeoutMs = 30_000;
 const memoryTimeoutAfterStopMs = 1_000;
 
+/** A command that asks again and again must not fill the conversation. */
+const maxRefusalsShown = 20;
+
 export function executionHarness(options: ExecutionHarnessOptions): ExecutionHarness {
   const { client, reporter, stop, reporting } = options;
   let driver: Driver | undefined;
   let starting: Promise<Driver> | undefined;
   /** The last session of the harness that another process can load. */
   let session: string | undefined;
+
+  let forwarder: Forwarder | undefined;
+  let startingForwarder: Promise<Forwarder> | undefined;
+  let refusals = 0;
+  let hasTurn = false;
+  const early: [name: string, data: unknown][] = [];
+
+  /** The forwarder lives as long as the execution, so that a harness that is started again finds it at the same address. */
+  async function openForwarder(type: string): Promise<Forwarder> {
+    const { startForwarder } = await import('./forwarder/forwarder.ts');
+    const { findPreset } = await import('@runyard/contract/harness-presets/presets');
+    const sideModels = findPreset(type)?.sideModels ?? [];
+    forwarder = await startForwarder({
+      connection: client.connection,
+      isExpected: ({ message }) => sideModels.some((model) => message.includes(JSON.stringify(model))),
+      onRefused: (refusal) => {
+        refusals += 1;
+        if (refusals > maxRefusalsShown) return;
+        process.stderr.write(`agent: the model gateway answered ${refusal.status}: ${refusal.message}\n`);
+        notice('model_request_refused', refusal);
+      },
+      onDenied: (host) => notice('connection_denied', { host }),
+    });
+    return forwarder;
+  }
+  /** Emits a notice. What happens before the first turn begins is shown at its beginning. */
+  function notice(name: string, data: unknown): void {
+    if (hasTurn) options.notice(name, data);
+    else early.push([name, data]);
+  }
+  const check = turnCheck(
+    client.connection,
+    () => forwarder,
+    (memory) => notice('memory_limit_reached', memory),
+  );
 
   /**
    * Saves the memory of the harness. If that fails, a later execution still has the conversation, but not the harness's own view
@@ -103,6 +147,18 @@ export function executionHarness(options: ExecutionHarnessOptions): ExecutionHar
       reportArtifact: (request) => options.reportArtifact(request, folder),
       handoff: (paths) => options.handoff(paths, folder),
       connection: client.connection,
+      forwarder: () => {
+        startingForwarder ??= openForwarder(task.harness.type);
+        return startingForwarder;
+      },
+      turnCheck: {
+        ...check,
+        begin: async () => {
+          hasTurn = true;
+          for (const [name, data] of early.splice(0)) options.notice(name, data);
+          await check.begin();
+        },
+      },
       ready: () => reporter.ready(),
       saturated: () => reporter.saturated,
       tree: options.treeOf(task),

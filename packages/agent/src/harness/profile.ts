@@ -1,8 +1,11 @@
 /** The kinds of harness and what each of them can do. All other files ask for a capability, never for the name of a harness. */
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 
-/** `runbook` and `model-loop` are the two engines of the built-in harness `oz`; `external` is any other ACP agent. */
-export type HarnessKind = 'runbook' | 'model-loop' | 'external';
+/**
+ * `runbook` and `model-loop` are the two engines of the built-in harness `oz`; `external` is any other ACP agent; `command` is any program
+ * that reads the prompt from standard input.
+ */
+export type HarnessKind = 'runbook' | 'model-loop' | 'external' | 'command';
 
 export interface HarnessCapabilities {
   /**
@@ -56,19 +59,35 @@ const capabilitiesOf: Readonly<Record<HarnessKind, HarnessCapabilities>> = {
     loadsSessions: true,
     trustedVerdict: false,
   },
+  command: {
+    ownProcess: true,
+    readsAdvice: false,
+    ownInstructions: false,
+    continuesDecidedActions: false,
+    mcpServers: 'unused',
+    loadsSessions: false,
+    // The verdict comes from the link, which knows the exit code, not from the program.
+    trustedVerdict: true,
+  },
 };
 
 /** Types of `config.harness` that mean the built-in harness. */
 const builtinTypes: ReadonlySet<string> = new Set(['oz', 'builtin', '']);
 
+function kindOf(type: string, hasModel: boolean): HarnessKind {
+  if (builtinTypes.has(type)) return hasModel ? 'model-loop' : 'runbook';
+  return type === 'command' ? 'command' : 'external';
+}
+
 /** Returns the profile of the harness that a task asks for. */
 export function harnessProfile({ harness, agent_config }: Pick<AgentTask, 'harness' | 'agent_config'>): HarnessProfile {
   const { type, model } = harness;
-  const kind = builtinTypes.has(type) ? (model === undefined ? 'runbook' : 'model-loop') : 'external';
-  const own = kind === 'external' ? (agent_config.model_id ?? type) : 'runbook';
+  const isBuiltin = builtinTypes.has(type);
+  const own = isBuiltin ? 'runbook' : (agent_config.model_id ?? type);
+  const kind = kindOf(type, model !== undefined);
   return {
     kind,
-    name: kind === 'external' ? type : 'oz',
+    name: isBuiltin ? 'oz' : type,
     modelId: model?.id ?? own,
     capabilities: capabilitiesOf[kind],
   };

@@ -9,6 +9,8 @@ export interface NormaliserOptions {
   emit: (event: AgentEventBody) => void;
   stepId: () => string;
   mcpServers: readonly string[];
+  /** Returns true if a person, or the policy, decides about each command and each change before it happens. */
+  mustAsk?: () => boolean;
 }
 
 /** Thoughts come in small pieces. They are collected and emitted in pieces of about this many characters. */
@@ -17,7 +19,12 @@ const thoughtChars = 4_000;
 /** Turns the session updates of a harness into agent events. The updates are untrusted and may have any shape. */
 export function sessionUpdates(options: NormaliserOptions) {
   const { emit, stepId } = options;
-  const actions = trackActions(options);
+  const actions = trackActions({
+    ...options,
+    onUnasked: (action) => {
+      if (options.mustAsk?.() === true) notice('ran_without_question', action);
+    },
+  });
   let messageId: string | undefined;
   let harnessMessageId: string | undefined;
   let thought = '';
@@ -107,7 +114,7 @@ export function sessionUpdates(options: NormaliserOptions) {
     endTurn(note: string): void {
       interruptText();
       actions.settle(note);
-      if (usage !== undefined) notice('usage', { used: usage.used, size: usage.size, cost: usage.cost });
+      if (usage !== undefined) notice('usage', { used: usage.used, size: usage.size });
       usage = undefined;
     },
     /** The end of the last message, for the summary of the turn. */

@@ -9,11 +9,14 @@ import type { RunTree } from '../run-tree/tree.ts';
 import type { ServiceConnection } from '../service/connection.ts';
 import { SetupFailure } from '../setup-failure.ts';
 import { type Driver, driveHarness } from './driver.ts';
+import type { HarnessProgram } from './external.ts';
+import type { Forwarder } from './forwarder/forwarder.ts';
 import { ozAgent } from './oz/agent.ts';
 import { connectOz } from './oz/link.ts';
 import { runbookEngine } from './oz/runbook.ts';
 import type { Engine } from './oz/session.ts';
 import { type HarnessKind, harnessProfile } from './profile.ts';
+import type { TurnCheck } from './turn-check.ts';
 
 export interface HarnessOptions {
   task: AgentTask;
@@ -24,6 +27,8 @@ export interface HarnessOptions {
   /** `NAME=value` of `env` that marks every process of the run. */
   marker: string;
   connection: ServiceConnection;
+  /** Returns the forwarder of the execution; starts it on the first call. */
+  forwarder: () => Promise<Forwarder>;
   emit: (event: AgentEventBody) => void;
   ready: () => Promise<void>;
   saturated: () => boolean;
@@ -31,6 +36,7 @@ export interface HarnessOptions {
   reportArtifact: (request: ArtifactRequest) => Promise<ArtifactResult>;
   tree: RunTree;
   mcp: Pick<RunMcp, 'tools' | 'forHarness'>;
+  turnCheck: TurnCheck;
   approvals: Approvals;
   /** Removes the secrets of the run from text for a model. */
   redact?: (text: string) => string;
@@ -52,6 +58,7 @@ const starters: Readonly<Record<HarnessKind, (options: HarnessOptions) => Promis
   runbook: async (options) => builtinStarter(options, runbook(options)),
   'model-loop': async (options) => builtinStarter(options, await modelLoop(options)),
   external: childStarter,
+  command: commandStarter,
 };
 
 /** Starts the harness of a run and returns its driver. */
@@ -67,6 +74,7 @@ export async function startHarness(options: HarnessOptions): Promise<Driver> {
     mcp: options.mcp,
     imageLimits: imageLimits(task.harness.model),
     approvals: options.approvals,
+    turnCheck: options.turnCheck,
     ...(options.startTimeoutMs === undefined ? {} : { startTimeoutMs: options.startTimeoutMs }),
   });
 }
@@ -83,7 +91,8 @@ const backpressureOf =
 
 /** The runbook is loaded with the program, because another module file would cost a short run time. */
 function runbook(options: HarnessOptions): Engine {
-  const { task, folder, env, approvals } = options;
+  const { task, folder, approvals } = options;
+  const env = { ...options.env, ...task.harness.env };
   const backpressure = backpressureOf(options);
   // Said once in a tree of runs: in the first execution of the run at its top.
   const isFirst = task.conversation === undefined && task.parent_run === undefined;
@@ -92,7 +101,8 @@ function runbook(options: HarnessOptions): Engine {
 }
 
 async function modelLoop(options: HarnessOptions): Promise<Engine> {
-  const { task, workspace, folder, env, approvals } = options;
+  const { task, workspace, folder, approvals } = options;
+  const env = { ...options.env, ...task.harness.env };
   const { model } = task.harness;
   if (model === undefined) throw new Error('the model loop needs a model');
   const { modelEngine } = await import('./oz/loop.ts');
@@ -116,17 +126,23 @@ async function modelLoop(options: HarnessOptions): Promise<Engine> {
   });
 }
 
-async function childStarter({ task, folder, env, marker }: HarnessOptions): Promise<HarnessStarter> {
-  const [program, ...args] = task.harness.command ?? [];
-  if (program === undefined) {
-    throw new SetupFailure(
-      `The harness ${task.harness.type} cannot be started: the run names no command for it. Give config.harness.command, or use the harness oz.`,
-    );
-  }
+/** Returns what starts the program of a run: its command, variables and files depend on the run's model. */
+async function programOf(options: HarnessOptions): Promise<HarnessProgram> {
+  const { task, env, connection } = options;
+  const { prepareProgram } = await import('./external.ts');
+  const forwarder = task.harness.model === undefined ? undefined : await options.forwarder();
+  return prepareProgram({ task, env, forwarder, hasNoNetwork: connection.relaySocket !== undefined });
+}
+
+async function childStarter(options: HarnessOptions): Promise<HarnessStarter> {
+  const { task, folder, marker } = options;
+  const program = await programOf(options);
+  // Only the worker of this repository starts agents with a relay, always in a sandbox with its own processes.
+  const hasOwnProcesses = options.connection.relaySocket !== undefined;
   const { startChildLink } = await import('./child-link.ts');
   return (events) => {
     try {
-      return startChildLink({ command: [program, ...args], cwd: folder, env, marker, events });
+      return startChildLink({ ...program, cwd: folder, marker, events, hasOwnProcesses });
     } catch (error) {
       // spawn throws if the kernel refuses the arguments.
       const reason = error instanceof Error ? error.message : String(error);
@@ -135,4 +151,10 @@ async function childStarter({ task, folder, env, marker }: HarnessOptions): Prom
       );
     }
   };
+}
+
+async function commandStarter(options: HarnessOptions): Promise<HarnessStarter> {
+  const program = await programOf(options);
+  const { connectCommand } = await import('./command/link.ts');
+  return (events) => connectCommand({ ...program, cwd: options.folder, marker: options.marker, events });
 }

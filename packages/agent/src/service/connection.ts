@@ -14,13 +14,14 @@ export interface ConnectionOptions {
 
 /**
  * The connections that a request uses, so that long requests do not delay others. `reports`: events, the inbox and the ends of turns,
- * each at most one at a time. `waits`: calls that the service answers when something happens to another run, and calls of MCP servers. `work`: all other calls,
- * also models and files.
+ * each at most one at a time. `waits`: calls that the service answers when something happens to another run, and calls of MCP servers.
+ * `models`: requests of a harness in a process of its own to its model. `work`: all other calls, also files and the models of the
+ * built-in harness.
  */
-export type Lane = 'reports' | 'work' | 'waits';
+export type Lane = 'reports' | 'work' | 'waits' | 'models';
 
 /** Connections of each lane, together fewer than the 64 that the worker's relay allows a sandbox. */
-const socketsOf: Readonly<Record<Lane, number>> = { reports: 4, work: 16, waits: 24 };
+const socketsOf: Readonly<Record<Lane, number>> = { reports: 4, work: 16, waits: 24, models: 12 };
 
 export interface ServiceRequest {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -57,7 +58,12 @@ export function connectToService(options: ConnectionOptions): ServiceConnection 
   const client = secure ? process.getBuiltinModule('node:https') : loadHttp();
   const agentOf = (lane: Lane) =>
     new client.Agent({ keepAlive: true, keepAliveMsecs: 15_000, maxSockets: socketsOf[lane] });
-  const agents = { reports: agentOf('reports'), work: agentOf('work'), waits: agentOf('waits') };
+  const agents = {
+    reports: agentOf('reports'),
+    work: agentOf('work'),
+    waits: agentOf('waits'),
+    models: agentOf('models'),
+  };
   const target = options.relaySocket
     ? { socketPath: options.relaySocket }
     : { hostname: root.hostname.replace(/^\[|\]$/g, ''), port: root.port || (secure ? 443 : 80) };

@@ -43,7 +43,7 @@ export async function runFirstTurn(
     runner.addOpeningNotice('workspace_not_restored', { reason: prepared.notRestored });
   const { mcp_servers: servers = [] } = task;
   if (capabilities.mcpServers === 'unused') {
-    const reason = 'a runbook uses no MCP servers';
+    const reason = `${name === 'oz' ? 'a runbook' : `the harness ${name}`} uses no MCP servers`;
     for (const { name } of servers) runner.addOpeningNotice('mcp_server_skipped', { name, reason });
   } else await mcp.start(servers, { use: capabilities.mcpServers, step, signal: stop.signal });
   for (const server of mcp.leftOut) runner.addOpeningNotice('mcp_tools_left_out', server);

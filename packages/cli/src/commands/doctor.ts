@@ -9,11 +9,12 @@ import { harmlessJson } from '../live/harmless.ts';
 
 /** Prints what was found and how to fix problems. Exit code 0 if runs can work, else 1. */
 export async function doctor(context: Context, options: { readonly json?: true }): Promise<void> {
-  const [listening, database, sandbox, models] = await Promise.all([
+  const [listening, database, sandbox, models, harnesses] = await Promise.all([
     checkListening(context),
     checkDatabase(context),
     checkSandbox(context),
     checkModels(context),
+    checkHarnesses(context),
   ]);
   const findings: Finding[] = [
     checkNode(),
@@ -21,7 +22,7 @@ export async function doctor(context: Context, options: { readonly json?: true }
     checkDataFolder(context),
     listening,
     ...sandbox,
-    ...checkHarnesses(context),
+    ...harnesses,
     ...models,
     checkGit(context),
   ];

@@ -1,23 +1,45 @@
+import { presetTypes } from '@runyard/contract/harness-presets/preset';
+import { installCommand, presets } from '@runyard/contract/harness-presets/presets';
+import { findProgram, isOlder } from '@runyard/worker/find-harness';
 import type { Context } from '../context.ts';
-import { findOnPath } from '../sandbox-tool.ts';
 import type { Finding } from './finding.ts';
 
-const others = ['claude', 'codex', 'gemini', 'opencode'] as const;
-
-/** Reports the built-in harness, and which other harnesses are installed, although Runyard does not drive them yet. */
-export function checkHarnesses(context: Context): Finding[] {
-  const found = others.filter((command) => findOnPath(command, context.env.PATH) !== null);
-  const missing = others.filter((command) => !found.includes(command));
-  const details = [
-    found.length > 0 ? `${found.join(', ')} found on PATH` : '',
-    missing.length > 0 ? `${missing.join(', ')} not found` : '',
-  ].filter(Boolean);
-  return [
-    { name: 'harness oz', level: 'good', detail: 'built in' },
-    {
-      name: 'other harnesses',
-      level: 'fact',
-      detail: `${details.join('; ')}. Runyard does not drive these yet: it runs \`oz\` and ACP agents that you name (harness \`acp\`)`,
-    },
-  ];
+/** Reports the built-in harness, and the program of each preset where the sandboxes of this machine see it. */
+export async function checkHarnesses({ settings }: Pick<Context, 'settings'>): Promise<Finding[]> {
+  const { RUNYARD_HARNESS_DIR: dir, RUNYARD_SANDBOX_MEMORY_MB: memoryMb } = settings;
+  const findings = await Promise.all(
+    presetTypes.map(async (type): Promise<Finding> => {
+      const preset = presets[type];
+      const { program, leastMemoryMb } = preset;
+      const name = `harness ${type}`;
+      const fix = installCommand(preset, dir ?? '/usr/local');
+      const found = await findProgram(preset, dir);
+      if (found === undefined) {
+        return {
+          name,
+          level: 'fact',
+          detail: `${program.command} is not in /usr${dir === undefined ? '' : ` or ${dir}`}`,
+          fix,
+        };
+      }
+      const { file, version } = found;
+      if (version !== undefined && isOlder(version, program.leastVersion)) {
+        return {
+          name,
+          level: 'note',
+          detail: `${file} is ${version}; ${program.leastVersion} or newer is needed`,
+          fix,
+        };
+      }
+      const detail = `${file}, ${version === undefined ? 'of unknown version' : version}`;
+      if (memoryMb >= leastMemoryMb) return { name, level: 'good', detail };
+      return {
+        name,
+        level: 'note',
+        detail: `${detail}; it needs ${leastMemoryMb} MB of memory, and a sandbox has ${memoryMb}`,
+        fix: `set RUNYARD_SANDBOX_MEMORY_MB to at least ${leastMemoryMb}`,
+      };
+    }),
+  );
+  return [{ name: 'harness oz', level: 'good', detail: 'built in' }, ...findings];
 }

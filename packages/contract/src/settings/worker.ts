@@ -28,6 +28,12 @@ export const workerSettings = {
     description: 'Executions that run at once on this worker. Default: twice the number of cores.',
     usedBy: ['worker'],
   },
+  RUNYARD_HARNESS_DIR: {
+    schema: z.string().startsWith('/', { error: 'must be an absolute path' }),
+    description:
+      'Folder with the programs of harnesses, as `npm install --global --prefix` makes it. Sandboxes see it read-only. Default: only programs in /usr are found.',
+    usedBy: ['worker', 'cli'],
+  },
   RUNYARD_SANDBOX_MEMORY_MB: {
     schema: whole(128, 1048576),
     default: '2048',

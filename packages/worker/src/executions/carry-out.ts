@@ -1,5 +1,6 @@
 import type { TaskAssignment, WorkerMessage } from '@runyard/contract/worker-protocol';
 import type { Logger } from 'pino';
+import { checkProgram } from '../harnesses/check-program.ts';
 import type { SandboxLimits } from '../sandboxes/limits.ts';
 import type { Sandbox, SandboxBackend } from '../sandboxes/sandbox.ts';
 import type { Execution } from './execution.ts';
@@ -9,6 +10,8 @@ import { cancelledMessage, exitMessage, failureMessage, stoppedMessage, type Ter
 export interface CarryOutOptions {
   readonly backend: SandboxBackend;
   readonly limits: SandboxLimits;
+  /** Folder with programs of harnesses that all sandboxes see. */
+  readonly harnessDir: string | undefined;
   readonly serviceRoot: string;
   readonly send: (message: WorkerMessage) => void;
   readonly log: Logger;
@@ -27,6 +30,8 @@ export async function carryOut(
   if (!launch.ok) return failureMessage(name, new Error(launch.problem));
   let sandbox: Sandbox | undefined;
   try {
+    const { harness } = assignment.task.agent_config_snapshot;
+    await checkProgram(harness, { harnessDir: options.harnessDir, memoryMb: limits.memoryMb });
     sandbox = await backend.create(
       {
         executionId: name.execution_id,
@@ -49,6 +54,11 @@ export async function carryOut(
     // If the execution was ended while the agent was being started, there was nothing to kill yet.
     if (execution.ending !== undefined) sandbox.kill('kill');
     const exit = await sandbox.ended;
+    if (exit.outOfMemory)
+      log.warn(
+        { ...name, memory_mb: limits.memoryMb },
+        'the kernel ended a process of a sandbox whose memory was used up',
+      );
     if (exit.outputTail !== '')
       log.debug({ ...name, output: exit.outputTail.slice(-2000) }, 'end of the agent’s output');
     return exitMessage(name, exit, execution.ending, limits.memoryMb);

@@ -160,13 +160,13 @@ function relay(upstream: Upstream, message: IncomingMessage, response: ServerRes
 
 /**
  * Listens on a Unix socket and forwards HTTP to the service and back as it comes, without buffering it. Adds no credential: the run
- * token decides what the sandbox may do. `uid` is the user who may connect. `own` answers before the service is asked.
+ * token decides what the sandbox may do. `uid` is the user who may connect. `own` answer before the service is asked.
  */
 export async function openRelay(
   socketPath: string,
   upstream: Upstream,
   uid?: number,
-  own?: OwnAnswers,
+  own: readonly OwnAnswers[] = [],
 ): Promise<Relay> {
   const server = http.createServer({
     maxHeaderSize: 32 * 1024,
@@ -177,7 +177,7 @@ export async function openRelay(
   });
   server.maxConnections = connectionsPerSandbox;
   server.on('request', (message, response) => {
-    if (own?.(message, response) !== true) relay(upstream, message, response);
+    if (!own.some((answer) => answer(message, response))) relay(upstream, message, response);
   });
   server.on('connect', (_message, socket) => socket.destroy());
   server.on('clientError', (_error, socket) => socket.destroy());

@@ -15,6 +15,8 @@ export interface ProbeResult {
 
 export interface OpenRequest {
   readonly limits: SandboxLimits;
+  /** Folder with programs of harnesses, which every sandbox sees read-only. */
+  readonly harnessDir: string | undefined;
   readonly state: StateRoot;
   readonly instanceId: string;
   /** The agent's `main.ts`. */

@@ -141,6 +141,17 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
       return refuse(reply, status, status < 500 ? 'the request cannot be read' : 'internal error');
     });
 
+    /** Refuses a request of a known run. The operator finds the reason in the log. */
+    const refuseRun = (
+      reply: FastifyReply,
+      { runId, modelId }: RunTokenHolder,
+      status: number,
+      message: string,
+    ): FastifyReply => {
+      deps.log.warn({ run_id: runId, model_id: modelId, status, reason: message }, 'model request refused');
+      return refuse(reply, status, message);
+    };
+
     // Checked before the body is read: a caller without a run token cannot make the service hold a body.
     scope.addHook('onRequest', async (request, reply) => {
       const { path, query } = addressOf(request);
@@ -166,10 +177,16 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
         return refuse(reply, 500, 'internal error');
       const target = deps.models.target(holder.modelId);
       if (target === undefined)
-        return refuse(reply, 403, `the model of this run, ${holder.modelId}, has no provider that is configured`);
-      if (target.provider !== provider) {
-        return refuse(
+        return refuseRun(
           reply,
+          holder,
+          403,
+          `the model of this run, ${holder.modelId}, has no provider that is configured`,
+        );
+      if (target.provider !== provider) {
+        return refuseRun(
+          reply,
+          holder,
           403,
           `this run uses the model ${target.id}, which is behind ${providerKinds[target.provider].gatewayPath}`,
         );
@@ -186,10 +203,10 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
         reply.header('connection', 'close');
         if (held.kind === 'busy') reply.header('retry-after', String(busyRetrySeconds));
         const { status, message } = unread[held.kind];
-        return refuse(reply, status, message);
+        return refuseRun(reply, holder, status, message);
       }
       const checked = await checkRequest(endpoint, target, held.bytes);
-      if (!checked.ok) return refuse(reply, checked.status, checked.message);
+      if (!checked.ok) return refuseRun(reply, holder, checked.status, checked.message);
       // While the body came, the execution may have ended or moved to another worker.
       if ((await deps.authenticateRunToken(token)) === null) return refuse(reply, 401, tokenNeeded);
       const requestId = randomUUID();
@@ -212,7 +229,7 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
           reply.header('x-should-retry', 'false').header(gatewayErrorHeader, admission.code);
         }
         if (admission.retryAfterSeconds !== undefined) reply.header('retry-after', String(admission.retryAfterSeconds));
-        return refuse(reply, admission.status, admission.message);
+        return refuseRun(reply, holder, admission.status, admission.message);
       }
       const ownHeaders: Record<string, string> = {};
       for (const [name, value] of Object.entries(reply.getHeaders())) ownHeaders[name] = String(value);

@@ -82,8 +82,9 @@ export async function resolveTask(
   const row = await readTaskRow(db, session);
   if (!row) return { kind: 'not_found' };
   const resolution = await models.resolveForTask(row.model_id);
-  // Other harnesses may have a model of their own.
-  const isNeeded = resolution.ok || resolution.reason !== 'unreachable' || row.harness === 'oz';
+  // A program that the run itself names may have a model of its own.
+  const hasOwnModel = row.harness === 'acp' || row.harness === 'command';
+  const isNeeded = resolution.ok || resolution.reason !== 'unreachable' || !hasOwnModel;
   if (!resolution.ok && isNeeded) {
     const kind = resolution.reason === 'unreachable' ? 'model_unreachable' : 'model_gone';
     return { kind, message: resolution.message };
@@ -152,6 +153,7 @@ export async function resolveTask(
     harness: {
       type: row.harness,
       ...(harness?.command ? { command: harness.command } : {}),
+      ...(harness?.env ? { env: harness.env } : {}),
       ...(model ? { model } : {}),
       ...(resolved && !model && models.fallsBackToRunbook(row.config.model_id ?? harness?.model_id)
         ? { no_model_configured: true as const }

@@ -19,6 +19,9 @@ import { signalOfReply } from '../server/reply-signal.ts';
 import { blobTarget } from '../server/signed-targets.ts';
 import { signUrl } from '../server/signed-urls.ts';
 
+const rawOutputOnly = (): Refusal =>
+  refuse('operation_not_supported', { detail: 'The harness gave only raw output; download the transcript.' });
+
 /** Registers conversation and transcript, of a run and of a conversation. */
 export function registerConversationRoutes(app: FastifyInstance, deps: ServiceDeps): void {
   const { db, conversationReads: reads } = deps;
@@ -40,9 +43,7 @@ export function registerConversationRoutes(app: FastifyInstance, deps: ServiceDe
         db,
         runs.map(({ id }) => id),
       ));
-    return raw
-      ? refuse('operation_not_supported', { detail: 'The harness gave only raw output; download the transcript.' })
-      : refuseUnsaid(teamId, runs, nothing);
+    return raw ? rawOutputOnly() : refuseUnsaid(teamId, runs, nothing);
   };
 
   const answer = async (
@@ -70,6 +71,7 @@ export function registerConversationRoutes(app: FastifyInstance, deps: ServiceDe
   addRoute(app, routes.getRunConversation, async ({ params, principal, reply }) => {
     const run = await findRun(db, principal.teamId, params.runId);
     if (!run) return notFound('run');
+    if (run.harness === 'command') return rawOutputOnly();
     const conversation = await answer(principal, reply, run.conversationId, [run]);
     return conversation ?? refuseUnread(principal, [run], 'The run has no conversation yet.');
   });
@@ -77,6 +79,7 @@ export function registerConversationRoutes(app: FastifyInstance, deps: ServiceDe
   addRoute(app, routes.getConversation, async ({ params, principal, reply }) => {
     const runs = await conversationRuns(principal.teamId, params.conversationId);
     if (runs.length === 0) return notFound('conversation');
+    if (runs.every(({ harness }) => harness === 'command')) return rawOutputOnly();
     const conversation = await answer(principal, reply, params.conversationId, runs);
     return conversation ?? refuseUnread(principal, runs, 'Nothing was said in the conversation yet.');
   });

@@ -145,7 +145,32 @@ describe('POST /agent/runs answers 400 and creates nothing', () => {
     ['a worker whose name none can have', { prompt: 'a', config: { worker_host: 'a b' } }, 'config.worker_host'],
     ['a worker with too long a name', { prompt: 'a', config: { worker_host: 'a'.repeat(64) } }, 'config.worker_host'],
     ['an unknown harness', { prompt: 'a', config: { harness: { type: 'nope' } } }, 'config.harness.type'],
-    ['a harness that is not available', { prompt: 'a', config: { harness: { type: 'codex' } } }, 'config.harness.type'],
+    ['a preset without a language model', { prompt: 'a', config: { harness: { type: 'codex' } } }, 'config.model_id'],
+    [
+      'a policy that the preset cannot keep',
+      { prompt: 'a', config: { approval_policy: 'ask', harness: { type: 'codex' } } },
+      'config.approval_policy',
+    ],
+    [
+      'a variable that the preset sets itself',
+      { prompt: 'a', config: { harness: { type: 'claude', env: { ANTHROPIC_BASE_URL: 'http://x' } } } },
+      'config.harness.env.ANTHROPIC_BASE_URL',
+    ],
+    [
+      'a variable that the agent needs',
+      { prompt: 'a', config: { harness: { type: 'acp', command: ['a'], env: { HOME: '/' } } } },
+      'config.harness.env',
+    ],
+    [
+      'the harness command without its command',
+      { prompt: 'a', config: { harness: { type: 'command' } } },
+      'config.harness.command',
+    ],
+    [
+      'a policy that a command cannot keep',
+      { prompt: 'a', config: { approval_policy: 'auto-deny', harness: { type: 'command', command: ['a'] } } },
+      'config.approval_policy',
+    ],
     [
       'the harness acp without its command',
       { prompt: 'a', config: { harness: { type: 'acp' } } },

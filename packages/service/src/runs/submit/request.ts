@@ -16,7 +16,8 @@ import { findNamedEnvironment } from '../../environments/environments.ts';
 import { imageProblem } from '../../environments/image.ts';
 import type { Fault } from '../../fault.ts';
 import { type DecodedAttachment, decodeAttachments } from '../../files/attachments/decode.ts';
-import type { Models } from '../../models/models.ts';
+import { firstLocalId } from '../../models/first-local.ts';
+import type { Models, ResolvedModel } from '../../models/models.ts';
 import type { Vault } from '../../secrets/vault.ts';
 import type { Queryable } from '../../store/database/database.ts';
 import { defineStatement } from '../../store/database/statement.ts';
@@ -25,7 +26,7 @@ import { describeUnusable, faultsOfReferences, findUsableSecrets } from '../../s
 import { unpricedMessage } from '../../usage/budget/admit.ts';
 import { readLineage } from './lineage.ts';
 import type { NewRun } from './new-run.ts';
-import { checkHarness } from './request-harness.ts';
+import { checkHarness, type HarnessCheck, presetProblem } from './request-harness.ts';
 import { checkMcpServers } from './request-mcp-servers.ts';
 import { checkSkills } from './request-skills.ts';
 import { titleOf } from './request-title.ts';
@@ -77,14 +78,22 @@ async function checkConversation(
   if (found.length === 0) faults.push({ path: 'conversation_id', message: 'there is no such conversation' });
 }
 
-function checkModel(models: Models, config: AmbientAgentConfig, faults: Fault[]): string {
+/** Returns why the harness cannot use the model; undefined: it can. */
+function unusableModel(harness: HarnessCheck, { id, agentModel }: ResolvedModel): string | undefined {
+  if (!harness.ok || harness.preset === undefined) return undefined;
+  const protocol = id === firstLocalId ? 'openai-compatible' : agentModel?.protocol;
+  return presetProblem(harness.preset, { id, protocol, providerModel: agentModel?.provider_model ?? '' });
+}
+
+function checkModel(models: Models, config: AmbientAgentConfig, harness: HarnessCheck, faults: Fault[]): string {
   const path =
     config.model_id === undefined && config.harness?.model_id !== undefined
       ? 'config.harness.model_id'
       : 'config.model_id';
   const resolved = models.resolve(config.model_id ?? config.harness?.model_id);
-  if (resolved.ok) return resolved.model.id;
-  faults.push({ path, message: resolved.message });
+  const problem = resolved.ok ? unusableModel(harness, resolved.model) : resolved.message;
+  if (resolved.ok && problem === undefined) return resolved.model.id;
+  faults.push({ path, message: problem ?? '' });
   return '';
 }
 
@@ -170,7 +179,7 @@ export async function checkRunRequest(
   faults.push(...servers.faults);
   const harness = checkHarness(config);
   if (!harness.ok) faults.push(harness.fault);
-  const modelId = checkModel(models, config, faults);
+  const modelId = checkModel(models, config, harness, faults);
   const target = models.target(modelId);
   const isUnpriced = target !== undefined && target.price === undefined;
   if (isUnpriced && config.max_cost_usd !== undefined)

@@ -1,3 +1,4 @@
+import { harnessFolderInside } from '@runyard/contract/harness-presets/presets';
 import { agentProgram } from '../../runtime/agent-program.ts';
 import { baseEnvironment, madeForRun } from '../base-environment.ts';
 import { inside, runTokenDescriptor } from './arguments.ts';
@@ -10,7 +11,7 @@ export function agentCommand(args: readonly string[]): string[] {
 /** Returns the agent's whole environment: `env` and what every program expects. */
 export function agentEnvironment(env: Readonly<Record<string, string>>): Record<string, string> {
   return {
-    ...baseEnvironment(inside.runtime, inside.home),
+    ...baseEnvironment(inside.runtime, inside.home, harnessFolderInside),
     NODE_COMPILE_CACHE: `${inside.runtime}/agent/cache`,
     RUNYARD_RELAY_SOCKET: inside.relaySocket,
     RUNYARD_RUN_TOKEN_FD: String(runTokenDescriptor),

@@ -1,6 +1,7 @@
 import type { SandboxLevel } from '@runyard/contract/worker-protocol';
 import { cacheAnswers } from '../../cache/answer.ts';
 import type { Cache } from '../../cache/cache.ts';
+import { memoryAnswers } from '../../relay/memory-answers.ts';
 import { openRelay, type Upstream } from '../../relay/relay.ts';
 import { sameLimits } from '../limits.ts';
 import { openPool } from '../pool.ts';
@@ -22,8 +23,9 @@ export function bubblewrapBackend(
 ): SandboxBackend {
   const contents: SandboxContents = {
     runtime,
-    relay: (socketPath, uid, runToken) => {
-      const own = cache && cacheAnswers({ cache, basePath: upstream.basePath, runToken });
+    relay: (socketPath, uid, { runToken, memory }) => {
+      const { basePath } = upstream;
+      const own = [memoryAnswers(basePath, memory), ...(cache ? [cacheAnswers({ cache, basePath, runToken })] : [])];
       return openRelay(socketPath, upstream, uid, own);
     },
   };

@@ -1,5 +1,6 @@
 import { lstat, mkdir, readlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { harnessFolderInside } from '@runyard/contract/harness-presets/presets';
 
 /** Uid inside every sandbox. It is fixed because Node's compile cache is per uid. */
 export const insideUid = 1000;
@@ -45,11 +46,12 @@ export async function writeEtc(stateRoot: string): Promise<string> {
 }
 
 /**
- * Returns bwrap's options for what all sandboxes of a worker share and cannot write: the machine's programs and libraries and the
- * generated /etc. It is an allow-list; other files of the machine do not exist inside.
+ * Returns bwrap's options for what all sandboxes of a worker share and cannot write: the machine's programs and libraries, the
+ * programs of `harnessDir`, and the generated /etc. It is an allow-list; other files of the machine do not exist inside.
  */
-export async function sharedFilesystem(etc: string): Promise<string[]> {
+export async function sharedFilesystem(etc: string, harnessDir?: string): Promise<string[]> {
   const options = ['--ro-bind', '/usr', '/usr'];
+  if (harnessDir !== undefined) options.push('--ro-bind-try', harnessDir, harnessFolderInside);
   for (const name of ['bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32']) {
     const found = await lstat(`/${name}`).catch(() => undefined);
     if (found?.isSymbolicLink()) options.push('--symlink', await readlink(`/${name}`), `/${name}`);

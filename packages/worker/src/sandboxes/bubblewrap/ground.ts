@@ -46,6 +46,8 @@ export interface GroundRequest {
   readonly owner: string;
   readonly instanceId: string;
   readonly limits: SandboxLimits;
+  /** Folder with programs of harnesses that all sandboxes see. */
+  readonly harnessDir?: string | undefined;
   readonly log: BubblewrapGround['log'];
 }
 
@@ -74,7 +76,7 @@ export async function makeGround(request: GroundRequest): Promise<{ ground: Bubb
     limits: request.limits,
     nofile,
     disks,
-    shared: await sharedFilesystem(etc),
+    shared: await sharedFilesystem(etc, request.harnessDir),
     log: request.log,
     ...(identities === undefined ? {} : { identities }),
     ...(cgroups.ok ? { cgroups: cgroups.hierarchy } : {}),

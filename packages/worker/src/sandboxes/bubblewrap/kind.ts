@@ -54,6 +54,7 @@ async function findProgram(): Promise<{ ok: true; program: string } | { ok: fals
 
 async function open({
   limits,
+  harnessDir,
   state,
   instanceId,
   agentEntry,
@@ -69,6 +70,7 @@ async function open({
     owner: state.owner,
     instanceId,
     limits,
+    harnessDir,
     log,
   });
   try {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import path from 'node:path';
+import type { SandboxMemory } from '../../relay/memory-answers.ts';
 import type { Relay } from '../../relay/socket-server.ts';
 import { type Cgroup, openCgroup } from '../cgroups/group.ts';
 import { usedInFolders, usedOnFileSystem } from '../disk/measure.ts';
@@ -17,16 +18,20 @@ import { type BubblewrapProcess, startBubblewrap } from './process.ts';
 const ownProcesses = 2;
 const megabyte = 1024 * 1024;
 
+/** What a relay may tell of its sandbox. */
+export interface SandboxOfRelay {
+  /** Returns the token of the run, empty before its agent starts. */
+  runToken(): string;
+  memory(): Promise<SandboxMemory>;
+}
+
 /** Files and folders of a sandbox besides workspace and home. */
 export interface SandboxContents {
   /** Host folder that is /opt/runyard. */
   readonly runtime?: string;
   readonly writableCache?: SandboxView['writableCache'];
-  /**
-   * Opens the relay on a socket. `runToken` returns the token of the run, empty before its agent starts. Absent: the sandbox can
-   * connect to nothing.
-   */
-  readonly relay?: (socketPath: string, uid: number | undefined, runToken: () => string) => Promise<Relay>;
+  /** Opens the relay on a socket. Absent: the sandbox can connect to nothing. */
+  readonly relay?: (socketPath: string, uid: number | undefined, sandbox: SandboxOfRelay) => Promise<Relay>;
 }
 
 /** A sandbox that can run any command: the agent, or the script of the probe. */
@@ -81,7 +86,10 @@ export async function prepareSandbox(ground: BubblewrapGround, contents: Sandbox
       ...(ground.disks.ok ? { diskMb: limits.diskMb } : {}),
     });
     [relay, cgroup] = await Promise.all([
-      contents.relay?.(path.join(folders.top, 'relay.sock'), uid, () => tokenOfRun),
+      contents.relay?.(path.join(folders.top, 'relay.sock'), uid, {
+        runToken: () => tokenOfRun,
+        memory: async () => ({ oom_kills: (await cgroup?.oomKills()) ?? 0, memory_mb: limits.memoryMb }),
+      }),
       ground.cgroups &&
         openCgroup(ground.cgroups, id, { memoryMb: limits.memoryMb, processes: limits.processes + ownProcesses }),
     ]);

@@ -38,6 +38,7 @@ export interface NoneGround {
   readonly owner: string;
   /** Folder made by `runtime/`: Node, the agent's bundle, `bin`. */
   readonly runtime: string;
+  readonly harnessDir?: string | undefined;
   readonly log: { warn(fields: object, message: string): void };
 }
 
@@ -92,7 +93,7 @@ async function makeSandbox(ground: NoneGround, { limits }: SandboxSpecification)
         detached: true,
         stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
         env: {
-          ...baseEnvironment(runtime, folders.home),
+          ...baseEnvironment(runtime, folders.home, ground.harnessDir),
           RUNYARD_RUN_TOKEN_FD: '3',
           ...madeForRun,
           ...launch.env,

@@ -5,10 +5,10 @@ import { noneBackend, noneLevel } from './backend.ts';
 /** Plain processes without protection. */
 export const none: BackendKind = {
   probe: async () => ({ ok: true, reasons: [], level: noneLevel }),
-  async open({ state, agentEntry, log }) {
+  async open({ harnessDir, state, agentEntry, log }) {
     log.warn('RUNYARD_SANDBOX=none: agents run UNPROTECTED, with every right of this user, its files and its network');
     const runtime = await makeRuntime({ stateRoot: state.folder, entry: agentEntry, log });
-    return noneBackend({ stateRoot: state.folder, owner: state.owner, runtime, log });
+    return noneBackend({ stateRoot: state.folder, owner: state.owner, runtime, harnessDir, log });
   },
   // Its sandboxes are marked processes and folders only.
   sweep: async () => 0,

@@ -1,0 +1,177 @@
+/** The cases that each program goes through. A case returns what the page shows, and throws where the program fails it. */
+import { bundledMcpServer } from '../../test/fakes/mcp-servers.ts';
+import { eventually } from '../../test/support/system.ts';
+import { begin, followUp, type Ground, must, stepsOf, textOf, until, untilEnded } from './ground.ts';
+
+export interface Case {
+  readonly name: string;
+  readonly test: (ground: Ground) => Promise<string>;
+}
+
+const sumOfMemory = 'awk \'/VmRSS/{s+=$2} END{print "memory-kb " s}\' /proc/[0-9]*/status 2>/dev/null';
+const mark = '4711.5';
+const countLeft = 'echo left-$(cat /proc/[0-9]*/comm 2>/dev/null | grep -cx sleep)';
+const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+
+const seconds = (from: number): string => `${((performance.now() - from) / 1000).toFixed(1)} s`;
+
+async function shellTurn(ground: Ground): Promise<string> {
+  const from = performance.now();
+  const id = await begin(ground, [{ shell: 'echo hello; exit 3' }, { shell: sumOfMemory }]);
+  const run = await untilEnded(ground, id);
+  const all = await textOf(ground, id);
+  must(run.state === 'SUCCEEDED', `${run.state}: ${run.status_message?.message}`);
+  must((run.request_usage?.total_tokens ?? 0) >= 360, 'its tokens are not counted');
+  const exit = /"exit_code":(\d+)/.exec(all)?.[1];
+  const memory = Math.round(Number(/memory-kb (\d+)/.exec(all)?.[1] ?? 0) / 1024);
+  return `${seconds(from)}, ${memory} MB, exit code ${exit ?? 'not given'}`;
+}
+
+async function fileWrite(ground: Ground): Promise<string> {
+  const id = await begin(ground, [
+    { write: '/workspace/a.txt', text: 'one\ntwo\n' },
+    { shell: 'wc -l /workspace/a.txt' },
+  ]);
+  must((await untilEnded(ground, id)).state === 'SUCCEEDED', 'the run failed');
+  const all = await textOf(ground, id);
+  must(/[23] \/workspace\/a.txt/.test(all), 'the file was not written');
+  if (all.includes('@@ -0,0 +1')) return 'with its diff';
+  return all.includes('cat >') ? 'by a command' : 'without a diff';
+}
+
+async function secondTurn(ground: Ground): Promise<string> {
+  const id = await begin(ground, [{ shell: 'echo first > /tmp/kept' }], { idleMinutes: 5 });
+  await untilEnded(ground, id);
+  await followUp(ground, id, { shell: 'cat /tmp/kept' });
+  await eventually('second turn', async () => (await stepsOf(ground, id)).length >= 2, 60_000);
+  const run = await untilEnded(ground, id);
+  must(run.state === 'SUCCEEDED', `${run.state}: ${run.status_message?.message}`);
+  must(JSON.stringify((await stepsOf(ground, id)).at(-1)).includes('first'), 'the sandbox was another one');
+  await ground.system.call('POST', `/agent/runs/${id}/interrupt`).catch(() => {});
+  return 'works';
+}
+
+async function interrupt(ground: Ground): Promise<string> {
+  const id = await begin(ground, [{ shell: `touch /tmp/begun; sleep ${mark} & sleep ${mark}` }], { idleMinutes: 5 });
+  await eventually('command', async () => (await textOf(ground, id)).includes('"type":"action"'), 60_000);
+  const from = performance.now();
+  await ground.system.call('POST', `/agent/runs/${id}/interrupt`);
+  await untilEnded(ground, id);
+  const took = seconds(from);
+  await followUp(ground, id, { shell: countLeft });
+  await eventually('turn after the interrupt', async () => (await textOf(ground, id)).includes('left-'), 60_000);
+  await untilEnded(ground, id);
+  must((await textOf(ground, id)).includes('left-0'), 'a process of the interrupted turn was left');
+  return `${took}, nothing left, next turn works`;
+}
+
+async function cancel(ground: Ground): Promise<string> {
+  const id = await begin(ground, [{ shell: `sleep ${mark}` }]);
+  await eventually('command', async () => (await textOf(ground, id)).includes('"type":"action"'), 60_000);
+  const from = performance.now();
+  await ground.system.call('POST', `/agent/runs/${id}/cancel`);
+  await until(ground, id, (run) => run.is_sandbox_running === false);
+  must((await ground.system.run(id)).state === 'CANCELLED', 'it is not CANCELLED');
+  return seconds(from);
+}
+
+async function continuation(ground: Ground): Promise<string> {
+  const id = await begin(ground, [{ shell: 'echo the-earlier-word' }]);
+  await untilEnded(ground, id);
+  await until(ground, id, (run) => run.is_sandbox_running === false);
+  const before = ground.models.requests.length;
+  await followUp(ground, id, { shell: 'echo second' });
+  await eventually('continuation', async () => (await stepsOf(ground, id)).length >= 2, 60_000);
+  const run = await untilEnded(ground, id);
+  must(run.state === 'SUCCEEDED', `${run.state}: ${run.status_message?.message}`);
+  const asked = JSON.stringify(ground.models.requests.slice(before).map(({ body }) => body));
+  must(asked.includes('the-earlier-word'), 'the model does not get the earlier conversation');
+  return asked.includes('<conversation>') ? 'as text' : 'session/load';
+}
+
+async function ask(ground: Ground): Promise<string> {
+  const { preset } = ground;
+  if (typeof preset.approvals.ask === 'string') {
+    const refused = await begin(ground, [], { config: askConfig(ground) }).catch((error: Error) => error.message);
+    must(refused.includes('400') && refused.includes('cannot be kept'), `a create answered ${refused}`);
+    return 'refused at create';
+  }
+  const id = await begin(ground, [{ shell: 'ls /' }, { write: '/workspace/b.txt', text: 'b\n' }], {
+    config: { approval_policy: 'ask', idle_timeout_minutes: 5 },
+  });
+  const titles: string[] = [];
+  for (const _ of [1, 2]) {
+    const run = await until(
+      ground,
+      id,
+      ({ state }) => state !== 'QUEUED' && state !== 'INPROGRESS' && state !== 'PENDING' && state !== 'CLAIMED',
+    );
+    must(run.state === 'BLOCKED', `it did not ask: ${run.state}`);
+    titles.push(run.blocked_on?.title ?? '');
+    const answer = { decision: 'approve', request_id: run.blocked_on?.request_id };
+    await ground.system.call('POST', `/agent/runs/${id}/followups`, answer);
+    await until(ground, id, (each) => each.blocked_on?.request_id !== run.blocked_on?.request_id);
+  }
+  must((await untilEnded(ground, id)).state === 'SUCCEEDED', 'the run failed');
+  must(!(await textOf(ground, id)).includes('ran_without_question'), 'an action ran without a question');
+  return 'asks for each';
+}
+
+const askConfig = ({ preset }: Ground) => ({
+  approval_policy: 'ask',
+  model_id: 'openai/gpt-5.2',
+  harness: { type: preset.type },
+});
+
+async function mcpTool(ground: Ground): Promise<string> {
+  const data = (await bundledMcpServer('everything')).toString('base64');
+  const id = await begin(ground, [{ tool: 'echo', input: { message: 'through-mcp' } }], {
+    attachments: [{ file_name: 'everything.mjs', mime_type: 'text/javascript', data }],
+    config: {
+      mcp_servers: { everything: { command: 'node', args: ['/workspace/attachments/everything.mjs', 'stdio'] } },
+    },
+  });
+  const run = await untilEnded(ground, id);
+  must(run.state === 'SUCCEEDED', `${run.state}: ${run.status_message?.message}`);
+  const all = await textOf(ground, id);
+  must(all.includes('Echo: through-mcp'), 'the tool gave nothing');
+  return /"name":"everything\.echo"/.test(all) ? 'works' : 'works, under another name';
+}
+
+async function image(ground: Ground): Promise<string> {
+  const before = ground.models.requests.length;
+  const id = await begin(ground, [{ shell: 'true' }], {
+    attachments: [{ file_name: 'dot.png', mime_type: 'image/png', data: png }],
+  });
+  must((await untilEnded(ground, id)).state === 'SUCCEEDED', 'the run failed');
+  const sent = JSON.stringify(ground.models.requests.slice(before).map(({ body }) => body));
+  if (sent.includes('iVBORw0KGgo')) return 'reaches the model';
+  must((await textOf(ground, id)).includes('image_not_sent'), 'it got lost without a notice');
+  return 'not sent, said so';
+}
+
+async function refusal(ground: Ground): Promise<string> {
+  ground.models.misbehave({ kind: 'status', status: 400, message: 'the provider refuses this' }, 12);
+  const id = await begin(ground, [{ shell: 'true' }]);
+  const run = await untilEnded(ground, id);
+  ground.models.forgive();
+  must(run.state === 'FAILED', `the run is ${run.state}`);
+  must(
+    run.status_message?.message?.includes('the provider refuses this') === true,
+    `it says ${run.status_message?.message}`,
+  );
+  return 'named in the failure';
+}
+
+export const cases: readonly Case[] = [
+  { name: 'shell turn', test: shellTurn },
+  { name: 'file write', test: fileWrite },
+  { name: 'follow-up, same sandbox', test: secondTurn },
+  { name: 'interrupt', test: interrupt },
+  { name: 'cancel', test: cancel },
+  { name: 'continuation, new sandbox', test: continuation },
+  { name: 'approval `ask`', test: ask },
+  { name: 'MCP tool over stdio', test: mcpTool },
+  { name: 'image', test: image },
+  { name: 'refusal of the model', test: refusal },
+];

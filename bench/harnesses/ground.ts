@@ -1,0 +1,75 @@
+/** A whole system with fake models, and what the cases ask of it. */
+import type { Step as ConversationStep } from '../../packages/contract/src/conversations.ts';
+import type { HarnessPreset } from '../../packages/contract/src/harness-presets/preset.ts';
+import type { RunItem } from '../../packages/contract/src/runs.ts';
+import type { FakeModels } from '../../test/fakes/models.ts';
+import type { System } from '../../test/support/system.ts';
+import { promptOf, type Step } from './model-script.ts';
+
+export interface Ground {
+  readonly preset: HarnessPreset;
+  readonly system: System;
+  readonly models: FakeModels;
+}
+
+/** Model with which each program is tested. */
+const testModels: Readonly<Record<HarnessPreset['type'], string>> = {
+  claude: 'anthropic/claude-opus-4-5',
+  codex: 'openai/gpt-5.2',
+  gemini: 'google/gemini-2.5-pro',
+  opencode: 'anthropic/claude-opus-4-5',
+  qwen: 'local/fake-local',
+};
+
+/** Programs start slowly on a loaded machine. */
+const turnLimitMs = 90_000;
+
+export interface RunOptions {
+  readonly config?: object;
+  readonly idleMinutes?: number;
+  readonly [member: string]: unknown;
+}
+
+/** Starts a run whose model takes these steps. */
+export async function begin(
+  { preset, system }: Ground,
+  steps: readonly Step[],
+  options: RunOptions = {},
+): Promise<string> {
+  const { config, idleMinutes = 0, ...more } = options;
+  return await system.createRun(promptOf(...steps), {
+    ...more,
+    config: {
+      model_id: testModels[preset.type],
+      idle_timeout_minutes: idleMinutes,
+      harness: { type: preset.type },
+      ...config,
+    },
+  });
+}
+
+export const untilEnded = ({ system }: Ground, id: string): Promise<RunItem> => system.untilEnded(id, turnLimitMs);
+
+export const until = ({ system }: Ground, id: string, accept: (run: RunItem) => boolean): Promise<RunItem> =>
+  system.until(id, accept, turnLimitMs);
+
+export const followUp = async ({ system }: Ground, id: string, ...steps: readonly Step[]): Promise<void> =>
+  void (await system.call('POST', `/agent/runs/${id}/followups`, { message: promptOf(...steps) }));
+
+export const stepsOf = async ({ system }: Ground, id: string): Promise<readonly ConversationStep[]> =>
+  (await system.call<{ steps: ConversationStep[] }>('GET', `/agent/runs/${id}/conversation`)).steps;
+
+/** Returns the whole conversation as text. */
+export const textOf = async (ground: Ground, id: string): Promise<string> =>
+  JSON.stringify(await stepsOf(ground, id).catch(() => []));
+
+export async function transcriptOf({ system }: Ground, id: string): Promise<string> {
+  const url = `${system.baseUrl()}/api/v1/agent/runs/${id}/transcript`;
+  const answer = await fetch(url, { headers: { authorization: `Bearer ${system.key}` } });
+  return await answer.text();
+}
+
+/** Throws with `what` if something does not hold. */
+export function must(holds: boolean, what: string): void {
+  if (!holds) throw new Error(what);
+}

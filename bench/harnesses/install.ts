@@ -1,0 +1,26 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import type { HarnessPreset } from '../../packages/contract/src/harness-presets/preset.ts';
+import { findProgram } from '../../packages/worker/src/harnesses/find-program.ts';
+
+/** Installs the tested version of a program into `prefix`, unless it is there. Returns the version. */
+export async function install(preset: HarnessPreset, prefix: string): Promise<string> {
+  const { package: name, version } = preset.program;
+  const found = await findProgram(preset, prefix);
+  if (found?.version !== version) {
+    process.stdout.write(`installing ${name}@${version} into ${prefix} ...\n`);
+    const scripts = preset.program.needsInstallScript ? [`--allow-scripts=${name}`] : [];
+    const args = [
+      'install',
+      '--global',
+      '--prefix',
+      prefix,
+      '--no-audit',
+      '--no-fund',
+      ...scripts,
+      `${name}@${version}`,
+    ];
+    await promisify(execFile)('npm', args, { maxBuffer: 16 * 1024 * 1024 });
+  }
+  return version;
+}

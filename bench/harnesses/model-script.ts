@@ -1,0 +1,65 @@
+import type { FakeConversation, FakeToolCall, FakeTurn } from '../../test/fakes/models.ts';
+
+/** A step that the fake model takes, whatever the program calls its tools. */
+export type Step =
+  | { readonly shell: string }
+  | { readonly write: string; readonly text: string }
+  | { readonly tool: string; readonly input: Readonly<Record<string, unknown>> };
+
+const mark = 'Steps: ';
+
+/** Returns a prompt that makes the fake model take these steps, one an answer. */
+export const promptOf = (...steps: readonly Step[]): string => `Work on this.\n${mark}${JSON.stringify(steps)}`;
+
+/** Returns the steps in a prompt, to which programs add text of their own. */
+function stepsOf(prompt: string): readonly Step[] {
+  const line = prompt.split('\n').findLast((each) => each.startsWith(mark));
+  return line === undefined ? [] : JSON.parse(line.slice(mark.length).replace(/<\/?[a-z-]+>.*$/, ''));
+}
+
+/** Names of shell tools, each with the arguments for a command. */
+const shells: Readonly<Record<string, (command: string) => Record<string, unknown>>> = {
+  Bash: (command) => ({ command, description: 'Runs a command' }),
+  exec_command: (cmd) => ({ cmd }),
+  shell_command: (command) => ({ command }),
+  shell: (command) => ({ command: ['sh', '-c', command] }),
+  bash: (command) => ({ command, description: 'Runs a command' }),
+  run_shell_command: (command) => ({ command, description: 'Runs a command', is_background: false }),
+};
+
+/** Names of tools that write a file, each with its arguments. */
+const writers: Readonly<Record<string, (path: string, text: string) => Record<string, unknown>>> = {
+  Write: (path, text) => ({ file_path: path, content: text }),
+  write: (path, text) => ({ filePath: path, content: text }),
+  write_file: (path, text) => ({ file_path: path, content: text }),
+};
+
+function callOf(step: Step, offered: readonly string[]): FakeToolCall {
+  const find = (names: object) => offered.find((name) => Object.hasOwn(names, name)) ?? '';
+  if ('shell' in step) {
+    const name = find(shells);
+    return { name, input: shells[name]?.(step.shell) ?? {} };
+  }
+  if ('write' in step) {
+    const name = find(writers);
+    if (name === '') {
+      const command = `cat > ${step.write} <<'END'\n${step.text}\nEND`;
+      return callOf({ shell: command }, offered);
+    }
+    return { name, input: writers[name]?.(step.write, step.text) ?? {} };
+  }
+  // A program may offer the tool only on request, under the name that it has there.
+  return {
+    name: offered.find((name) => name.endsWith(step.tool)) ?? `mcp__everything__${step.tool}`,
+    input: step.input,
+  };
+}
+
+/** Takes the steps of the last prompt one after another, then says what the tools gave. */
+export function takeSteps({ prompt, turnOfPrompt, toolNames, toolResults }: FakeConversation): FakeTurn {
+  const step = stepsOf(prompt)[turnOfPrompt];
+  const isMain = toolNames.some((name) => Object.hasOwn(shells, name));
+  if (step !== undefined && isMain) return { text: ['I take ', 'a step.'], toolCalls: [callOf(step, toolNames)] };
+  const seen = toolResults.join('\n').slice(0, 300);
+  return { text: ['All done. ', seen] };
+}

@@ -1,0 +1,52 @@
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { begin, type Ground, must, transcriptOf, untilEnded } from './ground.ts';
+
+const folder = path.join(import.meta.dirname, '../../packages/agent/test/sessions');
+const maxLine = 4_000;
+
+/** Members whose values differ from run to run, or say much about the program and nothing about the session. */
+const leftOut = new Set(['configOptions', 'models', 'modes', 'availableCommands', 'authMethods', '_zed', 'icons']);
+
+/** Replaces ids by their order, and paths, times and versions by fixed ones. */
+function scrubber(): (text: string) => string {
+  const ids = new Map<string, string>();
+  const idOf = (id: string) => {
+    if (!ids.has(id)) ids.set(id, `id-${ids.size + 1}`);
+    return ids.get(id) ?? '';
+  };
+  return (text) =>
+    text
+      .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, idOf)
+      .replace(/\b(?:ses|msg|prt)_[0-9A-Za-z]{10,}\b/g, idOf)
+      .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, '2026-01-01T00:00:00Z')
+      .replace(/\b1[78]\d{11}\b/g, '1780000000000')
+      .replace(/127\.0\.0\.1:\d+/g, '127.0.0.1:1')
+      .replace(/sk-runyard-[\w-]+/g, 'sk-runyard-key');
+}
+
+function without(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(without);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([name]) => !leftOut.has(name))
+      .map(([name, member]) => [name, without(member)]),
+  );
+}
+
+/** Records the session of a turn with a command that fails and a new file, for the tests of the normaliser. */
+export async function recordSession(ground: Ground): Promise<string> {
+  const id = await begin(ground, [{ shell: 'echo hello; exit 3' }, { write: '/workspace/a.txt', text: 'one\ntwo\n' }]);
+  must((await untilEnded(ground, id)).state === 'SUCCEEDED', 'the run failed');
+  const scrub = scrubber();
+  const lines = (await transcriptOf(ground, id)).split('\n').flatMap((line) => {
+    if (!line.startsWith('{"')) return [];
+    const message = JSON.parse(line) as { params?: { update?: { sessionUpdate?: string } } };
+    if (message.params?.update?.sessionUpdate === 'available_commands_update') return [];
+    const text = scrub(JSON.stringify(without(message)));
+    return text.length <= maxLine ? [text] : [];
+  });
+  writeFileSync(path.join(folder, `${ground.preset.type}.jsonl`), `${lines.join('\n')}\n`);
+  return `${lines.length} messages`;
+}

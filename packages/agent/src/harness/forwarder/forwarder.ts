@@ -1,0 +1,213 @@
+import { randomBytes, timingSafeEqual } from 'node:crypto';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { Transform } from 'node:stream';
+import { loadHttp } from '../../builtin-modules.ts';
+import type { ServiceConnection } from '../../service/connection.ts';
+import { asksModel, gatewayTarget, shownHost } from './addresses.ts';
+import { type ModelRefusal, refusalOf, type TurnAnswers } from './refusals.ts';
+
+export interface ForwarderOptions {
+  readonly connection: ServiceConnection;
+  /** Returns true for a refusal that the harness does not mind. */
+  readonly isExpected: (refusal: ModelRefusal) => boolean;
+  /** Called for each other error answer. */
+  readonly onRefused: (refusal: ModelRefusal) => void;
+  /** Called once for each of the first hosts that programs wanted to reach through the forwarder as a proxy. */
+  readonly onDenied: (host: string) => void;
+}
+
+/**
+ * The way of programs in the sandbox to the run's model. It adds the run token itself, so that no program has it. Every program of the
+ * run may use it, and each request counts for the run: the service checks, counts and bounds them as those of the agent.
+ */
+export interface Forwarder {
+  /** `http://127.0.0.1:PORT`; the provider's name follows as the first part of the path. */
+  readonly url: string;
+  /** Key that requests must have where the client of a provider puts one. It opens nothing but this forwarder. */
+  readonly key: string;
+  /** Begins to count anew. */
+  beginTurn(): void;
+  readonly answers: TurnAnswers;
+  close(): void;
+}
+
+/** Requests of a sandbox at once. Further ones are answered with 429, so that the agent's own calls have connections left. */
+const maxRequests = 12;
+const maxConnections = 64;
+/** As much as the gateway takes. */
+const maxBodyBytes = 16 * 1024 * 1024;
+/** The gateway gives up after 5 minutes of silence. */
+const idleTimeoutMs = 330_000;
+const maxErrorBytes = 16 * 1024;
+const maxDeniedHosts = 20;
+
+const perHop = ['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection', 'te'];
+const notUpwards = new Set([
+  ...[...perHop, 'trailer', 'transfer-encoding', 'upgrade', 'host', 'expect', 'accept-encoding', 'cookie'],
+  ...['authorization', 'x-api-key', 'x-goog-api-key', 'api-key'],
+]);
+const notDownwards = new Set([...perHop, 'trailer', 'transfer-encoding', 'upgrade', 'set-cookie']);
+
+function without(headers: IncomingHttpHeaders, names: ReadonlySet<string>): Record<string, string> {
+  const kept = Object.entries(headers).filter(([name, value]) => typeof value === 'string' && !names.has(name));
+  return Object.fromEntries(kept) as Record<string, string>;
+}
+
+/** Returns the keys of a request, from the places where the clients of the providers put one. */
+function keysOf({ headers, url = '' }: IncomingMessage): string[] {
+  const [, bearer] = /^Bearer (\S+)$/i.exec(headers.authorization ?? '') ?? [];
+  const query = new URLSearchParams(url.split('?').slice(1).join('?')).get('key');
+  return [bearer, headers['x-api-key'], headers['x-goog-api-key'], query].filter((key) => typeof key === 'string');
+}
+
+/** Starts the forwarder on a free port of loopback, which the kernel gives to nobody else while the forwarder listens. */
+export async function startForwarder(options: ForwarderOptions): Promise<Forwarder> {
+  const { connection, isExpected, onRefused, onDenied } = options;
+  const key = `sk-runyard-${randomBytes(24).toString('base64url')}`;
+  const expected = Buffer.from(key);
+  let inFlight = 0;
+  let succeeded = 0;
+  let refused: ModelRefusal | undefined;
+  const denied = new Set<string>();
+
+  const isKey = (given: string): boolean => {
+    const bytes = Buffer.from(given);
+    return bytes.length === expected.length && timingSafeEqual(bytes, expected);
+  };
+
+  function refuse(response: ServerResponse, status: number, message: string): void {
+    const headers = { 'content-type': 'application/json', connection: 'close' };
+    response.writeHead(status, status === 429 ? { ...headers, 'retry-after': '1' } : headers);
+    // The members of all providers together, so that each client shows the sentence.
+    response.end(JSON.stringify({ type: 'error', error: { type: 'forwarder_error', code: status, message } }));
+  }
+
+  function deny(wanted: string): void {
+    const name = shownHost(wanted);
+    if (name === undefined || denied.has(name) || denied.size >= maxDeniedHosts) return;
+    denied.add(name);
+    onDenied(name);
+  }
+
+  async function pass(request: IncomingMessage, response: ServerResponse, target: string): Promise<void> {
+    const gone = new AbortController();
+    response.once('close', () => gone.abort());
+    const answer = await connection.open({
+      method: request.method === 'GET' ? 'GET' : 'POST',
+      path: target,
+      headers: without(request.headers, notUpwards),
+      ...(request.method === 'GET' ? {} : { body: request.pipe(bounded(gone)) }),
+      signal: gone.signal,
+      idleTimeoutMs,
+      lane: 'models',
+    });
+    const status = answer.statusCode ?? 502;
+    if (asksModel(target) && status < 300) succeeded += 1;
+    if (status >= 400) keepRefusal(status, answer);
+    response.writeHead(status, without(answer.headers, notDownwards));
+    response.flushHeaders();
+    answer.on('error', () => response.destroy());
+    answer.pipe(response);
+  }
+
+  function keepRefusal(status: number, answer: IncomingMessage): void {
+    let body = '';
+    answer.on('data', (chunk: Buffer) => {
+      if (body.length < maxErrorBytes) body += chunk.toString('utf8');
+    });
+    answer.once('end', () => {
+      const refusal = refusalOf(status, body);
+      if (isExpected(refusal)) return;
+      refused = refusal;
+      onRefused(refusal);
+    });
+  }
+
+  const server = loadHttp().createServer({ headersTimeout: 10_000, requestTimeout: 0 }, (request, response) => {
+    const url = request.url ?? '';
+    // A program that takes the forwarder for a proxy names the whole URL.
+    const [, proxied, path = ''] = /^http:\/\/([^/?#]*)(.*)$/i.exec(url) ?? [];
+    if (proxied !== undefined && proxied !== ownHost()) {
+      deny(proxied);
+      refuse(response, 403, `this sandbox has no network: ${shownHost(proxied) ?? 'the address'} cannot be reached`);
+      return;
+    }
+    const target = gatewayTarget(proxied === undefined ? url : path);
+    // Pages in a browser have no business here.
+    if (target === undefined || !/^(GET|POST)$/.test(request.method ?? '') || request.headers.origin !== undefined) {
+      refuse(response, 404, 'the run reaches only the endpoints of its model here');
+      return;
+    }
+    if (!keysOf(request).some(isKey)) {
+      refuse(response, 401, 'the key that the harness was given is needed');
+      return;
+    }
+    if (Number(request.headers['content-length'] ?? 0) > maxBodyBytes) {
+      refuse(response, 413, `the request is larger than ${maxBodyBytes / 1024 / 1024} MB`);
+      return;
+    }
+    if (inFlight >= maxRequests) {
+      refuse(response, 429, `the run has ${maxRequests} requests to its model in flight; send it again later`);
+      return;
+    }
+    inFlight += 1;
+    response.once('close', () => {
+      inFlight -= 1;
+    });
+    pass(request, response, target).catch(() => {
+      if (response.headersSent || response.destroyed) response.destroy();
+      else refuse(response, 502, 'the service cannot be reached');
+    });
+  });
+  server.maxConnections = maxConnections;
+  // A client that knows only proxies reaches the forwarder itself through it.
+  server.on('connect', (request: IncomingMessage, socket: Socket) => {
+    socket.on('error', () => socket.destroy());
+    const wanted = request.url ?? '';
+    if (wanted === ownHost()) {
+      socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
+      server.emit('connection', socket);
+      return;
+    }
+    deny(wanted);
+    socket.end('HTTP/1.1 403 Forbidden\r\nconnection: close\r\ncontent-length: 0\r\n\r\n');
+  });
+  server.on('clientError', (_error, socket) => socket.destroy());
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  server.unref();
+  const address = server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const ownHost = () => `127.0.0.1:${port}`;
+
+  return {
+    url: `http://127.0.0.1:${port}`,
+    key,
+    beginTurn() {
+      succeeded = 0;
+      refused = undefined;
+    },
+    get answers() {
+      return { succeeded, refused };
+    },
+    close() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+/** A body of unknown length that aborts the request when it is larger than the gateway takes. */
+function bounded(gone: AbortController): Transform {
+  let bytes = 0;
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      bytes += chunk.length;
+      if (bytes > maxBodyBytes) gone.abort(new Error('the request is too large'));
+      done(null, chunk);
+    },
+  });
+}

@@ -1,0 +1,37 @@
+import { shorten } from '@runyard/contract/shorten';
+import { asObject, asString } from '../../acp/tool-output.ts';
+
+/** An error that the gateway, or the provider behind it, answered to a request of the harness. */
+export interface ModelRefusal {
+  readonly status: number;
+  readonly message: string;
+}
+
+/** What the gateway answered to the requests of one turn. */
+export interface TurnAnswers {
+  /** Requests to a model that succeeded. */
+  readonly succeeded: number;
+  /** The last request that was refused. */
+  readonly refused: ModelRefusal | undefined;
+}
+
+const maxMessageLength = 2_000;
+
+/** Returns the sentence of an error answer. Anthropic, OpenAI and Google have it at `error.message`, our own problems at `detail`. */
+export function refusalOf(status: number, body: string): ModelRefusal {
+  const message = sentenceOf(body) ?? body.trim();
+  return { status, message: shorten(message === '' ? 'without a reason' : message, maxMessageLength) };
+}
+
+function sentenceOf(body: string): string | undefined {
+  try {
+    const members = asObject(JSON.parse(body));
+    return asString(asObject(members?.error)?.message) ?? asString(members?.detail);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns the sentence that a failure of a turn gets. */
+export const refusalSentence = ({ status, message }: ModelRefusal): string =>
+  `The model gateway refused the last request of the harness with ${status}: ${message}`;

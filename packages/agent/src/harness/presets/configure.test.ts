@@ -1,0 +1,55 @@
+import { existsSync, lstatSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { presetTypes } from '@runyard/contract/harness-presets/preset';
+import { installCommand, presets, variablesOfPreset } from '@runyard/contract/harness-presets/presets';
+import { describe, expect, test } from 'vitest';
+import { configureProgram } from './configure.ts';
+import { writeHomeFile } from './home-file.ts';
+import { tomlOf } from './toml.ts';
+
+const values = { forwarder: 'http://127.0.0.1:1', key: 'placeholder', model: 'a "model"\nname' };
+
+describe.each(presetTypes)('the preset %s', (type) => {
+  const preset = presets[type];
+  const protocols = Object.keys(preset.speaks) as (keyof typeof preset.speaks)[];
+
+  test.each(protocols)('leads all requests of %s to the forwarder, with the model of the run', (protocol) => {
+    const { command, variables, files } = configureProgram(preset, protocol, 'auto-approve', values);
+    const all = JSON.stringify([command, variables, files]);
+    expect(command[0]).toBe(preset.program.command);
+    expect(all).toContain('http://127.0.0.1:1/');
+    expect(all).toContain('placeholder');
+    expect(all).not.toMatch(/\{(forwarder|key|model)\}/);
+    expect(Object.keys(variables).filter((name) => !variablesOfPreset(preset).has(name))).toEqual([]);
+    for (const [name, text] of Object.entries(files)) if (name.endsWith('.json')) JSON.parse(text);
+  });
+
+  test('is configured only for policies that it keeps, and its program is pinned', () => {
+    for (const policy of ['ask', 'auto-deny'] as const) {
+      const configure = () => configureProgram(preset, protocols[0] ?? 'anthropic', policy, values);
+      if (typeof preset.approvals[policy] === 'string') expect(configure).toThrow('asks nobody');
+      else expect(configure().command[0]).toBe(preset.program.command);
+    }
+    expect(installCommand(preset, '/usr/local')).toContain(`${preset.program.package}@${preset.program.version}`);
+  });
+});
+
+test('writes TOML whose texts cannot end early', () => {
+  const text = tomlOf({ model: 'a"b\n[x]', on: false, tables: { 'a b': { url: 'u', count: 1 } } });
+  expect(text).toBe('model = "a\\"b\\n[x]"\non = false\n\n[tables."a b"]\nurl = "u"\ncount = 1\n');
+});
+
+test('replaces links that lie in the way of a file of the home', () => {
+  const home = mkdtempSync(path.join(tmpdir(), 'runyard-home-'));
+  const outside = mkdtempSync(path.join(tmpdir(), 'runyard-outside-'));
+  writeFileSync(path.join(outside, 'kept'), 'kept');
+  symlinkSync(outside, path.join(home, '.codex'));
+  writeHomeFile(home, '.codex/config.toml', 'a');
+  expect(existsSync(path.join(outside, 'config.toml'))).toBe(false);
+  mkdirSync(path.join(home, '.qwen'));
+  symlinkSync(path.join(outside, 'kept'), path.join(home, '.qwen/settings.json'));
+  writeHomeFile(home, '.qwen/settings.json', 'b');
+  expect(readFileSync(path.join(outside, 'kept'), 'utf8')).toBe('kept');
+  expect(lstatSync(path.join(home, '.qwen/settings.json')).mode & 0o777).toBe(0o600);
+});

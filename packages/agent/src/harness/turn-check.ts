@@ -1,0 +1,86 @@
+import type { HarnessOutcome } from '../acp/outcome.ts';
+import type { ServiceConnection } from '../service/connection.ts';
+import { readBody } from '../service/connection.ts';
+import type { Forwarder } from './forwarder/forwarder.ts';
+import { type ModelRefusal, refusalSentence } from './forwarder/refusals.ts';
+
+/** Finds the reasons that a harness itself does not know or tell: refusals of the gateway, and processes that the kernel killed. */
+export interface TurnCheck {
+  begin(): Promise<void>;
+  /** Returns the outcome of the turn with these reasons. */
+  explain(outcome: HarnessOutcome): Promise<HarnessOutcome>;
+}
+
+/** Path of the worker's relay, which knows the memory of the sandbox. Other workers do not have it. */
+const memoryPath = '/sandbox/memory';
+const memoryTimeoutMs = 2_000;
+
+interface SandboxMemory {
+  readonly oomKills: number;
+  readonly memoryMb: number;
+}
+
+export function turnCheck(
+  connection: ServiceConnection,
+  forwarder: () => Forwarder | undefined,
+  onMemory: (memory: { readonly memory_mb: number }) => void,
+): TurnCheck {
+  let killsBefore = 0;
+  return {
+    async begin() {
+      forwarder()?.beginTurn();
+      killsBefore = (await readMemory(connection))?.oomKills ?? 0;
+    },
+    async explain(outcome) {
+      if (outcome.kind === 'cancelled' || outcome.kind === 'interrupted') return outcome;
+      const memory = await readMemory(connection);
+      const wasKilled = memory !== undefined && memory.oomKills > killsBefore;
+      if (wasKilled) onMemory({ memory_mb: memory.memoryMb });
+      const { succeeded, refused } = forwarder()?.answers ?? { succeeded: 0, refused: undefined };
+      if (outcome.kind === 'failed') {
+        const reasons = [
+          ...(wasKilled ? [memorySentence(memory)] : []),
+          outcome.message,
+          ...(refused === undefined ? [] : [refusalSentence(refused)]),
+        ];
+        return { ...withoutBlame(outcome, succeeded > 0 ? undefined : refused), message: reasons.join('\n') };
+      }
+      // Some harnesses put an error into words and end their turn as if it had succeeded.
+      if (succeeded > 0 || refused === undefined) return outcome;
+      return { kind: 'failed', summary: outcome.summary, message: refusalSentence(refused) };
+    },
+  };
+}
+
+type Failed = Extract<HarnessOutcome, { kind: 'failed' }>;
+
+/**
+ * Returns the outcome of a turn in which the gateway refused every request. Some harnesses answer with an error then, although the harness
+ * itself did not fail. The harness has already tried again.
+ */
+function withoutBlame(outcome: Failed, refused: ModelRefusal | undefined): Failed {
+  if (refused === undefined || outcome.code !== 'agent_process_failed') return outcome;
+  const { code: _, ...rest } = outcome;
+  const isOutage = refused.status === 429 || refused.status >= 500;
+  return isOutage ? { ...rest, code: 'resource_unavailable', retried: true } : rest;
+}
+
+const memorySentence = ({ memoryMb }: SandboxMemory): string =>
+  `The sandbox used up its ${memoryMb} MB of memory and the kernel ended a process in it. Let the agent use less, or raise RUNYARD_SANDBOX_MEMORY_MB of the worker.`;
+
+async function readMemory(connection: ServiceConnection): Promise<SandboxMemory | undefined> {
+  if (connection.relaySocket === undefined) return undefined;
+  try {
+    const answer = await connection.open({
+      method: 'GET',
+      path: memoryPath,
+      idleTimeoutMs: memoryTimeoutMs,
+      signal: AbortSignal.timeout(memoryTimeoutMs),
+    });
+    const body = JSON.parse((await readBody(answer, 4_096)).toString()) as Record<string, unknown>;
+    const { oom_kills: oomKills, memory_mb: memoryMb } = body;
+    return typeof oomKills === 'number' && typeof memoryMb === 'number' ? { oomKills, memoryMb } : undefined;
+  } catch {
+    return undefined;
+  }
+}

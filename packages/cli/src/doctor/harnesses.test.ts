@@ -1,0 +1,27 @@
+import { readFileSync } from 'node:fs';
+import { presetTypes } from '@runyard/contract/harness-presets/preset';
+import { installCommand, presets } from '@runyard/contract/harness-presets/presets';
+import { parseSettings } from '@runyard/contract/settings';
+import { expect, test } from 'vitest';
+import { checkHarnesses } from './harnesses.ts';
+
+test('reports each program that is not installed with the command that installs it', async () => {
+  const parsed = parseSettings({ RUNYARD_HARNESS_DIR: '/nonexistent' });
+  if (!parsed.ok) throw new Error(parsed.problems.join());
+  const findings = await checkHarnesses({ settings: parsed.settings });
+  expect(findings.map(({ name }) => name)).toEqual([
+    'harness oz',
+    ...['claude', 'codex', 'gemini', 'opencode', 'qwen'].map((type) => `harness ${type}`),
+  ]);
+  const missing = findings.filter(({ detail }) => detail.includes('is not in'));
+  for (const { fix, level } of missing) {
+    expect(level).toBe('fact');
+    expect(fix).toMatch(/npm install --global --prefix \/nonexistent .+@\d/);
+  }
+});
+
+test.each(presetTypes)('is documented for %s with the command that doctor prints', (type) => {
+  const page = readFileSync(new URL('../../../../docs/harnesses.md', import.meta.url), 'utf8');
+  expect(page).toContain(`## ${type}\n`);
+  expect(page).toContain(installCommand(presets[type], '/usr/local'));
+});

@@ -1,0 +1,50 @@
+import type { HarnessPreset } from './preset.ts';
+
+/** Asks before each command and each change. Without it, commands that only read run unasked. */
+const asks = {
+  files: [
+    {
+      path: '.claude/settings.json',
+      format: 'json',
+      content: { permissions: { defaultMode: 'default', ask: ['Bash', 'Edit', 'Write', 'NotebookEdit'] } },
+    },
+  ],
+} as const;
+
+/** Claude Code, through its ACP adapter. Variables: code.claude.com/docs/en/settings and docs/en/model-config. */
+export const claude: HarnessPreset = {
+  type: 'claude',
+  title: 'Claude Code',
+  program: {
+    package: '@agentclientprotocol/claude-agent-acp',
+    version: '0.100.0',
+    leastVersion: '0.90.0',
+    command: 'claude-agent-acp',
+  },
+  leastMemoryMb: 768,
+  configuration: {
+    variables: {
+      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+      DISABLE_AUTOUPDATER: '1',
+      DISABLE_TELEMETRY: '1',
+      DISABLE_ERROR_REPORTING: '1',
+    },
+  },
+  speaks: {
+    anthropic: {
+      variables: {
+        ANTHROPIC_BASE_URL: '{forwarder}/anthropic',
+        ANTHROPIC_AUTH_TOKEN: '{key}',
+        ANTHROPIC_MODEL: '{model}',
+        ANTHROPIC_SMALL_FAST_MODEL: '{model}',
+        ANTHROPIC_DEFAULT_HAIKU_MODEL: '{model}',
+        ANTHROPIC_DEFAULT_SONNET_MODEL: '{model}',
+        ANTHROPIC_DEFAULT_OPUS_MODEL: '{model}',
+        CLAUDE_CODE_SUBAGENT_MODEL: '{model}',
+        ANTHROPIC_CUSTOM_MODEL_OPTION: '{model}',
+      },
+    },
+  },
+  approvals: { 'auto-approve': {}, ask: asks, 'auto-deny': asks },
+  differences: ['It puts the exit code of a command that fails in front of its output.'],
+};

@@ -1,0 +1,54 @@
+import type { HarnessPreset, PresetConfiguration } from './preset.ts';
+
+const neverAsks =
+  'codex asks nobody in the only mode that works inside a sandbox; use auto-approve, or another harness';
+
+/** `segment` of the forwarder's path: the provider. */
+const responses = (segment: string): PresetConfiguration => ({
+  variables: { RUNYARD_MODEL_KEY: '{key}' },
+  files: [
+    {
+      path: '.codex/config.toml',
+      format: 'toml',
+      content: {
+        model: '{model}',
+        review_model: '{model}',
+        model_provider: 'runyard',
+        check_for_update_on_startup: false,
+        model_providers: {
+          runyard: {
+            name: 'Runyard',
+            base_url: `{forwarder}/${segment}/v1`,
+            env_key: 'RUNYARD_MODEL_KEY',
+            wire_api: 'responses',
+            supports_websockets: false,
+          },
+        },
+        analytics: { enabled: false },
+      },
+    },
+  ],
+});
+
+/** Codex, through its ACP adapter. Settings: developers.openai.com/codex/config-reference. */
+export const codex: HarnessPreset = {
+  type: 'codex',
+  title: 'Codex',
+  program: {
+    package: '@agentclientprotocol/codex-acp',
+    version: '2.6.0',
+    leastVersion: '2.0.0',
+    command: 'codex-acp',
+  },
+  leastMemoryMb: 512,
+  // Its own sandbox, a second bubblewrap, cannot start inside ours.
+  configuration: { variables: { INITIAL_AGENT_MODE: 'agent-full-access', NO_BROWSER: '1' } },
+  speaks: { 'openai-responses': responses('openai'), 'openai-compatible': responses('local') },
+  // It writes titles of sessions, which nothing shows here.
+  sideModels: ['gpt-5.6-luna'],
+  approvals: { 'auto-approve': {}, ask: neverAsks, 'auto-deny': neverAsks },
+  differences: [
+    'It writes a warning into the conversation if it does not know the model ("Model metadata … not found").',
+    'An endpoint of your own must offer the Responses API.',
+  ],
+};

@@ -1,0 +1,48 @@
+import type { HarnessPreset, PresetConfiguration } from './preset.ts';
+
+const settings = (more: Readonly<Record<string, unknown>>): PresetConfiguration => ({
+  files: [
+    {
+      path: '.gemini/settings.json',
+      format: 'json',
+      content: {
+        security: { auth: { selectedType: 'gemini-api-key' } },
+        privacy: { usageStatisticsEnabled: false },
+        telemetry: { enabled: false },
+        general: { enableAutoUpdate: false, enableAutoUpdateNotification: false },
+        ...more,
+      },
+    },
+  ],
+});
+
+/** Gemini CLI. Settings: geminicli.com/docs/reference/configuration. */
+export const gemini: HarnessPreset = {
+  type: 'gemini',
+  title: 'Gemini CLI',
+  program: { package: '@google/gemini-cli', version: '0.61.0', leastVersion: '0.50.0', command: 'gemini' },
+  leastMemoryMb: 1024,
+  configuration: {
+    // It starts itself again with a heap of half the machine's memory, unless it believes that it was started so.
+    variables: { GEMINI_CLI_NO_RELAUNCH: 'true', GEMINI_CLI_TRUST_WORKSPACE: 'true' },
+    args: ['--acp'],
+  },
+  speaks: {
+    google: {
+      variables: { GEMINI_API_KEY: '{key}', GOOGLE_GEMINI_BASE_URL: '{forwarder}/google', GEMINI_MODEL: '{model}' },
+      args: ['--model', '{model}'],
+    },
+  },
+  approvals: { 'auto-approve': settings({}), ask: settings({}), 'auto-deny': settings({}) },
+  renames: [
+    {
+      model: /^gemini-(3\.5-flash|3-flash|3-flash-preview|3\.1-flash-lite|3-pro-preview)$/,
+      reason: 'Gemini CLI asks the provider for a newer model of this family instead, which the run may not use',
+    },
+  ],
+  differences: [
+    'It gives no output of commands that print nothing but errors, and reports commands that it blocked itself as completed.',
+    'A command that it starts while a person interrupts the turn may go on until the end of the sandbox.',
+    'It cannot load an earlier session: a continuation gets the conversation as text.',
+  ],
+};

@@ -1,0 +1,56 @@
+import type { HarnessPreset, PresetConfiguration } from './preset.ts';
+
+/** `npm`: the client of the provider, which opencode contains. */
+const provider = (npm: string, path: string): PresetConfiguration => ({
+  jsonVariables: {
+    OPENCODE_CONFIG_CONTENT: {
+      provider: {
+        runyard: {
+          name: 'Runyard',
+          npm,
+          options: { baseURL: `{forwarder}/${path}`, apiKey: '{key}' },
+          models: { '{model}': { name: '{model}' } },
+        },
+      },
+      enabled_providers: ['runyard'],
+      model: 'runyard/{model}',
+      small_model: 'runyard/{model}',
+      autoupdate: false,
+      share: 'disabled',
+    },
+  },
+});
+
+const asks: PresetConfiguration = {
+  jsonVariables: { OPENCODE_PERMISSION: { bash: 'ask', edit: 'ask', webfetch: 'ask', external_directory: 'ask' } },
+};
+
+/** It wants packages of the registry at its start, and tries for half a minute when a proxy refuses them; without one it gives up at once. */
+const direct = '127.0.0.1,localhost,::1,registry.npmjs.org';
+
+/** opencode. Settings: opencode.ai/docs/config and opencode.ai/docs/permissions. */
+export const opencode: HarnessPreset = {
+  type: 'opencode',
+  title: 'opencode',
+  program: { package: 'opencode-ai', version: '1.18.33', leastVersion: '1.15.0', command: 'opencode' },
+  leastMemoryMb: 1536,
+  configuration: {
+    args: ['acp'],
+    variables: {
+      NO_PROXY: direct,
+      no_proxy: direct,
+      OPENCODE_DISABLE_AUTOUPDATE: '1',
+      OPENCODE_DISABLE_MODELS_FETCH: '1',
+      OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
+      OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
+    },
+  },
+  speaks: {
+    anthropic: provider('@ai-sdk/anthropic', 'anthropic/v1'),
+    'openai-responses': provider('@ai-sdk/openai', 'openai/v1'),
+    google: provider('@ai-sdk/google', 'google/v1beta'),
+    'openai-compatible': provider('@ai-sdk/openai-compatible', 'local/v1'),
+  },
+  approvals: { 'auto-approve': {}, ask: asks, 'auto-deny': asks },
+  differences: ['A command that fails is reported as completed; its exit code is in the action.'],
+};

@@ -1,0 +1,32 @@
+import { presetTypes } from '@runyard/contract/harness-presets/preset';
+import { presets } from '@runyard/contract/harness-presets/presets';
+import { expect, test } from 'vitest';
+import { checkHarness, presetProblem } from './request-harness.ts';
+
+const models = {
+  anthropic: { id: 'anthropic/claude-opus-4-5', protocol: 'anthropic', providerModel: 'claude-opus-4-5' },
+  'openai-responses': { id: 'openai/gpt-5.2', protocol: 'openai-responses', providerModel: 'gpt-5.2' },
+  google: { id: 'google/gemini-2.5-pro', protocol: 'google', providerModel: 'gemini-2.5-pro' },
+  'openai-compatible': { id: 'local/qwen3', protocol: 'openai-compatible', providerModel: 'qwen3' },
+} as const;
+
+test.each(presetTypes)('lets %s use the models that it speaks to, and names the others', (type) => {
+  const preset = presets[type];
+  for (const [protocol, model] of Object.entries(models)) {
+    const problem = presetProblem(preset, model);
+    if (protocol in preset.speaks) expect(problem).toBeUndefined();
+    else expect(problem).toContain(`the harness ${type} cannot use ${model.id}; it needs a model`);
+  }
+  expect(presetProblem(preset, { id: 'runbook', protocol: undefined, providerModel: '' })).toContain('runbook');
+});
+
+test('refuses a model that the program would ask for under another name', () => {
+  const renamed = { id: 'google/gemini-3.5-flash', protocol: 'google', providerModel: 'gemini-3.5-flash' } as const;
+  expect(presetProblem(presets.gemini, renamed)).toContain('Gemini CLI asks the provider for a newer model');
+});
+
+test('keeps unknown members of the harness, and takes an own command with a preset', () => {
+  const config = { harness: { type: 'claude', colour: 'red', command: ['my-claude'], env: { A: 'b' } } };
+  expect(checkHarness(config)).toMatchObject({ ok: true, harness: 'claude' });
+  expect(checkHarness({ harness: { type: 'command', command: ['cat'] } })).toEqual({ ok: true, harness: 'command' });
+});

@@ -1,0 +1,66 @@
+import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import type { HarnessConfig } from '@runyard/contract/config';
+import { presets } from '@runyard/contract/harness-presets/presets';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { checkProgram } from './check-program.ts';
+import { findProgram, isOlder } from './find-program.ts';
+
+let dir: string;
+beforeEach(async () => {
+  dir = await mkdtemp(path.join(os.tmpdir(), 'runyard-harnesses-'));
+});
+afterEach(() => rm(dir, { recursive: true }));
+
+/** Installs as `npm install --global --prefix` does: the command is a link into the package. */
+async function installCodex(version: string): Promise<void> {
+  const folder = path.join(dir, 'lib/node_modules/@agentclientprotocol/codex-acp');
+  await mkdir(path.join(folder, 'dist'), { recursive: true });
+  await writeFile(path.join(folder, 'package.json'), JSON.stringify({ name: presets.codex.program.package, version }));
+  await writeFile(path.join(folder, 'dist/index.js'), '#!/bin/sh\n');
+  await chmod(path.join(folder, 'dist/index.js'), 0o755);
+  await mkdir(path.join(dir, 'bin'), { recursive: true });
+  await symlink(path.join(folder, 'dist/index.js'), path.join(dir, 'bin/codex-acp'));
+}
+
+const check = (harness: HarnessConfig, memoryMb = 8192) => checkProgram(harness, { harnessDir: dir, memoryMb });
+
+test('refuses a program that is not installed, with the command that installs it', async () => {
+  await expect(check({ type: 'codex' })).rejects.toMatchObject({
+    phase: 'prepare',
+    reason: 'harness_missing',
+    message: expect.stringContaining(`npm install --global --prefix ${dir} @agentclientprotocol/codex-acp@`),
+  });
+});
+
+test('finds the program and its version, and refuses one that is too old', async () => {
+  await installCodex('1.9.9');
+  expect(await findProgram(presets.codex, dir)).toEqual({ file: path.join(dir, 'bin/codex-acp'), version: '1.9.9' });
+  await expect(check({ type: 'codex' })).rejects.toMatchObject({ reason: 'harness_too_old' });
+});
+
+test('refuses a program that needs more memory than a sandbox has', async () => {
+  await installCodex(presets.codex.program.version);
+  await expect(check({ type: 'codex' }, 256)).rejects.toMatchObject({
+    reason: 'harness_needs_memory',
+    message: expect.stringContaining('RUNYARD_SANDBOX_MEMORY_MB'),
+  });
+  await expect(check({ type: 'codex' })).resolves.toBeUndefined();
+});
+
+test('does not check the built-in harness, and no run that names its own command', async () => {
+  await check({});
+  await check({ type: 'acp', command: ['a'] });
+  await check({ type: 'codex', command: ['my-codex'] });
+});
+
+test.each([
+  ['1.2.3', '1.2.3', false],
+  ['1.2.3', '1.3.0', true],
+  ['1.10.0', '1.9.0', false],
+  ['2.0.0-preview.1', '2.0.0', false],
+  ['0.9', '1.0.0', true],
+])('compares %s with %s by its numbers', (version, least, older) => {
+  expect(isOlder(version, least)).toBe(older);
+});

@@ -1,0 +1,47 @@
+import type { HarnessConfig } from '@runyard/contract/config';
+import type { HarnessPreset } from '@runyard/contract/harness-presets/preset';
+import { findPreset, installCommand } from '@runyard/contract/harness-presets/presets';
+import { SandboxError } from '../sandboxes/sandbox.ts';
+import { findProgram, isOlder } from './find-program.ts';
+
+export interface ProgramGround {
+  readonly harnessDir: string | undefined;
+  readonly memoryMb: number;
+}
+
+const reasons = { missing: 'harness_missing', old: 'harness_too_old', memory: 'harness_needs_memory' } as const;
+
+/**
+ * Makes sure that the program of a run's harness is installed, new enough and has enough memory, before a sandbox is made for it.
+ * Rejects with a `SandboxError` that says what to do. A run that names its own command is not checked.
+ */
+export async function checkProgram(harness: HarnessConfig | undefined, ground: ProgramGround): Promise<void> {
+  const preset = findPreset(harness?.type ?? '');
+  if (preset === undefined || harness?.command !== undefined) return;
+  const problem = await problemOf(preset, ground);
+  if (problem !== undefined) throw new SandboxError('prepare', reasons[problem.kind], problem.message);
+}
+
+/** Returns why a preset does not work on this worker; undefined: it does. */
+async function problemOf(
+  preset: HarnessPreset,
+  { harnessDir, memoryMb }: ProgramGround,
+): Promise<{ readonly kind: keyof typeof reasons; readonly message: string } | undefined> {
+  const { type, title, program, leastMemoryMb } = preset;
+  const install = `Install it in the checkout of Runyard on the worker's machine:\n  ${installCommand(preset, harnessDir ?? '/usr/local')}`;
+  const found = await findProgram(preset, harnessDir);
+  if (found === undefined) {
+    const where = harnessDir === undefined ? '/usr, and RUNYARD_HARNESS_DIR is not set' : `/usr or ${harnessDir}`;
+    const message = `The harness ${type} needs ${title} (${program.command}), which this worker does not have in ${where}. ${install}`;
+    return { kind: 'missing', message };
+  }
+  if (found.version !== undefined && isOlder(found.version, program.leastVersion)) {
+    const message = `The harness ${type} needs ${program.package} ${program.leastVersion} or newer, and ${found.file} is ${found.version}. ${install}`;
+    return { kind: 'old', message };
+  }
+  if (memoryMb < leastMemoryMb) {
+    const message = `The harness ${type} needs ${leastMemoryMb} MB of memory, and the sandboxes of this worker have ${memoryMb} MB. Set RUNYARD_SANDBOX_MEMORY_MB of the worker to at least ${leastMemoryMb}.`;
+    return { kind: 'memory', message };
+  }
+  return undefined;
+}

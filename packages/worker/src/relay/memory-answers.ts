@@ -1,0 +1,23 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { OwnAnswers } from './relay.ts';
+
+/** Path at which the agent asks the worker, and not the service, about the memory of its own sandbox. */
+const memoryPath = '/sandbox/memory';
+
+/** The memory of a sandbox, as its cgroup has it. */
+export interface SandboxMemory {
+  readonly oom_kills: number;
+  readonly memory_mb: number;
+}
+
+/** Answers how much memory a sandbox may use, and how many of its processes the kernel killed for it. */
+export const memoryAnswers =
+  (basePath: string, memory: () => Promise<SandboxMemory>): OwnAnswers =>
+  (request: IncomingMessage, response: ServerResponse) => {
+    if (request.method !== 'GET' || request.url !== `${basePath}${memoryPath}`) return false;
+    memory().then(
+      (answer) => response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer)),
+      () => response.writeHead(503, { 'retry-after': '1' }).end(),
+    );
+    return true;
+  };
