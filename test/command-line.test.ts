@@ -187,7 +187,7 @@ test.each([
   [['runs', '--state', 'DONE'], 2, 'It must be one of QUEUED'],
   [['run', 'missing.md'], 1, 'there is no file missing.md'],
   [['frobnicate'], 2, "unknown command 'frobnicate'"],
-  [['run'], 2, "missing required argument 'prompt'"],
+  [['run'], 2, 'a prompt is needed: a file, - for standard input, or'],
 ])('%j fails with exit code %d and says why', async (args, code, words) => {
   const result = await here.call(args);
   expect(result.output).toContain(words);

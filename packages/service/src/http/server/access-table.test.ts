@@ -99,6 +99,7 @@ async function call(row: AccessRow, credential: Credential): Promise<{ status: n
   if (isChanging) await service.request('DELETE', `/event-subscriptions/${own.subscriptionId}`);
   if (isChanging) await service.request('DELETE', `/code-hosts/${own.credentialId}`);
   if (isChanging) await service.request('DELETE', `/agent/mcp-servers/${own.serverId}`);
+  if (isChanging) await service.request('DELETE', `/agent/identities/${own.identityUid}`);
   if (isChanging) await service.request('DELETE', `/agent/schedules/${own.scheduleId}`);
   const isStream = answer.headers.get('content-type')?.startsWith('text/event-stream');
   if (isStream) await answer.body?.cancel();
