@@ -153,7 +153,8 @@ test('accepts a key that was created until it is deleted', async () => {
 });
 
 test('invites a person, who accepts, gets a role and is removed', async () => {
-  const invitation = (await here.call(['users', 'invite', '--role', 'viewer', '--note', 'Ada'])).output.split('\n')[0] ?? '';
+  const invitation =
+    (await here.call(['users', 'invite', '--role', 'viewer', '--note', 'Ada'])).output.split('\n')[0] ?? '';
   expect(invitation).toMatch(/^ryi_/);
   const { key, user, team } = JSON.parse((await here.call(['users', 'accept', invitation, 'Ada', '--json'])).output);
   const env = { RUNYARD_API_KEY: key };
@@ -186,7 +187,7 @@ test.each([
   [['runs', '--state', 'DONE'], 2, 'It must be one of QUEUED'],
   [['run', 'missing.md'], 1, 'there is no file missing.md'],
   [['frobnicate'], 2, "unknown command 'frobnicate'"],
-  [['run'], 2, "missing required argument 'prompt'"],
+  [['run'], 2, 'a prompt is needed: a file, - for standard input, or'],
 ])('%j fails with exit code %d and says why', async (args, code, words) => {
   const result = await here.call(args);
   expect(result.output).toContain(words);

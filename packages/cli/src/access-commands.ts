@@ -1,12 +1,50 @@
-/** Subcommands about teams and the people in them. */
+/** Subcommands about keys, teams and the people in them. */
 import { roles } from '@runyard/contract/access';
+import { KeyKind } from '@runyard/contract/keys';
 import { Argument, type Command, Option } from 'commander';
+import { createKey, deleteKey, listKeys } from './commands/keys.ts';
 import { createTeam, joinTeam, listTeams, renameTeam } from './commands/teams.ts';
 import { acceptInvitation, inviteUser, listUsers, removeUser, setUserRole } from './commands/users.ts';
 import { createContext } from './context.ts';
 
 const asJson = ['--json', 'print JSON'] as const;
 const userHelp = 'id of a person, from runyard users';
+
+export function addKeyCommands(program: Command): void {
+  const keys = program.command('keys').description('list, create and delete API keys');
+  keys
+    .command('list', { isDefault: true })
+    .option(...asJson)
+    .action(async (options) => listKeys(createContext(process.env), options));
+  keys
+    .command('create')
+    .description('create a key, which is shown once')
+    .argument('<name>')
+    .addOption(
+      new Option('--kind <kind>', 'personal: acts as you; agent: acts as a service account')
+        .choices(KeyKind.options)
+        .default('personal'),
+    )
+    .option('--agent <uid>', 'agent identity that an agent key acts as')
+    .addOption(new Option('--expires-in <time>').choices(['1d', '30d', '90d', 'never']).default('never'))
+    .option(...asJson)
+    .action(async (name, options) =>
+      createKey(
+        createContext(process.env),
+        {
+          name,
+          kind: options.kind,
+          expires_in: options.expiresIn,
+          ...(options.agent === undefined ? {} : { agent_uid: options.agent }),
+        },
+        options,
+      ),
+    );
+  keys
+    .command('delete')
+    .argument('<key-id>')
+    .action(async (uid) => deleteKey(createContext(process.env), uid));
+}
 
 export function addTeamCommands(program: Command): void {
   const teams = program.command('teams').description('list your teams, create and rename them, join one');

@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { ApiError, ConnectionError } from '@runyard/client';
 import { ApprovalPolicy } from '@runyard/contract/approvals';
-import { KeyKind } from '@runyard/contract/keys';
 import { RunState } from '@runyard/contract/states';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
-import { addTeamCommands, addUserCommands } from './access-commands.ts';
+import { addKeyCommands, addTeamCommands, addUserCommands } from './access-commands.ts';
+import { addAnswerCommands } from './answer-commands.ts';
 import { describeProblem } from './api.ts';
 import {
   addArtifactCommands,
@@ -16,9 +16,7 @@ import {
   addMcpCommands,
   addToolCommands,
 } from './command-groups.ts';
-import { decide, send } from './commands/answer.ts';
 import { down } from './commands/down.ts';
-import { createKey, deleteKey, listKeys } from './commands/keys.ts';
 import { logs } from './commands/logs.ts';
 import { rerun } from './commands/rerun.ts';
 import { run } from './commands/run.ts';
@@ -40,7 +38,6 @@ import { addWebhookCommands } from './webhook-commands.ts';
 // Subcommands that load modules of the service are imported when they run, so that `--help` and `run` do not wait for them.
 const runHelp = 'id of a run, the beginning of one, or latest';
 const asJson = ['--json', 'print JSON'] as const;
-const watchAfter = ['--follow', 'watch what the run does with it, and exit with the code of its state'] as const;
 const collect = (value: string, before: string[] = []) => [...before, value];
 
 function parseLimit(text: string): number {
@@ -182,39 +179,7 @@ program
   .description('cancel runs')
   .argument('<runs...>', `${runHelp}; several are cancelled one after the other`)
   .action(async (names) => cancel(createContext(process.env), names));
-program
-  .command('send')
-  .description('send a follow-up to a run: an answer or a new instruction')
-  .argument('<run>', runHelp)
-  .argument('<message>', 'the text, or - for standard input')
-  .option(...watchAfter)
-  .addHelpText('after', exitCodesHelp)
-  .action(async (run, message, options) => {
-    const context = createContext(process.env);
-    await send(context, await runIdOf(context, run), message, options);
-  });
-program
-  .command('approve')
-  .description('approve the request of a run')
-  .argument('<run>', runHelp)
-  .argument('[message]', 'what the agent should know about it')
-  .option(...watchAfter)
-  .addHelpText('after', exitCodesHelp)
-  .action(async (run, message, options) => {
-    const context = createContext(process.env);
-    await decide(context, await runIdOf(context, run), 'approve', message, options);
-  });
-program
-  .command('deny')
-  .description('deny the request of a run')
-  .argument('<run>', runHelp)
-  .argument('[message]', 'why, or what to do instead')
-  .option(...watchAfter)
-  .addHelpText('after', exitCodesHelp)
-  .action(async (run, message, options) => {
-    const context = createContext(process.env);
-    await decide(context, await runIdOf(context, run), 'deny', message, options);
-  });
+addAnswerCommands(program, runHelp);
 program
   .command('rerun')
   .description('start a new run with the prompt, configuration and files of another one')
@@ -232,40 +197,7 @@ addMcpCommands(program);
 addCodeHostCommands(program);
 addFactoryCommands(program);
 
-const keys = program.command('keys').description('list, create and delete API keys');
-keys
-  .command('list', { isDefault: true })
-  .option(...asJson)
-  .action(async (options) => listKeys(createContext(process.env), options));
-keys
-  .command('create')
-  .description('create a key, which is shown once')
-  .argument('<name>')
-  .addOption(
-    new Option('--kind <kind>', 'personal: acts as you; agent: acts as a service account')
-      .choices(KeyKind.options)
-      .default('personal'),
-  )
-  .option('--agent <uid>', 'agent identity that an agent key acts as')
-  .addOption(new Option('--expires-in <time>').choices(['1d', '30d', '90d', 'never']).default('never'))
-  .option(...asJson)
-  .action(async (name, options) =>
-    createKey(
-      createContext(process.env),
-      {
-        name,
-        kind: options.kind,
-        expires_in: options.expiresIn,
-        ...(options.agent === undefined ? {} : { agent_uid: options.agent }),
-      },
-      options,
-    ),
-  );
-keys
-  .command('delete')
-  .argument('<key-id>')
-  .action(async (uid) => deleteKey(createContext(process.env), uid));
-
+addKeyCommands(program);
 addTeamCommands(program);
 addUserCommands(program);
 addSecretCommands(program);

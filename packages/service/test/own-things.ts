@@ -62,7 +62,6 @@ const bodies: Readonly<Record<string, unknown>> = {
   updateWebhook: { name: 'W' },
   createMcpServer: { name: 'M', command: 'm' },
   updateMcpServer: { name: 'M' },
-  createCodeHostCredential: { kind: 'token', owner: 'created', token: 'a' },
   putSecret: { value: 'a secret value', scope: 'personal' },
   createKey: { name: 'K', kind: 'personal' },
   reportEvents: { events: [] },
@@ -211,6 +210,9 @@ export async function makeOwnThings(
     if (name === 'acceptTeamInvitation')
       return { path, options: { body: { key: own.invitationKey, display_name: 'Q' } } };
     if (name === 'joinTeam') return { path, options: { body: { key: own.invitationKey } } };
+    // A team has one credential for an owner.
+    if (name === 'createCodeHostCredential')
+      return { path, options: { body: { kind: 'token', owner: randomUUIDv7(), token: 'a' } } };
     const body = name === 'sendRunMessage' ? { run_id: own.childRunId, message: 'a' } : (bodies[name] ?? {});
     return { path, options: { body } };
   };

@@ -1,13 +1,16 @@
 import { maxEnvironmentVisitors } from '@runyard/contract/limits';
+import { type Author, recordChange } from '../access/audit/record.ts';
 import type { Database, Queryable, Statement } from '../store/database/database.ts';
-import { defineStatement, text } from '../store/database/statement.ts';
+import { boolean, defineStatement, text } from '../store/database/statement.ts';
 
 const share = defineStatement({
   name: 'set_environment_link',
   text: `
-    UPDATE environments SET link_shared_at = CASE WHEN $3::boolean THEN coalesce(link_shared_at, now()) END
-    WHERE team_id = $1 AND uid = $2 RETURNING uid`,
-  row: { uid: text() },
+    WITH before AS (SELECT uid, link_shared_at FROM environments WHERE team_id = $1 AND uid = $2 FOR UPDATE)
+    UPDATE environments e SET link_shared_at = CASE WHEN $3::boolean THEN coalesce(e.link_shared_at, now()) END
+    FROM before WHERE e.uid = before.uid
+    RETURNING e.config->>'name' AS name, before.link_shared_at IS NOT NULL AS was_shared`,
+  row: { name: text(), was_shared: boolean },
 });
 
 const removeVisitors: Statement = {
@@ -31,10 +34,17 @@ const visit = defineStatement({
  * Lets every person who has the uid of an environment use it as a guest, or ends that for all who came so. False: the team has no such
  * environment.
  */
-export async function setLinkSharing(db: Database, teamId: string, uid: string, isShared: boolean): Promise<boolean> {
+export async function setLinkSharing(db: Database, by: Author, uid: string, isShared: boolean): Promise<boolean> {
   return await db.transaction(async (tx) => {
-    if ((await tx.query(share, [teamId, uid, isShared])).length === 0) return false;
+    const [before] = await tx.query(share, [by.teamId, uid, isShared]);
+    if (!before) return false;
     if (!isShared) await tx.query(removeVisitors, [uid]);
+    if (before.was_shared !== isShared)
+      await recordChange(tx, by, {
+        action: isShared ? 'environment.share' : 'environment.unshare',
+        subject: { type: 'environment', uid, name: before.name },
+        ...(isShared ? {} : { endsAccess: true }),
+      });
     return true;
   });
 }

@@ -1,6 +1,7 @@
 /** Connections that a key opened end with the key, on every service process. */
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { newPerson, teamUidOf } from '../../test/people.ts';
 import { acceptedWorker, rawHello, startTestProcess, type TestProcess } from '../../test/process.ts';
 import { openTestService } from '../../test/service.ts';
 import { followStream } from '../../test/stream.ts';
@@ -73,6 +74,31 @@ describe('ends the sockets and streams of a key within a second on every process
       expect(endedAt - expiresAt).toBeLessThan(1_000);
       expect(endedAt - expiresAt).toBeGreaterThan(-500);
     }
+  });
+});
+
+describe('ends the worker of a person on every process', () => {
+  const becomes = {
+    'after the person became a viewer': (member: string) =>
+      service.request('PATCH', member, { body: { role: 'viewer' } }),
+    'after the person was removed from the team': (member: string) => service.request('DELETE', member),
+  };
+  test.each(Object.entries(becomes))('%s', async (_, change) => {
+    const team = await teamUidOf(service);
+    const person = await newPerson(service, team, 'member');
+    const workers: Awaited<ReturnType<typeof acceptedWorker>>[] = [];
+    for (const { baseUrl } of processes) {
+      const worker = await acceptedWorker(baseUrl, person.key, 'own');
+      worker.say(rawHello({ worker_id: 'own' }));
+      await worker.roundTrip();
+      workers.push(worker);
+    }
+    const changed = await change(`/teams/${team}/members/${person.uid}`);
+    expect(changed.status, changed.text).toBe(200);
+    const areClosed = () => workers.every((worker) => worker.closedAt() !== null);
+    await expect.poll(areClosed, { timeout: 1_000, interval: 20 }).toBe(true);
+    for (const { baseUrl } of processes)
+      await expect(acceptedWorker(baseUrl, person.key, 'own')).rejects.toThrow('401');
   });
 });
 

@@ -6,7 +6,7 @@ import { boolean, defineStatement, text } from '../store/database/statement.ts';
 
 /**
  * Thrown where the worker has to connect again: the row of its connection is gone, because another process took this one for
- * dead, or its key was deleted or has expired.
+ * dead, or its key was deleted or has expired, or the person of the key may not run workers any more.
  */
 export class ConnectionEnded extends Error {
   override readonly name = 'ConnectionEnded';
@@ -22,7 +22,8 @@ const lockConnection = defineStatement({
 export async function lockOwnConnection(tx: Queryable, connectionId: string): Promise<void> {
   const [row] = await tx.query(lockConnection, [connectionId]);
   if (!row) throw new ConnectionEnded('another service process took this one for dead');
-  if (!row.hasKey) throw new ConnectionEnded('the key of the connection was deleted or has expired');
+  if (!row.hasKey)
+    throw new ConnectionEnded('the key of the connection has ended, or its person may not run workers any more');
 }
 
 const lockRun = defineStatement({

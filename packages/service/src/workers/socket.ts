@@ -98,10 +98,13 @@ function serve(
     socket.close(code, reason);
     setTimeout(() => socket.terminate(), closeWaitMs).unref();
   };
-  const unwatchKey = keyWatch.watch(key, () => {
+  const unwatchKey = keyWatch.watch(key, 'worker', () => {
     isKeyEnded = true;
-    log.info({ worker: workerId }, 'the key of a worker was deleted or has expired');
-    close(1008, 'the key was deleted or has expired');
+    log.info(
+      { worker: workerId },
+      'the key of a worker was deleted or has expired, or its person may not run workers any more',
+    );
+    close(1008, 'the key has ended, or its person may not run workers any more');
   });
   const send = (message: object) => {
     if (socket.readyState === socket.OPEN) socket.send(JSON.stringify(message));

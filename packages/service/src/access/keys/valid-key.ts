@@ -7,5 +7,10 @@ export const isValidKeyIn = (key: string, teamId: string): string => `
     AND (${key}.kind = 'agent'
       OR EXISTS (SELECT FROM team_members m WHERE m.team_id = ${key}.team_id AND m.user_id = ${key}.user_id)))`;
 
-/** SQL: the same for the team that the key was made in. */
+/** SQL: the owner of the key may run workers in the team whose id is the SQL `teamId`: it is no viewer there. */
+export const mayRunWorkersIn = (key: string, teamId: string): string => `
+  (${key}.kind = 'agent'
+    OR EXISTS (SELECT FROM team_members m WHERE m.team_id = ${teamId} AND m.user_id = ${key}.user_id AND m.role <> 'viewer'))`;
+
+/** SQL: the key is valid in the team that it was made in. */
 export const isValidKey = (key: string): string => isValidKeyIn(key, `${key}.team_id`);

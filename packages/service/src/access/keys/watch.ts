@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Database } from '../../store/database/database.ts';
 import { defineStatement, float, nullable, text } from '../../store/database/statement.ts';
 import { keysChannel } from './channel.ts';
-import { isValidKeyIn } from './valid-key.ts';
+import { isValidKeyIn, mayRunWorkersIn } from './valid-key.ts';
 
 /** A key, and the team that its owner acts in by it. */
 export interface KeyInTeam {
@@ -11,13 +11,17 @@ export interface KeyInTeam {
   readonly teamId: string;
 }
 
+/** What the connection is for: a worker needs a role that may run workers. */
+export type ConnectionUse = 'stream' | 'worker';
+
 /** Notifies open connections of the end of their key. */
 export interface KeyWatch {
   /**
    * Calls `onEnd` once, within a second after the key was deleted or expired, or its person left the team, also if that
-   * happened before this call. Returns the function that stops watching.
+   * happened before this call. The connection of a worker also ends when its person becomes a viewer. Returns the function that
+   * stops watching.
    */
-  watch(key: KeyInTeam, onEnd: () => void): () => void;
+  watch(key: KeyInTeam, use: ConnectionUse, onEnd: () => void): () => void;
   close(): void;
 }
 
@@ -27,14 +31,15 @@ const checkEveryMs = 5_000;
 const readEnds = defineStatement({
   name: 'read_ends_of_keys',
   text: `
-    SELECT w.key_id || ' ' || w.team_id AS name, (extract(epoch FROM k.expires_at - clock_timestamp()) * 1000)::float8 AS "remainingMs"
-    FROM unnest($1::uuid[], $2::uuid[]) AS w (key_id, team_id) JOIN api_keys k ON k.id = w.key_id
-    WHERE ${isValidKeyIn('k', 'w.team_id')}`,
+    SELECT w.key_id || ' ' || w.team_id || ' ' || w.use AS name, (extract(epoch FROM k.expires_at - clock_timestamp()) * 1000)::float8 AS "remainingMs"
+    FROM unnest($1::uuid[], $2::uuid[], $3::text[]) AS w (key_id, team_id, use) JOIN api_keys k ON k.id = w.key_id
+    WHERE ${isValidKeyIn('k', 'w.team_id')} AND (w.use <> 'worker' OR ${mayRunWorkersIn('k', 'w.team_id')})`,
   row: { name: text(), remainingMs: nullable(float) },
 });
 
 interface Watched {
   readonly key: KeyInTeam;
+  readonly use: ConnectionUse;
   readonly callbacks: Set<() => void>;
   /** As `performance.now()`; infinite: never, or not read yet. */
   endsAt: number;
@@ -74,8 +79,12 @@ export async function openKeyWatch(db: Database, log: Logger): Promise<KeyWatch>
   const compare = async () => {
     const asked = new Map(watched);
     if (asked.size === 0) return;
-    const keys = [...asked.values()].map(({ key }) => key);
-    const rows = await db.query(readEnds, [keys.map(({ keyId }) => keyId), keys.map(({ teamId }) => teamId)]);
+    const entries = [...asked.values()];
+    const rows = await db.query(readEnds, [
+      entries.map(({ key }) => key.keyId),
+      entries.map(({ key }) => key.teamId),
+      entries.map(({ use }) => use),
+    ]);
     const remaining = new Map(rows.map((row) => [row.name, row.remainingMs ?? Number.POSITIVE_INFINITY]));
     for (const [name, entry] of asked) {
       if (watched.get(name) !== entry) continue;
@@ -104,10 +113,11 @@ export async function openKeyWatch(db: Database, log: Logger): Promise<KeyWatch>
 
   const stopListening = await db.listen(keysChannel, check, check);
   return {
-    watch: ({ keyId, teamId }, onEnd) => {
-      const name = `${keyId} ${teamId}`;
+    watch: ({ keyId, teamId }, use, onEnd) => {
+      const name = `${keyId} ${teamId} ${use}`;
       const entry = watched.get(name) ?? {
         key: { keyId, teamId },
+        use,
         callbacks: new Set(),
         endsAt: Number.POSITIVE_INFINITY,
       };

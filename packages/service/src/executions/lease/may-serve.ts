@@ -1,9 +1,9 @@
 /** SQL conditions on an execution and a worker's connection. A worker's name proves nothing: team, pool and key are compared. */
-import { isValidKey } from '../../access/keys/valid-key.ts';
+import { isValidKey, mayRunWorkersIn } from '../../access/keys/valid-key.ts';
 
-/** SQL: the key of the connection `c` is valid, and may serve the connection's team or the hosted pool. */
+/** SQL: the key of the connection `c` is valid, its owner may run workers, and it may serve the connection's team or the hosted pool. */
 export const hasKey = (c: string): string => `
-  EXISTS (SELECT FROM api_keys k WHERE k.id = ${c}.key_id AND ${isValidKey('k')}
+  EXISTS (SELECT FROM api_keys k WHERE k.id = ${c}.key_id AND ${isValidKey('k')} AND ${mayRunWorkersIn('k', 'k.team_id')}
     AND CASE WHEN ${c}.team_id IS NULL THEN k.is_operator ELSE k.team_id = ${c}.team_id END)`;
 
 /** SQL: the execution `e` is of the team and the pool that the connection `c` serves. */

@@ -46,6 +46,7 @@ test.each(changing.filter(([name]) => !unrecorded.includes(name)))('%s writes on
   const { own, requestOf } = await makeOwnThings(service);
   const { path, options } = requestOf(name, route);
   if (name === 'resumeSchedule') await service.request('POST', `/agent/schedules/${own.scheduleId}/pause`);
+  if (name === 'unshareEnvironment') await service.request('POST', path);
   if (name === 'admitEnvironmentGuest') await service.request('DELETE', path);
   const asked = name === 'deleteRun' ? `/agent/runs/${await endedRun()}` : path;
   const key = name === 'acceptTeamInvitation' ? null : name === 'joinTeam' ? await outsider() : service.key;

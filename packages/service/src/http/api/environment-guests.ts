@@ -33,12 +33,8 @@ export function registerEnvironmentGuestRoutes(app: FastifyInstance, deps: Servi
     return wasThere ? { success: true as const } : notFound('guest');
   });
 
-  const share = async (
-    { teamId }: Principal,
-    uid: string,
-    isShared: boolean,
-  ): Promise<EnvironmentSharing | Refusal> => {
-    if (!isUid(uid) || !(await setLinkSharing(db, teamId, uid, isShared))) return notFound('environment');
+  const share = async (principal: Principal, uid: string, isShared: boolean): Promise<EnvironmentSharing | Refusal> => {
+    if (!isUid(uid) || !(await setLinkSharing(db, principal, uid, isShared))) return notFound('environment');
     const url = `${deps.baseUrl()}${apiPrefix}/agent/environments/${uid}`;
     return { uid, is_link_shared: isShared, ...(isShared ? { url } : {}) };
   };

@@ -30,6 +30,8 @@ const creatingNothing = [
   'interruptRun',
   'cancelChildRun',
   'shareArtifact',
+  // It is the same link again.
+  'shareEnvironment',
   'rotateEventSubscriptionSecret',
   'redeliverEvent',
   'resolvePrompt',

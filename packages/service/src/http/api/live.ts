@@ -72,7 +72,7 @@ export async function registerLiveRoutes(
     });
     live.pulse.add(stream);
     response.on('drain', () => drained(stream));
-    const unwatchKey = keyWatch.watch(key, () => cut(stream));
+    const unwatchKey = keyWatch.watch(key, 'stream', () => cut(stream));
     const forget = () => {
       unwatchKey();
       leave(stream);

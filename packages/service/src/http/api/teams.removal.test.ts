@@ -58,8 +58,8 @@ test('ends what keys of another team do in the team, and leaves them their own',
   const inSecond = await elsewhere.inTeam(principal, second);
   if (!inSecond) throw new Error('the person is not in the second team');
   const ends: string[] = [];
-  watch.watch(inSecond, () => void ends.push('second'));
-  watch.watch(principal, () => void ends.push('first'));
+  watch.watch(inSecond, 'stream', () => void ends.push('second'));
+  watch.watch(principal, 'stream', () => void ends.push('first'));
 
   expect((await service.request('DELETE', `/teams/${second}/members/${person.uid}`)).status).toBe(200);
   await expect.poll(() => elsewhere.inTeam(principal, second), within).toBeNull();

@@ -100,6 +100,7 @@ async function call(row: AccessRow, credential: Credential): Promise<{ status: n
   if (isChanging) await service.deps.db.query('DELETE FROM code_host_credentials');
   if (isChanging) await service.request('DELETE', `/agent/mcp-servers/${own.serverId}`);
   if (isChanging) await service.request('DELETE', `/factory/${own.factoryUid}`);
+  if (isChanging) await service.request('DELETE', `/agent/identities/${own.identityUid}`);
   if (isChanging) await service.request('DELETE', `/agent/schedules/${own.scheduleId}`);
   const isStream = answer.headers.get('content-type')?.startsWith('text/event-stream');
   if (isStream) await answer.body?.cancel();

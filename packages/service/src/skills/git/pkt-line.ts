@@ -8,7 +8,7 @@ const marks = ['flush', 'delimiter', 'end'] as const;
 /** Writes lines of text and marks. */
 export function writePktLines(lines: readonly (string | (typeof marks)[number])[]): Buffer {
   const parts = lines.map((line) => {
-    const mark = marks.findIndex((each) => each === line);
+    const mark = (marks as readonly string[]).indexOf(line);
     if (mark >= 0) return `000${mark}`;
     return `${(Buffer.byteLength(line) + 5).toString(16).padStart(4, '0')}${line}\n`;
   });
