@@ -159,7 +159,7 @@ export function addCodeHostCommands(program: Command): void {
 export function addBudgetCommands(program: Command): void {
   const budget = program.command('budget').description('show and set what the team may spend on models');
   budget
-    .command('show')
+    .command('show', { isDefault: true })
     .description('show the limits, and what was spent this month')
     .option(...asJson)
     .action(async (options) => showBudget(createContext(process.env), options));
