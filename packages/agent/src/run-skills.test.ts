@@ -15,15 +15,15 @@ const skill = {
   ],
 };
 
-test('lays the skills into the home folder, before setup commands and a harness of its own begin', async () => {
-  const environment = { uid: 'E', config: { setup_commands: ['"$HOME/.agents/skills/review/scripts/check.sh"'] } };
+test('lays the skills into the home folder, after the setup, which is kept for other runs, and before a harness of its own begins', async () => {
+  const environment = { uid: 'E', config: { setup_commands: ['test ! -e "$HOME/.agents"'] } };
   await start({ ...scripted('hello'), skills: [skill], environment });
   await ended();
   expect(fake.finished[0]).toMatchObject({ success: true });
   const kinds = of('setup_step_finished').map(({ kind, error }) => [kind, error]);
   expect(kinds).toEqual([
-    ['skill', undefined],
     ['setup_command', undefined],
+    ['skill', undefined],
     ['harness', undefined],
   ]);
   for (const folder of ['.agents/skills/review', '.claude/skills/review']) {

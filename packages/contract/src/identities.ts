@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { maxSecretsOfRun, maxSkillsOfRun } from './limits.ts';
 import { NonBlank, Text, Timestamp } from './primitives.ts';
-import { SecretReference } from './secrets.ts';
 
 const Name = NonBlank.max(200).describe('Name for people, at most 200 characters');
 const Description = Text.max(2000).nullable().optional().describe('What the agent is for, at most 2,000 characters');
@@ -11,12 +11,15 @@ const BaseModel = Text.max(200)
 const EnvironmentId = Text.nullable().optional().describe('Environment of its runs that name none');
 const Skills = z
   .array(NonBlank.max(500))
-  .max(20)
-  .describe('Skills of its runs that name none, as owner/repo:skill-name, at most 20');
+  .max(maxSkillsOfRun)
+  .describe(`Skills of its runs that name none, as owner/repo:skill-name, at most ${maxSkillsOfRun}`);
+const Secret = z
+  .object({ name: NonBlank.describe('Name of the secret, and of the environment variable in the sandbox') })
+  .meta({ id: 'AgentIdentitySecret', description: 'A secret of the team that runs as an identity get' });
 const Secrets = z
-  .array(SecretReference)
-  .max(50)
-  .describe('Secrets that its runs ask for in addition to their own, at most 50');
+  .array(Secret)
+  .max(maxSecretsOfRun)
+  .describe(`Secrets of the team that its runs get in addition to their own, at most ${maxSecretsOfRun}`);
 const ActsForUsers = z
   .boolean()
   .describe(
@@ -31,13 +34,15 @@ export const AgentIdentity = z
     description: z.string().optional().describe('What the agent is for'),
     available: z
       .boolean()
-      .describe('True: runs as it can be created. False: its environment or its model cannot be used any more'),
+      .describe(
+        'True: runs as it can be created. False: its environment, its model, a skill or a secret cannot be used any more',
+      ),
     created_at: Timestamp.describe('When it was created, RFC 3339 in UTC'),
     updated_at: Timestamp.describe('When it was last changed, RFC 3339 in UTC'),
     base_model: z.string().optional().describe('Model of its runs that name none'),
     environment_id: z.string().optional().describe('Environment of its runs that name none'),
     skills: z.array(z.string()).describe('Skills of its runs that name none'),
-    secrets: z.array(SecretReference).describe('Secrets that its runs ask for in addition to their own'),
+    secrets: z.array(Secret).describe('Secrets of the team that its runs get in addition to their own'),
     acts_for_users: ActsForUsers,
   })
   .meta({ id: 'AgentIdentity', description: 'An agent of a team that runs and agent keys can act as' });

@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { type Allow, describeAllow } from './access.ts';
-import { errorCatalogue, Problem } from './errors.ts';
+import { Problem } from './errors.ts';
 import { EventPayload } from './event-subscriptions.ts';
 import { curlCommand, examplePathValue } from './examples/curl.ts';
 import { deliveredEvent } from './examples/event-subscriptions.ts';
 import type { Example } from './examples/example.ts';
 import { examples } from './examples/examples.ts';
+import { problems } from './openapi-problems.ts';
 import { IdempotencyKey } from './primitives.ts';
 import { apiPrefix, checksNames, type Route, routeTags } from './route.ts';
 import { type RouteName, routes } from './routes.ts';
@@ -99,57 +100,6 @@ function parameters(route: Route, example: Example, components: Components): Jso
     ...Object.entries(route.headers ?? {}).map(([name, description]) => header(name, description)),
   ];
 }
-
-const overRate =
-  'The key or its team sent more requests in a minute than the service allows; `Retry-After` tells when to send it again';
-
-/** Returns the problems that callers get because of who they are. */
-function accessProblems(allow: Allow): Record<number, string> {
-  const unauthenticated = errorCatalogue.authentication_required.explanation;
-  if ('run' in allow) {
-    const stopping = 'The execution is stopping: only its end can be reported';
-    return { 401: unauthenticated, ...(allow.run === 'at_work' ? { 409: stopping } : {}) };
-  }
-  if ('anyone' in allow) return {};
-  return {
-    401: allow.publicThings ? 'Not public, and no valid key was sent' : unauthenticated,
-    403: 'The team of X-Team-Uid is not yours, or the kind of your key or your role may not call this',
-    429: overRate,
-  };
-}
-
-/** Returns the problems that a route may answer: by who may call it, by what it takes, and its own. */
-function problems(route: Route): Record<number, string> {
-  const takesInput = Boolean(route.body ?? route.query ?? route.once);
-  const unknownNames = 'With `Prefer: handling=strict`: a query parameter that is not known';
-  const access = accessProblems(route.allow);
-  const ownForbidden = route.errors?.[403];
-  return {
-    ...(checksNames(route) ? { 400: unknownNames } : {}),
-    ...(takesInput ? { 400: 'Malformed request; `errors` names each wrong member' } : {}),
-    ...access,
-    ...(route.body ? { 413: 'Body too large', 415: 'The body is not JSON' } : {}),
-    // Node answers it before there is a route.
-    431: 'The request line and the headers are larger than 16 KB together',
-    ...(route.body || route.bodyType
-      ? {
-          429: `${'user' in route.allow ? `${overRate}. Or there are too many` : 'Too many'} requests with a body at once; \`Retry-After\` tells when to send it again`,
-        }
-      : {}),
-    ...(route.ranges ? { 416: 'No byte is in the Range' } : {}),
-    // Without parameters, a body and callers to look up, the answer comes from memory.
-    ...(isOpen(route.allow) && !route.params && !route.body
-      ? {}
-      : {
-          500: errorCatalogue.internal_error.explanation,
-          503: 'The database cannot be reached, or the disk of the service is full; Retry-After tells when to call again',
-        }),
-    ...route.errors,
-    ...(access[403] && ownForbidden ? { 403: `${ownForbidden}. ${access[403]}` } : {}),
-  };
-}
-
-const isOpen = (allow: Allow): boolean => 'anyone' in allow && allow.anyone === 'always';
 
 /** Returns the credentials that a route takes, by the names of the document's security schemes. */
 function security(allow: Allow): Json[] {

@@ -11,7 +11,6 @@ const leftoverMs = 10 * 60_000;
 export const readFolder = (dataDir: string): string => path.join(dataDir, 'repositories');
 
 export function skillsDomain({ settings }: { readonly settings: Pick<Settings, 'RUNYARD_DATA_DIR'> }): Domain {
-  const folder = readFolder(path.resolve(settings.RUNYARD_DATA_DIR));
   return {
     name: 'skills',
     blobs: [skillBlobs],
@@ -20,7 +19,7 @@ export function skillsDomain({ settings }: { readonly settings: Pick<Settings, '
       {
         name: 'sweep of repositories that were read',
         everyMs: leftoverMs,
-        work: () => removeLeftovers(folder, Date.now()),
+        work: () => removeLeftovers(readFolder(path.resolve(settings.RUNYARD_DATA_DIR)), Date.now()),
       },
     ],
   };

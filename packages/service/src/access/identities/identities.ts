@@ -89,18 +89,15 @@ const removeKeys = defineStatement({
 });
 
 type IdentityRow = RowOf<typeof readOne>;
+type Defaults = Pick<IdentityRow, 'base_model' | 'environment_id' | 'skills' | 'secrets'>;
 
-/** Returns what is wrong with environment and model of an identity; empty: they can be used. */
-export type CheckDefaults = (
-  tx: Queryable,
-  teamId: string,
-  defaults: Pick<IdentityRow, 'base_model' | 'environment_id'>,
-) => Promise<Fault[]>;
+/** Returns what is wrong with the defaults of an identity, each with the name of its member; empty: its runs can be created. */
+export type CheckDefaults = (tx: Queryable, teamId: string, defaults: Defaults) => Promise<Fault[]>;
 
 async function toIdentity(
   db: Queryable,
   teamId: string,
-  { description, base_model, environment_id, secrets, ...row }: IdentityRow,
+  { description, base_model, environment_id, skills, secrets, ...row }: IdentityRow,
   check: CheckDefaults,
 ): Promise<AgentIdentity> {
   return {
@@ -108,8 +105,9 @@ async function toIdentity(
     ...(description === null ? {} : { description }),
     ...(base_model === null ? {} : { base_model }),
     ...(environment_id === null ? {} : { environment_id }),
+    skills,
     secrets: secrets.map((name) => ({ name })),
-    available: (await check(db, teamId, { base_model, environment_id })).length === 0,
+    available: (await check(db, teamId, { base_model, environment_id, skills, secrets })).length === 0,
   };
 }
 
@@ -153,7 +151,12 @@ export async function createIdentity(
 ): Promise<IdentityOutcome> {
   const { teamId, role } = principal;
   if (request.acts_for_users && !isAtLeast(role, 'owner')) return { kind: 'owner_needed' };
-  const defaults = { base_model: request.base_model ?? null, environment_id: request.environment_id ?? null };
+  const defaults: Defaults = {
+    base_model: request.base_model ?? null,
+    environment_id: request.environment_id ?? null,
+    skills: request.skills,
+    secrets: request.secrets.map(({ name }) => name),
+  };
   const faults = await check(tx, teamId, defaults);
   if (faults.length > 0) return { kind: 'invalid', faults };
   if (!(await teamHasRoom(tx, teamId, 'agent_identities', maxIdentities))) return { kind: 'too_many' };
@@ -164,8 +167,8 @@ export async function createIdentity(
     request.description ?? null,
     defaults.base_model,
     defaults.environment_id,
-    request.skills,
-    request.secrets.map(({ name }) => name),
+    defaults.skills,
+    defaults.secrets,
     request.acts_for_users,
   ]);
   if (!row) throw new Error('the identity was not inserted');
@@ -190,15 +193,15 @@ export async function updateIdentity(
     if (!before) return { kind: 'not_found' };
     const actsForUsers = given(request.acts_for_users, before.acts_for_users);
     if (actsForUsers && !before.acts_for_users && !isAtLeast(role, 'owner')) return { kind: 'owner_needed' };
-    const defaults = {
+    const defaults: Defaults = {
       base_model: given(request.base_model, before.base_model),
       environment_id: given(request.environment_id, before.environment_id),
+      skills: given(request.skills, before.skills),
+      secrets: request.secrets === undefined ? before.secrets : request.secrets.map(({ name }) => name),
     };
     // A default that cannot be used any more does not stand in the way of other changes.
-    const faults = await check(tx, teamId, {
-      base_model: request.base_model ?? null,
-      environment_id: request.environment_id ?? null,
-    });
+    const isGiven = ({ path }: Fault) => Reflect.get(request, path) !== undefined;
+    const faults = (await check(tx, teamId, defaults)).filter(isGiven);
     if (faults.length > 0) return { kind: 'invalid', faults };
     const [row] = await tx.query(update, [
       teamId,
@@ -207,8 +210,8 @@ export async function updateIdentity(
       given(request.description, before.description),
       defaults.base_model,
       defaults.environment_id,
-      given(request.skills, before.skills),
-      request.secrets === undefined ? before.secrets : request.secrets.map(({ name }) => name),
+      defaults.skills,
+      defaults.secrets,
       actsForUsers,
     ]);
     if (!row) throw new Error('the identity was not updated');

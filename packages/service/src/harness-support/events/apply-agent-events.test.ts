@@ -17,6 +17,7 @@ beforeEach(async () => {
 afterEach(() => t.close());
 
 const at = '2026-01-02T03:04:05.000Z';
+/** Redaction holds back the end of a text that begins a spelling of the run token, such as r, c or ye; these texts end otherwise. */
 const text = (seq: number, words: string): AgentEvent => ({
   seq,
   occurred_at: at,
@@ -38,10 +39,10 @@ const words = async () => (await stored()).map((event) => ('text' in event ? eve
 
 it('applies events that are sent twice once', async () => {
   expect(await applyAgentEvents(t.deps, session, [text(1, 'a'), text(2, 'b')])).toEqual({ acknowledged: 2 });
-  expect(await applyAgentEvents(t.deps, session, [text(1, 'a'), text(2, 'b'), text(3, 'c')])).toEqual({
+  expect(await applyAgentEvents(t.deps, session, [text(1, 'a'), text(2, 'b'), text(3, 'd')])).toEqual({
     acknowledged: 3,
   });
-  expect(await words()).toBe('a|b|c');
+  expect(await words()).toBe('a|b|d');
 });
 
 it('applies a batch once that arrives on several connections at the same time', async () => {
@@ -132,8 +133,8 @@ it.each(['', 'no time', '2026-11-21', '2026-11-21T10:00:00+02:00', '2026-02-30T2
 it('stores events after a cancel, and does not start the run again', async () => {
   expect(await cancelRun(t.deps, session.runId)).toBe('cancelled');
   const started: AgentEvent = { seq: 2, occurred_at: at, type: 'agent_started', harness: 'oz', model_id: 'runbook' };
-  expect(await applyAgentEvents(t.deps, session, [text(1, 'bye'), started])).toEqual({ acknowledged: 2 });
-  expect(await words()).toBe('bye');
+  expect(await applyAgentEvents(t.deps, session, [text(1, 'the end'), started])).toEqual({ acknowledged: 2 });
+  expect(await words()).toBe('the end');
   const { rows } = await t.deps.db.pool.query('SELECT state FROM runs WHERE id = $1', [session.runId]);
   expect(rows).toEqual([{ state: 'CANCELLED' }]);
 });

@@ -143,6 +143,33 @@ describe('a run with a skill', () => {
   });
 });
 
+describe('the skills of an agent identity', () => {
+  const identity = async (skills: string[]) => {
+    const body = { name: 'I', environment_id: environmentUid, skills };
+    const made = await service.request<{ uid: string }>('POST', '/agent/identities', { body });
+    expect(made.status, made.text).toBe(201);
+    return made.body.uid;
+  };
+
+  test('are those of its runs that name none, with the repositories of its environment', async () => {
+    const agent_identity_uid = await identity(['site:review', 'acme/site:test']);
+    const { runId, task } = await start({ prompt: 'Look.', agent_identity_uid });
+    expect(task?.skills?.map(({ name }) => name)).toEqual(['review', 'test']);
+    expect(task?.agent_config.base_prompt).toContain('echo reviewed');
+    expect((await read(runId)).agent_skill).toMatchObject({ name: 'review', full_path: path('review') });
+    const own = await start({ prompt: 'Look.', agent_identity_uid, skill: 'other/same:test' });
+    expect(own.task?.skills?.map(({ name }) => name)).toEqual(['test']);
+    expect((await read(own.runId)).agent_config?.skill_spec).toBe(`other/same:${path('test')}`);
+  });
+
+  test('are those of the runs of its keys', async () => {
+    const agent_uid = await identity(['acme/site:test']);
+    const body = { name: 'K', kind: 'agent', agent_uid };
+    const { key } = (await service.request<{ key: string }>('POST', '/keys', { body })).body;
+    expect((await start({ prompt: 'Look.' }, key)).task?.skills?.map(({ name }) => name)).toEqual(['test']);
+  });
+});
+
 describe('a skill that cannot be used', () => {
   test.each([
     ['is not there', 'acme/site:none', 'invalid_request', 'has no skill none'],

@@ -31,6 +31,7 @@ const runOf = async (body: object, key?: string) => {
 
 describe('an agent identity', () => {
   test('is created, read, listed, changed and deleted', async () => {
+    await setSecret('TOKEN');
     const made = await create({ name: 'Release', description: 'Releases', base_model: 'runbook' });
     expect(made).toMatchObject({ name: 'Release', available: true, skills: [], secrets: [], acts_for_users: false });
     expect((await service.request('GET', `${path}/${made.uid}`)).body).toEqual(made);
@@ -50,6 +51,9 @@ describe('an agent identity', () => {
     ['an unknown model', { base_model: 'nobody/none' }, 'base_model'],
     ['an unknown environment', { environment_id: 'A'.repeat(22) }, 'environment_id'],
     ['no name', { name: ' ' }, 'name'],
+    ['a skill of another form', { skills: ['a/b:c', 'nothing'] }, 'skills'],
+    ['a repository that its environment does not have', { skills: ['b:c'] }, 'skills'],
+    ['a secret that the team does not have', { secrets: [{ name: 'MISSING' }] }, 'secrets'],
   ])('is refused with %s', async (_, body, member) => {
     const problem = await service.problem(400, 'POST', path, { body: { name: 'I', ...body } });
     expect(problem.errors?.map((error) => error.path)).toEqual([member]);
@@ -65,6 +69,20 @@ describe('an agent identity', () => {
     expect((await service.request('GET', `${path}/${made.uid}`)).body).toMatchObject({ available: false });
     const renamed = await service.request('PUT', `${path}/${made.uid}`, { body: { name: 'J', environment_id: null } });
     expect(renamed.body).toMatchObject({ name: 'J', available: true });
+  });
+
+  test('is refused a change to a secret that the team does not have, and is not available without its secrets', async () => {
+    await setSecret('LEAVING');
+    const made = await create({ name: 'I', secrets: [{ name: 'LEAVING' }] });
+    const one = `${path}/${made.uid}`;
+    const problem = await service.problem(400, 'PUT', one, {
+      body: { secrets: [{ name: 'LEAVING' }, { name: 'NONE' }] },
+    });
+    expect(problem.errors).toMatchObject([{ path: 'secrets', message: expect.stringContaining('no secret NONE') }]);
+    await service.request('DELETE', '/secrets/LEAVING?scope=team');
+    expect((await service.request('GET', one)).body).toMatchObject({ available: false });
+    const changed = await service.request('PUT', one, { body: { name: 'J' } });
+    expect(changed.body).toMatchObject({ name: 'J', available: false });
   });
 
   test('is created once for an Idempotency-Key', async () => {

@@ -1,3 +1,4 @@
+import type { Repository } from '@runyard/contract/environments';
 import type { AgentIdentity } from '@runyard/contract/identities';
 import { maxIdentities } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
@@ -14,8 +15,12 @@ import {
 import { isUid } from '../../access/teams/uid.ts';
 import { findNamedEnvironment } from '../../environments/environments.ts';
 import { imageProblem } from '../../environments/image.ts';
+import type { Fault } from '../../fault.ts';
 import { once } from '../../idempotency/once.ts';
 import type { Models } from '../../models/models.ts';
+import { parseSkillSpec } from '../../skills/spec.ts';
+import type { Queryable } from '../../store/database/database.ts';
+import { findMissingSecrets } from '../../stored-secrets/missing-secrets.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { invalid, notFound, type Refusal, refuse } from '../server/problem.ts';
@@ -37,21 +42,39 @@ function refuseIdentity(refusal: IdentityRefusal): Refusal {
 /** An agent is a guest of no environment, so its environment must be of the team. */
 const agent = { kind: 'service_account', uid: '' } as const;
 
-/** Returns the check of environment and model, which are of other domains. */
+/** Returns the check of what is of other domains. */
 const checkOf =
   (models: Models): CheckDefaults =>
-  async (tx, teamId, { base_model, environment_id }) => {
-    const faults = [];
+  async (tx, teamId, { base_model, environment_id, skills, secrets }) => {
+    const faults: Fault[] = [];
+    const add = (path: string, message: string) => void faults.push({ path, message });
     const model = base_model === null ? null : models.resolve(base_model);
-    if (model?.ok === false) faults.push({ path: 'base_model', message: model.message });
-    if (environment_id === null) return faults;
-    const environment = await findNamedEnvironment(tx, { teamId, creator: agent }, environment_id);
-    const message =
-      environment.kind === 'own'
-        ? imageProblem(environment.config)
-        : 'there is no such environment in the team. List them with GET /agent/environments';
-    return message === null ? faults : [...faults, { path: 'environment_id', message }];
+    if (model?.ok === false) add('base_model', model.message);
+    const { message, repositories } = await checkEnvironment(tx, teamId, environment_id);
+    if (message !== null) add('environment_id', message);
+    for (const skill of skills) {
+      const spec = parseSkillSpec(skill, repositories);
+      if (typeof spec === 'string') add('skills', `${skill}: ${spec}`);
+    }
+    for (const name of await findMissingSecrets(tx, teamId, secrets))
+      add('secrets', `the team has no secret ${name}. Set it with PUT /secrets/${name} and the scope team`);
+    if (new Set(secrets).size < secrets.length) add('secrets', 'must name each secret once');
+    return faults;
   };
+
+/** Returns why the environment of an identity cannot be used, and its repositories. */
+async function checkEnvironment(
+  tx: Queryable,
+  teamId: string,
+  environmentId: string | null,
+): Promise<{ readonly message: string | null; readonly repositories: readonly Repository[] }> {
+  if (environmentId === null) return { message: null, repositories: [] };
+  const environment = await findNamedEnvironment(tx, { teamId, creator: agent }, environmentId);
+  if (environment.kind === 'own')
+    return { message: imageProblem(environment.config), repositories: environment.config.github_repos ?? [] };
+  const message = 'there is no such environment in the team. List them with GET /agent/environments';
+  return { message, repositories: [] };
+}
 
 /** Registers list, create, read, change and delete of agent identities. */
 export function registerAgentIdentityRoutes(app: FastifyInstance, { db, models }: ServiceDeps): void {

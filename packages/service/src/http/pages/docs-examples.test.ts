@@ -83,6 +83,7 @@ async function variablesOf(own: OwnThings): Promise<Variables> {
     INVITATION_ID: own.invitationId,
     INVITATION_KEY: own.invitationKey,
     IDENTITY_UID: own.identityUid,
+    NAME: 'OWN',
   };
 }
 

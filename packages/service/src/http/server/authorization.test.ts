@@ -10,7 +10,8 @@ const { own, requestOf } = await makeOwnThings(service);
 
 const allRoutes = Object.entries(routes) as [string, Route][];
 const withKey = allRoutes.filter(([, { allow }]) => 'user' in allow && !allow.publicThings);
-const withKeyAndId = withKey.filter(([, route]) => route.params);
+// Each team has secrets of its own under the same names.
+const withKeyAndId = withKey.filter(([, route]) => route.params && route.path !== routes.putSecret.path);
 const withCredential = allRoutes.filter(([, { allow }]) => 'run' in allow || ('user' in allow && !allow.publicThings));
 const withSignature = allRoutes.filter(([, { allow }]) => 'anyone' in allow && allow.anyone === 'with_signature');
 const forPublicThings = allRoutes.filter(([, { allow }]) => 'user' in allow && allow.publicThings);
