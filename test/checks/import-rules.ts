@@ -25,8 +25,8 @@ export const serviceLayers: readonly (readonly string[])[] = [
   ['files'],
   ['executions'],
   ['code-hosts', 'conversations', 'environments', 'mcp', 'subscriptions', 'usage'],
-  ['access', 'idempotency', 'models', 'redaction', 'uploads'],
-  ['bodies', 'domain.ts', 'names', 'secrets'],
+  ['access', 'content-policy', 'idempotency', 'models', 'redaction', 'uploads'],
+  ['bodies', 'domain.ts', 'names', 'operator-files', 'secrets'],
   ['store'],
   ['fault.ts'],
 ];

@@ -57,6 +57,12 @@ export const modelSettings = {
       'Additional model ids to offer, comma-separated, each `anthropic/…`, `openai/…`, `google/…` or `local/…`.',
     usedBy: ['service'],
   },
+  RUNYARD_MODELS_FILE: {
+    schema: z.string().min(1),
+    description:
+      'YAML or JSON file that adds models to the catalogue, or corrects names, prices and properties of its models (docs/models.md).',
+    usedBy: ['service', 'cli'],
+  },
   RUNYARD_DEFAULT_MODEL: {
     schema: z.string().min(1),
     description: 'Model of runs that name no model. Default: the first configured one, else `runbook`.',

@@ -34,6 +34,8 @@ export function reasonOf(outcome: Exclude<SubmitOutcome, { kind: 'submitted' }>)
         .slice(0, maxReasonLength);
     case 'forbidden':
     case 'not_available':
+    case 'policy_violation':
+    case 'policy_unavailable':
       return outcome.detail;
     // The request of a schedule has no key, no parent, no file and no run to repeat.
     case 'idempotency_conflict':

@@ -2,6 +2,7 @@ import type { AgentTask } from '@runyard/contract/agent-protocol';
 import type { ErrorDetail } from '@runyard/contract/errors';
 import type { Settings } from '@runyard/contract/settings';
 import type { CodeHosts } from '../../code-hosts/code-hosts.ts';
+import type { ContentPolicy } from '../../content-policy/content-policy.ts';
 import { readEarlierConversation } from '../../conversations/earlier-conversation.ts';
 import type { EnterRead } from '../../conversations/read-limits.ts';
 import { gatewayPathOf } from '../../environments/git-path.ts';
@@ -28,8 +29,9 @@ import { readTaskRow, type TaskRow } from './read-task-row.ts';
  * `environment_gone`: the environment was deleted before it was set up;
  * `environment_unfit`: it was given a container image before it was set up;
  * `mcp_server_gone`: a stored MCP server was deleted; `mcp_server_sealed`: its values were sealed with another key;
+ * `policy_violation`: the content policy refuses the prompt or a setup command;
  * `no_access`: the code host refuses repositories of the environment to the run;
- * `busy`: too many long conversations are being read. The agent asks again, and every step is repeated.
+ * `busy`: too many long conversations are being read, or the content policy cannot be checked now (`detail`). The agent asks again, and every step is repeated.
  */
 export type ResolveOutcome =
   | { readonly kind: 'task'; readonly task: AgentTask }
@@ -40,12 +42,13 @@ export type ResolveOutcome =
         | 'environment_gone'
         | 'environment_unfit'
         | 'mcp_server_gone'
+        | 'policy_violation'
         | 'mcp_server_sealed';
       readonly message: string;
     }
   | { readonly kind: 'no_access'; readonly message: string; readonly detail: ErrorDetail }
   | { readonly kind: 'not_found' }
-  | { readonly kind: 'busy' };
+  | { readonly kind: 'busy'; readonly detail: string };
 
 /** Returns everything the agent needs to begin. The follow-ups that wait become part of its first prompt. */
 export async function resolveTask(
@@ -57,6 +60,7 @@ export async function resolveTask(
     readonly vault: Vault;
     readonly enterRead: EnterRead;
     readonly codeHosts: CodeHosts;
+    readonly contentPolicy?: ContentPolicy;
     /** Origin of the service. */
     baseUrl(): string;
   },
@@ -86,6 +90,16 @@ export async function resolveTask(
   if (imageFault !== null) {
     return { kind: 'environment_unfit', message: `config.environment_id ${row.environment_id}: ${imageFault}.` };
   }
+  const verdict = await deps.contentPolicy?.check(session.teamId, [
+    ...(row.continues === null ? [row.prompt] : []).map((text) => ({ kind: 'prompt' as const, text })),
+    { kind: 'prompt', text: row.config.base_prompt ?? '' },
+    ...(isSetUp ? [] : (row.environment_config?.setup_commands ?? [])).map((text) => ({
+      kind: 'setup_command' as const,
+      text,
+    })),
+  ]);
+  if (verdict?.kind === 'policy_violation') return { kind: 'policy_violation', message: verdict.detail };
+  if (verdict?.kind === 'policy_unavailable') return { kind: 'busy', detail: verdict.detail };
   const mcp = await mcpServersOfTask(deps, session.teamId, row.config);
   if (mcp.kind !== 'servers') return mcp;
   const repositories = row.environment_config?.github_repos ?? [];
@@ -99,7 +113,7 @@ export async function resolveTask(
     harness: row.harness,
     continues: row.continues ?? row.debugged,
   });
-  if (conversation === 'busy') return { kind: 'busy' };
+  if (conversation === 'busy') return { kind: 'busy', detail: 'Too many long conversations are being read.' };
   const { prompt, mode, answer } = firstTurnOf(row, followups);
   const { harness } = row.config;
   const childRuns = childRunsOf(row.config, mode);

@@ -23,6 +23,7 @@ const codeOfUnresolved = {
   environment_unfit: 'invalid_request',
   mcp_server_gone: 'resource_not_found',
   mcp_server_sealed: 'integration_not_configured',
+  policy_violation: 'content_policy_violation',
   no_access: 'external_authentication_required',
   model_gone: 'integration_not_configured',
   model_unreachable: 'resource_unavailable',
@@ -45,12 +46,13 @@ export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps):
         vault: deps.vault,
         enterRead,
         codeHosts: deps.codeHosts,
+        ...(deps.contentPolicy ? { contentPolicy: deps.contentPolicy } : {}),
         baseUrl: deps.baseUrl,
       },
       session,
     );
     if (resolved.kind === 'task') return resolved.task;
-    if (resolved.kind === 'busy') return tooBusy('Too many long conversations are being read.');
+    if (resolved.kind === 'busy') return tooBusy(resolved.detail);
     if (resolved.kind === 'not_found') return notFound('run');
     const code = codeOfUnresolved[resolved.kind];
     const error = { code, message: resolved.message, retried: true } as const;

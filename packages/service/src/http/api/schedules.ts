@@ -1,6 +1,6 @@
 import { maxSchedules } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
-import type { ScheduledAgentItem } from '@runyard/contract/schedules';
+import type { CreateScheduledAgentRequest, ScheduledAgentItem } from '@runyard/contract/schedules';
 import type { FastifyInstance } from 'fastify';
 import type { Principal } from '../../access/keys/principal.ts';
 import { once } from '../../idempotency/once.ts';
@@ -22,7 +22,7 @@ import { isUuid } from '../../store/database/uuid.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { invalid, notFound, Refusal, refuse } from '../server/problem.ts';
-import { refusedSubmission } from '../server/refused-submission.ts';
+import { refusedByPolicy, refusedSubmission } from '../server/refused-submission.ts';
 import { answerOnce } from '../server/repeatable.ts';
 
 const noSchedule = () => notFound('schedule');
@@ -31,7 +31,17 @@ type CheckFailure = Exclude<CheckOutcome, { kind: 'ok' }>;
 
 /** Registers schedules and their history. */
 export function registerScheduleRoutes(app: FastifyInstance, deps: ServiceDeps): void {
-  const { db, models, signing } = deps;
+  const { db, models, signing, contentPolicy } = deps;
+
+  /** Asks the content policy about the prompt, outside of transactions; null: nothing is against it. */
+  const refusalOf = async (teamId: string, wanted: Pick<CreateScheduledAgentRequest, 'prompt' | 'agent_config'>) => {
+    const texts = [wanted.prompt ?? '', wanted.agent_config?.base_prompt ?? ''];
+    const verdict = await contentPolicy?.check(
+      teamId,
+      texts.map((text) => ({ kind: 'prompt', text })),
+    );
+    return verdict && verdict.kind !== 'allowed' ? refusedByPolicy(verdict) : null;
+  };
 
   const itemOf = async (principal: Principal, row: ScheduleRow): Promise<ScheduledAgentItem> => {
     const [item] = await toItems(db, principal, [row], true);
@@ -49,6 +59,8 @@ export function registerScheduleRoutes(app: FastifyInstance, deps: ServiceDeps):
       return refuse('feature_not_available', {
         detail: 'team: schedules of this service belong to the team; leave it out.',
       });
+    const refused = await refusalOf(principal.teamId, body);
+    if (refused) return refused;
     const outcome = await once<ScheduleRow, 'too_many' | CheckFailure>(db, call.once, async (tx) => {
       const checked = await checkSchedule({ db: tx, models }, principal, body);
       if (checked.kind !== 'ok') return { kind: 'failed', failure: checked };
@@ -70,6 +82,8 @@ export function registerScheduleRoutes(app: FastifyInstance, deps: ServiceDeps):
 
   addRoute(app, routes.updateSchedule, async ({ principal, params, body }) => {
     if (!isUuid(params.scheduleId)) return noSchedule();
+    const refused = await refusalOf(principal.teamId, body);
+    if (refused) return refused;
     const outcome = await db.transaction(async (tx) => {
       const stored = await lockSchedule(tx, principal.teamId, params.scheduleId);
       if (!stored) return noSchedule();

@@ -1,5 +1,6 @@
 import type { RunFollowupRequest } from '@runyard/contract/run-request';
 import type { RunActor } from '../../access/actor.ts';
+import type { ContentPolicy, PolicyVerdict } from '../../content-policy/content-policy.ts';
 import type { Fault } from '../../fault.ts';
 import { decodeAttachments } from '../../files/attachments/decode.ts';
 import { discardAttachments, storeAttachments } from '../../files/attachments/store.ts';
@@ -28,6 +29,8 @@ export type SendOutcome =
   | { readonly kind: 'idempotency_conflict' }
   /** 400 */
   | { readonly kind: 'invalid'; readonly faults: readonly Fault[] }
+  /** 403 `content_policy_violation`, and 503 where it cannot be decided now. */
+  | Exclude<PolicyVerdict, { kind: 'allowed' }>
   | FollowupRefusal;
 
 /**
@@ -35,9 +38,10 @@ export type SendOutcome =
  * error the files stay: the transaction may have been committed, and otherwise the sweep deletes them.
  */
 export async function sendFollowup(
-  { db, blobs }: { readonly db: Database; readonly blobs: BlobStore },
+  deps: { readonly db: Database; readonly blobs: BlobStore; readonly contentPolicy?: ContentPolicy },
   { actor, runId, request, once: repeatable }: FollowupSubmission,
 ): Promise<SendOutcome> {
+  const { db, blobs, contentPolicy } = deps;
   if (!(await isVisibleRun(db, actor.teamId, runId))) return { kind: 'not_found' };
   if (repeatable && request.attachments?.length) {
     // A repeated request stores no files again.
@@ -47,6 +51,9 @@ export async function sendFollowup(
   }
   const decoded = decodeAttachments(request.attachments ? { attachments: request.attachments } : {});
   if (decoded.faults.length > 0) return { kind: 'invalid', faults: decoded.faults };
+  const texts = [{ kind: 'prompt' as const, text: request.message ?? '' }];
+  const verdict = await contentPolicy?.check(actor.teamId, texts);
+  if (verdict && verdict.kind !== 'allowed') return verdict;
   const attachments = await storeAttachments(blobs, decoded.attachments);
   const followup = { ...request, attachments, from: actor.creator };
   let isAccepted = false;
