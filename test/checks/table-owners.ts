@@ -60,6 +60,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   followups: { owner: 'runs', columns: rooms(['execution_id', 'taken_at'], 'runs', 'executions') },
   idempotency_keys: { owner: 'idempotency' },
   mcp_servers: { owner: 'mcp' },
+  model_outages: { owner: 'models' },
   model_requests: { owner: 'usage' },
   run_events: { owner: 'executions' },
   // Triggers on `runs` and `artifacts` write it.
@@ -79,6 +80,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   sign_in_codes: { owner: 'access' },
   sweeps: { owner: 'retention' },
   team_members: { owner: 'access' },
+  team_models: { owner: 'models' },
   // The queue counts and orders its assignments on the team's row, which is the lock of a team's limit.
   teams: { owner: 'access', columns: rooms(['served_at', 'served_count'], 'executions') },
   transcript_chunks: { owner: 'conversations' },

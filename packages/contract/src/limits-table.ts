@@ -5,6 +5,7 @@ import {
   maxAttachmentBytes,
   maxAttachments,
   maxCodeHostCredentials,
+  maxDisabledModels,
   maxEnvironmentGuests,
   maxEnvironments,
   maxKeys,
@@ -15,6 +16,7 @@ import {
   maxMessagesOfRun,
   maxMessagesPerMinute,
   maxMetadataKeys,
+  maxModelFallbacks,
   maxOutputBytes,
   maxPromptBytes,
   maxRequestBodyBytes,
@@ -106,5 +108,7 @@ export const limits: readonly Limit[] = [
   { of: 'MCP servers of a run', most: `${maxMcpServersOfRun}`, above: invalid },
   { of: 'credentials of code hosts of a team, and of a person in it', most: `${maxCodeHostCredentials}`, above: '409' },
   { of: 'guests of an environment', most: `${maxEnvironmentGuests}`, above: '409' },
+  { of: 'disabled models of a team', most: `${maxDisabledModels}`, above: invalid },
+  { of: 'fallback models of a run, and of a team', most: `${maxModelFallbacks}`, above: invalid },
   { of: 'event subscriptions of a team', most: `${maxSubscriptions}`, above: '409' },
 ];

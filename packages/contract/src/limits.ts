@@ -61,6 +61,10 @@ export const maxMcpServersOfRun = 20;
 export const maxCodeHostCredentials = 50;
 /** Guests of an environment. */
 export const maxEnvironmentGuests = 100;
+/** Models that an administrator may disable for a team. */
+export const maxDisabledModels = 500;
+/** Fallback models of a run, or of a team. */
+export const maxModelFallbacks = 5;
 /** Event subscriptions of a team. */
 export const maxSubscriptions = 20;
 

@@ -52,6 +52,7 @@ const bodies: Readonly<Record<string, unknown>> = {
   createMcpServer: { name: 'M', command: 'm' },
   updateMcpServer: { name: 'M' },
   createCodeHostCredential: { kind: 'token', owner: 'created', token: 'a' },
+  updateModelSettings: { enable: ['runbook'] },
   createKey: { name: 'K', kind: 'personal' },
   reportEvents: { events: [] },
   reportArtifact: { artifact_type: 'PLAN', data: {} },

@@ -34,6 +34,7 @@ export function reasonOf(outcome: Exclude<SubmitOutcome, { kind: 'submitted' }>)
         .slice(0, maxReasonLength);
     case 'forbidden':
     case 'not_available':
+    case 'model_outage':
     case 'policy_violation':
     case 'policy_unavailable':
       return outcome.detail;

@@ -16,6 +16,7 @@ import { openNotices } from '../executions/notices.ts';
 import { limitsOf } from '../harness-support/events/event-budget.ts';
 import type { ServiceDeps } from '../http/server/deps.ts';
 import { openModels } from '../models/models.ts';
+import { probeEndpoint } from '../models/probe-endpoint.ts';
 import { loadSigner } from '../secrets/signer.ts';
 import { openVault } from '../secrets/vault.ts';
 import { openFolderBlobs } from '../store/blobs/folder-blobs.ts';
@@ -61,7 +62,7 @@ export async function openParts({ settings, log, dataDir, baseUrl, took, undo }:
   took('migrations');
 
   const firstKey = await bootstrap(db, { dataDir, key: settings.RUNYARD_BOOTSTRAP_KEY });
-  const opened = await openModels(settings, { log });
+  const opened = await openModels(settings, { log, probe: probeEndpoint });
   if (!opened.ok) throw new StartProblem(opened.problems.join('\n'));
   const policyFile = settings.RUNYARD_CONTENT_POLICY_FILE;
   const policy = policyFile

@@ -12,19 +12,18 @@ import { claimForAgent } from '../../executions/lease/claim-for-agent.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { agentAttachment } from '../../files/attachments/agent-view.ts';
 import { workspaceToRestore } from '../../files/workspaces/read.ts';
-import { firstLocalId } from '../../models/first-local.ts';
 import type { Models } from '../../models/models.ts';
 import { type JoinedFollowup, joinFollowups, readTakenFiles } from '../../runs/follow-ups/take-followups.ts';
-import { chooseModel } from '../../runs/submit/choose-model.ts';
 import { childRunsOf } from '../../runs/tree/permission.ts';
 import type { Vault } from '../../secrets/vault.ts';
 import type { Database } from '../../store/database/database.ts';
+import { chooseTaskModel } from './choose-task-model.ts';
 import { findRefused } from './find-refused.ts';
 import { mcpServersOfTask } from './mcp-servers-of-task.ts';
 import { readTaskRow, type TaskRow } from './read-task-row.ts';
 
 /**
- * `model_gone`: the model's provider was configured when the run was created, and is not any more;
+ * `model_disabled`: an administrator disabled the model after the run was created; `model_gone`: the model's provider was configured when the run was created, and is not any more;
  * `model_unreachable`: the endpoint that the run's model is at lists no models;
  * `environment_gone`: the environment was deleted before it was set up;
  * `environment_unfit`: it was given a container image before it was set up;
@@ -37,6 +36,7 @@ export type ResolveOutcome =
   | { readonly kind: 'task'; readonly task: AgentTask }
   | {
       readonly kind:
+        | 'model_disabled'
         | 'model_gone'
         | 'model_unreachable'
         | 'environment_gone'
@@ -50,12 +50,20 @@ export type ResolveOutcome =
   | { readonly kind: 'not_found' }
   | { readonly kind: 'busy'; readonly detail: string };
 
+const kindOf = {
+  unknown: 'model_gone',
+  not_configured: 'model_gone',
+  disabled: 'model_disabled',
+  outage: 'model_unreachable',
+  unreachable: 'model_unreachable',
+} as const;
+
 /** Returns everything the agent needs to begin. The follow-ups that wait become part of its first prompt. */
 export async function resolveTask(
   deps: {
     readonly db: Database;
     readonly timing: Pick<ExecutionTiming, 'leaseSeconds'>;
-    readonly models: Pick<Models, 'resolveForTask' | 'fallsBackToRunbook'>;
+    readonly models: Pick<Models, 'resolveForTask' | 'resolve' | 'fallsBackToRunbook'>;
     readonly settings: Pick<Settings, 'RUNYARD_WORKSPACE_MB'>;
     readonly vault: Vault;
     readonly enterRead: EnterRead;
@@ -70,16 +78,14 @@ export async function resolveTask(
   if (session.phase === 'assigned') await claimForAgent(deps, session);
   const row = await readTaskRow(db, session);
   if (!row) return { kind: 'not_found' };
-  const resolution = await models.resolveForTask(row.model_id);
+  const resolution = await chooseTaskModel(deps, session, row);
   // Other harnesses may have a model of their own.
   const isNeeded = resolution.ok || resolution.reason !== 'unreachable' || row.harness === 'oz';
   if (!resolution.ok && isNeeded) {
-    const kind = resolution.reason === 'unreachable' ? 'model_unreachable' : 'model_gone';
-    return { kind, message: resolution.message };
+    return { kind: kindOf[resolution.reason], message: resolution.message };
   }
   const resolved = resolution.ok ? resolution.model : undefined;
   const model = resolved?.agentModel;
-  if (model && row.model_id === firstLocalId) await chooseModel(db, session.runId, firstLocalId, model.id);
   const workspace = await workspaceToRestore(db, session.runId, row.continues);
   const isSetUp = workspace !== undefined && workspace.kind !== 'missing';
   if (row.environment_id !== null && row.environment_uid === null && !isSetUp) {

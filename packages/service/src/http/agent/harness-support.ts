@@ -25,6 +25,7 @@ const codeOfUnresolved = {
   mcp_server_sealed: 'integration_not_configured',
   policy_violation: 'content_policy_violation',
   no_access: 'external_authentication_required',
+  model_disabled: 'feature_not_available',
   model_gone: 'integration_not_configured',
   model_unreachable: 'resource_unavailable',
 } as const;

@@ -39,6 +39,8 @@ export interface ServiceDeps {
   readonly serviceInstanceId: string;
   /** Decides about each request of a run to a model before it is sent; absent: all are admitted. */
   readonly admitModelRequest?: AdmitModelRequest;
+  /** Tells whether a team has spent its budget, so that the list of its models says so; absent: no team has a budget. */
+  isTeamOutOfBudget?(teamId: string): Promise<boolean>;
   readonly freeSpace: FreeSpace;
   /** Returns why the database of this process does not run; null: it runs, or it is not ours. */
   databaseProblem(): string | null;

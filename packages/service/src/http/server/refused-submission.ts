@@ -16,6 +16,12 @@ export function refusedSubmission(outcome: Exclude<SubmitOutcome, { kind: 'submi
       return refuse('not_authorized', { detail: outcome.detail });
     case 'not_available':
       return refuse('feature_not_available', { detail: outcome.detail });
+    case 'model_outage':
+      return refuse('resource_unavailable', {
+        status: 503,
+        detail: outcome.detail,
+        headers: { 'retry-after': String(outcome.retryAfterSeconds) },
+      });
     case 'policy_violation':
     case 'policy_unavailable':
       return refusedByPolicy(outcome);

@@ -64,6 +64,8 @@ export type SubmitOutcome =
   | { readonly kind: 'forbidden'; readonly detail: string }
   /** 403 `feature_not_available` */
   | { readonly kind: 'not_available'; readonly detail: string }
+  /** 503 `resource_unavailable` */
+  | { readonly kind: 'model_outage'; readonly detail: string; readonly retryAfterSeconds: number }
   /** 403 `content_policy_violation`, and 503 where it cannot be decided now. */
   | Exclude<PolicyVerdict, { kind: 'allowed' }>
   /** 404: the team has no run to repeat by this id. */
