@@ -55,7 +55,7 @@ describe.each(protocols)('a fallback for $name', (protocol) => {
       name,
     ]);
     expect(await gateway.usage(1)).toMatchObject({ modelId: protocol.modelId, status: 529, inputTokens: 0 });
-    expect(await gateway.usage(2)).toMatchObject({ modelId: fallback, status: 200, inputTokens: 100 });
+    expect(await gateway.usage(2)).toMatchObject({ modelId: fallback, status: 200, inputTokens: 140 });
     await expect.poll(() => switches).toMatchObject([{ from: protocol.modelId, to: fallback }]);
     expect(switches[0]?.reason).toBe('the provider answered 529');
     expect(health).toEqual([expect.stringContaining('fails'), expect.stringContaining('works')]);
@@ -63,7 +63,8 @@ describe.each(protocols)('a fallback for $name', (protocol) => {
 });
 
 describe('a fallback', () => {
-  const [anthropic] = protocols;
+  const anthropic = protocols[0];
+  if (!anthropic) throw new Error('there is no protocol');
   const fallback = 'anthropic/claude-haiku-4-5';
 
   it('is not used after an error of the caller, whose answer is passed on', async () => {
