@@ -24,6 +24,6 @@ export async function readKnownModels(file: string | undefined): Promise<KnownMo
     seen.add(entry.id);
     known.set(entry.id, withEntry(known.get(entry.id), entry));
   }
-  const { made_on: madeOn = catalogueMadeOn } = read.value;
-  return { ok: true, models: [...known.values()], madeOn: madeOn > catalogueMadeOn ? madeOn : catalogueMadeOn };
+  const [, madeOn = catalogueMadeOn] = [catalogueMadeOn, read.value.made_on ?? catalogueMadeOn].sort();
+  return { ok: true, models: [...known.values()], madeOn };
 }
