@@ -1,10 +1,9 @@
-import { z } from 'zod';
-import { type Setting, secret } from './setting.ts';
+import { absolutePath, type Setting, secret } from './setting.ts';
 
 /** The rules of the operator about prompts and setup commands. */
 export const contentPolicySettings = {
   RUNYARD_CONTENT_POLICY_FILE: {
-    schema: z.string().min(1),
+    schema: absolutePath,
     description:
       'YAML or JSON file with the rules that prompts and setup commands must keep (docs/content-policy.md). Absent: no rules.',
     usedBy: ['service', 'cli'],

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { httpUrl, list, type Setting, secret } from './setting.ts';
+import { absolutePath, httpUrl, list, type Setting, secret } from './setting.ts';
 
 /** Where language models are, and which ones runs may use. */
 export const modelSettings = {
@@ -58,7 +58,7 @@ export const modelSettings = {
     usedBy: ['service'],
   },
   RUNYARD_MODELS_FILE: {
-    schema: z.string().min(1),
+    schema: absolutePath,
     description:
       'YAML or JSON file that adds models to the catalogue, or corrects names, prices and properties of its models (docs/models.md).',
     usedBy: ['service', 'cli'],
