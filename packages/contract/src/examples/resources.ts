@@ -95,8 +95,8 @@ export const resourceExamples = {
   },
   getModelSettings: { answer: { fallback_model_ids: [], disabled_model_ids: [] } },
   updateModelSettings: {
-    body: { disable: ['runbook'] },
-    answer: { fallback_model_ids: [], disabled_model_ids: ['runbook'], updated_at: ended },
+    body: { disable: ['openai/gpt-5-nano'] },
+    answer: { fallback_model_ids: [], disabled_model_ids: ['openai/gpt-5-nano'], updated_at: ended },
   },
   listConnectedWorkers: {
     answer: {
