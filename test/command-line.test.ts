@@ -153,7 +153,8 @@ test('accepts a key that was created until it is deleted', async () => {
 });
 
 test('invites a person, who accepts, gets a role and is removed', async () => {
-  const invitation = (await here.call(['users', 'invite', '--role', 'viewer', '--note', 'Ada'])).output.split('\n')[0] ?? '';
+  const invitation =
+    (await here.call(['users', 'invite', '--role', 'viewer', '--note', 'Ada'])).output.split('\n')[0] ?? '';
   expect(invitation).toMatch(/^ryi_/);
   const { key, user, team } = JSON.parse((await here.call(['users', 'accept', invitation, 'Ada', '--json'])).output);
   const env = { RUNYARD_API_KEY: key };

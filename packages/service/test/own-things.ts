@@ -57,6 +57,7 @@ const bodies: Readonly<Record<string, unknown>> = {
   createMcpServer: { name: 'M', command: 'm' },
   updateMcpServer: { name: 'M' },
   createCodeHostCredential: { kind: 'token', owner: 'created', token: 'a' },
+  updateModelSettings: { enable: ['runbook'] },
   putSecret: { value: 'a secret value', scope: 'personal' },
   createKey: { name: 'K', kind: 'personal' },
   reportEvents: { events: [] },

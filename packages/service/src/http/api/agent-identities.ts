@@ -15,7 +15,9 @@ import { isUid } from '../../access/teams/uid.ts';
 import { findNamedEnvironment } from '../../environments/environments.ts';
 import { imageProblem } from '../../environments/image.ts';
 import { once } from '../../idempotency/once.ts';
+import { noChoices } from '../../models/choices.ts';
 import type { Models } from '../../models/models.ts';
+import { readModelChoices } from '../../models/team-models.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { invalid, notFound, type Refusal, refuse } from '../server/problem.ts';
@@ -42,7 +44,9 @@ const checkOf =
   (models: Models): CheckDefaults =>
   async (tx, teamId, { base_model, environment_id }) => {
     const faults = [];
-    const model = base_model === null ? null : models.resolve(base_model);
+    // An outage ends; a disabled model stays disabled until an administrator enables it.
+    const choices = { ...noChoices, disabledIds: (await readModelChoices(tx, teamId)).disabledIds };
+    const model = base_model === null ? null : models.resolve(base_model, choices);
     if (model?.ok === false) faults.push({ path: 'base_model', message: model.message });
     if (environment_id === null) return faults;
     const environment = await findNamedEnvironment(tx, { teamId, creator: agent }, environment_id);
