@@ -26,8 +26,9 @@ export const serviceLayers: readonly (readonly string[])[] = [
   ['executions'],
   ['skills'],
   ['code-hosts', 'conversations', 'environments', 'factories', 'mcp', 'stored-secrets', 'subscriptions', 'usage'],
-  ['access', 'idempotency', 'models', 'redaction', 'uploads'],
-  ['bodies', 'domain.ts', 'names', 'secrets'],
+  ['models'],
+  ['access', 'content-policy', 'idempotency', 'redaction', 'uploads'],
+  ['bodies', 'domain.ts', 'names', 'operator-files', 'secrets'],
   ['store'],
   ['fault.ts'],
 ];

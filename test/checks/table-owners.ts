@@ -65,6 +65,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   followups: { owner: 'runs', columns: rooms(['execution_id', 'taken_at'], 'runs', 'executions') },
   idempotency_keys: { owner: 'idempotency' },
   mcp_servers: { owner: 'mcp' },
+  model_outages: { owner: 'models' },
   model_requests: { owner: 'usage' },
   open_model_requests: { owner: 'usage' },
   run_events: { owner: 'executions' },
@@ -91,6 +92,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   team_budgets: { owner: 'usage' },
   team_invitations: { owner: 'access' },
   team_members: { owner: 'access' },
+  team_models: { owner: 'models' },
   team_spend: { owner: 'usage' },
   // The queue counts and orders its assignments on the team's row, which is the lock of a team's limit.
   teams: { owner: 'access', columns: rooms(['served_at', 'served_count'], 'executions') },

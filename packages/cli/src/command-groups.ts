@@ -5,12 +5,13 @@ import { listAgents } from './commands/agents.ts';
 import { callApi } from './commands/api.ts';
 import { getArtifact, listArtifacts } from './commands/artifacts.ts';
 import { listUsage, setBudget, showBudget } from './commands/budget.ts';
-import { listEnvironments, listModels } from './commands/catalogue.ts';
+import { listEnvironments } from './commands/catalogue.ts';
 import { addCodeHost, deleteCodeHost, listCodeHosts } from './commands/code-hosts.ts';
 import { completions, printCompletion } from './commands/completion.ts';
 import { printEnvironment, shells } from './commands/env.ts';
 import { addGuest, listGuests, removeGuest, shareEnvironment, unshareEnvironment } from './commands/environments.ts';
 import { createMcpServer, deleteMcpServer, getMcpServer, listMcpServers, updateMcpServer } from './commands/mcp.ts';
+import { chooseDefault, chooseFallbacks, listModels, switchModels } from './commands/models.ts';
 import { createContext } from './context.ts';
 
 const asJson = ['--json', 'print JSON'] as const;
@@ -34,12 +35,32 @@ export function addArtifactCommands(program: Command, runHelp: string): void {
 }
 
 export function addCatalogueCommands(program: Command): void {
-  program
+  const models = program
     .command('models')
-    .description('list the language models that runs can name')
-    .option('--all', 'also models that cannot be used yet, with the reason')
+    .description('list the language models that runs can name; choose default, fallbacks and disabled ones of the team')
+    .option('--all', 'also models that cannot be used, with the reason')
     .option(...asJson)
     .action(async (options) => listModels(createContext(process.env), options));
+  models
+    .command('default')
+    .description('choose the model of runs that name none')
+    .argument('<model>', 'id of a model, or none: the default of the service')
+    .action(async (model) => chooseDefault(createContext(process.env), model));
+  models
+    .command('fallbacks')
+    .description('choose the models for runs whose provider has an outage, in their order; without one, none')
+    .argument('[models...]')
+    .action(async (ids) => chooseFallbacks(createContext(process.env), ids));
+  models
+    .command('disable')
+    .description('forbid models to runs of the team, at once')
+    .argument('<models...>')
+    .action(async (ids) => switchModels(createContext(process.env), 'disable', ids));
+  models
+    .command('enable')
+    .description('permit disabled models again')
+    .argument('<models...>')
+    .action(async (ids) => switchModels(createContext(process.env), 'enable', ids));
   program
     .command('agents')
     .description('list the agents (skills) that runs can follow')

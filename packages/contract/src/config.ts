@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ApprovalPolicy } from './approvals.ts';
-import { maxSkillsOfRun } from './limits.ts';
+import { maxModelFallbacks, maxSkillsOfRun } from './limits.ts';
 import { NonBlank, Text, Uid22 } from './primitives.ts';
 import { SecretReferences } from './secrets.ts';
 import { isVariableName, variableNamePattern } from './variable-names.ts';
@@ -144,6 +144,13 @@ export const AmbientAgentConfig = z
     model_id: Text.optional().describe(
       'Model, as in `GET /agent/models`; `runbook` runs the shell blocks of the prompt without a language model. Absent: the default model',
     ),
+    model_fallbacks: z
+      .array(NonBlank.max(300))
+      .max(maxModelFallbacks)
+      .optional()
+      .describe(
+        'Models to use, in this order, while the provider of the model has an outage. Empty: none. Absent: those of the team',
+      ),
     base_prompt: Text.optional().describe("Instructions that shape the agent's behaviour, in front of every prompt"),
     environment_id: Uid22.optional().describe(
       'Environment that the sandbox is set up with, 22 characters; absent: an empty workspace',

@@ -98,6 +98,10 @@ export const maxSkillsOfRepository = 100;
 export const maxListedRepositories = 50;
 /** Bytes of what the code host sends for one look into a repository: its folders without its files, where the host can leave them out. */
 export const maxRepositoryPackBytes = 32 * 1024 * 1024;
+/** Models that an administrator may disable for a team. */
+export const maxDisabledModels = 500;
+/** Fallback models of a run, or of a team. */
+export const maxModelFallbacks = 5;
 /** Event subscriptions of a team. */
 export const maxSubscriptions = 20;
 /** Factories of a team. */

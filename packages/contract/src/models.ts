@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { maxDisabledModels, maxModelFallbacks } from './limits.ts';
+import { NonBlank, Timestamp } from './primitives.ts';
 
 /** Provider of a model. UNKNOWN: the built-in runbook, or the endpoint of RUNYARD_MODEL_BASE_URL. */
 export const ModelProvider = z.enum(['OPENAI', 'ANTHROPIC', 'GOOGLE', 'UNKNOWN']).meta({
@@ -7,12 +9,13 @@ export const ModelProvider = z.enum(['OPENAI', 'ANTHROPIC', 'GOOGLE', 'UNKNOWN']
 });
 export type ModelProvider = z.infer<typeof ModelProvider>;
 
-/** Why a model cannot be chosen. ADMIN_DISABLED: its provider has no key in the service's settings. */
+/** Why a model cannot be chosen. */
 export const ModelDisableReason = z
   .enum(['PROVIDER_OUTAGE', 'OUT_OF_REQUESTS', 'ADMIN_DISABLED', 'REQUIRES_UPGRADE'])
   .meta({
     id: 'ModelDisableReason',
-    description: "Why a model cannot be chosen. ADMIN_DISABLED: its provider has no key in the service's settings",
+    description:
+      "Why a model cannot be chosen. ADMIN_DISABLED: an administrator of the team disabled it, or its provider has no key in the service's settings. PROVIDER_OUTAGE: its provider does not work now. OUT_OF_REQUESTS: the team has spent its budget",
   });
 export type ModelDisableReason = z.infer<typeof ModelDisableReason>;
 
@@ -34,7 +37,7 @@ export const Model = z
     description: z
       .string()
       .optional()
-      .describe('Of a model that cannot be chosen: why, and which setting changes that'),
+      .describe('What is known of the model; of one that cannot be chosen: why, and what changes that'),
     reasoning_level: z.string().optional().describe('How much the model thinks, in words of its provider'),
     cost: ModelCost.optional().meta({
       description: 'US dollars per million tokens at the standard rate; absent if unknown',
@@ -43,6 +46,41 @@ export const Model = z
   })
   .meta({ id: 'Model', description: 'A language model that runs can name' });
 export type Model = z.infer<typeof Model>;
+
+const ModelId = NonBlank.max(300);
+
+/** The choices of a team about models. */
+export const TeamModelSettings = z
+  .object({
+    default_model_id: z
+      .string()
+      .optional()
+      .describe('Model of runs that name none; absent: the default of the service'),
+    fallback_model_ids: z
+      .array(z.string())
+      .describe('Models for runs without `config.model_fallbacks` while the provider of their model has an outage'),
+    disabled_model_ids: z.array(z.string()).describe('Models that runs of the team may not use'),
+    updated_at: Timestamp.optional().describe('When the team last changed them; absent: never'),
+  })
+  .meta({ id: 'TeamModelSettings', description: 'The choices of a team about models' });
+export type TeamModelSettings = z.infer<typeof TeamModelSettings>;
+
+/** Body of the request that changes the choices of a team. */
+export const UpdateTeamModelSettingsRequest = z
+  .object({
+    default_model_id: ModelId.nullable()
+      .optional()
+      .describe('Model of runs that name none; null: the default of the service. Absent: unchanged'),
+    fallback_model_ids: z
+      .array(ModelId)
+      .max(maxModelFallbacks)
+      .optional()
+      .describe('All fallbacks, in their order. Absent: unchanged'),
+    disable: z.array(ModelId).max(maxDisabledModels).optional().describe('Models to disable'),
+    enable: z.array(ModelId).max(maxDisabledModels).optional().describe('Models to enable again'),
+  })
+  .meta({ id: 'UpdateTeamModelSettingsRequest', description: 'Absent members stay unchanged' });
+export type UpdateTeamModelSettingsRequest = z.infer<typeof UpdateTeamModelSettingsRequest>;
 
 /** `GET /agent/models`. */
 export const ListModelsResponse = z

@@ -101,6 +101,10 @@ export const RunItem = z
     creator: UserProfile.optional().describe('Who created the run'),
     executor: UserProfile.optional().describe('Who the run acts as; it may differ from the creator'),
     agent_config: AmbientAgentConfig.optional().describe('How the run is executed, as requested'),
+    model_id: z
+      .string()
+      .optional()
+      .describe('Model that the run uses now. In an outage of a provider it may be another one than the requested one'),
     agent_skill: AgentSkill.optional(),
     conversation_id: Uuid.optional().describe('Conversation of the run'),
     parent_run_id: Uuid.optional().describe('Run that started this one'),

@@ -1,11 +1,17 @@
 /** The table of all settings of all programs. Parsing, error messages and `docs/settings.md` use it. */
 import type { z } from 'zod';
+import { contentPolicySettings } from './settings/content-policy.ts';
 import { modelSettings } from './settings/models.ts';
 import { serviceSettings } from './settings/service.ts';
 import type { Setting } from './settings/setting.ts';
 import { workerSettings } from './settings/worker.ts';
 
-export const settingsTable = { ...serviceSettings, ...modelSettings, ...workerSettings } as const;
+export const settingsTable = {
+  ...serviceSettings,
+  ...modelSettings,
+  ...contentPolicySettings,
+  ...workerSettings,
+} as const;
 
 export type SettingName = keyof typeof settingsTable;
 

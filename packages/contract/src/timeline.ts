@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Timestamp } from './primitives.ts';
 
-/** Kinds of timeline events; the last five are ours. */
+/** Kinds of timeline events; the last six are ours. */
 export const TimelineEventType = z
   .enum([
     'oz_run_created',
@@ -20,6 +20,7 @@ export const TimelineEventType = z
     'followup_received',
     'execution_retried',
     'output_limit_reached',
+    'model_switched',
   ])
   .meta({ id: 'TimelineEventType', description: 'Kinds of timeline events' });
 export type TimelineEventType = z.infer<typeof TimelineEventType>;

@@ -34,6 +34,7 @@ import { registerHandoffRoutes } from './http/api/handoff.ts';
 import { registerKeyRoutes } from './http/api/keys.ts';
 import { registerLiveRoutes } from './http/api/live.ts';
 import { registerMcpServerRoutes } from './http/api/mcp-servers.ts';
+import { registerModelSettingsRoutes } from './http/api/model-settings.ts';
 import { registerRedirectRoutes } from './http/api/redirects.ts';
 import { registerRunRoutes } from './http/api/runs.ts';
 import { registerScheduleRoutes } from './http/api/schedules.ts';
@@ -86,7 +87,7 @@ export function listDomains(deps: ServiceDeps): readonly Domain[] {
     storeDomain(deps),
     idempotencyDomain,
     uploadsDomain,
-    served({ name: 'service information' }, registerServiceInfoRoutes, registerPages),
+    served({ name: 'service information' }, registerServiceInfoRoutes, registerModelSettingsRoutes, registerPages),
     served(
       accessDomain(deps),
       registerKeyRoutes,

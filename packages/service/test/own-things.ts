@@ -62,6 +62,7 @@ const bodies: Readonly<Record<string, unknown>> = {
   updateWebhook: { name: 'W' },
   createMcpServer: { name: 'M', command: 'm' },
   updateMcpServer: { name: 'M' },
+  updateModelSettings: { enable: ['runbook'] },
   putSecret: { value: 'a secret value', scope: 'personal' },
   createKey: { name: 'K', kind: 'personal' },
   reportEvents: { events: [] },

@@ -15,13 +15,14 @@ import { openKeyWatch } from '../src/access/keys/watch.ts';
 import { newUid } from '../src/access/teams/uid.ts';
 import { type BodyLimits, makeBodyBudget } from '../src/bodies/body-budget.ts';
 import { openCodeHosts } from '../src/code-hosts/code-hosts.ts';
+import { openContentPolicy } from '../src/content-policy/content-policy.ts';
 import { readLimits } from '../src/conversations/read-limits.ts';
 import type { Domain } from '../src/domain.ts';
 import { defaultTiming, type ExecutionDeps } from '../src/executions/deps.ts';
 import { openNotices } from '../src/executions/notices.ts';
 import { type Assignment, assignNext } from '../src/executions/queue/assign.ts';
 import { claim } from '../src/executions/transitions/transitions.ts';
-import type { AdmitModelRequest } from '../src/gateway/models/gateway.ts';
+import type { AdmitModelRequest } from '../src/gateway/models/admission.ts';
 import { limitsOf } from '../src/harness-support/events/event-budget.ts';
 import { buildApp } from '../src/http/app.ts';
 import type { ServiceDeps } from '../src/http/server/deps.ts';
@@ -129,6 +130,11 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   if (!parsed.ok) throw new Error(parsed.problems.join('\n'));
   const models = await openModels(parsed.settings);
   if (!models.ok) throw new Error(models.problems.join('\n'));
+  const policyFile = parsed.settings.RUNYARD_CONTENT_POLICY_FILE;
+  const policy = policyFile
+    ? await openContentPolicy(policyFile, { log, key: parsed.settings.RUNYARD_CONTENT_POLICY_KEY })
+    : undefined;
+  if (policy && !policy.ok) throw new Error(policy.problems.join('\n'));
   const first = await bootstrap(db, { dataDir: folder, key: undefined });
   if (first.kind !== 'ready') throw new Error('the bootstrap key is not there');
   const vault = makeVault(randomBytes(32));
@@ -151,6 +157,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     baseUrl: () => baseUrl,
     log,
     models: models.models,
+    ...(policy ? { contentPolicy: policy.policy } : {}),
     executionDeps,
     signing: await loadSigner(db),
     vault,

@@ -4,17 +4,20 @@ import { type Finding, renderFindings } from '../doctor/finding.ts';
 import { checkHarnesses } from '../doctor/harnesses.ts';
 import { checkDataFolder, checkGit, checkListening, checkNode } from '../doctor/machine.ts';
 import { checkModels } from '../doctor/models.ts';
+import { checkContentPolicy, checkModelCatalogue } from '../doctor/operator-files.ts';
 import { checkSandbox } from '../doctor/sandbox.ts';
 import { harmlessJson } from '../live/harmless.ts';
 
 /** Prints what was found and how to fix problems. Exit code 0 if runs can work, else 1. */
 export async function doctor(context: Context, options: { readonly json?: true }): Promise<void> {
-  const [listening, database, sandbox, models, harnesses] = await Promise.all([
+  const [listening, database, sandbox, models, harnesses, catalogue, policy] = await Promise.all([
     checkListening(context),
     checkDatabase(context),
     checkSandbox(context),
     checkModels(context),
     checkHarnesses(context),
+    checkModelCatalogue(context, new Date()),
+    checkContentPolicy(context),
   ]);
   const findings: Finding[] = [
     checkNode(),
@@ -24,6 +27,8 @@ export async function doctor(context: Context, options: { readonly json?: true }
     ...sandbox,
     ...harnesses,
     ...models,
+    ...catalogue,
+    ...policy,
     checkGit(context),
   ];
   const works = findings.every((finding) => finding.level !== 'bad');

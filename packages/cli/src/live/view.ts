@@ -192,6 +192,10 @@ export function createLiveView(colours: Colours): LiveView {
       }
       case 'execution_retried':
         return line(`${margin}${colours.yellow('tried again')} ${colours.dim(inputHint(payload))}`.trimEnd());
+      case 'model_switched': {
+        const change = `${payload.from_model_id} → ${payload.to_model_id}: ${payload.reason}`;
+        return line(`${margin}${colours.yellow('model changed')} ${colours.dim(harmlessLine(change, 300))}`);
+      }
       case 'output_limit_reached':
         return line(`${margin}${colours.yellow(harmlessLine(String(payload.message ?? 'output limit reached'), 300))}`);
       case 'setup_step_finished':

@@ -125,6 +125,11 @@ export const resourceExamples = {
       models: [{ id: 'runbook', display_name: 'Runbook', provider: 'UNKNOWN', vision_supported: false }],
     },
   },
+  getModelSettings: { answer: { fallback_model_ids: [], disabled_model_ids: [] } },
+  updateModelSettings: {
+    body: { disable: ['openai/gpt-5-nano'] },
+    answer: { fallback_model_ids: [], disabled_model_ids: ['openai/gpt-5-nano'], updated_at: ended },
+  },
   listConnectedWorkers: {
     answer: {
       workers: [{ worker_host: 'build-1', connection_count: 1, connected_at: created, last_seen_at: ended }],

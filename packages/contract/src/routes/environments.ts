@@ -12,6 +12,7 @@ import type { Route } from '../route.ts';
 
 const environment = z.object({ uid: z.string().meta({ description: 'Id of the environment: 22 of [A-Za-z0-9]' }) });
 const noEnvironment = { 404: 'No such environment, or it belongs to another team' };
+const refused = { 403: 'The content policy refuses a setup command' };
 const replay = { 409: 'The Idempotency-Key was used with another body' };
 
 export const environmentRoutes = {
@@ -40,7 +41,7 @@ export const environmentRoutes = {
     body: CreateEnvironmentRequest,
     once: 'createEnvironment',
     answer: { status: 201, description: 'Created', schema: Environment },
-    errors: { 409: `${replay[409]}, or the team has ${maxEnvironments} environments` },
+    errors: { ...refused, 409: `${replay[409]}, or the team has ${maxEnvironments} environments` },
   },
   getEnvironment: {
     method: 'GET',
@@ -61,7 +62,7 @@ export const environmentRoutes = {
     params: environment,
     body: CreateEnvironmentRequest,
     answer: { status: 200, description: 'The environment as it is now', schema: Environment },
-    errors: noEnvironment,
+    errors: { ...refused, ...noEnvironment },
   },
   deleteEnvironment: {
     method: 'DELETE',

@@ -33,7 +33,7 @@ const create = {
   answer: { status: 200, description: 'Created; the agent starts by itself', schema: RunAgentResponse },
   errors: {
     400: 'No prompt, a wrong type, an unknown model, harness, environment or parent',
-    403: 'The environment belongs to another team',
+    403: 'The environment belongs to another team, or the content policy refuses the prompt',
     409: 'The Idempotency-Key was used with another body, or the parent was cancelled',
     413: 'The body is larger than 64 MB',
   },
@@ -87,7 +87,7 @@ export const runRoutes = {
     answer: { status: 200, description: 'Created; the agent starts by itself', schema: RunAgentResponse },
     errors: {
       400: 'A wrong type; the run had no prompt; its model or environment is there no more',
-      403: 'The environment belongs to another team',
+      403: 'The environment belongs to another team, or the content policy refuses the prompt',
       404: noRun,
       409: 'The Idempotency-Key was used with another body, or an attachment of the run is lost',
     },
@@ -141,6 +141,7 @@ export const runRoutes = {
     answer: { status: 200, description: 'Accepted; read the run to see what became of it', schema: EmptyResponse },
     errors: {
       400: 'A wrong type, an attachment that is no base64 or too large, nothing to say where there is no conversation to continue, or a decision where the run is not BLOCKED',
+      403: 'The content policy refuses the message',
       404: noRun,
       409: 'The Idempotency-Key was used with another body',
       413: 'The body is larger than 64 MB',

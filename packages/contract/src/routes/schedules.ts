@@ -48,7 +48,7 @@ export const scheduleRoutes = {
     answer: { status: 201, description: 'Created', schema: ScheduledAgentItem },
     errors: {
       400: badSchedule,
-      403: 'The environment belongs to another team, or an agent key asks for a personal schedule',
+      403: 'The environment belongs to another team, an agent key asks for a personal schedule, or the content policy refuses the prompt',
       409: `The team has ${maxSchedules} schedules, or the Idempotency-Key was used with another body`,
       413: tooLarge,
     },
@@ -75,7 +75,12 @@ export const scheduleRoutes = {
     body: UpdateScheduledAgentRequest,
     bodyLimitBytes: maxScheduleBytes,
     answer: { status: 200, description: 'The schedule as it is now', schema: ScheduledAgentItem },
-    errors: { 400: badSchedule, 403: 'The environment belongs to another team', 404: missing, 413: tooLarge },
+    errors: {
+      400: badSchedule,
+      403: 'The environment belongs to another team, or the content policy refuses the prompt',
+      404: missing,
+      413: tooLarge,
+    },
   },
   deleteSchedule: {
     method: 'DELETE',
@@ -124,7 +129,7 @@ export const scheduleRoutes = {
     answer: { status: 200, description: 'Created; the agent starts by itself', schema: RunAgentResponse },
     errors: {
       400: 'The run cannot be created: its model or environment is there no more',
-      403: 'The environment belongs to another team',
+      403: 'The environment belongs to another team, or the content policy refuses the prompt',
       404: missing,
       409: 'The Idempotency-Key was used with another request',
     },

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { teamReads } from '../access.ts';
-import { ListModelsResponse } from '../models.ts';
+import { administrators, teamReads } from '../access.ts';
+import { ListModelsResponse, TeamModelSettings, UpdateTeamModelSettingsRequest } from '../models.ts';
 import type { Route } from '../route.ts';
 import { ListConnectedSelfHostedWorkersResponse } from '../workers.ts';
 
@@ -12,6 +12,26 @@ export const serviceRoutes = {
     summary: 'List models',
     allow: teamReads,
     answer: { status: 200, description: 'Models and the default one', schema: ListModelsResponse },
+  },
+  getModelSettings: {
+    method: 'GET',
+    path: '/agent/model-settings',
+    tag: 'models',
+    summary: 'Read what the team has chosen about models',
+    allow: teamReads,
+    answer: { status: 200, description: 'Default, fallbacks and disabled models', schema: TeamModelSettings },
+  },
+  updateModelSettings: {
+    method: 'PATCH',
+    path: '/agent/model-settings',
+    tag: 'models',
+    summary: 'Choose default, fallbacks and disabled models of the team',
+    description:
+      'Works at once: a disabled model is refused when a run is created, when it begins, and at its next request to the model. Disabling and enabling change only the models that they name.',
+    allow: administrators,
+    body: UpdateTeamModelSettingsRequest,
+    answer: { status: 200, description: 'The choices as they are now', schema: TeamModelSettings },
+    errors: { 400: 'A model that is not known, or a default or fallback that is disabled' },
   },
   listConnectedWorkers: {
     method: 'GET',

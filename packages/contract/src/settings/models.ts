@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { httpUrl, list, type Setting, secret } from './setting.ts';
+import { absolutePath, httpUrl, list, type Setting, secret } from './setting.ts';
 
 /** Where language models are, and which ones runs may use. */
 export const modelSettings = {
@@ -70,6 +70,12 @@ export const modelSettings = {
     description:
       'Price of models whose price is not known, in US dollars per million tokens: `input/output`, such as `0.5/2`; `0/0` where they are free. Absent: their cost is not known, and a run or a team with a budget cannot use them.',
     usedBy: ['service'],
+  },
+  RUNYARD_MODELS_FILE: {
+    schema: absolutePath,
+    description:
+      'YAML or JSON file that adds models to the catalogue, or corrects names, prices and properties of its models (docs/models.md).',
+    usedBy: ['service', 'cli'],
   },
   RUNYARD_DEFAULT_MODEL: {
     schema: z.string().min(1),

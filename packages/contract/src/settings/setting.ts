@@ -35,3 +35,6 @@ export const list = z.string().transform((text) =>
 
 /** A secret of any form. */
 export const secret = z.string().min(1, { error: 'must not be empty' });
+
+/** A file. The programs of an installation do not share a working directory. */
+export const absolutePath = z.string().regex(/^\//, { error: 'must be an absolute path' });

@@ -1,151 +1,128 @@
 /**
  * Well-known models and what they cost: an estimate at the standard rate, without batch, flex, priority or regional tariffs.
- * Model names: the catalogues of the pinned @ai-sdk/anthropic, @ai-sdk/openai and @ai-sdk/google. Prices as published on
- * platform.claude.com/docs/en/about-claude/pricing, developers.openai.com/api/docs/pricing and
- * ai.google.dev/gemini-api/docs/pricing, read on 2026-11-21, partly through sites that quote them. No page was found for the
- * cached input of the GPT-5 and GPT-5.4 small models and for the long-prompt tier of GPT-5.4 and 5.5: those follow the family's
- * usual ratios. Every cost is shown as an estimate.
+ * `catalogue.json` has the data. Model names: the catalogues of the pinned @ai-sdk/anthropic, @ai-sdk/openai and @ai-sdk/google.
+ * Prices as published on platform.claude.com/docs/en/about-claude/pricing, developers.openai.com/api/docs/pricing and
+ * ai.google.dev/gemini-api/docs/pricing, partly through sites that quote them. Context windows and reasoning levels: the model map of
+ * LiteLLM 1.109.1. Where no page has a price, the model has none, or the one that follows from the usual ratios of its family.
+ * docs/models.md says how to renew the data.
  */
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
 import type { Price } from './price.ts';
+import { type ProviderName, providerKinds } from './providers.ts';
 
-export type CatalogueProvider = 'anthropic' | 'openai' | 'google';
+const rate = z.number().min(0).max(100_000);
+const Rates = z.strictObject({
+  input: rate,
+  output: rate,
+  cache_read: rate.optional(),
+  cache_write: rate.optional(),
+  cache_write_long: rate.optional(),
+});
+const day = z.iso.date();
+const PriceEntry = Rates.extend({
+  from: day.optional(),
+  long_prompt: Rates.extend({ above: z.int().min(1) }).optional(),
+});
+
+/** A model in a file. The id is `provider/name`, with the provider's own name of the model. */
+const ModelEntry = z.strictObject({
+  id: z.string().regex(new RegExp(`^(${Object.keys(providerKinds).join('|')})/[\\x21-\\x7e]{1,200}$`), {
+    error: 'must begin with anthropic/, openai/, google/ or local/ and go on with printable characters',
+  }),
+  name: z.string().trim().min(1).max(100),
+  aliases: z
+    .array(z.string().regex(/^[\x21-\x7e]{1,200}$/))
+    .max(20)
+    .default([]),
+  vision: z.boolean(),
+  context_window: z.int().min(1).optional(),
+  reasoning_levels: z.array(z.string().min(1).max(50)).max(20).optional(),
+  prices: z
+    .array(PriceEntry)
+    .max(20)
+    .refine((prices) => prices.every(({ from }, at) => at === 0 || (from ?? '') > (prices[at - 1]?.from ?? '')), {
+      error: 'must be in the order of their first days',
+    })
+    .default([]),
+});
+
+const CatalogueFile = z.strictObject({ made_on: day, models: z.array(ModelEntry).max(5_000) });
+
+/** A file of an operator: entries of known models need only the members that differ. */
+export const OperatorCatalogueFile = z.strictObject({
+  made_on: day.optional(),
+  models: z.array(ModelEntry.partial().required({ id: true })).max(5_000),
+});
 
 export interface CatalogueModel {
-  readonly provider: CatalogueProvider;
+  readonly provider: ProviderName;
   /** The provider's own name. */
   readonly providerModel: string;
   readonly displayName: string;
   readonly visionSupported: boolean;
+  /** Tokens; absent: not known. */
+  readonly contextWindow?: number;
+  readonly reasoningLevels?: readonly string[];
   /** Empty: not known. In the order of their first days. */
   readonly prices: readonly Price[];
   /** Other names of the same model. */
-  readonly aliases?: readonly string[];
+  readonly aliases: readonly string[];
 }
 
-/** Anthropic: a cache write costs 1.25 times the input for 5 minutes and twice for 1 hour; a cache read is listed by model. */
-const claude = (input: number, output: number, cacheRead: number): Price => ({
-  input,
-  output,
-  cacheRead,
-  cacheWrite: input * 1.25,
-  cacheWriteLong: input * 2,
-});
-
-/** OpenAI until GPT-5.5: nothing for cache writes, and none are reported. */
-const gpt = (input: number, output: number, cacheRead: number): Price => ({ input, output, cacheRead });
-
-/** Prompts above 272,000 tokens: twice the input and the cache, one and a half times the output, for the whole request. */
-const gptLong = (input: number, output: number, cacheRead: number): Price => ({
-  ...gpt(input, output, cacheRead),
-  longPrompt: { above: 272_000, input: input * 2, output: output * 1.5, cacheRead: cacheRead * 2 },
-});
-
-/** OpenAI from GPT-5.6 on: cache writes at 1.25 times the input. Twice for 12 hours, listed for GPT-6.1 Terra only. */
-const gptCached = (input: number, output: number, cacheRead: number, cacheWriteLong?: number): Price => {
-  const long = cacheWriteLong === undefined ? {} : { cacheWriteLong };
-  const twice = cacheWriteLong === undefined ? {} : { cacheWriteLong: cacheWriteLong * 2 };
+function toRates(rates: z.output<typeof Rates>) {
+  const { input, output, cache_read: cacheRead, cache_write: cacheWrite, cache_write_long: cacheWriteLong } = rates;
   return {
-    ...gpt(input, output, cacheRead),
-    cacheWrite: input * 1.25,
-    ...long,
-    longPrompt: {
-      above: 272_000,
-      input: input * 2,
-      output: output * 1.5,
-      cacheRead: cacheRead * 2,
-      cacheWrite: input * 2.5,
-      ...twice,
-    },
+    input,
+    output,
+    ...(cacheRead === undefined ? {} : { cacheRead }),
+    ...(cacheWrite === undefined ? {} : { cacheWrite }),
+    ...(cacheWriteLong === undefined ? {} : { cacheWriteLong }),
   };
-};
+}
 
-/** Google: caching is implicit, writing costs nothing; a reduced price until the end of the month or year, then twice. */
-const gemini = (input: number, output: number, cacheRead?: number): Price =>
-  cacheRead === undefined ? { input, output } : { input, output, cacheRead };
-const doubling = (from: string, input: number, output: number, cacheRead: number): readonly Price[] => [
-  gemini(input, output, cacheRead),
-  { from, ...gemini(input * 2, output * 2, cacheRead * 2) },
-];
+const toPrice = ({ from, long_prompt, ...rates }: z.output<typeof PriceEntry>): Price => ({
+  ...(from === undefined ? {} : { from }),
+  ...toRates(rates),
+  ...(long_prompt === undefined ? {} : { longPrompt: { above: long_prompt.above, ...toRates(long_prompt) } }),
+});
 
-const of =
-  (provider: CatalogueProvider) =>
-  (
-    providerModel: string,
-    displayName: string,
-    price: Price | readonly Price[],
-    aliases: readonly string[] = [],
-  ): CatalogueModel =>
-    Object.freeze({
-      provider,
-      providerModel,
-      displayName,
-      visionSupported: true,
-      prices: Object.freeze(Array.isArray(price) ? [...price] : [price as Price]),
-      aliases,
-    });
-const anthropic = of('anthropic');
-const openai = of('openai');
-const google = of('google');
+/** A known model with the members of `entry`, or a new one. */
+export function withEntry(
+  known: CatalogueModel | undefined,
+  entry: z.output<typeof OperatorCatalogueFile>['models'][number],
+): CatalogueModel {
+  const slash = entry.id.indexOf('/');
+  const providerModel = entry.id.slice(slash + 1);
+  const contextWindow = entry.context_window ?? known?.contextWindow;
+  const reasoningLevels = entry.reasoning_levels ?? known?.reasoningLevels;
+  return Object.freeze({
+    provider: entry.id.slice(0, slash) as ProviderName,
+    providerModel,
+    displayName: entry.name ?? known?.displayName ?? providerModel,
+    visionSupported: entry.vision ?? known?.visionSupported ?? false,
+    ...(contextWindow === undefined ? {} : { contextWindow }),
+    ...(reasoningLevels === undefined ? {} : { reasoningLevels }),
+    prices: entry.prices?.map(toPrice) ?? known?.prices ?? [],
+    aliases: entry.aliases ?? known?.aliases ?? [],
+  });
+}
+
+const file = CatalogueFile.parse(JSON.parse(readFileSync(new URL('./catalogue.json', import.meta.url), 'utf8')));
 
 /** In the order in which they are listed. The first of a provider is its default: the balance of quality and price. */
-export const catalogue: readonly CatalogueModel[] = Object.freeze([
-  anthropic('claude-sonnet-5-5', 'Claude Sonnet 5.5', [
-    claude(2, 10, 0.2),
-    { from: '2026-10-07', ...claude(2, 10, 0.1) },
-  ]),
-  anthropic('claude-opus-5-5', 'Claude Opus 5.5', claude(4, 20, 0.2)),
-  anthropic('claude-fable-5-2', 'Claude Fable 5.2', claude(8, 40, 0.2)),
-  anthropic('claude-haiku-5-5', 'Claude Haiku 5.5', {
-    ...claude(0.1, 0.5, 0.01),
-    longPrompt: { above: 100_000, ...claude(0.5, 2.5, 0.05) },
-  }),
-  anthropic('claude-sonnet-5', 'Claude Sonnet 5', claude(2, 10, 0.2)),
-  anthropic('claude-opus-5', 'Claude Opus 5', claude(5, 25, 0.5)),
-  anthropic('claude-fable-5-1', 'Claude Fable 5.1', claude(10, 50, 0.25)),
-  anthropic('claude-fable-5', 'Claude Fable 5', claude(10, 50, 1)),
-  anthropic('claude-opus-4-8', 'Claude Opus 4.8', claude(5, 25, 0.5)),
-  anthropic('claude-opus-4-7', 'Claude Opus 4.7', claude(5, 25, 0.5)),
-  anthropic('claude-opus-4-6', 'Claude Opus 4.6', claude(5, 25, 0.5)),
-  anthropic('claude-opus-4-5', 'Claude Opus 4.5', claude(5, 25, 0.5), ['claude-opus-4-5-20251101']),
-  anthropic('claude-sonnet-4-6', 'Claude Sonnet 4.6', claude(3, 15, 0.3)),
-  anthropic('claude-sonnet-4-5', 'Claude Sonnet 4.5', claude(3, 15, 0.3), ['claude-sonnet-4-5-20250929']),
-  anthropic('claude-haiku-4-5', 'Claude Haiku 4.5', claude(1, 5, 0.1), ['claude-haiku-4-5-20251001']),
+export const catalogue: readonly CatalogueModel[] = Object.freeze(
+  file.models.map((entry) => withEntry(undefined, entry)),
+);
 
-  openai('gpt-6.1-sol', 'GPT-6.1 Sol', gptCached(2, 10, 0.1)),
-  openai('gpt-6-astra', 'GPT-6 Astra', gptCached(10, 50, 1)),
-  openai('gpt-6.1-terra', 'GPT-6.1 Terra', gptCached(1, 5, 0.05, 2.5)),
-  openai('gpt-6-sol', 'GPT-6 Sol', gptCached(2, 10, 0.2)),
-  openai('gpt-6-luna', 'GPT-6 Luna', gptCached(0.1, 0.5, 0.01)),
-  openai('gpt-5.6-sol', 'GPT-5.6 Sol', gptCached(4, 20, 0.4), ['gpt-5.6']),
-  openai('gpt-5.6-terra', 'GPT-5.6 Terra', gptCached(2, 12, 0.2)),
-  openai('gpt-5.6-luna', 'GPT-5.6 Luna', gptCached(0.2, 1.2, 0.02)),
-  openai('gpt-5.5', 'GPT-5.5', gptLong(5, 30, 0.5)),
-  openai('gpt-5.4', 'GPT-5.4', gptLong(2.5, 15, 0.25)),
-  openai('gpt-5.4-mini', 'GPT-5.4 mini', gpt(0.75, 4.5, 0.075)),
-  openai('gpt-5.3-codex', 'GPT-5.3 Codex', gpt(1.75, 14, 0.175)),
-  openai('gpt-5.2', 'GPT-5.2', gpt(1.75, 14, 0.175)),
-  openai('gpt-5.1', 'GPT-5.1', gpt(1.25, 10, 0.125)),
-  openai('gpt-5', 'GPT-5', gpt(1.25, 10, 0.125)),
-  openai('gpt-5-mini', 'GPT-5 mini', gpt(0.25, 2, 0.025)),
-  openai('gpt-5-nano', 'GPT-5 nano', gpt(0.05, 0.4, 0.005)),
+/** Day on which names and prices were read, `YYYY-MM-DD`. */
+export const catalogueMadeOn = file.made_on;
 
-  google('gemini-4-carbon', 'Gemini 4 Carbon', doubling('2026-12-01', 2, 10, 0.1)),
-  google('gemini-4-argon', 'Gemini 4 Argon', doubling('2026-12-01', 2, 10, 0.1)),
-  // The price of its cache reads was not found: requests that read the cache have no cost.
-  google('gemini-4-hydrogen', 'Gemini 4 Hydrogen', gemini(1.5, 7.5)),
-  google('gemini-3.8-flash', 'Gemini 3.8 Flash', doubling('2027-01-01', 0.75, 3.75, 0.075)),
-  google('gemini-3.7-flash', 'Gemini 3.7 Flash', doubling('2027-01-01', 0.75, 3.75, 0.075)),
-  google('gemini-3.6-flash', 'Gemini 3.6 Flash', doubling('2027-01-01', 0.75, 3.75, 0.075)),
-  google('gemini-3.5-flash', 'Gemini 3.5 Flash', gemini(1.5, 9)),
-  google('gemini-3.5-flash-lite', 'Gemini 3.5 Flash-Lite', gemini(0.3, 2.5)),
-  google('gemini-3.1-pro-preview', 'Gemini 3.1 Pro', {
-    ...gemini(2, 12),
-    longPrompt: { above: 200_000, ...gemini(4, 18) },
-  }),
-  google('gemini-2.5-pro', 'Gemini 2.5 Pro', {
-    ...gemini(1.25, 10, 0.125),
-    longPrompt: { above: 200_000, ...gemini(2.5, 15, 0.25) },
-  }),
-  google('gemini-2.5-flash', 'Gemini 2.5 Flash', gemini(0.3, 2.5, 0.03)),
-  google('gemini-2.5-flash-lite', 'Gemini 2.5 Flash-Lite', gemini(0.1, 0.4, 0.01)),
-]);
+/** Days after which names and prices have probably changed. */
+const staleAfterDays = 90;
+
+/** Returns the age of a catalogue in days if it is old; null: it is not. */
+export function ageIfOld(madeOn: string, now: Date): number | null {
+  const days = Math.floor((now.getTime() - Date.parse(madeOn)) / 86_400_000);
+  return days > staleAfterDays ? days : null;
+}

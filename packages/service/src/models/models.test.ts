@@ -80,6 +80,7 @@ describe('with a key for Anthropic', () => {
       display_name: 'Claude Opus 5.5',
       provider: 'ANTHROPIC',
       vision_supported: true,
+      description: 'Context window: 1,000,000 tokens. Reasoning levels: low, medium, high, xhigh, max.',
       cost: { input_usd_per_mtok: 4, output_usd_per_mtok: 20 },
     });
     expect(JSON.stringify(list)).not.toContain('secret');

@@ -1,11 +1,15 @@
 import type { AgentModel } from '@runyard/contract/agent-protocol';
 import type { ListModelsResponse, Model } from '@runyard/contract/models';
+import { type ModelChoices, noChoices, outageOf } from './choices.ts';
 import { closest } from './closest.ts';
+import { describeOffer, disabledMessage, disableReason } from './describe-offer.ts';
 import { firstLocalId, noListMessage, unlistedModel } from './first-local.ts';
 import { type LocalListOptions, openLocalList } from './local-list.ts';
 import { fetchLocalModels, type LocalModels } from './local-models.ts';
-import { findOffer, listOffers, namedOffer, type Offer, readExtraModels, splitModelId } from './offers.ts';
+import { findOffer, listOffers, namedOffer, type Offer, offersOf, readExtraModels, splitModelId } from './offers.ts';
+import { readKnownModels } from './operator-models.ts';
 import { type Price, priceAt } from './price.ts';
+import type { Abilities } from './probe-endpoint.ts';
 import {
   type ModelSettings,
   type ProviderKind,
@@ -18,13 +22,19 @@ import {
 /** The built-in model that needs no provider: it runs the `sh` blocks of the prompt. */
 const runbookId = 'runbook';
 
+/** A laptop loads even a small model slowly. */
+const probeTimeoutMs = 60_000;
+
 /** A model that runs can be created with. `agentModel` is what `AgentTask.harness.model` holds; absent for `runbook`. */
 export interface ResolvedModel {
   readonly id: string;
   readonly agentModel?: AgentModel;
 }
 
-/** `message` is a sentence for the caller that says what to do; the answer is 400 `invalid_request`. */
+/**
+ * `message` is a sentence for the caller that says what to do. `unknown` and `not_configured`: 400 `invalid_request`; `disabled`:
+ * 403 `feature_not_available`. `outage`: 503; the model exists, and works again some time.
+ */
 export type ModelResolution =
   | { readonly ok: true; readonly model: ResolvedModel }
   | {
@@ -32,6 +42,14 @@ export type ModelResolution =
       readonly reason: 'unknown' | 'not_configured';
       readonly message: string;
       readonly suggestions: string[];
+    }
+  | { readonly ok: false; readonly reason: 'disabled'; readonly message: string }
+  | {
+      readonly ok: false;
+      readonly reason: 'outage';
+      readonly message: string;
+      readonly model: ResolvedModel;
+      readonly retryAfterSeconds: number;
     };
 
 /** `unreachable`: the run's model is not known, because its endpoint lists none; the run ends with `resource_unavailable`. */
@@ -50,20 +68,26 @@ export interface ModelTarget {
 }
 
 export interface Models {
-  list(): ListModelsResponse;
+  /** The list for a team. */
+  list(choices?: ModelChoices): ListModelsResponse;
   /** The model of a run; `undefined`, an empty text and `auto` give the default. */
-  resolve(modelId: string | undefined): ModelResolution;
+  resolve(modelId: string | undefined, choices?: ModelChoices): ModelResolution;
   /** The model of a run that begins. Asks the endpoint of `local/auto` for its models, for at most 10 s. */
-  resolveForTask(modelId: string): Promise<TaskModelResolution>;
+  resolveForTask(modelId: string, choices?: ModelChoices): Promise<TaskModelResolution>;
   /** True: a run that asks for this model gets `runbook` only because no model is configured. */
   fallsBackToRunbook(modelId: string | undefined): boolean;
   /** For the gateway; undefined where the model needs no provider or its provider is not configured (any more). */
   target(modelId: string): ModelTarget | undefined;
+  /** The configured providers, for probes of their health. */
+  readonly upstreams: Readonly<Partial<Record<ProviderName, Upstream>>>;
 }
 
 export type OpenModelsResult = { ok: true; models: Models } | { ok: false; problems: string[] };
 
-export type OpenModelsOptions = Partial<LocalListOptions>;
+export interface OpenModelsOptions extends Partial<LocalListOptions> {
+  /** Asks once what the default model of the endpoint on this machine can do; default: it is not asked. */
+  readonly probe?: (upstream: Upstream, model: string, timeoutMs: number) => Promise<Abilities>;
+}
 
 /** Says why no model of the provider can be chosen, and which setting changes that. */
 const notUsable = ({ neededSetting, keySetting }: ProviderKind): string =>
@@ -74,16 +98,19 @@ const notUsable = ({ neededSetting, keySetting }: ProviderKind): string =>
  * asks again later. Problems name the setting and the reason.
  */
 export async function openModels(settings: ModelSettings, options: OpenModelsOptions = {}): Promise<OpenModelsResult> {
-  const { log, now = () => new Date(), fetchLocal = fetchLocalModels } = options;
+  const { log, now = () => new Date(), fetchLocal = fetchLocalModels, probe } = options;
   const upstreams = upstreamsOf(settings);
-  const { extra, problems } = readExtraModels(settings.RUNYARD_MODELS);
+  const read = await readKnownModels(settings.RUNYARD_MODELS_FILE);
+  if (!read.ok) return read;
+  const known = offersOf(read.models);
+  const { extra, problems } = readExtraModels(settings.RUNYARD_MODELS, known);
   const localList = upstreams.local && (await openLocalList(upstreams.local, { log, now, fetchLocal }));
 
   let offered: { readonly of: LocalModels | undefined; readonly offers: readonly Offer[] } | undefined;
   /** Returns the known models. Creates ask for them, so they are listed anew only after the local endpoint's list has changed. */
   const offers = (): readonly Offer[] => {
     const of = localList?.current();
-    if (!offered || offered.of !== of) offered = { of, offers: listOffers(extra, of) };
+    if (!offered || offered.of !== of) offered = { of, offers: listOffers([...known, ...extra], of) };
     return offered.offers;
   };
   const firstLocal = (): Offer | undefined => offers().find(({ provider }) => provider === 'local');
@@ -142,12 +169,19 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
   }
   if (problems.length > 0) return { ok: false, problems };
 
-  const defaultId = (): string => {
+  const defaultOfService = (): string => {
     if (chosen !== undefined) {
       const resolved = resolveNamed(chosen);
       return resolved.ok ? resolved.model.id : chosen;
     }
     return offers().find(usable)?.id ?? (upstreams.local === undefined ? runbookId : firstLocalId);
+  };
+  /** The team's own default counts while it can be used; in place of a disabled one the first that is not disabled. */
+  const defaultId = ({ defaultId: wanted, disabledIds }: ModelChoices = noChoices): string => {
+    if (wanted !== null && !disabledIds.includes(wanted) && resolveNamed(wanted).ok) return wanted;
+    const ofService = defaultOfService();
+    if (!disabledIds.includes(ofService)) return ofService;
+    return offers().find((offer) => usable(offer) && !disabledIds.includes(offer.id))?.id ?? ofService;
   };
   const isDefault = (modelId: string | undefined): boolean =>
     modelId === undefined || modelId.trim() === '' || modelId.trim() === 'auto';
@@ -156,51 +190,89 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
   const assumedPrice = assumed && { ...assumed, cacheRead: assumed.input, cacheWrite: assumed.input };
   const priceOf = (offer: Offer): Price | undefined => priceAt(offer.prices, now()) ?? assumedPrice;
 
-  const listed = (offer: Offer): Model => {
+  const listed = (offer: Offer, choices: ModelChoices): Model => {
     const price = priceOf(offer);
+    const reason = usable(offer) ? disableReason(choices, offer.id, offer.provider) : undefined;
+    const description = describeOffer(offer, reason, abilities.get(offer.id));
     return {
       id: offer.id,
       display_name: offer.displayName,
       provider: providerKinds[offer.provider].contractName,
       vision_supported: offer.visionSupported,
       ...(price && { cost: { input_usd_per_mtok: price.input, output_usd_per_mtok: price.output } }),
-      ...(!usable(offer) && {
-        description: notUsable(providerKinds[offer.provider]),
-        disable_reason: 'ADMIN_DISABLED' as const,
-      }),
+      ...(usable(offer)
+        ? { ...(description && { description }), ...(reason && { disable_reason: reason }) }
+        : { description: notUsable(providerKinds[offer.provider]), disable_reason: 'ADMIN_DISABLED' as const }),
     };
   };
 
+  const resolve = (modelId: string | undefined, choices: ModelChoices): ModelResolution => {
+    const wanted = modelId === undefined || isDefault(modelId) ? defaultId(choices) : modelId.trim();
+    const resolved = resolveNamed(wanted);
+    if (!resolved.ok) return resolved;
+    const { model } = resolved;
+    if (choices.disabledIds.includes(model.id))
+      return { ok: false, reason: 'disabled', message: disabledMessage(model.id) };
+    const outage = outageOf(choices, splitModelId(model.id)?.provider);
+    if (!outage) return resolved;
+    return {
+      ok: false,
+      reason: 'outage',
+      message: `the provider of ${model.id} has an outage; it is tried again in ${outage.probeInSeconds} s. Try again later, or name another model or config.model_fallbacks`,
+      model,
+      retryAfterSeconds: outage.probeInSeconds,
+    };
+  };
+
+  const abilities = new Map<string, Abilities>();
+  let isProbed = false;
+  /** Probes the default model of the endpoint in the background, once, as soon as its models are known. */
+  const probeOnce = (): void => {
+    const offer = offers().find(({ id }) => id === defaultOfService()) ?? firstLocal();
+    const tried = offer?.provider === 'local' ? offer : firstLocal();
+    if (isProbed || !probe || !upstreams.local || !tried) return;
+    isProbed = true;
+    void probe(upstreams.local, tried.providerModel, probeTimeoutMs).then((found) => {
+      abilities.set(tried.id, found);
+      log?.info({ model_id: tried.id, ...found }, 'RUNYARD_MODEL_BASE_URL was probed');
+    });
+  };
+  probeOnce();
+
   const models: Models = {
-    list: () => {
+    list: (choices = noChoices) => {
+      probeOnce();
       localList?.refresh();
       const runbook: Model = {
         id: runbookId,
         display_name: 'Runbook',
         provider: 'UNKNOWN',
         vision_supported: false,
-        description: 'No language model: runs the fenced sh blocks of the prompt one by one.',
+        description: choices.disabledIds.includes(runbookId)
+          ? 'An administrator of the team disabled it.'
+          : 'No language model: runs the fenced sh blocks of the prompt one by one.',
+        ...(choices.disabledIds.includes(runbookId) && { disable_reason: 'ADMIN_DISABLED' as const }),
       };
       const all = offers();
       const unlisted =
         upstreams.local && firstLocal() === undefined ? [unlistedModel(upstreams.local, localList?.current())] : [];
-      const disabled = all.filter((offer) => !usable(offer)).map(listed);
+      const list = (some: readonly Offer[]) => some.map((offer) => listed(offer, choices));
       return {
-        default_model_id: defaultId(),
-        models: [...all.filter(usable).map(listed), ...unlisted, runbook, ...disabled],
+        default_model_id: defaultId(choices),
+        models: [...list(all.filter(usable)), ...unlisted, runbook, ...list(all.filter((offer) => !usable(offer)))],
       };
     },
-    resolve: (modelId) => {
+    resolve: (modelId, choices = noChoices) => {
       localList?.refresh();
-      return resolveNamed(modelId === undefined || isDefault(modelId) ? defaultId() : modelId.trim());
+      return resolve(modelId, choices);
     },
-    resolveForTask: async (modelId) => {
-      if (modelId !== firstLocalId || upstreams.local === undefined) return models.resolve(modelId);
+    resolveForTask: async (modelId, choices = noChoices) => {
+      if (modelId !== firstLocalId || upstreams.local === undefined) return models.resolve(modelId, choices);
       if (firstLocal() === undefined) await localList?.ask();
-      if (firstLocal() !== undefined) return resolveNamed(firstLocalId);
+      if (firstLocal() !== undefined) return resolve(firstLocalId, choices);
       return { ok: false, reason: 'unreachable', message: noListMessage(upstreams.local, localList?.current()) };
     },
-    fallsBackToRunbook: (modelId) => chosen === undefined && isDefault(modelId) && defaultId() === runbookId,
+    fallsBackToRunbook: (modelId) => chosen === undefined && isDefault(modelId) && defaultOfService() === runbookId,
     target: (modelId) => {
       const parts = splitModelId(modelId);
       // A run keeps its model even if the catalogue or the endpoint no longer has it.
@@ -211,6 +283,7 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
       const { id, provider, providerModel } = offer;
       return { id, provider, providerModel, upstream, price: priceOf(offer) };
     },
+    upstreams,
   };
   return { ok: true, models };
 }

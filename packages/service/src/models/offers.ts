@@ -1,26 +1,17 @@
 /** The models that a service knows: those of the catalogue, of RUNYARD_MODELS and of the endpoint on this machine. */
-import { catalogue } from './catalogue.ts';
+import type { CatalogueModel } from './catalogue.ts';
 import type { LocalModels } from './local-models.ts';
-import type { Price } from './price.ts';
 import { type ProviderName, providerKinds } from './providers.ts';
 
 /** A model of a provider, whether the provider is configured or not. */
-export interface Offer {
+export interface Offer extends CatalogueModel {
   /** `provider/providerModel`. */
   readonly id: string;
-  readonly provider: ProviderName;
-  readonly providerModel: string;
-  readonly displayName: string;
-  readonly visionSupported: boolean;
-  readonly prices: readonly Price[];
-  readonly aliases: readonly string[];
 }
 
-const fromCatalogue: readonly Offer[] = catalogue.map((model) => ({
-  ...model,
-  id: `${model.provider}/${model.providerModel}`,
-  aliases: model.aliases ?? [],
-}));
+/** Returns the offers of known models. */
+export const offersOf = (models: readonly CatalogueModel[]): Offer[] =>
+  models.map((model) => ({ ...model, id: `${model.provider}/${model.providerModel}` }));
 
 /** Splits the id of a model into provider and the provider's own name; undefined if it begins with no provider. */
 export function splitModelId(id: string): { provider: ProviderName; providerModel: string } | undefined {
@@ -39,25 +30,27 @@ export function namedOffer(provider: ProviderName, providerModel: string): Offer
   return { id, provider, providerModel, displayName: providerModel, visionSupported, prices: [], aliases: [] };
 }
 
-/** Returns the models of RUNYARD_MODELS that the catalogue does not have, and a sentence for each malformed id. */
-export function readExtraModels(ids: readonly string[]): { readonly extra: Offer[]; readonly problems: string[] } {
+/** Returns the models of RUNYARD_MODELS that are not known yet, and a sentence for each malformed id. */
+export function readExtraModels(
+  ids: readonly string[],
+  known: readonly Offer[],
+): { readonly extra: Offer[]; readonly problems: string[] } {
   const extra: Offer[] = [];
   const problems: string[] = [];
   for (const id of ids) {
     const parts = splitModelId(id);
     if (parts === undefined) {
       problems.push(`RUNYARD_MODELS: ${JSON.stringify(id)} must begin with anthropic/, openai/, google/ or local/`);
-    } else if (!fromCatalogue.some((offer) => offer.id === id)) {
+    } else if (!known.some((offer) => offer.id === id)) {
       extra.push(namedOffer(parts.provider, parts.providerModel));
     }
   }
   return { extra, problems };
 }
 
-/** Returns the catalogue, `extra` and the models that the endpoint on this machine lists, each id once. */
-export function listOffers(extra: readonly Offer[], local: LocalModels | undefined): Offer[] {
-  const known = new Map<string, Offer>();
-  for (const offer of [...fromCatalogue, ...extra]) known.set(offer.id, offer);
+/** Returns the `known` offers and the models that the endpoint on this machine lists, each id once. */
+export function listOffers(offers: readonly Offer[], local: LocalModels | undefined): Offer[] {
+  const known = new Map(offers.map((offer) => [offer.id, offer]));
   for (const id of local?.ok === true ? local.ids : []) {
     if (!known.has(`local/${id}`)) known.set(`local/${id}`, namedOffer('local', id));
   }

@@ -85,6 +85,7 @@ export type ModelSettings = Pick<
   | 'RUNYARD_MODEL_BASE_URL'
   | 'RUNYARD_MODEL_KEY'
   | 'RUNYARD_MODELS'
+  | 'RUNYARD_MODELS_FILE'
   | 'RUNYARD_DEFAULT_MODEL'
   | 'RUNYARD_UNKNOWN_MODEL_PRICE'
 >;
@@ -116,4 +117,18 @@ export function upstreamsOf(settings: ModelSettings): Readonly<Partial<Record<Pr
       settings.RUNYARD_MODEL_KEY === undefined ? { baseUrl } : { baseUrl, key: settings.RUNYARD_MODEL_KEY };
   }
   return upstreams;
+}
+
+/** Providers whose endpoints take the same requests, apart from the name of the model. */
+const families: Readonly<Record<ProviderName, string>> = {
+  anthropic: 'anthropic',
+  openai: 'openai',
+  google: 'google',
+  local: 'openai',
+};
+
+/** Returns whether a harness that speaks to one model could speak to the other one at the same endpoint. */
+export function speakSameProtocol(one: string, other: string): boolean {
+  const [left, right] = [one, other].map((id) => families[id.slice(0, id.indexOf('/')) as ProviderName]);
+  return left !== undefined && left === right;
 }

@@ -35,6 +35,9 @@ export function reasonOf(outcome: Exclude<SubmitOutcome, { kind: 'submitted' }>)
     case 'forbidden':
     case 'not_available':
     case 'over_budget':
+    case 'model_outage':
+    case 'policy_violation':
+    case 'policy_unavailable':
       return outcome.detail;
     // The request of a schedule has no key, no parent, no file and no run to repeat.
     case 'idempotency_conflict':

@@ -9,12 +9,14 @@ import { openKeyDirectory } from '../access/keys/directory.ts';
 import { openKeyWatch } from '../access/keys/watch.ts';
 import { makeBodyBudget } from '../bodies/body-budget.ts';
 import { openCodeHosts } from '../code-hosts/code-hosts.ts';
+import { openContentPolicy } from '../content-policy/content-policy.ts';
 import { readLimits } from '../conversations/read-limits.ts';
 import { defaultTiming, type ExecutionDeps } from '../executions/deps.ts';
 import { openNotices } from '../executions/notices.ts';
 import { limitsOf } from '../harness-support/events/event-budget.ts';
 import type { ServiceDeps } from '../http/server/deps.ts';
 import { openModels } from '../models/models.ts';
+import { probeEndpoint } from '../models/probe-endpoint.ts';
 import { loadSigner } from '../secrets/signer.ts';
 import { openVault } from '../secrets/vault.ts';
 import { readFolder } from '../skills/domain.ts';
@@ -65,9 +67,15 @@ export async function openParts(options: PartOptions): Promise<ServiceDeps> {
   took('migrations');
 
   const firstKey = await bootstrap(db, { dataDir, key: settings.RUNYARD_BOOTSTRAP_KEY });
-  const opened = await openModels(settings, { log });
+  const opened = await openModels(settings, { log, probe: probeEndpoint });
   if (!opened.ok) throw new StartProblem(opened.problems.join('\n'));
   const vault = await openVault(dataDir, settings.RUNYARD_SECRETS_KEY);
+  const policyFile = settings.RUNYARD_CONTENT_POLICY_FILE;
+  const policy = policyFile
+    ? await openContentPolicy(policyFile, { log, key: settings.RUNYARD_CONTENT_POLICY_KEY })
+    : undefined;
+  if (policy && !policy.ok) throw new StartProblem(policy.problems.join('\n'));
+  if (policy) undo.add(() => policy.policy.close());
   const deps: ExecutionDeps = {
     db,
     log,
@@ -100,6 +108,7 @@ export async function openParts(options: PartOptions): Promise<ServiceDeps> {
     baseUrl,
     log,
     models: opened.models,
+    ...(policy ? { contentPolicy: policy.policy } : {}),
     executionDeps: deps,
     signing,
     vault,
@@ -124,6 +133,7 @@ function secretsOf(settings: Settings): string[] {
     settings.RUNYARD_OPENAI_API_KEY,
     settings.RUNYARD_GOOGLE_API_KEY,
     settings.RUNYARD_MODEL_KEY,
+    settings.RUNYARD_CONTENT_POLICY_KEY,
     settings.RUNYARD_BOOTSTRAP_KEY,
     settings.RUNYARD_SECRETS_KEY,
     settings.RUNYARD_DATABASE_URL,

@@ -7,16 +7,27 @@ import type { ExecutionDeps } from '../../executions/deps.ts';
 import { endOverBudget } from '../../executions/reconcile/over-budget.ts';
 import { authenticateWorkingRunToken } from '../../executions/run-tokens/sessions.ts';
 import { readServerOfExecution } from '../../mcp/of-run.ts';
+import { isUnpriced } from '../../models/is-unpriced.ts';
 import type { Models } from '../../models/models.ts';
+import { beginOutage, claimOutageProbes, endOutage } from '../../models/outages.ts';
+import type { ProviderName } from '../../models/providers.ts';
 import { systemNames } from '../../names/resolver.ts';
+import { type RunModels, readRunModels } from '../../runs/model-in-use/read-run-models.ts';
+import { switchModel } from '../../runs/model-in-use/switch-model.ts';
 import type { Vault } from '../../secrets/vault.ts';
 import type { Database } from '../../store/database/database.ts';
 import { admitToBudgets } from '../../usage/budget/admit.ts';
 import { recordLostRequests } from '../../usage/budget/lost-requests.ts';
+import { hasCostLimit } from '../../usage/budget/read-budgets.ts';
+import type { RunTokenHolder } from '../../usage/model-usage.ts';
 import { makeUsageRecorder } from '../../usage/record-with-retries.ts';
 import { registerGitGateway } from '../git/git.ts';
+import { openModelHealth } from '../health/health.ts';
+import { probeProvider } from '../health/probe.ts';
 import { registerMcpGateway } from '../mcp/mcp.ts';
-import { type AdmitModelRequest, type GatewayLog, registerGateway } from '../models/gateway.ts';
+import type { AdmitModelRequest } from '../models/admission.ts';
+import { type GatewayLog, registerGateway } from '../models/gateway.ts';
+import type { ModelRouting } from '../models/route-request.ts';
 
 interface GatewayDomainDeps {
   readonly db: Database;
@@ -32,6 +43,9 @@ interface GatewayDomainDeps {
   /** Default: by the budgets of run and team. */
   readonly admitModelRequest?: AdmitModelRequest;
 }
+
+/** Time between two looks for outages whose provider has to be probed. */
+const probeEveryMs = 5_000;
 
 /** Returns the admission by the budgets of run and team. It ends a run whose budget is used up. */
 function admitByBudgets(deps: GatewayDomainDeps): AdmitModelRequest {
@@ -68,6 +82,7 @@ export const gatewayDomain = (deps: GatewayDomainDeps): Domain => {
         authenticateRunToken,
         recordUsage: (usage) => recorder.record(usage),
         admit: deps.admitModelRequest ?? admitByBudgets(deps),
+        routing: routingOf(deps),
         log,
         bodies,
       });
@@ -88,8 +103,53 @@ export const gatewayDomain = (deps: GatewayDomainDeps): Domain => {
       });
     },
     loops: async () => [
+      { name: 'probing model providers', everyMs: probeEveryMs, work: () => probeOutages(deps) },
       { name: 'recording model requests again', everyMs: 2_000, work: () => recorder.retry() },
       { name: 'model requests of dead processes', everyMs: 30_000, work: () => recordLostRequests(db) },
     ],
   };
 };
+
+type HealthDeps = Pick<GatewayDomainDeps, 'db' | 'log' | 'models'>;
+
+async function probe({ models }: HealthDeps, provider: ProviderName): Promise<boolean> {
+  const upstream = models.upstreams[provider];
+  return upstream !== undefined && (await probeProvider(provider, upstream));
+}
+
+/** Reads the models of a run, without those whose price is not known where a budget in dollars holds. */
+async function readUsableModels({ db, models }: HealthDeps, holder: RunTokenHolder): Promise<RunModels> {
+  const run = await readRunModels(db, holder);
+  const priced = run.otherIds.filter((id) => !isUnpriced(models, id));
+  if (priced.length === run.otherIds.length || !(await hasCostLimit(db, holder))) return run;
+  return { ...run, otherIds: priced };
+}
+
+function routingOf(deps: HealthDeps): ModelRouting {
+  const { db, log } = deps;
+  const { worked, failed } = openModelHealth({
+    begin: (provider, reason) => beginOutage(db, provider, reason),
+    end: (outage) => endOutage(db, outage),
+    probe: (provider) => probe(deps, provider),
+    log,
+    now: () => performance.now(),
+  });
+  return {
+    read: (holder) => readUsableModels(deps, holder),
+    worked,
+    failed,
+    switched: (change) => switchModel(db, change),
+  };
+}
+
+/** Probes the providers whose turn it is, and ends their outages if they work. Of several processes one probes. */
+export async function probeOutages(deps: HealthDeps): Promise<void> {
+  const { db, log, models } = deps;
+  const claimed = await claimOutageProbes(db, Object.keys(models.upstreams) as ProviderName[]);
+  await Promise.all(
+    claimed.map(async (outage) => {
+      if (!(await probe(deps, outage.provider)) || !(await endOutage(db, outage))) return;
+      log.info({ provider: outage.provider }, 'a model provider works again');
+    }),
+  );
+}

@@ -95,13 +95,15 @@ function writeBody(
 
 /**
  * Checks a request without building its values, of which there may be millions, and writes it again: the provider gets what was
- * checked even if it reads repeated members in another way. Only the model of the run is accepted. Streams of chat completions are
+ * checked even if it reads repeated members in another way. Only the models of `names` are accepted, by default that of `target`, and
+ * the request is written for `target`. Streams of chat completions are
  * changed to report their usage.
  */
 export async function checkRequest(
   endpoint: Exclude<Endpoint, { kind: 'models' }>,
   target: ModelTarget,
   bytes: Buffer,
+  names: readonly string[] = [target.providerModel],
 ): Promise<CheckedRequest> {
   const opened = await openBody(bytes);
   if (typeof opened === 'string') return refuse(400, opened);
@@ -110,14 +112,14 @@ export async function checkRequest(
   if (endpoint.model === undefined && typeof named !== 'string') return refuse(400, 'the body names no model');
   const wanted = endpoint.model ?? String(named);
   const alsoNamed = endpoint.model !== undefined && named !== undefined && named !== `models/${endpoint.model}`;
-  if (wanted !== target.providerModel || alsoNamed) {
+  if (!names.includes(wanted) || alsoNamed) {
     const other = JSON.stringify((alsoNamed ? String(named) : wanted).slice(0, 200));
     return refuse(
       403,
-      `this run uses the model ${target.providerModel} and may not use ${other}; create a run with config.model_id to use another one`,
+      `this run uses the model ${names[0] ?? target.providerModel} and may not use ${other}; create a run with config.model_id to use another one`,
     );
   }
-  const found = dearer(values, target.providerModel);
+  const found = dearer(values, wanted);
   if (found !== undefined)
     return refuse(403, `${found} is not available to runs: it would cost more than the model of the run`);
   if (endpoint.path === '/chat/completions' && member(values, 'stream') === true) {
@@ -125,5 +127,7 @@ export async function checkRequest(
     const kept = typeof options === 'object' && options !== null ? options : {};
     values.stream_options = { ...kept, include_usage: true };
   }
+  if (named !== undefined)
+    values.model = endpoint.model === undefined ? target.providerModel : `models/${target.providerModel}`;
   return { ok: true, body: writeBody(bytes, members, values) };
 }

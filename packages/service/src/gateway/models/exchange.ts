@@ -2,14 +2,15 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { gatewayErrorHeader } from '@runyard/contract/agent-protocol';
 import type { ModelTarget } from '../../models/models.ts';
 import type { TokenCounts } from '../../models/price.ts';
-import { endpointOf, providerKinds } from '../../models/providers.ts';
+import { endpointOf, type ProviderName, providerKinds } from '../../models/providers.ts';
 import { decoded } from '../decoded.ts';
 import { headersDownwards, headersUpwards, queryUpwards } from '../headers.ts';
 import { credentialHeaders } from './credentials.ts';
 import type { Endpoint } from './endpoints.ts';
+import { hasFirstByte } from './first-byte.ts';
 import { passOn, readUpTo } from './pass-on.ts';
 import { providerError } from './provider-error.ts';
-import type { Upstreams } from './upstream.ts';
+import type { UpstreamResult, Upstreams } from './upstream.ts';
 import { estimatedTokens, usedAtLeast } from './usage/at-least.ts';
 import { noTokens } from './usage/counts.ts';
 import { openMeter } from './usage/meter.ts';
@@ -21,6 +22,8 @@ export interface Exchange {
   readonly request: IncomingMessage;
   readonly query: URLSearchParams;
   readonly body: SentBody;
+  /** True: another model can take the request, so a fault of the provider is returned and not answered. */
+  readonly mayMove?: boolean;
   /** Headers that every answer of the service carries. */
   readonly ownHeaders: Readonly<Record<string, string>>;
 }
@@ -28,7 +31,9 @@ export interface Exchange {
 /** The bytes of a request, which are let go as soon as the provider has them: its answer may take minutes. */
 export interface SentBody {
   parts: readonly Buffer[];
-  /** Called when `parts` were let go. */
+  /** As it came, for another model. */
+  original?: Buffer | undefined;
+  /** Called when both were let go. */
   release(): void;
 }
 
@@ -38,7 +43,14 @@ export interface ExchangeResult {
   readonly tokens: TokenCounts;
   /** For the log of the operator; without credentials and content. */
   readonly fault?: string;
+  /** Whether the provider works, as far as the exchange shows. Absent: it shows nothing, such as an error of the caller. */
+  readonly health?: 'works' | 'unreachable' | 'fails';
+  /** True: nothing was answered, and the body of the request is kept. Only with `mayMove`. */
+  readonly isOpen?: true;
 }
+
+/** Time to connect to a provider where another model waits. */
+const impatientReachMs = 5_000;
 
 /** An error answer of a provider is kept up to this size: it is searched for the credential before it is passed on. */
 const maxErrorBytes = 256 * 1024;
@@ -55,11 +67,8 @@ export async function exchange(
 ): Promise<ExchangeResult> {
   const { target, endpoint } = sent;
   const { provider, upstream } = target;
-  const answer = (status: number, message: string, headers: Record<string, string> = {}): void => {
-    if (client.destroyed) return;
-    const body = JSON.stringify(providerError(provider, status, message));
-    client.writeHead(status, { ...sent.ownHeaders, ...headers, 'content-type': 'application/json' }).end(body);
-  };
+  const answer = (status: number, message: string, headers: Record<string, string> = {}): void =>
+    answerError(client, provider, { status, message, headers: { ...sent.ownHeaders, ...headers } });
   const gone = new AbortController();
   const leave = (): void => gone.abort();
   client.once('close', leave);
@@ -77,16 +86,21 @@ export async function exchange(
           'content-length': String(sent.body.parts.reduce((sum, part) => sum + part.byteLength, 0)),
         },
         body: sent.body,
+        ...(sent.mayMove ? { reachMs: impatientReachMs } : {}),
       },
       AbortSignal.any([gone.signal, signal]),
     );
-    sent.body.parts = [];
-    sent.body.release();
+    if (sent.mayMove && !gone.signal.aborted) {
+      const open = await openFault(result, upstreams.timeouts.silenceMs);
+      if (open && !gone.signal.aborted) return open;
+    }
+    letGo(sent.body);
     if (result.kind !== 'answer') {
       if (gone.signal.aborted) return { status: 499, tokens: noTokens };
+      const health = result.kind === 'unreachable' ? result.kind : 'fails';
       if (result.kind === 'failed') answer(result.status, `the model provider ${result.message}`);
       else answer(result.status, `the model provider at ${endpointOf(upstream)} ${result.message}`, unreachableHeaders);
-      return { status: result.status, tokens: noTokens, fault: result.message };
+      return { status: result.status, tokens: noTokens, fault: result.message, health };
     }
     const { response } = result;
     const status = response.statusCode ?? 502;
@@ -100,7 +114,8 @@ export async function exchange(
           .writeHead(refused.status, { ...sent.ownHeaders, ...headersDownwards(response.headers, true) })
           .end(refused.body);
       }
-      return { status: refused.status, tokens: noTokens, fault: `the provider answered ${status}` };
+      const health = status >= 500 ? { health: 'fails' as const } : {};
+      return { status: refused.status, tokens: noTokens, fault: `the provider answered ${status}`, ...health };
     }
     // From here on the answer is read to its end, even if its client has left.
     client.off('close', leave);
@@ -113,15 +128,59 @@ export async function exchange(
     const tokens = meter?.counts() ?? noTokens;
     switch (how) {
       case 'complete':
-        return { status, tokens };
+        return { status, tokens, health: 'works' };
       case 'cut':
-        return { status: 502, tokens, fault: 'the provider broke off' };
+        return { status: 502, tokens, fault: 'the provider broke off', health: 'fails' };
       case 'aborted':
         return { status: 499, tokens: meter ? usedAtLeast(tokens, requestTokens, meter.passedTokens()) : tokens };
     }
   } finally {
     client.off('close', leave);
   }
+}
+
+/** Answers with an error of the gateway, unless the client has left. */
+export function answerError(
+  client: ServerResponse,
+  provider: ProviderName,
+  {
+    status,
+    message,
+    headers,
+  }: { readonly status: number; readonly message: string; readonly headers: Readonly<Record<string, string>> },
+): void {
+  if (client.destroyed) return;
+  const body = JSON.stringify(providerError(provider, status, message));
+  client.writeHead(status, { ...headers, 'content-type': 'application/json' }).end(body);
+}
+
+/** Lets go of the bytes of a request. */
+export function letGo(body: SentBody): void {
+  body.parts = [];
+  body.original = undefined;
+  body.release();
+}
+
+/** Returns the result of a request that another model can take: the provider failed before the first byte of an answer. Else null. */
+async function openFault(result: UpstreamResult, silenceMs: number): Promise<ExchangeResult | null> {
+  const fault = (status: number, reason: string, health: 'unreachable' | 'fails'): ExchangeResult => ({
+    status,
+    tokens: noTokens,
+    fault: reason,
+    health,
+    isOpen: true,
+  });
+  if (result.kind !== 'answer')
+    return fault(result.status, result.message, result.kind === 'unreachable' ? result.kind : 'fails');
+  const { response } = result;
+  const status = response.statusCode ?? 502;
+  if (status >= 500) {
+    response.destroy();
+    return fault(status, `the provider answered ${status}`, 'fails');
+  }
+  if (status > 299 || (await hasFirstByte(response, silenceMs))) return null;
+  response.destroy();
+  return fault(502, 'the provider began an answer and sent nothing', 'fails');
 }
 
 /** Converts a provider's error answer, redirect or unreadable answer into the answer for the sandbox. */

@@ -1,54 +1,25 @@
 import { randomUUID } from 'node:crypto';
 import type { LookupFunction } from 'node:net';
-import { gatewayErrorHeader } from '@runyard/contract/agent-protocol';
-import type { ErrorCode } from '@runyard/contract/errors';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type BodyBudget, makeBodyBudget } from '../../bodies/body-budget.ts';
 import { busyRetrySeconds, holdBody } from '../../bodies/request-bodies.ts';
+import { disabledMessage } from '../../models/describe-offer.ts';
 import type { Models, ModelTarget } from '../../models/models.ts';
 import { type ProviderName, providerKinds } from '../../models/providers.ts';
+import { oneModel } from '../../runs/model-in-use/read-run-models.ts';
 import { StoreUnavailable } from '../../store/database/unavailable.ts';
-import { type ModelUsage, type RunTokenHolder, usageOf } from '../../usage/model-usage.ts';
+import type { ModelUsage, RunTokenHolder } from '../../usage/model-usage.ts';
 import { trackInFlight } from '../in-flight.ts';
+import { type AdmitModelRequest, type AdmittedRequest, headersOfRefusal } from './admission.ts';
+import { findCandidates } from './candidates.ts';
 import { checkRequest } from './check-request.ts';
 import { runTokenOf } from './credentials.ts';
 import { type Endpoint, endpointOf } from './endpoints.ts';
-import { exchange } from './exchange.ts';
 import { modelsAnswer } from './models-answer.ts';
 import { providerError } from './provider-error.ts';
+import { type ModelRouting, routeRequest } from './route-request.ts';
 import { openUpstreams, type UpstreamTimeouts } from './upstream.ts';
 import { estimatedTokens } from './usage/at-least.ts';
-
-/** The decision whether a request may be sent. Budgets and limits are enforced here, before anything is spent. */
-export type Admission =
-  | { readonly ok: true }
-  | {
-      readonly ok: false;
-      readonly status: 403 | 429;
-      readonly message: string;
-      readonly retryAfterSeconds?: number;
-      /** Error code of the run that ends with this refusal. */
-      readonly code?: ErrorCode;
-    };
-
-/** A checked request of a run. */
-export interface CheckedModelRequest {
-  /** UUID; its usage is recorded under it. */
-  readonly requestId: string;
-  /** `count` is free of charge and not recorded. */
-  readonly kind: 'generate' | 'count';
-  readonly target: ModelTarget;
-  readonly bytes: number;
-  /** Returns the tokens of the prompt as its text tells them. */
-  promptTokens(): number;
-  /** Aborts when the client leaves or the service stops. */
-  readonly signal: AbortSignal;
-  /** Returns false where the run has ended since the request was checked. */
-  isAtWork(): Promise<boolean>;
-}
-
-/** Decides about each checked request of a run. If it throws, the answer is 500 and nothing is sent. */
-export type AdmitModelRequest = (holder: RunTokenHolder, request: CheckedModelRequest) => Promise<Admission>;
 
 export interface GatewayLog {
   info(fields: object, message: string): void;
@@ -62,6 +33,8 @@ export interface GatewayDeps {
   authenticateRunToken(token: string): Promise<RunTokenHolder | null>;
   /** Called once for each request to a model when it has ended in any way. A failure is only logged. */
   recordUsage(usage: ModelUsage): Promise<void>;
+  /** Fallbacks, disabled models and the health of providers; absent: each run has its one model. */
+  readonly routing?: ModelRouting;
   /** Default: admits every request. */
   readonly admit?: AdmitModelRequest;
   readonly log: GatewayLog;
@@ -183,7 +156,10 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
           403,
           `the model of this run, ${holder.modelId}, has no provider that is configured`,
         );
-      if (target.provider !== provider) {
+      const run = (await deps.routing?.read(holder)) ?? oneModel;
+      if (run.choices.disabledIds.includes(target.id)) return refuseRun(reply, holder, 403, disabledMessage(target.id));
+      const candidates = findCandidates(deps.models, holder.modelId, run, provider, endpoint);
+      if (candidates === null) {
         return refuseRun(
           reply,
           holder,
@@ -191,7 +167,7 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
           `this run uses the model ${target.id}, which is behind ${providerKinds[target.provider].gatewayPath}`,
         );
       }
-      if (endpoint.kind === 'models') return reply.send(modelsAnswer(target));
+      if (endpoint.kind === 'models') return reply.send(modelsAnswer(candidates.told));
       const held = await holdBody(bodies, {
         request: request.raw,
         response: reply.raw,
@@ -205,52 +181,53 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
         const { status, message } = unread[held.kind];
         return refuseRun(reply, holder, status, message);
       }
-      const checked = await checkRequest(endpoint, target, held.bytes);
+      const { names, targets } = candidates;
+      const first = targets[0] ?? candidates.told;
+      const checked = await checkRequest(endpoint, first, held.bytes, names);
       if (!checked.ok) return refuseRun(reply, holder, checked.status, checked.message);
       // While the body came, the execution may have ended or moved to another worker.
       if ((await deps.authenticateRunToken(token)) === null) return refuse(reply, 401, tokenNeeded);
-      const requestId = randomUUID();
       const gone = new AbortController();
-      const leave = (): void => gone.abort();
-      reply.raw.once('close', leave);
-      const admission = (await deps.admit?.(holder, {
-        requestId,
-        kind: endpoint.kind,
-        target,
-        bytes: held.bytes.byteLength,
-        promptTokens: () => estimatedTokens(checked.body),
-        signal: AbortSignal.any([gone.signal, inFlight.signal]),
-        isAtWork: async () => (await deps.authenticateRunToken(token)) !== null,
-      })) ?? { ok: true };
-      reply.raw.off('close', leave);
-      if (!admission.ok) {
-        if (admission.code !== undefined) {
-          // Clients of the providers shall not try again.
-          reply.header('x-should-retry', 'false').header(gatewayErrorHeader, admission.code);
-        }
-        if (admission.retryAfterSeconds !== undefined) reply.header('retry-after', String(admission.retryAfterSeconds));
-        return refuseRun(reply, holder, admission.status, admission.message);
-      }
+      reply.raw.once('close', () => gone.abort());
+      const admit = async (target: ModelTarget, parts: readonly Buffer[]): Promise<AdmittedRequest> => {
+        const requestId = randomUUID();
+        const admission = await deps.admit?.(holder, {
+          requestId,
+          kind: endpoint.kind,
+          target,
+          bytes: parts.reduce((sum, part) => sum + part.byteLength, 0),
+          promptTokens: () => estimatedTokens(parts),
+          signal: AbortSignal.any([gone.signal, inFlight.signal]),
+          isAtWork: async () => (await deps.authenticateRunToken(token)) !== null,
+        });
+        return admission?.ok === false ? admission : { ok: true, requestId };
+      };
+      const admission = await admit(first, checked.body);
+      if (!admission.ok)
+        return refuseRun(reply.headers(headersOfRefusal(admission)), holder, admission.status, admission.message);
       const ownHeaders: Record<string, string> = {};
       for (const [name, value] of Object.entries(reply.getHeaders())) ownHeaders[name] = String(value);
       reply.hijack();
-      const body = { parts: checked.body, release: () => held.place.releaseBytes() };
-      const sent = { endpoint, target, request: request.raw, query, body, ownHeaders };
-      const work = (async () => {
-        const started = performance.now();
-        const result = await exchange(upstreams, sent, reply.raw, inFlight.signal);
-        const usage = usageOf(holder, target, requestId, result.tokens, result.status, performance.now() - started);
-        const fields = {
-          request_id: requestId,
-          run_id: holder.runId,
-          model_id: target.id,
-          status: result.status,
-          duration_ms: usage.durationMs,
-        };
-        if (result.fault === undefined) deps.log.info(fields, 'model request');
-        else deps.log.warn({ ...fields, fault: result.fault }, 'model request failed');
-        if (endpoint.kind === 'generate') await deps.recordUsage(usage);
-      })().catch((error: unknown) => {
+      const { place, bytes: original } = held;
+      const body = { parts: checked.body, original, release: () => place.releaseBytes() };
+      const sent = {
+        holder,
+        endpoint,
+        names,
+        run,
+        admit,
+        requestId: admission.requestId,
+        request: request.raw,
+        query,
+        body,
+        ownHeaders,
+      };
+      const work = routeRequest(
+        { upstreams, routing: deps.routing, recordUsage: (usage) => deps.recordUsage(usage), log: deps.log },
+        { ...sent, targets: [first, ...targets.slice(1)] },
+        reply.raw,
+        inFlight.signal,
+      ).catch((error: unknown) => {
         deps.log.error({ err: error, run_id: holder.runId }, 'a model request is not accounted for');
         if (!reply.raw.writableEnded) reply.raw.destroy();
       });

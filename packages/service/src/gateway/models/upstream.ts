@@ -25,6 +25,8 @@ export interface UpstreamRequest {
   readonly headers: Readonly<Record<string, string>>;
   /** Let go by the caller after the answer began; until then it may be sent again. */
   readonly body?: { readonly parts: readonly Buffer[] };
+  /** Time for all tries to connect, where it is shorter than the one of `timeouts`. */
+  readonly reachMs?: number;
 }
 
 /**
@@ -105,8 +107,9 @@ export function openUpstreams(
     timeouts,
     send: async (sent, signal) => {
       const started = performance.now();
+      const reachMs = Math.min(timeouts.reachMs, sent.reachMs ?? timeouts.reachMs);
       for (let tries = 1, kept = true; ; tries++) {
-        const leftMs = timeouts.reachMs - (performance.now() - started);
+        const leftMs = reachMs - (performance.now() - started);
         const tried = await attempt(sent, signal, kept, Math.max(1, Math.min(timeouts.connectMs, leftMs)));
         if ('stale' in tried) {
           if (!kept) return { kind: 'failed', status: 502, message: 'closed the connection' };
@@ -114,7 +117,7 @@ export function openUpstreams(
           continue;
         }
         const waitMs = backoffMs(reachBackoff, tries);
-        const isTimeLeft = performance.now() - started + waitMs < timeouts.reachMs;
+        const isTimeLeft = performance.now() - started + waitMs < reachMs;
         if (tried.result.kind !== 'unreachable' || !isTimeLeft || signal.aborted) return tried.result;
         // Where the signal aborts the wait, it fails the next try at once.
         await delay(waitMs, signal).catch(() => {});

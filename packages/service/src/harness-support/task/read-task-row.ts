@@ -22,7 +22,7 @@ const readTask = defineStatement({
     SELECT r.title, r.prompt, r.mode, r.config, (SELECT continues FROM executions WHERE id = $2) AS continues,
       (SELECT max(e.number) FROM executions e JOIN followups f ON f.execution_id = e.id AND f.is_debug
        WHERE e.run_id = $1 AND e.id <> $2 AND NOT EXISTS (SELECT FROM executions s WHERE s.run_id = $1 AND s.started_at IS NOT NULL)) AS debugged,
-      r.harness, r.executor_kind, r.executor_uid, r.conversation_id, r.model_id, r.environment_id, p.id AS parent_id, p.title AS parent_title,
+      r.harness, r.executor_kind, r.executor_uid, r.conversation_id, r.model_id, r.wanted_model_id, r.environment_id, p.id AS parent_id, p.title AS parent_title,
       env.uid AS environment_uid, env.config AS environment_config, coalesce(env.team_id = r.team_id, false) AS is_own_environment,
       ${attachmentsOf('a.run_id = r.id AND a.followup_id IS NULL')} AS attachments
     FROM runs r LEFT JOIN environments env ON env.uid = r.environment_id AND ${mayUse('env', 'r')}
@@ -43,6 +43,8 @@ const readTask = defineStatement({
     executor_uid: text(),
     conversation_id: uuid,
     model_id: text(),
+    /** Model that the run was created with, while it uses another one because of an outage. */
+    wanted_model_id: nullable(text()),
     parent_id: nullable(uuid),
     parent_title: nullable(text()),
     /** As the request named it. */

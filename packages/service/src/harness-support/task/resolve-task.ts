@@ -3,6 +3,7 @@ import type { ErrorDetail } from '@runyard/contract/errors';
 import { isFindable } from '@runyard/contract/secrets';
 import type { Settings } from '@runyard/contract/settings';
 import type { CodeHosts } from '../../code-hosts/code-hosts.ts';
+import type { ContentPolicy, PolicyText } from '../../content-policy/content-policy.ts';
 import { readEarlierConversation } from '../../conversations/earlier-conversation.ts';
 import type { EnterRead } from '../../conversations/read-limits.ts';
 import { gatewayPathOf } from '../../environments/git-path.ts';
@@ -12,16 +13,16 @@ import { claimForAgent } from '../../executions/lease/claim-for-agent.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { agentAttachment } from '../../files/attachments/agent-view.ts';
 import { workspaceToRestore } from '../../files/workspaces/read.ts';
-import { firstLocalId } from '../../models/first-local.ts';
 import type { Models } from '../../models/models.ts';
 import { type JoinedFollowup, joinFollowups, readTakenFiles } from '../../runs/follow-ups/take-followups.ts';
-import { chooseModel } from '../../runs/submit/choose-model.ts';
 import { childRunsOf } from '../../runs/tree/permission.ts';
 import type { Signer } from '../../secrets/signer.ts';
 import type { Vault } from '../../secrets/vault.ts';
 import type { SkillLibrary } from '../../skills/library.ts';
+import type { RunSkill } from '../../skills/of-run.ts';
 import type { BlobStore } from '../../store/blobs/blobs.ts';
 import type { Database } from '../../store/database/database.ts';
+import { chooseTaskModel } from './choose-task-model.ts';
 import { findRefused } from './find-refused.ts';
 import { grantSecrets } from './grant-secrets.ts';
 import { nameKeptObjects } from './kept-objects.ts';
@@ -30,25 +31,28 @@ import { readTaskRow, type TaskRow } from './read-task-row.ts';
 import { membersOfSkills, promptOfSkill, skillsOfTask } from './skills-of-task.ts';
 
 /**
- * `model_gone`: the model's provider was configured when the run was created, and is not any more;
+ * `model_disabled`: an administrator disabled the model after the run was created; `model_gone`: the model's provider was configured when the run was created, and is not any more;
  * `model_unreachable`: the endpoint that the run's model is at lists no models;
  * `environment_gone`: the environment was deleted before it was set up;
  * `environment_unfit`: it was given a container image before it was set up;
  * `mcp_server_gone`: a stored MCP server was deleted; `mcp_server_sealed`: its values were sealed with another key;
  * `secret_unusable`: a secret was deleted, or the run may not use it any more;
  * `skill_unfit`: a skill of the run is not there, or malformed; `skill_unavailable`: the code host cannot be asked for it;
+ * `policy_violation`: the content policy refuses the prompt, a skill or a setup command;
  * `no_access`: the code host refuses repositories of the environment, or of a skill, to the run;
- * `busy`: too many long conversations are being read. The agent asks again, and every step is repeated.
+ * `busy`: too many long conversations are being read, or the content policy cannot be checked now (`detail`). The agent asks again, and every step is repeated.
  */
 export type ResolveOutcome =
   | { readonly kind: 'task'; readonly task: AgentTask }
   | {
       readonly kind:
+        | 'model_disabled'
         | 'model_gone'
         | 'model_unreachable'
         | 'environment_gone'
         | 'environment_unfit'
         | 'mcp_server_gone'
+        | 'policy_violation'
         | 'mcp_server_sealed'
         | 'secret_unusable'
         | 'skill_unfit'
@@ -57,14 +61,22 @@ export type ResolveOutcome =
     }
   | { readonly kind: 'no_access'; readonly message: string; readonly detail: ErrorDetail }
   | { readonly kind: 'not_found' }
-  | { readonly kind: 'busy' };
+  | { readonly kind: 'busy'; readonly detail: string };
+
+const kindOf = {
+  unknown: 'model_gone',
+  not_configured: 'model_gone',
+  disabled: 'model_disabled',
+  outage: 'model_unreachable',
+  unreachable: 'model_unreachable',
+} as const;
 
 /** Returns everything the agent needs to begin. The follow-ups that wait become part of its first prompt. */
 export async function resolveTask(
   deps: {
     readonly db: Database;
     readonly timing: Pick<ExecutionTiming, 'leaseSeconds'>;
-    readonly models: Pick<Models, 'resolveForTask' | 'fallsBackToRunbook'>;
+    readonly models: Pick<Models, 'resolveForTask' | 'resolve' | 'target' | 'fallsBackToRunbook'>;
     readonly settings: Pick<Settings, 'RUNYARD_WORKSPACE_MB'>;
     readonly vault: Vault;
     readonly signing: Pick<Signer, 'sign'>;
@@ -72,6 +84,7 @@ export async function resolveTask(
     readonly codeHosts: CodeHosts;
     readonly skills: SkillLibrary;
     readonly blobs: BlobStore;
+    readonly contentPolicy?: ContentPolicy;
     /** Origin of the service. */
     baseUrl(): string;
   },
@@ -81,17 +94,15 @@ export async function resolveTask(
   if (session.phase === 'assigned') await claimForAgent(deps, session);
   const row = await readTaskRow(db, session);
   if (!row) return { kind: 'not_found' };
-  const resolution = await models.resolveForTask(row.model_id);
+  const resolution = await chooseTaskModel(deps, session, row);
   // A program that the run itself names may have a model of its own.
   const hasOwnModel = row.harness === 'acp' || row.harness === 'command';
   const isNeeded = resolution.ok || resolution.reason !== 'unreachable' || !hasOwnModel;
   if (!resolution.ok && isNeeded) {
-    const kind = resolution.reason === 'unreachable' ? 'model_unreachable' : 'model_gone';
-    return { kind, message: resolution.message };
+    return { kind: kindOf[resolution.reason], message: resolution.message };
   }
   const resolved = resolution.ok ? resolution.model : undefined;
   const model = resolved?.agentModel;
-  if (model && row.model_id === firstLocalId) await chooseModel(db, session.runId, firstLocalId, model.id);
   const workspace = await workspaceToRestore(db, session.runId, row.continues);
   const isSetUp = workspace !== undefined && workspace.kind !== 'missing';
   if (row.environment_id !== null && row.environment_uid === null && !isSetUp) {
@@ -121,6 +132,9 @@ export async function resolveTask(
   const kept = isSetUp ? undefined : nameKeptObjects(deps.signing, session.teamId, row, answers);
   const skills = await skillsOfTask(deps, session, row.config);
   if (skills.kind !== 'skills') return skills;
+  const verdict = await deps.contentPolicy?.check(session.teamId, textsOf(row, skills.skills, isSetUp));
+  if (verdict?.kind === 'policy_violation') return { kind: 'policy_violation', message: verdict.detail };
+  if (verdict?.kind === 'policy_unavailable') return { kind: 'busy', detail: verdict.detail };
   const followups = await db.transaction((tx) => joinFollowups(tx, session));
   const conversation = await readEarlierConversation(deps, {
     runId: session.runId,
@@ -129,7 +143,7 @@ export async function resolveTask(
     harness: row.harness,
     continues: row.continues ?? row.debugged,
   });
-  if (conversation === 'busy') return { kind: 'busy' };
+  if (conversation === 'busy') return { kind: 'busy', detail: 'Too many long conversations are being read.' };
   const isRunbook = row.harness === 'oz' && model === undefined;
   const own = row.prompt.trim() === '' ? promptOfSkill(skills.skills, isRunbook) : row.prompt;
   const { prompt, mode, answer } = firstTurnOf({ ...row, prompt: own }, followups);
@@ -177,6 +191,20 @@ export async function resolveTask(
     ...(granted.secrets.length === 0 ? kept?.prepared : {}),
   };
   return { kind: 'task', task };
+}
+
+/** Returns the texts that the agent gets now for the content policy. Follow-ups were checked when they were sent. */
+function textsOf(row: TaskRow, skills: readonly RunSkill[], isSetUp: boolean): PolicyText[] {
+  const prompts = [
+    row.continues === null ? row.prompt : '',
+    row.config.base_prompt ?? '',
+    ...skills.map(({ description, body }) => `${description}\n${body}`),
+  ];
+  const commands = isSetUp ? [] : (row.environment_config?.setup_commands ?? []);
+  return [
+    ...prompts.map((text) => ({ kind: 'prompt' as const, text })),
+    ...commands.map((text) => ({ kind: 'setup_command' as const, text })),
+  ];
 }
 
 /** Returns the prompt and mode of the execution's first turn, and the follow-up that answers the agent's open request. */

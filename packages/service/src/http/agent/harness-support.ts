@@ -23,8 +23,10 @@ const codeOfUnresolved = {
   environment_unfit: 'invalid_request',
   mcp_server_gone: 'resource_not_found',
   mcp_server_sealed: 'integration_not_configured',
+  policy_violation: 'content_policy_violation',
   no_access: 'external_authentication_required',
   secret_unusable: 'resource_not_found',
+  model_disabled: 'feature_not_available',
   model_gone: 'integration_not_configured',
   model_unreachable: 'resource_unavailable',
   skill_unfit: 'invalid_request',
@@ -51,12 +53,13 @@ export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps):
         codeHosts: deps.codeHosts,
         skills: deps.skills,
         blobs: deps.blobs,
+        ...(deps.contentPolicy ? { contentPolicy: deps.contentPolicy } : {}),
         baseUrl: deps.baseUrl,
       },
       session,
     );
     if (resolved.kind === 'task') return resolved.task;
-    if (resolved.kind === 'busy') return tooBusy('Too many long conversations are being read.');
+    if (resolved.kind === 'busy') return tooBusy(resolved.detail);
     if (resolved.kind === 'not_found') return notFound('run');
     const code = codeOfUnresolved[resolved.kind];
     const error = { code, message: resolved.message, retried: true } as const;

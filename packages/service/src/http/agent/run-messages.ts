@@ -2,12 +2,13 @@ import { maxMessagesOfRun, maxMessagesPerMinute, maxWaitingFollowups } from '@ru
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
 import { once } from '../../idempotency/once.ts';
+import { withoutSecrets } from '../../redaction/agent-text.ts';
 import { type MessageOutcome, sendMessage } from '../../runs/tree/messages.ts';
 import { readChildRunsPermission } from '../../runs/tree/permission.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { invalid, type Refusal, refuse } from '../server/problem.ts';
-import { refusedChild } from '../server/refused-submission.ts';
+import { refusedByPolicy, refusedChild } from '../server/refused-submission.ts';
 import { answerOnce } from '../server/repeatable.ts';
 
 type Unsent = Exclude<MessageOutcome, { kind: 'sent' }>;
@@ -40,9 +41,13 @@ function refusalOf(outcome: Unsent): Refusal {
 
 /** Registers the messages between runs of one tree. */
 export function registerRunMessageRoutes(app: FastifyInstance, deps: ServiceDeps): void {
-  const { db, executionDeps } = deps;
+  const { db, executionDeps, contentPolicy } = deps;
   addRoute(app, routes.sendRunMessage, async (call) => {
     const { session, body } = call;
+    // The other run gets it without the values of secrets.
+    const text = withoutSecrets(executionDeps, session, body.message);
+    const verdict = await contentPolicy?.check(session.teamId, [{ kind: 'prompt', text }]);
+    if (verdict && verdict.kind !== 'allowed') return refusedByPolicy(verdict);
     const maxLive = (await readChildRunsPermission(db, session))?.max_live ?? 0;
     const outcome = await once<{ delivery: 'joined' | 'resumed' | 'continued' }, Unsent>(db, call.once, async (tx) => {
       const sent = await sendMessage(executionDeps, tx, session, body, { maxLive });

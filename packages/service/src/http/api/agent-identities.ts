@@ -17,7 +17,9 @@ import { findNamedEnvironment } from '../../environments/environments.ts';
 import { imageProblem } from '../../environments/image.ts';
 import type { Fault } from '../../fault.ts';
 import { once } from '../../idempotency/once.ts';
+import { noChoices } from '../../models/choices.ts';
 import type { Models } from '../../models/models.ts';
+import { readModelChoices } from '../../models/team-models.ts';
 import { parseSkillSpec } from '../../skills/spec.ts';
 import type { Queryable } from '../../store/database/database.ts';
 import { findMissingSecrets } from '../../stored-secrets/missing-secrets.ts';
@@ -48,7 +50,9 @@ const checkOf =
   async (tx, teamId, { base_model, environment_id, skills, secrets }) => {
     const faults: Fault[] = [];
     const add = (path: string, message: string) => void faults.push({ path, message });
-    const model = base_model === null ? null : models.resolve(base_model);
+    // An outage ends; a disabled model stays disabled until an administrator enables it.
+    const choices = { ...noChoices, disabledIds: (await readModelChoices(tx, teamId)).disabledIds };
+    const model = base_model === null ? null : models.resolve(base_model, choices);
     if (model?.ok === false) add('base_model', model.message);
     const { message, repositories } = await checkEnvironment(tx, teamId, environment_id);
     if (message !== null) add('environment_id', message);

@@ -17,11 +17,19 @@ import type { Queryable } from '../../store/database/database.ts';
 import { checkEnvironmentSecrets } from '../../stored-secrets/environment-secrets.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { invalid, notFound, refuse } from '../server/problem.ts';
+import { invalid, notFound, type Refusal, refuse } from '../server/problem.ts';
+import { refusedByPolicy } from '../server/refused-submission.ts';
 import { answerOnce } from '../server/repeatable.ts';
 
 /** Registers list, create, read, replace and delete of environments. */
-export function registerEnvironmentRoutes(app: FastifyInstance, { db, vault }: ServiceDeps): void {
+export function registerEnvironmentRoutes(app: FastifyInstance, { db, vault, contentPolicy }: ServiceDeps): void {
+  /** Asks the content policy about the setup commands, outside of transactions; null: nothing is against them. */
+  const refuseCommands = async (teamId: string, { setup_commands }: EnvironmentConfig): Promise<Refusal | null> => {
+    const texts = (setup_commands ?? []).map((text) => ({ kind: 'setup_command' as const, text }));
+    const verdict = await contentPolicy?.check(teamId, texts);
+    return verdict && verdict.kind !== 'allowed' ? refusedByPolicy(verdict) : null;
+  };
+
   addRoute(app, routes.listEnvironments, async ({ query, principal }) => ({
     environments: await listEnvironments(db, principal, query.sort_by),
   }));
@@ -40,7 +48,9 @@ export function registerEnvironmentRoutes(app: FastifyInstance, { db, vault }: S
   };
 
   addRoute(app, routes.createEnvironment, async (call) => {
-    const refused = await refuseSecrets(db, call.principal, call.body.config);
+    const { principal, body } = call;
+    const refused =
+      (await refuseCommands(principal.teamId, body.config)) ?? (await refuseSecrets(db, principal, body.config));
     if (refused) return refused;
     const outcome = await once<Environment, 'too_many'>(db, call.once, async (tx) => {
       const made = await createEnvironment(tx, call.principal, call.body.config);
@@ -59,6 +69,8 @@ export function registerEnvironmentRoutes(app: FastifyInstance, { db, vault }: S
   addRoute(app, routes.updateEnvironment, async ({ params, body, principal }) => {
     const { uid } = params;
     if (!isUid(uid)) return notFound('environment');
+    const refusedText = await refuseCommands(principal.teamId, body.config);
+    if (refusedText) return refusedText;
     return await db.transaction(async (tx) => {
       // The lock keeps a secret that is taken away at the same time from coming back as one that the environment has.
       const before = await lockEnvironment(tx, principal.teamId, uid);

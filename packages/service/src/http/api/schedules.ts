@@ -1,6 +1,6 @@
 import { maxSchedules } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
-import type { ScheduledAgentItem } from '@runyard/contract/schedules';
+import type { CreateScheduledAgentRequest, ScheduledAgentItem } from '@runyard/contract/schedules';
 import type { FastifyInstance } from 'fastify';
 import type { Principal } from '../../access/keys/principal.ts';
 import { ownerOf } from '../../access/ownership.ts';
@@ -23,7 +23,7 @@ import { isUuid } from '../../store/database/uuid.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { invalid, notFound, Refusal, refuse } from '../server/problem.ts';
-import { refusedSubmission } from '../server/refused-submission.ts';
+import { refusedByPolicy, refusedSubmission } from '../server/refused-submission.ts';
 import { answerOnce } from '../server/repeatable.ts';
 
 const noSchedule = () => notFound('schedule');
@@ -32,7 +32,18 @@ type CheckFailure = Exclude<CheckOutcome, { kind: 'ok' }>;
 
 /** Registers schedules and their history. */
 export function registerScheduleRoutes(app: FastifyInstance, deps: ServiceDeps): void {
-  const { db, models, signing, vault } = deps;
+  const { db, models, signing, vault, contentPolicy } = deps;
+
+  /** Asks the content policy about the prompt as it would be stored, outside of transactions; null: nothing is against it, or the request is refused anyway. */
+  const refusalOf = async (principal: Principal, wanted: CreateScheduledAgentRequest, stored?: ScheduleRow) => {
+    if (!contentPolicy) return null;
+    const checked = await checkSchedule({ db, models, vault }, principal, wanted, stored);
+    if (checked.kind !== 'ok') return null;
+    const { prompt, agent_config } = checked.wanted;
+    const texts = [prompt, agent_config?.base_prompt ?? ''].map((text) => ({ kind: 'prompt' as const, text }));
+    const verdict = await contentPolicy.check(principal.teamId, texts);
+    return verdict.kind === 'allowed' ? null : refusedByPolicy(verdict);
+  };
 
   const itemOf = async (principal: Principal, row: ScheduleRow): Promise<ScheduledAgentItem> => {
     const [item] = await toItems(db, principal, [row], true);
@@ -49,6 +60,8 @@ export function registerScheduleRoutes(app: FastifyInstance, deps: ServiceDeps):
     const owner = ownerOf(principal, body.team === false ? 'personal' : 'team');
     if (owner === 'forbidden')
       return refuse('not_authorized', { detail: 'team: agents have no personal schedules; leave it out.' });
+    const refused = await refusalOf(principal, body);
+    if (refused) return refused;
     const outcome = await once<ScheduleRow, 'too_many' | CheckFailure>(db, call.once, async (tx) => {
       const checked = await checkSchedule({ db: tx, models, vault }, principal, body);
       if (checked.kind !== 'ok') return { kind: 'failed', failure: checked };
@@ -70,6 +83,9 @@ export function registerScheduleRoutes(app: FastifyInstance, deps: ServiceDeps):
 
   addRoute(app, routes.updateSchedule, async ({ principal, params, body }) => {
     if (!isUuid(params.scheduleId)) return noSchedule();
+    const before = await readSchedule(db, principal, params.scheduleId);
+    const refused = before && (await refusalOf(principal, body, before));
+    if (refused) return refused;
     const outcome = await db.transaction(async (tx) => {
       const stored = await lockSchedule(tx, principal, params.scheduleId, 'change');
       if (!stored) return noSchedule();

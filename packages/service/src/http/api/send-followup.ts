@@ -4,6 +4,7 @@ import { sendFollowup as sendToRun } from '../../runs/follow-ups/send.ts';
 import type { Call } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { invalid, notFound, type Refusal } from '../server/problem.ts';
+import { refusedByPolicy } from '../server/refused-submission.ts';
 import { idempotencyConflict } from '../server/repeatable.ts';
 
 /** Answers `POST /agent/runs/{runId}/followups`. */
@@ -22,6 +23,9 @@ export async function sendFollowup(
       return invalid(outcome.faults);
     case 'not_found':
       return notFound('run');
+    case 'policy_violation':
+    case 'policy_unavailable':
+      return refusedByPolicy(outcome);
     case 'refused':
       return invalid([{ path: outcome.path, message: outcome.reason }]);
     case 'full':

@@ -1,14 +1,20 @@
 import { openApiDocument } from '@runyard/contract/openapi';
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
+import { readModelChoices } from '../../models/team-models.ts';
+import { isTeamOutOfBudget } from '../../usage/budget/team-budget.ts';
 import { listConnectedWorkers } from '../../workers/list-connected.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { keptAnswer } from '../server/kept-answer.ts';
 
-/** Registers models, connected workers and the OpenAPI document. */
+/** Registers the list of models, connected workers and the OpenAPI document. */
 export function registerServiceInfoRoutes(app: FastifyInstance, deps: ServiceDeps): void {
-  addRoute(app, routes.listModels, async () => deps.models.list());
+  addRoute(app, routes.listModels, async ({ principal }) => {
+    const choices = await readModelChoices(deps.db, principal.teamId);
+    const isOutOfRequests = await isTeamOutOfBudget(deps.db, principal.teamId);
+    return deps.models.list({ ...choices, isOutOfRequests });
+  });
 
   addRoute(app, routes.listConnectedWorkers, async ({ principal }) => ({
     workers: await listConnectedWorkers(deps.db, principal.teamId),

@@ -4,8 +4,9 @@ import type { KeyDirectory } from '../../access/keys/directory.ts';
 import type { KeyWatch } from '../../access/keys/watch.ts';
 import type { BodyBudget } from '../../bodies/body-budget.ts';
 import type { CodeHosts } from '../../code-hosts/code-hosts.ts';
+import type { ContentPolicy } from '../../content-policy/content-policy.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
-import type { AdmitModelRequest } from '../../gateway/models/gateway.ts';
+import type { AdmitModelRequest } from '../../gateway/models/admission.ts';
 import type { Models } from '../../models/models.ts';
 import type { Signer } from '../../secrets/signer.ts';
 import type { Vault } from '../../secrets/vault.ts';
@@ -25,6 +26,8 @@ export interface ServiceDeps {
   baseUrl(): string;
   readonly log: Logger;
   readonly models: Models;
+  /** Absent: the operator has set no rules. */
+  readonly contentPolicy?: ContentPolicy;
   readonly executionDeps: ExecutionDeps;
   readonly signing: Signer;
   readonly vault: Vault;

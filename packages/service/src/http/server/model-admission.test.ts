@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type FakeModels, startFakeModels } from '../../../../../test/fakes/models.ts';
 import { startTestService, type TestService } from '../../../test/service.ts';
-import type { Admission, AdmitModelRequest } from '../../gateway/models/gateway.ts';
+import type { Admission, AdmitModelRequest } from '../../gateway/models/admission.ts';
 
 let fake: FakeModels;
 let service: TestService;

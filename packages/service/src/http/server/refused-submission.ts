@@ -1,4 +1,5 @@
 import { maxLiveInTree, maxRunsInTree } from '@runyard/contract/limits';
+import type { PolicyVerdict } from '../../content-policy/content-policy.ts';
 import type { SubmitOutcome } from '../../runs/submit/submit.ts';
 import type { ChildRefusal } from '../../runs/tree/admit-child.ts';
 import { invalid, notFound, type Refusal, refuse } from './problem.ts';
@@ -17,6 +18,15 @@ export function refusedSubmission(outcome: Exclude<SubmitOutcome, { kind: 'submi
       return refuse('feature_not_available', { detail: outcome.detail });
     case 'over_budget':
       return refuse(outcome.code, { detail: outcome.detail });
+    case 'model_outage':
+      return refuse('resource_unavailable', {
+        status: 503,
+        detail: outcome.detail,
+        headers: { 'retry-after': String(outcome.retryAfterSeconds) },
+      });
+    case 'policy_violation':
+    case 'policy_unavailable':
+      return refusedByPolicy(outcome);
     case 'no_such_run':
       return notFound('run');
     case 'file_lost':
@@ -26,6 +36,13 @@ export function refusedSubmission(outcome: Exclude<SubmitOutcome, { kind: 'submi
     case 'child_refused':
       return refusedChild(outcome.reason);
   }
+}
+
+/** Returns the refusal of texts by the content policy. */
+export function refusedByPolicy({ kind, detail }: Exclude<PolicyVerdict, { kind: 'allowed' }>): Refusal {
+  return kind === 'policy_violation'
+    ? refuse('content_policy_violation', { detail })
+    : refuse('resource_unavailable', { status: 503, detail, headers: { 'retry-after': '5' } });
 }
 
 /** Returns why no run can be created below the one that the request names. */

@@ -1,5 +1,6 @@
 import type { RunFollowupRequest } from '@runyard/contract/run-request';
 import type { RunActor } from '../../access/actor.ts';
+import type { ContentPolicy, PolicyVerdict } from '../../content-policy/content-policy.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
 import type { Fault } from '../../fault.ts';
 import { decodeAttachments } from '../../files/attachments/decode.ts';
@@ -30,6 +31,8 @@ export type SendOutcome =
   | { readonly kind: 'idempotency_conflict' }
   /** 400 */
   | { readonly kind: 'invalid'; readonly faults: readonly Fault[] }
+  /** 403 `content_policy_violation`, and 503 where it cannot be decided now. */
+  | Exclude<PolicyVerdict, { kind: 'allowed' }>
   | FollowupRefusal;
 
 /**
@@ -37,10 +40,10 @@ export type SendOutcome =
  * error the files stay: the transaction may have been committed, and otherwise the sweep deletes them.
  */
 export async function sendFollowup(
-  deps: { readonly executionDeps: ExecutionDeps; readonly blobs: BlobStore },
+  deps: { readonly executionDeps: ExecutionDeps; readonly blobs: BlobStore; readonly contentPolicy?: ContentPolicy },
   { actor, runId, request: asked, once: repeatable }: FollowupSubmission,
 ): Promise<SendOutcome> {
-  const { executionDeps, blobs } = deps;
+  const { executionDeps, blobs, contentPolicy } = deps;
   const { db } = executionDeps;
   if (!(await isVisibleRun(db, actor.teamId, runId))) return { kind: 'not_found' };
   const grantedSecrets = await readGrantedSecrets(db, runId);
@@ -57,6 +60,9 @@ export async function sendFollowup(
   }
   const decoded = decodeAttachments(request.attachments ? { attachments: request.attachments } : {});
   if (decoded.faults.length > 0) return { kind: 'invalid', faults: decoded.faults };
+  const texts = [{ kind: 'prompt' as const, text: request.message ?? '' }];
+  const verdict = await contentPolicy?.check(actor.teamId, texts);
+  if (verdict && verdict.kind !== 'allowed') return verdict;
   const mask = byteMaskOf(executionDeps, { grantedSecrets });
   const attachments = await storeAttachments(
     blobs,

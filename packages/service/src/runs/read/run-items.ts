@@ -58,6 +58,7 @@ export async function toRunItems(db: Queryable, context: ReadContext, rows: read
       creator: profileOf({ kind: row.creator_kind, uid: row.creator_uid }),
       executor: profileOf({ kind: row.executor_kind, uid: row.executor_uid }),
       agent_config: row.config,
+      model_id: row.model_id,
       ...(row.skill_spec ? { agent_skill: row.skill ?? skillOf(row.skill_spec) } : {}),
       conversation_id: row.conversation_id,
       ...(row.parent_run_id ? { parent_run_id: row.parent_run_id } : {}),

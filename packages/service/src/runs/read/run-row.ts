@@ -15,6 +15,7 @@ export interface RunRow {
   state: RunState;
   prompt: string;
   config: AmbientAgentConfig;
+  model_id: string;
   skill_spec: string | null;
   /** The skill that the run follows, once its first agent has begun. */
   skill: NonNullable<RunItem['agent_skill']> | null;
@@ -58,6 +59,7 @@ export const runRow = {
   state: text<RunState>(),
   prompt: text(),
   config: json<AmbientAgentConfig>(),
+  model_id: text(),
   skill_spec: nullable(text()),
   skill: nullable(json<NonNullable<RunItem['agent_skill']>>()),
   worker_host: nullable(text()),
@@ -104,7 +106,7 @@ export const fromRuns = `
 
 /** SQL of the columns of `RunRow`. */
 export const runColumns = `
-  r.id, r.title, r.state, r.prompt, r.config, r.skill_spec, ${skillOfRun('r')} AS skill, r.worker_host, r.source, r.execution_location,
+  r.id, r.title, r.state, r.prompt, r.config, r.model_id, r.skill_spec, ${skillOfRun('r')} AS skill, r.worker_host, r.source, r.execution_location,
     r.creator_kind, r.creator_uid, r.executor_kind, r.executor_uid, r.parent_run_id, r.schedule_id, r.schedule_name, r.schedule_cron, r.metadata, r.conversation_id,
     r.status_message, r.error_code, r.retryable,
     CASE WHEN r.error_code = 'external_authentication_required' THEN r.error_detail END AS error_detail, r.open_request, r.dropped_events, r.dropped_lines, r.created_at, r.updated_at, r.started_at,

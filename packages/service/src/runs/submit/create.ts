@@ -26,14 +26,14 @@ export interface BudgetRefusal {
 }
 
 /** Returns why the team's budget admits no such run; null: it does. */
-function refusedByBudget(team: TeamState, { modelId, isUnpriced }: NewRun): BudgetRefusal | null {
+function refusedByBudget(team: TeamState, { unpricedId }: NewRun): BudgetRefusal | null {
   const raise = 'An administrator can raise it with PATCH /budget.';
   if (team.is_out_of_credits)
     return { kind: 'over_budget', code: 'insufficient_credits', detail: `The team has no credits left. ${raise}` };
   if (team.is_month_spent)
     return { kind: 'over_budget', code: 'budget_exceeded', detail: `The team has spent its monthly limit. ${raise}` };
-  return isUnpriced && team.is_limited
-    ? { kind: 'over_budget', code: 'budget_exceeded', detail: unpricedMessage(modelId) }
+  return unpricedId !== undefined && team.is_limited
+    ? { kind: 'over_budget', code: 'budget_exceeded', detail: unpricedMessage(unpricedId) }
     : null;
 }
 

@@ -21,8 +21,8 @@ export interface NewRun {
   readonly config: AmbientAgentConfig;
   readonly name?: string;
   readonly modelId: string;
-  /** True: what the model costs is not known. */
-  readonly isUnpriced?: boolean;
+  /** A model that the run may use and whose price is not known; absent: there is none. */
+  readonly unpricedId?: string;
   readonly harness: string;
   readonly environmentId?: string;
   readonly skillSpec?: string;

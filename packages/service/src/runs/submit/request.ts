@@ -16,18 +16,18 @@ import { findNamedEnvironment } from '../../environments/environments.ts';
 import { imageProblem } from '../../environments/image.ts';
 import type { Fault } from '../../fault.ts';
 import { type DecodedAttachment, decodeAttachments } from '../../files/attachments/decode.ts';
-import { firstLocalId } from '../../models/first-local.ts';
-import type { Models, ResolvedModel } from '../../models/models.ts';
+import type { Models } from '../../models/models.ts';
+import { readModelChoices } from '../../models/team-models.ts';
 import type { Vault } from '../../secrets/vault.ts';
 import type { Queryable } from '../../store/database/database.ts';
 import { defineStatement } from '../../store/database/statement.ts';
 import { isUuid } from '../../store/database/uuid.ts';
 import { describeUnusable, faultsOfReferences, findUsableSecrets } from '../../stored-secrets/find-usable.ts';
-import { unpricedMessage } from '../../usage/budget/admit.ts';
 import { readLineage } from './lineage.ts';
 import type { NewRun } from './new-run.ts';
-import { checkHarness, type HarnessCheck, presetProblem } from './request-harness.ts';
+import { checkHarness } from './request-harness.ts';
 import { checkMcpServers } from './request-mcp-servers.ts';
+import { checkModels } from './request-models.ts';
 import { checkSkills } from './request-skills.ts';
 import { titleOf } from './request-title.ts';
 
@@ -48,7 +48,9 @@ export type RequestOutcome =
   /** 403 `not_authorized` */
   | { readonly kind: 'forbidden'; readonly detail: string }
   /** 403 `feature_not_available` */
-  | { readonly kind: 'not_available'; readonly detail: string };
+  | { readonly kind: 'not_available'; readonly detail: string }
+  /** 503 `resource_unavailable`: the provider of the model has an outage, and the run allows no other model. */
+  | { readonly kind: 'model_outage'; readonly detail: string; readonly retryAfterSeconds: number };
 
 /** Values of `worker_host` with which published clients ask for the hosted pool. */
 const hostedPool = ['', 'warp', 'runyard'];
@@ -76,25 +78,6 @@ async function checkConversation(
   if (id === undefined) return;
   const found = isUuid(id) ? await db.query(readConversation, [id, teamId]) : [];
   if (found.length === 0) faults.push({ path: 'conversation_id', message: 'there is no such conversation' });
-}
-
-/** Returns why the harness cannot use the model; undefined: it can. */
-function unusableModel(harness: HarnessCheck, { id, agentModel }: ResolvedModel): string | undefined {
-  if (!harness.ok || harness.preset === undefined) return undefined;
-  const protocol = id === firstLocalId ? 'openai-compatible' : agentModel?.protocol;
-  return presetProblem(harness.preset, { id, protocol, providerModel: agentModel?.provider_model ?? '' });
-}
-
-function checkModel(models: Models, config: AmbientAgentConfig, harness: HarnessCheck, faults: Fault[]): string {
-  const path =
-    config.model_id === undefined && config.harness?.model_id !== undefined
-      ? 'config.harness.model_id'
-      : 'config.model_id';
-  const resolved = models.resolve(config.model_id ?? config.harness?.model_id);
-  const problem = resolved.ok ? unusableModel(harness, resolved.model) : resolved.message;
-  if (resolved.ok && problem === undefined) return resolved.model.id;
-  faults.push({ path, message: problem ?? '' });
-  return '';
 }
 
 function checkConfig(config: AmbientAgentConfig, faults: Fault[]): void {
@@ -179,11 +162,12 @@ export async function checkRunRequest(
   faults.push(...servers.faults);
   const harness = checkHarness(config);
   if (!harness.ok) faults.push(harness.fault);
-  const modelId = checkModel(models, config, harness, faults);
-  const target = models.target(modelId);
-  const isUnpriced = target !== undefined && target.price === undefined;
-  if (isUnpriced && config.max_cost_usd !== undefined)
-    faults.push({ path: 'config.max_cost_usd', message: unpricedMessage(modelId) });
+  const checkedModels = checkModels(
+    models,
+    await readModelChoices(db, teamId),
+    { config, harness: harness.ok ? harness : { harness: 'oz' }, mayWait: origin === 'SCHEDULED_AGENT' },
+    faults,
+  );
   const { attachments, faults: attachmentFaults } = decodeAttachments(request);
   faults.push(...attachmentFaults);
   const lineage = await readLineage(db, teamId, request, faults);
@@ -195,6 +179,7 @@ export async function checkRunRequest(
     return { kind: 'forbidden', detail: `config.secrets: ${describeUnusable(granted)}.` };
   if (granted.kind !== 'ok') faults.push({ path: granted.path, message: describeUnusable(granted) });
   if (faults.length > 0 || !harness.ok) return { kind: 'invalid', faults };
+  if (checkedModels.kind !== 'ok') return checkedModels;
 
   const prompt = request.prompt ?? '';
   const name = config.name ?? nameOfSkill(skillSpec);
@@ -207,8 +192,8 @@ export async function checkRunRequest(
     prompt,
     config: name === undefined ? config : { ...config, name },
     ...(name === undefined ? {} : { name }),
-    modelId,
-    isUnpriced,
+    modelId: checkedModels.modelId,
+    ...(checkedModels.unpricedId === undefined ? {} : { unpricedId: checkedModels.unpricedId }),
     harness: harness.harness,
     ...(config.environment_id === undefined ? {} : { environmentId: config.environment_id }),
     ...(skillSpec === undefined ? {} : { skillSpec }),

@@ -1,6 +1,7 @@
 import type { RerunRequest, RunAgentRequest, RunAgentResponse } from '@runyard/contract/run-request';
 import type { RunSourceType } from '@runyard/contract/states';
 import type { RunActor } from '../../access/actor.ts';
+import type { ContentPolicy, PolicyVerdict } from '../../content-policy/content-policy.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
 import type { Fault } from '../../fault.ts';
 import { copyAttachments } from '../../files/attachments/copy.ts';
@@ -12,7 +13,7 @@ import type { Queryable } from '../../store/database/database.ts';
 import type { ChildLimits, ChildRefusal } from '../tree/admit-child.ts';
 import { type BudgetRefusal, createRun } from './create.ts';
 import type { RunBatch } from './insert-runs.ts';
-import type { ScheduleOfRun } from './new-run.ts';
+import type { NewRun, ScheduleOfRun } from './new-run.ts';
 import { checkRunRequest } from './request.ts';
 import { readRerun } from './rerun.ts';
 
@@ -20,6 +21,8 @@ export interface SubmitDeps {
   readonly executionDeps: ExecutionDeps;
   readonly blobs: BlobStore;
   readonly models: Models;
+  /** Absent: there are no rules. */
+  readonly contentPolicy?: ContentPolicy;
 }
 
 /** A request to repeat a run of the team, its files included, with some members replaced. */
@@ -62,6 +65,10 @@ export type SubmitOutcome =
   /** 403 `feature_not_available` */
   | { readonly kind: 'not_available'; readonly detail: string }
   | BudgetRefusal
+  /** 503 `resource_unavailable` */
+  | { readonly kind: 'model_outage'; readonly detail: string; readonly retryAfterSeconds: number }
+  /** 403 `content_policy_violation`, and 503 where it cannot be decided now. */
+  | Exclude<PolicyVerdict, { kind: 'allowed' }>
   /** 404: the team has no run to repeat by this id. */
   | { readonly kind: 'no_such_run' }
   /** 409: the bytes of a file to copy are gone. */
@@ -74,7 +81,7 @@ export type SubmitOutcome =
  * transaction. All callers that create runs use it: the API, reruns, child runs, schedules, deliveries.
  */
 export async function submitRun(deps: SubmitDeps, submission: RunSubmission): Promise<SubmitOutcome> {
-  const { executionDeps, blobs, models } = deps;
+  const { executionDeps, blobs, models, contentPolicy } = deps;
   const { actor, source, schedule, child, once, tx, batch } = submission;
   const db = tx ?? executionDeps.db;
   if (once) {
@@ -88,6 +95,9 @@ export async function submitRun(deps: SubmitDeps, submission: RunSubmission): Pr
   const { vault } = executionDeps;
   const checked = await checkRunRequest({ db, models, vault }, actor, wanted.request, source, child !== undefined);
   if (checked.kind !== 'ok') return checked;
+  // Within the transaction of a caller the policy could hold its locks. It is checked when the run begins, as for every run.
+  const verdict = tx ? undefined : await contentPolicy?.check(actor.teamId, textsOf(checked.run));
+  if (verdict && verdict.kind !== 'allowed') return verdict;
   const attachments = wanted.copyOf
     ? await copyAttachments(blobs, wanted.copyOf)
     : await storeAttachments(blobs, checked.files);
@@ -113,6 +123,10 @@ export async function submitRun(deps: SubmitDeps, submission: RunSubmission): Pr
       return { kind: 'child_refused', reason: outcome.reason };
   }
 }
+
+/** Returns the texts as the agent gets them: without the values of secrets, and with the configuration of its identity. */
+const textsOf = ({ prompt, config }: Pick<NewRun, 'prompt' | 'config'>) =>
+  [prompt, config.base_prompt ?? ''].map((text) => ({ kind: 'prompt' as const, text }));
 
 interface WantedRun {
   readonly request: RunAgentRequest;

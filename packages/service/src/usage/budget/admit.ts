@@ -67,13 +67,13 @@ function overMessage({ kind, runId, used, limit }: Budget, ownRunId: string): st
 }
 
 /** Returns the refusal of a request; null: the decision is none. */
-function refusalOf(decision: BudgetDecision, holder: RunTokenHolder): BudgetAdmission | null {
+function refusalOf(decision: BudgetDecision, holder: RunTokenHolder, { id }: ModelTarget): BudgetAdmission | null {
   if (decision.kind === 'over') {
     const code = decision.budget.kind === 'team_credits' ? 'insufficient_credits' : 'budget_exceeded';
     return { kind: 'over', code, message: overMessage(decision.budget, holder.runId) };
   }
   if (decision.kind !== 'unpriced') return null;
-  return { kind: 'over', code: 'budget_exceeded', message: unpricedMessage(holder.modelId) };
+  return { kind: 'over', code: 'budget_exceeded', message: unpricedMessage(id) };
 }
 
 /** Says why a model without a price cannot be used under a budget in dollars. */
@@ -93,7 +93,7 @@ export async function admitToBudgets(
   for (;;) {
     const decision = await tryAdmit(deps, holder, request);
     if (decision.kind === 'admit') return { kind: 'admitted' };
-    const refusal = refusalOf(decision, holder);
+    const refusal = refusalOf(decision, holder, request.target);
     if (refusal) return refusal;
     if (performance.now() > giveUpAt || request.signal.aborted) return { kind: 'busy' };
     await sleep(pauseMs, undefined, { signal: request.signal }).catch(() => undefined);
@@ -130,7 +130,7 @@ async function tryAdmit(
     const promptTokens = countPrompt();
     const tokens = { input: promptTokens, output: 0, cacheRead: 0, cacheWrite: 0, cacheWriteLong: 0 };
     const known: KnownUsage = {
-      holder: storable(holder),
+      holder: storable({ ...holder, modelId: target.id }),
       provider: target.provider,
       promptTokens,
       chargedUsd: chargeOf(tokens, price),

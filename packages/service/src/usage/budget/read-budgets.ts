@@ -28,12 +28,24 @@ const readLimitsStatement = defineStatement({
 /** Returns the limits that a run's requests count against; null: there are none. */
 export async function readLimits(
   db: Queryable,
-  { runId, ancestorIds, teamId }: RunTokenHolder,
+  { runId, ancestorIds, teamId }: Pick<RunTokenHolder, 'runId' | 'ancestorIds' | 'teamId'>,
 ): Promise<Limits | null> {
   const [limits] = await db.query(readLimitsStatement, [[runId, ...ancestorIds], teamId]);
   if (!limits) return null;
   const isLimited = limits.monthly !== null || limits.credits !== null;
   return isLimited || limits.runs.some(({ cost, turns }) => cost !== null || turns !== null) ? limits : null;
+}
+
+/** Returns true if a limit in dollars or credits holds for a run's requests: a model without a price cannot be used under it. */
+export async function hasCostLimit(
+  db: Queryable,
+  run: Pick<RunTokenHolder, 'runId' | 'ancestorIds' | 'teamId'>,
+): Promise<boolean> {
+  const limits = await readLimits(db, run);
+  return (
+    limits !== null &&
+    (limits.monthly !== null || limits.credits !== null || limits.runs.some(({ cost }) => cost !== null))
+  );
 }
 
 const makeRunRows = defineStatement({

@@ -1,7 +1,7 @@
 import type { TeamBudget, UpdateTeamBudgetRequest } from '@runyard/contract/budgets';
 import { type Author, recordChange } from '../../access/audit/record.ts';
 import type { Database, Queryable } from '../../store/database/database.ts';
-import { defineStatement, float, nullable, text, timestamp } from '../../store/database/statement.ts';
+import { boolean, defineStatement, float, nullable, text, timestamp } from '../../store/database/statement.ts';
 
 const readBudget = defineStatement({
   name: 'read_team_budget',
@@ -92,3 +92,15 @@ export const teamBudgetState = (team: string): string => `
     FROM team_budgets b WHERE b.team_id = ${team}), false) AS is_month_spent,
   EXISTS (SELECT FROM team_budgets b WHERE b.team_id = ${team}
     AND (b.credits IS NOT NULL OR b.monthly_limit_usd IS NOT NULL)) AS is_limited`;
+
+const readState = defineStatement({
+  name: 'read_team_budget_state',
+  text: `SELECT ${teamBudgetState('$1::uuid')}`,
+  row: { is_month_spent: boolean, is_out_of_credits: boolean, is_limited: boolean },
+});
+
+/** Returns true if the team may spend nothing more on models now. */
+export async function isTeamOutOfBudget(db: Queryable, teamId: string): Promise<boolean> {
+  const [state] = await db.query(readState, [teamId]);
+  return state !== undefined && (state.is_month_spent || state.is_out_of_credits);
+}

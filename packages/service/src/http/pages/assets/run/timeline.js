@@ -17,6 +17,7 @@ const words = {
   followup_received: 'message received',
   execution_retried: 'tried again',
   output_limit_reached: 'output limit reached',
+  model_switched: 'model changed',
 };
 
 /** Returns a duration as people read it. */

@@ -1,0 +1,34 @@
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { parseSettings } from '@runyard/contract/settings';
+import { catalogueMadeOn } from '@runyard/service/model-catalogue';
+import { expect, test } from 'vitest';
+import { checkContentPolicy, checkModelCatalogue } from './operator-files.ts';
+
+const file = path.join(await mkdtemp(path.join(tmpdir(), 'runyard-doctor-')), 'file.yaml');
+function contextOf(env: Record<string, string>) {
+  const parsed = parseSettings(env);
+  if (!parsed.ok) throw new Error(parsed.problems.join());
+  return { settings: parsed.settings };
+}
+const daysLater = (days: number) => new Date(Date.parse(catalogueMadeOn) + days * 86_400_000);
+
+test('notes an old catalogue, which a newer file of the operator makes young again', async () => {
+  expect(await checkModelCatalogue(contextOf({}), daysLater(90))).toMatchObject([{ level: 'fact' }]);
+  expect(await checkModelCatalogue(contextOf({}), daysLater(91))).toMatchObject([
+    { level: 'note', detail: expect.stringContaining('91 days ago') },
+  ]);
+  await writeFile(file, `made_on: ${daysLater(60).toISOString().slice(0, 10)}\nmodels: []\n`);
+  const context = contextOf({ RUNYARD_MODELS_FILE: file });
+  expect(await checkModelCatalogue(context, daysLater(91))).toMatchObject([{ level: 'fact' }]);
+});
+
+test('names line and fault of a file that stops the start', async () => {
+  await writeFile(file, 'models:\n  - id: gpt-5\n');
+  const models = await checkModelCatalogue(contextOf({ RUNYARD_MODELS_FILE: file }), daysLater(0));
+  expect(models).toMatchObject([{ level: 'bad', detail: expect.stringContaining('line 2: models.0.id: must begin') }]);
+  const policy = await checkContentPolicy(contextOf({ RUNYARD_CONTENT_POLICY_FILE: file }));
+  expect(policy).toMatchObject([{ level: 'bad', detail: expect.stringContaining('RUNYARD_CONTENT_POLICY_FILE') }]);
+  expect(await checkContentPolicy(contextOf({}))).toEqual([]);
+});

@@ -1,0 +1,51 @@
+/** The decision whether a request of a run may be sent to a model. */
+import { gatewayErrorHeader } from '@runyard/contract/agent-protocol';
+import type { ErrorCode } from '@runyard/contract/errors';
+import type { ModelTarget } from '../../models/models.ts';
+import type { RunTokenHolder } from '../../usage/model-usage.ts';
+
+/** The decision whether a request may be sent. Budgets and limits are enforced here, before anything is spent. */
+export type Admission =
+  | { readonly ok: true }
+  | {
+      readonly ok: false;
+      readonly status: 403 | 429;
+      readonly message: string;
+      readonly retryAfterSeconds?: number;
+      /** Error code of the run that ends with this refusal. */
+      readonly code?: ErrorCode;
+    };
+
+/** A checked request of a run. */
+export interface CheckedModelRequest {
+  /** UUID; its usage is recorded under it. */
+  readonly requestId: string;
+  /** `count` is free of charge and not recorded. */
+  readonly kind: 'generate' | 'count';
+  readonly target: ModelTarget;
+  readonly bytes: number;
+  /** Returns the tokens of the prompt as its text tells them. */
+  promptTokens(): number;
+  /** Aborts when the client leaves or the service stops. */
+  readonly signal: AbortSignal;
+  /** Returns false where the run has ended since the request was checked. */
+  isAtWork(): Promise<boolean>;
+}
+
+/** Decides about each checked request of a run. If it throws, the answer is 500 and nothing is sent. */
+export type AdmitModelRequest = (holder: RunTokenHolder, request: CheckedModelRequest) => Promise<Admission>;
+
+/** Outcome of an admission. `requestId`: UUID under which the usage is recorded. */
+export type AdmittedRequest = { readonly ok: true; readonly requestId: string } | Extract<Admission, { ok: false }>;
+
+/** Returns the headers of the answer to a request that was not admitted. */
+export function headersOfRefusal({
+  code,
+  retryAfterSeconds,
+}: Pick<Extract<Admission, { ok: false }>, 'code' | 'retryAfterSeconds'>): Record<string, string> {
+  return {
+    // Clients of the providers shall not try again.
+    ...(code === undefined ? {} : { 'x-should-retry': 'false', [gatewayErrorHeader]: code }),
+    ...(retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }),
+  };
+}

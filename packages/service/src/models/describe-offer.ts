@@ -1,0 +1,45 @@
+import type { ModelDisableReason } from '@runyard/contract/models';
+import { type ModelChoices, outageOf } from './choices.ts';
+import type { Offer } from './offers.ts';
+import type { Abilities } from './probe-endpoint.ts';
+import type { ProviderName } from './providers.ts';
+
+/** Returns why a model of a configured provider cannot be chosen by the team; undefined: it can. */
+export function disableReason(
+  choices: ModelChoices,
+  modelId: string,
+  provider: ProviderName,
+): ModelDisableReason | undefined {
+  if (choices.disabledIds.includes(modelId)) return 'ADMIN_DISABLED';
+  if (choices.isOutOfRequests) return 'OUT_OF_REQUESTS';
+  return outageOf(choices, provider) ? 'PROVIDER_OUTAGE' : undefined;
+}
+
+/** Returns the refusal of a model that the team has disabled. */
+export const disabledMessage = (modelId: string): string =>
+  `an administrator of the team has disabled the model ${modelId}; name another one (GET /agent/models), or ask for it to be enabled`;
+
+const whole = new Intl.NumberFormat('en-US');
+
+/** Returns what is known of a model of a configured provider, as sentences; empty: nothing. */
+export function describeOffer(
+  { contextWindow, reasoningLevels }: Offer,
+  reason: ModelDisableReason | undefined,
+  abilities: Abilities | undefined,
+): string {
+  const sentences: string[] = [];
+  if (reason === 'ADMIN_DISABLED') sentences.push('An administrator of the team disabled it.');
+  if (reason === 'OUT_OF_REQUESTS') sentences.push('The team has spent its budget.');
+  if (reason === 'PROVIDER_OUTAGE') sentences.push('Its provider does not work now; the service tries it again.');
+  if (contextWindow !== undefined) sentences.push(`Context window: ${whole.format(contextWindow)} tokens.`);
+  if (reasoningLevels?.length) sentences.push(`Reasoning levels: ${reasoningLevels.join(', ')}.`);
+  if (abilities?.kind === 'failed') sentences.push(`Probe at the start: it failed, because ${abilities.reason}.`);
+  if (abilities?.kind === 'probed') {
+    const streams = abilities.streams ? 'streams its answer' : 'does not stream its answer';
+    const calls = abilities.callsTools
+      ? 'calls tools'
+      : 'did not call a tool when asked to, so agents cannot work with it';
+    sentences.push(`Probe at the start: it ${streams} and ${calls}.`);
+  }
+  return sentences.join(' ');
+}

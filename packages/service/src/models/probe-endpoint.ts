@@ -1,0 +1,90 @@
+/** Asks an OpenAI-compatible endpoint once whether a model streams and calls tools. */
+import { once } from 'node:events';
+import http, { type IncomingMessage } from 'node:http';
+import https from 'node:https';
+import { systemNames } from '../names/resolver.ts';
+import { connectionReason } from './connection-reason.ts';
+import type { Upstream } from './providers.ts';
+
+/** `reason`: the end of a sentence that begins with "because", without text of the endpoint. */
+export type Abilities =
+  | { readonly kind: 'probed'; readonly streams: boolean; readonly callsTools: boolean }
+  | { readonly kind: 'failed'; readonly reason: string };
+
+/** A model says one sentence or calls one tool: a few kilobytes. */
+const maxBytes = 256 * 1024;
+
+const question = (model: string) => ({
+  model,
+  stream: true,
+  max_tokens: 256,
+  messages: [{ role: 'user', content: 'Call the tool "ping" now. Do not answer in words.' }],
+  tools: [
+    {
+      type: 'function',
+      function: { name: 'ping', description: 'Answers pong.', parameters: { type: 'object', properties: {} } },
+    },
+  ],
+});
+
+/** Probes one model. Never throws, follows no redirect, reads at most 256 KB and waits at most `timeoutMs` for the whole answer. */
+export async function probeEndpoint(upstream: Upstream, model: string, timeoutMs: number): Promise<Abilities> {
+  const failed = (reason: string): Abilities => ({ kind: 'failed', reason });
+  try {
+    const signal = AbortSignal.timeout(timeoutMs);
+    const response = await ask(upstream, model, signal);
+    signal.addEventListener('abort', () => response.destroy(signal.reason as Error), { once: true });
+    if (response.statusCode !== 200) {
+      response.destroy();
+      return failed(`it answered ${response.statusCode} to a request with a tool`);
+    }
+    const parts: Buffer[] = [];
+    let size = 0;
+    for await (const part of response as AsyncIterable<Buffer>) {
+      size += part.byteLength;
+      if (size > maxBytes) return failed('its answer is larger than 256 KB');
+      parts.push(part);
+    }
+    return abilitiesOf(response.headers['content-type'] ?? '', Buffer.concat(parts).toString('utf8'));
+  } catch (error) {
+    if (error instanceof SyntaxError) return failed('its answer does not have the form of the OpenAI API');
+    if (error instanceof Error && (error.name === 'AbortError' || error.name === 'TimeoutError'))
+      return failed(`it did not answer within ${timeoutMs / 1000} s`);
+    return failed(`it cannot be reached${connectionReason(error as NodeJS.ErrnoException)}`);
+  }
+}
+
+function abilitiesOf(contentType: string, text: string): Abilities {
+  const streams = contentType.startsWith('text/event-stream');
+  const documents = streams
+    ? text
+        .split('\n')
+        .filter((line) => line.startsWith('data:') && !line.includes('[DONE]'))
+        .map((line) => JSON.parse(line.slice(5)) as unknown)
+    : [JSON.parse(text) as unknown];
+  if (documents.length === 0) return { kind: 'failed', reason: 'its stream has no events' };
+  return { kind: 'probed', streams, callsTools: documents.some(hasToolCall) };
+}
+
+function hasToolCall(document: unknown): boolean {
+  const { choices } = (document ?? {}) as { choices?: unknown };
+  const [choice] = Array.isArray(choices) ? (choices as unknown[]) : [];
+  const { delta, message } = (choice ?? {}) as { delta?: { tool_calls?: unknown }; message?: { tool_calls?: unknown } };
+  const calls = (delta ?? message)?.tool_calls;
+  return Array.isArray(calls) && calls.length > 0;
+}
+
+async function ask({ baseUrl, key }: Upstream, model: string, signal: AbortSignal): Promise<IncomingMessage> {
+  const url = new URL(`${baseUrl}/chat/completions`);
+  const body = JSON.stringify(question(model));
+  const headers = {
+    'content-type': 'application/json',
+    'content-length': String(Buffer.byteLength(body)),
+    ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+  };
+  const { request } = url.protocol === 'https:' ? https : http;
+  const sent = request(url, { method: 'POST', headers, signal, lookup: systemNames.lookup, agent: false });
+  sent.end(body);
+  const [response] = (await once(sent, 'response', { signal })) as [IncomingMessage];
+  return response;
+}
