@@ -11,8 +11,8 @@ const files = list('{*.*,{packages,test,bench,docs,bin,examples}/**/*.*}');
 
 /** Files as pages name them: by their whole path, or by its end; `*` matches a part of a name. */
 function isThere(named: string): boolean {
-  // The name of the file of a skill, in repositories of users.
-  if (path.basename(named) === 'SKILL.md') return true;
+  // Files in repositories of users: of a skill, and of the agents and automations of a factory.
+  if (/(^|\/)SKILL\.md$|^agents\/[\w-]+\/agent\.md$|^automations\/[\w-]+\/automation\.md$/.test(named)) return true;
   const end = new RegExp(`(^|/)${named.replaceAll('.', '\\.').replaceAll('*', '[^/]*')}$`);
   return files.some((file) => end.test(file));
 }

@@ -87,11 +87,12 @@ describeSystemWithModels('MCP servers', options, (system, models) => {
     expect(ended.state, JSON.stringify(ended.status_message)).toBe('SUCCEEDED');
     const conversation = await read(runId, 'conversation');
     expect(conversation).toContain('Echo: ping-42');
-    expect(conversation, 'the program has its variable').toContain(variable);
+    expect(conversation, 'the program has its variable').toMatch(/TEAM_KEY\\+":\s*\\+"«redacted»/);
     expect(remote?.admitted.length).toBeGreaterThan(0);
     for (const headers of remote?.admitted ?? []) expect(JSON.stringify(headers)).not.toContain('ryr_');
     for (const what of ['conversation', 'timeline', 'transcript'])
-      expect(await read(runId, what), what).not.toContain('credential-of-the-team');
+      for (const value of ['credential-of-the-team', variable])
+        expect(await read(runId, what), what).not.toContain(value);
   }, 120_000);
 
   test('asks a person before a tool acts, and does not call it where the policy denies', async () => {

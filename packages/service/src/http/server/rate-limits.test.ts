@@ -14,13 +14,15 @@ describe('the rate limits', () => {
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
     const policy = '"key";q=3;w=60, "team";q=8;w=60';
     expect(answers.map(({ headers }) => headers.get('ratelimit-policy'))).toEqual([policy, policy, policy]);
-    expect(answers[0]?.headers.get('ratelimit')).toBe('"key";r=2;t=20, "team";r=7;t=8');
+    // The seconds until all requests are there again count down while the test runs.
+    expect(answers[0]?.headers.get('ratelimit')).toMatch(/^"key";r=2;t=(19|20), "team";r=7;t=[78]$/);
     const refused = await service.request('POST', '/agent/runs', {
       key,
       raw: '{"not json',
       headers: { 'content-type': 'application/json' },
     });
-    expect([refused.status, refused.headers.get('ratelimit')]).toEqual([429, '"key";r=0;t=20, "team";r=5;t=23']);
+    expect(refused.status).toBe(429);
+    expect(refused.headers.get('ratelimit')).toMatch(/^"key";r=0;t=(1[6-9]|20), "team";r=5;t=(19|2[0-3])$/);
     const retryAfter = Number(refused.headers.get('retry-after'));
     expect(retryAfter).toBeGreaterThan(15);
     expect(retryAfter).toBeLessThanOrEqual(20);
