@@ -88,7 +88,7 @@ test('checks what the agent gets: texts without the values of secrets', async ()
   await service.request('PUT', '/secrets/TOKEN', { body: { value: 'xmrig-4711-value', scope: 'team' } });
   const prompt = 'Log in with xmrig-4711-value.';
   breaks(await service.request('POST', '/agent/runs', { body: { prompt } }));
-  const secrets = ['TOKEN'];
+  const secrets = [{ name: 'TOKEN' }];
   const seen: string[] = [];
   classify = async (request, response) => {
     seen.push(await text(request));
