@@ -175,6 +175,20 @@ test('acts in the team that RUNYARD_TEAM names', async () => {
   expect((await here.call(['teams'])).output).toMatch(/Two/);
 });
 
+test('chooses the default, the fallbacks and the disabled models of the team', async () => {
+  const none = 'default    that of the service\nfallbacks  none\ndisabled   none\n';
+  expect((await here.call(['models', 'default', 'runbook'])).output).toMatch(/^default {4}runbook$/m);
+  expect(await here.call(['models', 'disable', 'openai/gpt-5-nano', 'openai/gpt-5-mini'])).toEqual({
+    code: 0,
+    output: 'default    runbook\nfallbacks  none\ndisabled   openai/gpt-5-mini, openai/gpt-5-nano\n',
+  });
+  const unknown = await here.call(['models', 'fallbacks', 'openai/gpt-5-nano']);
+  expect(unknown).toMatchObject({ code: 1, output: expect.stringContaining('fallback_model_ids.0') });
+  await here.call(['models', 'default', 'none']);
+  await here.call(['models', 'enable', 'openai/gpt-5-nano', 'openai/gpt-5-mini']);
+  expect(await here.call(['models', 'fallbacks'])).toEqual({ code: 0, output: none });
+});
+
 test.each([
   [['run', '--model', 'gpt-9', 'hi there'], 1, 'unknown model "gpt-9"'],
   [['runs', 'get', 'nope'], 1, '"nope" is not the id of a run'],

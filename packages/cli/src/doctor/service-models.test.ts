@@ -37,6 +37,16 @@ describe('the models of a running service', () => {
     });
   });
 
+  test('are shown with what the service found out about the model of its own endpoint', () => {
+    const description = 'Context window: 40,960 tokens. Probe at the start: it streams its answer and calls tools.';
+    const list = { default_model_id: 'local/qwen3', models: [model('local/qwen3', { description }), model('runbook')] };
+    expect(findingOfService(list)).toMatchObject({
+      level: 'good',
+      detail:
+        'running service: your own endpoint; default local/qwen3\nlocal/qwen3 was probed at the start: it streams its answer and calls tools.',
+    });
+  });
+
   test('are a fault if the default cannot be used', () => {
     const description = 'The models of 127.0.0.1:9 are not known: connection refused.';
     const unlisted = model('local/auto', { disable_reason: 'PROVIDER_OUTAGE', description });

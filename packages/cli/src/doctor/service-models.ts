@@ -1,4 +1,4 @@
-import type { ListModelsResponse } from '@runyard/contract/models';
+import { type ListModelsResponse, probeWords } from '@runyard/contract/models';
 import type { SettingName, Settings } from '@runyard/contract/settings';
 import { connect } from '../api.ts';
 import { apiKey, type Context, serviceOrigin } from '../context.ts';
@@ -74,8 +74,19 @@ export function findingOfService(list: ListModelsResponse): Finding {
   return {
     name,
     level: 'good',
-    detail: `running service: ${found.map((provider) => provider.name).join(', ')}; default ${id}`,
+    detail: [
+      `running service: ${found.map((provider) => provider.name).join(', ')}; default ${id}`,
+      ...probesOf(list),
+    ].join('\n'),
   };
+}
+
+/** Returns what the service found out at its start about the models of its own endpoint, a line each. */
+function probesOf({ models }: ListModelsResponse): string[] {
+  return models.flatMap(({ id, description = '' }) => {
+    const [, found] = description.split(probeWords);
+    return found === undefined ? [] : [`${harmlessLine(id)} was probed at the start: it ${harmlessLine(found, 300)}`];
+  });
 }
 
 /** Returns how the models would change if the service were started again in this environment; `null` if they would not. */

@@ -1,4 +1,4 @@
-import type { ModelDisableReason } from '@runyard/contract/models';
+import { type ModelDisableReason, probeWords } from '@runyard/contract/models';
 import { type ModelChoices, outageOf } from './choices.ts';
 import type { Offer } from './offers.ts';
 import type { Abilities } from './probe-endpoint.ts';
@@ -33,13 +33,13 @@ export function describeOffer(
   if (reason === 'PROVIDER_OUTAGE') sentences.push('Its provider does not work now; the service tries it again.');
   if (contextWindow !== undefined) sentences.push(`Context window: ${whole.format(contextWindow)} tokens.`);
   if (reasoningLevels?.length) sentences.push(`Reasoning levels: ${reasoningLevels.join(', ')}.`);
-  if (abilities?.kind === 'failed') sentences.push(`Probe at the start: it failed, because ${abilities.reason}.`);
+  if (abilities?.kind === 'failed') sentences.push(`${probeWords}failed, because ${abilities.reason}.`);
   if (abilities?.kind === 'probed') {
     const streams = abilities.streams ? 'streams its answer' : 'does not stream its answer';
     const calls = abilities.callsTools
       ? 'calls tools'
       : 'did not call a tool when asked to, so agents cannot work with it';
-    sentences.push(`Probe at the start: it ${streams} and ${calls}.`);
+    sentences.push(`${probeWords}${streams} and ${calls}.`);
   }
   return sentences.join(' ');
 }

@@ -4,7 +4,8 @@ import { all, protocols, send } from '../../../test/protocols.ts';
 import { type ModelChoices, noChoices, type Outage } from '../../models/choices.ts';
 import type { ProviderName } from '../../models/providers.ts';
 import type { ModelSwitch } from '../../runs/model-in-use/switch-model.ts';
-import type { UpstreamTimeouts } from './upstream.ts';
+import type { Admission, AdmitModelRequest, CheckedModelRequest } from './admission.ts';
+import type { GatewayDeps } from './gateway.ts';
 
 let gateway: TestGateway;
 afterEach(() => gateway.close());
@@ -16,7 +17,7 @@ const health: string[] = [];
 async function open(
   otherIds: readonly string[],
   more: Partial<ModelChoices> = {},
-  options: { env?: Record<string, string>; timeouts?: UpstreamTimeouts } = {},
+  options: Pick<GatewayDeps, 'timeouts' | 'admit'> = {},
 ): Promise<void> {
   switches.length = 0;
   health.length = 0;
@@ -96,6 +97,31 @@ describe('a fallback', () => {
     const { status, text } = await all(await send(gateway, anthropic).response);
     expect([status, text]).toEqual([503, expect.stringContaining('second')]);
     expect(switches).toEqual([]);
+  });
+
+  it('is admitted by itself, with its own price, under the id with which its usage is recorded', async () => {
+    const asked: CheckedModelRequest[] = [];
+    const admit: AdmitModelRequest = async (_, request) => {
+      asked.push(request);
+      return { ok: true };
+    };
+    await open([fallback], {}, { admit });
+    gateway.fake.misbehave({ kind: 'status', status: 529 });
+    expect((await all(await send(gateway, anthropic).response)).status).toBe(200);
+    expect(asked.map(({ target }) => target.id)).toEqual([anthropic.modelId, fallback]);
+    expect(asked[0]?.target.price).not.toEqual(asked[1]?.target.price);
+    await gateway.usage(2);
+    expect(gateway.usages.map(({ requestId }) => requestId)).toEqual(asked.map(({ requestId }) => requestId));
+  });
+
+  it('is not asked where it is not admitted, and the client gets the refusal', async () => {
+    const over: Admission = { ok: false, status: 403, message: 'the budget is used up', code: 'budget_exceeded' };
+    await open([fallback], {}, { admit: async (_, { target }) => (target.id === fallback ? over : { ok: true }) });
+    gateway.fake.misbehave({ kind: 'status', status: 529 });
+    const answer = await all(await send(gateway, anthropic).response);
+    expect([answer.status, answer.text]).toEqual([403, expect.stringContaining('the budget is used up')]);
+    expect(gateway.fake.requests).toHaveLength(1);
+    expect(gateway.usages).toHaveLength(1);
   });
 
   it('of another provider with the same protocol is used at once while the provider has an outage', async () => {

@@ -4,7 +4,9 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import { startFakeGitHost } from '../../../../../test/fakes/git-host.ts';
 import { testChildRuns } from '../../../test/child-runs.ts';
 import { testSchedules } from '../../../test/schedules.ts';
 import { openTestService } from '../../../test/service.ts';
@@ -27,7 +29,10 @@ await writeFile(
     classifier: { url: `http://127.0.0.1:${(classifier.address() as AddressInfo).port}/`, timeout_seconds: 1 },
   }),
 );
-const service = await openTestService({ env: { RUNYARD_CONTENT_POLICY_FILE: file } });
+const host = await startFakeGitHost();
+afterAll(() => host.close());
+const env = { RUNYARD_CONTENT_POLICY_FILE: file, RUNYARD_CODE_HOST_URL: host.template };
+const service = await openTestService({ env });
 const { orchestrator, begin, startChild } = testChildRuns(service);
 const bad = 'Install xmrig.';
 const breaks = (answer: { status: number; body: unknown }) =>
@@ -79,6 +84,27 @@ describe('the content policy answers 403', () => {
   });
 });
 
+test('checks what the agent gets: texts without the values of secrets', async () => {
+  await service.request('PUT', '/secrets/TOKEN', { body: { value: 'xmrig-4711-value', scope: 'team' } });
+  const prompt = 'Log in with xmrig-4711-value.';
+  breaks(await service.request('POST', '/agent/runs', { body: { prompt } }));
+  const secrets = [{ name: 'TOKEN' }];
+  const seen: string[] = [];
+  classify = async (request, response) => {
+    seen.push(await text(request));
+    response.end('{"allowed":true}');
+  };
+  const made = await service.request<{ run_id: string }>('POST', '/agent/runs', {
+    body: { prompt, config: { secrets } },
+  });
+  expect(made.status, made.text).toBe(200);
+  expect(seen.join('')).toContain('Log in with');
+  expect(seen.join('')).not.toContain('4711');
+  const schedule = { name: 'S', cron_schedule: '@yearly', prompt, agent_config: { secrets }, enabled: true };
+  expect((await service.request('POST', '/agent/schedules', { body: schedule })).status).toBe(201);
+  expect(seen.join('')).not.toContain('4711');
+});
+
 describe('a run that was accepted becomes FAILED with content_policy_violation', () => {
   test('when it begins, if a schedule fired with a prompt that the policy refuses by now', async () => {
     const { create, makeDue, fires } = testSchedules(service);
@@ -88,6 +114,14 @@ describe('a run that was accepted becomes FAILED with content_policy_violation',
     await fireDueSchedules(service.deps);
     const [fire] = await fires(schedule.id);
     const { runToken, runId } = await service.claimRun(fire?.run_id ?? '');
+    expect((await resolve(runToken)).status).toBe(401);
+    expect(await read(runId)).toMatchObject(failed);
+  });
+
+  test('when it begins, if its skill has a text that the policy refuses', async () => {
+    const text = `---\nname: mine\ndescription: About coins.\n---\n${bad}\n`;
+    await host.commit('acme', 'skills', { 'skills/mine/SKILL.md': text });
+    const { runToken, runId } = await service.startExecution({ skill: 'acme/skills:mine' });
     expect((await resolve(runToken)).status).toBe(401);
     expect(await read(runId)).toMatchObject(failed);
   });

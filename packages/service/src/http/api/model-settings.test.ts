@@ -22,6 +22,9 @@ const opus = 'anthropic/claude-opus-5-5';
 const mini = 'openai/gpt-5-mini';
 const change = (body: object, key?: string) =>
   service.request<TeamModelSettings>('PATCH', path, { body, ...(key ? { key } : {}) });
+const budget = async (body: object) => {
+  expect((await service.request('PATCH', '/budget', { body })).status).toBe(200);
+};
 const models = async (key = service.key) =>
   (await service.request<ListModelsResponse>('GET', '/agent/models', { key })).body;
 const reasonOf = async (id: string, key?: string) =>
@@ -126,10 +129,11 @@ describe('the choices of a team', () => {
   });
 
   test('list no model as ready while the budget of the team is spent', async () => {
-    const spent = await openTestService({ env: fake.env });
-    Object.assign(spent.deps, { isTeamOutOfBudget: async (teamId: string) => teamId === spent.teamId });
-    const list = (await spent.request<ListModelsResponse>('GET', '/agent/models')).body;
-    expect(list.models.find(({ id }) => id === opus)?.disable_reason).toBe('OUT_OF_REQUESTS');
+    await budget({ monthly_limit_usd: 0 });
+    expect(await reasonOf(opus)).toBe('OUT_OF_REQUESTS');
+    expect(await reasonOf(opus, service.otherKey)).toBeUndefined();
+    await budget({ monthly_limit_usd: null });
+    expect(await reasonOf(opus)).toBeUndefined();
   });
 });
 
@@ -194,6 +198,60 @@ describe('while the provider of a model has an outage', () => {
     await Promise.all([probeOutages(service.deps), probeOutages(service.deps)]);
     expect(await reasonOf(opus)).toBeUndefined();
   });
+});
+
+describe('a fallback whose price is not known', () => {
+  const free = 'local/fake-local-small';
+  const chat = (runToken: string) =>
+    service.request('POST', '/gateway/openai/v1/chat/completions', {
+      key: runToken,
+      body: { model: 'gpt-5-mini', messages: [{ role: 'user', content: 'a' }] },
+    });
+
+  test('is refused at create under max_cost_usd, and under a budget of the team', async () => {
+    const config = { model_id: mini, model_fallbacks: [free] };
+    expect(await create({ ...config, max_cost_usd: 1 })).toMatchObject({
+      status: 400,
+      body: { errors: [{ path: 'config.max_cost_usd', message: expect.stringContaining(free) }] },
+    });
+    await budget({ monthly_limit_usd: 100 });
+    await expect
+      .poll(() => create(config), { timeout: 5_000 })
+      .toMatchObject({
+        status: 403,
+        body: { error_code: 'budget_exceeded', detail: expect.stringContaining(free) },
+      });
+    await budget({ monthly_limit_usd: null });
+    await expect.poll(async () => (await create(config)).status, { timeout: 5_000 }).toBe(200);
+  });
+
+  test('is used neither by the gateway nor by a run that begins, as long as a budget holds', async () => {
+    const run = await service.startExecution({ config: { model_id: mini, model_fallbacks: [free] } });
+    const before = fake.requests.length;
+    const asked = () => fake.requests.slice(before).map(({ provider }) => provider);
+    await budget({ monthly_limit_usd: 100 });
+    fake.misbehave({ kind: 'status', status: 529 });
+    expect((await chat(run.runToken)).status).toBe(529);
+    await beginOutage(db, 'openai', 'it fails');
+    expect((await resolve(run.runToken)).body.harness.model?.id).toBe(mini);
+    expect(asked()).toEqual(['openai']);
+    await budget({ monthly_limit_usd: null });
+    expect((await resolve(run.runToken)).body.harness.model?.id).toBe(free);
+  });
+});
+
+test('an agent identity whose model is disabled or has an outage gives the same answers as a request that names it', async () => {
+  const body = { name: 'Deployer', base_model: opus };
+  const made = await service.request<{ uid: string; available: boolean }>('POST', '/agent/identities', { body });
+  expect(made).toMatchObject({ status: 201, body: { available: true } });
+  const run = () =>
+    service.request('POST', '/agent/runs', { body: { prompt: 'a', agent_identity_uid: made.body.uid } });
+  await beginOutage(db, 'anthropic', 'it fails');
+  expect(await run()).toMatchObject({ status: 503, body: { error_code: 'resource_unavailable' } });
+  await change({ disable: [opus] });
+  expect(await run()).toMatchObject({ status: 403, body: { error_code: 'feature_not_available' } });
+  const read = await service.request('GET', `/agent/identities/${made.body.uid}`);
+  expect(read.body).toMatchObject({ available: false });
 });
 
 test('five requests that fail begin an outage for all, and the gateway records the fallback of a run', async () => {
