@@ -159,7 +159,8 @@ try {
   const record = { [answersVariable]: answers };
   // They wait for programs more than half of the time, so two of them share a processor.
   const workers = 2 * Math.max(2, Math.min(4, availableParallelism()));
-  await vitest('units and end to end', files.programs, { env: record, workers });
+  await vitest('end to end', files.programs, { env: record, workers });
+  await vitest('units', files.units, { env: record, sharesModules: true, workers });
   await vitest('service, embedded PostgreSQL', files.service, { env: record, sharesModules: true });
   if (filter === '') checkHere('answers (OpenAPI document and tests)', () => compareAnswers(answers));
 } finally {

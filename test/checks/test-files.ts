@@ -2,7 +2,9 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
 export interface TestFiles {
-  /** Beside the source of all packages but the service, and tests of whole programs: real service, worker, sandbox and browser. */
+  /** Beside the source of agent, CLI, client and contract. None changes what other files of its process see. */
+  readonly units: readonly string[];
+  /** Beside the source of the worker, and tests of whole programs: real service, worker, sandbox and browser. */
   readonly programs: readonly string[];
   /** Beside the source of the service, on the embedded PostgreSQL. None changes what other files of its process see. */
   readonly service: readonly string[];
@@ -11,6 +13,7 @@ export interface TestFiles {
 }
 
 const serviceFolder = 'packages/service/';
+const workerFolder = 'packages/worker/';
 
 /** Tests outside of folders with SQL that also run on the server. */
 const databaseSubjects = [
@@ -34,7 +37,8 @@ export function findTestFiles(root: string, filter: string): TestFiles {
   const dependsOnDatabase = (file: string) =>
     sendingSql.has(folderOf(file)) && usesTestDatabase(path.join(root, file)) && !databaseSubjects.includes(file);
   return {
-    programs: [...acrossPrograms, ...packages.filter((file) => !file.startsWith(serviceFolder))],
+    units: packages.filter((file) => !file.startsWith(serviceFolder) && !file.startsWith(workerFolder)),
+    programs: [...acrossPrograms, ...packages.filter((file) => file.startsWith(workerFolder))],
     service: packages.filter((file) => file.startsWith(serviceFolder)),
     database: [...packages.filter(dependsOnDatabase), ...databaseSubjects.filter((file) => file.includes(filter))],
   };
