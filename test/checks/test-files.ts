@@ -1,19 +1,17 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
+/** No file changes what other files of its process see: those of a group share the modules of a process. */
 export interface TestFiles {
-  /** Beside the source of agent, CLI, client and contract. None changes what other files of its process see. */
-  readonly units: readonly string[];
-  /** Beside the source of the worker, and tests of whole programs: real service, worker, sandbox and browser. */
+  /** Beside the source of all packages but the service, and tests of whole programs: real service, worker, sandbox and browser. */
   readonly programs: readonly string[];
-  /** Beside the source of the service, on the embedded PostgreSQL. None changes what other files of its process see. */
+  /** Beside the source of the service, on the embedded PostgreSQL. */
   readonly service: readonly string[];
   /** Tests that depend on the database itself: run again on a PostgreSQL server. */
   readonly database: readonly string[];
 }
 
 const serviceFolder = 'packages/service/';
-const workerFolder = 'packages/worker/';
 
 /** Tests outside of folders with SQL that also run on the server. */
 const databaseSubjects = [
@@ -37,8 +35,7 @@ export function findTestFiles(root: string, filter: string): TestFiles {
   const dependsOnDatabase = (file: string) =>
     sendingSql.has(folderOf(file)) && usesTestDatabase(path.join(root, file)) && !databaseSubjects.includes(file);
   return {
-    units: packages.filter((file) => !file.startsWith(serviceFolder) && !file.startsWith(workerFolder)),
-    programs: [...acrossPrograms, ...packages.filter((file) => file.startsWith(workerFolder))],
+    programs: [...acrossPrograms, ...packages.filter((file) => !file.startsWith(serviceFolder))],
     service: packages.filter((file) => file.startsWith(serviceFolder)),
     database: [...packages.filter(dependsOnDatabase), ...databaseSubjects.filter((file) => file.includes(filter))],
   };
