@@ -4,9 +4,6 @@ import path from 'node:path';
 import { openApiDocument } from '../../packages/contract/src/openapi.ts';
 import { apiPrefix } from '../../packages/contract/src/route.ts';
 
-/** Names the folder where test processes note what was answered: lines of method, route and status. */
-export const answersVariable = 'CHECKS_ANSWERS';
-
 /** Answered before it is known which operation was asked for; `packages/service/src/http/server/unreadable-request.ts` has its test. */
 const beforeRouting = '431';
 

@@ -3,7 +3,8 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { answersVariable, compareAnswers } from './answers.ts';
+import { answersVariable } from '../support/answers-of-process.ts';
+import { compareAnswers } from './answers.ts';
 import { findImportFaults } from './import-rules.ts';
 import { type Outcome, renderOutcomes } from './outcome.ts';
 import { startPostgresServer } from './postgres-server.ts';
@@ -59,8 +60,6 @@ function checkHere(name: string, findFaults: () => string[]): void {
 
 interface VitestOptions {
   readonly env?: NodeJS.ProcessEnv;
-  /** Load modules once per process instead of once per file, which halves the CPU time of tests that import the service. */
-  readonly sharesModules?: boolean;
   /** Test files that run at the same time. Default: 2. */
   readonly workers?: number;
 }
@@ -78,7 +77,6 @@ async function vitest(name: string, files: readonly string[], options: VitestOpt
         'run',
         '--reporter=dot',
         `--reporter=${reporter}`,
-        ...(options.sharesModules ? ['--no-isolate'] : []),
         ...(options.workers ? [`--maxWorkers=${options.workers}`] : []),
         ...files,
       ],
@@ -126,7 +124,6 @@ async function onPostgresServer(files: readonly string[]): Promise<void> {
     try {
       await vitest(`database tests on PostgreSQL ${server.version}`, files, {
         env: { TEST_DATABASE_URL: server.url },
-        sharesModules: true,
       });
     } finally {
       await server.stop();
@@ -159,7 +156,7 @@ try {
   // They wait for programs more than half of the time, so two of them share a processor.
   const workers = 2 * Math.max(2, Math.min(4, availableParallelism()));
   await vitest('units and end to end', files.programs, { env: record, workers });
-  await vitest('service, embedded PostgreSQL', files.service, { env: record, sharesModules: true });
+  await vitest('service, embedded PostgreSQL', files.service, { env: record });
   if (filter === '') checkHere('answers (OpenAPI document and tests)', () => compareAnswers(answers));
 } finally {
   rmSync(answers, { recursive: true, force: true });

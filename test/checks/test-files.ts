@@ -1,10 +1,11 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
+/** No file changes what other files of its process see: those of a group share the modules of a process. */
 export interface TestFiles {
   /** Beside the source of all packages but the service, and tests of whole programs: real service, worker, sandbox and browser. */
   readonly programs: readonly string[];
-  /** Beside the source of the service, on the embedded PostgreSQL. None changes what other files of its process see. */
+  /** Beside the source of the service, on the embedded PostgreSQL. */
   readonly service: readonly string[];
   /** Tests that depend on the database itself: run again on a PostgreSQL server. */
   readonly database: readonly string[];

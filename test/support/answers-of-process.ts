@@ -7,6 +7,9 @@ import { subscribe } from 'node:diagnostics_channel';
 import { appendFileSync } from 'node:fs';
 import path from 'node:path';
 
+/** Names the folder where test processes note what was answered: lines of method, route and status. */
+export const answersVariable = 'CHECKS_ANSWERS';
+
 /** The part of a Fastify app that is used here. */
 interface AnnouncedApp {
   addHook(

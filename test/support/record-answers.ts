@@ -1,6 +1,8 @@
-/** Setup of every test file. Vitest runs it again for each file of a process; modules that it imports are loaded once. */
-import { answersVariable } from '../checks/answers.ts';
-import { recordAnswers } from './answers-of-process.ts';
+/**
+ * Setup of every test file. Vitest runs it again for each file of a process; modules that it imports are loaded once, or once per file
+ * where files share no modules. So it imports little.
+ */
+import { answersVariable, recordAnswers } from './answers-of-process.ts';
 
 const folder = process.env[answersVariable];
 if (folder) recordAnswers(folder);
