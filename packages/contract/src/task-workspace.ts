@@ -1,0 +1,84 @@
+/** Members of a task from which the agent makes its workspace and conversation. */
+import { z } from 'zod';
+
+/** Conversation of earlier executions, whose sandboxes are gone. */
+export const TaskConversation = z
+  .discriminatedUnion('kind', [
+    z
+      .object({
+        kind: z.literal('memory').describe("The harness's own memory"),
+        path: z.string().describe('Path below the server root, of what was PUT to `/harness-support/memory`'),
+      })
+      .meta({ id: 'ConversationMemory', description: "The conversation in the harness's own form" }),
+    z
+      .object({
+        kind: z.literal('text').describe('The record of the conversation as text'),
+        text: z.string().describe('The text. If it is long, its oldest part is cut'),
+      })
+      .meta({ id: 'ConversationText', description: 'The conversation as text' }),
+  ])
+  .meta({ id: 'TaskConversation', description: 'Conversation of earlier executions, whose sandboxes are gone' });
+
+const MissingWorkspaceKind = z
+  .enum(['empty', 'missing'])
+  .meta({ id: 'MissingWorkspaceKind', description: '`empty`: they held nothing. `missing`: they were not kept' });
+
+/** Workspace and home of an earlier execution. */
+export const TaskWorkspace = z
+  .discriminatedUnion('kind', [
+    z
+      .object({
+        kind: z.literal('archive').describe('An archive of them'),
+        path: z.string().describe('Path below the server root'),
+        size_bytes: z.int().describe('Size in bytes'),
+        sha256: z.string().describe('Hash of the whole archive, in hexadecimal digits'),
+        execution_number: z.int().describe('Number of the execution that left it: 1, 2, …'),
+        turn: z.int().describe('Number of the turn in that execution'),
+        session_id: z
+          .string()
+          .optional()
+          .describe(
+            "The harness's own session, whose state is in the archive; absent if the harness loads none, or if there were turns since",
+          ),
+      })
+      .meta({ id: 'WorkspaceArchive', description: 'Workspace and home as an archive' }),
+    z
+      .object({ kind: MissingWorkspaceKind })
+      .meta({ id: 'MissingWorkspace', description: 'There is no archive of workspace and home' }),
+  ])
+  .meta({
+    id: 'TaskWorkspace',
+    description:
+      'Workspace and home of an earlier execution, which replace cloning and setup; absent: the execution starts from scratch',
+  });
+
+export const TaskRepository = z
+  .object({
+    owner: z.string().describe('Owner on the code host'),
+    repo: z.string().describe('Name of the repository'),
+    gateway_path: z.string().describe('Path of the gateway below the server root, to clone from'),
+    head: z
+      .object({
+        commit: z.string().describe('Commit that the default branch had when the code host was asked, 40 hex digits'),
+        branch: z.string().describe('Name of the default branch'),
+      })
+      .meta({ id: 'TaskRepositoryHead', description: 'Default branch of a repository' })
+      .optional(),
+    mirror: z
+      .string()
+      .optional()
+      .describe(
+        "Name of the repository's mirror in the worker's cache. It is only there if the code host has just let this run read the repository",
+      ),
+  })
+  .meta({ id: 'TaskRepository', description: 'A repository to clone' });
+
+/** The result of the setup that an earlier run may have left on the worker. */
+export const TaskPreparedWorkspace = z
+  .object({
+    name: z.string().describe("Name of the prepared workspace in the worker's cache"),
+  })
+  .meta({
+    id: 'TaskPreparedWorkspace',
+    description: 'The same setup, which an earlier run may have left on the worker',
+  });
