@@ -24,7 +24,7 @@ import { teamHasRoom } from '../teams/has-room.ts';
 import { newUid } from '../teams/uid.ts';
 
 const columns =
-  'uid, name, description, base_model, environment_id, skills, secrets, acts_for_users, created_at, updated_at';
+  'uid, name, description, base_model, environment_id, skills, secrets, acts_for_users AS on_behalf_of_enabled, created_at, updated_at';
 const identityRow = {
   uid: text(),
   name: text(),
@@ -33,7 +33,7 @@ const identityRow = {
   environment_id: nullable(text()),
   skills: texts,
   secrets: texts,
-  acts_for_users: boolean,
+  on_behalf_of_enabled: boolean,
   created_at: timestamp,
   updated_at: timestamp,
 };
@@ -97,6 +97,14 @@ export type CheckDefaults = (
   defaults: Pick<IdentityRow, 'base_model' | 'environment_id'>,
 ) => Promise<Fault[]>;
 
+/** Members that published clients need, of what this service does not have. */
+const nothing = {
+  memory: { attached_stores: [], auto_memory: { enabled: false } },
+  default_runner_uid: '',
+} satisfies Partial<AgentIdentity>;
+
+const textOrNone = (value: string | null | undefined): string | null => value || null;
+
 async function toIdentity(
   db: Queryable,
   teamId: string,
@@ -109,6 +117,7 @@ async function toIdentity(
     ...(base_model === null ? {} : { base_model }),
     ...(environment_id === null ? {} : { environment_id }),
     secrets: secrets.map((name) => ({ name })),
+    ...nothing,
     available: (await check(db, teamId, { base_model, environment_id })).length === 0,
   };
 }
@@ -152,8 +161,8 @@ export async function createIdentity(
   check: CheckDefaults,
 ): Promise<IdentityOutcome> {
   const { teamId, role } = principal;
-  if (request.acts_for_users && !isAtLeast(role, 'owner')) return { kind: 'owner_needed' };
-  const defaults = { base_model: request.base_model ?? null, environment_id: request.environment_id ?? null };
+  if (request.on_behalf_of_enabled && !isAtLeast(role, 'owner')) return { kind: 'owner_needed' };
+  const defaults = { base_model: textOrNone(request.base_model), environment_id: textOrNone(request.environment_id) };
   const faults = await check(tx, teamId, defaults);
   if (faults.length > 0) return { kind: 'invalid', faults };
   if (!(await teamHasRoom(tx, teamId, 'agent_identities', maxIdentities))) return { kind: 'too_many' };
@@ -161,12 +170,12 @@ export async function createIdentity(
     newUid(),
     teamId,
     request.name,
-    request.description ?? null,
+    textOrNone(request.description),
     defaults.base_model,
     defaults.environment_id,
     request.skills,
     request.secrets.map(({ name }) => name),
-    request.acts_for_users,
+    request.on_behalf_of_enabled,
   ]);
   if (!row) throw new Error('the identity was not inserted');
   const subject = { type: 'agent_identity', uid: row.uid, name: row.name };
@@ -174,9 +183,11 @@ export async function createIdentity(
   return { kind: 'written', identity: await toIdentity(tx, teamId, row, check) };
 }
 
-const given = <T>(value: T | undefined, before: T): T => (value === undefined ? before : value);
+const given = <T>(value: T | null | undefined, before: T): T => value ?? before;
+/** The published clients send null for a text that stays, and an empty one for a text that is removed. */
+const givenText = (value: string | null | undefined, before: string | null): string | null => (value ?? before) || null;
 
-/** Changes the members that the request has. Turning on `acts_for_users` ends the keys of the identity. */
+/** Changes the members that the request has. Turning on `on_behalf_of_enabled` ends the keys of the identity. */
 export async function updateIdentity(
   db: Database,
   principal: Principal,
@@ -188,32 +199,32 @@ export async function updateIdentity(
   return await db.transaction(async (tx): Promise<IdentityOutcome> => {
     const [before] = await tx.query(lockOne, [teamId, uid]);
     if (!before) return { kind: 'not_found' };
-    const actsForUsers = given(request.acts_for_users, before.acts_for_users);
-    if (actsForUsers && !before.acts_for_users && !isAtLeast(role, 'owner')) return { kind: 'owner_needed' };
+    const actsForUsers = given(request.on_behalf_of_enabled, before.on_behalf_of_enabled);
+    if (actsForUsers && !before.on_behalf_of_enabled && !isAtLeast(role, 'owner')) return { kind: 'owner_needed' };
     const defaults = {
-      base_model: given(request.base_model, before.base_model),
-      environment_id: given(request.environment_id, before.environment_id),
+      base_model: givenText(request.base_model, before.base_model),
+      environment_id: givenText(request.environment_id, before.environment_id),
     };
     // A default that cannot be used any more does not stand in the way of other changes.
     const faults = await check(tx, teamId, {
-      base_model: request.base_model ?? null,
-      environment_id: request.environment_id ?? null,
+      base_model: textOrNone(request.base_model),
+      environment_id: textOrNone(request.environment_id),
     });
     if (faults.length > 0) return { kind: 'invalid', faults };
     const [row] = await tx.query(update, [
       teamId,
       uid,
       given(request.name, before.name),
-      given(request.description, before.description),
+      givenText(request.description, before.description),
       defaults.base_model,
       defaults.environment_id,
       given(request.skills, before.skills),
-      request.secrets === undefined ? before.secrets : request.secrets.map(({ name }) => name),
+      request.secrets?.map(({ name }) => name) ?? before.secrets,
       actsForUsers,
     ]);
     if (!row) throw new Error('the identity was not updated');
     // Only owners create keys that act for users, and administrators may have created those that the identity has.
-    if (actsForUsers && !before.acts_for_users) await tx.query(removeKeys, [teamId, uid]);
+    if (actsForUsers && !before.on_behalf_of_enabled) await tx.query(removeKeys, [teamId, uid]);
     await recordChange(tx, principal, {
       action: 'agent_identity.update',
       subject: { type: 'agent_identity', uid, name: row.name },
