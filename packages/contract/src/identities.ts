@@ -26,12 +26,17 @@ const OnBehalfOfEnabled = z
     'True: its keys may create runs for a person with `on_behalf_of`. Only owners turn it on, which ends the keys of the identity',
   );
 
+const AgentAutoMemory = z
+  .object({ enabled: z.literal(false).describe('Whether the agent has a memory store of its own: always false') })
+  .meta({ id: 'AgentAutoMemory', description: 'The memory store of an agent, of which this service has none' });
+
 const AgentMemory = z
   .object({
-    attached_stores: z.tuple([]).describe('Memory stores of the team. This service has none: always empty'),
-    auto_memory: z
-      .object({ enabled: z.literal(false).describe('Whether the agent has a store of its own: always false') })
-      .describe('The memory store of the agent'),
+    attached_stores: z
+      .array(z.string())
+      .max(0)
+      .describe('Memory stores of the team. This service has none: always empty'),
+    auto_memory: AgentAutoMemory,
   })
   .meta({ id: 'AgentMemory', description: 'Memory stores of an agent, of which this service has none' });
 
@@ -76,15 +81,22 @@ export const CreateAgentIdentityRequest = z
   .meta({ id: 'CreateAgentIdentityRequest', description: 'An agent identity to create' });
 export type CreateAgentIdentityRequest = z.infer<typeof CreateAgentIdentityRequest>;
 
+/** A member that may be left out or null, which is the same. */
+const orNull = <T extends z.ZodType>(schema: T) =>
+  schema
+    .nullable()
+    .optional()
+    .describe(schema.description ?? '');
+
 export const UpdateAgentIdentityRequest = z
   .object({
     name: Name.optional(),
     description: Description,
     base_model: BaseModel,
     environment_id: EnvironmentId,
-    skills: Skills.nullable().optional(),
-    secrets: Secrets.nullable().optional(),
-    on_behalf_of_enabled: OnBehalfOfEnabled.nullable().optional(),
+    skills: orNull(Skills),
+    secrets: orNull(Secrets),
+    on_behalf_of_enabled: orNull(OnBehalfOfEnabled),
   })
   .meta({
     id: 'UpdateAgentIdentityRequest',
