@@ -216,4 +216,24 @@ describeSystem('end to end in a sandbox', {}, (system) => {
     expect(new Set(text.match(/ryr_[A-Za-z0-9_-]{20,}/g))).toEqual(new Set(['ryr_control-of-the-test-0123456789']));
     expect(text).not.toContain(system.key);
   });
+
+  test('lowers the limits of a sandbox to those of its environment, and never raises them', async () => {
+    const limits = { disk_mb: 64, processes: 100_000 };
+    const { uid } = await system.call<{ uid: string }>(
+      'POST',
+      '/agent/environments',
+      { config: { name: 'Small', limits } },
+      201,
+    );
+    const prompt = '```sh\ntrap "" XFSZ; truncate -s 100000000 one || echo too large\n```\n';
+    const runId = await system.createRun(prompt, { config: { environment_id: uid } });
+    expect((await system.untilEnded(runId)).state).toBe('SUCCEEDED');
+    const conversation = await system.call<Conversation>('GET', `/agent/runs/${runId}/conversation`);
+    expect(JSON.stringify(blocksOf(conversation))).toContain('too large\\n');
+    const ready = (await timelineOf(runId)).find((event) => event.event_type === 'worker_container_ready');
+    const held = ready?.payload?.limits as { disk_mb: number; processes: number; memory_mb: number };
+    expect(held.disk_mb).toBe(64);
+    expect(held.processes).toBeLessThan(100_000);
+    expect(held.memory_mb).toBeGreaterThanOrEqual(128);
+  });
 });

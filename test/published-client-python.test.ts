@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openCuttingProxy } from './fakes/cutting-proxy.ts';
+import { type FakeGitHost, startFakeGitHost } from './fakes/git-host.ts';
 import { describeSystem } from './support/describe-system.ts';
 import { installPythonPackages, type PythonPackages } from './support/python-packages.ts';
 
@@ -11,12 +12,18 @@ const source = readFileSync(path.join(folder, 'scenarios.py'), 'utf8');
 const names = [...source.matchAll(/^@scenario\("(.+)"\)$/gm)].map(([, name = '']) => name);
 
 let installing: Promise<PythonPackages> | undefined;
+let codeHost: FakeGitHost | undefined;
+afterAll(() => codeHost?.close());
 /** Both take a while, and neither needs the other. */
 const besideInstalling = async () => {
   installing = installPythonPackages(path.join(folder, 'requirements.txt'), 10);
   // Its failure is reported where it is awaited.
   installing.catch(() => undefined);
-  return {};
+  codeHost = await startFakeGitHost();
+  const skill = '---\nname: deploy\ndescription: Deploys.\n---\n```sh\necho deployed\n```\n';
+  const files = { '.claude/skills/deploy/SKILL.md': skill, 'skills/bad/SKILL.md': '' };
+  await codeHost.commit('acme', 'site', files);
+  return { env: { RUNYARD_CODE_HOST_URL: codeHost.template } };
 };
 
 describeSystem('the published Python client', besideInstalling, (system) => {

@@ -1,17 +1,21 @@
 /** A secret in everything that a run in a real sandbox does: nothing that Runyard keeps, streams or answers holds it. */
 import { execFileSync, spawn } from 'node:child_process';
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { describeSystem } from './support/describe-system.ts';
+import { columnsHolding, filesHolding } from './support/find-planted.ts';
 import { eventually } from './support/system.ts';
 
 const runyard = path.resolve(import.meta.dirname, '../bin/runyard');
 const token = 'kT9"deploy/token+42';
 const certificate = `-----BEGIN-----\n${'Ab3/'.repeat(30)}\n-----END-----\n`;
+/** A value that a file name can hold. */
+const nameToken = 'Qz7-name-token-81';
 /** Texts that would show the values, in the spellings that the run prints. */
 const planted = [
   token,
+  nameToken,
   'Ab3/'.repeat(15),
   Buffer.from(token).toString('base64').slice(0, 22),
   encodeURIComponent(token),
@@ -31,6 +35,9 @@ cat "$CERTIFICATE"; base64 "$CERTIFICATE"
 \`\`\`sh
 echo "$DEPLOY_TOKEN" > kept.txt && report-artifact kept.txt --title "Title $DEPLOY_TOKEN" --description "$DEPLOY_TOKEN"
 printf '# Plan %s\\n' "$DEPLOY_TOKEN" > plan.md && report-artifact plan.md --type PLAN --title Plan
+echo x > "file-$NAME_TOKEN.txt" && report-artifact "file-$NAME_TOKEN.txt" --title "$NAME_TOKEN"; rm file-*.txt
+printf 'Say %s %s.\\n\\n\\140\\140\\140sh\\necho a child with %s\\n\\140\\140\\140\\n' "$DEPLOY_TOKEN" "$NAME_TOKEN" "$NAME_TOKEN" | child-run start -
+child-run await
 cat /proc/[0-9]*/cmdline | tr '\\0' '\\n' | grep -c 'deploy[/]token' || true
 rm kept.txt plan.md
 \`\`\`
@@ -42,12 +49,29 @@ echo "$DEPLOY_TOKEN" >&2; exit 7
 
 describeSystem('secrets', {}, (system) => {
   let runId: string;
+  let serverRunId: string;
+  let scheduleId: string;
+  const stream = new AbortController();
+  let live: Promise<string>;
   const set = (name: string, value: string) =>
     system.call('PUT', `/secrets/${name}`, { value, scope: name === 'CERTIFICATE' ? 'team' : 'personal' });
 
   beforeAll(async () => {
     await set('DEPLOY_TOKEN', token);
     await set('CERTIFICATE', certificate);
+    await set('NAME_TOKEN', nameToken);
+    live = fetch(`${system.baseUrl()}/api/v1/agent/runs/events`, {
+      headers: { authorization: `Bearer ${system.key}` },
+      signal: stream.signal,
+    }).then(async ({ body }) => {
+      let received = '';
+      try {
+        for await (const chunk of body ?? []) received += Buffer.from(chunk).toString('latin1');
+      } catch {
+        // It ends when the test closes it.
+      }
+      return received;
+    });
     const environment = await system.call<{ uid: string }>(
       'POST',
       '/agent/environments',
@@ -60,11 +84,46 @@ describeSystem('secrets', {}, (system) => {
       },
       201,
     );
+    const secrets = [{ name: 'DEPLOY_TOKEN' }, { name: 'NAME_TOKEN' }];
     runId = await system.createRun(prompt, {
-      config: { environment_id: environment.uid, secrets: [{ name: 'DEPLOY_TOKEN' }] },
+      title: `Title ${token}`,
+      mode: 'orchestrate',
+      metadata: { note: token, other: encodeURIComponent(token) },
+      attachments: [
+        { file_name: `a-${nameToken}.txt`, mime_type: 'text/plain', data: Buffer.from(token).toString('base64') },
+      ],
+      config: {
+        environment_id: environment.uid,
+        name: `Named ${nameToken}`,
+        base_prompt: `Know ${token}.`,
+        secrets,
+        idle_timeout_minutes: 5,
+      },
     });
     await system.untilEnded(runId);
-  }, 90_000);
+    const followUp = `Say ${token} ${nameToken}.\n\n\`\`\`sh\necho "again $DEPLOY_TOKEN"\n\`\`\``;
+    await system.call('POST', `/agent/runs/${runId}/followups`, { message: followUp });
+    await eventually('the follow-up', async () =>
+      (await text(`/agent/runs/${runId}/conversation`)).includes('again «'),
+    );
+    await system.until(runId, ({ state }) => state === 'SUCCEEDED' || state === 'FAILED');
+    serverRunId = await system.createRun('Use it.', {
+      config: {
+        secrets,
+        mcp_servers: { leaky: { command: 'sh', args: ['-c', `echo "no licence $NAME_TOKEN ${token}" >&2; exit 4`] } },
+      },
+    });
+    await system.untilEnded(serverRunId);
+    const schedule = await system.call<{ id: string }>(
+      'POST',
+      '/agent/schedules',
+      { name: 'S', cron_schedule: '@yearly', prompt: `Say ${token}.`, agent_config: { secrets }, metadata: { token } },
+      201,
+    );
+    const fired = await system.call<{ run_id: string }>('POST', `/agent/schedules/${schedule.id}/run`);
+    await system.untilEnded(fired.run_id);
+    scheduleId = schedule.id;
+  }, 180_000);
 
   const text = async (at: string) => {
     const answer = await fetch(`${system.baseUrl()}/api/v1${at}`, {
@@ -90,27 +149,48 @@ describeSystem('secrets', {}, (system) => {
 
   test('hands out artifacts without the values', async () => {
     const { artifacts = [] } = await system.run(runId);
-    expect(artifacts.length).toBe(2);
+    expect(artifacts.length).toBe(3);
     expect(found(JSON.stringify(artifacts))).toEqual([]);
     for (const { artifact_type, data } of artifacts) {
       const uid = (data as { artifact_uid: string }).artifact_uid;
       expect(found(await text(`/agent/artifacts/${uid}`))).toEqual([]);
       if (artifact_type !== 'FILE') continue;
       const file = await text(`/agent/artifacts/${uid}/download`);
-      expect(file).toBe(`${'*'.repeat(token.length)}\n`);
+      expect(['x\n', `${'*'.repeat(token.length)}\n`]).toContain(file);
     }
   });
 
-  test('keeps no value in blobs, logs and the files of the database', async () => {
-    const entries = await readdir(system.dataDir, { recursive: true, withFileTypes: true });
-    const files = entries.filter((entry) => entry.isFile()).map((entry) => path.join(entry.parentPath, entry.name));
-    expect(files.some((file) => file.includes('/blobs/'))).toBe(true);
-    const holding: string[] = [];
-    for (const file of files) {
-      const bytes = await readFile(file).catch(() => Buffer.alloc(0));
-      if (planted.some((each) => bytes.includes(each))) holding.push(file);
-    }
-    expect(holding).toEqual([]);
+  test('answers about schedules, children, MCP servers in a configuration and changes without the values', async () => {
+    const configured = await text(`/agent/runs/${serverRunId}`);
+    expect(configured).toContain('no licence');
+    const { runs } = await system.call<{ runs: { title: string }[] }>('GET', `/agent/runs?ancestor_run_id=${runId}`);
+    expect(runs).toHaveLength(1);
+    const lists = [
+      '/agent/runs?limit=100',
+      `/agent/schedules/${scheduleId}`,
+      '/agent/schedules',
+      '/audit-log',
+      '/secrets',
+    ];
+    for (const list of [...lists, `/agent/runs/${serverRunId}/timeline`])
+      expect(found(await text(list)), list).toEqual([]);
+    expect(found(configured)).toEqual([]);
+  });
+
+  test('streams no value to those who watch the team', async () => {
+    stream.abort();
+    const received = await live;
+    expect(received).toContain(runId);
+    expect(found(received)).toEqual([]);
+  });
+
+  test('keeps no value in the database, its files, blobs and logs', async () => {
+    // The search finds what is there, in text and in JSON.
+    expect((await columnsHolding(system.dataDir, ['no licence'])).columns).toContain('public.runs.config');
+    const { columns, rows } = await columnsHolding(system.dataDir, planted);
+    expect(rows).toBeGreaterThan(100);
+    expect(columns).toEqual([]);
+    expect(await filesHolding(system.dataDir, planted)).toEqual([]);
     expect(found(await system.logs())).toEqual([]);
   });
 

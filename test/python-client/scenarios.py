@@ -15,10 +15,14 @@ from oz_agent_sdk.pagination import SyncRunsCursorPage
 from oz_agent_sdk.types import (
     AgentGetArtifactResponse,
     AgentListEnvironmentsResponse,
+    AgentListResponse,
     AgentRunResponse,
+    AgentSkill,
     CloudEnvironment,
 )
 from oz_agent_sdk.types.agent import (
+    AgentResponse,
+    ListAgentIdentitiesResponse,
     RunItem,
     RunListHandoffAttachmentsResponse,
     ScheduleDeleteResponse,
@@ -254,6 +258,63 @@ def _() -> None:
     bad = lambda cron: lambda: agent.schedules.create(name="Bad", cron_schedule=cron, prompt="x")
     for cron in ("0 0 31 2 *", "* * * * * *", "@every 30s"):
         raises(oz.BadRequestError, "invalid_request", bad(cron))
+
+
+@scenario("creates, reads, changes and deletes agents, and runs as one")
+def _() -> None:
+    identities = agent.agent
+    environment = client.api.post(
+        "/agent/environments", body={"config": {"name": "of an agent", "description": None}}, cast_to=CloudEnvironment
+    )
+    made = identities.create(
+        name="Release",
+        description="Releases",
+        base_model="runbook",
+        environment_id=environment.uid,
+        secrets=[],
+        skills=[],
+        on_behalf_of_enabled=False,
+    )
+    client.check(AgentResponse)
+    assert (made.name, made.description, made.available) == ("Release", "Releases", True), made
+    assert made.environment_id == environment.uid and made.base_model == "runbook"
+    assert made.on_behalf_of_enabled is False and made.memory.attached_stores == []
+    assert identities.get(made.uid) == made
+    # To this client, null is "leave it", and an empty text is "remove it".
+    changed = identities.update(made.uid, name="Ship", description="", base_model=None, environment_id=None)
+    client.check(AgentResponse)
+    assert (changed.name, changed.description, changed.base_model) == ("Ship", None, "runbook"), changed
+    assert changed.environment_id == environment.uid and changed.created_at == made.created_at
+    assert changed in identities.list().agents
+    client.check(ListAgentIdentitiesResponse)
+    run = run_until(agent.run(prompt=sh("echo shipped"), agent_identity_uid=made.uid, team=True).run_id)
+    assert run.state == "SUCCEEDED" and run.executor and run.executor.uid == made.uid, run
+    assert run.agent_config and run.agent_config.environment_id == environment.uid, run.agent_config
+    assert [listed.run_id for listed in agent.runs.list(executor=made.uid)] == [run.run_id]
+    identities.delete(made.uid)
+    raises(oz.NotFoundError, "resource_not_found", lambda: identities.get(made.uid))
+    raises(oz.BadRequestError, "invalid_request", lambda: identities.create(name=" "))
+
+
+@scenario("lists skills, and starts a run that follows one")
+def _() -> None:
+    def listed() -> list[AgentSkill]:
+        agents = agent.list(repo="acme/site", refresh=True, include_malformed_skills=True, sort_by="name").agents
+        client.check(AgentListResponse)
+        return agents
+
+    found = {skill.name: skill.variants[0] for skill in listed()}
+    deploy = found["deploy"]
+    assert deploy.id == "acme/site:.claude/skills/deploy/SKILL.md" and not deploy.error, deploy
+    assert deploy.source.owner == "acme" and deploy.base_prompt == sh("echo deployed").strip(), deploy
+    assert [variant.error for variant in found.values() if variant.error], found
+    created = agent.run(skill=deploy.id)
+    run = run_until(created.run_id)
+    assert run.state == "SUCCEEDED" and run.agent_config and run.agent_config.skill_spec == deploy.id, run
+    assert "deployed" in json.dumps(outputs_of(run.run_id))
+    again = {skill.name: skill.variants[0] for skill in listed()}
+    assert again["deploy"].last_run_timestamp
+    raises(oz.BadRequestError, "invalid_request", lambda: agent.list(repo="acme"))
 
 
 @scenario("raises its own error class for each status, with the problem document")

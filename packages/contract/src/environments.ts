@@ -24,6 +24,20 @@ const pathPart =
   '(?:[^/.\\u0000-\\u001f\\u007f-\\u009f][^/\\u0000-\\u001f\\u007f-\\u009f]*|\\.(?:[^/.\\u0000-\\u001f\\u007f-\\u009f][^/\\u0000-\\u001f\\u007f-\\u009f]*|\\.[^/\\u0000-\\u001f\\u007f-\\u009f]+)?)';
 const folderInWorkspace = new RegExp(`^${pathPart}(?:/+${pathPart})*/*$`, 'u');
 
+/** Limits of the sandboxes of an environment. The smallest values are those of the settings of a worker. */
+export const EnvironmentLimits = z
+  .object({
+    memory_mb: z.int().min(128).max(1_048_576).optional().describe('Megabytes of memory'),
+    processes: z.int().min(16).max(100_000).optional().describe('Processes and threads'),
+    disk_mb: z.int().min(16).max(10_485_760).optional().describe('Megabytes of workspace and home together'),
+  })
+  .meta({
+    id: 'EnvironmentLimits',
+    description:
+      'Limits of a sandbox below those of its worker, which are never exceeded. A worker of another program may ignore them',
+  });
+export type EnvironmentLimits = z.infer<typeof EnvironmentLimits>;
+
 /** The content of a sandbox before the agent begins. */
 export const EnvironmentConfig = z
   .looseObject({
@@ -71,6 +85,9 @@ export const EnvironmentConfig = z
       ),
     secrets: SecretReferences.optional().describe(
       'Secrets of the team that every run in the environment gets. A run may replace one by a secret of its own in the same variable',
+    ),
+    limits: EnvironmentLimits.optional().describe(
+      'Limits of its sandboxes below those of the worker; the timeline event `worker_container_ready` of a run has what holds',
     ),
     failure_session_retention_minutes: z.number().min(0).max(60).optional().meta({
       description: 'How long the sandbox of a failed setup waits for follow-ups, default 10; 0: it ends at once',
@@ -163,15 +180,6 @@ const NamedEnvironmentConfig = EnvironmentConfig.extend({
     .describe(
       'Hosts that the sandbox may reach. Sandboxes reach none besides the gateway of the service: absent or empty lists',
     ),
-  limits: z
-    .record(z.string(), z.unknown())
-    .refine((limits) => Object.keys(limits).length === 0, {
-      error:
-        'must be absent or empty: the settings RUNYARD_SANDBOX_MEMORY_MB, _PROCESSES, _TMP_MB and _DISK_MB of the worker limit all of its sandboxes alike',
-    })
-    .meta({ maxProperties: 0 })
-    .optional()
-    .describe('Limits of the sandbox. The settings of the worker have them for all sandboxes: absent or empty'),
 }).meta({ id: 'NamedEnvironmentConfig', description: 'What is in a sandbox before the agent begins, with a name' });
 
 /** Body of the requests that create or replace an environment. The configuration must have a name. */

@@ -3,12 +3,15 @@ import { maxSecretsOfRun, maxSkillsOfRun } from './limits.ts';
 import { NonBlank, Text, Timestamp } from './primitives.ts';
 
 const Name = NonBlank.max(200).describe('Name for people, at most 200 characters');
-const Description = Text.max(2000).nullable().optional().describe('What the agent is for, at most 2,000 characters');
+const Description = Text.max(2000)
+  .nullable()
+  .optional()
+  .describe('What the agent is for, at most 2,000 characters; empty: it has none');
 const BaseModel = Text.max(200)
   .nullable()
   .optional()
-  .describe('Model of its runs that name none; it must be one of GET /agent/models');
-const EnvironmentId = Text.nullable().optional().describe('Environment of its runs that name none');
+  .describe('Model of its runs that name none; it must be one of GET /agent/models; empty: it has none');
+const EnvironmentId = Text.nullable().optional().describe('Environment of its runs that name none; empty: it has none');
 const Skills = z
   .array(NonBlank.max(500))
   .max(maxSkillsOfRun)
@@ -20,11 +23,25 @@ const Secrets = z
   .array(Secret)
   .max(maxSecretsOfRun)
   .describe(`Secrets of the team that its runs get in addition to their own, at most ${maxSecretsOfRun}`);
-const ActsForUsers = z
+const OnBehalfOfEnabled = z
   .boolean()
   .describe(
     'True: its keys may create runs for a person with `on_behalf_of`. Only owners turn it on, which ends the keys of the identity',
   );
+
+const AgentAutoMemory = z
+  .object({ enabled: z.literal(false).describe('Whether the agent has a memory store of its own: always false') })
+  .meta({ id: 'AgentAutoMemory', description: 'The memory store of an agent, of which this service has none' });
+
+const AgentMemory = z
+  .object({
+    attached_stores: z
+      .array(z.string())
+      .max(0)
+      .describe('Memory stores of the team. This service has none: always empty'),
+    auto_memory: AgentAutoMemory,
+  })
+  .meta({ id: 'AgentMemory', description: 'Memory stores of an agent, of which this service has none' });
 
 /** An agent of a team that runs and agent keys can act as. */
 export const AgentIdentity = z
@@ -43,7 +60,11 @@ export const AgentIdentity = z
     environment_id: z.string().optional().describe('Environment of its runs that name none'),
     skills: z.array(z.string()).describe('Skills of its runs that name none'),
     secrets: z.array(Secret).describe('Secrets of the team that its runs get in addition to their own'),
-    acts_for_users: ActsForUsers,
+    on_behalf_of_enabled: OnBehalfOfEnabled,
+    memory: AgentMemory,
+    default_runner_uid: z
+      .literal('')
+      .describe('Runner of its runs. This service has no runners, so it is always empty'),
   })
   .meta({ id: 'AgentIdentity', description: 'An agent of a team that runs and agent keys can act as' });
 export type AgentIdentity = z.infer<typeof AgentIdentity>;
@@ -60,10 +81,17 @@ export const CreateAgentIdentityRequest = z
     environment_id: EnvironmentId,
     skills: Skills.default([]),
     secrets: Secrets.default([]),
-    acts_for_users: ActsForUsers.default(false),
+    on_behalf_of_enabled: OnBehalfOfEnabled.default(false),
   })
   .meta({ id: 'CreateAgentIdentityRequest', description: 'An agent identity to create' });
 export type CreateAgentIdentityRequest = z.infer<typeof CreateAgentIdentityRequest>;
+
+/** A member that may be left out or null, which is the same. */
+const orNull = <T extends z.ZodType>(schema: T) =>
+  schema
+    .nullable()
+    .optional()
+    .describe(schema.description ?? '');
 
 export const UpdateAgentIdentityRequest = z
   .object({
@@ -71,13 +99,13 @@ export const UpdateAgentIdentityRequest = z
     description: Description,
     base_model: BaseModel,
     environment_id: EnvironmentId,
-    skills: Skills.optional(),
-    secrets: Secrets.optional(),
-    acts_for_users: ActsForUsers.optional(),
+    skills: orNull(Skills),
+    secrets: orNull(Secrets),
+    on_behalf_of_enabled: orNull(OnBehalfOfEnabled),
   })
   .meta({
     id: 'UpdateAgentIdentityRequest',
     description:
-      'What to change. Members that are left out stay; null removes description, base_model or environment_id',
+      'What to change. Members that are left out or null stay; an empty text removes description, base_model or environment_id',
   });
 export type UpdateAgentIdentityRequest = z.infer<typeof UpdateAgentIdentityRequest>;

@@ -6,6 +6,7 @@
 
 import { z } from 'zod';
 import { AmbientAgentConfig } from './config.ts';
+import { EnvironmentLimits } from './environments.ts';
 import { maxReplacedTokens } from './limits.ts';
 
 /** Why a sandbox was not created, did not start or ended badly: its phase and a machine reason. */
@@ -39,6 +40,8 @@ export const TaskAssignment = z.object({
       .optional(),
     additional_oz_args: z.array(z.string()).optional(),
     instance_shape: z.object({ vcpus: z.number(), memory_gb: z.number() }).optional(),
+    /** Ours: limits of the environment, which lower those of the worker. */
+    limits: EnvironmentLimits.optional(),
   }),
 });
 export type TaskAssignment = z.infer<typeof TaskAssignment>;
@@ -156,6 +159,8 @@ export const SandboxReady = z.object({
     backend: z.string(),
     /** From the arrival of the assignment to the spawned process, milliseconds. */
     spawn_ms: z.number(),
+    /** Limits that hold; absent: those of the worker, which the environment does not lower. */
+    limits: EnvironmentLimits.optional(),
   }),
 });
 

@@ -30,7 +30,9 @@ const identity = {
   base_model: 'runbook',
   skills: [],
   secrets: [],
-  acts_for_users: false,
+  on_behalf_of_enabled: false,
+  memory: { attached_stores: [], auto_memory: { enabled: false } },
+  default_runner_uid: '',
 };
 
 export const accessExamples = {

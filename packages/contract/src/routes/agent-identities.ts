@@ -12,7 +12,7 @@ import type { Route } from '../route.ts';
 
 const identity = z.object({ identityUid: z.string().meta({ description: 'UID of the identity' }) });
 const noIdentity = { 404: 'No such agent identity, or it belongs to another team' };
-const ownersOnly = 'Only owners turn acts_for_users on';
+const ownersOnly = 'Only owners turn on_behalf_of_enabled on';
 
 // Agent keys read identities and do not change them: an agent could give itself secrets, or the right to act for a person.
 export const agentIdentityRoutes = {

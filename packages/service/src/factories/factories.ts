@@ -7,9 +7,10 @@ import type {
   ListFactoriesResponse,
 } from '@runyard/contract/factories';
 import { maxFactories } from '@runyard/contract/limits';
+import { type Author, recordChange } from '../access/audit/record.ts';
 import { teamHasRoom } from '../access/teams/has-room.ts';
 import { newUid } from '../access/teams/uid.ts';
-import type { Queryable } from '../store/database/database.ts';
+import type { Database, Queryable } from '../store/database/database.ts';
 import { boolean, defineStatement, json, nullable, type RowOf, text, timestamp } from '../store/database/statement.ts';
 import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../store/paging/cursor.ts';
 
@@ -66,8 +67,8 @@ const insert = defineStatement({
 /** The foreign key deletes the webhooks, and a trigger notifies the ingress of each. */
 const remove = defineStatement({
   name: 'delete_factory',
-  text: 'DELETE FROM factories WHERE team_id = $1 AND uid = $2 RETURNING uid',
-  row: { uid: text() },
+  text: 'DELETE FROM factories WHERE team_id = $1 AND uid = $2 RETURNING name',
+  row: { name: text() },
 });
 
 const toFactory = (found: RowOf<typeof readOne>): Factory => ({
@@ -122,9 +123,10 @@ export async function lockFactory(tx: Queryable, teamId: string, uid: string): P
 /** Creates a factory. `too_many`: the team has the largest number allowed. `taken`: the team has one with this alias. */
 export async function createFactory(
   tx: Queryable,
-  teamId: string,
+  by: Author,
   request: CreateFactoryRequest,
 ): Promise<Factory | 'too_many' | 'taken'> {
+  const { teamId } = by;
   // The lock of the count also keeps the alias free until the end of the transaction.
   if (!(await teamHasRoom(tx, teamId, 'factories', maxFactories))) return 'too_many';
   const [alias] = await tx.query(readIsAliasTaken, [teamId, request.alias ?? null]);
@@ -139,10 +141,19 @@ export async function createFactory(
     JSON.stringify(request.agent_defaults ?? {}),
   ]);
   if (!made) throw new Error('the factory was not inserted');
+  const { name, repositories } = made;
+  const subject = { type: 'factory', uid: made.uid, name };
+  await recordChange(tx, by, { action: 'factory.create', subject, after: { name, alias: made.alias, repositories } });
   return toFactory(made);
 }
 
 /** Deletes a factory with its webhooks. False: the team has no such factory. */
-export async function deleteFactory(db: Queryable, teamId: string, uid: string): Promise<boolean> {
-  return (await db.query(remove, [teamId, uid])).length > 0;
+export async function deleteFactory(db: Database, by: Author, uid: string): Promise<boolean> {
+  return await db.transaction(async (tx) => {
+    const [gone] = await tx.query(remove, [by.teamId, uid]);
+    if (!gone) return false;
+    const subject = { type: 'factory', uid, name: gone.name };
+    await recordChange(tx, by, { action: 'factory.delete', subject, endsAccess: true });
+    return true;
+  });
 }

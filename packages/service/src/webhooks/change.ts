@@ -1,12 +1,15 @@
 /** Changes of webhooks. Each raises the version, so that no process accepts a delivery by what it knew before. */
 import type { UpdateWebhookRequest } from '@runyard/contract/webhooks';
+import { type Author, recordChange } from '../access/audit/record.ts';
 import type { Vault } from '../secrets/vault.ts';
-import type { Database, Queryable } from '../store/database/database.ts';
+import type { Database } from '../store/database/database.ts';
 import { boolean, defineStatement } from '../store/database/statement.ts';
 import { newWebhookSecret, sealWebhookSecret } from './secrets/secret.ts';
 import {
   type SealedWebhook,
   type StoredWebhook,
+  stateOf,
+  subjectOf,
   toWebhook,
   type WebhookAddress,
   webhookColumns,
@@ -48,6 +51,7 @@ export type UpdateOutcome = StoredWebhook | 'no_secret' | null;
 /** Changes the members that the request has. */
 export async function updateWebhook(
   db: Database,
+  by: Author,
   { teamId, factoryUid, webhookUid }: WebhookAddress,
   request: UpdateWebhookRequest,
 ): Promise<UpdateOutcome> {
@@ -64,7 +68,16 @@ export async function updateWebhook(
       header === undefined ? old.delivery_id_header : (header?.toLowerCase() ?? null),
       enabled,
     ]);
-    return made ? toWebhook(made) : null;
+    if (!made) return null;
+    const [before, after] = [toWebhook(old), toWebhook(made)];
+    await recordChange(tx, by, {
+      action: 'webhook.update',
+      subject: subjectOf(after),
+      before: stateOf(before),
+      after: stateOf(after),
+      ...(before.enabled && !after.enabled ? { endsAccess: true } : {}),
+    });
+    return after;
   });
 }
 
@@ -73,12 +86,17 @@ export async function updateWebhook(
  * caller has checked that the secret fits the mode, which never changes.
  */
 export async function rotateWebhookSecret(
-  db: Queryable,
+  db: Database,
   vault: Vault,
+  by: Author,
   { teamId, factoryUid, webhookUid }: WebhookAddress,
   { webhook, secret, graceSeconds }: { webhook: StoredWebhook; secret: string | undefined; graceSeconds: number },
 ): Promise<SealedWebhook | null> {
   const sealed = sealWebhookSecret(vault, webhookUid, secret ?? newWebhookSecret(webhook));
-  const [made] = await db.query(rotate, [teamId, factoryUid, webhookUid, vault.keyId, sealed, graceSeconds]);
-  return made ? { webhook: toWebhook(made), sealedSecret: sealed.toString('base64') } : null;
+  return await db.transaction(async (tx) => {
+    const [made] = await tx.query(rotate, [teamId, factoryUid, webhookUid, vault.keyId, sealed, graceSeconds]);
+    if (!made) return null;
+    await recordChange(tx, by, { action: 'webhook.rotate_secret', subject: subjectOf(made) });
+    return { webhook: toWebhook(made), sealedSecret: sealed.toString('base64') };
+  });
 }

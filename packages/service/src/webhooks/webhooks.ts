@@ -1,10 +1,11 @@
 /** The webhooks of factories. */
 import { maxFactoryWebhooks } from '@runyard/contract/limits';
 import type { CreateWebhookRequest, SignatureSchemeName, Webhook, WebhookAuthMode } from '@runyard/contract/webhooks';
+import { type Author, recordChange, type State } from '../access/audit/record.ts';
 import { newUid } from '../access/teams/uid.ts';
 import { lockFactory } from '../factories/factories.ts';
 import type { Vault } from '../secrets/vault.ts';
-import type { Queryable } from '../store/database/database.ts';
+import type { Database, Queryable } from '../store/database/database.ts';
 import {
   boolean,
   defineStatement,
@@ -67,8 +68,8 @@ const insert = defineStatement({
 /** A trigger notifies the ingress of all processes. The nightly sweep deletes the log. */
 const remove = defineStatement({
   name: 'delete_webhook',
-  text: 'DELETE FROM webhooks WHERE team_id = $1 AND factory_uid = $2 AND uid = $3 RETURNING uid',
-  row: { uid: text() },
+  text: 'DELETE FROM webhooks WHERE team_id = $1 AND factory_uid = $2 AND uid = $3 RETURNING name',
+  row: { name: text() },
 });
 
 /** A webhook without its URL, which depends on the address of the service. */
@@ -90,6 +91,12 @@ export const toWebhook = (found: RowOf<typeof readOne>): StoredWebhook => ({
   enabled: found.enabled,
   created_at: found.created_at,
 });
+
+/** Names a webhook in the audit log. */
+export const subjectOf = ({ uid, name }: Pick<StoredWebhook, 'uid' | 'name'>) => ({ type: 'webhook', uid, name });
+
+/** Returns the members of a webhook that the audit log shows. */
+export const stateOf = ({ uid: _uid, created_at: _created, ...state }: StoredWebhook): State => state;
 
 /** Returns the URL to which senders POST. `token`: the secret of a url_token webhook; absent: a placeholder stands for it. */
 export function webhookUrl(baseUrl: string, { uid, auth_mode }: StoredWebhook, token = '{token}'): string {
@@ -114,9 +121,11 @@ export async function readWebhook(db: Queryable, address: WebhookAddress): Promi
 export async function createWebhook(
   tx: Queryable,
   vault: Vault,
-  { teamId, factoryUid }: Pick<WebhookAddress, 'teamId' | 'factoryUid'>,
+  by: Author,
+  factoryUid: string,
   request: CreateWebhookRequest,
 ): Promise<SealedWebhook | 'no_factory' | 'too_many'> {
+  const { teamId } = by;
   if (!(await lockFactory(tx, teamId, factoryUid))) return 'no_factory';
   const [others] = await tx.query(countOfFactory, [factoryUid]);
   if ((others?.count ?? 0) >= maxFactoryWebhooks) return 'too_many';
@@ -137,10 +146,19 @@ export async function createWebhook(
     sealed,
   ]);
   if (!made) throw new Error('the webhook was not inserted');
-  return { webhook: toWebhook(made), sealedSecret: sealed?.toString('base64') ?? null };
+  const webhook = toWebhook(made);
+  await recordChange(tx, by, { action: 'webhook.create', subject: subjectOf(webhook), after: stateOf(webhook) });
+  return { webhook, sealedSecret: sealed?.toString('base64') ?? null };
 }
 
 /** Deletes a webhook. False: the team has none with these UIDs. */
-export async function deleteWebhook(db: Queryable, address: WebhookAddress): Promise<boolean> {
-  return (await db.query(remove, [address.teamId, address.factoryUid, address.webhookUid])).length > 0;
+export async function deleteWebhook(db: Database, by: Author, address: WebhookAddress): Promise<boolean> {
+  const { teamId, factoryUid, webhookUid: uid } = address;
+  return await db.transaction(async (tx) => {
+    const [gone] = await tx.query(remove, [teamId, factoryUid, uid]);
+    if (!gone) return false;
+    const subject = subjectOf({ uid, name: gone.name });
+    await recordChange(tx, by, { action: 'webhook.delete', subject, endsAccess: true });
+    return true;
+  });
 }

@@ -26,6 +26,7 @@ export function assignmentMessage(assignment: Assignment, additionalArguments: s
       },
       env_vars: { RUNYARD_RUN_TOKEN: assignment.runToken },
       additional_oz_args: additionalArguments,
+      ...(assignment.limits ? { limits: assignment.limits } : {}),
     },
   };
 }

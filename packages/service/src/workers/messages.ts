@@ -78,13 +78,13 @@ async function apply(
       if (assignmentId !== null) await requeue(tx, { runId, executionId, args: { assignment_id: assignmentId } });
       return 'released';
     case 'sandbox_ready': {
-      const { backend, spawn_ms } = message.data;
+      const { backend, spawn_ms, limits } = message.data;
       if (await recordSandbox(tx, executionId, { backend }))
         await appendTimelineEvent(tx, {
           runId,
           executionId,
           type: 'worker_container_ready',
-          payload: { backend, spawn_ms },
+          payload: { backend, spawn_ms, ...(limits ? { limits } : {}) },
         });
       return 'held';
     }

@@ -1,7 +1,8 @@
+import type { EnvironmentLimits } from '@runyard/contract/environments';
 import type { TaskAssignment, WorkerMessage } from '@runyard/contract/worker-protocol';
 import type { Logger } from 'pino';
 import { checkProgram } from '../harnesses/check-program.ts';
-import type { SandboxLimits } from '../sandboxes/limits.ts';
+import { lowerLimits, type SandboxLimits } from '../sandboxes/limits.ts';
 import type { Sandbox, SandboxBackend } from '../sandboxes/sandbox.ts';
 import type { Execution } from './execution.ts';
 import { agentLaunch } from './launch.ts';
@@ -9,6 +10,7 @@ import { cancelledMessage, exitMessage, failureMessage, stoppedMessage, type Ter
 
 export interface CarryOutOptions {
   readonly backend: SandboxBackend;
+  /** Of every sandbox; an environment may lower them. */
   readonly limits: SandboxLimits;
   /** Folder with programs of harnesses that all sandboxes see. */
   readonly harnessDir: string | undefined;
@@ -24,7 +26,8 @@ export async function carryOut(
   assignment: TaskAssignment['data'],
   arrivedAt: number,
 ): Promise<TerminalMessage> {
-  const { backend, limits, log } = options;
+  const { backend, log } = options;
+  const limits = lowerLimits(options.limits, assignment.limits);
   const { name } = execution;
   const launch = agentLaunch(assignment, options.serviceRoot);
   if (!launch.ok) return failureMessage(name, new Error(launch.problem));
@@ -48,7 +51,12 @@ export async function carryOut(
     const spawnMs = Math.round((performance.now() - arrivedAt) * 10) / 10;
     options.send({
       type: 'sandbox_ready',
-      data: { ...name, backend: backend.describe().backend, spawn_ms: spawnMs },
+      data: {
+        ...name,
+        backend: backend.describe().backend,
+        spawn_ms: spawnMs,
+        ...(assignment.limits === undefined ? {} : { limits: limitsToReport(limits) }),
+      },
     });
     log.info({ ...name, sandbox: sandbox.id, spawn_ms: spawnMs }, 'sandbox started');
     // If the execution was ended while the agent was being started, there was nothing to kill yet.
@@ -70,6 +78,12 @@ export async function carryOut(
     await sandbox?.dispose();
   }
 }
+
+const limitsToReport = ({ memoryMb, processes, diskMb }: SandboxLimits): EnvironmentLimits => ({
+  memory_mb: memoryMb,
+  processes,
+  disk_mb: diskMb,
+});
 
 function endedEarly({ name, ending }: Execution): TerminalMessage {
   return ending === 'cancelled' ? cancelledMessage(name) : stoppedMessage(name);

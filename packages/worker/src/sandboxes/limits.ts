@@ -1,3 +1,4 @@
+import type { EnvironmentLimits } from '@runyard/contract/environments';
 import type { Settings } from '@runyard/contract/settings';
 
 /** Limits of one sandbox. */
@@ -22,6 +23,18 @@ export function sandboxLimits(settings: LimitSettings): SandboxLimits {
     processes: settings.RUNYARD_SANDBOX_PROCESSES,
     tmpMb: settings.RUNYARD_SANDBOX_TMP_MB,
     diskMb: settings.RUNYARD_SANDBOX_DISK_MB,
+  };
+}
+
+/** Returns the limits of the worker, lowered where the environment has lower ones. It cannot raise them. */
+export function lowerLimits(limits: SandboxLimits, wanted: EnvironmentLimits | undefined): SandboxLimits {
+  const least = (own: number, other: number | undefined) => Math.min(own, other ?? own);
+  return {
+    memoryMb: least(limits.memoryMb, wanted?.memory_mb),
+    processes: least(limits.processes, wanted?.processes),
+    // /tmp is memory.
+    tmpMb: least(limits.tmpMb, wanted?.memory_mb),
+    diskMb: least(limits.diskMb, wanted?.disk_mb),
   };
 }
 

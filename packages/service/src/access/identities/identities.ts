@@ -24,7 +24,7 @@ import { teamHasRoom } from '../teams/has-room.ts';
 import { newUid } from '../teams/uid.ts';
 
 const columns =
-  'uid, name, description, base_model, environment_id, skills, secrets, acts_for_users, created_at, updated_at';
+  'uid, name, description, base_model, environment_id, skills, secrets, acts_for_users AS on_behalf_of_enabled, created_at, updated_at';
 const identityRow = {
   uid: text(),
   name: text(),
@@ -33,7 +33,7 @@ const identityRow = {
   environment_id: nullable(text()),
   skills: texts,
   secrets: texts,
-  acts_for_users: boolean,
+  on_behalf_of_enabled: boolean,
   created_at: timestamp,
   updated_at: timestamp,
 };
@@ -94,6 +94,14 @@ type Defaults = Pick<IdentityRow, 'base_model' | 'environment_id' | 'skills' | '
 /** Returns what is wrong with the defaults of an identity, each with the name of its member; empty: its runs can be created. */
 export type CheckDefaults = (tx: Queryable, teamId: string, defaults: Defaults) => Promise<Fault[]>;
 
+/** Members that published clients need, of what this service does not have. */
+const nothing = {
+  memory: { attached_stores: [], auto_memory: { enabled: false } },
+  default_runner_uid: '',
+} satisfies Partial<AgentIdentity>;
+
+const textOrNone = (value: string | null | undefined): string | null => value || null;
+
 async function toIdentity(
   db: Queryable,
   teamId: string,
@@ -107,6 +115,7 @@ async function toIdentity(
     ...(environment_id === null ? {} : { environment_id }),
     skills,
     secrets: secrets.map((name) => ({ name })),
+    ...nothing,
     available: (await check(db, teamId, { base_model, environment_id, skills, secrets })).length === 0,
   };
 }
@@ -150,10 +159,10 @@ export async function createIdentity(
   check: CheckDefaults,
 ): Promise<IdentityOutcome> {
   const { teamId, role } = principal;
-  if (request.acts_for_users && !isAtLeast(role, 'owner')) return { kind: 'owner_needed' };
+  if (request.on_behalf_of_enabled && !isAtLeast(role, 'owner')) return { kind: 'owner_needed' };
   const defaults: Defaults = {
-    base_model: request.base_model ?? null,
-    environment_id: request.environment_id ?? null,
+    base_model: textOrNone(request.base_model),
+    environment_id: textOrNone(request.environment_id),
     skills: request.skills,
     secrets: request.secrets.map(({ name }) => name),
   };
@@ -164,12 +173,12 @@ export async function createIdentity(
     newUid(),
     teamId,
     request.name,
-    request.description ?? null,
+    textOrNone(request.description),
     defaults.base_model,
     defaults.environment_id,
     defaults.skills,
     defaults.secrets,
-    request.acts_for_users,
+    request.on_behalf_of_enabled,
   ]);
   if (!row) throw new Error('the identity was not inserted');
   const subject = { type: 'agent_identity', uid: row.uid, name: row.name };
@@ -177,9 +186,11 @@ export async function createIdentity(
   return { kind: 'written', identity: await toIdentity(tx, teamId, row, check) };
 }
 
-const given = <T>(value: T | undefined, before: T): T => (value === undefined ? before : value);
+const given = <T>(value: T | null | undefined, before: T): T => value ?? before;
+/** The published clients send null for a text that stays, and an empty one for a text that is removed. */
+const givenText = (value: string | null | undefined, before: string | null): string | null => (value ?? before) || null;
 
-/** Changes the members that the request has. Turning on `acts_for_users` ends the keys of the identity. */
+/** Changes the members that the request has. Turning on `on_behalf_of_enabled` ends the keys of the identity. */
 export async function updateIdentity(
   db: Database,
   principal: Principal,
@@ -191,13 +202,13 @@ export async function updateIdentity(
   return await db.transaction(async (tx): Promise<IdentityOutcome> => {
     const [before] = await tx.query(lockOne, [teamId, uid]);
     if (!before) return { kind: 'not_found' };
-    const actsForUsers = given(request.acts_for_users, before.acts_for_users);
-    if (actsForUsers && !before.acts_for_users && !isAtLeast(role, 'owner')) return { kind: 'owner_needed' };
+    const actsForUsers = given(request.on_behalf_of_enabled, before.on_behalf_of_enabled);
+    if (actsForUsers && !before.on_behalf_of_enabled && !isAtLeast(role, 'owner')) return { kind: 'owner_needed' };
     const defaults: Defaults = {
-      base_model: given(request.base_model, before.base_model),
-      environment_id: given(request.environment_id, before.environment_id),
+      base_model: givenText(request.base_model, before.base_model),
+      environment_id: givenText(request.environment_id, before.environment_id),
       skills: given(request.skills, before.skills),
-      secrets: request.secrets === undefined ? before.secrets : request.secrets.map(({ name }) => name),
+      secrets: request.secrets?.map(({ name }) => name) ?? before.secrets,
     };
     // A default that cannot be used any more does not stand in the way of other changes.
     const isGiven = ({ path }: Fault) => Reflect.get(request, path) !== undefined;
@@ -207,7 +218,7 @@ export async function updateIdentity(
       teamId,
       uid,
       given(request.name, before.name),
-      given(request.description, before.description),
+      givenText(request.description, before.description),
       defaults.base_model,
       defaults.environment_id,
       defaults.skills,
@@ -216,7 +227,7 @@ export async function updateIdentity(
     ]);
     if (!row) throw new Error('the identity was not updated');
     // Only owners create keys that act for users, and administrators may have created those that the identity has.
-    if (actsForUsers && !before.acts_for_users) await tx.query(removeKeys, [teamId, uid]);
+    if (actsForUsers && !before.on_behalf_of_enabled) await tx.query(removeKeys, [teamId, uid]);
     await recordChange(tx, principal, {
       action: 'agent_identity.update',
       subject: { type: 'agent_identity', uid, name: row.name },

@@ -84,7 +84,8 @@ export async function resolveRunAs(
   }
   if (person !== undefined) {
     if (!isAgent || !identity?.acts_for_users) {
-      const detail = 'on_behalf_of: only agent keys whose identity has acts_for_users may create runs for a person.';
+      const detail =
+        'on_behalf_of: only agent keys whose identity has on_behalf_of_enabled may create runs for a person.';
       return { kind: 'forbidden', detail };
     }
     if ((await db.query(readPerson, [teamId, person])).length === 0) {

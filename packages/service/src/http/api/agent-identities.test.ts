@@ -33,10 +33,16 @@ describe('an agent identity', () => {
   test('is created, read, listed, changed and deleted', async () => {
     await setSecret('TOKEN');
     const made = await create({ name: 'Release', description: 'Releases', base_model: 'runbook' });
-    expect(made).toMatchObject({ name: 'Release', available: true, skills: [], secrets: [], acts_for_users: false });
+    expect(made).toMatchObject({
+      name: 'Release',
+      available: true,
+      skills: [],
+      secrets: [],
+      on_behalf_of_enabled: false,
+    });
     expect((await service.request('GET', `${path}/${made.uid}`)).body).toEqual(made);
     const changed = await service.request('PUT', `${path}/${made.uid}`, {
-      body: { description: null, skills: ['a/b:c'], secrets: [{ name: 'TOKEN' }] },
+      body: { description: '', base_model: null, skills: ['a/b:c'], secrets: [{ name: 'TOKEN' }] },
     });
     const { description: _description, updated_at: _updated, ...kept } = made;
     expect(changed.body).toMatchObject({ ...kept, skills: ['a/b:c'], secrets: [{ name: 'TOKEN' }] });
@@ -67,7 +73,7 @@ describe('an agent identity', () => {
     expect(made.available).toBe(true);
     await service.request('DELETE', `/agent/environments/${environment.body.uid}`);
     expect((await service.request('GET', `${path}/${made.uid}`)).body).toMatchObject({ available: false });
-    const renamed = await service.request('PUT', `${path}/${made.uid}`, { body: { name: 'J', environment_id: null } });
+    const renamed = await service.request('PUT', `${path}/${made.uid}`, { body: { name: 'J', environment_id: '' } });
     expect(renamed.body).toMatchObject({ name: 'J', available: true });
   });
 
@@ -197,7 +203,7 @@ describe('on_behalf_of', () => {
     const admin = await newPerson(service, team, 'admin');
     const identity = await create({ name: 'Plain' }, admin.key);
     const { key } = (await keyOf(identity, admin.key)).body;
-    await service.request('PUT', `${path}/${identity.uid}`, { body: { acts_for_users: true } });
+    await service.request('PUT', `${path}/${identity.uid}`, { body: { on_behalf_of_enabled: true } });
     const body = { prompt: 'a', on_behalf_of: admin.uid };
     await service.problem(401, 'POST', '/agent/runs', { key, body });
   });
@@ -209,7 +215,7 @@ describe('on_behalf_of', () => {
       body: { config: { name: 'Theirs' } },
     });
     const config = { environment_id: body.uid };
-    const { key } = (await keyOf(await create({ name: 'Deputy', acts_for_users: true }))).body;
+    const { key } = (await keyOf(await create({ name: 'Deputy', on_behalf_of_enabled: true }))).body;
     const asked = { on_behalf_of: person.uid, config };
     await service.problem(403, 'POST', '/agent/runs', { key, body: { prompt: 'a', ...asked } });
     await service.request('PUT', `/agent/environments/${body.uid}/guests/${person.uid}`, { key: service.otherKey });
@@ -220,7 +226,7 @@ describe('on_behalf_of', () => {
 
   test('makes the person the executor, for agent keys of an identity that acts for users', async () => {
     const person = await newPerson(service, team, 'member');
-    const identity = await create({ name: 'Deputy', acts_for_users: true });
+    const identity = await create({ name: 'Deputy', on_behalf_of_enabled: true });
     const { key } = (await keyOf(identity)).body;
     expect(await runOf({ on_behalf_of: person.uid }, key)).toMatchObject({
       creator: { type: 'service_account', uid: identity.uid },
@@ -244,13 +250,13 @@ describe('on_behalf_of', () => {
   test('is permitted by owners only, who also make the keys', async () => {
     const admin = await newPerson(service, team, 'admin');
     const plain = await create({ name: 'Plain' }, admin.key);
-    await service.problem(403, 'POST', path, { key: admin.key, body: { name: 'D', acts_for_users: true } });
-    const on = { acts_for_users: true };
+    await service.problem(403, 'POST', path, { key: admin.key, body: { name: 'D', on_behalf_of_enabled: true } });
+    const on = { on_behalf_of_enabled: true };
     await service.problem(403, 'PUT', `${path}/${plain.uid}`, { key: admin.key, body: on });
     expect((await service.request('PUT', `${path}/${plain.uid}`, { body: on })).status).toBe(200);
     expect((await keyOf(plain, admin.key)).status).toBe(403);
     const renamed = await service.request('PUT', `${path}/${plain.uid}`, { key: admin.key, body: { name: 'E' } });
-    expect(renamed.body).toMatchObject({ name: 'E', acts_for_users: true });
+    expect(renamed.body).toMatchObject({ name: 'E', on_behalf_of_enabled: true });
     expect((await keyOf(plain)).status).toBe(201);
   });
 });

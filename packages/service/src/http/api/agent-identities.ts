@@ -33,7 +33,7 @@ function refuseIdentity(refusal: IdentityRefusal): Refusal {
     case 'invalid':
       return invalid(refusal.faults);
     case 'owner_needed':
-      return refuse('not_authorized', { detail: 'acts_for_users: only owners of the team turn it on.' });
+      return refuse('not_authorized', { detail: 'on_behalf_of_enabled: only owners of the team turn it on.' });
     case 'too_many':
       return refuse('conflict', { detail: `A team has at most ${maxIdentities} agent identities; delete one.` });
     case 'not_found':

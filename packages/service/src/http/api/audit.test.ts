@@ -10,6 +10,7 @@ import { accessDomain } from '../../access/domain/domain.ts';
 
 const service = await openTestService();
 const { db } = service.deps;
+await db.query('UPDATE teams SET max_concurrent_executions = 10000');
 const first = await teamUidOf(service);
 
 const list = async (query = '', key?: string, headers = {}) => {
@@ -41,7 +42,7 @@ const changing = (Object.entries(routes) as [RouteName, Route][]).filter(
 
 test.each(changing.filter(([name]) => !unrecorded.includes(name)))('%s writes one entry', async (name, route) => {
   // A team has a limited number of them.
-  for (const table of ['event_subscriptions', 'code_host_credentials', 'mcp_servers', 'schedules'])
+  for (const table of ['event_subscriptions', 'code_host_credentials', 'mcp_servers', 'schedules', 'factories'])
     await db.query(`DELETE FROM ${table}`);
   const { own, requestOf } = await makeOwnThings(service);
   const { path, options } = requestOf(name, route);

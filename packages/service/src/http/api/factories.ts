@@ -21,7 +21,7 @@ export function registerFactoryRoutes(app: FastifyInstance, { db, signing }: Ser
   addRoute(app, routes.createFactory, async (call) => {
     const { principal, body } = call;
     const outcome = await once<Factory, 'too_many' | 'taken'>(db, call.once, async (tx) => {
-      const made = await createFactory(tx, principal.teamId, body);
+      const made = await createFactory(tx, principal, body);
       return typeof made === 'string' ? { kind: 'failed', failure: made } : { kind: 'done', response: made };
     });
     return answerOnce(outcome, (failure) =>
@@ -39,7 +39,7 @@ export function registerFactoryRoutes(app: FastifyInstance, { db, signing }: Ser
   });
 
   addRoute(app, routes.deleteFactory, async ({ principal, params }) => {
-    const wasThere = await deleteFactory(db, principal.teamId, params.factoryUid);
+    const wasThere = await deleteFactory(db, principal, params.factoryUid);
     return wasThere ? { success: true as const } : notFound('factory');
   });
 }

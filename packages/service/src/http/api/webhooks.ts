@@ -1,7 +1,13 @@
 import { Readable } from 'node:stream';
 import { maxFactoryWebhooks } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
-import type { CreateWebhookRequest, Webhook, WebhookDelivery, WebhookWithSecret } from '@runyard/contract/webhooks';
+import type {
+  CreateWebhookRequest,
+  UpdateWebhookRequest,
+  Webhook,
+  WebhookDelivery,
+  WebhookWithSecret,
+} from '@runyard/contract/webhooks';
 import type { FastifyInstance } from 'fastify';
 import type { Principal } from '../../access/keys/principal.ts';
 import { readFactory } from '../../factories/factories.ts';
@@ -74,7 +80,7 @@ export function registerWebhookRoutes(app: FastifyInstance, deps: ServiceDeps): 
     if (fault) return invalid([fault]);
     // The answer stored for a repetition holds the secret sealed, as the table does.
     const outcome = await once<SealedWebhook, 'no_factory' | 'too_many'>(db, call.once, async (tx) => {
-      const made = await createWebhook(tx, vault, { teamId: principal.teamId, factoryUid: params.factoryUid }, body);
+      const made = await createWebhook(tx, vault, principal, params.factoryUid, body);
       return typeof made === 'string' ? { kind: 'failed', failure: made } : { kind: 'done', response: made };
     });
     const made = answerOnce(outcome, (failure) =>
@@ -90,22 +96,19 @@ export function registerWebhookRoutes(app: FastifyInstance, deps: ServiceDeps): 
     return webhook ? toAnswer(webhook) : noWebhook();
   });
 
-  const change = async (address: WebhookAddress, body: Parameters<typeof updateWebhook>[2]) => {
-    const outcome = await updateWebhook(db, address, body);
+  type Params = Parameters<typeof addressOf>[1];
+  const change = async (principal: Principal, params: Params, body: UpdateWebhookRequest) => {
+    const outcome = await updateWebhook(db, principal, addressOf(principal, params), body);
     if (outcome === null) return noWebhook();
     return outcome === 'no_secret' ? noSecret() : toAnswer(outcome);
   };
 
-  addRoute(app, routes.updateWebhook, ({ principal, params, body }) => change(addressOf(principal, params), body));
-  addRoute(app, routes.enableWebhook, ({ principal, params }) =>
-    change(addressOf(principal, params), { enabled: true }),
-  );
-  addRoute(app, routes.disableWebhook, ({ principal, params }) =>
-    change(addressOf(principal, params), { enabled: false }),
-  );
+  addRoute(app, routes.updateWebhook, ({ principal, params, body }) => change(principal, params, body));
+  addRoute(app, routes.enableWebhook, ({ principal, params }) => change(principal, params, { enabled: true }));
+  addRoute(app, routes.disableWebhook, ({ principal, params }) => change(principal, params, { enabled: false }));
 
   addRoute(app, routes.deleteWebhook, async ({ principal, params }) => {
-    const wasThere = await deleteWebhook(db, addressOf(principal, params));
+    const wasThere = await deleteWebhook(db, principal, addressOf(principal, params));
     return wasThere ? { success: true as const } : noWebhook();
   });
 
@@ -118,7 +121,7 @@ export function registerWebhookRoutes(app: FastifyInstance, deps: ServiceDeps): 
       return invalid([{ path: 'secret', message: 'is required: the provider makes the secret of this webhook' }]);
     const message = secret === undefined ? null : secretFault(webhook, secret);
     if (message !== null) return invalid([{ path: 'secret', message }]);
-    const sealed = await rotateWebhookSecret(db, vault, address, { webhook, secret, graceSeconds });
+    const sealed = await rotateWebhookSecret(db, vault, principal, address, { webhook, secret, graceSeconds });
     return sealed ? withSecret(sealed) : noWebhook();
   });
 
@@ -148,7 +151,13 @@ export function registerWebhookRoutes(app: FastifyInstance, deps: ServiceDeps): 
     if (!isUuid(params.deliveryId)) return noDelivery();
     type Failure = Exclude<ReplayOutcome, { kind: 'replayed' }>;
     const outcome = await once<WebhookDelivery, Failure>(db, call.once, async (tx) => {
-      const replay = await replayDelivery(tx, { directory, startAutomations }, webhook.uid, params.deliveryId);
+      const replay = await replayDelivery(
+        tx,
+        { directory, startAutomations },
+        principal,
+        webhook.uid,
+        params.deliveryId,
+      );
       return replay.kind === 'replayed'
         ? { kind: 'done', response: replay.delivery }
         : { kind: 'failed', failure: replay };

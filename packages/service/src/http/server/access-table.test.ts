@@ -1,6 +1,7 @@
 /** Calls every route with every kind of credential and compares the answers with the declarations of the routes. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import { type AllowKeys, isAtLeast } from '@runyard/contract/access';
 import { apiPrefix, type Route } from '@runyard/contract/route';
 import { describe, expect, test } from 'vitest';
 import { type AccessRow, accessOf, accessRows, type Credential, credentials } from '../../../test/access-table.ts';
@@ -106,6 +107,38 @@ async function call(row: AccessRow, credential: Credential): Promise<{ status: n
   if (isStream) await answer.body?.cancel();
   return { status: answer.status, text: isStream ? '' : await answer.text() };
 }
+
+/** A person of another team, whom an environment of the first team admits as a guest. */
+async function newGuest({ own }: Things): Promise<string> {
+  const key = await service.newKey({ teamId: service.otherTeamId, role: 'member' });
+  const people = await service.deps.db.query<{ uid: string }>(
+    'SELECT u.uid FROM users u JOIN api_keys k ON k.user_id = u.id WHERE k.last_four = $1 ORDER BY k.created_at DESC',
+    [key.slice(-4)],
+  );
+  const admitted = await service.request('PUT', `/agent/environments/${own.environmentUid}/guests/${people[0]?.uid}`);
+  expect(admitted.status, admitted.text).toBe(200);
+  return key;
+}
+
+describe('a guest of an environment', () => {
+  const ofTheTeam = accessRows.filter(
+    ({ name, route }) => route.params && 'user' in route.allow && name !== 'putSecret' && name !== 'deleteSecret',
+  );
+  let guest: Promise<string> | undefined;
+  test.each(ofTheTeam.map((row) => [`${row.name}${Object.values(row.body ?? {})}`, row] as const))(
+    'reads the environment and reaches nothing else of its team: %s',
+    async (_, { name, route, body }) => {
+      const things = await sharedThings('operator');
+      guest ??= newGuest(things);
+      const { path: asked, options } = things.requestOf(name, route);
+      const { user: role, operator } = route.allow as AllowKeys;
+      const given = { ...options, ...(options.body ? { body: { ...options.body, ...body } } : {}) };
+      const { status } = await service.request(route.method, asked, { ...given, key: await guest });
+      const isRefused = operator === true || !isAtLeast('member', role);
+      expect(status).toBe(name === 'getEnvironment' ? 200 : isRefused ? 403 : 404);
+    },
+  );
+});
 
 const named = accessRows.map((row) => [`${row.name}${Object.values(row.body ?? {})}`, row] as const);
 

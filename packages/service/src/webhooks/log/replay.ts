@@ -1,5 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { WebhookDelivery } from '@runyard/contract/webhooks';
+import { type Author, recordChange } from '../../access/audit/record.ts';
 import type { Queryable } from '../../store/database/database.ts';
 import { identityOfReplay } from '../ingest/identity.ts';
 import type { IngestDeps } from '../ingest/ingest.ts';
@@ -17,6 +18,7 @@ export type ReplayOutcome =
 export async function replayDelivery(
   tx: Queryable,
   { directory, startAutomations }: Pick<IngestDeps, 'directory' | 'startAutomations'>,
+  by: Author,
   webhookUid: string,
   deliveryId: string,
 ): Promise<ReplayOutcome> {
@@ -43,6 +45,8 @@ export async function replayDelivery(
     else {
       const made = await readWebhookDelivery(tx, webhookUid, id);
       if (!made) throw new Error('the replay was not written');
+      const subject = { type: 'webhook_delivery', uid: deliveryId };
+      await recordChange(tx, by, { action: 'webhook_delivery.replay', subject, after: { replay: id } });
       return { kind: 'replayed', delivery: made.delivery };
     }
   }
