@@ -61,6 +61,8 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   event_subscriptions: { owner: 'subscriptions' },
   executions: { owner: 'executions' },
   factories: { owner: 'factories' },
+  factory_agents: { owner: 'factories' },
+  factory_definitions: { owner: 'definitions' },
   // A retry or a continuation gives back follow-ups that its execution took and did not answer, in the same statement.
   followups: { owner: 'runs', columns: rooms(['execution_id', 'taken_at'], 'runs', 'executions') },
   idempotency_keys: { owner: 'idempotency' },

@@ -12,6 +12,7 @@ import { newUid } from '../access/teams/uid.ts';
 import type { Queryable } from '../store/database/database.ts';
 import { boolean, defineStatement, json, nullable, type RowOf, text, timestamp } from '../store/database/statement.ts';
 import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../store/paging/cursor.ts';
+import { listFactoryAgents, newForeman, replaceFactoryAgents } from './agents.ts';
 
 const row = {
   uid: text(),
@@ -111,7 +112,7 @@ export async function listFactories(
 /** Returns a factory; null: the team has none with this UID. */
 export async function readFactory(db: Queryable, teamId: string, uid: string): Promise<Factory | null> {
   const [found] = await db.query(readOne, [teamId, uid]);
-  return found ? toFactory(found) : null;
+  return found ? { ...toFactory(found), agents: await listFactoryAgents(db, uid) } : null;
 }
 
 /** Locks a factory until the transaction ends, so that what it holds can be counted. False: the team has no such factory. */
@@ -119,7 +120,7 @@ export async function lockFactory(tx: Queryable, teamId: string, uid: string): P
   return (await tx.query(lockOne, [teamId, uid])).length > 0;
 }
 
-/** Creates a factory. `too_many`: the team has the largest number allowed. `taken`: the team has one with this alias. */
+/** Creates a factory with a foreman. `too_many`: the team has the largest number allowed. `taken`: the team has one with this alias. */
 export async function createFactory(
   tx: Queryable,
   teamId: string,
@@ -139,7 +140,8 @@ export async function createFactory(
     JSON.stringify(request.agent_defaults ?? {}),
   ]);
   if (!made) throw new Error('the factory was not inserted');
-  return toFactory(made);
+  await replaceFactoryAgents(tx, made.uid, [newForeman]);
+  return { ...toFactory(made), agents: [newForeman] };
 }
 
 /** Deletes a factory with its webhooks. False: the team has no such factory. */
