@@ -10,6 +10,7 @@ import { codeHostRoutes } from './routes/code-hosts.ts';
 import { environmentGuestRoutes } from './routes/environment-guests.ts';
 import { environmentRoutes } from './routes/environments.ts';
 import { eventSubscriptionRoutes } from './routes/event-subscriptions.ts';
+import { factoryRoutes } from './routes/factories.ts';
 import { handoffRoutes } from './routes/handoff.ts';
 import { harnessRoutes } from './routes/harness.ts';
 import { mcpServerRoutes } from './routes/mcp-servers.ts';
@@ -39,6 +40,7 @@ export const routes = {
   ...mcpServerRoutes,
   ...budgetRoutes,
   ...webhookRoutes,
+  ...factoryRoutes,
   ...serviceRoutes,
   ...handoffRoutes,
   ...harnessRoutes,

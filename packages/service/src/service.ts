@@ -30,6 +30,8 @@ import { registerEnvironmentGuestRoutes } from './http/api/environment-guests.ts
 import { registerEnvironmentRoutes } from './http/api/environments.ts';
 import { registerEventSubscriptionRoutes } from './http/api/event-subscriptions.ts';
 import { registerFactoryRoutes } from './http/api/factories.ts';
+import { registerFactoryDefinitionRoutes } from './http/api/factory-definitions.ts';
+import { registerFactoryRunRoutes } from './http/api/factory-runs.ts';
 import { registerHandoffRoutes } from './http/api/handoff.ts';
 import { registerKeyRoutes } from './http/api/keys.ts';
 import { registerLiveRoutes } from './http/api/live.ts';
@@ -108,7 +110,7 @@ export function listDomains(deps: ServiceDeps): readonly Domain[] {
     served(skillsDomain(deps), registerAgentRoutes),
     served(runsDomain(deps), registerRunRoutes, registerDeleteRunRoute, registerRedirectRoutes),
     served(schedulesDomain(deps), registerScheduleRoutes),
-    served({ name: 'factories' }, registerFactoryRoutes),
+    served({ name: 'factories' }, registerFactoryRoutes, registerFactoryRunRoutes, registerFactoryDefinitionRoutes),
     served(webhooksDomain(deps), registerWebhookRoutes, ...(hasOwnIngress(deps.settings) ? [] : [registerIngress])),
     served(
       { name: 'agent files' },

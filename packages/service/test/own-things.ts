@@ -46,6 +46,13 @@ export type RequestOfRoute = (
   route: Route,
 ) => { readonly path: string; readonly options: Pick<RequestOptions, 'body' | 'raw' | 'headers'> };
 
+const minimalDefinition = [
+  {
+    path: 'factory.yaml',
+    content: 'schemaVersion: v1alpha1\nname: F\nrepositories: []\nagentDefaults:\n  model: runbook\n',
+  },
+  { path: 'agents/foreman/agent.md', content: '---\nagentType: FOREMAN\n---\n' },
+];
 const schedule = { name: 'S', cron_schedule: '@yearly', prompt: 'a', enabled: true };
 
 const bodies: Readonly<Record<string, unknown>> = {
@@ -58,6 +65,8 @@ const bodies: Readonly<Record<string, unknown>> = {
   createSchedule: schedule,
   updateSchedule: schedule,
   createFactory: { name: 'F' },
+  dispatchFactory: { prompt: 'a' },
+  applyFactoryDefinition: { files: minimalDefinition },
   createWebhook: { name: 'W' },
   updateWebhook: { name: 'W' },
   createMcpServer: { name: 'M', command: 'm' },
@@ -161,6 +170,8 @@ export async function makeOwnThings(
   if (environment.uid) await service.request('PUT', `/agent/environments/${environment.uid}/guests/${userUid}`);
   const factory = await post('/factory', { name: 'F' });
   const webhook = await post(`/factory/${factory.uid}/webhooks`, { name: 'W' });
+  if (factory.uid)
+    await service.request('PUT', `/factory/${factory.uid}/definition`, { body: bodies.applyFactoryDefinition });
   const received = webhook.url ? await post(webhook.url, {}, webhook.secret) : {};
   const own: OwnThings = {
     runId,

@@ -5,6 +5,7 @@ import { budgetExamples } from './budgets.ts';
 import { codeHostExamples } from './code-hosts.ts';
 import { eventSubscriptionExamples } from './event-subscriptions.ts';
 import type { Example } from './example.ts';
+import { factoryExamples } from './factories.ts';
 import { harnessExamples } from './harness.ts';
 import { mcpServerExamples } from './mcp-servers.ts';
 import { resourceExamples } from './resources.ts';
@@ -22,5 +23,6 @@ export const examples: Readonly<Record<RouteName, Example>> = {
   ...mcpServerExamples,
   ...budgetExamples,
   ...webhookExamples,
+  ...factoryExamples,
   ...harnessExamples,
 };

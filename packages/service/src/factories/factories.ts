@@ -64,6 +64,21 @@ const insert = defineStatement({
   row,
 });
 
+const define = defineStatement({
+  name: 'define_factory',
+  text: `
+    UPDATE factories SET name = $3, description = $4, alias = $5, repositories = $6, agent_defaults = $7,
+      updated_at = clock_timestamp()
+    WHERE team_id = $1 AND uid = $2 RETURNING alias`,
+  row: { alias: nullable(text()) },
+});
+
+const readAliasOwner = defineStatement({
+  name: 'read_factory_of_alias',
+  text: 'SELECT uid FROM factories WHERE team_id = $1 AND alias = $2',
+  row: { uid: text() },
+});
+
 /** The foreign key deletes the webhooks, and a trigger notifies the ingress of each. */
 const remove = defineStatement({
   name: 'delete_factory',
@@ -142,6 +157,28 @@ export async function createFactory(
   if (!made) throw new Error('the factory was not inserted');
   await replaceFactoryAgents(tx, made.uid, [newForeman]);
   return { ...toFactory(made), agents: [newForeman] };
+}
+
+/** Replaces the members of a factory, which the caller has locked. `taken`: another factory of the team has the alias. */
+export async function defineFactory(
+  tx: Queryable,
+  { teamId, factoryUid }: { readonly teamId: string; readonly factoryUid: string },
+  wanted: CreateFactoryRequest,
+): Promise<'defined' | 'taken'> {
+  // Takes the lock under which factories are created, so that the alias stays free until the end of the transaction.
+  await teamHasRoom(tx, teamId, 'factories', maxFactories);
+  const [owner] = await tx.query(readAliasOwner, [teamId, wanted.alias ?? null]);
+  if (owner && owner.uid !== factoryUid) return 'taken';
+  await tx.query(define, [
+    teamId,
+    factoryUid,
+    wanted.name,
+    wanted.description ?? null,
+    wanted.alias ?? null,
+    JSON.stringify(wanted.repositories ?? []),
+    JSON.stringify(wanted.agent_defaults ?? {}),
+  ]);
+  return 'defined';
 }
 
 /** Deletes a factory with its webhooks. False: the team has no such factory. */

@@ -43,6 +43,14 @@ describe('configOfFactoryRun', () => {
       { harness: { type: 'claude' } },
     ],
     [
+      'takes back a reasoning level',
+      {
+        defaults: { harness: { type: 'codex', reasoning_level: 'low' } },
+        agent: { prompt: '', config: { harness: { reasoning_level: '' } } },
+      },
+      { harness: { type: 'codex' } },
+    ],
+    [
       'lets the model of an own harness replace an inherited model',
       { defaults: { model_id: 'a' }, agent, overrides: { harness: { type: 'codex', model_id: 'b' } } },
       { harness: { type: 'codex', model_id: 'b' } },

@@ -13,7 +13,7 @@ export interface FactoryRunParts {
 /**
  * Returns the configuration of a run: the defaults of the factory, replaced member by member by those of its agent, then by the
  * overrides. The agent's prompt comes behind the base prompt of the defaults. Members of a harness are replaced one by one while its
- * type stays the same. An empty `worker_host` means any worker.
+ * type stays the same. An empty `worker_host` means any worker, and an empty `reasoning_level` that of the harness.
  */
 export function configOfFactoryRun({ defaults, agent, overrides = {} }: FactoryRunParts): AmbientAgentConfig {
   const basePrompt = [defaults.base_prompt, agent.config.base_prompt, agent.prompt]
@@ -39,5 +39,6 @@ type Harness = AmbientAgentConfig['harness'];
 function mergeHarness(inherited: Harness, own: Harness): Harness {
   if (own === undefined || inherited === undefined) return own ?? inherited;
   const isOther = own.type !== undefined && own.type !== (inherited.type ?? 'oz');
-  return isOther ? own : { ...inherited, ...own };
+  const { reasoning_level, ...merged } = isOther ? own : { ...inherited, ...own };
+  return { ...merged, ...(reasoning_level ? { reasoning_level } : {}) };
 }

@@ -1,7 +1,7 @@
 /** Changes of webhooks. Each raises the version, so that no process accepts a delivery by what it knew before. */
 import type { UpdateWebhookRequest } from '@runyard/contract/webhooks';
 import type { Vault } from '../secrets/vault.ts';
-import type { Database, Queryable } from '../store/database/database.ts';
+import type { Queryable } from '../store/database/database.ts';
 import { boolean, defineStatement } from '../store/database/statement.ts';
 import { newWebhookSecret, sealWebhookSecret } from './secrets/secret.ts';
 import {
@@ -47,25 +47,23 @@ export type UpdateOutcome = StoredWebhook | 'no_secret' | null;
 
 /** Changes the members that the request has. */
 export async function updateWebhook(
-  db: Database,
+  tx: Queryable,
   { teamId, factoryUid, webhookUid }: WebhookAddress,
   request: UpdateWebhookRequest,
 ): Promise<UpdateOutcome> {
-  return await db.transaction(async (tx) => {
-    const [old] = await tx.query(lockOne, [teamId, factoryUid, webhookUid]);
-    if (!old) return null;
-    const enabled = request.enabled ?? old.enabled;
-    if (enabled && !old.has_secret) return 'no_secret';
-    const header = request.delivery_id_header;
-    const [made] = await tx.query(update, [
-      webhookUid,
-      request.name ?? old.name,
-      request.secret_name ?? old.secret_name,
-      header === undefined ? old.delivery_id_header : (header?.toLowerCase() ?? null),
-      enabled,
-    ]);
-    return made ? toWebhook(made) : null;
-  });
+  const [old] = await tx.query(lockOne, [teamId, factoryUid, webhookUid]);
+  if (!old) return null;
+  const enabled = request.enabled ?? old.enabled;
+  if (enabled && !old.has_secret) return 'no_secret';
+  const header = request.delivery_id_header;
+  const [made] = await tx.query(update, [
+    webhookUid,
+    request.name ?? old.name,
+    request.secret_name ?? old.secret_name,
+    header === undefined ? old.delivery_id_header : (header?.toLowerCase() ?? null),
+    enabled,
+  ]);
+  return made ? toWebhook(made) : null;
 }
 
 /**

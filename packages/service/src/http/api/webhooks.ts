@@ -91,7 +91,7 @@ export function registerWebhookRoutes(app: FastifyInstance, deps: ServiceDeps): 
   });
 
   const change = async (address: WebhookAddress, body: Parameters<typeof updateWebhook>[2]) => {
-    const outcome = await updateWebhook(db, address, body);
+    const outcome = await db.transaction((tx) => updateWebhook(tx, address, body));
     if (outcome === null) return noWebhook();
     return outcome === 'no_secret' ? noSecret() : toAnswer(outcome);
   };

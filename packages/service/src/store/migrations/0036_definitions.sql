@@ -23,7 +23,7 @@ CREATE TABLE factory_definitions (
   files jsonb NOT NULL,
   -- UIDs of what the files define, by kind and name: {webhooks: {name: uid}, automations: {name: uid}}.
   uids jsonb NOT NULL,
-  applied_by_kind text NOT NULL CHECK (applied_by_kind IN ('user', 'service_account')),
+  -- The person who applied it.
   applied_by_uid text NOT NULL,
   applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
