@@ -20,6 +20,7 @@ export const serviceLayers: readonly (readonly string[])[] = [
   ['start'],
   ['http'],
   ['gateway'],
+  ['automations'],
   ['harness-support', 'workers', 'live', 'retention', 'schedules'],
   ['runs', 'webhooks'],
   ['files'],
