@@ -47,6 +47,8 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   attachments: { owner: 'files' },
   audit_days: { owner: 'access' },
   audit_entries: { owner: 'access' },
+  automation_starts: { owner: 'automations' },
+  automations: { owner: 'automations' },
   client_answers: { owner: 'idempotency' },
   code_host_credentials: { owner: 'code-hosts' },
   conversation_events: { owner: 'conversations' },

@@ -3,6 +3,7 @@ import { agentIdentityRoutes } from './routes/agent-identities.ts';
 import { agentRoutes } from './routes/agents.ts';
 import { artifactRoutes } from './routes/artifacts.ts';
 import { auditRoutes } from './routes/audit.ts';
+import { automationRoutes } from './routes/automations.ts';
 import { browserSessionRoutes } from './routes/browser-sessions.ts';
 import { budgetRoutes } from './routes/budgets.ts';
 import { childRunRoutes } from './routes/child-runs.ts';
@@ -41,6 +42,7 @@ export const routes = {
   ...budgetRoutes,
   ...webhookRoutes,
   ...factoryRoutes,
+  ...automationRoutes,
   ...serviceRoutes,
   ...handoffRoutes,
   ...harnessRoutes,

@@ -20,6 +20,7 @@ import { registerAgentIdentityRoutes } from './http/api/agent-identities.ts';
 import { registerAgentRoutes } from './http/api/agents.ts';
 import { registerArtifactRoutes } from './http/api/artifacts.ts';
 import { registerAuditRoutes } from './http/api/audit.ts';
+import { registerAutomationRoutes } from './http/api/automations.ts';
 import { registerBlobRoutes } from './http/api/blobs.ts';
 import { registerBrowserSessionRoutes } from './http/api/browser-sessions.ts';
 import { registerBudgetRoutes } from './http/api/budgets.ts';
@@ -112,6 +113,7 @@ export function listDomains(deps: ServiceDeps): readonly Domain[] {
     served(schedulesDomain(deps), registerScheduleRoutes),
     served({ name: 'factories' }, registerFactoryRoutes, registerFactoryRunRoutes, registerFactoryDefinitionRoutes),
     served(webhooksDomain(deps), registerWebhookRoutes, ...(hasOwnIngress(deps.settings) ? [] : [registerIngress])),
+    served({ name: 'automations' }, registerAutomationRoutes),
     served(
       { name: 'agent files' },
       registerHarnessArtifactRoutes,

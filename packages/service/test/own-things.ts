@@ -20,6 +20,7 @@ export interface OwnThings {
   readonly factoryUid: string;
   readonly webhookUid: string;
   readonly webhookDeliveryId: string;
+  readonly automationUid: string;
   readonly scheduleId: string;
   readonly serverId: string;
   readonly credentialId: string;
@@ -110,6 +111,12 @@ function isAbout(route: Route, path: string): boolean {
   return collection === '/harness-support' || route.path.startsWith(madeAt[collection] ?? collection);
 }
 
+const automationOf = (webhookUid: string) => ({
+  name: 'A',
+  prompt: 'a',
+  triggers: [{ provider: 'webhook', event: 'received', filter: { webhook_ids: [webhookUid] } }],
+});
+
 /**
  * Makes the things. `keyOwner` is the key whose owner has the key that `keyUid` names. For one route only, makes a run and the things
  * that the route is about, because the things of all routes take most of the time of a request; the other ids are empty.
@@ -173,6 +180,7 @@ export async function makeOwnThings(
   if (factory.uid)
     await service.request('PUT', `/factory/${factory.uid}/definition`, { body: bodies.applyFactoryDefinition });
   const received = webhook.url ? await post(webhook.url, {}, webhook.secret) : {};
+  const automation = webhook.uid ? await post(`/factory/${factory.uid}/automations`, automationOf(webhook.uid)) : {};
   const own: OwnThings = {
     runId,
     executionId,
@@ -190,6 +198,7 @@ export async function makeOwnThings(
     factoryUid: factory.uid ?? '',
     webhookUid: webhook.uid ?? '',
     webhookDeliveryId: received.delivery_id ?? '',
+    automationUid: automation.uid ?? '',
     scheduleId: (await post('/agent/schedules', schedule)).id ?? '',
     serverId: (await post('/agent/mcp-servers', { name: 'M', command: 'm' })).id ?? '',
     credentialId: credential.id ?? '',
@@ -224,6 +233,9 @@ export async function makeOwnThings(
     // A team has one credential for an owner.
     if (name === 'createCodeHostCredential')
       return { path, options: { body: { kind: 'token', owner: randomUUIDv7(), token: 'a' } } };
+    // A factory has each name of an automation once.
+    if (name === 'createAutomation' || name === 'updateAutomation')
+      return { path, options: { body: { ...automationOf(own.webhookUid), name: randomUUIDv7() } } };
     const body = name === 'sendRunMessage' ? { run_id: own.childRunId, message: 'a' } : (bodies[name] ?? {});
     return { path, options: { body } };
   };

@@ -1,6 +1,7 @@
 /** An example of each operation; a route without one does not compile. */
 import type { RouteName } from '../routes.ts';
 import { accessExamples } from './access.ts';
+import { automationExamples } from './automations.ts';
 import { budgetExamples } from './budgets.ts';
 import { codeHostExamples } from './code-hosts.ts';
 import { eventSubscriptionExamples } from './event-subscriptions.ts';
@@ -24,5 +25,6 @@ export const examples: Readonly<Record<RouteName, Example>> = {
   ...budgetExamples,
   ...webhookExamples,
   ...factoryExamples,
+  ...automationExamples,
   ...harnessExamples,
 };

@@ -32,7 +32,11 @@ export function checkWebhooks({ definition, state, uids, secrets }: WebhooksToAp
             secret.value,
           );
     if (message !== null)
-      faults.add(file, ['secretName'], 'problem' in secret ? message : `the value of the secret ${secretName} ${message}`);
+      faults.add(
+        file,
+        ['secretName'],
+        'problem' in secret ? message : `the value of the secret ${secretName} ${message}`,
+      );
     const present = state.webhooks.get(uidOf(uids, name));
     if (present && (present.auth_mode !== authMode || present.signature_scheme !== signatureScheme))
       faults.add(

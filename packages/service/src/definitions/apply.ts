@@ -1,5 +1,9 @@
 /** Applies definitions to factories: whole or not at all. */
-import type { ApplyDefinitionRequest, ApplyDefinitionResponse, FactoryChange } from '@runyard/contract/factory-definitions';
+import type {
+  ApplyDefinitionRequest,
+  ApplyDefinitionResponse,
+  FactoryChange,
+} from '@runyard/contract/factory-definitions';
 import type { FactoryDefinition } from '@runyard/contract/factory-files/definition';
 import { compare, type DefinitionFault } from '@runyard/contract/factory-files/faults';
 import { pathOf } from '@runyard/contract/factory-files/layout';

@@ -9,7 +9,11 @@ export function checkAvailable(definition: FactoryDefinition, faults: FaultList)
     faults.add(pathOf.runner(name), [], 'runners are not available on this service; use environmentId and workerHost');
   for (const { path } of skills)
     if (path.endsWith('/SKILL.md'))
-      faults.add(path, [], 'skills in a definition are not available on this service; write it into the prompt of an agent');
+      faults.add(
+        path,
+        [],
+        'skills in a definition are not available on this service; write it into the prompt of an agent',
+      );
   const checkAuth = (file: string, base: readonly string[], harness: { readonly auth?: unknown } | undefined) => {
     if (harness?.auth === undefined || harness.auth === null) return;
     faults.add(file, [...base, 'harness', 'auth'], 'is not available on this service; list the secret in secrets');

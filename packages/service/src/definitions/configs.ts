@@ -36,7 +36,9 @@ function toConfig(
     ...(harness ? { harness: toHarness(harness) } : {}),
     ...(environmentId ? { environment_id: environmentId } : {}),
     ...(secrets ? { secrets: [...new Set([...(ofAll.secrets ?? []), ...secrets])].map((name) => ({ name })) } : {}),
-    ...(servers ? { mcp_servers: Object.fromEntries(servers.map(([name, { warpId }]) => [name, { warp_id: warpId }])) } : {}),
+    ...(servers
+      ? { mcp_servers: Object.fromEntries(servers.map(([name, { warpId }]) => [name, { warp_id: warpId }])) }
+      : {}),
     ...(workerHost === undefined ? {} : { worker_host: workerHost ?? '' }),
   };
 }
