@@ -60,11 +60,19 @@ export const ApplyDefinitionRequest = z
   .meta({ id: 'ApplyDefinitionRequest', description: 'The definition of a factory' });
 export type ApplyDefinitionRequest = z.infer<typeof ApplyDefinitionRequest>;
 
+const FactoryThing = z
+  .enum(['factory', 'agent', 'automation', 'webhook', 'runner', 'skill'])
+  .meta({ id: 'FactoryThing', description: 'Kind of a thing that a definition defines' });
+
+const FactoryAction = z
+  .enum(['create', 'change', 'delete'])
+  .meta({ id: 'FactoryAction', description: 'What an apply does to a thing' });
+
 export const FactoryChange = z
   .object({
-    kind: z.enum(['factory', 'agent', 'automation', 'webhook', 'runner', 'skill']).describe('Kind of the thing'),
+    kind: FactoryThing,
     name: z.string().describe('Name of the thing'),
-    action: z.enum(['create', 'change', 'delete']).describe('What happens to it'),
+    action: FactoryAction,
     members: z
       .array(
         z
