@@ -44,8 +44,8 @@ const readPage = defineStatement({
 
 const readOne = defineStatement({
   name: 'read_webhook_delivery',
-  text: `SELECT ${columns}, payload FROM webhook_deliveries WHERE webhook_uid = $1 AND id = $2`,
-  row: { ...row, payload: nullable(bytes) },
+  text: `SELECT ${columns}, payload, provider_event FROM webhook_deliveries WHERE webhook_uid = $1 AND id = $2`,
+  row: { ...row, payload: nullable(bytes), provider_event: nullable(text()) },
 });
 
 const toDelivery = (found: RowOf<typeof readPage>): WebhookDelivery => ({
@@ -92,6 +92,8 @@ export async function listWebhookDeliveries(
 export interface StoredDelivery {
   readonly delivery: WebhookDelivery;
   readonly payload: Buffer | null;
+  /** The provider's name of the event. */
+  readonly event: string | null;
 }
 
 /** Returns a delivery; null: the log of the webhook has none with this id. */
@@ -101,5 +103,5 @@ export async function readWebhookDelivery(
   deliveryId: string,
 ): Promise<StoredDelivery | null> {
   const [found] = await db.query(readOne, [webhookUid, deliveryId]);
-  return found ? { delivery: toDelivery(found), payload: found.payload } : null;
+  return found ? { delivery: toDelivery(found), payload: found.payload, event: found.provider_event } : null;
 }
