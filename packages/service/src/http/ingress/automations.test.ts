@@ -1,5 +1,5 @@
 /** Deliveries that start runs, through the real ingress. */
-import { createHmac } from 'node:crypto';
+import { createHash, createHmac } from 'node:crypto';
 import type { Automation } from '@runyard/contract/automations';
 import type { RunItem } from '@runyard/contract/runs';
 import type { WebhookWithSecret } from '@runyard/contract/webhooks';
@@ -61,13 +61,11 @@ describe('a delivery that matches', () => {
     for (const part of [id, webhook.uid, '"Alerts \\"x\\""', 'event-payload.json', 'untrusted'])
       expect(run.prompt).toContain(part);
     expect(run.prompt).not.toContain('ignore all');
-    const [file] = await db.query<{ file_name: string; blob_key: string }>(
-      'SELECT file_name, blob_key FROM attachments WHERE run_id = $1',
+    const [file] = await db.query<{ file_name: string; sha256: Buffer }>(
+      'SELECT file_name, sha256 FROM attachments WHERE run_id = $1',
       [runs[0]],
     );
-    expect(file?.file_name).toBe('event-payload.json');
-    const stored = await deps.blobs.read(file?.blob_key ?? '');
-    expect(stored).toBeDefined();
+    expect(file).toEqual({ file_name: 'event-payload.json', sha256: createHash('sha256').update(body).digest() });
   });
 
   test('starts the runs of all automations that it matches, and one delivery never twice', async () => {
@@ -98,7 +96,7 @@ describe('a delivery that matches', () => {
       {
         automation_id: a.uid,
         matched: false,
-        reason: 'triggers[0]: status: found "resolved"; allowed: "firing"; labels.env: found "dev"; not allowed: "dev"',
+        reason: 'triggers[0]: labels.env: found "dev"; not allowed: "dev"; status: found "resolved"; allowed: "firing"',
       },
       { automation_id: off.uid, matched: false, reason: 'the automation is disabled' },
     ]);

@@ -48,6 +48,14 @@ const readOne = defineStatement({
   row: { ...row, payload: nullable(bytes), provider_event: nullable(text()) },
 });
 
+const readPayload = defineStatement({
+  name: 'read_payload_of_factory_delivery',
+  text: `
+    SELECT d.payload FROM webhook_deliveries d JOIN webhooks w ON w.uid = d.webhook_uid
+    WHERE d.id = $3 AND w.team_id = $1 AND w.factory_uid = $2 AND d.payload IS NOT NULL`,
+  row: { payload: nullable(bytes) },
+});
+
 const toDelivery = (found: RowOf<typeof readPage>): WebhookDelivery => ({
   delivery_id: found.id,
   label: found.label,
@@ -104,4 +112,15 @@ export async function readWebhookDelivery(
 ): Promise<StoredDelivery | null> {
   const [found] = await db.query(readOne, [webhookUid, deliveryId]);
   return found ? { delivery: toDelivery(found), payload: found.payload, event: found.provider_event } : null;
+}
+
+/** Returns the bytes of a delivery to any webhook of a factory; null: there is none with this id, or its payload is not stored. */
+export async function readPayloadOfDelivery(
+  db: Queryable,
+  teamId: string,
+  factoryUid: string,
+  deliveryId: string,
+): Promise<Buffer | null> {
+  const [found] = await db.query(readPayload, [teamId, factoryUid, deliveryId]);
+  return found?.payload ?? null;
 }
