@@ -3,7 +3,7 @@ import { AmbientAgentConfig, RequestedAgentConfig } from './config.ts';
 import { readUnknownKey } from './factory-files/schemas/strict-object.ts';
 import { eventsOfProvider, isAvailableProvider, Trigger } from './factory-files/schemas/triggers.ts';
 import { maxTriggers } from './limits.ts';
-import { NonBlank, Timestamp } from './primitives.ts';
+import { NonBlank, Timestamp, Uuid } from './primitives.ts';
 import { PageInfo, UserProfile } from './profiles.ts';
 import { OverlapPolicy } from './schedules.ts';
 import { storableJson } from './storable-json.ts';
@@ -165,3 +165,37 @@ export const ListAutomationsResponse = z
   })
   .meta({ id: 'ListAutomationsResponse', description: 'Automations of a factory' });
 export type ListAutomationsResponse = z.infer<typeof ListAutomationsResponse>;
+
+/** `POST /factory/{factoryUid}/automations/test-filter`. */
+export const TestFilterRequest = z
+  .object({
+    filter: z.unknown().describe('Payload filter, as in `triggers[].filter.payload`'),
+    payload: z.unknown().optional().describe('JSON body to compare with; not together with delivery_id'),
+    delivery_id: Uuid.optional().describe('Accepted delivery to a webhook of the factory, whose payload is compared'),
+  })
+  .refine((request) => Object.hasOwn(request, 'payload') !== (request.delivery_id !== undefined), {
+    error: 'needs exactly one of payload and delivery_id',
+    path: ['payload'],
+  })
+  .meta({ id: 'TestFilterRequest', description: 'A payload filter, and what to compare it with' });
+export type TestFilterRequest = z.infer<typeof TestFilterRequest>;
+
+const TestFilterCheck = z
+  .object({
+    check: z
+      .enum(['in', 'not_in', 'exists', 'any_element', 'body'])
+      .describe(
+        'Condition. any_element: an element of an array must match a nested pattern. body: the body as a whole',
+      ),
+    path: z.string().optional().describe('Where in the body, such as data.items[2].state'),
+    passed: z.boolean().describe('True: the condition is met'),
+    reason: z.string().describe('What was found there, and what is allowed'),
+  })
+  .meta({ id: 'TestFilterCheck', description: 'A condition of a payload filter, and how it came out' });
+
+export const TestFilterResponse = z
+  .object({
+    would_trigger: z.boolean().describe('True: a delivery with this body matches the filter'),
+    checks: z.array(TestFilterCheck).describe('Each condition of the filter'),
+  })
+  .meta({ id: 'TestFilterResponse', description: 'Whether a body matches a payload filter, and why' });

@@ -4,6 +4,7 @@ import type { Settings } from '@runyard/contract/settings';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { accessDomain } from './access/domain/domain.ts';
+import { automationsDomain } from './automations/domain.ts';
 import { codeHostsDomain } from './code-hosts/domain.ts';
 import { conversationsDomain } from './conversations/domain.ts';
 import type { Domain, Loop } from './domain.ts';
@@ -113,7 +114,7 @@ export function listDomains(deps: ServiceDeps): readonly Domain[] {
     served(schedulesDomain(deps), registerScheduleRoutes),
     served({ name: 'factories' }, registerFactoryRoutes, registerFactoryRunRoutes, registerFactoryDefinitionRoutes),
     served(webhooksDomain(deps), registerWebhookRoutes, ...(hasOwnIngress(deps.settings) ? [] : [registerIngress])),
-    served({ name: 'automations' }, registerAutomationRoutes),
+    served(automationsDomain(deps), registerAutomationRoutes),
     served(
       { name: 'agent files' },
       registerHarnessArtifactRoutes,

@@ -31,4 +31,11 @@ export const automationExamples = {
   getAutomation: { answer: automation },
   updateAutomation: { body: { ...requested, enabled: false }, answer: { ...automation, enabled: false } },
   deleteAutomation: { answer: { success: true } },
+  testFilter: {
+    body: { filter: { status: ['firing'] }, payload: { status: 'resolved' } },
+    answer: {
+      would_trigger: false,
+      checks: [{ check: 'in', path: 'status', passed: false, reason: 'found "resolved"; allowed: "firing"' }],
+    },
+  },
 } as const satisfies Record<string, Example>;

@@ -1,13 +1,15 @@
 import { z } from 'zod';
-import { teamReads } from '../access.ts';
+import { teamReads, teamWrites } from '../access.ts';
 import {
   Automation,
   CreateAutomationRequest,
   ListAutomationsResponse,
+  TestFilterRequest,
+  TestFilterResponse,
   UpdateAutomationRequest,
 } from '../automations.ts';
 import { DeleteResponse } from '../keys.ts';
-import { maxAutomationBytes, maxFactoryAutomations } from '../limits.ts';
+import { maxAutomationBytes, maxFactoryAutomations, maxWebhookBytes } from '../limits.ts';
 import type { Route } from '../route.ts';
 
 const factory = z.object({ factoryUid: z.string().meta({ description: 'UID of the factory' }) });
@@ -96,5 +98,22 @@ export const automationRoutes = {
     params: automation,
     answer: { status: 200, description: 'Deleted', schema: DeleteResponse },
     errors: { 404: noAutomation },
+  },
+  testFilter: {
+    method: 'POST',
+    path: `${path}/test-filter`,
+    tag: 'automations',
+    summary: 'Compare a payload filter with a payload',
+    description: 'Starts nothing. Callers need the role of a member: payloads may be confidential.',
+    allow: teamWrites,
+    params: factory,
+    body: TestFilterRequest,
+    bodyLimitBytes: maxAutomationBytes + maxWebhookBytes,
+    answer: { status: 200, description: 'Whether it matches, and why', schema: TestFilterResponse },
+    errors: {
+      400: 'A filter that is not valid, or not exactly one of payload and delivery_id',
+      404: 'No such factory; or no such delivery with a stored payload in it',
+      413: `The body is larger than ${(maxAutomationBytes + maxWebhookBytes) / 1024} KB`,
+    },
   },
 } as const satisfies Record<string, Route>;

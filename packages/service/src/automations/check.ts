@@ -52,13 +52,13 @@ export async function checkAutomation(
   for (const [index, trigger] of request.triggers.entries()) {
     if (trigger.provider === 'schedule')
       faults.push({
-        path: `triggers[${index}].provider`,
+        path: `triggers.${index}.provider`,
         message: 'schedule is not available in automations; create a schedule with POST /agent/schedules',
       });
     const unknown = webhooksOf(trigger).filter((uid) => !known.has(uid));
     for (const uid of unknown)
       faults.push({
-        path: `triggers[${index}].filter.webhook_ids`,
+        path: `triggers.${index}.filter.webhook_ids`,
         message: `the factory has no webhook ${uid}. List them with GET /factory/${factory.uid}/webhooks`,
       });
   }

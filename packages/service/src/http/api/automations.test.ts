@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { Automation } from '@runyard/contract/automations';
 import { maxFactoryAutomations } from '@runyard/contract/limits';
 import { beforeEach, describe, expect, test } from 'vitest';
@@ -6,7 +7,7 @@ import { testWebhooks } from '../../../test/webhooks.ts';
 
 const service = await openTestService();
 const { db } = service.deps;
-const { factory, base: webhooks, create: createWebhook } = await testWebhooks(service);
+const { factory, base: webhooks, create: createWebhook, send } = await testWebhooks(service);
 const base = `/factory/${factory.uid}/automations`;
 beforeEach(() => db.query('DELETE FROM automations'));
 
@@ -68,24 +69,24 @@ describe('automations', () => {
   test.each<[string, Record<string, unknown>, string]>([
     ['no trigger', { triggers: [] }, 'triggers'],
     ['a blank prompt', { prompt: ' ' }, 'prompt'],
-    ['an unknown event', { triggers: [{ provider: 'webhook', event: 'recieved' }] }, 'triggers[0].event'],
+    ['an unknown event', { triggers: [{ provider: 'webhook', event: 'recieved' }] }, 'triggers.0.event'],
     [
       'a webhook trigger without webhooks',
       { triggers: [{ provider: 'webhook', event: 'received' }] },
-      'triggers[0].filter',
+      'triggers.0.filter',
     ],
-    ['a scalar in a filter', { triggers: [triggerOf({ status: 'firing' })] }, 'triggers[0].filter.payload.status'],
+    ['a scalar in a filter', { triggers: [triggerOf({ status: 'firing' })] }, 'triggers.0.filter.payload.status'],
     [
       'a filter of GitHub that the event has not',
       { triggers: [{ provider: 'github', event: 'push', filter: { labels: ['a'] } }] },
-      'triggers[0].filter.labels',
+      'triggers.0.filter.labels',
     ],
-    ['a webhook of nobody', { triggers: [triggerOf(undefined, 'A'.repeat(22))] }, 'triggers[0].filter.webhook_ids'],
-    ['a NUL in a filter', { triggers: [triggerOf({ a: ['\u0000'] })] }, 'triggers[0]'],
+    ['a webhook of nobody', { triggers: [triggerOf(undefined, 'A'.repeat(22))] }, 'triggers.0.filter.webhook_ids'],
+    ['a NUL in a filter', { triggers: [triggerOf({ a: ['\u0000'] })] }, 'triggers.0'],
     [
       'a schedule',
       { triggers: [{ provider: 'schedule', event: 'cron_fired', schedule: { cron: '@daily' } }] },
-      'triggers[0].provider',
+      'triggers.0.provider',
     ],
     ['an unknown model', { config: { model_id: 'nothing' } }, 'config.model_id'],
     ['an unknown secret', { config: { secrets: [{ name: 'NOPE' }] } }, 'config.secrets'],
@@ -118,5 +119,34 @@ describe('automations', () => {
     await service.problem(403, 'POST', base, { body: bodyOf(), key: agent });
     const viewer = await service.newKey({ role: 'viewer' });
     await service.problem(403, 'POST', base, { body: bodyOf(), key: viewer });
+  });
+});
+
+describe('POST …/test-filter', () => {
+  const path = `${base}/test-filter`;
+
+  test('explains a payload and a stored delivery, and finds no delivery of others', async () => {
+    const filter = { status: ['firing'] };
+    const given = await service.request('POST', path, { body: { filter, payload: { status: 'resolved' } } });
+    expect(given.body).toEqual({
+      would_trigger: false,
+      checks: [{ check: 'in', path: 'status', passed: false, reason: 'found "resolved"; allowed: "firing"' }],
+    });
+    const { delivery_id } = (await send(webhook, { body: '{"status": "firing"}' })).body;
+    const stored = await service.request('POST', path, { body: { filter, delivery_id } });
+    expect(stored.body).toMatchObject({ would_trigger: true });
+    const other = await service.request<{ uid: string }>('POST', '/factory', { body: { name: 'Other' } });
+    await service.problem(404, 'POST', `/factory/${other.body.uid}/automations/test-filter`, {
+      body: { filter, delivery_id },
+    });
+    await service.problem(404, 'POST', path, { body: { filter, delivery_id: randomUUID() } });
+  });
+
+  test.each<[string, Record<string, unknown>]>([
+    ['a scalar', { filter: { a: 1 }, payload: {} }],
+    ['neither payload nor delivery', { filter: {} }],
+    ['both', { filter: {}, payload: {}, delivery_id: randomUUID() }],
+  ])('answers 400 to %s', async (_what, body) => {
+    await service.problem(400, 'POST', path, { body });
   });
 });

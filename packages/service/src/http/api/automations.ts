@@ -1,5 +1,8 @@
 import type { Automation } from '@runyard/contract/automations';
 import { maxFactoryAutomations } from '@runyard/contract/limits';
+import { explainPayloadFilter } from '@runyard/contract/payload-filter/explain';
+import { parsePayloadFilter } from '@runyard/contract/payload-filter/parse';
+import type { PayloadFilter } from '@runyard/contract/payload-filter/plan';
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
 import type { AutomationRow } from '../../automations/automation-row.ts';
@@ -14,9 +17,11 @@ import {
 import { toItems } from '../../automations/items.ts';
 import { readFactory } from '../../factories/factories.ts';
 import { once } from '../../idempotency/once.ts';
+import { parsePayload } from '../../webhooks/ingest/parse-payload.ts';
+import { readPayloadOfDelivery } from '../../webhooks/log/deliveries.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { notFound, Refusal, refuse } from '../server/problem.ts';
+import { invalid, notFound, Refusal, refuse } from '../server/problem.ts';
 import { refusedSubmission } from '../server/refused-submission.ts';
 import { answerOnce } from '../server/repeatable.ts';
 
@@ -35,6 +40,11 @@ function refuseFailure(failure: AutomationFailure, name: string): Refusal {
     default:
       return refusedSubmission(failure);
   }
+}
+
+function explained(filter: PayloadFilter, payload: unknown) {
+  const { would_trigger, checks } = explainPayloadFilter(filter, payload);
+  return { would_trigger, checks: [...checks] };
 }
 
 /** Registers the management of automations. */
@@ -78,6 +88,19 @@ export function registerAutomationRoutes(app: FastifyInstance, deps: ServiceDeps
       return made.kind === 'stored' ? made.automation : refuseFailure(made, body.name);
     });
     return outcome instanceof Refusal ? outcome : await itemOf(outcome);
+  });
+
+  addRoute(app, routes.testFilter, async ({ principal: { teamId }, params: { factoryUid }, body }) => {
+    if (!(await readFactory(db, teamId, factoryUid))) return notFound('factory');
+    const parsed = parsePayloadFilter(body.filter);
+    if (!parsed.ok)
+      return invalid(
+        parsed.faults.map(({ path, reason }) => ({ path: path ? `filter.${path}` : 'filter', message: reason })),
+      );
+    if (body.delivery_id === undefined) return explained(parsed.filter, body.payload);
+    const stored = await readPayloadOfDelivery(db, teamId, factoryUid, body.delivery_id);
+    const payload = stored && parsePayload(stored);
+    return payload?.ok ? explained(parsed.filter, payload.value) : notFound('delivery with a stored payload');
   });
 
   addRoute(app, routes.deleteAutomation, async ({ principal, params }) => {
