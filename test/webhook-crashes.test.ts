@@ -29,7 +29,9 @@ async function post<T>(url: string, body: unknown): Promise<T> {
   return (await response.json()) as T;
 }
 
-test('loses no delivery that was answered with 202, and accepts none twice', { timeout: 300_000 }, async () => {
+test('loses no delivery that was answered with 202, accepts none twice, and starts one run for each', {
+  timeout: 300_000,
+}, async () => {
   const secretsKey = Buffer.alloc(32, 7).toString('base64');
   const start = async () =>
     await startService({ databaseUrl: database.url, key, env: { RUNYARD_SECRETS_KEY: secretsKey } });
@@ -41,6 +43,11 @@ test('loses no delivery that was answered with 202, and accepts none twice', { t
   const webhooks = await Promise.all(
     Array.from({ length: webhookCount }, () => post<WebhookWithSecret>(`${api}/${uid}/webhooks`, { name: 'W' })),
   );
+  const { uid: automation } = await post<{ uid: string }>(`${api}/${uid}/automations`, {
+    name: 'A',
+    prompt: 'a',
+    triggers: [{ provider: 'webhook', event: 'received', filter: { webhook_ids: webhooks.map((each) => each.uid) } }],
+  });
 
   const answered = new Map<string, string>();
   let stopping = false;
@@ -85,4 +92,11 @@ test('loses no delivery that was answered with 202, and accepts none twice', { t
   expect(new Set(accepted).size).toBe(accepted.length);
   expect([...answered.keys()].filter((id) => !accepted.includes(id))).toEqual([]);
   expect([...answered.values()].filter((id) => !rows.some((row) => row.id === id))).toEqual([]);
+
+  const runs = await database.db.query<{ id: string; delivery: string }>(
+    `SELECT id, metadata ->> 'delivery_id' AS delivery FROM runs WHERE metadata ->> 'automation_id' = $1`,
+    [automation],
+  );
+  const acceptedIds = rows.filter(({ label }) => label === 'ACCEPTED').map(({ id }) => id);
+  expect(runs.map(({ delivery }) => delivery).toSorted()).toEqual(acceptedIds.toSorted());
 });

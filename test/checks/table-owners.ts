@@ -47,6 +47,8 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   attachments: { owner: 'files' },
   audit_days: { owner: 'access' },
   audit_entries: { owner: 'access' },
+  automation_starts: { owner: 'automations' },
+  automations: { owner: 'automations' },
   client_answers: { owner: 'idempotency' },
   code_host_credentials: { owner: 'code-hosts' },
   conversation_events: { owner: 'conversations' },
@@ -61,6 +63,8 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   event_subscriptions: { owner: 'subscriptions' },
   executions: { owner: 'executions' },
   factories: { owner: 'factories' },
+  factory_agents: { owner: 'factories' },
+  factory_definitions: { owner: 'definitions' },
   // A retry or a continuation gives back follow-ups that its execution took and did not answer, in the same statement.
   followups: { owner: 'runs', columns: rooms(['execution_id', 'taken_at'], 'runs', 'executions') },
   idempotency_keys: { owner: 'idempotency' },

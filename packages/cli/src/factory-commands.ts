@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { createFactory, deleteFactory, listFactories, showFactory } from './commands/factories.ts';
+import { createFactory, deleteFactory, dispatchFactory, listFactories, showFactory } from './commands/factories.ts';
 import { createContext } from './context.ts';
 
 const asJson = ['--json', 'print JSON'] as const;
@@ -46,4 +46,39 @@ export function addFactoryCommands(program: Command): void {
       const { validateFactory } = await import('./commands/factory.ts');
       validateFactory(createContext(process.env), folder, options);
     });
+  factory
+    .command('apply')
+    .description('show what the definition files of a folder would change in a factory, ask, and apply them')
+    .argument('<folder>', 'folder with factory.yaml')
+    .option('--factory <uid>', 'factory to apply them to; default: the one with their alias or name')
+    .option('--dry-run', 'only show')
+    .option('-y, --yes', 'do not ask')
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      '\nThe definition is applied whole or not at all. Each fault is a line: file:line:column: message.\nExit code: 0 applied, or shown; 1 faults, or not confirmed; 2 the folder cannot be read, or there is no terminal to ask at.',
+    )
+    .action(async (folder, options) => {
+      const { applyFactory } = await import('./commands/factory-apply.ts');
+      await applyFactory(context(), folder, options);
+    });
+  factory
+    .command('export')
+    .description('write the definition files of a factory into a new folder')
+    .argument('<folder>', 'new or empty folder')
+    .requiredOption('--factory <uid>', factoryHelp)
+    .action(async (folder, options) => {
+      const { exportFactory } = await import('./commands/factory-apply.ts');
+      await exportFactory(context(), folder, options);
+    });
+  factory
+    .command('run')
+    .description('give work to the foreman of a factory, and print the id of the run')
+    .argument('<uid>', factoryHelp)
+    .argument('<prompt>', 'the work')
+    .option('--title <text>', 'title of the run')
+    .option('--ticket-ref <ref>', 'name of the ticket, such as BILL-12')
+    .option('--ticket-url <url>', 'address of the ticket')
+    .option(...asJson)
+    .action((uid, prompt, options) => dispatchFactory(context(), uid, prompt, options));
 }

@@ -170,8 +170,13 @@ export const ErrorCode = z
 /** A member of a request that is not as it must be. */
 export const InvalidMember = z
   .object({
-    path: z.string().describe('Path of the member in the request, such as `config.model_id`'),
+    path: z
+      .string()
+      .describe('Path of the member in the request, such as `config.model_id`; of a fault in a definition, the file'),
     message: z.string().describe('What is wrong with it and what is expected there'),
+    line: z.int().optional().describe('Line in the file that `path` names, from 1'),
+    column: z.int().optional().describe('Column in that line, from 1'),
+    suggestion: z.string().optional().describe('Name that was probably meant'),
   })
   .meta({ id: 'InvalidMember', description: 'A member of a request that is not as it must be' });
 
@@ -187,7 +192,7 @@ export const Problem = z
     error_code: ErrorCode,
     retryable: z.boolean().describe('True: the same request may succeed later'),
     trace_id: z.string().meta({ description: 'W3C trace id of the request' }),
-    errors: z.array(InvalidMember).optional().meta({ description: 'On 400: each wrong member' }),
+    errors: z.array(InvalidMember).optional().meta({ description: 'On 400 and 422: each wrong member' }),
     provider: z
       .string()
       .optional()

@@ -22,10 +22,33 @@ const described = {
   agent_defaults: AmbientAgentConfig.optional().describe('Configuration that its runs begin from'),
 };
 
+export const FactoryAgentType = z
+  .enum(['CUSTOM', 'FOREMAN', 'TRIAGE', 'SPEC', 'IMPLEMENT', 'REVIEW', 'VERIFY'])
+  .meta({ id: 'FactoryAgentType', description: 'Role of an agent. The FOREMAN gets the work that names no agent' });
+
+/** An agent that runs of a factory are given to. */
+export const FactoryAgent = z
+  .object({
+    name: z.string().describe('Name of the agent in the factory'),
+    agent_type: FactoryAgentType,
+    description: z.string().optional().describe('What the agent does'),
+    prompt: z.string().describe('Instructions in front of the prompt of every run'),
+    config: AmbientAgentConfig.describe('Members that replace those of `agent_defaults`'),
+  })
+  .meta({ id: 'FactoryAgent', description: 'An agent that runs of a factory are given to' });
+export type FactoryAgent = z.infer<typeof FactoryAgent>;
+
 /** A group of webhooks and automations. */
 export const Factory = z
   .object({
     ...described,
+    // Definition files allow longer ones.
+    name: z.string().describe('Name for people'),
+    alias: z.string().optional().describe('Short name, of which a team has each only once'),
+    agents: z
+      .array(FactoryAgent)
+      .optional()
+      .describe('Agents of the factory, by name, one of them the FOREMAN. Not in lists of factories'),
     uid: z.string().describe('UID of the factory, 22 characters'),
     created_at: Timestamp.describe('When it was created, RFC 3339 in UTC'),
     updated_at: Timestamp.describe('When it last changed, RFC 3339 in UTC'),

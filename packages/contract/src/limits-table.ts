@@ -4,6 +4,7 @@ import {
   maxArtifactsPerRun,
   maxAttachmentBytes,
   maxAttachments,
+  maxAutomationBytes,
   maxChangesPerDay,
   maxCodeHostCredentials,
   maxDefinitionBytes,
@@ -160,6 +161,7 @@ export const limits: readonly Limit[] = [
   },
   { of: 'environments of a team', most: `${maxEnvironments}`, above: '409' },
   { of: 'schedules of a team', most: `${maxSchedules}`, above: '409' },
+  { of: 'request that creates or replaces an automation', most: size(maxAutomationBytes), above: tooLarge },
   { of: 'request that creates or replaces a schedule', most: size(maxScheduleBytes), above: tooLarge },
   {
     of: 'fires of a schedule that wait for the end of a run',
@@ -226,6 +228,7 @@ export const limits: readonly Limit[] = [
     above: 'the body does not match, and the explanation says so',
   },
   { of: 'factories of a team', most: `${maxFactories}`, above: '409' },
+  { of: 'automations of a factory', most: `${maxFactoryAutomations}`, above: '409' },
   { of: 'webhooks of a factory', most: `${maxFactoryWebhooks}`, above: '409' },
   { of: 'body of a delivery to a webhook', most: size(maxWebhookBytes), above: tooLarge },
   { of: 'deliveries to a webhook in a minute', most: `${maxWebhookDeliveriesPerMinute}`, above: '429' },

@@ -61,6 +61,8 @@ export const maxEnvironments = 1_000;
 export const maxSchedules = 500;
 /** Bytes of a request that creates or replaces a schedule. */
 export const maxScheduleBytes = 128 * 1024;
+/** Bytes of a request that creates or replaces an automation. */
+export const maxAutomationBytes = 128 * 1024;
 /** Fires of a schedule that wait for the end of a run. */
 export const maxWaitingFires = 10;
 /** Stored MCP servers of a team. */

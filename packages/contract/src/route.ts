@@ -22,6 +22,7 @@ export const routeTags = {
   usage: 'What a team may spend on models, and what it used',
   factories: 'Groups of webhooks and of the automations that they start',
   webhooks: 'URLs to which other systems POST what shall start runs',
+  automations: 'Prompts that become runs when a webhook receives something',
   harness: 'What the agent inside a sandbox calls, with the token of its run',
   service: 'The service itself',
 } as const;

@@ -3,6 +3,7 @@ import { agentIdentityRoutes } from './routes/agent-identities.ts';
 import { agentRoutes } from './routes/agents.ts';
 import { artifactRoutes } from './routes/artifacts.ts';
 import { auditRoutes } from './routes/audit.ts';
+import { automationRoutes } from './routes/automations.ts';
 import { browserSessionRoutes } from './routes/browser-sessions.ts';
 import { budgetRoutes } from './routes/budgets.ts';
 import { childRunRoutes } from './routes/child-runs.ts';
@@ -10,6 +11,7 @@ import { codeHostRoutes } from './routes/code-hosts.ts';
 import { environmentGuestRoutes } from './routes/environment-guests.ts';
 import { environmentRoutes } from './routes/environments.ts';
 import { eventSubscriptionRoutes } from './routes/event-subscriptions.ts';
+import { factoryRoutes } from './routes/factories.ts';
 import { handoffRoutes } from './routes/handoff.ts';
 import { harnessRoutes } from './routes/harness.ts';
 import { mcpServerRoutes } from './routes/mcp-servers.ts';
@@ -39,6 +41,8 @@ export const routes = {
   ...mcpServerRoutes,
   ...budgetRoutes,
   ...webhookRoutes,
+  ...factoryRoutes,
+  ...automationRoutes,
   ...serviceRoutes,
   ...handoffRoutes,
   ...harnessRoutes,

@@ -140,8 +140,8 @@ export type WebhookDeliveryLabel = z.infer<typeof WebhookDeliveryLabel>;
 export const AutomationOutcome = z
   .object({
     automation_id: z.string().describe('Automation that selects the webhook'),
-    matched: z.boolean().describe('True: it started a run'),
-    reason: z.string().optional().describe('Why it started none'),
+    matched: z.boolean().describe('True: one of its triggers matched'),
+    reason: z.string().optional().describe('Why it started no run'),
     run_id: z.string().optional().describe('Run that it started'),
   })
   .meta({ id: 'AutomationOutcome', description: 'What an automation made of a delivery' });

@@ -4,6 +4,7 @@ import type { Settings } from '@runyard/contract/settings';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { accessDomain } from './access/domain/domain.ts';
+import { automationsDomain } from './automations/domain.ts';
 import { codeHostsDomain } from './code-hosts/domain.ts';
 import { conversationsDomain } from './conversations/domain.ts';
 import type { Domain, Loop } from './domain.ts';
@@ -20,6 +21,7 @@ import { registerAgentIdentityRoutes } from './http/api/agent-identities.ts';
 import { registerAgentRoutes } from './http/api/agents.ts';
 import { registerArtifactRoutes } from './http/api/artifacts.ts';
 import { registerAuditRoutes } from './http/api/audit.ts';
+import { registerAutomationRoutes } from './http/api/automations.ts';
 import { registerBlobRoutes } from './http/api/blobs.ts';
 import { registerBrowserSessionRoutes } from './http/api/browser-sessions.ts';
 import { registerBudgetRoutes } from './http/api/budgets.ts';
@@ -30,6 +32,8 @@ import { registerEnvironmentGuestRoutes } from './http/api/environment-guests.ts
 import { registerEnvironmentRoutes } from './http/api/environments.ts';
 import { registerEventSubscriptionRoutes } from './http/api/event-subscriptions.ts';
 import { registerFactoryRoutes } from './http/api/factories.ts';
+import { registerFactoryDefinitionRoutes } from './http/api/factory-definitions.ts';
+import { registerFactoryRunRoutes } from './http/api/factory-runs.ts';
 import { registerHandoffRoutes } from './http/api/handoff.ts';
 import { registerKeyRoutes } from './http/api/keys.ts';
 import { registerLiveRoutes } from './http/api/live.ts';
@@ -109,8 +113,9 @@ export function listDomains(deps: ServiceDeps): readonly Domain[] {
     served(skillsDomain(deps), registerAgentRoutes),
     served(runsDomain(deps), registerRunRoutes, registerDeleteRunRoute, registerRedirectRoutes),
     served(schedulesDomain(deps), registerScheduleRoutes),
-    served({ name: 'factories' }, registerFactoryRoutes),
+    served({ name: 'factories' }, registerFactoryRoutes, registerFactoryRunRoutes, registerFactoryDefinitionRoutes),
     served(webhooksDomain(deps), registerWebhookRoutes, ...(hasOwnIngress(deps.settings) ? [] : [registerIngress])),
+    served(automationsDomain(deps), registerAutomationRoutes),
     served(
       { name: 'agent files' },
       registerHarnessArtifactRoutes,

@@ -20,6 +20,7 @@ export interface OwnThings {
   readonly factoryUid: string;
   readonly webhookUid: string;
   readonly webhookDeliveryId: string;
+  readonly automationUid: string;
   readonly scheduleId: string;
   readonly serverId: string;
   readonly credentialId: string;
@@ -46,6 +47,13 @@ export type RequestOfRoute = (
   route: Route,
 ) => { readonly path: string; readonly options: Pick<RequestOptions, 'body' | 'raw' | 'headers'> };
 
+const minimalDefinition = [
+  {
+    path: 'factory.yaml',
+    content: 'schemaVersion: v1alpha1\nname: F\nrepositories: []\nagentDefaults:\n  model: runbook\n',
+  },
+  { path: 'agents/foreman/agent.md', content: '---\nagentType: FOREMAN\n---\n' },
+];
 const schedule = { name: 'S', cron_schedule: '@yearly', prompt: 'a', enabled: true };
 
 const bodies: Readonly<Record<string, unknown>> = {
@@ -58,6 +66,8 @@ const bodies: Readonly<Record<string, unknown>> = {
   createSchedule: schedule,
   updateSchedule: schedule,
   createFactory: { name: 'F' },
+  dispatchFactory: { prompt: 'a' },
+  applyFactoryDefinition: { files: minimalDefinition },
   createWebhook: { name: 'W' },
   updateWebhook: { name: 'W' },
   createMcpServer: { name: 'M', command: 'm' },
@@ -101,6 +111,12 @@ function isAbout(route: Route, path: string): boolean {
   const collection = first === 'agent' ? `/agent/${second}` : `/${first}`;
   return collection === '/harness-support' || route.path.startsWith(madeAt[collection] ?? collection);
 }
+
+const automationOf = (webhookUid: string) => ({
+  name: 'A',
+  prompt: 'a',
+  triggers: [{ provider: 'webhook', event: 'received', filter: { webhook_ids: [webhookUid] } }],
+});
 
 /**
  * Makes the things. `keyOwner` is the key whose owner has the key that `keyUid` names. For one route only, makes a run and the things
@@ -162,7 +178,10 @@ export async function makeOwnThings(
   if (environment.uid) await service.request('PUT', `/agent/environments/${environment.uid}/guests/${userUid}`);
   const factory = await post('/factory', { name: 'F' });
   const webhook = await post(`/factory/${factory.uid}/webhooks`, { name: 'W' });
+  if (factory.uid)
+    await service.request('PUT', `/factory/${factory.uid}/definition`, { body: bodies.applyFactoryDefinition });
   const received = webhook.url ? await post(webhook.url, {}, webhook.secret) : {};
+  const automation = webhook.uid ? await post(`/factory/${factory.uid}/automations`, automationOf(webhook.uid)) : {};
   const own: OwnThings = {
     runId,
     executionId,
@@ -180,6 +199,7 @@ export async function makeOwnThings(
     factoryUid: factory.uid ?? '',
     webhookUid: webhook.uid ?? '',
     webhookDeliveryId: received.delivery_id ?? '',
+    automationUid: automation.uid ?? '',
     scheduleId: (await post('/agent/schedules', schedule)).id ?? '',
     serverId: (await post('/agent/mcp-servers', { name: 'M', command: 'm' })).id ?? '',
     credentialId: credential.id ?? '',
@@ -214,6 +234,10 @@ export async function makeOwnThings(
     // A team has one credential for an owner.
     if (name === 'createCodeHostCredential')
       return { path, options: { body: { kind: 'token', owner: randomUUIDv7(), token: 'a' } } };
+    // A factory has each name of an automation once.
+    if (name === 'createAutomation' || name === 'updateAutomation')
+      return { path, options: { body: { ...automationOf(own.webhookUid), name: randomUUIDv7() } } };
+    if (name === 'testFilter') return { path, options: { body: { filter: {}, payload: {} } } };
     const body = name === 'sendRunMessage' ? { run_id: own.childRunId, message: 'a' } : (bodies[name] ?? {});
     return { path, options: { body } };
   };

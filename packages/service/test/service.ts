@@ -13,6 +13,7 @@ import { bootstrap } from '../src/access/keys/bootstrap.ts';
 import { openKeyDirectory } from '../src/access/keys/directory.ts';
 import { openKeyWatch } from '../src/access/keys/watch.ts';
 import { newUid } from '../src/access/teams/uid.ts';
+import { startAutomationsWith } from '../src/automations/start.ts';
 import { type BodyLimits, makeBodyBudget } from '../src/bodies/body-budget.ts';
 import { openCodeHosts } from '../src/code-hosts/code-hosts.ts';
 import { openContentPolicy } from '../src/content-policy/content-policy.ts';
@@ -150,9 +151,10 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   };
   let baseUrl = '';
   const codeHosts = openCodeHosts({ db, vault, template: parsed.settings.RUNYARD_CODE_HOST_URL });
+  const blobs = await openFolderBlobs(path.join(folder, 'blobs'));
   const deps: ServiceDeps = {
     db,
-    blobs: await openFolderBlobs(path.join(folder, 'blobs')),
+    blobs,
     settings: parsed.settings,
     baseUrl: () => baseUrl,
     log,
@@ -168,7 +170,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     keyWatch: await openKeyWatch(db, log),
     webhooks: await openWebhookDirectory(db, vault),
     webhookBaseUrl: () => baseUrl,
-    ...(options.startAutomations ? { startAutomations: options.startAutomations } : {}),
+    startAutomations: options.startAutomations ?? startAutomationsWith({ executionDeps, blobs, models: models.models }),
     bodies: makeBodyBudget(options.bodyLimits),
     conversationReads: makeBodyBudget(readLimits),
     serviceInstanceId: randomUUIDv7(),

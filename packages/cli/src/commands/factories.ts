@@ -56,3 +56,23 @@ export async function deleteFactory(context: Context, factoryUid: string): Promi
   await connect(context).deleteFactory({ params: { factoryUid } });
   context.out(`${factoryUid} is deleted\n`);
 }
+
+/** Gives work to the foreman of a factory and prints the id of the run. */
+export async function dispatchFactory(
+  context: Context,
+  factoryUid: string,
+  prompt: string,
+  options: Json & { readonly title?: string; readonly ticketRef?: string; readonly ticketUrl?: string },
+): Promise<void> {
+  const { title, ticketRef: ticket_ref, ticketUrl: ticket_url, json } = options;
+  const run = await connect(context).dispatchFactory({
+    params: { factoryUid },
+    body: {
+      prompt,
+      ...(title === undefined ? {} : { title }),
+      ...(ticket_ref === undefined ? {} : { ticket_ref }),
+      ...(ticket_url === undefined ? {} : { ticket_url }),
+    },
+  });
+  context.out(json ? `${harmlessJson(run)}\n` : `${run.run_id}\n`);
+}

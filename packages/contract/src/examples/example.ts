@@ -41,6 +41,7 @@ export const exampleIds = {
   DELIVERY_ID: '019a1c54-2a3b-7d04-9c18-e5f6a7b80c92',
   FACTORY_UID: 'p5Rk9YvB2nXsL8dTqJ4hWc',
   WEBHOOK_UID: 'Zt6Gm1KcV8fRw3PyN9bQxL',
+  AUTOMATION_UID: 'Hw4Cx2LsN7bVq9TzJ6kRyD',
   WEBHOOK_DELIVERY_ID: '019a1c54-2a3b-7d04-9c18-e5f6a7b80c94',
 } as const;
 

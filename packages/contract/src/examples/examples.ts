@@ -1,10 +1,12 @@
 /** An example of each operation; a route without one does not compile. */
 import type { RouteName } from '../routes.ts';
 import { accessExamples } from './access.ts';
+import { automationExamples } from './automations.ts';
 import { budgetExamples } from './budgets.ts';
 import { codeHostExamples } from './code-hosts.ts';
 import { eventSubscriptionExamples } from './event-subscriptions.ts';
 import type { Example } from './example.ts';
+import { factoryExamples } from './factories.ts';
 import { harnessExamples } from './harness.ts';
 import { mcpServerExamples } from './mcp-servers.ts';
 import { resourceExamples } from './resources.ts';
@@ -22,5 +24,7 @@ export const examples: Readonly<Record<RouteName, Example>> = {
   ...mcpServerExamples,
   ...budgetExamples,
   ...webhookExamples,
+  ...factoryExamples,
+  ...automationExamples,
   ...harnessExamples,
 };

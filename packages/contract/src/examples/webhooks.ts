@@ -10,6 +10,8 @@ const factory = {
   updated_at: exampleTimes.created,
 };
 
+const agents = [{ name: 'foreman', agent_type: 'FOREMAN', prompt: '', config: {} }];
+
 const webhook = {
   uid: exampleIds.WEBHOOK_UID,
   name: 'Alerts',
@@ -33,9 +35,9 @@ export const webhookExamples = {
   listFactories: { query: { search: 'bill' }, answer: { factories: [factory], page_info: { has_next_page: false } } },
   createFactory: {
     body: { name: 'Billing', alias: 'billing', repositories: [{ owner: 'acme', repo: 'billing' }] },
-    answer: factory,
+    answer: { ...factory, agents },
   },
-  getFactory: { answer: factory },
+  getFactory: { answer: { ...factory, agents } },
   deleteFactory: { answer: { success: true } },
   listWebhooks: { answer: { webhooks: [webhook], page_info: { has_next_page: false } } },
   createWebhook: { body: { name: 'Alerts', secret_name: 'WEBHOOK_ALERTS' }, answer: { ...webhook, secret } },

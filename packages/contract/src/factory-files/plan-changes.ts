@@ -70,12 +70,13 @@ function changesOf(kind: DefinedKind, before: Map<string, Members>, after: Map<s
     const [old, wanted] = [before.get(name), after.get(name)];
     if (old === undefined) return [{ kind, name, action: 'create' }];
     if (wanted === undefined) return [{ kind, name, action: 'delete' }];
-    const members = compareMembers(old, wanted, '');
+    const members = compareMembers(old, wanted);
     return members.length === 0 ? [] : [{ kind, name, action: 'change', members }];
   });
 }
 
-function compareMembers(before: Members, after: Members, parent: string): MemberChange[] {
+/** Returns the members in which two things differ. */
+export function compareMembers(before: Members, after: Members, parent = ''): MemberChange[] {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].sort(compare);
   return names.flatMap((name): MemberChange[] => {
     const member = parent === '' ? name : `${parent}.${name}`;
@@ -101,7 +102,7 @@ const isMap = (value: unknown): value is Members =>
 function isSame(one: unknown, other: unknown): boolean {
   if (Array.isArray(one) && Array.isArray(other))
     return one.length === other.length && one.every((each, index) => isSame(each, other[index]));
-  if (isMap(one) && isMap(other)) return compareMembers(one, other, '').length === 0;
+  if (isMap(one) && isMap(other)) return compareMembers(one, other).length === 0;
   return one === other;
 }
 

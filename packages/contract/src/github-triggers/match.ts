@@ -23,16 +23,16 @@ const maxSteps = 500_000;
 /** Values that a reason lists. */
 const maxListed = 5;
 
-/** Compares the events of a delivery, as `readGithubDelivery` returns them, with a trigger. */
+/** Compares the events of a delivery, as `readGithubDelivery` returns them, with a trigger. `steps`: what path patterns may take. */
 export function matchGithubTrigger(
   events: readonly ReadGithubEvent[],
-  trigger: { readonly event: GithubEvent; readonly filter?: GithubFilter },
+  trigger: { readonly event: GithubEvent; readonly filter?: GithubFilter | undefined },
+  steps: Steps = { left: maxSteps },
 ): GithubMatch {
   const found = events.find(({ event }) => event === trigger.event);
   const names = events.map(({ event }) => event).join(', ') || 'no event that automations can name';
   const event: GithubCheck = { check: 'event', passed: found !== undefined, reason: `the delivery is ${names}` };
   if (found === undefined) return { would_trigger: false, checks: [event] };
-  const steps: Steps = { left: maxSteps };
   const checks = Object.entries(trigger.filter ?? {}).flatMap(([key, matcher]) =>
     matcher === undefined ? [] : checksOf(key as GithubFilterKey, matcher, found, steps),
   );

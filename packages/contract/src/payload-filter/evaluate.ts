@@ -15,6 +15,19 @@ export interface Budget {
   left: number;
 }
 
+export const unlimited = (): Budget => ({ left: Number.POSITIVE_INFINITY });
+
+/** Takes at most `most` comparisons out of a larger budget. What is not used is given back with `giveBack`. */
+export function takePart(total: Budget, most: number): Budget {
+  const part = { left: Math.min(most, total.left) };
+  total.left -= part.left;
+  return part;
+}
+
+export function giveBack(total: Budget, part: Budget): void {
+  total.left += Math.max(part.left, 0);
+}
+
 /** Thrown inside of this folder only, where the budget is used up. */
 export class OutOfBudget extends Error {}
 
@@ -27,15 +40,25 @@ export function spend(budget: Budget): void {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Evaluates the filter on a parsed JSON body. Work and stack are bounded for every body. */
-export function evaluatePayloadFilter(filter: PayloadFilter, body: unknown): FilterOutcome {
+/**
+ * Evaluates the filter on a parsed JSON body. Work and stack are bounded for every body. `total`: what is left for all filters that are
+ * evaluated on the body.
+ */
+export function evaluatePayloadFilter(
+  filter: PayloadFilter,
+  body: unknown,
+  total: Budget = unlimited(),
+): FilterOutcome {
   if (filter.pattern.length === 0) return 'match';
   if (!isObject(body)) return 'no_match';
+  const part = takePart(total, maxComparisons);
   try {
-    return matchesPattern(filter.pattern, body, { left: maxComparisons }) ? 'match' : 'no_match';
+    return matchesPattern(filter.pattern, body, part) ? 'match' : 'no_match';
   } catch (error) {
     if (error instanceof OutOfBudget) return 'too_much_work';
     throw error;
+  } finally {
+    giveBack(total, part);
   }
 }
 

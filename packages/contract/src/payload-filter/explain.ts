@@ -3,12 +3,15 @@ import { shorten } from '../shorten.ts';
 import {
   type Budget,
   evaluatePayloadFilter,
+  giveBack,
   holdsOneOf,
   matchesField,
   matchesPattern,
   maxComparisons,
   memberOf,
   OutOfBudget,
+  takePart,
+  unlimited,
 } from './evaluate.ts';
 import { memberPath, shownPath } from './path.ts';
 import type { FieldChecks, FilterValue, Pattern, PayloadFilter } from './plan.ts';
@@ -40,23 +43,30 @@ const maxListed = 5;
 const maxCompared = 200;
 
 /** Explains the evaluation of a filter on a parsed JSON body; `would_trigger` is what `evaluatePayloadFilter` decides. */
-export function explainPayloadFilter(filter: PayloadFilter, body: unknown): FilterExplanation {
+export function explainPayloadFilter(
+  filter: PayloadFilter,
+  body: unknown,
+  total: Budget = unlimited(),
+): FilterExplanation {
   if (filter.pattern.length === 0) return whole(true, 'the filter is empty: it matches every body');
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     return whole(false, `the body is ${describe(body)}, and only an empty filter matches a body that is not an object`);
-  const outcome = evaluatePayloadFilter(filter, body);
+  const outcome = evaluatePayloadFilter(filter, body, total);
   if (outcome === 'too_much_work')
     return whole(
       false,
       `the filter needs more than ${maxComparisons} comparisons for this body; put its conditions on fewer elements`,
     );
   const isMatch = outcome === 'match';
+  // The explanation compares elements again, on each level.
+  const part = takePart(total, 3 * maxComparisons);
   try {
-    // The explanation compares elements again, on each level.
-    return { would_trigger: isMatch, checks: explainPattern(filter.pattern, body, '', { left: 3 * maxComparisons }) };
+    return { would_trigger: isMatch, checks: explainPattern(filter.pattern, body, '', part) };
   } catch (error) {
     if (!(error instanceof OutOfBudget)) throw error;
     return whole(isMatch, 'the body has too many elements to show each condition');
+  } finally {
+    giveBack(total, part);
   }
 }
 

@@ -13,6 +13,7 @@ import { newUid } from '../access/teams/uid.ts';
 import type { Database, Queryable } from '../store/database/database.ts';
 import { boolean, defineStatement, json, nullable, type RowOf, text, timestamp } from '../store/database/statement.ts';
 import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../store/paging/cursor.ts';
+import { listFactoryAgents, newForeman, replaceFactoryAgents } from './agents.ts';
 
 const row = {
   uid: text(),
@@ -64,6 +65,21 @@ const insert = defineStatement({
   row,
 });
 
+const define = defineStatement({
+  name: 'define_factory',
+  text: `
+    UPDATE factories SET name = $3, description = $4, alias = $5, repositories = $6, agent_defaults = $7,
+      updated_at = clock_timestamp()
+    WHERE team_id = $1 AND uid = $2 RETURNING alias`,
+  row: { alias: nullable(text()) },
+});
+
+const readAliasOwner = defineStatement({
+  name: 'read_factory_of_alias',
+  text: 'SELECT uid FROM factories WHERE team_id = $1 AND alias = $2',
+  row: { uid: text() },
+});
+
 /** The foreign key deletes the webhooks, and a trigger notifies the ingress of each. */
 const remove = defineStatement({
   name: 'delete_factory',
@@ -112,7 +128,7 @@ export async function listFactories(
 /** Returns a factory; null: the team has none with this UID. */
 export async function readFactory(db: Queryable, teamId: string, uid: string): Promise<Factory | null> {
   const [found] = await db.query(readOne, [teamId, uid]);
-  return found ? toFactory(found) : null;
+  return found ? { ...toFactory(found), agents: await listFactoryAgents(db, uid) } : null;
 }
 
 /** Locks a factory until the transaction ends, so that what it holds can be counted. False: the team has no such factory. */
@@ -120,7 +136,7 @@ export async function lockFactory(tx: Queryable, teamId: string, uid: string): P
   return (await tx.query(lockOne, [teamId, uid])).length > 0;
 }
 
-/** Creates a factory. `too_many`: the team has the largest number allowed. `taken`: the team has one with this alias. */
+/** Creates a factory with a foreman. `too_many`: the team has the largest number allowed. `taken`: the team has one with this alias. */
 export async function createFactory(
   tx: Queryable,
   by: Author,
@@ -141,10 +157,33 @@ export async function createFactory(
     JSON.stringify(request.agent_defaults ?? {}),
   ]);
   if (!made) throw new Error('the factory was not inserted');
+  await replaceFactoryAgents(tx, made.uid, [newForeman]);
   const { name, repositories } = made;
   const subject = { type: 'factory', uid: made.uid, name };
   await recordChange(tx, by, { action: 'factory.create', subject, after: { name, alias: made.alias, repositories } });
-  return toFactory(made);
+  return { ...toFactory(made), agents: [newForeman] };
+}
+
+/** Replaces the members of a factory, which the caller has locked. `taken`: another factory of the team has the alias. */
+export async function defineFactory(
+  tx: Queryable,
+  { teamId, factoryUid }: { readonly teamId: string; readonly factoryUid: string },
+  wanted: CreateFactoryRequest,
+): Promise<'defined' | 'taken'> {
+  // Takes the lock under which factories are created, so that the alias stays free until the end of the transaction.
+  await teamHasRoom(tx, teamId, 'factories', maxFactories);
+  const [owner] = await tx.query(readAliasOwner, [teamId, wanted.alias ?? null]);
+  if (owner && owner.uid !== factoryUid) return 'taken';
+  await tx.query(define, [
+    teamId,
+    factoryUid,
+    wanted.name,
+    wanted.description ?? null,
+    wanted.alias ?? null,
+    JSON.stringify(wanted.repositories ?? []),
+    JSON.stringify(wanted.agent_defaults ?? {}),
+  ]);
+  return 'defined';
 }
 
 /** Deletes a factory with its webhooks. False: the team has no such factory. */

@@ -1,3 +1,4 @@
+import type { AmbientAgentConfig } from '@runyard/contract/config';
 import { parseExpression } from '@runyard/contract/cron-expression';
 import { createRedactor } from '@runyard/contract/redaction/redactor';
 import type { CreateScheduledAgentRequest, OverlapPolicy } from '@runyard/contract/schedules';
@@ -33,6 +34,13 @@ export interface CheckDeps {
 
 type Requested = Omit<CreateScheduledAgentRequest, 'enabled' | 'team'>;
 
+/** Returns why runs of the configuration cannot have the overlap policy; null: they can. */
+export function faultOfOverlap(overlap: OverlapPolicy, config: AmbientAgentConfig): Fault | null {
+  if (overlap !== 'cancel_previous' || workerHostOf(config) === undefined) return null;
+  const message = 'runs on self-hosted workers cannot be cancelled for another; use skip or queue';
+  return { path: 'overlap', message };
+}
+
 /** Completes a request with the stored schedule or with defaults, and checks that a run of it could be created now. */
 export async function checkSchedule(
   deps: CheckDeps,
@@ -58,10 +66,8 @@ export async function checkSchedule(
     overlap: requested.overlap ?? stored?.overlap ?? 'allow',
     max_live_runs: requested.max_live_runs === undefined ? (stored?.max_live_runs ?? null) : requested.max_live_runs,
   };
-  if (wanted.overlap === 'cancel_previous' && workerHostOf(wanted.agent_config ?? {}) !== undefined) {
-    const message = 'runs on self-hosted workers cannot be cancelled for another; use skip or queue';
-    faults.push({ path: 'overlap', message });
-  }
+  const overlap = faultOfOverlap(wanted.overlap, wanted.agent_config ?? {});
+  if (overlap) faults.push(overlap);
   const run = await checkRunRequest(deps, actor, requestOf(wanted), 'SCHEDULED_AGENT');
   if (run.kind !== 'ok' && run.kind !== 'invalid') return run;
   if (run.kind === 'invalid') faults.push(...run.faults.map(faultOfSchedule));

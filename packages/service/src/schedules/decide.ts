@@ -9,12 +9,12 @@ export type Decision =
   | { readonly kind: 'skip'; readonly reason: string }
   | { readonly kind: 'wait'; readonly reason: string };
 
-/** Decides by the overlap policy, from the live runs and waiting fires of the schedule. */
+/** Decides by the overlap policy, from the live runs, and what waits for the end of one. */
 export function decide(schedule: Pick<ScheduleRow, 'overlap' | 'max_live_runs'>, { live, waiting }: Load): Decision {
   const limit = liveLimitOf(schedule);
   const { overlap } = schedule;
   if (limit === null || (live < limit && waiting === 0)) return { kind: 'start', cancelsPrevious: false };
-  const reason = `${live} of ${limit} runs of the schedule are live`;
+  const reason = `${live} of ${limit} runs are live`;
   switch (overlap) {
     case 'allow':
     case 'skip':

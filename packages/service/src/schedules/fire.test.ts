@@ -210,7 +210,7 @@ describe('while a run of the schedule is live', () => {
     const schedule = await create({ overlap: 'allow', max_live_runs: 2 });
     for (let n = 0; n < 3; n += 1) await fireNow(schedule.id);
     expect(await outcomes(schedule.id)).toEqual(['skipped', 'started', 'started']);
-    expect((await fires(schedule.id))[0]?.reason).toBe('2 of 2 runs of the schedule are live');
+    expect((await fires(schedule.id))[0]?.reason).toBe('2 of 2 runs are live');
   });
 
   test('queue starts one when the run has ended, in the order of the times, and bounds what waits', async () => {

@@ -2,7 +2,7 @@ import type { Queryable } from '../store/database/database.ts';
 import { defineStatement, integer, uuid } from '../store/database/statement.ts';
 
 /** SQL list of the states of a run that has not ended; the index `runs_live_by_schedule` has the same. */
-const liveStates = `('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED')`;
+export const liveStates = `('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED')`;
 
 /** SQL of the number of live runs of a schedule. `schedule` is SQL of its id. */
 export const liveRunsOf = (schedule: string): string =>

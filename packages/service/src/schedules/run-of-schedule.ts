@@ -23,12 +23,15 @@ export const faultOfSchedule = ({ path, message }: Fault): Fault => ({
 
 const maxReasonLength = 1_000;
 
-/** Returns why a submission created no run, for the history of its schedule. */
-export function reasonOf(outcome: Exclude<SubmitOutcome, { kind: 'submitted' }>): string {
+/** Returns why a submission created no run, for people. `nameOf` names the member as its owner knows it. */
+export function reasonOf(
+  outcome: Exclude<SubmitOutcome, { kind: 'submitted' }>,
+  nameOf: (fault: Fault) => Fault = faultOfSchedule,
+): string {
   switch (outcome.kind) {
     case 'invalid':
       return outcome.faults
-        .map(faultOfSchedule)
+        .map(nameOf)
         .map(({ path, message }) => `${path}: ${message}`)
         .join('; ')
         .slice(0, maxReasonLength);
@@ -39,7 +42,7 @@ export function reasonOf(outcome: Exclude<SubmitOutcome, { kind: 'submitted' }>)
     case 'policy_violation':
     case 'policy_unavailable':
       return outcome.detail;
-    // The request of a schedule has no key, no parent, no file and no run to repeat.
+    // The request of a schedule has no key, no parent and no run to repeat.
     case 'idempotency_conflict':
     case 'no_such_run':
     case 'file_lost':

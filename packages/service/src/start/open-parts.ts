@@ -7,6 +7,7 @@ import type { Logger } from 'pino';
 import { bootstrap } from '../access/keys/bootstrap.ts';
 import { openKeyDirectory } from '../access/keys/directory.ts';
 import { openKeyWatch } from '../access/keys/watch.ts';
+import { startAutomationsWith } from '../automations/start.ts';
 import { makeBodyBudget } from '../bodies/body-budget.ts';
 import { openCodeHosts } from '../code-hosts/code-hosts.ts';
 import { openContentPolicy } from '../content-policy/content-policy.ts';
@@ -118,6 +119,7 @@ export async function openParts(options: PartOptions): Promise<ServiceDeps> {
     keyWatch,
     webhooks,
     webhookBaseUrl,
+    startAutomations: startAutomationsWith({ executionDeps: deps, blobs, models: opened.models }),
     bodies: makeBodyBudget(),
     conversationReads: makeBodyBudget(readLimits),
     serviceInstanceId: randomUUIDv7(),

@@ -2,7 +2,7 @@
 import type { UpdateWebhookRequest } from '@runyard/contract/webhooks';
 import { type Author, recordChange } from '../access/audit/record.ts';
 import type { Vault } from '../secrets/vault.ts';
-import type { Database } from '../store/database/database.ts';
+import type { Queryable } from '../store/database/database.ts';
 import { boolean, defineStatement } from '../store/database/statement.ts';
 import { newWebhookSecret, sealWebhookSecret } from './secrets/secret.ts';
 import {
@@ -50,35 +50,33 @@ export type UpdateOutcome = StoredWebhook | 'no_secret' | null;
 
 /** Changes the members that the request has. */
 export async function updateWebhook(
-  db: Database,
+  tx: Queryable,
   by: Author,
   { teamId, factoryUid, webhookUid }: WebhookAddress,
   request: UpdateWebhookRequest,
 ): Promise<UpdateOutcome> {
-  return await db.transaction(async (tx) => {
-    const [old] = await tx.query(lockOne, [teamId, factoryUid, webhookUid]);
-    if (!old) return null;
-    const enabled = request.enabled ?? old.enabled;
-    if (enabled && !old.has_secret) return 'no_secret';
-    const header = request.delivery_id_header;
-    const [made] = await tx.query(update, [
-      webhookUid,
-      request.name ?? old.name,
-      request.secret_name ?? old.secret_name,
-      header === undefined ? old.delivery_id_header : (header?.toLowerCase() ?? null),
-      enabled,
-    ]);
-    if (!made) return null;
-    const [before, after] = [toWebhook(old), toWebhook(made)];
-    await recordChange(tx, by, {
-      action: 'webhook.update',
-      subject: subjectOf(after),
-      before: stateOf(before),
-      after: stateOf(after),
-      ...(before.enabled && !after.enabled ? { endsAccess: true } : {}),
-    });
-    return after;
+  const [old] = await tx.query(lockOne, [teamId, factoryUid, webhookUid]);
+  if (!old) return null;
+  const enabled = request.enabled ?? old.enabled;
+  if (enabled && !old.has_secret) return 'no_secret';
+  const header = request.delivery_id_header;
+  const [made] = await tx.query(update, [
+    webhookUid,
+    request.name ?? old.name,
+    request.secret_name ?? old.secret_name,
+    header === undefined ? old.delivery_id_header : (header?.toLowerCase() ?? null),
+    enabled,
+  ]);
+  if (!made) return null;
+  const [before, after] = [toWebhook(old), toWebhook(made)];
+  await recordChange(tx, by, {
+    action: 'webhook.update',
+    subject: subjectOf(after),
+    before: stateOf(before),
+    after: stateOf(after),
+    ...(before.enabled && !after.enabled ? { endsAccess: true } : {}),
   });
+  return after;
 }
 
 /**
@@ -86,17 +84,15 @@ export async function updateWebhook(
  * caller has checked that the secret fits the mode, which never changes.
  */
 export async function rotateWebhookSecret(
-  db: Database,
+  tx: Queryable,
   vault: Vault,
   by: Author,
   { teamId, factoryUid, webhookUid }: WebhookAddress,
   { webhook, secret, graceSeconds }: { webhook: StoredWebhook; secret: string | undefined; graceSeconds: number },
 ): Promise<SealedWebhook | null> {
   const sealed = sealWebhookSecret(vault, webhookUid, secret ?? newWebhookSecret(webhook));
-  return await db.transaction(async (tx) => {
-    const [made] = await tx.query(rotate, [teamId, factoryUid, webhookUid, vault.keyId, sealed, graceSeconds]);
-    if (!made) return null;
-    await recordChange(tx, by, { action: 'webhook.rotate_secret', subject: subjectOf(made) });
-    return { webhook: toWebhook(made), sealedSecret: sealed.toString('base64') };
-  });
+  const [made] = await tx.query(rotate, [teamId, factoryUid, webhookUid, vault.keyId, sealed, graceSeconds]);
+  if (!made) return null;
+  await recordChange(tx, by, { action: 'webhook.rotate_secret', subject: subjectOf(made) });
+  return { webhook: toWebhook(made), sealedSecret: sealed.toString('base64') };
 }

@@ -5,7 +5,7 @@ import { type Author, recordChange, type State } from '../access/audit/record.ts
 import { newUid } from '../access/teams/uid.ts';
 import { lockFactory } from '../factories/factories.ts';
 import type { Vault } from '../secrets/vault.ts';
-import type { Database, Queryable } from '../store/database/database.ts';
+import type { Queryable } from '../store/database/database.ts';
 import {
   boolean,
   defineStatement,
@@ -152,13 +152,11 @@ export async function createWebhook(
 }
 
 /** Deletes a webhook. False: the team has none with these UIDs. */
-export async function deleteWebhook(db: Database, by: Author, address: WebhookAddress): Promise<boolean> {
+export async function deleteWebhook(tx: Queryable, by: Author, address: WebhookAddress): Promise<boolean> {
   const { teamId, factoryUid, webhookUid: uid } = address;
-  return await db.transaction(async (tx) => {
-    const [gone] = await tx.query(remove, [teamId, factoryUid, uid]);
-    if (!gone) return false;
-    const subject = subjectOf({ uid, name: gone.name });
-    await recordChange(tx, by, { action: 'webhook.delete', subject, endsAccess: true });
-    return true;
-  });
+  const [gone] = await tx.query(remove, [teamId, factoryUid, uid]);
+  if (!gone) return false;
+  const subject = subjectOf({ uid, name: gone.name });
+  await recordChange(tx, by, { action: 'webhook.delete', subject, endsAccess: true });
+  return true;
 }

@@ -1,6 +1,6 @@
 import { routes } from '@runyard/contract/routes';
 import type { RunAgentResponse } from '@runyard/contract/run-request';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import type { Principal } from '../../access/keys/principal.ts';
 import { cancelRun } from '../../executions/cancel/cancel.ts';
 import { interruptRun } from '../../executions/cancel/interrupt.ts';
@@ -14,14 +14,11 @@ import { addRoute, type Call } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { invalid, notFound, type Refusal, refuse } from '../server/problem.ts';
 import { refusedSubmission } from '../server/refused-submission.ts';
+import { sourceOf } from './run-source.ts';
 import { sendFollowup } from './send-followup.ts';
 
 /** When `POST /agent/run` was deprecated, in the form of RFC 9745: 2026-01-01. */
 const deprecatedSince = '@1767225600';
-
-/** Our CLI says so in its User-Agent; everyone else is the API. */
-const sourceOf = (request: FastifyRequest) =>
-  request.headers['user-agent']?.startsWith('runyard-cli') ? 'CLI' : 'API';
 
 type CreateInput = 'principal' | 'body' | 'once' | 'request';
 

@@ -98,7 +98,7 @@ export function registerWebhookRoutes(app: FastifyInstance, deps: ServiceDeps): 
 
   type Params = Parameters<typeof addressOf>[1];
   const change = async (principal: Principal, params: Params, body: UpdateWebhookRequest) => {
-    const outcome = await updateWebhook(db, principal, addressOf(principal, params), body);
+    const outcome = await db.transaction((tx) => updateWebhook(tx, principal, addressOf(principal, params), body));
     if (outcome === null) return noWebhook();
     return outcome === 'no_secret' ? noSecret() : toAnswer(outcome);
   };
@@ -108,7 +108,7 @@ export function registerWebhookRoutes(app: FastifyInstance, deps: ServiceDeps): 
   addRoute(app, routes.disableWebhook, ({ principal, params }) => change(principal, params, { enabled: false }));
 
   addRoute(app, routes.deleteWebhook, async ({ principal, params }) => {
-    const wasThere = await deleteWebhook(db, principal, addressOf(principal, params));
+    const wasThere = await db.transaction((tx) => deleteWebhook(tx, principal, addressOf(principal, params)));
     return wasThere ? { success: true as const } : noWebhook();
   });
 
@@ -121,7 +121,9 @@ export function registerWebhookRoutes(app: FastifyInstance, deps: ServiceDeps): 
       return invalid([{ path: 'secret', message: 'is required: the provider makes the secret of this webhook' }]);
     const message = secret === undefined ? null : secretFault(webhook, secret);
     if (message !== null) return invalid([{ path: 'secret', message }]);
-    const sealed = await rotateWebhookSecret(db, vault, principal, address, { webhook, secret, graceSeconds });
+    const sealed = await db.transaction((tx) =>
+      rotateWebhookSecret(tx, vault, principal, address, { webhook, secret, graceSeconds }),
+    );
     return sealed ? withSecret(sealed) : noWebhook();
   });
 

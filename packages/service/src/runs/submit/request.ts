@@ -162,10 +162,12 @@ export async function checkRunRequest(
   faults.push(...servers.faults);
   const harness = checkHarness(config);
   if (!harness.ok) faults.push(harness.fault);
+  // Their times and deliveries do not come again.
+  const mayWait = origin === 'SCHEDULED_AGENT' || origin === 'WEBHOOK';
   const checkedModels = checkModels(
     models,
     await readModelChoices(db, teamId),
-    { config, harness: harness.ok ? harness : { harness: 'oz' }, mayWait: origin === 'SCHEDULED_AGENT' },
+    { config, harness: harness.ok ? harness : { harness: 'oz' }, mayWait },
     faults,
   );
   const { attachments, faults: attachmentFaults } = decodeAttachments(request);

@@ -11,6 +11,7 @@ export const webhooksChannel = 'runyard_webhooks';
 /** An enabled webhook. */
 export interface KnownWebhook {
   readonly uid: string;
+  readonly factoryUid: string;
   readonly teamId: string;
   readonly name: string;
   readonly authMode: WebhookAuthMode;
@@ -35,12 +36,13 @@ export interface WebhookDirectory {
 const readEnabled = defineStatement({
   name: 'read_enabled_webhook',
   text: `
-    SELECT uid, team_id::text AS team_id, name, auth_mode, signature_scheme, delivery_id_header, version, sealed_secret,
+    SELECT uid, factory_uid, team_id::text AS team_id, name, auth_mode, signature_scheme, delivery_id_header, version, sealed_secret,
       CASE WHEN previous_secret_until > clock_timestamp() THEN previous_sealed_secret END AS previous_sealed_secret,
       extract(epoch FROM previous_secret_until - clock_timestamp())::float8 * 1000 AS previous_ms
     FROM webhooks WHERE uid = $1 AND enabled`,
   row: {
     uid: text(),
+    factory_uid: text(),
     team_id: text(),
     name: text(),
     auth_mode: text<WebhookAuthMode>(),
@@ -60,6 +62,7 @@ function toKnown(vault: Vault, row: RowOf<typeof readEnabled>, now: () => number
   const previousUntil = now() + (row.previous_ms ?? 0);
   return {
     uid: row.uid,
+    factoryUid: row.factory_uid,
     teamId: row.team_id,
     name: row.name,
     authMode: row.auth_mode,

@@ -40,5 +40,12 @@ export function identify(webhook: KnownWebhook, headers: IncomingHttpHeaders, bo
   return identityOf('body', `sha256:${sha256(body).toString('hex')}`);
 }
 
+/** Returns the provider's name of the event, which its header says; null: its deliveries have no such header. */
+export function eventOf({ scheme }: KnownWebhook, headers: IncomingHttpHeaders): string | null {
+  const header = scheme === null ? undefined : schemes[scheme].eventHeader;
+  const event = header === undefined ? undefined : headers[header];
+  return typeof event === 'string' && /^[a-z_]{1,100}$/.test(event) ? event : null;
+}
+
 /** Returns the identity of a replay, which no other delivery has. */
 export const identityOfReplay = (deliveryId: string): Identity => identityOf('replay', `replay:${deliveryId}`);

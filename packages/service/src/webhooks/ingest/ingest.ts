@@ -6,7 +6,7 @@ import { schemes } from '../schemes/schemes.ts';
 import { authenticate, type Credentials, checkToken } from './authenticate.ts';
 import type { KnownWebhook, WebhookDirectory } from './directory.ts';
 import type { Gate } from './gate.ts';
-import { identify } from './identity.ts';
+import { eventOf, identify } from './identity.ts';
 import { parsePayload } from './parse-payload.ts';
 import type { StartAutomations } from './start-automations.ts';
 import { type NotWritten, writeDelivery, writeRejection } from './write-delivery.ts';
@@ -107,6 +107,7 @@ async function take(
       body: bytes,
       payload: payload.value,
       identity: identify(webhook, request.headers, bytes),
+      event: eventOf(webhook, request.headers),
       ...(challenge === undefined ? {} : { startsNothing: true }),
     }),
   );

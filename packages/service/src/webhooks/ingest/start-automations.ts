@@ -1,4 +1,4 @@
-import type { AutomationOutcome } from '@runyard/contract/webhooks';
+import type { AutomationOutcome, SignatureSchemeName } from '@runyard/contract/webhooks';
 import type { Queryable } from '../../store/database/database.ts';
 
 /** A delivery that was accepted, and whose entry in the log the transaction has just written. */
@@ -6,7 +6,11 @@ export interface AcceptedDelivery {
   readonly deliveryId: string;
   readonly webhookUid: string;
   readonly webhookName: string;
+  readonly factoryUid: string;
   readonly teamId: string;
+  readonly scheme: SignatureSchemeName | null;
+  /** The provider's name of the event, which GitHub sends in a header; null: it has none. */
+  readonly event: string | null;
   /** The JSON as it was received: goes to the run as a file, unchanged. */
   readonly body: Buffer;
   /** The parsed body. Numbers beyond a double are infinite; names may be any text, `__proto__` too. */

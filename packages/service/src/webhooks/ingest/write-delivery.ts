@@ -34,8 +34,8 @@ const insertDelivery = defineStatement({
       UPDATE webhooks SET recent = ${withNow('recent')}, payload_bytes = payload_bytes + $4
       WHERE uid = $1 AND enabled AND version = $2 AND ${hasRoom('recent')} RETURNING uid
     ), accepted AS (
-      INSERT INTO webhook_deliveries (id, webhook_uid, label, size_bytes, identity, identity_hash, replay_of, payload)
-      SELECT $3::uuid, uid, 'ACCEPTED', $4, $5, $6, $8::uuid, $7 FROM taken
+      INSERT INTO webhook_deliveries (id, webhook_uid, label, size_bytes, identity, identity_hash, replay_of, payload, provider_event)
+      SELECT $3::uuid, uid, 'ACCEPTED', $4, $5, $6, $8::uuid, $7, $9 FROM taken
       ON CONFLICT (webhook_uid, identity_hash) WHERE label = 'ACCEPTED' DO NOTHING RETURNING label
     ), duplicate AS (
       INSERT INTO webhook_deliveries (id, webhook_uid, label, size_bytes, identity, identity_hash, replay_of)
@@ -129,6 +129,8 @@ export interface CheckedDelivery {
   readonly body: Buffer;
   readonly payload: unknown;
   readonly identity: Identity;
+  /** The provider's name of the event; null: it has none. */
+  readonly event: string | null;
   readonly replayOf?: string;
   /** True: the provider only checks the URL. */
   readonly startsNothing?: true;
@@ -170,6 +172,7 @@ async function insertInto(db: Queryable, delivery: CheckedDelivery): Promise<'AC
     identity.hash,
     body,
     replayOf,
+    delivery.event,
   ]);
   return row?.label;
 }
@@ -180,7 +183,10 @@ async function start(tx: Queryable, startAutomations: StartAutomations, delivery
     deliveryId: id,
     webhookUid: webhook.uid,
     webhookName: webhook.name,
+    factoryUid: webhook.factoryUid,
     teamId: webhook.teamId,
+    scheme: webhook.scheme,
+    event: delivery.event,
     body,
     payload,
   };

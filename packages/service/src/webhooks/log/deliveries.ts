@@ -44,8 +44,16 @@ const readPage = defineStatement({
 
 const readOne = defineStatement({
   name: 'read_webhook_delivery',
-  text: `SELECT ${columns}, payload FROM webhook_deliveries WHERE webhook_uid = $1 AND id = $2`,
-  row: { ...row, payload: nullable(bytes) },
+  text: `SELECT ${columns}, payload, provider_event FROM webhook_deliveries WHERE webhook_uid = $1 AND id = $2`,
+  row: { ...row, payload: nullable(bytes), provider_event: nullable(text()) },
+});
+
+const readPayload = defineStatement({
+  name: 'read_payload_of_factory_delivery',
+  text: `
+    SELECT d.payload FROM webhook_deliveries d JOIN webhooks w ON w.uid = d.webhook_uid
+    WHERE d.id = $3 AND w.team_id = $1 AND w.factory_uid = $2 AND d.payload IS NOT NULL`,
+  row: { payload: nullable(bytes) },
 });
 
 const toDelivery = (found: RowOf<typeof readPage>): WebhookDelivery => ({
@@ -92,6 +100,8 @@ export async function listWebhookDeliveries(
 export interface StoredDelivery {
   readonly delivery: WebhookDelivery;
   readonly payload: Buffer | null;
+  /** The provider's name of the event. */
+  readonly event: string | null;
 }
 
 /** Returns a delivery; null: the log of the webhook has none with this id. */
@@ -101,5 +111,16 @@ export async function readWebhookDelivery(
   deliveryId: string,
 ): Promise<StoredDelivery | null> {
   const [found] = await db.query(readOne, [webhookUid, deliveryId]);
-  return found ? { delivery: toDelivery(found), payload: found.payload } : null;
+  return found ? { delivery: toDelivery(found), payload: found.payload, event: found.provider_event } : null;
+}
+
+/** Returns the bytes of a delivery to any webhook of a factory; null: there is none with this id, or its payload is not stored. */
+export async function readPayloadOfDelivery(
+  db: Queryable,
+  teamId: string,
+  factoryUid: string,
+  deliveryId: string,
+): Promise<Buffer | null> {
+  const [found] = await db.query(readPayload, [teamId, factoryUid, deliveryId]);
+  return found?.payload ?? null;
 }

@@ -38,6 +38,7 @@ export async function replayDelivery(
       body: original.payload,
       payload: payload.value,
       identity: identityOfReplay(id),
+      event: original.event,
       replayOf: deliveryId,
     });
     if (written.kind === 'full') return { kind: 'rate_limited', retryAfterMs: written.waitMs };

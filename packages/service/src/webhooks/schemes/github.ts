@@ -8,4 +8,5 @@ export const github: SignatureScheme = {
   prefix: 'sha256=',
   signed: ['{body}'],
   key: 'text',
+  eventHeader: 'x-github-event',
 };

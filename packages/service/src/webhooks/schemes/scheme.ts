@@ -17,6 +17,8 @@ export interface SignatureScheme {
   readonly key: 'text' | 'whsec';
   /** Distance from now that a timestamp may have. Absent: nothing signed tells the time. */
   readonly maxAgeSeconds?: number;
+  /** Header with the name of the event, where the body does not say it. */
+  readonly eventHeader?: string;
   /** Body with which the provider checks the URL: its member `type` has this value, and the answer repeats `challenge`. */
   readonly handshakeType?: string;
 }

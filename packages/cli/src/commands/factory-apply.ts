@@ -1,0 +1,131 @@
+/** Applies the definition of a factory from a folder, and writes it into one. */
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { createInterface } from 'node:readline/promises';
+import { ApiError, type Client } from '@runyard/client';
+import type { ApplyDefinitionResponse } from '@runyard/contract/factory-definitions';
+import { pathFault } from '@runyard/contract/factory-files/layout';
+import { readDefinition } from '@runyard/contract/factory-files/read-definition';
+import { connect } from '../api.ts';
+import type { Context } from '../context.ts';
+import { planLines } from '../factory/plan-lines.ts';
+import { readDefinitionFolder } from '../factory/read-folder.ts';
+import { Failure } from '../failure.ts';
+import { harmlessJson, harmlessLine } from '../live/harmless.ts';
+import { allFactories } from './factories.ts';
+import { validateFactory } from './factory.ts';
+
+export interface ApplyOptions {
+  readonly factory?: string;
+  readonly dryRun?: true;
+  readonly yes?: true;
+  readonly json?: true;
+}
+
+/**
+ * Shows what the files of a folder would change, asks, and applies them. The files are read once, and the plan's version goes with
+ * them, so that what is applied is what was shown.
+ * @throws Failure with exit code 1 if there are faults, 2 if nobody can be asked
+ */
+export async function applyFactory(context: Context, folder: string, options: ApplyOptions): Promise<void> {
+  const read = readDefinitionFolder(folder);
+  const checked = readDefinition(read);
+  // Prints the faults and throws.
+  if (!checked.ok) return validateFactory(context, folder, {});
+  const files = read.map(({ path: file, content }) => ({
+    path: file,
+    content: typeof content === 'string' ? content : new TextDecoder().decode(content),
+  }));
+  const client = connect(context);
+  const factoryUid = options.factory ?? (await findFactory(client, checked.definition.factory));
+  const put = async (more: { readonly dry_run: boolean; readonly expected_version?: number }) => {
+    try {
+      return await client.applyFactoryDefinition({ params: { factoryUid }, body: { files, ...more } });
+    } catch (error) {
+      throw error instanceof ApiError && error.status === 422 ? printFaults(context, folder, error) : error;
+    }
+  };
+  const plan = await put({ dry_run: true });
+  if (!options.json) showPlan(context, folder, plan);
+  const isSame = plan.version > 0 && plan.changes.length + plan.drift.length === 0;
+  if (options.dryRun || isSame) {
+    if (options.json) context.out(`${harmlessJson(plan, 2)}\n`);
+    return;
+  }
+  if (!options.yes && !(await isConfirmed())) throw new Failure('nothing was applied');
+  const applied = await put({ dry_run: false, expected_version: plan.version });
+  context.out(options.json ? `${harmlessJson(applied, 2)}\n` : `version ${applied.version} is applied\n`);
+}
+
+/** Returns the UID of the factory with the alias of the definition, or with its name. */
+async function findFactory(
+  client: Client,
+  { name, alias }: { readonly name: string; readonly alias?: string | undefined },
+): Promise<string> {
+  const factories = await allFactories(client);
+  const ofAlias = factories.filter((factory) => alias !== undefined && factory.alias === alias);
+  const [found, ...others] = ofAlias.length > 0 ? ofAlias : factories.filter((factory) => factory.name === name);
+  if (found && others.length === 0) return found.uid;
+  const text = harmlessLine(name, 200);
+  throw new Failure(
+    found
+      ? `several factories are called ${text}; name one with --factory UID`
+      : `there is no factory ${text}; create it with: bin/runyard factory create NAME, or name one with --factory UID`,
+  );
+}
+
+function printFaults(context: Context, folder: string, { problem }: ApiError): Failure {
+  const errors = problem.errors ?? [];
+  for (const { path: file, line = 1, column = 1, message } of errors)
+    context.out(`${harmlessLine(`${path.join(folder, file)}:${line}:${column}: ${message}`, 1_000)}\n`);
+  return new Failure(
+    `the service found ${errors.length === 1 ? 'a fault' : `${errors.length} faults`} in the definition`,
+  );
+}
+
+function showPlan(
+  context: Context,
+  folder: string,
+  { version, changes, drift, notices }: ApplyDefinitionResponse,
+): void {
+  for (const { file, line, column, message } of notices)
+    context.report(harmlessLine(`${path.join(folder, file)}:${line}:${column}: notice: ${message}`, 1_000));
+  for (const line of planLines(changes)) context.out(`${line}\n`);
+  if (drift.length > 0) context.out('changed without files, and taken back:\n');
+  for (const line of planLines(drift)) context.out(`${line}\n`);
+  if (version > 0 && changes.length + drift.length === 0) context.out('nothing changes\n');
+}
+
+async function isConfirmed(): Promise<boolean> {
+  if (!process.stdin.isTTY) throw new Failure('there is no terminal to ask at; apply the plan with --yes', 2);
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return /^y(es)?$/i.test((await terminal.question('Apply? [y/N] ')).trim());
+  } finally {
+    terminal.close();
+  }
+}
+
+/**
+ * Writes the definition of a factory into a new or empty folder.
+ * @throws Failure with exit code 2 if the folder has something in it
+ */
+export async function exportFactory(
+  context: Context,
+  folder: string,
+  { factory: factoryUid }: { readonly factory: string },
+): Promise<void> {
+  const { files, version, drift } = await connect(context).getFactoryDefinition({ params: { factoryUid } });
+  mkdirSync(folder, { recursive: true });
+  if (readdirSync(folder).length > 0) throw new Failure(`the folder ${folder} is not empty`, 2);
+  for (const { path: file, content } of files) {
+    const fault = pathFault(file);
+    if (fault !== undefined) throw new Failure(`the service sent a file that cannot be written: ${fault}`);
+    const target = path.join(folder, file);
+    mkdirSync(path.dirname(target), { recursive: true });
+    writeFileSync(target, content, { flag: 'wx' });
+  }
+  for (const line of drift.length > 0 ? ['differs now from these files:', ...planLines(drift)] : [])
+    context.report(line);
+  context.report(`version ${version} is in ${harmlessLine(folder, 400)}: ${files.length} files`);
+}

@@ -1,0 +1,138 @@
+/** Runs of factories, and their definition by files, on the wire. */
+import { z } from 'zod';
+import { maxDefinitionBytes, maxDefinitionFiles, maxPromptBytes } from './limits.ts';
+import { NonBlank, Text, Timestamp, Uuid } from './primitives.ts';
+import { UserProfile } from './profiles.ts';
+import { atMostBytes } from './run-request.ts';
+import { RunState } from './states.ts';
+
+const Ticket = NonBlank.refine(atMostBytes(256), { error: 'must be at most 256 bytes of UTF-8' });
+const isWebAddress = (text: string): boolean => ['https:', 'http:'].includes(URL.parse(text)?.protocol ?? '');
+
+export const DispatchRequest = z
+  .object({
+    prompt: NonBlank.refine(atMostBytes(maxPromptBytes), { error: 'must be at most 1 MB of UTF-8' }).describe(
+      'Work for the foreman; at most 1 MB of UTF-8',
+    ),
+    title: Text.max(500).optional().describe('Default: first line of the prompt, cut at 80 characters'),
+    ticket_ref: Ticket.optional().describe(
+      'Name of the ticket, such as BILL-12, at most 256 bytes; metadata of the run',
+    ),
+    ticket_url: Ticket.refine(isWebAddress, { error: 'must be an address that begins with https:// or http://' })
+      .optional()
+      .describe('Address of the ticket, at most 256 bytes; metadata of the run'),
+  })
+  .meta({ id: 'DispatchRequest', description: 'Work for the foreman of a factory' });
+export type DispatchRequest = z.infer<typeof DispatchRequest>;
+
+export const DispatchResponse = z
+  .object({
+    run_id: Uuid.describe('Id of the run'),
+    run_url: z.string().describe('Page of the run'),
+    state: RunState,
+  })
+  .meta({ id: 'DispatchResponse', description: 'The new run' });
+export type DispatchResponse = z.infer<typeof DispatchResponse>;
+
+const FactoryFileInput = z
+  .object({
+    path: Text.describe('Path relative to the folder with factory.yaml, with / between folders'),
+    content: Text.describe('Text of the file'),
+  })
+  .meta({ id: 'FactoryFile', description: 'A file of a definition' });
+
+export const ApplyDefinitionRequest = z
+  .object({
+    files: z
+      .array(FactoryFileInput)
+      .min(1)
+      .max(maxDefinitionFiles)
+      .describe(
+        `All files of the definition, at most ${maxDefinitionFiles}, together at most ${maxDefinitionBytes / 1024 / 1024} MB`,
+      ),
+    dry_run: z.boolean().default(false).describe('True: everything is checked and planned, and nothing is changed'),
+    expected_version: z
+      .int()
+      .min(0)
+      .optional()
+      .describe('Version that the plan was made for, 0 for none; another one is 409. Absent: any'),
+  })
+  .meta({ id: 'ApplyDefinitionRequest', description: 'The definition of a factory' });
+export type ApplyDefinitionRequest = z.infer<typeof ApplyDefinitionRequest>;
+
+const FactoryThing = z
+  .enum(['factory', 'agent', 'automation', 'webhook', 'runner', 'skill'])
+  .meta({ id: 'FactoryThing', description: 'Kind of a thing that a definition defines' });
+
+const FactoryAction = z
+  .enum(['create', 'change', 'delete'])
+  .meta({ id: 'FactoryAction', description: 'What an apply does to a thing' });
+
+export const FactoryChange = z
+  .object({
+    kind: FactoryThing,
+    name: z.string().describe('Name of the thing'),
+    action: FactoryAction,
+    members: z
+      .array(
+        z
+          .object({
+            member: z.string().describe('Name of the member, such as agentDefaults.model'),
+            before: z.unknown().optional().describe('Present value; absent: none. Secrets are not shown'),
+            after: z.unknown().optional().describe('New value; absent: none. Secrets are not shown'),
+          })
+          .meta({ id: 'FactoryMemberChange', description: 'A member that changes' }),
+      )
+      .optional()
+      .describe('Members that change, where the action is change'),
+  })
+  .meta({ id: 'FactoryChange', description: 'A difference between two states of a factory' });
+export type FactoryChange = z.infer<typeof FactoryChange>;
+
+const FactoryNotice = z
+  .object({
+    file: z.string().describe('Path of the file'),
+    line: z.int().describe('Line, from 1'),
+    column: z.int().describe('Column, from 1'),
+    message: z.string().describe('What has no effect here'),
+    suggestion: z.string().optional().describe('Name that was probably meant'),
+  })
+  .meta({ id: 'FactoryNotice', description: 'What a definition says without effect on this service' });
+
+const drift = z
+  .array(FactoryChange)
+  .describe('What differs now from the definition that was applied last, as the changes that take it back');
+
+export const ApplyDefinitionResponse = z
+  .object({
+    version: z.int().describe('Version of the definition that is stored now; 0: none'),
+    dry_run: z.boolean().describe('True: nothing was changed'),
+    changes: z.array(FactoryChange).describe('Differences to the definition that was stored before'),
+    drift,
+    notices: z.array(FactoryNotice).describe('What is kept without effect, at most 100'),
+  })
+  .meta({ id: 'ApplyDefinitionResponse', description: 'What an apply has changed, or would' });
+export type ApplyDefinitionResponse = z.infer<typeof ApplyDefinitionResponse>;
+
+export const FactoryDefinitionItem = z
+  .object({
+    version: z.int().describe('Version, which grows by one with each apply'),
+    files: z.array(FactoryFileInput).describe('The files as they were applied, by path'),
+    applied_at: Timestamp.describe('When it was applied, RFC 3339 in UTC'),
+    applied_by: UserProfile.optional().meta({ description: 'Person who applied it. Its automations act as this one' }),
+    drift,
+  })
+  .meta({ id: 'FactoryDefinitionItem', description: 'The definition that was applied last' });
+export type FactoryDefinitionItem = z.infer<typeof FactoryDefinitionItem>;
+
+const fileSchema = z.record(z.string(), z.unknown());
+
+export const FactoryFileSchemas = z
+  .object({
+    factory: fileSchema.describe('Of factory.yaml'),
+    agent: fileSchema.describe('Of the front matter of agents/<name>/agent.md'),
+    automation: fileSchema.describe('Of the front matter of automations/<name>/automation.md'),
+    webhook: fileSchema.describe('Of webhooks/<name>.yaml'),
+    runner: fileSchema.describe('Of runners/<name>.yaml'),
+  })
+  .meta({ id: 'FactoryFileSchemas', description: 'JSON Schemas (draft 2020-12) of the files of a definition' });

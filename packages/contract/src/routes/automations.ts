@@ -1,0 +1,119 @@
+import { z } from 'zod';
+import { teamReads, teamWrites } from '../access.ts';
+import {
+  Automation,
+  CreateAutomationRequest,
+  ListAutomationsResponse,
+  TestFilterRequest,
+  TestFilterResponse,
+  UpdateAutomationRequest,
+} from '../automations.ts';
+import { DeleteResponse } from '../keys.ts';
+import { maxAutomationBytes, maxFactoryAutomations, maxWebhookBytes } from '../limits.ts';
+import type { Route } from '../route.ts';
+
+const factory = z.object({ factoryUid: z.string().meta({ description: 'UID of the factory' }) });
+const automation = factory.extend({ automationUid: z.string().meta({ description: 'UID of the automation' }) });
+const noFactory = 'No such factory, or it belongs to another team';
+const noAutomation = 'No such automation, or it belongs to another factory or team';
+const badAutomation =
+  'A wrong value, a trigger that is not valid, an unknown webhook, or a run that could not be created: an unknown model, harness or environment';
+const tooLarge = `The body is larger than ${maxAutomationBytes / 1024} KB`;
+const foreign = 'The environment or a secret belongs to others';
+
+/** Members, and not agent keys: an automation starts runs as its editor, for as long as it exists. */
+const members = { user: 'member' } as const;
+
+const path = '/factory/{factoryUid}/automations';
+const onePath = `${path}/{automationUid}` as const;
+
+export const automationRoutes = {
+  listAutomations: {
+    method: 'GET',
+    path,
+    tag: 'automations',
+    summary: 'List the automations of a factory',
+    allow: teamReads,
+    params: factory,
+    answer: { status: 200, description: 'All of the factory, by name', schema: ListAutomationsResponse },
+    errors: { 404: noFactory },
+  },
+  createAutomation: {
+    method: 'POST',
+    path,
+    tag: 'automations',
+    summary: 'Create an automation',
+    description:
+      'Its runs act as its creator, or as the one who last replaced it, and only while that person may start runs of the team. Everything that the configuration names is checked as for a run that the caller creates now.',
+    allow: members,
+    params: factory,
+    body: CreateAutomationRequest,
+    bodyLimitBytes: maxAutomationBytes,
+    once: 'createAutomation',
+    answer: { status: 201, description: 'Created', schema: Automation },
+    errors: {
+      400: badAutomation,
+      403: foreign,
+      404: noFactory,
+      409: `The factory has ${maxFactoryAutomations} automations, or one with this name, or the Idempotency-Key was used with another body`,
+      413: tooLarge,
+    },
+  },
+  getAutomation: {
+    method: 'GET',
+    path: onePath,
+    tag: 'automations',
+    summary: 'Read an automation',
+    allow: teamReads,
+    params: automation,
+    answer: { status: 200, description: 'The automation', schema: Automation },
+    errors: { 404: noAutomation },
+  },
+  updateAutomation: {
+    method: 'PUT',
+    path: onePath,
+    tag: 'automations',
+    summary: 'Replace an automation',
+    description: 'Its runs act as the caller from now on. Runs that have started go on.',
+    allow: members,
+    params: automation,
+    body: UpdateAutomationRequest,
+    bodyLimitBytes: maxAutomationBytes,
+    answer: { status: 200, description: 'The automation as it is now', schema: Automation },
+    errors: {
+      400: badAutomation,
+      403: foreign,
+      404: noAutomation,
+      409: 'The factory has another automation with this name',
+      413: tooLarge,
+    },
+  },
+  deleteAutomation: {
+    method: 'DELETE',
+    path: onePath,
+    tag: 'automations',
+    summary: 'Delete an automation',
+    description: 'It starts no more runs, and none that waits. Its runs stay, and those that are live go on.',
+    allow: members,
+    params: automation,
+    answer: { status: 200, description: 'Deleted', schema: DeleteResponse },
+    errors: { 404: noAutomation },
+  },
+  testFilter: {
+    method: 'POST',
+    path: `${path}/test-filter`,
+    tag: 'automations',
+    summary: 'Compare a payload filter with a payload',
+    description: 'Starts nothing. Callers need the role of a member: payloads may be confidential.',
+    allow: teamWrites,
+    params: factory,
+    body: TestFilterRequest,
+    bodyLimitBytes: maxAutomationBytes + maxWebhookBytes,
+    answer: { status: 200, description: 'Whether it matches, and why', schema: TestFilterResponse },
+    errors: {
+      400: 'A filter that is not valid, or not exactly one of payload and delivery_id',
+      404: 'No such factory; or no such delivery with a stored payload in it',
+      413: `The body is larger than ${(maxAutomationBytes + maxWebhookBytes) / 1024} KB`,
+    },
+  },
+} as const satisfies Record<string, Route>;

@@ -1,0 +1,76 @@
+import { z } from 'zod';
+import { teamReads, teamWrites } from '../access.ts';
+import {
+  ApplyDefinitionRequest,
+  ApplyDefinitionResponse,
+  DispatchRequest,
+  DispatchResponse,
+  FactoryDefinitionItem,
+  FactoryFileSchemas,
+} from '../factory-definitions.ts';
+import { maxDefinitionBytes } from '../limits.ts';
+import type { Route } from '../route.ts';
+
+const factory = z.object({ factoryUid: z.string().meta({ description: 'UID of the factory' }) });
+const noFactory = { 404: 'No such factory, or it belongs to another team' };
+const definitionPath = '/factory/{factoryUid}/definition';
+
+export const factoryRoutes = {
+  dispatchFactory: {
+    method: 'POST',
+    path: '/factory/{factoryUid}/runs',
+    tag: 'factories',
+    summary: 'Give work to the foreman of a factory',
+    description:
+      "The run has the factory's agent_defaults and the configuration of the foreman. Its metadata has factory_uid, and the ticket.",
+    allow: teamWrites,
+    params: factory,
+    body: DispatchRequest,
+    once: 'dispatchFactory',
+    answer: { status: 200, description: 'The new run', schema: DispatchResponse },
+    errors: {
+      ...noFactory,
+      400: 'A wrong value, or a configuration of the factory that no run can have',
+      409: 'The Idempotency-Key was used with another request',
+    },
+  },
+  getFactoryDefinition: {
+    method: 'GET',
+    path: definitionPath,
+    tag: 'factories',
+    summary: 'Read the definition of a factory, and what differs from it',
+    allow: teamReads,
+    params: factory,
+    answer: { status: 200, description: 'The definition that was applied last', schema: FactoryDefinitionItem },
+    errors: { 404: 'No such factory, or it belongs to another team, or no definition was applied' },
+  },
+  applyFactoryDefinition: {
+    method: 'PUT',
+    path: definitionPath,
+    tag: 'factories',
+    summary: 'Apply a definition to a factory, whole or not at all',
+    description:
+      'Creates, changes and deletes what files define. Webhooks and automations that were made without files stay. docs/factory-files.md describes the files.',
+    // Not agent keys: a definition has webhooks, and they let senders outside start agents.
+    allow: { user: 'member' },
+    params: factory,
+    body: ApplyDefinitionRequest,
+    // JSON writes line ends and quotes with two bytes.
+    bodyLimitBytes: 2 * maxDefinitionBytes,
+    answer: { status: 200, description: 'What has changed, or would change', schema: ApplyDefinitionResponse },
+    errors: {
+      ...noFactory,
+      400: 'A wrong value',
+      409: 'The stored definition has another version than expected_version: plan again',
+      422: 'The definition has faults: `errors` has file, line, column and message of each, at most 100. Nothing was changed',
+    },
+  },
+  getFactoryFileSchemas: {
+    method: 'GET',
+    path: '/factory-files/schemas/v1alpha1',
+    tag: 'factories',
+    summary: 'Read the JSON Schemas of definition files',
+    allow: { anyone: 'always' },
+    answer: { status: 200, description: 'A schema for each kind of file', schema: FactoryFileSchemas },
+  },
+} as const satisfies Record<string, Route>;

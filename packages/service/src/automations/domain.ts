@@ -1,0 +1,19 @@
+import type { Domain, RowRule } from '../domain.ts';
+import { liveStates } from '../schedules/live-runs.ts';
+import { cancelPrevious, type SettleDeps, startWaiting } from './settle.ts';
+
+/** Starts whose runs have ended are of no use: the log of the webhook names them. */
+const oldStarts: RowRule = {
+  table: 'automation_starts',
+  isOver: `id < (lpad(to_hex((extract(epoch FROM now() - interval '30 days') * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
+    AND NOT EXISTS (SELECT FROM runs r WHERE r.id = automation_starts.run_id AND r.state IN ${liveStates})`,
+};
+
+export const automationsDomain = (deps: SettleDeps): Domain => ({
+  name: 'automations',
+  retention: { rows: [oldStarts] },
+  loops: async () => [
+    { name: 'starting deliveries that waited for the end of a run', everyMs: 1_000, work: () => startWaiting(deps) },
+    { name: 'cancelling runs for newer ones of an automation', everyMs: 1_000, work: () => cancelPrevious(deps) },
+  ],
+});

@@ -1,0 +1,81 @@
+/** Starts the runs of the automations that a delivery matches. */
+import type { AutomationOutcome } from '@runyard/contract/webhooks';
+import { readFactory } from '../factories/factories.ts';
+import type { SubmitDeps } from '../runs/submit/submit.ts';
+import { decide } from '../schedules/decide.ts';
+import type { Queryable } from '../store/database/database.ts';
+import { defineStatement, uuid } from '../store/database/statement.ts';
+import type { AcceptedDelivery, StartAutomations } from '../webhooks/ingest/start-automations.ts';
+import { type AutomationRow, automationColumns, automationRow } from './automation-row.ts';
+import { laneOf } from './lane.ts';
+import { readLoad } from './load.ts';
+import { matcherOf } from './match.ts';
+import { spawner } from './spawn.ts';
+
+/**
+ * Locks the automations that a webhook feeds, always in the same order, so that of two deliveries at once the second one counts the run
+ * of the first. $3: whether GitHub sends to it.
+ */
+const lockFed = defineStatement({
+  name: 'lock_automations_of_webhook',
+  text: `
+    SELECT ${automationColumns} FROM automations a WHERE a.factory_uid = $1 AND EXISTS (
+      SELECT FROM jsonb_array_elements(a.triggers) t WHERE
+        t ->> 'provider' = 'webhook' AND (t -> 'filter' -> 'webhook_ids' ? $2 OR t -> 'filter' -> 'webhook_ids' -> 'in' ? $2)
+        OR t ->> 'provider' = 'github' AND $3)
+    ORDER BY a.uid FOR NO KEY UPDATE OF a`,
+  row: automationRow,
+});
+
+const insertStart = defineStatement({
+  name: 'insert_start_of_automation',
+  text: `
+    INSERT INTO automation_starts (automation_uid, webhook_uid, delivery_id, lane, run_id, cancels_previous)
+    VALUES ($1, $2, $3, $4, $5, $6) RETURNING id`,
+  row: { id: uuid },
+});
+
+/** Returns the function that starts the runs of a delivery, all of them in its transaction. */
+export function startAutomationsWith(deps: SubmitDeps): StartAutomations {
+  return async (tx, delivery) => {
+    const rows = await tx.query(lockFed, [delivery.factoryUid, delivery.webhookUid, delivery.scheme === 'github']);
+    if (rows.length === 0) return { runs: [], outcomes: [] };
+    const factory = await readFactory(tx, delivery.teamId, delivery.factoryUid);
+    const spawn = await spawner(deps, tx, rows, factory?.agent_defaults ?? {});
+    const match = matcherOf(delivery);
+    const outcomes: AutomationOutcome[] = [];
+    for (const row of rows) outcomes.push(await outcomeOf(tx, row, delivery, match, spawn));
+    return { runs: outcomes.flatMap(({ run_id: runId }) => runId ?? []), outcomes };
+  };
+}
+
+async function outcomeOf(
+  tx: Queryable,
+  row: AutomationRow,
+  delivery: AcceptedDelivery,
+  match: ReturnType<typeof matcherOf>,
+  spawn: Awaited<ReturnType<typeof spawner>>,
+): Promise<AutomationOutcome> {
+  const automation_id = row.uid;
+  if (!row.enabled) return { automation_id, matched: false, reason: 'the automation is disabled' };
+  const matching = match(row);
+  if (!matching.matched) return { automation_id, ...matching };
+  const lane = laneOf(row, delivery.payload);
+  const load = row.overlap === 'allow' ? { live: 0, waiting: 0 } : await readLoad(tx, row.uid, lane);
+  const decision = decide({ overlap: row.overlap, max_live_runs: null }, load);
+  const start = (runId: string | null, cancelsPrevious: boolean) =>
+    tx.query(insertStart, [row.uid, delivery.webhookUid, delivery.deliveryId, lane, runId, cancelsPrevious]);
+  switch (decision.kind) {
+    case 'skip':
+      return { automation_id, matched: true, reason: `skipped: ${decision.reason}` };
+    case 'wait':
+      await start(null, false);
+      return { automation_id, matched: true, reason: `waits: ${decision.reason}` };
+    case 'start': {
+      const spawned = await spawn(row, delivery);
+      if (spawned.kind === 'failed') return { automation_id, matched: true, reason: spawned.reason };
+      await start(spawned.runId, decision.cancelsPrevious);
+      return { automation_id, matched: true, run_id: spawned.runId };
+    }
+  }
+}

@@ -1,0 +1,92 @@
+/** Brings the automations of a factory to their definition. */
+import { CreateAutomationRequest } from '@runyard/contract/automations';
+import type { FactoryDefinition } from '@runyard/contract/factory-files/definition';
+import { pathOf } from '@runyard/contract/factory-files/layout';
+import type { Principal } from '../access/keys/principal.ts';
+import {
+  type AutomationFailure,
+  createAutomation,
+  deleteAutomation,
+  updateAutomation,
+} from '../automations/automations.ts';
+import type { Queryable } from '../store/database/database.ts';
+import { namesOfDeleted } from './apply-webhooks.ts';
+import { toAutomationMembers } from './automation-members.ts';
+import type { CheckDeps } from './check-configs.ts';
+import { toFactoryMembers } from './configs.ts';
+import type { FaultList } from './fault-list.ts';
+import { differencesOfAutomation, type FactoryState, uidOf } from './state.ts';
+
+/** What automations are applied with. `uids`: those of the definition before. */
+export interface AutomationsToApply {
+  readonly factoryUid: string;
+  readonly definition: FactoryDefinition;
+  readonly state: FactoryState;
+  readonly uids: Readonly<Record<string, string>>;
+}
+
+/** Adds a fault for each automation that the API would refuse by its members alone. */
+export function checkAutomations(definition: FactoryDefinition, faults: FaultList): void {
+  for (const automation of definition.automations) {
+    const checked = CreateAutomationRequest.safeParse(toAutomationMembers(definition, automation));
+    for (const { path, message } of checked.error?.issues ?? []) {
+      const [member, ...rest] = path.map((part) => (typeof part === 'symbol' ? '' : part));
+      const at = member === 'concurrency_key' ? ['concurrencyKey'] : [member ?? '', ...rest];
+      faults.add(pathOf.automation(automation.name), at, message);
+    }
+    for (const [index, { provider }] of automation.triggers.entries())
+      if (provider === 'schedule')
+        faults.add(
+          pathOf.automation(automation.name),
+          ['triggers', index, 'provider'],
+          'schedule is not available in automations of this service; create a schedule with POST /agent/schedules',
+        );
+  }
+}
+
+/** Creates, changes and deletes automations, and returns the UIDs by name. The caller rolls back if there are faults. */
+export async function applyAutomations(
+  deps: CheckDeps,
+  tx: Queryable,
+  principal: Principal,
+  { factoryUid, definition, state, uids }: AutomationsToApply,
+  faults: FaultList,
+): Promise<Record<string, string>> {
+  for (const name of namesOfDeleted(uids, definition.automations))
+    await deleteAutomation(tx, principal, factoryUid, uidOf(uids, name));
+  const factory = { uid: factoryUid, agent_defaults: toFactoryMembers(definition).agent_defaults };
+  const applied: [string, string][] = [];
+  for (const automation of definition.automations) {
+    const { name } = automation;
+    const wanted = toAutomationMembers(definition, automation);
+    const present = state.automations.get(uidOf(uids, name));
+    if (present && differencesOfAutomation(present, wanted).length === 0) {
+      applied.push([name, present.uid]);
+      continue;
+    }
+    const outcome = present
+      ? await updateAutomation(deps, tx, principal, factory, present.uid, wanted)
+      : await createAutomation(deps, tx, principal, factory, wanted);
+    if (outcome.kind === 'stored') applied.push([name, outcome.automation.uid]);
+    else faults.add(pathOf.automation(name), [], messageOf(outcome));
+  }
+  return Object.fromEntries(applied);
+}
+
+function messageOf(failure: AutomationFailure): string {
+  switch (failure.kind) {
+    case 'taken':
+      return 'the factory has an automation of this name that no file defines; delete it, or take another name';
+    case 'too_many':
+      return 'the factory would have too many automations; delete others first';
+    case 'invalid':
+      return failure.faults.map(({ path, message }) => `${path}: ${message}`).join('; ');
+    case 'forbidden':
+    case 'not_available':
+    case 'model_outage':
+      return failure.detail;
+    case 'no_factory':
+    case 'not_found':
+      throw new Error('the factory or its automation is gone, although the factory is locked');
+  }
+}

@@ -1,0 +1,121 @@
+/** Brings the webhooks of a factory to their definition. */
+import type { FactoryDefinition } from '@runyard/contract/factory-files/definition';
+import { pathOf } from '@runyard/contract/factory-files/layout';
+import type { CreateWebhookRequest } from '@runyard/contract/webhooks';
+import type { Author } from '../access/audit/record.ts';
+import type { Vault } from '../secrets/vault.ts';
+import type { Queryable } from '../store/database/database.ts';
+import { rotateWebhookSecret, updateWebhook } from '../webhooks/change.ts';
+import { secretFault } from '../webhooks/secrets/secret.ts';
+import { createWebhook, deleteWebhook } from '../webhooks/webhooks.ts';
+import type { FaultList } from './fault-list.ts';
+import { differencesOfWebhook, type FactoryAddress, type FactoryState, type TeamSecret, uidOf } from './state.ts';
+
+/** What webhooks are applied with. `uids`: those of the definition before. */
+export interface WebhooksToApply {
+  readonly factory: FactoryAddress;
+  readonly definition: FactoryDefinition;
+  readonly state: FactoryState;
+  readonly uids: Readonly<Record<string, string>>;
+  readonly secrets: ReadonlyMap<string, TeamSecret>;
+}
+
+/** Adds a fault for each secret that is missing or does not fit, and for changes that need another webhook. */
+export function checkWebhooks({ definition, state, uids, secrets }: WebhooksToApply, faults: FaultList): void {
+  for (const { name, authMode, signatureScheme, secretName } of definition.webhooks) {
+    const file = pathOf.webhook(name);
+    const secret = secrets.get(secretName) ?? { problem: `there is no secret ${secretName}` };
+    const message =
+      'problem' in secret
+        ? secret.problem
+        : secretFault(
+            { auth_mode: authMode, ...(signatureScheme ? { signature_scheme: signatureScheme } : {}) },
+            secret.value,
+          );
+    if (message !== null)
+      faults.add(
+        file,
+        ['secretName'],
+        'problem' in secret ? message : `the value of the secret ${secretName} ${message}`,
+      );
+    const present = state.webhooks.get(uidOf(uids, name));
+    if (present && (present.auth_mode !== authMode || present.signature_scheme !== signatureScheme))
+      faults.add(
+        file,
+        [present.auth_mode === authMode ? 'signatureScheme' : 'authMode'],
+        'cannot change: senders of the webhook would be refused. Define a webhook with another name and secret',
+      );
+  }
+}
+
+/** Adds a fault for each automation that selects a webhook which the factory does not have after the apply. */
+export function checkWebhookIds({ definition, state, uids }: WebhooksToApply, faults: FaultList): void {
+  const goes = new Set(namesOfDeleted(uids, definition.webhooks).map((name) => uidOf(uids, name)));
+  for (const { name, triggers } of definition.automations)
+    for (const [index, trigger] of triggers.entries()) {
+      const ids: unknown = trigger.provider === 'webhook' && 'filter' in trigger && trigger.filter?.webhook_ids;
+      if (!Array.isArray(ids)) continue;
+      for (const [position, uid] of ids.entries())
+        if (!state.webhooks.has(uid) || goes.has(uid))
+          faults.add(
+            pathOf.automation(name),
+            ['triggers', index, 'filter', 'webhook_ids', position],
+            goes.has(uid)
+              ? `the webhook ${uid} is deleted by this definition`
+              : `the factory has no webhook ${uid}; GET /factory/{uid}/webhooks lists them. The UID of a new webhook is known after its first apply`,
+          );
+    }
+}
+
+/** Returns the names that were defined before and are not any more. */
+export const namesOfDeleted = (
+  uids: Readonly<Record<string, string>>,
+  defined: readonly { readonly name: string }[],
+): string[] => Object.keys(uids).filter((name) => !defined.some((each) => each.name === name));
+
+/** Creates, changes and deletes webhooks, and returns the UIDs by name. The caller has checked them, and rolls back if there are faults. */
+export async function applyWebhooks(
+  tx: Queryable,
+  vault: Vault,
+  by: Author,
+  { factory, definition, state, uids, secrets }: WebhooksToApply,
+  faults: FaultList,
+): Promise<Record<string, string>> {
+  for (const name of namesOfDeleted(uids, definition.webhooks))
+    await deleteWebhook(tx, by, { ...factory, webhookUid: uidOf(uids, name) });
+  const applied: [string, string][] = [];
+  for (const webhook of definition.webhooks) {
+    const found = secrets.get(webhook.secretName);
+    if (!found || 'problem' in found) throw new Error(`the secret of the webhook ${webhook.name} was not checked`);
+    const { value: secret } = found;
+    const present = state.webhooks.get(uidOf(uids, webhook.name));
+    const members = {
+      name: webhook.name,
+      secret_name: webhook.secretName,
+      enabled: webhook.enabled,
+    };
+    if (!present) {
+      const request: CreateWebhookRequest = {
+        ...members,
+        auth_mode: webhook.authMode,
+        secret,
+        ...(webhook.signatureScheme ? { signature_scheme: webhook.signatureScheme } : {}),
+        ...(webhook.deliveryIdHeader ? { delivery_id_header: webhook.deliveryIdHeader } : {}),
+      };
+      const made = await createWebhook(tx, vault, by, factory.factoryUid, request);
+      if (typeof made === 'string')
+        faults.add(pathOf.webhook(webhook.name), [], 'the factory would have too many webhooks; delete others first');
+      else applied.push([webhook.name, made.webhook.uid]);
+      continue;
+    }
+    applied.push([webhook.name, present.uid]);
+    const address = { ...factory, webhookUid: present.uid };
+    const changes = differencesOfWebhook(present, state, webhook, found);
+    // First the secret: without one the webhook cannot be enabled.
+    if (changes.some(({ member }) => member === 'secret'))
+      await rotateWebhookSecret(tx, vault, by, address, { webhook: present, secret, graceSeconds: 0 });
+    if (changes.some(({ member }) => member !== 'secret'))
+      await updateWebhook(tx, by, address, { ...members, delivery_id_header: webhook.deliveryIdHeader ?? null });
+  }
+  return Object.fromEntries(applied);
+}

@@ -1,0 +1,148 @@
+/** Applies definitions to factories: whole or not at all. */
+import type {
+  ApplyDefinitionRequest,
+  ApplyDefinitionResponse,
+  FactoryChange,
+} from '@runyard/contract/factory-definitions';
+import type { FactoryDefinition } from '@runyard/contract/factory-files/definition';
+import { compare, type DefinitionFault } from '@runyard/contract/factory-files/faults';
+import { pathOf } from '@runyard/contract/factory-files/layout';
+import { type ChangePlan, type PlannedChange, planChanges } from '@runyard/contract/factory-files/plan-changes';
+import { type ReadDefinition, readDefinition } from '@runyard/contract/factory-files/read-definition';
+import type { Principal } from '../access/keys/principal.ts';
+import { replaceFactoryAgents } from '../factories/agents.ts';
+import { defineFactory, lockFactory, readFactory } from '../factories/factories.ts';
+import type { Database, Queryable } from '../store/database/database.ts';
+import { applyAutomations, checkAutomations } from './apply-automations.ts';
+import { applyWebhooks, checkWebhookIds, checkWebhooks, type WebhooksToApply } from './apply-webhooks.ts';
+import { checkAvailable } from './check-available.ts';
+import { type CheckDeps, checkConfigs } from './check-configs.ts';
+import { toFactoryAgent, toFactoryMembers } from './configs.ts';
+import { type FaultList, makeFaultList } from './fault-list.ts';
+import { driftOf, noUids, readFactoryState, readTeamSecrets } from './state.ts';
+import { readStoredDefinition, type StoredFile, writeStoredDefinition } from './stored.ts';
+
+export interface DefinitionDeps extends CheckDeps {
+  readonly db: Database;
+}
+
+/** Outcome of an apply, each with the HTTP status that it becomes. */
+export type ApplyOutcome =
+  /** 200 */
+  | { readonly kind: 'applied'; readonly response: ApplyDefinitionResponse }
+  /** 404 */
+  | { readonly kind: 'no_factory' }
+  /** 409: the version that is stored. */
+  | { readonly kind: 'other_version'; readonly version: number }
+  /** 422, by file, line and column. */
+  | { readonly kind: 'faulty'; readonly faults: readonly DefinitionFault[] };
+
+/** Carries an outcome out of a transaction that must not be kept. */
+class NotKept extends Error {
+  readonly outcome: ApplyOutcome;
+  constructor(outcome: ApplyOutcome) {
+    super('rolled back');
+    this.outcome = outcome;
+  }
+}
+
+/**
+ * Applies the definition of a factory in one transaction, as the person who asks. A dry run does all of it and rolls back, so that it
+ * finds the same faults. Two applies of one factory wait for each other.
+ */
+export async function applyDefinition(
+  deps: DefinitionDeps,
+  principal: Principal,
+  factoryUid: string,
+  request: ApplyDefinitionRequest,
+): Promise<ApplyOutcome> {
+  if (!(await readFactory(deps.db, principal.teamId, factoryUid))) return { kind: 'no_factory' };
+  const read = readDefinition(request.files);
+  if (!read.ok) return { kind: 'faulty', faults: read.faults };
+  const files = request.files.toSorted((a, b) => compare(a.path, b.path));
+  try {
+    return await deps.db.transaction(async (tx) => {
+      const outcome = await applyWithin(deps, tx, principal, { factoryUid, read, files, request });
+      if (outcome.kind !== 'applied' || request.dry_run) throw new NotKept(outcome);
+      return outcome;
+    });
+  } catch (error) {
+    if (error instanceof NotKept) return error.outcome;
+    throw error;
+  }
+}
+
+interface Apply {
+  readonly factoryUid: string;
+  readonly read: Extract<ReadDefinition, { ok: true }>;
+  readonly files: readonly StoredFile[];
+  readonly request: ApplyDefinitionRequest;
+}
+
+async function applyWithin(
+  deps: CheckDeps,
+  tx: Queryable,
+  principal: Principal,
+  { factoryUid, read, files, request }: Apply,
+): Promise<ApplyOutcome> {
+  const { teamId } = principal;
+  const { definition, notices } = read;
+  const factory = { teamId, factoryUid };
+  if (!(await lockFactory(tx, teamId, factoryUid))) return { kind: 'no_factory' };
+  const stored = await readStoredDefinition(tx, teamId, factoryUid);
+  const version = stored?.version ?? 0;
+  if ((request.expected_version ?? version) !== version) return { kind: 'other_version', version };
+  const before = stored ? definitionOf(stored.files) : undefined;
+  const uids = stored?.uids ?? noUids;
+  const state = await readFactoryState(tx, deps.vault, factory);
+  const secrets = await readTeamSecrets(tx, deps.vault, teamId, definition);
+  const plan = planChanges(before, definition);
+  const drift = before ? driftOf(state, before, uids, await readTeamSecrets(tx, deps.vault, teamId, before)) : [];
+
+  const faults = makeFaultList(read);
+  const webhooks: WebhooksToApply = { factory, definition, state, uids: uids.webhooks, secrets };
+  addRefusals(plan, faults);
+  checkAvailable(definition, faults);
+  checkWebhooks(webhooks, faults);
+  checkWebhookIds(webhooks, faults);
+  checkAutomations(definition, faults);
+  await checkConfigs(deps, tx, principal, definition, faults);
+  if (faults.count() > 0) return { kind: 'faulty', faults: faults.list() };
+
+  if ((await defineFactory(tx, factory, toFactoryMembers(definition))) === 'taken')
+    faults.add('factory.yaml', ['alias'], 'another factory of the team has this alias');
+  const agents = definition.agents.map((agent) => toFactoryAgent(agent, definition));
+  await replaceFactoryAgents(tx, factoryUid, agents);
+  const applied = {
+    webhooks: await applyWebhooks(tx, deps.vault, principal, webhooks, faults),
+    automations: await applyAutomations(
+      deps,
+      tx,
+      principal,
+      { factoryUid, definition, state, uids: uids.automations },
+      faults,
+    ),
+  };
+  if (faults.count() > 0) return { kind: 'faulty', faults: faults.list() };
+  const next = request.dry_run ? version : version + 1;
+  const applied_by_uid = principal.creator.uid;
+  await writeStoredDefinition(tx, factoryUid, { version: next, files: [...files], uids: applied, applied_by_uid });
+  const changes = toChanges(plan.changes);
+  const response = { version: next, dry_run: request.dry_run, changes, drift: toChanges(drift), notices: [...notices] };
+  return { kind: 'applied', response };
+}
+
+/** Returns a stored definition; undefined: the format has changed so much that its files cannot be read any more. */
+export function definitionOf(files: readonly StoredFile[]): FactoryDefinition | undefined {
+  const read = readDefinition(files);
+  return read.ok ? read.definition : undefined;
+}
+
+/** Returns the changes as they are answered. */
+export const toChanges = (changes: readonly PlannedChange[]): FactoryChange[] =>
+  changes.map((change) => (change.action === 'change' ? { ...change, members: [...change.members] } : { ...change }));
+
+function addRefusals({ refusals }: ChangePlan, faults: FaultList): void {
+  for (const { kind, name, message } of refusals)
+    faults.add(kind === 'webhook' ? pathOf.webhook(name) : 'factory.yaml', [], message);
+}

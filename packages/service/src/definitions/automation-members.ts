@@ -1,0 +1,33 @@
+/** The members of an automation that files define, as they are stored. */
+import type { AutomationTrigger, CreateAutomationRequest } from '@runyard/contract/automations';
+import type { DefinedAutomation, FactoryDefinition } from '@runyard/contract/factory-files/definition';
+import type { AutomationRow } from '../automations/automation-row.ts';
+import { agentOf } from './check-configs.ts';
+import { configOfRun } from './configs.ts';
+
+export type AutomationMembers = CreateAutomationRequest;
+
+/** Returns an automation as the files define it. Its configuration is that of its agent with its own members. */
+export function toAutomationMembers(definition: FactoryDefinition, automation: DefinedAutomation): AutomationMembers {
+  const agent = agentOf(definition, automation.agent);
+  return {
+    name: automation.name,
+    prompt: automation.prompt,
+    enabled: automation.enabled,
+    triggers: automation.triggers.map((trigger): AutomationTrigger => ({ ...trigger }) as AutomationTrigger),
+    ...(agent ? { config: configOfRun(definition, agent, automation) } : {}),
+    overlap: automation.overlap ?? 'allow',
+    ...(automation.concurrencyKey === undefined ? {} : { concurrency_key: automation.concurrencyKey }),
+  };
+}
+
+/** Returns the same members of a stored automation. */
+export const toStoredMembers = (row: AutomationRow) => ({
+  name: row.name,
+  prompt: row.prompt,
+  enabled: row.enabled,
+  triggers: row.triggers,
+  config: row.config ?? undefined,
+  overlap: row.overlap,
+  concurrency_key: row.concurrency_key ?? undefined,
+});

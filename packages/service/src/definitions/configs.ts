@@ -1,0 +1,90 @@
+/** Turns the execution members of definition files into configurations of runs. */
+import type { AmbientAgentConfig } from '@runyard/contract/config';
+import type { CreateFactoryRequest, FactoryAgent } from '@runyard/contract/factories';
+import type { DefinedAgent, DefinedAutomation, FactoryDefinition } from '@runyard/contract/factory-files/definition';
+import { configOfFactoryRun } from '../factories/run-config.ts';
+
+/** The members that say how a run is executed. */
+export interface Execution {
+  readonly model?: string | null | undefined;
+  readonly harness?:
+    | {
+        readonly type?: string | null | undefined;
+        readonly model?: string | null | undefined;
+        readonly reasoningLevel?: string | null | undefined;
+      }
+    | undefined;
+  readonly environmentId?: string | null | undefined;
+  readonly secrets?: readonly string[] | undefined;
+  readonly mcpServers?: Readonly<Record<string, { readonly warpId: string }>> | undefined;
+  readonly workerHost?: string | null | undefined;
+}
+
+/** Secrets and MCP servers of every agent of the factory. */
+type OfAll = Pick<Execution, 'secrets' | 'mcpServers'>;
+
+function toConfig(
+  { model, harness, environmentId, secrets, mcpServers, workerHost }: Execution,
+  ofAll: OfAll,
+): AmbientAgentConfig {
+  const modelId = model ?? harness?.model;
+  const servers = mcpServers && Object.entries({ ...ofAll.mcpServers, ...mcpServers });
+  return {
+    ...(modelId ? { model_id: modelId } : {}),
+    // `model` is short for the built-in harness with it.
+    ...(model ? { harness: { type: 'oz' } } : {}),
+    ...(harness ? { harness: toHarness(harness) } : {}),
+    ...(environmentId ? { environment_id: environmentId } : {}),
+    ...(secrets ? { secrets: [...new Set([...(ofAll.secrets ?? []), ...secrets])].map((name) => ({ name })) } : {}),
+    ...(servers
+      ? { mcp_servers: Object.fromEntries(servers.map(([name, { warpId }]) => [name, { warp_id: warpId }])) }
+      : {}),
+    ...(workerHost === undefined ? {} : { worker_host: workerHost ?? '' }),
+  };
+}
+
+const toHarness = ({ type, reasoningLevel }: NonNullable<Execution['harness']>) => ({
+  ...(type ? { type } : {}),
+  ...(reasoningLevel === undefined ? {} : { reasoning_level: reasoningLevel ?? '' }),
+});
+
+/** Returns the members of the factory that its definition sets. */
+export function toFactoryMembers({ factory }: FactoryDefinition): CreateFactoryRequest {
+  const { agentDefaults, secrets, mcpServers } = factory;
+  const execution = {
+    ...agentDefaults,
+    ...(secrets ? { secrets: agentDefaults.secrets ?? [] } : {}),
+    ...(mcpServers ? { mcpServers: agentDefaults.mcpServers ?? {} } : {}),
+  };
+  return {
+    name: factory.name,
+    ...(factory.description === undefined ? {} : { description: factory.description }),
+    ...(factory.alias === undefined ? {} : { alias: factory.alias }),
+    repositories: factory.repositories.map(({ owner, name }) => ({ owner, repo: name })),
+    agent_defaults: toConfig(execution, factory),
+  };
+}
+
+/** Returns an agent as it is stored. */
+export function toFactoryAgent(agent: DefinedAgent, { factory }: FactoryDefinition): FactoryAgent {
+  return {
+    name: agent.name,
+    agent_type: agent.agentType,
+    ...(agent.description === undefined ? {} : { description: agent.description }),
+    prompt: agent.prompt,
+    config: toConfig(agent, factory),
+  };
+}
+
+/** Returns the configuration of the runs of an agent, or of an automation, which is given to its agent or the foreman. */
+export function configOfRun(
+  definition: FactoryDefinition,
+  agent: DefinedAgent,
+  automation?: DefinedAutomation,
+): AmbientAgentConfig {
+  return configOfFactoryRun({
+    defaults: toFactoryMembers(definition).agent_defaults ?? {},
+    agent: toFactoryAgent(agent, definition),
+    ...(automation ? { overrides: toConfig(automation, definition.factory) } : {}),
+  });
+}

@@ -1,0 +1,24 @@
+import type { FactoryDefinition } from '@runyard/contract/factory-files/definition';
+import { collectFaults, type DefinitionFault, type Position } from '@runyard/contract/factory-files/faults';
+
+/** A definition whose files are right, and where its members are. */
+export interface LocatedDefinition {
+  readonly definition: FactoryDefinition;
+  readonly locate: (file: string, path: readonly (string | number)[]) => Position;
+}
+
+/** Faults that only the service finds. */
+export interface FaultList {
+  add(file: string, path: readonly (string | number)[], message: string): void;
+  count(): number;
+  list(): DefinitionFault[];
+}
+
+export function makeFaultList({ locate }: LocatedDefinition): FaultList {
+  const faults = collectFaults();
+  return {
+    add: (file, path, message) => faults.add(file, locate(file, path), message),
+    count: faults.count,
+    list: faults.list,
+  };
+}

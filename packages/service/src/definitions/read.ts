@@ -1,0 +1,25 @@
+import type { FactoryDefinitionItem } from '@runyard/contract/factory-definitions';
+import { readProfiles } from '../access/profiles.ts';
+import type { Vault } from '../secrets/vault.ts';
+import type { Queryable } from '../store/database/database.ts';
+import { definitionOf, toChanges } from './apply.ts';
+import { driftOf, type FactoryAddress, readFactoryState, readTeamSecrets } from './state.ts';
+import { readStoredDefinition } from './stored.ts';
+
+/** Returns the definition that was applied last, with what differs from it now. Null: none was, or the team has no such factory. */
+export async function readFactoryDefinition(
+  db: Queryable,
+  vault: Vault,
+  factory: FactoryAddress,
+): Promise<FactoryDefinitionItem | null> {
+  const { teamId, factoryUid } = factory;
+  const stored = await readStoredDefinition(db, teamId, factoryUid);
+  if (!stored) return null;
+  const { version, files, applied_at, uids } = stored;
+  const definition = definitionOf(files);
+  const secrets = definition ? await readTeamSecrets(db, vault, teamId, definition) : new Map();
+  const drift = definition ? driftOf(await readFactoryState(db, vault, factory), definition, uids, secrets) : [];
+  const actor = { kind: 'user', uid: stored.applied_by_uid } as const;
+  const profileOf = await readProfiles(db, teamId, [actor]);
+  return { version, files, applied_at, applied_by: profileOf(actor), drift: toChanges(drift) };
+}

@@ -1,0 +1,75 @@
+import { describe, expect, test } from 'vitest';
+import { configOfFactoryRun } from './run-config.ts';
+
+const agent = { prompt: '', config: {} };
+
+describe('configOfFactoryRun', () => {
+  test.each([
+    ['is empty where nothing is said', { defaults: {}, agent }, {}],
+    ['takes the defaults', { defaults: { model_id: 'a' }, agent }, { model_id: 'a' }],
+    [
+      'prefers the agent to the defaults, and the overrides to both',
+      {
+        defaults: { model_id: 'a', environment_id: 'e'.repeat(22), idle_timeout_minutes: 1 },
+        agent: { prompt: '', config: { model_id: 'b', idle_timeout_minutes: 2 } },
+        overrides: { idle_timeout_minutes: 3 },
+      },
+      { model_id: 'b', environment_id: 'e'.repeat(22), idle_timeout_minutes: 3 },
+    ],
+    [
+      'puts the prompt of the agent behind the base prompt of the defaults',
+      { defaults: { base_prompt: 'Be kind.\n' }, agent: { prompt: ' Review. ', config: {} } },
+      { base_prompt: 'Be kind.\n\nReview.' },
+    ],
+    [
+      'lets an automation replace the base prompt',
+      { defaults: {}, agent: { prompt: 'Review.', config: {} }, overrides: { base_prompt: 'Merge.' } },
+      { base_prompt: 'Merge.' },
+    ],
+    [
+      'replaces members of the same harness one by one',
+      {
+        defaults: { harness: { type: 'codex', model_id: 'a', reasoning_level: 'low' } },
+        agent: { prompt: '', config: { harness: { reasoning_level: 'high' } } },
+      },
+      { harness: { type: 'codex', model_id: 'a', reasoning_level: 'high' } },
+    ],
+    [
+      'takes nothing of another harness',
+      {
+        defaults: { harness: { type: 'codex', reasoning_level: 'low' } },
+        agent: { prompt: '', config: { harness: { type: 'claude' } } },
+      },
+      { harness: { type: 'claude' } },
+    ],
+    [
+      'takes back a reasoning level',
+      {
+        defaults: { harness: { type: 'codex', reasoning_level: 'low' } },
+        agent: { prompt: '', config: { harness: { reasoning_level: '' } } },
+      },
+      { harness: { type: 'codex' } },
+    ],
+    [
+      'lets the model of an own harness replace an inherited model',
+      { defaults: { model_id: 'a' }, agent, overrides: { harness: { type: 'codex', model_id: 'b' } } },
+      { harness: { type: 'codex', model_id: 'b' } },
+    ],
+    [
+      'lets one skill replace several, and several one',
+      {
+        defaults: { skills: ['o/r:a', 'o/r:b'] },
+        agent: { prompt: '', config: { skill_spec: 'o/r:c' } },
+        overrides: { skills: ['o/r:d'] },
+      },
+      { skills: ['o/r:d'] },
+    ],
+    [
+      'lets an empty worker_host take back the inherited one',
+      { defaults: { worker_host: 'mac' }, agent, overrides: { worker_host: '' } },
+      { worker_host: '' },
+    ],
+  ])('%s', (_name, parts, expected) => {
+    expect(configOfFactoryRun(parts)).toEqual(expected);
+  });
+});

@@ -1,0 +1,44 @@
+import type { AmbientAgentConfig } from '@runyard/contract/config';
+import type { FactoryAgent } from '@runyard/contract/factories';
+
+/** What the configuration of a factory's run is made of. */
+export interface FactoryRunParts {
+  /** `agent_defaults` of the factory. */
+  readonly defaults: AmbientAgentConfig;
+  readonly agent: Pick<FactoryAgent, 'prompt' | 'config'>;
+  /** Overrides of the automation. */
+  readonly overrides?: AmbientAgentConfig;
+}
+
+/**
+ * Returns the configuration of a run: the defaults of the factory, replaced member by member by those of its agent, then by the
+ * overrides. The agent's prompt comes behind the base prompt of the defaults. Members of a harness are replaced one by one while its
+ * type stays the same. An empty `worker_host` means any worker, and an empty `reasoning_level` that of the harness.
+ */
+export function configOfFactoryRun({ defaults, agent, overrides = {} }: FactoryRunParts): AmbientAgentConfig {
+  const basePrompt = [defaults.base_prompt, agent.config.base_prompt, agent.prompt]
+    .map((text) => text?.trim() ?? '')
+    .filter((text) => text !== '')
+    .join('\n\n');
+  const ofAgent = { ...agent.config, ...(basePrompt === '' ? {} : { base_prompt: basePrompt }) };
+  return replaceMembers(replaceMembers(defaults, ofAgent), overrides);
+}
+
+function replaceMembers(inherited: AmbientAgentConfig, own: AmbientAgentConfig): AmbientAgentConfig {
+  const kept = { ...inherited };
+  // These pairs say the same, and a run takes only one of each.
+  if (own.skill_spec !== undefined) delete kept.skills;
+  if (own.skills !== undefined) delete kept.skill_spec;
+  if (own.harness?.model_id !== undefined) delete kept.model_id;
+  const harness = mergeHarness(inherited.harness, own.harness);
+  return { ...kept, ...own, ...(harness === undefined ? {} : { harness }) };
+}
+
+type Harness = AmbientAgentConfig['harness'];
+
+function mergeHarness(inherited: Harness, own: Harness): Harness {
+  if (own === undefined || inherited === undefined) return own ?? inherited;
+  const isOther = own.type !== undefined && own.type !== (inherited.type ?? 'oz');
+  const { reasoning_level, ...merged } = isOther ? own : { ...inherited, ...own };
+  return { ...merged, ...(reasoning_level ? { reasoning_level } : {}) };
+}
