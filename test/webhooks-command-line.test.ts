@@ -67,7 +67,7 @@ test('manage webhooks, show their deliveries and forward them', { timeout: 240_0
   await writeFile(file, JSON.stringify({ name: 'A', prompt: 'Look.', triggers, concurrency_key: 'id' }));
   const automation = await call('automations', 'create', factory, file);
   await call('automations', 'disable', automation);
-  expect(await call('automations', 'list')).toMatch(new RegExp(`${automation} +${factory} +disabled +A`));
+  expect(await call('automations', 'list')).toMatch(new RegExp(`${automation}\\s+${factory}\\s+disabled\\s+A`));
   await call('automations', 'enable', automation);
   const shown = JSON.parse(await call('automations', 'show', automation));
   expect(shown).toMatchObject({ enabled: true, concurrency_key: 'id' });
