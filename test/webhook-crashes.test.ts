@@ -72,7 +72,12 @@ test('loses no delivery that was answered with 202, accepts none twice, and star
     }
   });
   // The senders are faster than the budget of their webhooks.
-  const budget = setInterval(() => database.db.query(`UPDATE webhooks SET recent = '{}'`).catch(() => undefined), 250);
+  const budget = (async () => {
+    while (!stopping) {
+      await database.db.query(`UPDATE webhooks SET recent = '{}'`).catch(() => undefined);
+      await delay(250);
+    }
+  })();
   for (let kill = 0; kill < kills; kill += 1) {
     const before = answered.size;
     await eventually('deliveries', async () => answered.size > before + 20, 60_000);
@@ -82,7 +87,7 @@ test('loses no delivery that was answered with 202, accepts none twice, and star
   }
   stopping = true;
   await Promise.all(load);
-  clearInterval(budget);
+  await budget;
 
   const rows = await database.db.query<{ id: string; identity: string; label: string }>(
     'SELECT id, identity, label FROM webhook_deliveries',

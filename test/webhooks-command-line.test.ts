@@ -1,5 +1,6 @@
 /** The factory and webhooks commands, with an ingress on a port of its own. */
 import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
@@ -60,6 +61,21 @@ test('manage webhooks, show their deliveries and forward them', { timeout: 240_0
   expect(received).toEqual([{ id, body: '{"status":"firing"}' }]);
   // The API takes no deliveries when the ingress has a port of its own.
   expect((await deliver(`${system.baseUrl()}/webhooks/w/${uid}`)).status).not.toBe(202);
+
+  const triggers = [{ provider: 'webhook', event: 'received', filter: { webhook_ids: [uid] } }];
+  const file = path.join(system.dataDir, 'automation.json');
+  await writeFile(file, JSON.stringify({ name: 'A', prompt: 'Look.', triggers, concurrency_key: 'id' }));
+  const automation = await call('automations', 'create', factory, file);
+  await call('automations', 'disable', automation);
+  expect(await call('automations', 'list')).toMatch(new RegExp(`${automation}\\s+${factory}\\s+disabled\\s+A`));
+  await call('automations', 'enable', automation);
+  const shown = JSON.parse(await call('automations', 'show', automation));
+  expect(shown).toMatchObject({ enabled: true, concurrency_key: 'id' });
+  await writeFile(file, '{"status": ["resolved"]}');
+  expect(await call('automations', 'test-filter', factory, file, '--delivery', id)).toBe(
+    'does not match\n- status: found "firing"; allowed: "resolved"',
+  );
+  await call('automations', 'delete', automation);
 
   const replayed = await call('webhooks', 'replay', uid, id);
   expect(await call('webhooks', 'deliveries', uid)).toMatch(

@@ -8,6 +8,7 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import { addKeyCommands, addTeamCommands, addUserCommands } from './access-commands.ts';
 import { addAnswerCommands } from './answer-commands.ts';
 import { describeProblem } from './api.ts';
+import { addAutomationCommands } from './automation-commands.ts';
 import {
   addArtifactCommands,
   addBudgetCommands,
@@ -193,6 +194,7 @@ addArtifactCommands(program, runHelp);
 addCatalogueCommands(program);
 addScheduleCommands(program);
 addWebhookCommands(program);
+addAutomationCommands(program);
 addMcpCommands(program);
 addCodeHostCommands(program);
 addFactoryCommands(program);

@@ -180,13 +180,15 @@ export const TestFilterRequest = z
   .meta({ id: 'TestFilterRequest', description: 'A payload filter, and what to compare it with' });
 export type TestFilterRequest = z.infer<typeof TestFilterRequest>;
 
+const FilterCondition = z.enum(['in', 'not_in', 'exists', 'any_element', 'body']).meta({
+  id: 'FilterCondition',
+  description:
+    'Condition of a payload filter. any_element: an element of an array must match a nested pattern. body: the body as a whole',
+});
+
 const TestFilterCheck = z
   .object({
-    check: z
-      .enum(['in', 'not_in', 'exists', 'any_element', 'body'])
-      .describe(
-        'Condition. any_element: an element of an array must match a nested pattern. body: the body as a whole',
-      ),
+    check: FilterCondition,
     path: z.string().optional().describe('Where in the body, such as data.items[2].state'),
     passed: z.boolean().describe('True: the condition is met'),
     reason: z.string().describe('What was found there, and what is allowed'),

@@ -4,7 +4,7 @@ import { readFactory } from '../factories/factories.ts';
 import type { SubmitDeps } from '../runs/submit/submit.ts';
 import { decide } from '../schedules/decide.ts';
 import type { Queryable } from '../store/database/database.ts';
-import { defineStatement, uuid } from '../store/database/statement.ts';
+import { defineStatement, text, uuid } from '../store/database/statement.ts';
 import type { AcceptedDelivery, StartAutomations } from '../webhooks/ingest/start-automations.ts';
 import { type AutomationRow, automationColumns, automationRow } from './automation-row.ts';
 import { laneOf } from './lane.ts';
@@ -12,19 +12,26 @@ import { readLoad } from './load.ts';
 import { matcherOf } from './match.ts';
 import { spawner } from './spawn.ts';
 
-/**
- * Locks the automations that a webhook feeds, always in the same order, so that of two deliveries at once the second one counts the run
- * of the first. $3: whether GitHub sends to it.
- */
-const lockFed = defineStatement({
-  name: 'lock_automations_of_webhook',
+/** Reads the automations that a webhook feeds, and keeps them from being deleted. $3: whether GitHub sends to it. */
+const readFed = defineStatement({
+  name: 'read_automations_of_webhook',
   text: `
     SELECT ${automationColumns} FROM automations a WHERE a.factory_uid = $1 AND EXISTS (
       SELECT FROM jsonb_array_elements(a.triggers) t WHERE
         t ->> 'provider' = 'webhook' AND (t -> 'filter' -> 'webhook_ids' ? $2 OR t -> 'filter' -> 'webhook_ids' -> 'in' ? $2)
         OR t ->> 'provider' = 'github' AND $3)
-    ORDER BY a.uid FOR NO KEY UPDATE OF a`,
+    ORDER BY a.uid FOR KEY SHARE OF a`,
   row: automationRow,
+});
+
+/**
+ * Of two deliveries at once, the second one counts the run of the first. Every transaction locks in the order of the UIDs. Automations
+ * that allow overlap are not locked, so that their deliveries do not wait for one another.
+ */
+const lockOverlap = defineStatement({
+  name: 'lock_overlap_of_automation',
+  text: 'SELECT uid FROM automations WHERE uid = $1 FOR NO KEY UPDATE',
+  row: { uid: text() },
 });
 
 const insertStart = defineStatement({
@@ -38,7 +45,7 @@ const insertStart = defineStatement({
 /** Returns the function that starts the runs of a delivery, all of them in its transaction. */
 export function startAutomationsWith(deps: SubmitDeps): StartAutomations {
   return async (tx, delivery) => {
-    const rows = await tx.query(lockFed, [delivery.factoryUid, delivery.webhookUid, delivery.scheme === 'github']);
+    const rows = await tx.query(readFed, [delivery.factoryUid, delivery.webhookUid, delivery.scheme === 'github']);
     if (rows.length === 0) return { runs: [], outcomes: [] };
     const factory = await readFactory(tx, delivery.teamId, delivery.factoryUid);
     const spawn = await spawner(deps, tx, rows, factory?.agent_defaults ?? {});
@@ -61,6 +68,7 @@ async function outcomeOf(
   const matching = match(row);
   if (!matching.matched) return { automation_id, ...matching };
   const lane = laneOf(row, delivery.payload);
+  if (row.overlap !== 'allow') await tx.query(lockOverlap, [row.uid]);
   const load = row.overlap === 'allow' ? { live: 0, waiting: 0 } : await readLoad(tx, row.uid, lane);
   const decision = decide({ overlap: row.overlap, max_live_runs: null }, load);
   const start = (runId: string | null, cancelsPrevious: boolean) =>

@@ -1,0 +1,54 @@
+import type { Command } from 'commander';
+import {
+  createAutomation,
+  deleteAutomation,
+  listAutomations,
+  setAutomation,
+  showAutomation,
+  testFilter,
+} from './commands/automations.ts';
+import { createContext } from './context.ts';
+
+const uidHelp = 'UID of the automation; bin/runyard automations list shows it';
+const factoryHelp = 'UID of the factory; bin/runyard factory list shows it';
+
+/** Adds the commands that manage automations. */
+export function addAutomationCommands(program: Command): void {
+  const automations = program.command('automations').description('manage what deliveries start');
+  const context = () => createContext(process.env);
+  automations
+    .command('list', { isDefault: true })
+    .description('list the automations of the team')
+    .option('--json', 'print JSON')
+    .action((options) => listAutomations(context(), options));
+  automations
+    .command('show')
+    .description('show an automation as JSON')
+    .argument('<uid>', uidHelp)
+    .action((uid) => showAutomation(context(), uid));
+  automations
+    .command('create')
+    .description('create an automation, and print its UID')
+    .argument('<factory>', factoryHelp)
+    .argument('<file>', 'JSON file with name, prompt and triggers, - for standard input')
+    .action((factory, file) => createAutomation(context(), factory, file));
+  for (const action of ['enable', 'disable'] as const)
+    automations
+      .command(action)
+      .description(action === 'enable' ? 'start runs again, as you' : 'start no more runs')
+      .argument('<uid>', uidHelp)
+      .action((uid) => setAutomation(context(), action, uid));
+  automations
+    .command('delete')
+    .description('delete an automation; its runs stay')
+    .argument('<uid>', uidHelp)
+    .action((uid) => deleteAutomation(context(), uid));
+  automations
+    .command('test-filter')
+    .description('compare a payload filter with a payload, and print why it matches or not')
+    .argument('<factory>', factoryHelp)
+    .argument('<file>', 'JSON file with the filter, - for standard input')
+    .option('--payload <file>', 'JSON file with the payload')
+    .option('--delivery <id>', 'id of an accepted delivery')
+    .action((factory, file, options) => testFilter(context(), factory, file, options));
+}
