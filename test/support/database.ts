@@ -3,9 +3,11 @@
  * Test processes inherit the variable; `createTestDatabase` gives each test its own database there. They also inherit the folder
  * of `head-start.ts` and of compiled code.
  */
+import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import pg from 'pg';
 import { silentLog } from '../../packages/service/src/store/database/log.ts';
 import { startEmbeddedPostgres } from '../../packages/service/src/store/embedded/start.ts';
 import { headStartVariable } from './head-start.ts';
@@ -15,7 +17,15 @@ export async function setup(): Promise<() => Promise<void>> {
   process.env[headStartVariable] = headStart;
   process.env.NODE_COMPILE_CACHE ??= path.join(headStart, 'node');
   const removeHeadStart = () => rm(headStart, { recursive: true, force: true, maxRetries: 5 });
-  if (process.env.TEST_DATABASE_URL !== undefined) return removeHeadStart;
+  const { TEST_DATABASE_URL: given } = process.env;
+  if (given !== undefined) {
+    const run = randomBytes(4).toString('hex');
+    process.env.TEST_RUN = run;
+    return async () => {
+      await dropDatabases(given, `runyard_test_${run}_`);
+      await removeHeadStart();
+    };
+  }
   const folder = await mkdtemp(path.join(tmpdir(), 'runyard-test-postgres-'));
   const server = await startEmbeddedPostgres({ dataDir: folder, log: silentLog });
   process.env.TEST_DATABASE_URL = server.url;
@@ -24,4 +34,19 @@ export async function setup(): Promise<() => Promise<void>> {
     await rm(folder, { recursive: true, force: true });
     await removeHeadStart();
   };
+}
+
+/** Drops the databases that tests have kept for the next ones. */
+async function dropDatabases(server: string, prefix: string): Promise<void> {
+  const client = new pg.Client({ connectionString: server });
+  await client.connect();
+  try {
+    const { rows } = await client.query<{ name: string }>(
+      'SELECT datname AS name FROM pg_database WHERE starts_with(datname, $1)',
+      [prefix],
+    );
+    for (const { name } of rows) await client.query(`DROP DATABASE ${name} WITH (FORCE)`);
+  } finally {
+    await client.end();
+  }
 }

@@ -4,16 +4,17 @@ import pg from 'pg';
 import { type Database, openDatabase } from '../src/store/database/database.ts';
 import { silentLog } from '../src/store/database/log.ts';
 import { migrateDatabase, readMigrations } from '../src/store/migrations/migrate.ts';
+import { keepSpare, notePristine, takeSpare } from './spare-databases.ts';
 
 export interface TestDatabase {
   readonly db: Database;
   readonly url: string;
-  /** Closes `db` and removes the database, other connections included. */
+  /** Closes `db`, and removes the database, other connections included, or empties it for another test. */
   drop(): Promise<void>;
 }
 
 /**
- * A copy of a migrated template, which the first call on a server makes (`bench/embedded.md` has the time). Under vitest the server is
+ * An emptied database of an ended test, or a copy of a migrated template, which the first call on a server makes (`bench/embedded.md` has the time). Under vitest the server is
  * an embedded PostgreSQL of this test run (`test/support/database.ts`), or the one of `TEST_DATABASE_URL`, whose user
  * must be allowed to create databases.
  */
@@ -21,12 +22,7 @@ export async function createTestDatabase(options: { maxConnections?: number } = 
   const server = process.env.TEST_DATABASE_URL;
   if (server === undefined)
     throw new Error('TEST_DATABASE_URL is not set: run tests with vitest, which starts a server');
-  const name = `runyard_test_${process.pid}_${randomBytes(5).toString('hex')}`;
-  await administer(server, async (client) => {
-    const template = await ensureTemplate(client, server);
-    await client.query(`CREATE DATABASE ${name} TEMPLATE ${template}`);
-  });
-  const url = urlOf(server, name);
+  const url = takeSpare() ?? (await createFromTemplate(server));
   const db = await openDatabase({
     address: { connectionString: url },
     maxConnections: options.maxConnections ?? 10,
@@ -37,16 +33,30 @@ export async function createTestDatabase(options: { maxConnections?: number } = 
     url,
     drop: async () => {
       await db.close();
-      await dropDatabase(server, name);
+      if (!(await keepSpare(url))) await dropDatabase(server, new URL(url).pathname.slice(1));
     },
   };
 }
+
+async function createFromTemplate(server: string): Promise<string> {
+  const name = newName();
+  await administer(server, async (client) => {
+    const template = await ensureTemplate(client, server);
+    await client.query(`CREATE DATABASE ${name} TEMPLATE ${template}`);
+  });
+  const url = urlOf(server, name);
+  await notePristine(url);
+  return url;
+}
+
+/** `database.ts` of `test/support` drops what bears the name of its test run when the run ends. */
+const newName = () => `runyard_test_${process.env.TEST_RUN ?? process.pid}_${randomBytes(5).toString('hex')}`;
 
 /** An empty database without any table. */
 export async function createEmptyDatabase(
   server = process.env.TEST_DATABASE_URL ?? '',
 ): Promise<{ url: string; drop(): Promise<void> }> {
-  const name = `runyard_test_${process.pid}_${randomBytes(5).toString('hex')}`;
+  const name = newName();
   await administer(server, (client) => client.query(`CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8'`));
   return { url: urlOf(server, name), drop: () => dropDatabase(server, name) };
 }

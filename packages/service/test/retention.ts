@@ -7,7 +7,7 @@ import type { Database } from '../src/store/database/database.ts';
 
 /** Listing the domains opens nothing, so no part of a service is needed but the settings of nightly tasks. */
 export const registeredRetention: RegisteredRetention = collectRetention(
-  listDomains({ settings: { RUNYARD_RETENTION_AUDIT_DAYS: 400 } } as ServiceDeps),
+  listDomains({ settings: { RUNYARD_DATA_DIR: '/nowhere', RUNYARD_RETENTION_AUDIT_DAYS: 400 } } as ServiceDeps),
 );
 
 /** Deletes the conversations of the runs of the first batch that ended more than 90 days ago. */
