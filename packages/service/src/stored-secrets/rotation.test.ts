@@ -7,6 +7,7 @@ import { openTestService } from '../../test/service.ts';
 import type { Principal } from '../access/keys/principal.ts';
 import { codeHostsDomain } from '../code-hosts/domain.ts';
 import { createCodeHostCredential, sealPurpose } from '../code-hosts/records.ts';
+import { createFactory } from '../factories/factories.ts';
 import { mcpDomain } from '../mcp/domain.ts';
 import { openValues } from '../mcp/sealed-values.ts';
 import { createMcpServer } from '../mcp/servers.ts';
@@ -14,6 +15,9 @@ import { forgetEarlierKeys, rotateKey } from '../secrets/rotate-key.ts';
 import { makeVault, openVault, type Vault } from '../secrets/vault.ts';
 import { subscriptionsDomain } from '../subscriptions/domain.ts';
 import { createSubscription, openSecret, rotateSecret } from '../subscriptions/subscriptions.ts';
+import { webhooksDomain } from '../webhooks/domain.ts';
+import { openWebhookSecret } from '../webhooks/secrets/secret.ts';
+import { createWebhook } from '../webhooks/webhooks.ts';
 import { storedSecretsDomain, vaultDomain } from './domain.ts';
 import { findUsableSecrets } from './find-usable.ts';
 import { keepRunSecrets, readRunSecrets } from './run-secrets.ts';
@@ -39,7 +43,7 @@ let vault: Vault;
 const folders: string[] = [];
 beforeEach(async () => {
   await db.query('DELETE FROM stored_secrets');
-  for (const table of ['event_subscriptions', 'mcp_servers', 'code_host_credentials'])
+  for (const table of ['event_subscriptions', 'mcp_servers', 'code_host_credentials', 'factories'])
     await db.query(`DELETE FROM ${table}`);
   await db.query('DELETE FROM run_secrets');
   folder = await mkdtemp(path.join(tmpdir(), 'runyard-rotation-'));
@@ -68,7 +72,7 @@ async function follow(by: Vault): Promise<void> {
   const own = { ...deps, vault: by, settings: { ...deps.settings, RUNYARD_DATA_DIR: folder } };
   const loops = await vaultDomain(
     own,
-    [storedSecretsDomain, subscriptionsDomain, mcpDomain, codeHostsDomain].map((of) => of(own)),
+    [storedSecretsDomain, subscriptionsDomain, mcpDomain, codeHostsDomain, webhooksDomain].map((of) => of(own)),
   ).loops?.();
   await loops?.[0]?.work(new AbortController().signal);
 }
@@ -76,7 +80,8 @@ const keyIds = async () =>
   (
     await db.query<{ id: string }>(
       `SELECT vault_key_id AS id FROM stored_secrets UNION SELECT vault_key_id FROM run_secrets UNION SELECT vault_key_id FROM event_subscriptions
-       UNION SELECT vault_key_id FROM mcp_servers UNION SELECT vault_key_id FROM code_host_credentials`,
+       UNION SELECT vault_key_id FROM mcp_servers UNION SELECT vault_key_id FROM code_host_credentials
+       UNION SELECT vault_key_id FROM webhooks`,
     )
   ).map(({ id }) => id);
 
@@ -101,6 +106,14 @@ it('seals everything again while both keys open, for a process that has not seen
   });
   const request = { kind: 'token', scope: 'team', host: 'git.test', token: 'value of H 12345' } as const;
   const credential = await createCodeHostCredential(db, vault, caller, request);
+  const webhook = await db.transaction(async (tx) => {
+    const factory = await createFactory(tx, caller, { name: 'F' });
+    if (typeof factory === 'string') throw new Error(factory);
+    return await createWebhook(tx, vault, caller, factory.uid, { name: 'W', auth_mode: 'token', enabled: true });
+  });
+  if (typeof webhook === 'string') throw new Error(webhook);
+  const webhookUid = webhook.webhook.uid;
+  const ofSenders = openWebhookSecret(vault, webhookUid, Buffer.from(webhook.sealedSecret ?? '', 'base64'));
   if (typeof server === 'string' || typeof credential === 'string') throw new Error('refused');
 
   const rotated = await rotateKey(folder);
@@ -125,6 +138,8 @@ it('seals everything again while both keys open, for a process that has not seen
   const only = makeVault(Buffer.from((await keys())[0] ?? '', 'base64'));
   expect(openValues(only, server.id, values?.sealed ?? Buffer.alloc(0))).toEqual({ TOKEN: 'value of M 12345' });
   expect(only.open(sealPurpose(credential.id), token?.sealed ?? Buffer.alloc(0))).toBe('value of H 12345');
+  const [ofWebhook] = await db.query<{ sealed: Buffer }>('SELECT sealed_secret AS sealed FROM webhooks');
+  expect(openWebhookSecret(only, webhookUid, ofWebhook?.sealed ?? Buffer.alloc(0))).toBe(ofSenders);
   // The answer of a create that is repeated within a day was sealed with the earlier key.
   expect(openSecret(vault, made)).toBe(signing);
 });

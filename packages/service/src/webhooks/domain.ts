@@ -1,18 +1,23 @@
 import type { Settings } from '@runyard/contract/settings';
 import type { Domain } from '../domain.ts';
+import { sealAgain } from '../secrets/seal-again.ts';
+import type { Vault } from '../secrets/vault.ts';
 import type { Database } from '../store/database/database.ts';
 import { deliveriesOfNoWebhook, oldDeliveries, trimPayloads } from './log/retention.ts';
+import { sealedWebhooks } from './secrets/sealed-rows.ts';
 
 interface WebhookDomainDeps {
   readonly db: Database;
+  readonly vault: Vault;
   readonly settings: Pick<Settings, 'RUNYARD_WEBHOOK_PAYLOADS_MB'>;
 }
 
 const mb = 1024 * 1024;
 
-export const webhooksDomain = ({ db, settings }: WebhookDomainDeps): Domain => ({
+export const webhooksDomain = ({ db, vault, settings }: WebhookDomainDeps): Domain => ({
   name: 'webhooks',
   retention: { rows: [oldDeliveries, deliveriesOfNoWebhook] },
+  sealAgain: () => sealAgain(db, vault, sealedWebhooks),
   loops: async () => [
     {
       name: 'deleting old payloads of large webhook logs',

@@ -42,16 +42,16 @@ export function secretFault({ auth_mode, signature_scheme }: Authentication, sec
 }
 
 /** Purpose of a sealed secret: one that is copied to another webhook cannot be opened there. */
-const purposeOf = (uid: string): string => `webhook ${uid}`;
+export const sealPurpose = (uid: string): string => `webhook ${uid}`;
 
 /** Seals the secret of a webhook. */
 export const sealWebhookSecret = (vault: Vault, uid: string, secret: string): Buffer =>
-  vault.seal(purposeOf(uid), secret);
+  vault.seal(sealPurpose(uid), secret);
 
 /** Opens the secret of a webhook. Throws where it was sealed with another key; the message names the webhook only. */
 export function openWebhookSecret(vault: Vault, uid: string, sealed: Buffer): string {
   try {
-    return vault.open(purposeOf(uid), sealed);
+    return vault.open(sealPurpose(uid), sealed);
   } catch {
     throw new Error(`the secret of the webhook ${uid} was sealed with another key: rotate it`);
   }
