@@ -2,6 +2,7 @@ import {
   type ApiKey,
   type CreateKeyResponse,
   CreateKeyResponse as CreateKeyResponseSchema,
+  KeyLifetime,
   ListKeysResponse,
 } from '@runyard/contract/keys';
 import { describe, expect, test, vi } from 'vitest';
@@ -30,6 +31,12 @@ describe('POST /keys', () => {
     expect(JSON.stringify(inList)).not.toContain(created.key);
     const [dump] = await service.deps.db.query('SELECT json_agg(k)::text AS dump FROM api_keys k');
     expect(dump?.dump).not.toContain(created.key);
+  });
+
+  test.each(KeyLifetime.options)('ends the key after the chosen lifetime: %s', async (expires_in) => {
+    const { created_at, expires_at } = await create({ name: expires_in, kind: 'personal', expires_in });
+    const days = expires_at && Math.round((Date.parse(expires_at) - Date.parse(created_at)) / 86_400_000);
+    expect(days).toBe(expires_in === 'never' ? undefined : Number(expires_in.slice(0, -1)));
   });
 
   test('creates agent keys that act as a service account', async () => {
