@@ -119,7 +119,10 @@ export const FactoryDefinitionItem = z
     version: z.int().describe('Version, which grows by one with each apply'),
     files: z.array(FactoryFileInput).describe('The files as they were applied, by path'),
     applied_at: Timestamp.describe('When it was applied, RFC 3339 in UTC'),
-    applied_by: UserProfile.optional().meta({ description: 'Person who applied it last. An automation acts as the person whose apply created it or changed it last' }),
+    applied_by: UserProfile.optional().meta({
+      description:
+        'Person who applied it last. An automation acts as the person whose apply created it or changed it last',
+    }),
     drift,
   })
   .meta({ id: 'FactoryDefinitionItem', description: 'The definition that was applied last' });

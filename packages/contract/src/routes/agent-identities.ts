@@ -12,6 +12,7 @@ import type { Route } from '../route.ts';
 
 const identity = z.object({ identityUid: z.string().meta({ description: 'UID of the identity' }) });
 const noIdentity = { 404: 'No such agent identity, or it belongs to another team' };
+const unusable = 'A wrong value, or a default that the team cannot use';
 const ownersOnly = 'Only owners turn on_behalf_of_enabled on';
 
 // Agent keys read identities and do not change them: an agent could give itself secrets, or the right to act for a person.
@@ -34,6 +35,7 @@ export const agentIdentityRoutes = {
     once: 'createAgentIdentity',
     answer: { status: 201, description: 'Created', schema: AgentIdentity },
     errors: {
+      400: unusable,
       403: ownersOnly,
       409: `The team has ${maxIdentities} identities, or the Idempotency-Key was used with another body`,
     },
@@ -58,7 +60,7 @@ export const agentIdentityRoutes = {
     params: identity,
     body: UpdateAgentIdentityRequest,
     answer: { status: 200, description: 'The identity as it is now', schema: AgentIdentity },
-    errors: { ...noIdentity, 403: ownersOnly },
+    errors: { ...noIdentity, 400: unusable, 403: ownersOnly },
   },
   deleteAgentIdentity: {
     method: 'DELETE',

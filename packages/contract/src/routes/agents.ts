@@ -28,5 +28,6 @@ export const agentRoutes = {
       }),
     }),
     answer: { status: 200, description: 'The agents, at most 5 minutes old', schema: ListAgentsResponse },
+    errors: { 400: 'A wrong value, or a repository that cannot be read' },
   },
 } as const satisfies Record<string, Route>;

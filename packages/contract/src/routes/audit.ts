@@ -13,5 +13,6 @@ export const auditRoutes = {
     allow: administrators,
     query: ListAuditEntriesQuery,
     answer: { status: 200, description: 'Newest first', schema: ListAuditEntriesResponse },
+    errors: { 400: 'A wrong value, or a cursor of another list' },
   },
 } as const satisfies Record<string, Route>;

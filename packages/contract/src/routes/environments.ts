@@ -12,7 +12,10 @@ import type { Route } from '../route.ts';
 
 const environment = z.object({ uid: z.string().meta({ description: 'Id of the environment: 22 of [A-Za-z0-9]' }) });
 const noEnvironment = { 404: 'No such environment, or it belongs to another team' };
-const refused = { 403: 'The content policy refuses a setup command' };
+const refused = {
+  400: 'A wrong value, or one that sandboxes cannot keep',
+  403: 'The content policy refuses a setup command',
+};
 const replay = { 409: 'The Idempotency-Key was used with another body' };
 
 export const environmentRoutes = {

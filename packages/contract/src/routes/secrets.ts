@@ -30,7 +30,10 @@ export const secretRoutes = {
     params: named,
     body: PutSecretRequest,
     answer: { status: 200, description: 'The secret, without its value', schema: Secret },
-    errors: { 409: `The team, or the person, has ${maxSecrets} secrets` },
+    errors: {
+      400: 'A wrong value, or one that is too short to be found in text',
+      409: `The team, or the person, has ${maxSecrets} secrets`,
+    },
   },
   deleteSecret: {
     method: 'DELETE',

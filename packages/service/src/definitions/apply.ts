@@ -9,6 +9,7 @@ import { compare, type DefinitionFault } from '@runyard/contract/factory-files/f
 import { pathOf } from '@runyard/contract/factory-files/layout';
 import { type ChangePlan, type PlannedChange, planChanges } from '@runyard/contract/factory-files/plan-changes';
 import { type ReadDefinition, readDefinition } from '@runyard/contract/factory-files/read-definition';
+import { recordChange } from '../access/audit/record.ts';
 import type { Principal } from '../access/keys/principal.ts';
 import { replaceFactoryAgents } from '../factories/agents.ts';
 import { defineFactory, lockFactory, readFactory } from '../factories/factories.ts';
@@ -124,6 +125,12 @@ async function applyWithin(
     ),
   };
   if (faults.count() > 0) return { kind: 'faulty', faults: faults.list() };
+  await recordChange(tx, principal, {
+    action: 'factory.apply',
+    subject: { type: 'factory', uid: factoryUid, name: definition.factory.name },
+    before: { version },
+    after: { version: version + 1 },
+  });
   const next = request.dry_run ? version : version + 1;
   const applied_by_uid = principal.creator.uid;
   await writeStoredDefinition(tx, factoryUid, { version: next, files: [...files], uids: applied, applied_by_uid });

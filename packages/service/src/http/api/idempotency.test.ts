@@ -49,6 +49,10 @@ const creatingNothing = [
   'joinTeam',
   'pauseSchedule',
   'resumeSchedule',
+  'testFilter',
+  'rotateWebhookSecret',
+  'enableWebhook',
+  'disableWebhook',
 ];
 
 const posts = (Object.entries(routes) as [string, Route][]).filter(([, route]) => route.method === 'POST');

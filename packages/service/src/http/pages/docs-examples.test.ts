@@ -83,6 +83,9 @@ async function variablesOf(own: OwnThings): Promise<Variables> {
     INVITATION_ID: own.invitationId,
     INVITATION_KEY: own.invitationKey,
     IDENTITY_UID: own.identityUid,
+    FACTORY_UID: own.factoryUid,
+    WEBHOOK_UID: own.webhookUid,
+    AUTOMATION_UID: own.automationUid,
     NAME: 'OWN',
   };
 }
@@ -106,6 +109,8 @@ const preparations: Partial<Record<RouteName, (own: OwnThings) => Promise<Variab
     const { body } = await service.request<{ files: { upload_url: string }[] }>('POST', path, { key, body: snapshot });
     return { SIGNED_URL: body.files[0]?.upload_url ?? '' };
   },
+  getWebhookDelivery: async ({ webhookDeliveryId }) => ({ DELIVERY_ID: webhookDeliveryId }),
+  replayWebhookDelivery: async ({ webhookDeliveryId }) => ({ DELIVERY_ID: webhookDeliveryId }),
   deleteRun: async () => {
     const runId = await service.newRun();
     await service.request('POST', `/agent/runs/${runId}/cancel`);
@@ -138,6 +143,11 @@ const ending: readonly RouteName[] = [
   'deleteTeamInvitation',
   'acceptTeamInvitation',
   'deleteAgentIdentity',
+  'deleteAutomation',
+  'deleteFactory',
+  'deleteWebhook',
+  'disableWebhook',
+  'updateAutomation',
 ];
 
 /** The run of this test has the built-in harness, and the transcripts of its conversations are refused. */

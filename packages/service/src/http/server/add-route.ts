@@ -12,7 +12,7 @@ import type { Authorizer } from './authorize.ts';
 import type { WatchDelivery } from './delivery.ts';
 import { sendStream } from './download.ts';
 import { maxValuesOfReport, maxValuesOfRequest } from './json-body.ts';
-import { invalid, Refusal } from './problem.ts';
+import { invalid, Refusal, refuse } from './problem.ts';
 import { queryDecoder } from './query.ts';
 import { repeatableRequest } from './repeatable.ts';
 
@@ -95,6 +95,9 @@ export function addRoute<const R extends Route>(app: FastifyInstance, route: R, 
     config: { maxBodyValues: 'run' in route.allow ? maxValuesOfReport : maxValuesOfRequest },
     onRequest: stores ? [authorize, refuseWhileFull] : authorize,
     handler: async (request, reply) => {
+      // No id holds it, and it cannot be asked for in the database.
+      if (Object.values(request.params as object).some((each) => String(each).includes('\0')))
+        throw refuse('resource_not_found', { detail: 'There is nothing at this path.' });
       const faults = checkNames(request, reply);
       const params = parse('path', route.params, request.params, faults);
       const query = decodeQuery && parse('query', route.query, decodeQuery(request.query), faults);

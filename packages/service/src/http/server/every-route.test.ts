@@ -12,8 +12,8 @@ const { own, requestOf } = await makeOwnThings(service);
 
 const allRoutes = Object.entries(routes) as [string, Route][];
 const withBody = allRoutes.filter(([, route]) => route.body);
-/** Routes that read the database: all but the one that answers from memory. */
-const reading = allRoutes.filter(([name]) => name !== 'getOpenApi');
+/** Routes that read the database: all but those that answer from memory. */
+const reading = allRoutes.filter(([name]) => !['getOpenApi', 'getFactoryFileSchemas'].includes(name));
 
 const keyOf = (route: Route) => ('run' in route.allow ? own.runToken : service.key);
 

@@ -14,16 +14,23 @@ const patternOf = (url: string): RegExp => {
 
 /** Collects the methods of every route that is registered after this call. */
 export function collectMethods(app: FastifyInstance): KnownMethods {
-  const known = new Map<string, { pattern: RegExp; methods: Set<string> }>();
+  const known = new Map<string, { pattern: RegExp; parameters: number; methods: Set<string> }>();
   app.addHook('onRoute', ({ url, method }) => {
-    const entry = known.get(url) ?? { pattern: patternOf(url), methods: new Set<string>() };
+    const entry = known.get(url) ?? {
+      pattern: patternOf(url),
+      parameters: url.split(/[:*]/).length,
+      methods: new Set<string>(),
+    };
     for (const each of [method].flat()) entry.methods.add(each);
     known.set(url, entry);
   });
   return {
     refusalOf: ({ url, method }) => {
       const path = pathOf(url);
-      const allowed = [...known.values()].flatMap((each) => (each.pattern.test(path) ? [...each.methods] : []));
+      const fitting = [...known.values()].filter(({ pattern }) => pattern.test(path));
+      // The router takes a part that is written out before a parameter.
+      const fewest = Math.min(...fitting.map(({ parameters }) => parameters));
+      const allowed = fitting.filter((each) => each.parameters === fewest).flatMap(({ methods }) => [...methods]);
       if (allowed.length === 0) return refuse('resource_not_found', { detail: 'There is nothing at this path.' });
       return refuse('invalid_request', {
         status: 405,
