@@ -23,9 +23,10 @@ async function contentOf(cache: Cache, name: string): Promise<string | undefined
   for await (const chunk of found.content()) text += chunk;
   return text;
 }
+// A file that was removed since it was listed takes no room.
 const sizeOf = async () => {
   const files = await readdir(folder);
-  return (await Promise.all(files.map((file) => stat(path.join(folder, file))))).reduce(
+  return (await Promise.all(files.map((file) => stat(path.join(folder, file)).catch(() => ({ size: 0 }))))).reduce(
     (sum, { size }) => sum + size,
     0,
   );
