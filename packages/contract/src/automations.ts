@@ -82,7 +82,7 @@ const triggerMembers = z.looseObject({
   schedule: AutomationSchedule.optional().describe('Only for the provider `schedule`'),
 });
 
-/** What starts runs. Triggers are the same in definition files. */
+/** A trigger of runs, the same as in definition files. */
 export const AutomationTrigger = triggerMembers
   .superRefine(checkTrigger)
   .meta({ id: 'AutomationTrigger', description: 'An event that starts a run' });

@@ -1,4 +1,4 @@
-/** What a team may spend on models, and what it has used. */
+/** Limits of a team's spending on models, and its usage. */
 import { z } from 'zod';
 import { Text, Timestamp } from './primitives.ts';
 import { PageInfo, UserProfile } from './profiles.ts';
@@ -38,7 +38,7 @@ export const UpdateTeamBudgetRequest = z
   .meta({ id: 'UpdateTeamBudgetRequest', description: 'Absent members stay unchanged' });
 export type UpdateTeamBudgetRequest = z.infer<typeof UpdateTeamBudgetRequest>;
 
-/** What a usage report can be broken down by. */
+/** Ways to break a usage report down. */
 export const UsageDimension = z
   .enum(['day', 'model', 'agent', 'creator'])
   .meta({ id: 'UsageDimension', description: 'What a usage report is broken down by' });

@@ -3,7 +3,7 @@ import { RepositoryName } from './environments.ts';
 import { NonBlank, Timestamp, Uuid } from './primitives.ts';
 import { UserProfile } from './profiles.ts';
 
-/** Whose runs a credential is for. */
+/** The runs that a credential is for: those of a person, or of the team. */
 export const CodeHostScope = z.enum(['personal', 'team']).meta({
   id: 'CodeHostScope',
   description:

@@ -22,7 +22,7 @@ export const ScopeType = z
   .enum(['User', 'Team'])
   .meta({ id: 'ScopeType', description: "`User`: one person's. `Team`: the team's" });
 
-/** Whose a resource is. */
+/** The owner of a resource. */
 export const Scope = z
   .object({
     type: ScopeType,

@@ -136,7 +136,7 @@ export const WebhookDeliveryLabel = z
   });
 export type WebhookDeliveryLabel = z.infer<typeof WebhookDeliveryLabel>;
 
-/** What an automation made of a delivery. */
+/** The outcome of a delivery for one automation. */
 export const AutomationOutcome = z
   .object({
     automation_id: z.string().describe('Automation that selects the webhook'),

@@ -1,4 +1,4 @@
-/** Who may use an environment besides its team: guests, and people who have its link. */
+/** Guests of an environment, and people who have its link: they use it besides its team. */
 import type { EnvironmentGuest } from '@runyard/contract/environment-guests';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';

@@ -8,7 +8,7 @@ import { readDefinitionFolder } from '../factory/read-folder.ts';
 import { Failure } from '../failure.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
 
-/** What the command needs of its context: it asks no service. */
+/** Members of the context that the command needs: it asks no service. */
 type Output = Pick<Context, 'out' | 'report'>;
 
 /**

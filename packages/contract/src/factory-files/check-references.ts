@@ -7,7 +7,7 @@ import { pathOf } from './layout.ts';
 import type { ReadFile, ReadSkill } from './read-files.ts';
 import { isAvailableProvider } from './schemas/triggers.ts';
 
-/** What is compared. */
+/** Parts of a definition that name one another. */
 export interface Checked {
   readonly factory: DefinedFactory | undefined;
   readonly agents: readonly DefinedAgent[];

@@ -1,4 +1,4 @@
-/** What is wrong with a set of definition files. */
+/** Faults of a set of definition files. */
 
 /** Where something is in a file; both count from 1, columns in UTF-16 units. */
 export interface Position {

@@ -29,7 +29,7 @@ const notAvailable: Readonly<Record<string, string>> = {
   scorers: 'scorers are not available on this service; the file has no effect',
   benchmarks: 'benchmarks are not available on this service; the file has no effect',
 };
-/** What file managers and git leave behind. */
+/** Names of files that file managers and git leave behind. */
 const ignored = new Set(['.gitkeep', '.keep', '.DS_Store', 'Thumbs.db']);
 const maxPathLength = 400;
 

@@ -23,7 +23,7 @@ export type ReadDefinition =
   | {
       readonly ok: true;
       readonly definition: FactoryDefinition;
-      /** What is kept and has no effect on this service. */
+      /** Parts that are kept and have no effect on this service. */
       readonly notices: readonly DefinitionFault[];
       /** Returns where a member of a file is, for faults that only the service can find. */
       readonly locate: (file: string, path: readonly (string | number)[]) => Position;

@@ -28,7 +28,7 @@ export type ReadYaml =
 const maxDepth = 32;
 const maxFaults = 20;
 
-/** What one file has been found to hold. */
+/** Contents of one file, as far as they were read. */
 interface Reading {
   readonly faults: YamlFault[];
   readonly values: Map<string, Position>;

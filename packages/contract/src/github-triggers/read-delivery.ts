@@ -2,7 +2,7 @@
 import type { GithubEvent, GithubFilterKey } from './catalogue.ts';
 import { mentionsIn } from './mentions.ts';
 
-/** What an event has for each member of a filter. An absent member is not in GitHub's payload. */
+/** Values of an event for each member of a filter. An absent member is not in GitHub's payload. */
 export type GithubFacts = { readonly [K in GithubFilterKey]?: readonly (string | number)[] };
 
 /** One delivery can be several events: a pull request is opened, and its text mentions somebody. */

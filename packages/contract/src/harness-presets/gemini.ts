@@ -42,7 +42,7 @@ export const gemini: HarnessPreset = {
   ],
   differences: [
     'It gives no output of commands that print nothing but errors, and reports commands that it blocked itself as completed.',
-    'A command that it starts while a person interrupts the turn may go on until the end of the sandbox.',
+    'After an interrupt, a command of the turn may go on until the end of the sandbox.',
     'It cannot load an earlier session: a continuation gets the conversation as text.',
   ],
 };

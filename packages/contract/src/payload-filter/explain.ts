@@ -23,7 +23,7 @@ export interface FilterCheck {
   /** Where in the body, such as `data.items[2].state`; absent for the body as a whole. */
   readonly path?: string;
   readonly passed: boolean;
-  /** What was found there, at most a few hundred characters. */
+  /** The value that was found there, at most a few hundred characters. */
   readonly reason: string;
 }
 

@@ -12,7 +12,7 @@ import {
   type PayloadFilter,
 } from './plan.ts';
 
-/** What is wrong at one place of a filter. `path` is empty for the filter itself; `reason` continues a sentence about the path. */
+/** A fault at one place of a filter. `path` is empty for the filter itself; `reason` continues a sentence about the path. */
 export interface FilterFault {
   readonly path: string;
   readonly reason: string;
@@ -30,7 +30,7 @@ const maxFaults = 20;
 
 type Place = readonly (string | number)[];
 
-/** What the parser has seen so far. */
+/** Counts of the parser so far. */
 interface State {
   keys: number;
   readonly faults: FilterFault[];

@@ -78,7 +78,7 @@ export async function checkAutomation(
   if (run.kind !== 'ok' && run.kind !== 'invalid') return run;
   if (run.kind === 'invalid') faults.push(...run.faults);
   if (faults.length > 0 || run.kind === 'invalid') return { kind: 'invalid', faults };
-  // Whoever names a secret may also paste it.
+  // A person who names a secret may also paste its value.
   const { name, prompt, config, triggers } = wanted;
   const told = createRedactor(run.values).value({ name, prompt, config, triggers }) as Partial<WantedAutomation>;
   return { kind: 'ok', wanted: { ...wanted, ...told } };

@@ -4,6 +4,7 @@ import { readFactory } from '../factories/factories.ts';
 import type { SubmitDeps } from '../runs/submit/submit.ts';
 import type { Database, Queryable } from '../store/database/database.ts';
 import { defineStatement, nullable, text, uuid } from '../store/database/statement.ts';
+import { StoreUnavailable } from '../store/database/unavailable.ts';
 import { readWebhookDelivery } from '../webhooks/log/deliveries.ts';
 import { noteLaterOutcome } from '../webhooks/log/note-later.ts';
 import { readWebhook } from '../webhooks/webhooks.ts';
@@ -59,7 +60,17 @@ const giveUp = defineStatement({
 /** Starts deliveries that waited, the oldest of each lane without a live run. */
 export async function startWaiting(deps: SettleDeps): Promise<void> {
   for (const { id, automation_uid: uid } of await deps.db.query(findStartable))
-    await deps.db.transaction((tx) => startOne(deps, tx, uid, id));
+    await alone(deps, uid, () => deps.db.transaction((tx) => startOne(deps, tx, uid, id)));
+}
+
+/** Logs what goes wrong with one automation. It is tried again in the next round, and the other automations do not wait for it. */
+async function alone(deps: SettleDeps, automationUid: string, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (error instanceof StoreUnavailable) throw error;
+    deps.executionDeps.log.error({ err: error, automation_id: automationUid }, 'an automation is tried again later');
+  }
 }
 
 async function startOne(deps: SettleDeps, tx: Queryable, automationUid: string, startId: string): Promise<void> {
@@ -114,11 +125,12 @@ const endCancelling = defineStatement({
 
 /** Cancels the live runs in whose place a newer one was started. Each process does this: what is done twice changes nothing. */
 export async function cancelPrevious(deps: SettleDeps): Promise<void> {
-  for (const { id, automation_uid: uid, lane } of await deps.db.query(findCancelling)) {
-    let isPending = false;
-    for (const runId of await readLiveRunsBefore(deps.db, uid, lane, id))
-      isPending = (await cancelRun(deps.executionDeps, runId)) === 'pending' || isPending;
-    // A run that is PENDING is tried again in the next round.
-    if (!isPending) await deps.db.query(endCancelling, [id]);
-  }
+  for (const { id, automation_uid: uid, lane } of await deps.db.query(findCancelling))
+    await alone(deps, uid, async () => {
+      let isPending = false;
+      for (const runId of await readLiveRunsBefore(deps.db, uid, lane, id))
+        isPending = (await cancelRun(deps.executionDeps, runId)) === 'pending' || isPending;
+      // A run that is PENDING is tried again in the next round.
+      if (!isPending) await deps.db.query(endCancelling, [id]);
+    });
 }

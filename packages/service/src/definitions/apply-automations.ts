@@ -17,7 +17,7 @@ import { toFactoryMembers } from './configs.ts';
 import type { FaultList } from './fault-list.ts';
 import { differencesOfAutomation, type FactoryState, uidOf } from './state.ts';
 
-/** What automations are applied with. `uids`: those of the definition before. */
+/** Input of the apply of automations. `uids`: those of the definition before. */
 export interface AutomationsToApply {
   readonly factoryUid: string;
   readonly definition: FactoryDefinition;

@@ -11,7 +11,7 @@ import { createWebhook, deleteWebhook } from '../webhooks/webhooks.ts';
 import type { FaultList } from './fault-list.ts';
 import { differencesOfWebhook, type FactoryAddress, type FactoryState, type TeamSecret, uidOf } from './state.ts';
 
-/** What webhooks are applied with. `uids`: those of the definition before. */
+/** Input of the apply of webhooks. `uids`: those of the definition before. */
 export interface WebhooksToApply {
   readonly factory: FactoryAddress;
   readonly definition: FactoryDefinition;

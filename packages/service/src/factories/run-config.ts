@@ -1,7 +1,7 @@
 import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { FactoryAgent } from '@runyard/contract/factories';
 
-/** What the configuration of a factory's run is made of. */
+/** Parts of the configuration of a factory's run. */
 export interface FactoryRunParts {
   /** `agent_defaults` of the factory. */
   readonly defaults: AmbientAgentConfig;

@@ -1,4 +1,4 @@
-/** What a team has chosen about models, and which providers have an outage. */
+/** Choices of a team about models, and the providers that have an outage. */
 import type { ProviderName } from './providers.ts';
 
 /** An outage of a provider, as all service processes see it. */

@@ -17,7 +17,7 @@ export interface SealedValue {
   readonly sealed: Buffer;
 }
 
-/** Whose text is cleaned. */
+/** The run whose text is cleaned. */
 interface SecretHolder {
   /** The raw run token of the agent that sends the values; absent: the text does not come from an agent. */
   readonly token?: string;

@@ -72,7 +72,7 @@ export async function checkSchedule(
   if (run.kind !== 'ok' && run.kind !== 'invalid') return run;
   if (run.kind === 'invalid') faults.push(...run.faults.map(faultOfSchedule));
   if (faults.length > 0 || run.kind === 'invalid') return { kind: 'invalid', faults };
-  // Whoever names a secret may also paste it.
+  // A person who names a secret may also paste its value.
   const { name, prompt, agent_config, metadata } = wanted;
   const told = createRedactor(run.values).value({ name, prompt, agent_config, metadata }) as Partial<WantedSchedule>;
   return { kind: 'ok', wanted: { ...wanted, ...told } };

@@ -12,7 +12,7 @@ export interface ListedSkill {
   readonly path: string;
   /** Name of its folder. */
   readonly folder: string;
-  /** What it says, or what is wrong. */
+  /** Its text, or its fault. */
   readonly text: SkillText | string;
 }
 

@@ -14,7 +14,7 @@ export interface SecretUser {
   readonly actor: RunActor;
 }
 
-/** What a run and its environment name. */
+/** Secrets that a run and its environment name. */
 export interface SecretNames {
   readonly ofRun: readonly SecretReference[];
   /** Granted by the environment: secrets of the team, whoever the run works for. */

@@ -21,7 +21,7 @@ import {
 } from '../store/database/statement.ts';
 import { purposeOfSecret } from './seal-purpose.ts';
 
-/** Who asks. */
+/** The caller. */
 export interface SecretCaller {
   readonly teamId: string;
   readonly creator: RunActor;

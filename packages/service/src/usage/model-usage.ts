@@ -29,7 +29,7 @@ export interface ModelUsage extends RunTokenHolder {
   /** US dollars; null: the price is not known. A request that was interrupted costs at least this. */
   readonly costUsd: number | null;
   readonly breakdown: Cost | null;
-  /** What counts against budgets, US dollars: the cost, or an upper bound where a part of it is not known. */
+  /** Amount that counts against budgets, US dollars: the cost, or an upper bound where a part of it is not known. */
   readonly chargedUsd: number;
   /** HTTP status that the sandbox received; 502 where the provider ended a stream early, 499 where the client did. */
   readonly status: number;

@@ -7,7 +7,7 @@ export interface ModelRefusal {
   readonly message: string;
 }
 
-/** What the gateway answered to the requests of one turn. */
+/** Answers of the gateway to the requests of one turn. */
 export interface TurnAnswers {
   /** Requests to a model that succeeded. */
   readonly succeeded: number;

@@ -24,7 +24,7 @@ import { teamHasRoom } from '../teams/has-room.ts';
 import { newUid } from '../teams/uid.ts';
 
 const columns =
-  'uid, name, description, base_model, environment_id, skills, secrets, acts_for_users AS on_behalf_of_enabled, created_at, updated_at';
+  'uid, name, description, base_model, environment_id, skills, secrets, on_behalf_of_enabled, created_at, updated_at';
 const identityRow = {
   uid: text(),
   name: text(),
@@ -59,7 +59,7 @@ const lockOne = defineStatement({
 const insert = defineStatement({
   name: 'insert_agent_identity',
   text: `
-    INSERT INTO agent_identities (uid, team_id, name, description, base_model, environment_id, skills, secrets, acts_for_users)
+    INSERT INTO agent_identities (uid, team_id, name, description, base_model, environment_id, skills, secrets, on_behalf_of_enabled)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING ${columns}`,
   row: identityRow,
 });
@@ -68,7 +68,7 @@ const update = defineStatement({
   name: 'update_agent_identity',
   text: `
     UPDATE agent_identities SET name = $3, description = $4, base_model = $5, environment_id = $6, skills = $7, secrets = $8,
-      acts_for_users = $9, updated_at = clock_timestamp()
+      on_behalf_of_enabled = $9, updated_at = clock_timestamp()
     WHERE team_id = $1 AND uid = $2 RETURNING ${columns}`,
   row: identityRow,
 });
@@ -202,8 +202,8 @@ export async function updateIdentity(
   return await db.transaction(async (tx): Promise<IdentityOutcome> => {
     const [before] = await tx.query(lockOne, [teamId, uid]);
     if (!before) return { kind: 'not_found' };
-    const actsForUsers = given(request.on_behalf_of_enabled, before.on_behalf_of_enabled);
-    if (actsForUsers && !before.on_behalf_of_enabled && !isAtLeast(role, 'owner')) return { kind: 'owner_needed' };
+    const onBehalfOfEnabled = given(request.on_behalf_of_enabled, before.on_behalf_of_enabled);
+    if (onBehalfOfEnabled && !before.on_behalf_of_enabled && !isAtLeast(role, 'owner')) return { kind: 'owner_needed' };
     const defaults: Defaults = {
       base_model: givenText(request.base_model, before.base_model),
       environment_id: givenText(request.environment_id, before.environment_id),
@@ -223,11 +223,11 @@ export async function updateIdentity(
       defaults.environment_id,
       defaults.skills,
       defaults.secrets,
-      actsForUsers,
+      onBehalfOfEnabled,
     ]);
     if (!row) throw new Error('the identity was not updated');
     // Only owners create keys that act for users, and administrators may have created those that the identity has.
-    if (actsForUsers && !before.on_behalf_of_enabled) await tx.query(removeKeys, [teamId, uid]);
+    if (onBehalfOfEnabled && !before.on_behalf_of_enabled) await tx.query(removeKeys, [teamId, uid]);
     await recordChange(tx, principal, {
       action: 'agent_identity.update',
       subject: { type: 'agent_identity', uid, name: row.name },

@@ -3,9 +3,9 @@ import { boolean, defineStatement } from '../../store/database/statement.ts';
 
 const lockIdentity = defineStatement({
   name: 'lock_agent_identity_for_key',
-  // Orders a new key against a change of acts_for_users, and against the delete of the identity, which deletes the keys that it finds.
-  text: 'SELECT acts_for_users FROM agent_identities WHERE team_id = $1 AND uid = $2 FOR SHARE',
-  row: { acts_for_users: boolean },
+  // Orders a new key against a change of on_behalf_of_enabled, and against the delete of the identity, which deletes the keys that it finds.
+  text: 'SELECT on_behalf_of_enabled FROM agent_identities WHERE team_id = $1 AND uid = $2 FOR SHARE',
+  row: { on_behalf_of_enabled: boolean },
 });
 
 /** Locks an identity until its new key is committed. Null: the team has no such identity. */
@@ -13,7 +13,7 @@ export async function lockIdentityForKey(
   tx: Queryable,
   teamId: string,
   uid: string,
-): Promise<{ readonly actsForUsers: boolean } | null> {
+): Promise<{ readonly onBehalfOfEnabled: boolean } | null> {
   const [row] = await tx.query(lockIdentity, [teamId, uid]);
-  return row ? { actsForUsers: row.acts_for_users } : null;
+  return row ? { onBehalfOfEnabled: row.on_behalf_of_enabled } : null;
 }

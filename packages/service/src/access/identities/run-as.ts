@@ -9,13 +9,13 @@ import type { RunActor } from '../actor.ts';
 const readRunner = defineStatement({
   name: 'read_agent_identity_to_run_as',
   text: `
-    SELECT base_model, environment_id, skills, secrets, acts_for_users FROM agent_identities WHERE team_id = $1 AND uid = $2`,
+    SELECT base_model, environment_id, skills, secrets, on_behalf_of_enabled FROM agent_identities WHERE team_id = $1 AND uid = $2`,
   row: {
     base_model: nullable(text()),
     environment_id: nullable(text()),
     skills: texts,
     secrets: texts,
-    acts_for_users: boolean,
+    on_behalf_of_enabled: boolean,
   },
 });
 
@@ -83,7 +83,7 @@ export async function resolveRunAs(
     return { kind: 'invalid', fault: { path: 'agent_identity_uid', message } };
   }
   if (person !== undefined) {
-    if (!isAgent || !identity?.acts_for_users) {
+    if (!isAgent || !identity?.on_behalf_of_enabled) {
       const detail =
         'on_behalf_of: only agent keys whose identity has on_behalf_of_enabled may create runs for a person.';
       return { kind: 'forbidden', detail };

@@ -132,7 +132,7 @@ export async function createKey(
   if (agentUid !== undefined) {
     const identity = await lockIdentityForKey(tx, teamId, agentUid);
     if (!identity) return 'no_such_identity';
-    if (identity.actsForUsers && !isAtLeast(role, 'owner')) return 'owner_needed';
+    if (identity.onBehalfOfEnabled && !isAtLeast(role, 'owner')) return 'owner_needed';
   }
   if (!(await teamHasRoom(tx, teamId, 'api_keys', maxKeys))) return 'too_many';
   const made =

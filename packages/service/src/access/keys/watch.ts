@@ -11,7 +11,7 @@ export interface KeyInTeam {
   readonly teamId: string;
 }
 
-/** What the connection is for: a worker needs a role that may run workers. */
+/** The use of the connection: a worker needs a role that may run workers. */
 export type ConnectionUse = 'stream' | 'worker';
 
 /** Notifies open connections of the end of their key. */

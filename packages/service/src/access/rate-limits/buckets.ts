@@ -6,7 +6,7 @@ export interface RatePolicy {
   readonly windowSeconds: number;
 }
 
-/** What is left of a bucket. */
+/** The rest of a bucket. */
 export interface BucketState {
   /** Requests that may come now. */
   readonly remaining: number;

@@ -5,7 +5,7 @@
 import type { Settings } from '@runyard/contract/settings';
 import { type BucketState, makeBuckets, type RatePolicy } from './buckets.ts';
 
-/** Whose requests a limit counts. */
+/** The caller or team whose requests a limit counts. */
 type LimitName = 'key' | 'team';
 
 /** Headers that each answer to a key carries, and whether the request may be handled. */

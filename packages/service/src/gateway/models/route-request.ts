@@ -13,7 +13,7 @@ import type { Endpoint } from './endpoints.ts';
 import { answerError, type ExchangeResult, exchange, letGo, type SentBody } from './exchange.ts';
 import type { Upstreams } from './upstream.ts';
 
-/** What the gateway reads and reports about the models of runs. */
+/** Reads and reports of the gateway about the models of runs. */
 export interface ModelRouting {
   read(holder: RunTokenHolder): Promise<RunModels>;
   /** The provider answered. `outage`: the one that was known when the request began. */

@@ -38,7 +38,7 @@ const readTask = defineStatement({
     debugged: nullable(integer),
     config: json<AmbientAgentConfig>(),
     harness: text(),
-    /** Whose access the run has. */
+    /** The executor, whose access the run has. */
     executor_kind: text<RunActor['kind']>(),
     executor_uid: text(),
     conversation_id: uuid,

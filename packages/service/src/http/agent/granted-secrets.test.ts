@@ -17,7 +17,7 @@ const token = 'kT9"deploy/token+é';
 const certificate = `-----BEGIN-----\n${'Ab3/'.repeat(30)}\n-----END-----\n`;
 const ungranted = 'never granted 77';
 const base64 = Buffer.from(`:${token}`).toString('base64');
-/** What must not be found, in the spellings that a program may print. */
+/** Texts that must not be found, in the spellings that a program may print. */
 const planted = [
   token,
   'Ab3/'.repeat(30),

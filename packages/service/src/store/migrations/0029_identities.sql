@@ -13,7 +13,7 @@ CREATE TABLE agent_identities (
   -- Names of secrets.
   secrets text[] NOT NULL DEFAULT '{}',
   -- Its agent keys may create runs for a person.
-  acts_for_users boolean NOT NULL DEFAULT false,
+  on_behalf_of_enabled boolean NOT NULL DEFAULT false,
   created_at timestamptz NOT NULL DEFAULT now(),
   updated_at timestamptz NOT NULL DEFAULT now()
 );

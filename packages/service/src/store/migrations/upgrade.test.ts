@@ -9,7 +9,7 @@ const ids = Object.fromEntries(
   ['team', 'first', 'second', 'member', 'parent', 'child', 'schedule'].map((name) => [name, randomUUIDv7()]),
 );
 
-/** What an installation has whose last migration is 0026. */
+/** Rows of an installation whose last migration is 0026. */
 const before = `
   INSERT INTO teams (id, uid, name) VALUES ('${ids.team}', 'T', 'Team');
   INSERT INTO users (id, uid, display_name) VALUES ('${ids.first}', 'A', 'A'), ('${ids.second}', 'B', 'B'), ('${ids.member}', 'C', 'C');

@@ -5,12 +5,12 @@ import { defineStatement, json, uuid } from '../../store/database/statement.ts';
 import type { RunTokenHolder } from '../model-usage.ts';
 import { recordUsageWithin } from '../record-usage.ts';
 
-/** What is known of a request before its answer. */
+/** A request, as it is known before its answer. */
 export interface KnownUsage {
   readonly holder: RunTokenHolder;
   readonly provider: ProviderName;
   readonly promptTokens: number;
-  /** What the prompt costs at least, US dollars. */
+  /** Least cost of the prompt, US dollars. */
   readonly chargedUsd: number;
 }
 

@@ -4,7 +4,7 @@ import { schemes } from '../schemes/schemes.ts';
 import { verifySignature } from '../schemes/verify-signature.ts';
 import type { KnownWebhook } from './directory.ts';
 
-/** What a sender proves itself with, besides the body. */
+/** Proofs of a sender, besides the body. */
 export interface Credentials {
   readonly headers: IncomingHttpHeaders;
   /** Segment of the path behind the UID; undefined: there is none. */

@@ -17,7 +17,7 @@ export interface KnownWebhook {
   readonly authMode: WebhookAuthMode;
   readonly scheme: SignatureSchemeName | null;
   readonly deliveryIdHeader: string | null;
-  /** What is written for a delivery is written only if this is still the version in the database. */
+  /** A delivery is written only if this is still the version in the database. */
   readonly version: number;
   /** Returns the secrets that are accepted now. */
   secrets(): readonly string[];

@@ -4,7 +4,7 @@ import { schemes } from '../schemes/schemes.ts';
 import { providerId } from '../schemes/verify-signature.ts';
 import type { KnownWebhook } from './directory.ts';
 
-/** What makes two deliveries of a webhook the same. */
+/** Two deliveries of a webhook with the same identity are one. */
 export interface Identity {
   /** As the log shows it. */
   readonly text: string;

@@ -17,7 +17,7 @@ export interface AcceptedDelivery {
   readonly payload: unknown;
 }
 
-/** What the automations made of a delivery. */
+/** Outcomes of a delivery for the automations. */
 export interface StartedAutomations {
   /** Ids of the runs that were submitted in the transaction. */
   readonly runs: readonly string[];

@@ -18,7 +18,7 @@ import { type BubblewrapProcess, startBubblewrap } from './process.ts';
 const ownProcesses = 2;
 const megabyte = 1024 * 1024;
 
-/** What a relay may tell of its sandbox. */
+/** Facts of a sandbox that its relay may tell. */
 export interface SandboxOfRelay {
   /** Returns the token of the run, empty before its agent starts. */
   runToken(): string;
