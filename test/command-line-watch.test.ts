@@ -155,3 +155,24 @@ test('explains the exit codes in the help', async () => {
     expect((await call([command, '--help'])).output).toContain('3 the run is BLOCKED');
   expect(readFileSync(path.resolve(import.meta.dirname, '../README.md'), 'utf8')).toContain('130');
 });
+
+test('ends logs with exit code 0 when its reader closes the pipe', async () => {
+  const { output } = await call(['run', '--detach', '-'], say('while true; do echo again; sleep 0.2; done'));
+  const runId = uuid.exec(output)?.[0] ?? '';
+  const script = `{ ${runyard} logs ${runId} --follow; echo "exit $?" >&2; } | head -n 1`;
+  const piped = await runCommand(['sh', '-c', script], { cwd: folder, env });
+  expect(piped.output).toContain('exit 0');
+  expect(piped.output).not.toContain('EPIPE');
+  await call(['cancel', runId]);
+});
+
+test('prints with --json one event per line, then the run, and nothing else', async () => {
+  const { output } = await call(['run', '--json', '-'], say('printf "\\033[31mred\\n"'));
+  const lines = output
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect(lines.some((line) => line.type === 'conversation')).toBe(true);
+  expect(lines.at(-1)).toMatchObject({ type: 'run', run: { state: 'SUCCEEDED' } });
+  expect(output).not.toContain('\u001b');
+});

@@ -1,74 +1,29 @@
-import type { Automation } from '@runyard/contract/automations';
 import type { Factory } from '@runyard/contract/factories';
-import type { ApplyDefinitionResponse, FactoryDefinitionItem } from '@runyard/contract/factory-definitions';
-import type { ListWebhooksResponse, Webhook } from '@runyard/contract/webhooks';
+import type { Webhook } from '@runyard/contract/webhooks';
 import { beforeEach, describe, expect, test } from 'vitest';
+import {
+  automationFile,
+  baseFiles,
+  type Files,
+  factoryFile,
+  testDefinitions,
+  toBody,
+} from '../../../test/definitions.ts';
 import { openTestService } from '../../../test/service.ts';
 
 const service = await openTestService();
-const { db } = service.deps;
 
-type Files = Readonly<Record<string, string | undefined>>;
-
-const factoryFile = 'schemaVersion: v1alpha1\nname: Billing\nrepositories: []\nagentDefaults:\n  model: runbook\n';
-const base: Files = {
-  'factory.yaml': factoryFile,
-  'agents/foreman/agent.md': '---\nagentType: FOREMAN\n---\n\nDivide the work.\n',
-  'agents/reviewer/agent.md': '---\nagentType: REVIEW\nworkerHost: mac\n---\n\nReview.\n',
-  'webhooks/alerts.yaml': 'secretName: ALERTS\n',
-};
-const automation = (uid: string, agent = 'reviewer') =>
-  `---\nagent: ${agent}\ntriggers:\n  - provider: webhook\n    event: received\n    filter:\n      webhook_ids: [${uid}]\n---\n\nLook at the alert.\n`;
+const { setSecret, apply, faultsOf, factory, webhooks, webhookUid, automations, stored, open } =
+  testDefinitions(service);
 
 let path = '';
 beforeEach(async () => {
-  await db.query('DELETE FROM factories');
-  const made = await service.request<Factory>('POST', '/factory', { body: { name: 'Empty' } });
-  path = `/factory/${made.body.uid}`;
-  await setSecret('ALERTS', 'a/secret/of/alerts');
+  path = await open();
 });
-
-const setSecret = (name: string, value: string, scope = 'team') =>
-  service.request('PUT', `/secrets/${name}`, { body: { value, scope } });
-
-const toBody = (files: Files, more: object = {}) => ({
-  files: Object.entries(files).flatMap(([file, content]) => (content === undefined ? [] : [{ path: file, content }])),
-  ...more,
-});
-
-async function apply(files: Files, more: object = {}): Promise<ApplyDefinitionResponse> {
-  const answer = await service.request<ApplyDefinitionResponse>('PUT', `${path}/definition`, {
-    body: toBody(files, more),
-  });
-  if (answer.status !== 200) throw new Error(answer.text);
-  return answer.body;
-}
-
-interface FileFault {
-  readonly path: string;
-  readonly line: number;
-  readonly message: string;
-}
-
-async function faultsOf(files: Files, key?: string): Promise<string[]> {
-  const answer = await service.request<{ errors: FileFault[] }>('PUT', `${path}/definition`, {
-    body: toBody(files),
-    ...(key === undefined ? {} : { key }),
-  });
-  expect(answer.status).toBe(422);
-  return answer.body.errors.map(({ path: file, line, message }) => `${file}:${line}: ${message}`);
-}
-
-const factory = async () => (await service.request<Factory>('GET', path)).body;
-const webhooks = async () => (await service.request<ListWebhooksResponse>('GET', `${path}/webhooks`)).body.webhooks;
-const webhookUid = async () => (await webhooks())[0]?.uid ?? '';
-const automations = async () =>
-  (await service.request<{ automations: Automation[] }>('GET', `${path}/automations`)).body.automations;
-const stored = async () => (await service.request<FactoryDefinitionItem>('GET', `${path}/definition`)).body;
 
 describe('an apply', () => {
   test('creates, changes and deletes what the files say, and keeps the files', async () => {
-    const first = await apply(base);
+    const first = await apply(baseFiles);
     expect(first).toMatchObject({ version: 1, dry_run: false, drift: [] });
     expect(first.changes.map(({ kind, name, action }) => `${action} ${kind} ${name}`)).toEqual([
       'create factory factory',
@@ -88,7 +43,7 @@ describe('an apply', () => {
     expect(webhook).toMatchObject({ name: 'alerts', auth_mode: 'token', secret_name: 'ALERTS', enabled: true });
 
     const uid = webhook?.uid ?? '';
-    const second = await apply({ ...base, 'automations/look/automation.md': automation(uid) });
+    const second = await apply({ ...baseFiles, 'automations/look/automation.md': automationFile(uid) });
     expect(second.changes).toEqual([{ kind: 'automation', name: 'look', action: 'create' }]);
     const [made] = await automations();
     expect(made).toMatchObject({
@@ -105,13 +60,13 @@ describe('an apply', () => {
       files: expect.arrayContaining([{ path: 'factory.yaml', content: factoryFile }]),
     });
 
-    await apply({ 'factory.yaml': factoryFile, 'agents/foreman/agent.md': base['agents/foreman/agent.md'] });
+    await apply({ 'factory.yaml': factoryFile, 'agents/foreman/agent.md': baseFiles['agents/foreman/agent.md'] });
     expect([await webhooks(), await automations()]).toEqual([[], []]);
     expect((await factory()).agents?.map(({ name }) => name)).toEqual(['foreman']);
   });
 
   test('gives the webhook the value of the secret, also after the secret has changed', async () => {
-    await apply(base);
+    await apply(baseFiles);
     const url = `/webhooks/w/${await webhookUid()}`;
     const send = async (token: string) =>
       (await service.request('POST', `${service.baseUrl}${url}`, { key: token, body: {} })).status;
@@ -120,24 +75,24 @@ describe('an apply', () => {
     expect((await stored()).drift).toEqual([
       { kind: 'webhook', name: 'alerts', action: 'change', members: [{ member: 'secret' }] },
     ]);
-    await apply(base);
+    await apply(baseFiles);
     expect(await send('a/secret/of/alerts')).toBe(401);
     expect(await send('another/secret/of/alerts')).toBe(202);
   });
 
   test('leaves what was made without files', async () => {
     await service.request<Webhook>('POST', `${path}/webhooks`, { body: { name: 'own' } });
-    await apply(base);
-    await apply({ ...base, 'webhooks/alerts.yaml': undefined });
+    await apply(baseFiles);
+    await apply({ ...baseFiles, 'webhooks/alerts.yaml': undefined });
     expect((await webhooks()).map(({ name }) => name)).toEqual(['own']);
   });
 
   test('as a dry run changes nothing, and answers the same plan and faults', async () => {
-    const dry = await apply(base, { dry_run: true });
+    const dry = await apply(baseFiles, { dry_run: true });
     expect(dry).toMatchObject({ version: 0, dry_run: true });
     expect(await webhooks()).toEqual([]);
     await service.problem(404, 'GET', `${path}/definition`);
-    expect((await apply(base)).changes).toEqual(dry.changes);
+    expect((await apply(baseFiles)).changes).toEqual(dry.changes);
     await service.problem(422, 'PUT', `${path}/definition`, {
       body: toBody({ 'factory.yaml': 'a' }, { dry_run: true }),
     });
@@ -146,7 +101,7 @@ describe('an apply', () => {
   test('for a plan of another version is refused, so that of two at once one wins', async () => {
     const put = (name: string) =>
       service.request('PUT', `${path}/definition`, {
-        body: toBody({ ...base, 'factory.yaml': factoryFile.replace('Billing', name) }, { expected_version: 0 }),
+        body: toBody({ ...baseFiles, 'factory.yaml': factoryFile.replace('Billing', name) }, { expected_version: 0 }),
       });
     const answers = await Promise.all(['A', 'B', 'C'].map(put));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
@@ -155,9 +110,9 @@ describe('an apply', () => {
   });
 
   test('shows and takes back what was changed without files', async () => {
-    await apply(base);
+    await apply(baseFiles);
     const uid = await webhookUid();
-    const files = { ...base, 'automations/look/automation.md': automation(uid) };
+    const files = { ...baseFiles, 'automations/look/automation.md': automationFile(uid) };
     await apply(files);
     await service.request('POST', `${path}/webhooks/${uid}/disable`);
     const [made] = await automations();
@@ -179,23 +134,23 @@ describe('an apply', () => {
 });
 
 describe('a definition with faults', () => {
-  const agentWith = (lines: string) => ({ ...base, 'agents/reviewer/agent.md': `---\n${lines}\n---\n` });
+  const agentWith = (lines: string) => ({ ...baseFiles, 'agents/reviewer/agent.md': `---\n${lines}\n---\n` });
   const none = 'x'.repeat(22);
 
   test.each<[string, Files, string[]]>([
     [
       'of the files',
-      { ...base, 'webhooks/alerts.yaml': 'secretNam: ALERTS\n' },
+      { ...baseFiles, 'webhooks/alerts.yaml': 'secretNam: ALERTS\n' },
       ['webhooks/alerts.yaml:1: secretName is missing', expect.stringContaining('did you mean secretName?')],
     ],
     [
       'without the secret',
-      { ...base, 'webhooks/alerts.yaml': 'enabled: true\nsecretName: NONE\n' },
+      { ...baseFiles, 'webhooks/alerts.yaml': 'enabled: true\nsecretName: NONE\n' },
       ['webhooks/alerts.yaml:2: the team has no secret NONE; set it with PUT /secrets/NONE and the scope team'],
     ],
     [
       'with a secret that no URL can have',
-      { ...base, 'webhooks/alerts.yaml': 'authMode: url_token\nsecretName: ALERTS\n' },
+      { ...baseFiles, 'webhooks/alerts.yaml': 'authMode: url_token\nsecretName: ALERTS\n' },
       [expect.stringMatching(/^webhooks\/alerts\.yaml:2: the value of the secret ALERTS must be URL-safe/)],
     ],
     [
@@ -205,7 +160,7 @@ describe('a definition with faults', () => {
     ],
     [
       'with an unknown model of all agents',
-      { ...base, 'factory.yaml': factoryFile.replace('runbook', 'none') },
+      { ...baseFiles, 'factory.yaml': factoryFile.replace('runbook', 'none') },
       [expect.stringMatching(/^factory\.yaml:5: /)],
     ],
     [
@@ -215,17 +170,17 @@ describe('a definition with faults', () => {
     ],
     [
       'with a webhook that the factory does not have',
-      { ...base, 'automations/a/automation.md': automation(none) },
+      { ...baseFiles, 'automations/a/automation.md': automationFile(none) },
       [expect.stringMatching(/^automations\/a\/automation\.md:7: the factory has no webhook x{22}/)],
     ],
     [
       'with a runner',
-      { ...base, 'runners/big.yaml': 'platform:\n  linux:\n    dockerImage: a\n' },
+      { ...baseFiles, 'runners/big.yaml': 'platform:\n  linux:\n    dockerImage: a\n' },
       [expect.stringMatching(/^runners\/big\.yaml:1: runners are not available/)],
     ],
     [
       'with a skill',
-      { ...base, 'skills/s/SKILL.md': '---\nname: s\ndescription: d\n---\n' },
+      { ...baseFiles, 'skills/s/SKILL.md': '---\nname: s\ndescription: d\n---\n' },
       [expect.stringMatching(/^skills\/s\/SKILL\.md:1: skills in a definition are not available/)],
     ],
   ])('%s is refused with file and line, and changes nothing', async (_name, files, expected) => {
@@ -235,13 +190,13 @@ describe('a definition with faults', () => {
   });
 
   test('cannot rename a webhook, or change how its senders prove themselves', async () => {
-    await apply(base);
-    const renamed = { ...base, 'webhooks/alerts.yaml': undefined, 'webhooks/alarms.yaml': 'secretName: ALERTS\n' };
+    await apply(baseFiles);
+    const renamed = { ...baseFiles, 'webhooks/alerts.yaml': undefined, 'webhooks/alarms.yaml': 'secretName: ALERTS\n' };
     expect(await faultsOf(renamed)).toEqual([
       expect.stringContaining('the webhook alerts cannot be renamed to alarms'),
     ]);
     const other = {
-      ...base,
+      ...baseFiles,
       'webhooks/alerts.yaml': 'authMode: signature\nsignatureScheme: github\nsecretName: ALERTS\n',
     };
     expect(await faultsOf(other)).toEqual([expect.stringMatching(/^webhooks\/alerts\.yaml:1: cannot change/)]);
@@ -249,7 +204,7 @@ describe('a definition with faults', () => {
   });
 
   test('leaves nothing of its other parts when the last one is refused', async () => {
-    await apply(base);
+    await apply(baseFiles);
     const uid = await webhookUid();
     const own = {
       name: 'look',
@@ -258,9 +213,9 @@ describe('a definition with faults', () => {
     };
     await service.request('POST', `${path}/automations`, { body: own });
     const files = {
-      ...base,
+      ...baseFiles,
       'factory.yaml': factoryFile.replace('Billing', 'Changed'),
-      'automations/look/automation.md': automation(uid),
+      'automations/look/automation.md': automationFile(uid),
     };
     expect(await faultsOf(files)).toEqual([expect.stringContaining('an automation of this name that no file defines')]);
     expect((await factory()).name).toBe('Billing');
@@ -268,7 +223,7 @@ describe('a definition with faults', () => {
 
   test('cannot take the alias, webhook or environment of others', async () => {
     await service.request('POST', '/factory', { body: { name: 'Other', alias: 'taken' } });
-    const alias = { ...base, 'factory.yaml': `alias: taken\n${factoryFile}` };
+    const alias = { ...baseFiles, 'factory.yaml': `alias: taken\n${factoryFile}` };
     expect(await faultsOf(alias)).toEqual(['factory.yaml:1: another factory of the team has this alias']);
     const key = service.otherKey;
     const theirs = await service.request<Factory>('POST', '/factory', { body: { name: 'Theirs' }, key });
@@ -276,7 +231,7 @@ describe('a definition with faults', () => {
       body: { name: 'w' },
       key,
     });
-    expect(await faultsOf({ ...base, 'automations/a/automation.md': automation(webhook.uid) })).toEqual([
+    expect(await faultsOf({ ...baseFiles, 'automations/a/automation.md': automationFile(webhook.uid) })).toEqual([
       expect.stringContaining('the factory has no webhook'),
     ]);
     const { body: environment } = await service.request<{ uid: string }>('POST', '/agent/environments', {
@@ -286,40 +241,8 @@ describe('a definition with faults', () => {
     const files = agentWith(`environmentId: ${environment.uid}`);
     expect(await faultsOf(files)).toEqual([expect.stringMatching(/^agents\/reviewer\/agent\.md:2: .*another team/)]);
     await service.request('PUT', '/secrets/THEIRS', { body: { value: 'a-secret-of-theirs', scope: 'team' }, key });
-    expect(await faultsOf({ ...base, 'webhooks/alerts.yaml': 'secretName: THEIRS\n' })).toEqual([
+    expect(await faultsOf({ ...baseFiles, 'webhooks/alerts.yaml': 'secretName: THEIRS\n' })).toEqual([
       expect.stringContaining('the team has no secret THEIRS'),
     ]);
-  });
-});
-
-describe('rights', () => {
-  test.each(['viewer', 'agent', 'other team', 'run token'] as const)(
-    'a definition is not applied by: %s',
-    async (who) => {
-      const keys = {
-        viewer: () => service.newKey({ role: 'viewer' }),
-        agent: () => service.newKey({ kind: 'agent' }),
-        'other team': async () => service.otherKey,
-        'run token': async () => (await service.startExecution()).runToken,
-      };
-      const key = await keys[who]();
-      const expected = { viewer: 403, agent: 403, 'other team': 404, 'run token': 401 }[who];
-      const answer = await service.request('PUT', `${path}/definition`, { body: toBody(base), key });
-      expect(answer.status).toBe(expected);
-      expect(await webhooks()).toEqual([]);
-    },
-  );
-
-  test('a personal secret of the caller is none of the team', async () => {
-    await setSecret('MINE', 'a-secret-of-mine', 'personal');
-    expect(await faultsOf({ ...base, 'webhooks/alerts.yaml': 'secretName: MINE\n' })).toEqual([
-      expect.stringContaining('the team has no secret MINE'),
-    ]);
-  });
-
-  test('the schemas of the files need no key', async () => {
-    const answer = await service.request<object>('GET', '/factory-files/schemas/v1alpha1', { key: null });
-    expect(answer.status).toBe(200);
-    expect(Object.keys(answer.body).sort()).toEqual(['agent', 'automation', 'factory', 'runner', 'webhook']);
   });
 });

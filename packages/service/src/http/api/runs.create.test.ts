@@ -114,15 +114,6 @@ describe('POST /agent/runs answers 200', () => {
   });
 });
 
-describe('POST /agent/run', () => {
-  test('creates a run and declares its deprecation (RFC 9745)', async () => {
-    const created = await service.request('POST', '/agent/run', { body: { prompt: 'Say hello' } });
-    expect(created.status).toBe(200);
-    expect(created.headers.get('deprecation')).toMatch(/^@\d+$/);
-    expect(created.headers.get('link')).toBe(`<${service.baseUrl}/api/v1/agent/runs>; rel="successor-version"`);
-  });
-});
-
 describe('POST /agent/runs answers 400 and creates nothing', () => {
   test("for a child with more than 20 metadata keys together with its parent's", async () => {
     const metadata = Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`k${n}`, 'parent']));

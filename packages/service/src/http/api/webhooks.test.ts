@@ -1,12 +1,10 @@
-import { maxFactories, maxFactoryWebhooks } from '@runyard/contract/limits';
+import { maxFactoryWebhooks } from '@runyard/contract/limits';
 import { Webhook, type WebhookDelivery, WebhookWithSecret } from '@runyard/contract/webhooks';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { openTestService } from '../../../test/service.ts';
 import { testWebhooks } from '../../../test/webhooks.ts';
 import { newUid } from '../../access/teams/uid.ts';
-import { deleteOldRows } from '../../retention/rows.ts';
 import type { AcceptedDelivery } from '../../webhooks/ingest/start-automations.ts';
-import { deliveriesOfNoWebhook, oldDeliveries, trimPayloads } from '../../webhooks/log/retention.ts';
 
 const started: AcceptedDelivery[] = [];
 let failure: Error | null = null;
@@ -224,83 +222,5 @@ describe('a replay', () => {
     await service.problem(429, 'POST', replay(body.delivery_id));
     await service.request('POST', `${base}/${webhook.uid}/disable`);
     await service.problem(409, 'POST', replay(body.delivery_id));
-  });
-});
-
-describe('retention', () => {
-  const age = (webhook: { uid: string }, count: number, days: number, label = 'ACCEPTED') =>
-    db.query(
-      `INSERT INTO webhook_deliveries (id, webhook_uid, label, size_bytes, payload, identity_hash)
-       SELECT (lpad(to_hex((extract(epoch FROM now() - $2 * interval '1 day') * 1000)::bigint + n), 12, '0') || '7' || substr(md5(random()::text), 1, 19))::uuid,
-         $1, $3, 10, '\\x2020202020202020207b', sha256((random()::text)::bytea) FROM generate_series(1, $4) n`,
-      [webhook.uid, days, label, count],
-    );
-  const count = async (webhook: { uid: string }) =>
-    (await db.query('SELECT FROM webhook_deliveries WHERE webhook_uid = $1', [webhook.uid])).length;
-
-  test('keeps the latest 50 deliveries however old, and all of 7 days', async () => {
-    const [quiet, busy] = [await create(), await create()];
-    await age(quiet, 60, 100);
-    await age(busy, 70, 6, 'REJECTED_AUTH');
-    await age(busy, 5, 8, 'REJECTED_AUTH');
-    await age(busy, 5, 29);
-    await age(busy, 5, 31);
-    await deleteOldRows(db, oldDeliveries);
-    expect([await count(quiet), await count(busy)]).toEqual([50, 75]);
-  });
-
-  test('deletes the log of a deleted webhook', async () => {
-    const webhook = await create();
-    await age(webhook, 3, 1);
-    await service.request('DELETE', `${base}/${webhook.uid}`);
-    await deleteOldRows(db, deliveriesOfNoWebhook);
-    expect(await count(webhook)).toBe(0);
-  });
-
-  test('deletes the oldest payloads of a log that has grown too large, but none of the latest 50', async () => {
-    const webhook = await create();
-    await age(webhook, 100, 1);
-    await db.query('UPDATE webhooks SET payload_bytes = 1000000');
-    expect(await trimPayloads(db, 700)).toBe(37);
-    expect(await trimPayloads(db, 100)).toBe(13);
-    const [left] = await db.query<{ count: number; bytes: number }>(
-      'SELECT count(*) AS count, (SELECT payload_bytes FROM webhooks WHERE uid = $1) AS bytes FROM webhook_deliveries WHERE webhook_uid = $1 AND payload IS NOT NULL',
-      [webhook.uid],
-    );
-    expect(left).toEqual({ count: 50, bytes: 500 });
-    expect(await count(webhook)).toBe(100);
-  });
-});
-
-describe('factories', () => {
-  test('are listed by name in pages, and found by a part of name or alias', async () => {
-    await db.query('DELETE FROM factories WHERE name <> $1', ['Test']);
-    for (const [name, alias] of [
-      ['Billing', 'pay'],
-      ['alerts', 'ops'],
-      ['Bugs', undefined],
-    ])
-      await service.request('POST', '/factory', { body: { name, ...(alias ? { alias } : {}) } });
-    type Page = { factories: { name: string }[]; page_info: { next_cursor?: string } };
-    const names = async (query: string) =>
-      (await service.request<Page>('GET', `/factory${query}`)).body.factories.map(({ name }) => name);
-    expect(await names('')).toEqual(['Billing', 'Bugs', 'Test', 'alerts']);
-    expect(await names('?search=B')).toEqual(['Billing', 'Bugs']);
-    expect(await names('?search=OP')).toEqual(['alerts']);
-    expect(await names('?search=%25')).toEqual([]);
-    const { page_info } = (await service.request<Page>('GET', '/factory?limit=3')).body;
-    expect(await names(`?limit=3&cursor=${encodeURIComponent(page_info.next_cursor ?? '')}`)).toEqual(['alerts']);
-    await service.problem(400, 'GET', '/factory?cursor=x');
-    expect((await service.request<Page>('GET', '/factory', { key: service.otherKey })).body.factories).toEqual([]);
-    await service.problem(409, 'POST', '/factory', { body: { name: 'x', alias: 'pay' } });
-    await service.problem(400, 'POST', '/factory', { body: { name: ' ' } });
-  });
-
-  test(`are at most ${maxFactories} of a team`, async () => {
-    await db.query(
-      `INSERT INTO factories (uid, team_id, name) SELECT lpad(n::text, 22, 'x'), $1, 'x' FROM generate_series(1, ${maxFactories}) n`,
-      [service.teamId],
-    );
-    await service.problem(409, 'POST', '/factory', { body: { name: 'x' } });
   });
 });

@@ -1,8 +1,7 @@
 import { createHmac, randomUUID } from 'node:crypto';
-import type { Socket } from 'node:net';
-import net from 'node:net';
 import type { WebhookWithSecret } from '@runyard/contract/webhooks';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { sendRaw } from '../../../test/raw-http.ts';
 import { openTestService } from '../../../test/service.ts';
 import { testWebhooks } from '../../../test/webhooks.ts';
 import { newUid } from '../../access/teams/uid.ts';
@@ -291,66 +290,3 @@ test('takes signed deliveries over the raw bytes, and answers the check of the U
   expect((await send(webhook, { body: '{}', headers: sign('{}'), token: null })).status).toBe(202);
   expect((await send(webhook, { body: '[]', headers: sign('[]', 1), token: null })).status).toBe(401);
 });
-
-describe('slow senders', () => {
-  test('with wrong tokens keep neither the webhook, nor others, nor the API from answering', async () => {
-    const [webhook, other] = [await create(), await create()];
-    const sockets: Socket[] = [];
-    const hold = (count: number, token: string) => {
-      for (let i = 0; i < count; i += 1) {
-        const socket = connectTo(webhook.url);
-        socket.on('error', () => undefined);
-        socket.write(headOf(webhook.url, [`authorization: Bearer ${token}`, `content-length: ${maxBytes}`]));
-        sockets.push(socket);
-      }
-    };
-    hold(60, 'wrong');
-    try {
-      await expect.poll(() => service.app.server.listening).toBe(true);
-      for (const each of [webhook, other]) expect((await send(each, { body: '1' })).status).toBe(202);
-      expect((await service.request('GET', '/agent/runs')).status).toBe(200);
-    } finally {
-      for (const socket of sockets) socket.destroy();
-    }
-  });
-
-  test('get 429 at once beyond the requests that one webhook may hold', async () => {
-    const [webhook, other] = [await create(), await create()];
-    const sockets: Socket[] = [];
-    let refused = 0;
-    for (let i = 0; i < 150; i += 1) {
-      const socket = connectTo(webhook.url);
-      socket.on('error', () => undefined);
-      socket.once('data', (data) => {
-        if (String(data).includes(' 429 ')) refused += 1;
-      });
-      socket.write(headOf(webhook.url, ['content-length: 100']));
-      sockets.push(socket);
-    }
-    try {
-      await expect.poll(() => refused).toBeGreaterThanOrEqual(50);
-      expect((await send(other)).status).toBe(202);
-    } finally {
-      for (const socket of sockets) socket.destroy();
-    }
-  });
-});
-
-function connectTo(url: string): Socket {
-  const { hostname, port } = new URL(url);
-  return net.connect(Number(port), hostname);
-}
-
-const headOf = (url: string, headers: readonly string[]): string =>
-  [`POST ${new URL(url).pathname} HTTP/1.1`, 'host: x', ...headers, '', ''].join('\r\n');
-
-/** Sends a head and a part of a body, and returns head and body of the answer when the service has closed the connection. */
-async function sendRaw(url: string, headers: readonly string[], body = ''): Promise<[string, string]> {
-  const socket = connectTo(url);
-  socket.on('error', () => undefined);
-  socket.write(headOf(url, headers) + body);
-  let text = '';
-  for await (const chunk of socket.iterator({ destroyOnReturn: true })) text += String(chunk);
-  const [head = '', rest = ''] = text.split('\r\n\r\n');
-  return [head, rest];
-}

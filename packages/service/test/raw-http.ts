@@ -1,0 +1,23 @@
+/** Test support: HTTP requests that a client library would not send. */
+import net, { type Socket } from 'node:net';
+
+/** Connects to the host of a URL. */
+export function connectTo(url: string): Socket {
+  const { hostname, port } = new URL(url);
+  return net.connect(Number(port), hostname);
+}
+
+/** Returns the head of a POST. */
+export const headOf = (url: string, headers: readonly string[]): string =>
+  [`POST ${new URL(url).pathname} HTTP/1.1`, 'host: x', ...headers, '', ''].join('\r\n');
+
+/** Sends a head and a part of a body, and returns head and body of the answer when the service has closed the connection. */
+export async function sendRaw(url: string, headers: readonly string[], body = ''): Promise<[string, string]> {
+  const socket = connectTo(url);
+  socket.on('error', () => undefined);
+  socket.write(headOf(url, headers) + body);
+  let text = '';
+  for await (const chunk of socket.iterator({ destroyOnReturn: true })) text += String(chunk);
+  const [head = '', rest = ''] = text.split('\r\n\r\n');
+  return [head, rest];
+}
