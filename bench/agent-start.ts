@@ -9,6 +9,7 @@ import { openUpstream, type Upstream } from '../packages/worker/src/relay/relay.
 import { agentEnvironment } from '../packages/worker/src/sandboxes/bubblewrap/agent-command.ts';
 import { inside } from '../packages/worker/src/sandboxes/bubblewrap/arguments.ts';
 import { bubblewrapBackend } from '../packages/worker/src/sandboxes/bubblewrap/backend.ts';
+import { agentContents } from '../packages/worker/src/sandboxes/bubblewrap/contents.ts';
 import { prepareSandbox } from '../packages/worker/src/sandboxes/bubblewrap/prepare.ts';
 import { noneLevel } from '../packages/worker/src/sandboxes/none/backend.ts';
 import { startFakeHarnessSupport } from '../test/fakes/harness-support.ts';
@@ -27,7 +28,7 @@ const undo: (() => Promise<unknown>)[] = [() => place.close()];
 try {
   const runtime = await makeAgentRuntime(place.ground);
   let upstream: Upstream | undefined;
-  const backend = bubblewrapBackend(place.ground, noneLevel, runtime, {
+  const contents = agentContents(runtime, {
     request: (target, message) => {
       if (upstream === undefined) throw new Error('no agent is expected now');
       return upstream.request(target, message);
@@ -35,6 +36,7 @@ try {
     basePath: '',
     close: () => {},
   });
+  const backend = bubblewrapBackend(place.ground.limits, noneLevel, () => prepareSandbox(place.ground, contents));
   undo.push(() => backend.close());
 
   /** Milliseconds from the assignment to the agent's first request, to its news that it has started, and to its end. */

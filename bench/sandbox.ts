@@ -8,6 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { openUpstream } from '../packages/worker/src/relay/relay.ts';
 import { commandSetting, initCommand } from '../packages/worker/src/sandboxes/bubblewrap/arguments.ts';
 import { bubblewrapBackend } from '../packages/worker/src/sandboxes/bubblewrap/backend.ts';
+import { agentContents } from '../packages/worker/src/sandboxes/bubblewrap/contents.ts';
 import { probeBubblewrap } from '../packages/worker/src/sandboxes/bubblewrap/level.ts';
 import { prepareSandbox } from '../packages/worker/src/sandboxes/bubblewrap/prepare.ts';
 import { noneLevel } from '../packages/worker/src/sandboxes/none/backend.ts';
@@ -87,7 +88,8 @@ try {
   await mkdir(path.join(runtime, 'agent'), { recursive: true, mode: 0o755 });
   await writeFile(path.join(runtime, 'agent/node'), '#!/bin/sh\nexit 0\n', { mode: 0o755 });
   const upstream = openUpstream('http://127.0.0.1:9');
-  const backend = bubblewrapBackend(ground, noneLevel, runtime, upstream);
+  const contents = agentContents(runtime, upstream);
+  const backend = bubblewrapBackend(ground.limits, noneLevel, () => prepareSandbox(ground, contents));
   try {
     const ballast = Buffer.alloc(Math.max(0, workerMb - memoryOf(process.pid).rssMb) * 2 ** 20, 1);
     const samples = await inTurns(

@@ -109,7 +109,7 @@ export const WorkerHello = z.object({
     worker_id: z.string(),
     /** Id of this process for logs; new on each start. It proves nothing. */
     instance_id: z.string(),
-    /** Token from the service's `worker_welcome` to this process; absent: none has come yet. */
+    /** Token from the service's `worker_welcome` to this process, or to the earlier one whose sandboxes it adopted; absent: none has come yet. */
     token: tokenOfInstance.optional(),
     /** Tokens of earlier processes of the same data folder, which are proved dead and whose sandboxes are gone. */
     replaced_tokens: z.array(tokenOfInstance).max(maxReplacedTokens).optional(),
@@ -127,6 +127,8 @@ export const WorkerHello = z.object({
     sandbox: SandboxLevel,
     /** True: the worker takes no new executions and ends with its last one. */
     draining: z.boolean(),
+    /** Seconds for which its sandboxes go on without it, so that its next process can list them; absent: they end with it. */
+    adopt_seconds: z.int().min(0).max(3600).optional(),
   }),
 });
 export type WorkerHello = z.infer<typeof WorkerHello>;

@@ -4,13 +4,13 @@ const closeOnExec = 0o2000000;
 
 /**
  * Closes descriptors that the parent process left open by mistake: every sandbox would inherit them. Node itself sets close-on-exec
- * only up to the first gap in the numbers. Standard streams and Node's channel to its parent stay open.
+ * only up to the first gap in the numbers. Standard streams, Node's channel to its parent and the descriptors of `kept` stay open.
  */
-export function closeInheritedDescriptors(): void {
+export function closeInheritedDescriptors(kept: readonly number[] = []): void {
   const channel = Number(process.env.NODE_CHANNEL_FD ?? -1);
   for (const name of readdirSync('/proc/self/fd')) {
     const descriptor = Number(name);
-    if (descriptor <= 2 || descriptor === channel) continue;
+    if (descriptor <= 2 || descriptor === channel || kept.includes(descriptor)) continue;
     try {
       const flags = /^flags:\s+(\d+)$/m.exec(readFileSync(`/proc/self/fdinfo/${name}`, 'utf8'))?.[1];
       if (flags !== undefined && (Number.parseInt(flags, 8) & closeOnExec) === 0) closeSync(descriptor);

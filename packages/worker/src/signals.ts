@@ -1,14 +1,21 @@
 import type { Worker } from './worker.ts';
 
-/** Makes SIGTERM drain the worker, and a second SIGTERM or SIGINT stop it within about six seconds. */
-export function endOnSignals(worker: Pick<Worker, 'drain' | 'stop'>): void {
+/**
+ * Makes SIGTERM end the worker as an upgrade needs it (`terminate`), SIGUSR2 drain it, and SIGINT, or a second signal, stop it within
+ * about six seconds.
+ */
+export function endOnSignals(worker: Pick<Worker, 'terminate' | 'drain' | 'stop'>): void {
   let asked = false;
-  process.on('SIGTERM', () => {
-    if (asked) void worker.stop();
-    else worker.drain();
-    asked = true;
-  });
-  process.on('SIGINT', () => void worker.stop());
+  const on = (signal: NodeJS.Signals, end: () => void): void => {
+    process.on(signal, () => {
+      if (asked) void worker.stop();
+      else end();
+      asked = true;
+    });
+  };
+  on('SIGTERM', () => worker.terminate());
+  on('SIGUSR2', () => worker.drain());
+  on('SIGINT', () => void worker.stop());
 }
 
 /** Stops the worker when standard input closes: the parent process has ended or asks it to stop. */

@@ -22,11 +22,11 @@ describe.skipIf(!works)('the end of a worker', () => {
     await rm(dataDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
   });
 
-  test('SIGTERM lets running executions end, takes no new ones, and ends with them', async () => {
+  test('SIGUSR2 lets running executions end, takes no new ones, and ends with them', async () => {
     await using worker = await spawnTestWorker(service, dataDir);
     service.send(fakeAssignment('long', ['--fixture', 'sh', 'while ! [ -e /workspace/go ]; do sleep 0.05; done']));
     await service.waitFor('sandbox_ready');
-    worker.process.kill('SIGTERM');
+    worker.process.kill('SIGUSR2');
     await service.waitFor('worker_hello', (data) => data.draining && data.executions.length === 1);
     service.send(fakeAssignment('late'));
     await service.waitFor('task_rejected', (data) => data.execution_id === 'late');
@@ -35,8 +35,8 @@ describe.skipIf(!works)('the end of a worker', () => {
     expect(await worker.exited).toBe(0);
   });
 
-  test('a second SIGTERM ends even stubborn agents', async () => {
-    await using worker = await spawnTestWorker(service, dataDir);
+  test('a second signal ends even stubborn agents, also of a worker without adoption', async () => {
+    await using worker = await spawnTestWorker(service, dataDir, { RUNYARD_ADOPT_SECONDS: '0' });
     service.send(fakeAssignment('stubborn', ['--fixture', 'stubborn']));
     await service.waitFor('sandbox_ready');
     worker.process.kill('SIGTERM');
@@ -65,8 +65,8 @@ describe.skipIf(!works)('the end of a worker', () => {
     expect(exit_code, 'by SIGTERM, not by SIGKILL').toBe(128 + 15);
   });
 
-  test('kill -9 leaves no process of any sandbox; the next start sweeps folders and cgroups and proves whom it replaces', async () => {
-    const first = await spawnTestWorker(service, dataDir);
+  test('kill -9 without adoption leaves no process of any sandbox; the next start sweeps folders and cgroups', async () => {
+    const first = await spawnTestWorker(service, dataDir, { RUNYARD_ADOPT_SECONDS: '0' });
     const mark = `4712.${process.pid}`;
     service.send(fakeAssignment('orphan', ['--fixture', 'sh', `setsid sleep ${mark} & sleep ${mark}`]));
     await until(async () => (await running(mark)) >= 2);
@@ -79,7 +79,7 @@ describe.skipIf(!works)('the end of a worker', () => {
 
     await using second = await spawnTestWorker(service, dataDir);
     const hello = await service.waitFor('worker_hello', (data) => data.instance_id !== instance_id);
-    expect(hello).toMatchObject({ replaced_tokens: [`token of ${instance_id}`], executions: [] });
+    expect(hello).toMatchObject({ token: `token of ${instance_id}`, executions: [] });
     expect((await readdir(sandboxes)).filter((folder) => left.includes(folder))).toEqual([]);
     const images = await readdir(path.join(dataDir, 'worker/state/disks')).catch(() => []);
     expect(images.filter((image) => left.includes(path.basename(image, '.img')))).toEqual([]);

@@ -1,25 +1,31 @@
 import os from 'node:os';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Settings } from '@runyard/contract/settings';
 import type { Logger } from 'pino';
 import { openBackend } from './backends/open.ts';
 import { sweepLeftovers } from './backends/sweep.ts';
 import { openCache } from './cache/cache.ts';
+import { serveCache } from './cache/serve.ts';
 import { keySource, readApiKey } from './connection/api-key.ts';
 import { connect } from './connection/connection.ts';
-import { openInstanceTokens } from './connection/instance-token.ts';
+import { openInstanceToken } from './connection/instance-token.ts';
 import { createOutbox } from './connection/outbox.ts';
 import { createExecutions } from './executions/executions.ts';
 import { openUpstream } from './relay/relay.ts';
 import { sandboxLimits } from './sandboxes/limits.ts';
+import { supervisorLabel } from './sandboxes/markers.ts';
 import { lockDataFolder } from './state/data-folder-lock.ts';
 import { removeTree } from './state/remove-tree.ts';
 import { chooseStateRoot, removeAbandonedRoots } from './state/state-root.ts';
+import { openSupervisors, type Supervisors } from './supervised/supervisors.ts';
 
 /** Longest wait for the service to confirm the last messages before the worker ends. */
 const lastWordsMs = 5000;
 const lastWordsStoppingMs = 1500;
+/** Longest wait of a worker that leaves its sandboxes for the start of those that are being made. */
+const settleMs = 5000;
 
 export interface WorkerContext {
   readonly log: Logger;
@@ -31,6 +37,8 @@ export interface WorkerContext {
 export interface Worker {
   /** Takes no new executions. `drained` resolves when the last one has ended. */
   drain(): void;
+  /** Leaves the sandboxes to the next worker of the data folder and ends; drains where sandboxes end with their worker. */
+  terminate(): void;
   /** Ends all executions within about six seconds, or later if the kernel cannot end a process of a sandbox yet. */
   stop(): Promise<void>;
   /** Resolves when the worker has ended and released everything. Exit code 2: the service never accepted its key. */
@@ -53,6 +61,10 @@ export function defaultWorkerName(hostname: string): string {
 
 const defaultAgentEntry = fileURLToPath(new URL('../../agent/src/main.ts', import.meta.url));
 
+/** Tells whether the sandboxes of these settings go on when their worker ends. */
+const outlives = (settings: Settings): boolean =>
+  settings.RUNYARD_SANDBOX === 'auto' || settings.RUNYARD_SANDBOX === 'bubblewrap';
+
 /** Starts a worker in this process, on the main thread. Rejects with `WorkerRefused` if it cannot run here. */
 export async function startWorker(settings: Settings, context: WorkerContext): Promise<Worker> {
   const { log } = context;
@@ -69,19 +81,26 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
     );
   }
   const upstream = openUpstream(serviceRoot);
+  let supervisors: Supervisors | undefined;
   try {
     const state = await chooseStateRoot(lock.folder);
     log.info({ folder: state.folder, because: state.because }, 'sandboxes live here');
     void removeAbandonedRoots().catch((error: Error) =>
       log.warn({ error: error.message }, 'abandoned state could not be removed'),
     );
-    await sweepLeftovers(state.folder, state.owner, log);
-    const tokens = openInstanceTokens(lock.folder, log);
+    const adoptSeconds = outlives(settings) ? settings.RUNYARD_ADOPT_SECONDS : 0;
+    const opened = await openSupervisors(state.folder, supervisorLabel(state.owner), adoptSeconds, log);
+    supervisors = opened;
+    const left = (lives: boolean) =>
+      new Set(opened.left.filter((each) => each.lives === lives).map(({ sandbox }) => sandbox.id));
+    await sweepLeftovers(state, left(true), left(false), log);
+    const token = openInstanceToken(lock.folder, log);
     const limits = sandboxLimits(settings);
     const cacheBytes = settings.RUNYARD_WORKER_CACHE_MB * 1024 * 1024;
     const cacheFolder = path.join(lock.folder, 'cache');
     if (cacheBytes === 0) await removeTree(cacheFolder);
     const cache = cacheBytes === 0 ? undefined : await openCache({ folder: cacheFolder, maxBytes: cacheBytes });
+    const served = cache === undefined ? undefined : await serveCache(cache, opened.cacheSocket);
     const backend = await openBackend(settings.RUNYARD_SANDBOX, {
       limits,
       harnessDir: settings.RUNYARD_HARNESS_DIR,
@@ -89,7 +108,9 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
       instanceId: lock.instanceId,
       agentEntry: context.agentEntry ?? defaultAgentEntry,
       upstream,
+      serviceRoot,
       cache,
+      supervisors: adoptSeconds > 0 ? opened : undefined,
       log,
     }).catch((error: Error) => {
       throw new WorkerRefused(error.message, { cause: error });
@@ -101,8 +122,14 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
     });
     let ending: Promise<void> | undefined;
     let stopping = false;
+    let leaving = false;
 
-    const outbox = createOutbox(() => endWhenIdle());
+    const outbox = createOutbox((confirmed) => {
+      for (const { type, data } of confirmed)
+        if ((type === 'task_completed' || type === 'task_failed') && data.execution_id !== undefined)
+          opened.forget(data.execution_id);
+      endWhenIdle();
+    });
     const executions = createExecutions({
       backend,
       slots,
@@ -114,6 +141,7 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
       onIdle: () => endWhenIdle(),
       log,
     });
+    executions.adopt(opened.left);
     const connection = connect({
       serviceRoot,
       workerName,
@@ -125,14 +153,15 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
         data: {
           worker_id: workerName,
           instance_id: lock.instanceId,
-          ...tokens.proof(),
+          ...token.proof(),
           slots,
           executions: [...executions.list(), ...unconfirmedEnds()],
           sandbox: backend.describe(),
           draining: executions.isDraining(),
+          adopt_seconds: adoptSeconds,
         },
       }),
-      onToken: tokens.keep,
+      onToken: token.keep,
       onMessage: (message) => executions.handle(message),
       onRefused: () => void end(2),
       log,
@@ -154,6 +183,8 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
         executions.drain();
         await connection.close();
         await backend.close();
+        opened.letGo();
+        served?.close();
         upstream.close();
         await lock.release();
         settle({ exitCode });
@@ -162,7 +193,7 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
     };
 
     const endWhenIdle = (): void => {
-      if (!executions.isDraining() || executions.list().length > 0) return;
+      if (leaving || !executions.isDraining() || executions.list().length > 0) return;
       if (outbox.kept().length === 0) return void end(0);
       setTimeout(() => void end(0), stopping ? lastWordsStoppingMs : lastWordsMs);
     };
@@ -175,8 +206,21 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
       endWhenIdle();
     };
 
+    /** Leaves the sandboxes to the next worker of the data folder. */
+    const leave = async (): Promise<void> => {
+      if (leaving || stopping) return;
+      leaving = true;
+      executions.drain();
+      log.info({ executions: executions.list().length }, 'leaving: the next worker adopts the sandboxes');
+      // An assignment that was claimed gets its sandbox, so that the next worker finds it.
+      await Promise.race([executions.settled(), sleep(settleMs)]);
+      await Promise.race([outbox.drained(), sleep(lastWordsStoppingMs)]);
+      await end(0);
+    };
+
     return {
       drain,
+      terminate: () => (adoptSeconds > 0 ? void leave() : drain()),
       async stop() {
         stopping = true;
         drain();
@@ -189,6 +233,7 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
       stateRoot: state.folder,
     };
   } catch (error) {
+    supervisors?.letGo();
     upstream.close();
     await lock.release();
     throw error;

@@ -58,6 +58,13 @@ export const workerSettings = {
     description: 'Largest size of workspace and home of one sandbox. A larger sandbox is ended.',
     usedBy: ['worker'],
   },
+  RUNYARD_ADOPT_SECONDS: {
+    schema: whole(0, 3600),
+    default: '120',
+    description:
+      'Time for which sandboxes go on without their worker, so that its next process on the same data folder can adopt them. Then they end. 0: they end with their worker, and SIGTERM lets the worker finish its runs: choose this where the worker has a container of its own.',
+    usedBy: ['worker', 'cli'],
+  },
   RUNYARD_WORKER_CACHE_MB: {
     schema: whole(0, 10485760),
     default: '4096',

@@ -24,7 +24,7 @@ export async function insertWorkerConnection(
 const updateConnection = defineStatement({
   name: 'update_worker_connection',
   text: `
-    UPDATE worker_connections SET instance_id = $2, slots = $3, draining = $4, sandbox = $5::jsonb, last_seen_at = clock_timestamp()
+    UPDATE worker_connections SET instance_id = $2, slots = $3, draining = $4, sandbox = $5::jsonb, adopt_seconds = $6, last_seen_at = clock_timestamp()
     WHERE id = $1`,
   row: {},
 });
@@ -32,10 +32,17 @@ const updateConnection = defineStatement({
 /** Stores the worker's hello on the row of its connection. */
 export async function updateWorkerConnection(
   db: Queryable,
-  connection: { id: string; instanceId: string; slots: number; draining: boolean; sandbox: SandboxLevel },
+  connection: {
+    id: string;
+    instanceId: string;
+    slots: number;
+    draining: boolean;
+    sandbox: SandboxLevel;
+    adoptSeconds: number;
+  },
 ): Promise<void> {
-  const { id, instanceId, slots, draining, sandbox } = connection;
-  await db.query(updateConnection, [id, instanceId, slots, draining, JSON.stringify(sandbox)]);
+  const { id, instanceId, slots, draining, sandbox, adoptSeconds } = connection;
+  await db.query(updateConnection, [id, instanceId, slots, draining, JSON.stringify(sandbox), adoptSeconds]);
 }
 
 const renew = defineStatement({
@@ -57,8 +64,8 @@ export async function renewLeases(db: Queryable, connectionId: string, leaseSeco
 const drop = defineStatement({
   name: 'drop_worker_connection',
   text: `
-    WITH gone AS (DELETE FROM worker_connections WHERE id = $1)
-    ${shortenLeasesOf('$1', '$2')}`,
+    WITH gone AS (DELETE FROM worker_connections WHERE id = $1 RETURNING adopt_seconds)
+    ${shortenLeasesOf('$1', '$2', 'coalesce((SELECT adopt_seconds FROM gone), 0)')}`,
   row: {},
 });
 

@@ -21,7 +21,7 @@ export function orderStop(connection: OpenConnection, runId: string, executionId
  * `ConnectionEnded`.
  */
 export async function greet(deps: ExecutionDeps, connection: OpenConnection, { data }: WorkerHello): Promise<void> {
-  const { slots, draining, sandbox } = data;
+  const { slots, draining, sandbox, adopt_seconds: adoptSeconds = 0 } = data;
   const { workerId } = connection;
   const listed = data.executions.map((execution) => execution.execution_id);
   const greeted = await deps.db.transaction(async (tx) => {
@@ -29,7 +29,7 @@ export async function greet(deps: ExecutionDeps, connection: OpenConnection, { d
     const known = connection.instanceId ?? (await findInstances(tx, connection, data.token ? [data.token] : []))[0];
     const issued = known === undefined ? await newInstance(tx, connection) : null;
     const instanceId = known ?? issued?.id ?? '';
-    await updateWorkerConnection(tx, { id: connection.id, instanceId, slots, draining, sandbox });
+    await updateWorkerConnection(tx, { id: connection.id, instanceId, slots, draining, sandbox, adoptSeconds });
     await nameInstance(tx, connection.id, instanceId);
     const adopted = await adoptExecutions(tx, {
       connectionId: connection.id,

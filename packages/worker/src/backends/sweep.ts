@@ -1,23 +1,39 @@
+import { readdir, rm } from 'node:fs/promises';
+import path from 'node:path';
 import type { Logger } from 'pino';
 import { removeLeftovers } from '../sandboxes/folders.ts';
-import { endMarked, logSlow, ownerLabel, ownerVariable } from '../sandboxes/markers.ts';
+import { endMarked, logSlow, ownerLabel, ownerVariable, supervisorLabel } from '../sandboxes/markers.ts';
+import type { StateRoot } from '../state/state-root.ts';
+import { supervisorsFolder } from '../supervised/files.ts';
 import { backends } from './backends.ts';
 
 /**
- * Ends and removes what earlier processes of this data folder left: the processes of sandboxes, what each backend sweeps, and
- * workspaces. The caller holds the lock of the data folder, so all of it is abandoned. Resolves only when every process is
+ * Ends and removes what earlier processes of this data folder left: the processes of sandboxes and their supervisors, what each backend
+ * sweeps, and workspaces; but not the sandboxes with the ids of `kept`, which the caller has adopted. The caller holds the lock of the data
+ * folder, so all else is abandoned. Resolves only when every process is
  * proved gone, so that the worker may say so in its hello: no process has a mark of this folder, and the kernel removes a cgroup
- * only when it is empty.
+ * only when it is empty. `recorded`: the folders of supervisors whose ends are still to be reported.
  */
-export async function sweepLeftovers(stateRoot: string, owner: string, log: Logger): Promise<void> {
+export async function sweepLeftovers(
+  { folder, owner }: StateRoot,
+  kept: ReadonlySet<string>,
+  recorded: ReadonlySet<string>,
+  log: Logger,
+): Promise<void> {
   const onSlow = logSlow(log, { owner });
-  await endMarked({ label: ownerLabel(owner), variable: ownerVariable(owner) }, onSlow);
+  const labels = [ownerLabel(owner), supervisorLabel(owner)];
+  await endMarked({ labels, variable: ownerVariable(owner), kept }, onSlow);
   let sandboxes = 0;
-  for (const backend of new Set(Object.values(backends))) sandboxes += await backend.sweep({ owner, onSlow, log });
-  const workspaces = await removeLeftovers(stateRoot).catch((error: Error) => {
+  for (const backend of new Set(Object.values(backends)))
+    sandboxes += await backend.sweep({ owner, kept, onSlow, log });
+  const workspaces = await removeLeftovers(folder, kept).catch((error: Error) => {
     log.warn({ error: error.message }, 'leftover workspaces could not be removed');
     return [];
   });
+  const supervisors = supervisorsFolder(folder);
+  for (const name of await readdir(supervisors).catch(() => []))
+    if (!kept.has(name) && !recorded.has(name))
+      await rm(path.join(supervisors, name), { recursive: true, force: true });
   if (workspaces.length + sandboxes > 0) {
     log.info({ workspaces: workspaces.length, sandboxes }, 'removed what an earlier worker left behind');
   }

@@ -6,7 +6,7 @@ import type { OwnAnswers } from '../relay/relay.ts';
 import type { Cache } from './cache.ts';
 
 export interface CacheAccess {
-  readonly cache: Cache;
+  readonly cache: Pick<Cache, 'read' | 'write'>;
   /** Part of the service's URL before `/api/v1`. */
   readonly basePath: string;
   /** Returns the token of the sandbox's run, which only its agent has; empty before it starts. */

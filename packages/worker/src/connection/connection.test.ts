@@ -10,7 +10,7 @@ import {
   startFakeWorkerService,
 } from '../../../../test/fakes/worker-service.ts';
 import { type Connection, connect, type WorkMessage } from './connection.ts';
-import { openInstanceTokens } from './instance-token.ts';
+import { openInstanceToken } from './instance-token.ts';
 import { createOutbox, type Outbox } from './outbox.ts';
 
 const silent = pino({ level: 'silent' });
@@ -35,7 +35,7 @@ afterEach(async () => {
 });
 
 function start(options: { key?: string; log?: Logger; onRefused?: () => void } = {}): Connection {
-  const tokens = openInstanceTokens(folder, silent);
+  const token = openInstanceToken(folder, silent);
   connection = connect({
     serviceRoot: service.url,
     workerName: 'box',
@@ -47,14 +47,14 @@ function start(options: { key?: string; log?: Logger; onRefused?: () => void } =
       data: {
         worker_id: 'box',
         instance_id: 'one',
-        ...tokens.proof(),
+        ...token.proof(),
         slots: 1,
         executions: [],
         sandbox: { backend: 'none', features: [], missing: [] },
         draining: false,
       },
     }),
-    onToken: tokens.keep,
+    onToken: token.keep,
     onMessage: (message) => received.push(message),
     onRefused: options.onRefused ?? (() => undefined),
     log: options.log ?? silent,
@@ -150,21 +150,21 @@ describe('the connection of a worker', () => {
   });
 });
 
-describe('the tokens of a folder', () => {
-  test('prove the processes before, where nothing is left of them', async () => {
-    const first = openInstanceTokens(folder, silent);
+describe('the token of a folder', () => {
+  test('proves that a process goes on where an earlier one ended', async () => {
+    const first = openInstanceToken(folder, silent);
     expect(first.proof()).toEqual({});
     first.keep('a');
-    const second = openInstanceTokens(folder, silent);
-    expect(second.proof()).toEqual({ replaced_tokens: ['a'] });
+    const second = openInstanceToken(folder, silent);
+    expect(second.proof()).toEqual({ token: 'a' });
     second.keep('b');
-    expect(openInstanceTokens(folder, silent).proof()).toEqual({ replaced_tokens: ['b'] });
+    expect(openInstanceToken(folder, silent).proof()).toEqual({ token: 'b' });
   });
 
-  test('are kept in memory where the file cannot be written', async () => {
+  test('is kept in memory where the file cannot be written', async () => {
     await writeFile(path.join(folder, 'file'), '');
-    const tokens = openInstanceTokens(path.join(folder, 'file'), silent);
-    tokens.keep('a');
-    expect(tokens.proof()).toEqual({ token: 'a' });
+    const token = openInstanceToken(path.join(folder, 'file'), silent);
+    token.keep('a');
+    expect(token.proof()).toEqual({ token: 'a' });
   });
 });

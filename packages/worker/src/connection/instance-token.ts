@@ -1,31 +1,29 @@
-/** Tokens that prove to the service which worker process this is, and which earlier ones it replaces. */
+/** The token that proves to the service which worker this is: the processes of a data folder, one after the other. */
 
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { maxReplacedTokens } from '@runyard/contract/limits';
 import type { WorkerHello } from '@runyard/contract/worker-protocol';
 import type { Logger } from 'pino';
 
-export interface InstanceTokens {
-  /** Returns the tokens for a hello: of this process, and of the earlier processes of the folder, whose sandboxes are gone. */
-  proof(): Pick<WorkerHello['data'], 'token' | 'replaced_tokens'>;
+export interface InstanceToken {
+  /** Returns the token for a hello. An earlier process of the folder may have got it. */
+  proof(): Pick<WorkerHello['data'], 'token'>;
   /** Stores an issued token, for this process and the next one of the folder. */
   keep(token: string): void;
 }
 
-/** Opens the tokens of a worker's folder. The caller has proved that the sandboxes of earlier processes are gone. */
-export function openInstanceTokens(folder: string, log: Logger): InstanceTokens {
+/**
+ * Opens the token of a worker's folder. The caller holds the lock of the folder, has adopted the sandboxes of earlier processes that go
+ * on, and has proved that the others are gone: so it is the same worker.
+ */
+export function openInstanceToken(folder: string, log: Logger): InstanceToken {
   const file = path.join(folder, 'instance-tokens');
-  const earlier = readTokens(file, log);
-  let own: string | undefined;
+  let own = readToken(file, log);
   return {
-    proof: () => ({
-      ...(own === undefined ? {} : { token: own }),
-      ...(earlier.length > 0 ? { replaced_tokens: [...earlier] } : {}),
-    }),
+    proof: () => (own === undefined ? {} : { token: own }),
     keep(token) {
       own = token;
-      // Written before any execution is claimed, so that after a crash the next process can prove that it replaces this one.
+      // Written before any execution is claimed, so that after a crash the next process can prove that it goes on.
       try {
         writeFileSync(`${file}.new`, `${token}\n`, { mode: 0o600, flush: true });
         renameSync(`${file}.new`, file);
@@ -40,15 +38,17 @@ export function openInstanceTokens(folder: string, log: Logger): InstanceTokens 
 }
 
 /** Returns no token if the file is missing or unreadable: executions of earlier processes then end with their leases. */
-function readTokens(file: string, log: Logger): string[] {
+function readToken(file: string, log: Logger): string | undefined {
   try {
     return readFileSync(file, 'utf8')
       .split('\n')
-      .filter((line) => line !== '')
-      .slice(-maxReplacedTokens);
+      .findLast((line) => line !== '');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
-      log.warn({ error: (error as Error).message }, `${file} could not be read: the worker proves no earlier process`);
-    return [];
+      log.warn(
+        { error: (error as Error).message },
+        `${file} could not be read: the worker does not continue an earlier process`,
+      );
+    return undefined;
   }
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { WorkerMessage } from '@runyard/contract/worker-protocol';
 
 /** A message and its number, counted from 1 in this process. */
@@ -12,9 +13,12 @@ export interface Outbox {
   /** Drops all messages up to this number: the service has applied them. */
   confirm(number: number): void;
   readonly kept: () => readonly KeptMessage[];
+  /** Resolves when the service has confirmed every message. */
+  drained(): Promise<void>;
 }
 
-export function createOutbox(onConfirmed: () => void = () => {}): Outbox {
+/** Creates an empty outbox. Calls `onConfirmed` with messages that the service has confirmed. */
+export function createOutbox(onConfirmed: (messages: readonly WorkerMessage[]) => void = () => {}): Outbox {
   let messages: KeptMessage[] = [];
   let last = 0;
   return {
@@ -25,10 +29,13 @@ export function createOutbox(onConfirmed: () => void = () => {}): Outbox {
       return kept;
     },
     confirm(number) {
-      const before = messages.length;
+      const confirmed = messages.filter((kept) => kept.number <= number);
       messages = messages.filter((kept) => kept.number > number);
-      if (messages.length < before) onConfirmed();
+      if (confirmed.length > 0) onConfirmed(confirmed.map(({ message }) => message));
     },
     kept: () => messages,
+    async drained() {
+      while (messages.length > 0) await sleep(5);
+    },
   };
 }

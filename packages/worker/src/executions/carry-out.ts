@@ -4,9 +4,17 @@ import type { Logger } from 'pino';
 import { checkProgram } from '../harnesses/check-program.ts';
 import { lowerLimits, type SandboxLimits } from '../sandboxes/limits.ts';
 import type { Sandbox, SandboxBackend } from '../sandboxes/sandbox.ts';
+import type { LeftSandbox } from '../supervised/adopt.ts';
 import type { Execution } from './execution.ts';
 import { agentLaunch } from './launch.ts';
-import { cancelledMessage, exitMessage, failureMessage, stoppedMessage, type TerminalMessage } from './outcome.ts';
+import {
+  cancelledMessage,
+  type ExecutionName,
+  exitMessage,
+  failureMessage,
+  stoppedMessage,
+  type TerminalMessage,
+} from './outcome.ts';
 
 export interface CarryOutOptions {
   readonly backend: SandboxBackend;
@@ -38,7 +46,10 @@ export async function carryOut(
     sandbox = await backend.create(
       {
         executionId: name.execution_id,
+        taskId: name.task_id,
+        ...(execution.assignmentId === undefined ? {} : { assignmentId: execution.assignmentId }),
         limits,
+        isLimited: assignment.limits !== undefined,
         egress: [],
         files: [],
         ...(assignment.docker_image === undefined ? {} : { image: assignment.docker_image }),
@@ -49,27 +60,12 @@ export async function carryOut(
     execution.sandbox = sandbox;
     await sandbox.spawn(launch.launch);
     const spawnMs = Math.round((performance.now() - arrivedAt) * 10) / 10;
-    options.send({
-      type: 'sandbox_ready',
-      data: {
-        ...name,
-        backend: backend.describe().backend,
-        spawn_ms: spawnMs,
-        ...(assignment.limits === undefined ? {} : { limits: limitsToReport(limits) }),
-      },
-    });
+    execution.hasStarted = true;
+    options.send(readyMessage(options, name, spawnMs, assignment.limits === undefined ? undefined : limits));
     log.info({ ...name, sandbox: sandbox.id, spawn_ms: spawnMs }, 'sandbox started');
     // If the execution was ended while the agent was being started, there was nothing to kill yet.
     if (execution.ending !== undefined) sandbox.kill('kill');
-    const exit = await sandbox.ended;
-    if (exit.outOfMemory)
-      log.warn(
-        { ...name, memory_mb: limits.memoryMb },
-        'the kernel ended a process of a sandbox whose memory was used up',
-      );
-    if (exit.outputTail !== '')
-      log.debug({ ...name, output: exit.outputTail.slice(-2000) }, 'end of the agent’s output');
-    return exitMessage(name, exit, execution.ending, limits.memoryMb);
+    return await awaitEnd(options, execution, sandbox, limits);
   } catch (error) {
     if (sandbox === undefined && execution.ending !== undefined) return endedEarly(execution);
     log.error({ ...name, error: (error as Error).message }, 'the sandbox could not be started');
@@ -77,6 +73,48 @@ export async function carryOut(
   } finally {
     await sandbox?.dispose();
   }
+}
+
+/** Waits for the end of a sandbox that runs, and returns the message about it. */
+async function awaitEnd(
+  { log }: CarryOutOptions,
+  execution: Execution,
+  sandbox: Pick<Sandbox, 'ended'>,
+  { memoryMb }: SandboxLimits,
+): Promise<TerminalMessage> {
+  const { name } = execution;
+  const exit = await sandbox.ended;
+  if (exit.outOfMemory)
+    log.warn({ ...name, memory_mb: memoryMb }, 'the kernel ended a process of a sandbox whose memory was used up');
+  if (exit.outputTail !== '') log.debug({ ...name, output: exit.outputTail.slice(-2000) }, 'end of the agent’s output');
+  return exitMessage(name, exit, execution.ending, memoryMb);
+}
+
+/** Carries on an execution whose sandbox an earlier worker started, until its end. Never rejects. */
+export async function carryOn(
+  options: CarryOutOptions,
+  execution: Execution,
+  { record, sandbox, lives }: LeftSandbox,
+): Promise<TerminalMessage> {
+  const { limits, limited, spawn_ms: spawnMs } = record;
+  // The earlier worker may have died before the service confirmed it. The service records it once.
+  if (lives) options.send(readyMessage(options, execution.name, spawnMs, limited ? limits : undefined));
+  const message = await awaitEnd(options, execution, sandbox, limits);
+  await sandbox.dispose();
+  return message;
+}
+
+function readyMessage(
+  { backend }: CarryOutOptions,
+  name: ExecutionName,
+  spawnMs: number,
+  limits: SandboxLimits | undefined,
+): WorkerMessage {
+  const lowered = limits === undefined ? {} : { limits: limitsToReport(limits) };
+  return {
+    type: 'sandbox_ready',
+    data: { ...name, backend: backend.describe().backend, spawn_ms: spawnMs, ...lowered },
+  };
 }
 
 const limitsToReport = ({ memoryMb, processes, diskMb }: SandboxLimits): EnvironmentLimits => ({

@@ -8,7 +8,9 @@ export interface Execution {
   readonly assignmentId: string | undefined;
   /** Aborts the creation of the sandbox. */
   readonly creation: AbortController;
-  sandbox?: Sandbox;
+  sandbox?: Pick<Sandbox, 'kill'>;
+  /** True once its agent was started. */
+  hasStarted: boolean;
   /** Set once the worker itself ends the execution. */
   ending?: Ending;
   /** True while its agent waits for a follow-up: it then holds no slot. */

@@ -1,6 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { TaskAssignment, TaskCancellation, TaskIdle, WorkerHello } from '@runyard/contract/worker-protocol';
 import type { WorkMessage } from '../connection/connection.ts';
-import { type CarryOutOptions, carryOut } from './carry-out.ts';
+import type { LeftSandbox } from '../supervised/adopt.ts';
+import { type CarryOutOptions, carryOn, carryOut } from './carry-out.ts';
 import { createEndedExecutions } from './ended.ts';
 import { type Execution, markEnding } from './execution.ts';
 import type { TerminalMessage } from './outcome.ts';
@@ -22,6 +24,10 @@ export interface Executions {
   handle(message: WorkMessage): void;
   /** Lists the executions that have a sandbox or are getting one, as a hello lists them. */
   readonly list: () => WorkerHello['data']['executions'];
+  /** Carries on executions whose sandboxes an earlier worker started. Before the first message. */
+  adopt(left: readonly LeftSandbox[]): void;
+  /** Resolves when every execution has an agent that was started, or has ended. */
+  settled(): Promise<void>;
   /** Rejects every assignment from now on. */
   drain(): void;
   readonly isDraining: () => boolean;
@@ -68,7 +74,13 @@ export function createExecutions(options: ExecutionsOptions): Executions {
     } else if (slotsInUse() >= options.slots) {
       reject(`all ${options.slots} slots are in use`);
     } else {
-      const execution: Execution = { name, assignmentId, creation: new AbortController(), idle: false };
+      const execution: Execution = {
+        name,
+        assignmentId,
+        creation: new AbortController(),
+        hasStarted: false,
+        idle: false,
+      };
       live.set(execution_id, execution);
       options.send({ type: 'task_claimed', data: { ...name, worker_id: options.workerName } });
       void carryOut(options, execution, assignment, arrivedAt).then((message) => finish(execution, message));
@@ -103,6 +115,19 @@ export function createExecutions(options: ExecutionsOptions): Executions {
       }
     },
     list: () => [...live.values()].map(({ name, idle }) => ({ ...name, ...(idle ? { idle } : {}) })),
+    adopt(left) {
+      for (const found of left) {
+        const { execution: name, assignment_id: assignmentId } = found.record;
+        const { sandbox } = found;
+        const creation = new AbortController();
+        const execution: Execution = { name, assignmentId, creation, sandbox, hasStarted: true, idle: false };
+        live.set(name.execution_id, execution);
+        void carryOn(options, execution, found).then((message) => finish(execution, message));
+      }
+    },
+    async settled() {
+      while ([...live.values()].some(({ hasStarted }) => !hasStarted)) await sleep(5);
+    },
     drain() {
       draining = true;
     },

@@ -31,6 +31,8 @@ export interface RuntimeRequest {
   readonly rehearse?: (folder: string) => Promise<void>;
   /** True if other processes use the folder without a lock. Runtimes used in the last 30 days are then kept. */
   readonly shared?: boolean;
+  /** Runtimes of sandboxes that an earlier worker left: their agents load chunks late. */
+  readonly inUse?: readonly string[];
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
 }
 
@@ -96,7 +98,11 @@ export async function makeRuntime(request: RuntimeRequest): Promise<string> {
   }
   await writeStamp(stampFile, request.entry, salt, hash, bundle);
   await markUsed(folder);
-  await removeOthers(all, hash, request.shared === true ? Date.now() - unusedMs : Number.POSITIVE_INFINITY);
+  await removeOthers(
+    all,
+    [folder, ...(request.inUse ?? [])].map((kept) => path.basename(kept)),
+    request.shared === true ? Date.now() - unusedMs : Number.POSITIVE_INFINITY,
+  );
   request.log.info(
     { folder, duration_ms: Math.round(performance.now() - began) },
     'the agent was bundled for the sandboxes',
@@ -155,9 +161,9 @@ async function markUsed(folder: string): Promise<void> {
 }
 
 /** Removes runtimes, complete or not, that were last used before `before` (Unix milliseconds). */
-async function removeOthers(all: string, hash: string, before: number): Promise<void> {
+async function removeOthers(all: string, kept: readonly string[], before: number): Promise<void> {
   for (const name of await readdir(all)) {
-    if (name === hash || name === 'stamp.json') continue;
+    if (kept.includes(name) || name === 'stamp.json') continue;
     const found = await stat(path.join(all, name)).catch(() => undefined);
     if (found !== undefined && found.mtimeMs < before)
       await rm(path.join(all, name), { recursive: true, force: true }).catch(() => {});

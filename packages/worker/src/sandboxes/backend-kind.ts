@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { Cache } from '../cache/cache.ts';
 import type { Upstream } from '../relay/relay.ts';
 import type { StateRoot } from '../state/state-root.ts';
+import type { Supervisors } from '../supervised/supervisors.ts';
 import type { SandboxLimits } from './limits.ts';
 import type { SandboxBackend } from './sandbox.ts';
 
@@ -24,12 +25,18 @@ export interface OpenRequest {
   readonly upstream: Upstream;
   /** Absent: agents keep nothing for later runs. */
   readonly cache: Cache | undefined;
+  /** Service root, without `/api/v1`. */
+  readonly serviceRoot: string;
+  /** Absent: sandboxes end with this process. */
+  readonly supervisors: Supervisors | undefined;
   readonly log: Logger;
 }
 
 export interface SweepRequest {
   /** From `chooseStateRoot`; labels what the worker creates. */
   readonly owner: string;
+  /** Ids of the sandboxes that this worker has adopted, which stay. */
+  readonly kept: ReadonlySet<string>;
   /** Called every few seconds with the processes that have not ended yet. */
   readonly onSlow: (pids: readonly number[]) => void;
   readonly log: Logger;

@@ -59,12 +59,15 @@ export async function removeFolders(stateRoot: string, id: string): Promise<void
   await removeTree(place);
 }
 
-/** Removes everything that earlier processes left under the state root. Returns the ids of their sandboxes. */
-export async function removeLeftovers(stateRoot: string): Promise<string[]> {
-  await unmountBelow(stateRoot);
-  const left = await readdir(path.join(stateRoot, 's')).catch(() => []);
+/** Removes everything that earlier processes left under the state root, except the sandboxes with the ids of `kept`. Returns the ids of the removed ones. */
+export async function removeLeftovers(stateRoot: string, kept: ReadonlySet<string> = new Set()): Promise<string[]> {
+  const all = path.join(stateRoot, 's');
+  await unmountBelow(stateRoot, new Set([...kept].map((id) => path.join(all, id))));
+  const left = (await readdir(all).catch(() => [])).filter((id) => !kept.has(id));
   for (const id of left) await removeFolders(stateRoot, id);
-  await rm(path.join(stateRoot, 'disks'), { recursive: true, force: true });
+  const images = new Set([...kept].map((id) => path.basename(imageOf(stateRoot, id))));
+  for (const image of await readdir(path.join(stateRoot, 'disks')).catch(() => []))
+    if (!images.has(image)) await rm(path.join(stateRoot, 'disks', image), { force: true });
   for (const name of await readdir(path.join(stateRoot, 'trash')).catch(() => [])) {
     await removeTree(path.join(stateRoot, 'trash', name));
   }

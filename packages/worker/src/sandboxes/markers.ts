@@ -20,16 +20,23 @@ export function logSlow(log: SlowLog, fields: object): (pids: readonly number[])
     log.warn({ ...fields, pids }, 'processes of an ended sandbox are still there; waiting until they are gone');
 }
 
-/** Ends all processes with one of these marks. Resolves when the last is gone. */
+/** Returns the prefix of the label in the arguments of supervisors. */
+export function supervisorLabel(owner: string): string {
+  return `runyard-supervisor:${owner}:`;
+}
+
+/** Returns the id of the sandbox that a label or variable ends with. */
+const sandboxOf = (mark: string): string => mark.slice(mark.lastIndexOf(':') + 1);
+
+/** Ends all processes with one of these marks, except those of the sandboxes with the ids of `kept`. Resolves when the last is gone. */
 export async function endMarked(
-  marks: { readonly label: string; readonly variable: string },
+  marks: { readonly labels: readonly string[]; readonly variable: string; readonly kept?: ReadonlySet<string> },
   onSlow: (pids: readonly number[]) => void,
 ): Promise<void> {
+  const counts = (mark: string) => marks.kept?.has(sandboxOf(mark)) !== true;
   await killUntilGone(async () => {
-    const [labelled, marked] = [
-      await findProcesses('cmdline', marks.label),
-      await findProcesses('environ', marks.variable),
-    ];
-    return [...new Set([...labelled, ...marked])];
+    const found = await findProcesses('environ', marks.variable, counts);
+    for (const label of marks.labels) found.push(...(await findProcesses('cmdline', label, counts)));
+    return [...new Set(found)];
   }, onSlow);
 }

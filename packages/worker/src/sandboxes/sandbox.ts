@@ -14,9 +14,15 @@ export interface SandboxFile {
 export interface SandboxSpecification {
   /** Execution that the sandbox belongs to. A backend whose sandboxes outlive the worker labels them with it. */
   readonly executionId: string;
+  /** Run of the execution. */
+  readonly taskId: string;
+  /** Assignment that brought the execution to this worker. */
+  readonly assignmentId?: string;
   /** Container image to start from; absent: the programs of this machine. */
   readonly image?: string;
   readonly limits: SandboxLimits;
+  /** True if the environment of the run lowers the worker's limits. */
+  readonly isLimited: boolean;
   /** Hosts that the sandbox may connect to, besides the service. */
   readonly egress: readonly string[];
   readonly files: readonly SandboxFile[];

@@ -4,6 +4,8 @@ import { refuseUnsupported } from './specification.ts';
 
 const plain: SandboxSpecification = {
   executionId: 'e',
+  taskId: 't',
+  isLimited: false,
   limits: { memoryMb: 1, processes: 1, tmpMb: 1, diskMb: 1 },
   egress: [],
   files: [],

@@ -44,15 +44,15 @@ export async function unmountImage(file: string, folder: string): Promise<void> 
   await rm(file, { force: true });
 }
 
-/** Unmounts every image below the folder that a killed process left. */
-export async function unmountBelow(folder: string): Promise<void> {
+/** Unmounts every image below the folder that a killed process left, except those on the folders of `kept`. */
+export async function unmountBelow(folder: string, kept: ReadonlySet<string> = new Set()): Promise<void> {
   const mounts = await readFile('/proc/self/mountinfo', 'utf8').catch(() => '');
   for (const line of mounts.split('\n')) {
     // proc(5): field 5 is the mount point, in which a blank is \040.
     const point = line
       .split(' ')[4]
       ?.replace(/\\(\d{3})/g, (_, octal) => String.fromCharCode(Number.parseInt(octal, 8)));
-    if (point?.startsWith(`${folder}/`)) await unmount(point);
+    if (point?.startsWith(`${folder}/`) && !kept.has(point)) await unmount(point);
   }
 }
 

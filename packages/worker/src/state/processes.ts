@@ -8,13 +8,21 @@ async function listProcesses(): Promise<number[]> {
   return names.filter((name) => /^\d+$/.test(name)).map(Number);
 }
 
-/** Returns the processes whose argument list (`cmdline`) or environment (`environ`) has an entry that begins with `prefix`. Zombies have neither. */
-export async function findProcesses(where: 'cmdline' | 'environ', prefix: string): Promise<number[]> {
+/**
+ * Returns the processes whose argument list (`cmdline`) or environment (`environ`) has an entry that begins with `prefix`, and that
+ * `counts`. Zombies have neither.
+ */
+export async function findProcesses(
+  where: 'cmdline' | 'environ',
+  prefix: string,
+  counts: (entry: string) => boolean = () => true,
+): Promise<number[]> {
   const found: number[] = [];
   for (const pid of await listProcesses()) {
     if (pid === process.pid) continue;
     const text = await readFile(`/proc/${pid}/${where}`, 'latin1').catch(() => '');
-    if (text.startsWith(prefix) || text.includes(`\0${prefix}`)) found.push(pid);
+    if (!text.includes(prefix)) continue;
+    if (text.split('\0').some((entry) => entry.startsWith(prefix) && counts(entry))) found.push(pid);
   }
   return found;
 }

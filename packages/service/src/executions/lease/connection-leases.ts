@@ -7,7 +7,18 @@ export const renewLeasesOf = (connectionId: string, leaseSeconds: string): strin
   UPDATE executions SET lease_until = ${fromNow(leaseSeconds)}
   WHERE connection_id = ${connectionId} AND phase IN ${heldPhases}`;
 
-/** SQL: leaves the executions of a lost connection no more than the grace in which the worker may connect again. */
-export const shortenLeasesOf = (connectionId: string, graceSeconds: string): string => `
-  UPDATE executions SET lease_until = least(lease_until, ${fromNow(graceSeconds)})
+/**
+ * Time in which a sandbox that its worker did not adopt in time surely ends: a lease outlives the sandbox by this, so that no
+ * execution counts as lost while its processes may live.
+ */
+const endSeconds = 15;
+
+/**
+ * SQL: leaves the executions of a lost connection the grace in which the worker may connect again. Where sandboxes go on without their
+ * worker, the lease lasts until they have ended. `adoptSeconds` is 0 where they end with it.
+ */
+export const shortenLeasesOf = (connectionId: string, graceSeconds: string, adoptSeconds: string): string => `
+  UPDATE executions SET lease_until = CASE WHEN ${adoptSeconds} > 0
+    THEN clock_timestamp() + greatest(make_interval(secs => ${graceSeconds}::float8), make_interval(secs => ${adoptSeconds} + ${endSeconds}))
+    ELSE least(lease_until, ${fromNow(graceSeconds)}) END
   WHERE connection_id = ${connectionId} AND phase IN ${heldPhases}`;

@@ -1,50 +1,37 @@
 import type { SandboxLevel } from '@runyard/contract/worker-protocol';
-import { cacheAnswers } from '../../cache/answer.ts';
-import type { Cache } from '../../cache/cache.ts';
-import { memoryAnswers } from '../../relay/memory-answers.ts';
-import { openRelay, type Upstream } from '../../relay/relay.ts';
-import { sameLimits } from '../limits.ts';
+import { type SandboxLimits, sameLimits } from '../limits.ts';
 import { openPool } from '../pool.ts';
-import type { SandboxBackend } from '../sandbox.ts';
+import type { Sandbox, SandboxBackend, SandboxSpecification } from '../sandbox.ts';
 import { refuseUnsupported } from '../specification.ts';
-import type { BubblewrapGround } from './ground.ts';
-import { prepareSandbox, type SandboxContents } from './prepare.ts';
 
 /** Pause before the next sandbox is made ready. */
 const refillMs = 150;
 
-/** Creates the backend. A pool keeps one sandbox with the worker's own limits ready. */
+/** A sandbox that may have waited in the pool before it got its execution. */
+export interface PooledSandbox extends Sandbox {
+  readonly isAlive: () => boolean;
+  /** Notes the execution, before `spawn`. */
+  readonly assign?: (specification: SandboxSpecification) => void;
+}
+
+/** Creates the backend. A pool keeps one sandbox with the worker's own limits ready. `make` makes a sandbox with these limits. */
 export function bubblewrapBackend(
-  ground: BubblewrapGround,
+  ownLimits: SandboxLimits,
   level: SandboxLevel,
-  runtime: string,
-  upstream: Upstream,
-  cache?: Cache,
+  make: (limits: SandboxLimits) => Promise<PooledSandbox>,
 ): SandboxBackend {
-  const contents: SandboxContents = {
-    runtime,
-    relay: (socketPath, uid, { runToken, memory }) => {
-      const { basePath } = upstream;
-      const own = [memoryAnswers(basePath, memory), ...(cache ? [cacheAnswers({ cache, basePath, runToken })] : [])];
-      return openRelay(socketPath, upstream, uid, own);
-    },
-  };
-  const pool = openPool(() => prepareSandbox(ground, contents), refillMs);
+  const pool = openPool(() => make(ownLimits), refillMs);
   return {
     describe: () => level,
     async create(specification, signal) {
       refuseUnsupported(specification);
       const { limits } = specification;
-      const sandbox = await (sameLimits(limits, ground.limits)
-        ? pool.take()
-        : prepareSandbox({ ...ground, limits }, contents));
+      const sandbox = await (sameLimits(limits, ownLimits) ? pool.take() : make(limits));
+      sandbox.assign?.(specification);
       if (!signal.aborted) return sandbox;
       await sandbox.dispose();
       throw signal.reason;
     },
-    async close() {
-      await pool.close();
-      ground.identities?.close();
-    },
+    close: () => pool.close(),
   };
 }

@@ -5,7 +5,6 @@ import { type CgroupHierarchy, type CgroupSearch, findCgroups } from '../cgroups
 import type { SandboxLimits } from '../limits.ts';
 import { ownerLabel, ownerVariable } from '../markers.ts';
 import { sharedFilesystem, writeEtc } from './filesystem.ts';
-import { claimIdentities, type Identities } from './identities.ts';
 
 /** The parts that all bubblewrap sandboxes of a worker share. */
 export interface BubblewrapGround {
@@ -22,8 +21,8 @@ export interface BubblewrapGround {
   readonly nofile: number;
   /** Options from `sharedFilesystem`. */
   readonly shared: readonly string[];
-  /** Absent if the worker is not root: all sandboxes then run under the worker's user. */
-  readonly identities?: Identities;
+  /** True if each sandbox has a user of its own. False if the worker is not root: all sandboxes then run under its user. */
+  readonly ownUsers: boolean;
   readonly cgroups?: CgroupHierarchy;
   /** Whether each sandbox has a disk of its own. */
   readonly disks: ImageSupport;
@@ -67,7 +66,6 @@ export async function makeGround(request: GroundRequest): Promise<{ ground: Bubb
     nofileLimit(),
     probeImages(request.stateRoot),
   ]);
-  const identities = process.getuid?.() === 0 ? await claimIdentities() : undefined;
   const ground: BubblewrapGround = {
     program: request.program,
     stateRoot: request.stateRoot,
@@ -78,7 +76,7 @@ export async function makeGround(request: GroundRequest): Promise<{ ground: Bubb
     disks,
     shared: await sharedFilesystem(etc, request.harnessDir),
     log: request.log,
-    ...(identities === undefined ? {} : { identities }),
+    ownUsers: process.getuid?.() === 0,
     ...(cgroups.ok ? { cgroups: cgroups.hierarchy } : {}),
   };
   return { ground, cgroups };

@@ -1,45 +1,28 @@
-import type { Server } from 'node:net';
+import { randomInt } from 'node:crypto';
 import { takeName } from '../../state/take-name.ts';
 
+/** From here to below 100,000, where distributions start to assign subordinate uids to users. */
 const firstUid = 70_000;
-/** Uids of one worker: twice its largest number of slots, so that one is free while all slots are in use. */
-const blockSize = 2000;
-/** Blocks below 100,000, where distributions start to assign subordinate uids to users. */
-const blocks = 15;
+const users = 30_000;
 
-/** Users for sandboxes. Each live sandbox has its own uid for its files and limits. */
-export interface Identities {
-  /** Takes a uid (and gid) that is not in use, the least recently used first. */
-  take(): number;
-  give(uid: number): void;
-  close(): void;
+/** The user of one sandbox, for its files and limits. No other live sandbox of the machine has it. */
+export interface Identity {
+  /** Also the gid. */
+  readonly uid: number;
+  /** Gives the user back. The kernel does the same when this process dies. */
+  release(): void;
 }
 
-/** Takes a block of uids that no other worker of this machine uses. Only root can start processes under them. */
-export async function claimIdentities(): Promise<Identities> {
-  for (let block = 0; block < blocks; block++) {
-    const first = firstUid + block * blockSize;
-    const lock = await takeName(`runyard-uids-${first}`);
-    if (lock !== undefined) return identitiesFrom(first, lock);
+/**
+ * Takes a user for a sandbox, which this process holds: the sandbox ends with the process. Only root can start processes under such a
+ * user. Begins anywhere in the range, so that a user that was given back is rarely taken again soon.
+ */
+export async function takeIdentity(): Promise<Identity> {
+  const first = randomInt(users);
+  for (let n = 0; n < users; n++) {
+    const uid = firstUid + ((first + n) % users);
+    const name = await takeName(`runyard-uid-${uid}`);
+    if (name !== undefined) return { uid, release: () => void name.close() };
   }
-  throw new Error(`all ${blocks} blocks of sandbox users are taken by other workers of this machine`);
-}
-
-function identitiesFrom(first: number, lock: Server): Identities {
-  const taken = new Set<number>();
-  let next = 0;
-  return {
-    take() {
-      for (let tries = 0; tries < blockSize; tries++) {
-        const uid = first + next;
-        next = (next + 1) % blockSize;
-        if (taken.has(uid)) continue;
-        taken.add(uid);
-        return uid;
-      }
-      throw new Error(`all ${blockSize} sandbox users are in use`);
-    },
-    give: (uid) => void taken.delete(uid),
-    close: () => void lock.close(),
-  };
+  throw new Error(`all ${users} users of sandboxes are in use on this machine`);
 }

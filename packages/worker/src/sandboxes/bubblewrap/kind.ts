@@ -1,12 +1,18 @@
 import { makeRuntime } from '../../runtime/runtime.ts';
+import { makeSupervisorProgram } from '../../runtime/supervisor-program.ts';
+import type { Supervisors } from '../../supervised/supervisors.ts';
 import { type BackendKind, type OpenRequest, optOut, unavailable } from '../backend-kind.ts';
 import { openCgroup } from '../cgroups/group.ts';
 import { listGroups, removeHierarchy } from '../cgroups/hierarchy.ts';
+import type { SandboxLimits } from '../limits.ts';
 import type { SandboxBackend } from '../sandbox.ts';
-import { bubblewrapBackend } from './backend.ts';
+import { bubblewrapBackend, type PooledSandbox } from './backend.ts';
+import { agentContents } from './contents.ts';
 import { findBubblewrap } from './find-bubblewrap.ts';
-import { findWorkerCgroups, makeGround } from './ground.ts';
+import { type BubblewrapGround, findWorkerCgroups, makeGround } from './ground.ts';
 import { probeBubblewrap } from './level.ts';
+import type { BubblewrapPreparation } from './preparation.ts';
+import { marksOf, newSandboxId, prepareSandbox } from './prepare.ts';
 import { rehearseAgent } from './rehearse.ts';
 import { openTemporaryGround } from './temporary-ground.ts';
 
@@ -27,10 +33,10 @@ export const bubblewrap: BackendKind = {
     }
   },
   open,
-  async sweep({ owner, onSlow, log }) {
+  async sweep({ owner, kept, onSlow, log }) {
     const cgroups = await findWorkerCgroups(owner);
     if (!cgroups.ok) return 0;
-    const names = await listGroups(cgroups.hierarchy);
+    const names = (await listGroups(cgroups.hierarchy)).filter((name) => !kept.has(name));
     for (const name of names) {
       const group = await openCgroup(cgroups.hierarchy, name);
       await group.remove(onSlow).catch((error: Error) => {
@@ -52,16 +58,8 @@ async function findProgram(): Promise<{ ok: true; program: string } | { ok: fals
   return { ok: false, reason: `bubblewrap is not installed: ${install}, ${optOut}` };
 }
 
-async function open({
-  limits,
-  harnessDir,
-  state,
-  instanceId,
-  agentEntry,
-  upstream,
-  cache,
-  log,
-}: OpenRequest): Promise<SandboxBackend> {
+async function open(request: OpenRequest): Promise<SandboxBackend> {
+  const { limits, harnessDir, state, instanceId, agentEntry, supervisors, log } = request;
   const found = await findProgram();
   if (!found.ok) throw new Error(found.reason);
   const { ground, cgroups } = await makeGround({
@@ -73,26 +71,57 @@ async function open({
     harnessDir,
     log,
   });
-  try {
-    const { ok, reasons, level } = await probeBubblewrap(ground, cgroups);
-    if (!ok) throw new Error(`no sandbox: ${reasons.join('; ')}`);
-    log.info({ features: level.features, missing: level.missing.map(({ feature }) => feature) }, 'sandbox probed');
-    const runtime = await makeRuntime({
-      stateRoot: state.folder,
-      entry: agentEntry,
-      rehearse: (folder) => rehearseAgent(ground, folder),
-      log,
-    });
-    const backend = bubblewrapBackend(ground, level, runtime, upstream, cache);
-    return {
-      ...backend,
-      async close() {
-        await backend.close();
-        if (cgroups.ok) await removeHierarchy(cgroups.hierarchy);
-      },
+  const { ok, reasons, level } = await probeBubblewrap(ground, cgroups);
+  if (!ok) throw new Error(`no sandbox: ${reasons.join('; ')}`);
+  log.info({ features: level.features, missing: level.missing.map(({ feature }) => feature) }, 'sandbox probed');
+  const runtime = await makeRuntime({
+    stateRoot: state.folder,
+    entry: agentEntry,
+    rehearse: (folder) => rehearseAgent(ground, folder),
+    inUse: supervisors?.left.filter(({ lives }) => lives).map(({ record }) => record.runtime) ?? [],
+    log,
+  });
+  const make =
+    supervisors === undefined
+      ? inThisProcess(ground, runtime, request)
+      : await supervised(ground, runtime, request, supervisors);
+  const backend = bubblewrapBackend(limits, level, make);
+  return {
+    ...backend,
+    async close() {
+      await backend.close();
+      if (cgroups.ok) await removeHierarchy(cgroups.hierarchy);
+    },
+  };
+}
+
+type MakeSandbox = (limits: SandboxLimits) => Promise<PooledSandbox>;
+
+/** Returns how to make sandboxes that end with this process. */
+function inThisProcess(ground: BubblewrapGround, runtime: string, { upstream, cache }: OpenRequest): MakeSandbox {
+  const contents = agentContents(runtime, upstream, cache);
+  return (limits) => prepareSandbox({ ...ground, limits }, contents);
+}
+
+/** Returns how to make sandboxes that go on when this process ends. */
+async function supervised(
+  { log: _, ...ground }: BubblewrapGround,
+  runtime: string,
+  { state, serviceRoot, cache }: OpenRequest,
+  supervisors: Supervisors,
+): Promise<MakeSandbox> {
+  const program = await makeSupervisorProgram(state.folder);
+  return (limits) => {
+    const id = newSandboxId();
+    const preparation: BubblewrapPreparation = {
+      id,
+      ground: { ...ground, limits },
+      runtime,
+      serviceRoot,
+      ...(cache === undefined ? {} : { cacheSocket: supervisors.cacheSocket }),
     };
-  } catch (error) {
-    ground.identities?.close();
-    throw error;
-  }
+    const { cgroups, stateRoot } = ground;
+    const traces = { id, stateRoot, ...marksOf(ground, id), ...(cgroups === undefined ? {} : { cgroups }) };
+    return supervisors.prepare({ program, traces, runtime, preparation });
+  };
 }

@@ -61,7 +61,7 @@ export async function probeBubblewrap(ground: BubblewrapGround, cgroups: CgroupS
   if (broken.length > 0) return failed(...broken);
   const features = checks.map(([feature]) => feature).filter((feature) => feature !== 'inside-user');
   const missing: SandboxLevel['missing'] = [];
-  if (ground.identities !== undefined && hostUid !== 0) features.push('user');
+  if (ground.ownUsers && hostUid !== 0) features.push('user');
   else
     missing.push({
       feature: 'user',

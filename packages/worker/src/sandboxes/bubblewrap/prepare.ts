@@ -12,6 +12,7 @@ import { type AgentLaunch, type Sandbox, SandboxError, type SandboxExit, type Sa
 import { agentCommand, agentEnvironment } from './agent-command.ts';
 import { bubblewrapOptions, commandSetting, initCommand, leastDataBytes, type SandboxView } from './arguments.ts';
 import type { BubblewrapGround } from './ground.ts';
+import { takeIdentity } from './identities.ts';
 import { type BubblewrapProcess, startBubblewrap } from './process.ts';
 
 /** bwrap and init, which count as processes of the sandbox's cgroup. */
@@ -41,13 +42,25 @@ export interface RawSandbox extends Sandbox {
   readonly isAlive: () => boolean;
 }
 
+/** Returns the id of a new sandbox. */
+export const newSandboxId = (): string => randomBytes(6).toString('hex');
+
+/** Returns the marks of a sandbox's processes: the label of the first ones, and a variable of the others. */
+export const marksOf = (ground: Pick<BubblewrapGround, 'labelPrefix' | 'variablePrefix'>, id: string) => ({
+  label: `${ground.labelPrefix}${id}`,
+  variable: `${ground.variablePrefix}${id}`,
+});
+
 /** Makes folders, user, cgroup and relay of a sandbox, and starts bwrap. If a step fails, removes what the earlier steps made. */
-export async function prepareSandbox(ground: BubblewrapGround, contents: SandboxContents): Promise<RawSandbox> {
-  const id = randomBytes(6).toString('hex');
+export async function prepareSandbox(
+  ground: BubblewrapGround,
+  contents: SandboxContents,
+  id = newSandboxId(),
+): Promise<RawSandbox> {
   const { limits } = ground;
-  const label = `${ground.labelPrefix}${id}`;
-  const variable = `${ground.variablePrefix}${id}`;
-  const uid = ground.identities?.take();
+  const { label, variable } = marksOf(ground, id);
+  const identity = ground.ownUsers ? await takeIdentity() : undefined;
+  const uid = identity?.uid;
   let made = false;
   let folders: SandboxFolders | undefined;
   let relay: Relay | undefined;
@@ -66,12 +79,12 @@ export async function prepareSandbox(ground: BubblewrapGround, contents: Sandbox
       work?.catch((error: Error) => problems.push(`${what}: ${error.message}`)) ?? Promise.resolve();
     // A killed bwrap ends before the processes in its sandbox.
     const onSlow = logSlow(ground.log, { sandbox: id });
-    if (cgroup === undefined) await endMarked({ label, variable }, onSlow);
+    if (cgroup === undefined) await endMarked({ labels: [label], variable }, onSlow);
     await attempt('cgroup', cgroup?.remove(onSlow));
     await attempt('relay', relay?.close());
     await attempt('folders', made ? removeFolders(ground.stateRoot, id) : undefined);
     // If processes of this user may still live, no other sandbox may get the user.
-    if (uid !== undefined && problems.length === 0) ground.identities?.give(uid);
+    if (problems.length === 0) identity?.release();
     if (problems.length > 0)
       ground.log.warn(
         { sandbox: id, problems },

@@ -26,7 +26,6 @@ export async function openTemporaryGround(
       ground,
       cgroups,
       async close() {
-        ground.identities?.close();
         if (cgroups.ok) await removeHierarchy(cgroups.hierarchy);
         await remove();
       },

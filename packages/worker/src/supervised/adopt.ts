@@ -1,0 +1,117 @@
+import { randomBytes } from 'node:crypto';
+import { lstat, mkdir, readdir, readFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { stateOf } from '@runyard/contract/process-identity';
+import { filesOf, supervisorsFolder } from './files.ts';
+import { openLines } from './lines.ts';
+import type { Challenge, SupervisorProof, WorkerProof } from './messages.ts';
+import { isProof, proofOf } from './proof.ts';
+import { bootId, readEnd, readRecord, type SupervisorRecord } from './records.ts';
+import { type SupervisedLog, type SupervisedSandbox, type Supervisor, superviseSandbox } from './supervised.ts';
+
+/** A sandbox of an earlier worker, which lives or has ended. */
+export interface LeftSandbox {
+  readonly folder: string;
+  readonly record: SupervisorRecord;
+  readonly sandbox: Pick<SupervisedSandbox, 'id' | 'workspace' | 'ended' | 'kill' | 'dispose' | 'letGo' | 'spawn'>;
+  /** False: it had ended, and only its end is left. */
+  readonly lives: boolean;
+}
+
+/** Time for the supervisor to answer. A machine with few processors may be busy with all of them at once. */
+const answerMs = 5000;
+/** Longest time for all tries with one supervisor. */
+const adoptionMs = 20_000;
+
+/** Makes the folder of the supervisors. Throws if it may belong to someone else. */
+async function openFolder(stateRoot: string): Promise<string> {
+  const all = supervisorsFolder(stateRoot);
+  await mkdir(all, { recursive: true, mode: 0o700 });
+  const found = await lstat(all);
+  if (!found.isDirectory() || found.uid !== process.getuid?.() || (found.mode & 0o077) !== 0)
+    throw new Error(`${all} must be a folder of this user with mode 0700: remove it`);
+  return all;
+}
+
+/**
+ * Adopts the sandboxes that earlier workers of this data folder left. A supervisor counts only if the process that was recorded still
+ * lives in this boot, and if it proves that it knows the secret of its folder, which no sandbox can read. The caller holds the lock of
+ * the data folder, so no other worker adopts.
+ */
+export async function adoptSandboxes(
+  stateRoot: string,
+  adoptSeconds: number,
+  log: SupervisedLog,
+): Promise<LeftSandbox[]> {
+  const all = await openFolder(stateRoot);
+  const names = await readdir(all, { withFileTypes: true });
+  const folders = names.filter((entry) => entry.isDirectory()).map(({ name }) => path.join(all, name));
+  const left = await Promise.all(folders.map((folder) => adopt(folder, adoptSeconds, log)));
+  return left.filter((found) => found !== undefined);
+}
+
+async function adopt(folder: string, adoptSeconds: number, log: SupervisedLog): Promise<LeftSandbox | undefined> {
+  const record = readRecord(folder);
+  if (record === undefined || record.traces.id !== path.basename(folder)) return undefined;
+  const secret = await readFile(filesOf(folder).secret, 'utf8').catch(() => '');
+  const isHere = () => record.boot_id === bootId() && stateOf(record.process) === 'alive';
+  const deadline = performance.now() + adoptionMs;
+  while (secret !== '' && isHere() && performance.now() < deadline) {
+    const lines = await prove(filesOf(folder).control, secret, adoptSeconds);
+    if (lines !== undefined) {
+      const supervisor = { folder, process: record.process, lines, traces: record.traces, log };
+      return { folder, record, lives: true, sandbox: superviseSandbox(supervisor, record.workspace) };
+    }
+    await sleep(20);
+  }
+  const end = readEnd(folder);
+  if (end !== undefined) return { folder, record, lives: false, sandbox: endedSandbox(record, end) };
+  log.warn(
+    { sandbox: record.traces.id, ...record.execution },
+    isHere()
+      ? 'a process does not prove that it is the supervisor of a sandbox; the sandbox is not adopted'
+      : 'the supervisor of a sandbox has died with its worker; the sandbox is not adopted',
+  );
+  return undefined;
+}
+
+/** Connects to a supervisor. Returns the connection when both sides have proved themselves. */
+function prove(control: string, secret: string, adoptSeconds: number): Promise<Supervisor['lines'] | undefined> {
+  return new Promise((resolve) => {
+    const socket = connect(control);
+    const late = setTimeout(() => socket.destroy(), answerMs);
+    const nonce = randomBytes(16).toString('hex');
+    const lines = openLines<WorkerProof, Challenge | SupervisorProof>(socket, {
+      message(given) {
+        if (!('proof' in given))
+          return lines.send({ proof: proofOf(secret, 'worker', given.nonce), nonce, adoptSeconds });
+        if (!isProof(given.proof, proofOf(secret, 'supervisor', nonce))) return lines.destroy();
+        clearTimeout(late);
+        lines.hold();
+        resolve(lines as unknown as Supervisor['lines']);
+      },
+      closed() {
+        clearTimeout(late);
+        resolve(undefined);
+      },
+    });
+  });
+}
+
+/** Returns a sandbox of which nothing but its end is left. */
+function endedSandbox(
+  { traces, workspace }: SupervisorRecord,
+  end: Awaited<SupervisedSandbox['ended']>,
+): LeftSandbox['sandbox'] {
+  return {
+    id: traces.id,
+    workspace,
+    ended: Promise.resolve(end),
+    spawn: () => Promise.reject(new Error('the sandbox has ended')),
+    kill: () => {},
+    dispose: async () => {},
+    letGo: () => {},
+  };
+}

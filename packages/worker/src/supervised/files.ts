@@ -1,0 +1,33 @@
+/** The folder of each supervisor. Only the worker's user may enter it; no sandbox can see it. Loads no zod. */
+import { closeSync, fsyncSync, openSync, renameSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+
+/** Returns the folder of all supervisors of a worker. */
+export const supervisorsFolder = (stateRoot: string): string => path.join(stateRoot, 'v');
+
+/** Returns the paths in the folder of one supervisor. */
+export const filesOf = (folder: string) => ({
+  /** Shared by worker and supervisor; mode 0600. */
+  secret: path.join(folder, 'secret'),
+  /** Socket on which the next worker asks for the sandbox. */
+  control: path.join(folder, 'c'),
+  /** Names process and execution. Absent until an agent starts. */
+  record: path.join(folder, 'record.json'),
+  /** How the sandbox ended. It exists only when no process of it is left. */
+  end: path.join(folder, 'end.json'),
+  /** Standard error of the supervisor. */
+  log: path.join(folder, 'log'),
+});
+
+/** Writes a file that is whole or absent, whatever dies meanwhile. `durable`: it is on the disk when the function returns. */
+export function writeWhole(file: string, content: object, durable: boolean): void {
+  writeFileSync(`${file}.new`, JSON.stringify(content), { mode: 0o600, flush: durable });
+  renameSync(`${file}.new`, file);
+  if (!durable) return;
+  const folder = openSync(path.dirname(file), 'r');
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
+  }
+}

@@ -1,0 +1,72 @@
+/** Messages between a worker and a supervisor: one JSON text a line, over a Unix socket that only their user can reach. */
+import type { Socket } from 'node:net';
+
+/** Characters of a message. The environment of an agent is part of one. */
+const longestLine = 16 * 1024 * 1024;
+
+export interface LineHandlers<In> {
+  message(message: In): void;
+  /** Called once, when the connection is gone for any reason. */
+  closed(): void;
+}
+
+export interface Lines<Out, In> {
+  send(message: Out): void;
+  /** Ends the connection. Calls `then` when everything that was sent has left this process. */
+  close(then?: () => void): void;
+  /** Cuts the connection. */
+  destroy(): void;
+  /** Keeps later messages until `handle`. */
+  hold(): void;
+  /** Gives later messages and the end of the connection to other handlers. */
+  handle(handlers: LineHandlers<In>): void;
+}
+
+/** Reads and writes messages on a socket. Both ends are programs of ours, and a stranger is refused before: messages have no schema. */
+export function openLines<Out, In>(socket: Socket, first: LineHandlers<In>): Lines<Out, In> {
+  let handlers: LineHandlers<In> | undefined = first;
+  let text = '';
+  let isClosed = false;
+  const deliver = (): void => {
+    while (handlers !== undefined) {
+      const end = text.indexOf('\n');
+      if (end < 0) break;
+      const line = text.slice(0, end);
+      text = text.slice(end + 1);
+      let message: In;
+      try {
+        message = JSON.parse(line);
+      } catch {
+        return void socket.destroy();
+      }
+      handlers.message(message);
+    }
+    if (isClosed) handlers?.closed();
+    else if (text.length > longestLine) socket.destroy();
+  };
+  socket.setEncoding('utf8');
+  // A close follows each error.
+  socket.on('error', () => {});
+  socket.on('close', () => {
+    isClosed = true;
+    deliver();
+  });
+  socket.on('data', (chunk: string) => {
+    text += chunk;
+    deliver();
+  });
+  return {
+    send(message) {
+      if (socket.writable) socket.write(`${JSON.stringify(message)}\n`);
+    },
+    close: (then) => void socket.end(then),
+    destroy: () => void socket.destroy(),
+    hold() {
+      handlers = undefined;
+    },
+    handle(next) {
+      handlers = next;
+      deliver();
+    },
+  };
+}

@@ -1,0 +1,42 @@
+import type { AgentLaunch, SandboxExit } from '../sandboxes/sandbox.ts';
+
+/** A message of the worker to the supervisor of a sandbox. `Preparation` is what its backend needs. */
+export type Order<Preparation = unknown> =
+  | { readonly type: 'prepare'; readonly preparation: Preparation; readonly adoptSeconds: number }
+  | { readonly type: 'start'; readonly launch: AgentLaunch }
+  | { readonly type: 'kill'; readonly how: 'terminate' | 'kill' }
+  /** Ends everything in the sandbox and removes it. A sandbox without an agent then reports nothing. */
+  | { readonly type: 'dispose' };
+
+/** A message of the supervisor. */
+export type Report =
+  | { readonly type: 'prepared'; readonly workspace: string }
+  | {
+      readonly type: 'not_prepared';
+      readonly phase: 'prepare' | 'spawn';
+      readonly reason: string;
+      readonly message: string;
+    }
+  | { readonly type: 'started' }
+  /** Nothing was started in the sandbox, and it is removed. */
+  | { readonly type: 'disposed' }
+  /** Everything of the sandbox is gone, and the end is on the disk. */
+  | { readonly type: 'ended'; readonly exit: SandboxExit }
+  | { readonly type: 'warning'; readonly fields: object; readonly message: string };
+
+/** First message of the supervisor to a worker that wants to adopt its sandbox. */
+export interface Challenge {
+  readonly nonce: string;
+}
+
+/** The worker's answer: it proves that it knows the secret, and asks the same of the supervisor. */
+export interface WorkerProof {
+  readonly proof: string;
+  readonly nonce: string;
+  readonly adoptSeconds: number;
+}
+
+/** The supervisor's answer. Messages follow as on its first connection; `exit`: everything in the sandbox has ended. */
+export interface SupervisorProof {
+  readonly proof: string;
+}

@@ -1,0 +1,76 @@
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+import type { SandboxExit } from '../sandboxes/sandbox.ts';
+import { filesOf } from './files.ts';
+
+/** What finds everything that a sandbox has on the machine, besides its supervisor. */
+const Traces = z.object({
+  id: z.string(),
+  stateRoot: z.string(),
+  /** Label of its first processes. */
+  label: z.string(),
+  /** `NAME=value` in the environment of its processes. */
+  variable: z.string(),
+  cgroups: z
+    .object({ version: z.union([z.literal(1), z.literal(2)]), memory: z.string(), pids: z.string() })
+    .optional(),
+});
+export type Traces = z.infer<typeof Traces>;
+
+const Limits = z.object({ memoryMb: z.number(), processes: z.number(), tmpMb: z.number(), diskMb: z.number() });
+
+/** A supervisor whose sandbox has an agent. */
+export const SupervisorRecord = z.object({
+  /** Boot of the machine in which the supervisor was started: pids and start times count from it. */
+  boot_id: z.string(),
+  process: z.object({ pid: z.int(), start_ticks: z.number(), pid_namespace: z.string() }),
+  execution: z.object({ task_id: z.string(), execution_id: z.string() }),
+  assignment_id: z.string().optional(),
+  limits: Limits,
+  /** True if its environment lowers the worker's limits. */
+  limited: z.boolean(),
+  /** From the assignment to the agent's start, milliseconds. */
+  spawn_ms: z.number(),
+  workspace: z.string(),
+  /** Folder that the sandbox sees as /opt/runyard: it must stay. */
+  runtime: z.string(),
+  traces: Traces,
+});
+export type SupervisorRecord = z.infer<typeof SupervisorRecord>;
+
+const Exit = z.object({
+  exitCode: z.int(),
+  outOfMemory: z.boolean(),
+  verdict: z.object({ reason: z.string(), message: z.string() }).optional(),
+  outputTail: z.string(),
+});
+
+/** Returns the record; undefined if there is none, or if another version of the worker wrote it differently. */
+export function readRecord(folder: string): SupervisorRecord | undefined {
+  return read(filesOf(folder).record, SupervisorRecord);
+}
+
+/** Returns how the sandbox ended; undefined if that is not known. */
+export function readEnd(folder: string): SandboxExit | undefined {
+  const end = read(filesOf(folder).end, Exit);
+  if (end === undefined) return undefined;
+  const { verdict, ...rest } = end;
+  return { ...rest, ...(verdict === undefined ? {} : { verdict }) };
+}
+
+function read<T>(file: string, schema: z.ZodType<T>): T | undefined {
+  try {
+    return schema.safeParse(JSON.parse(readFileSync(file, 'utf8'))).data;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns the id of this boot of the machine; empty where there is no /proc. */
+export function bootId(): string {
+  try {
+    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,147 @@
+/** The worker's side of a supervised sandbox: a sandbox like any other, whose processes are children of its supervisor. */
+import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type ProcessIdentity, stateOf } from '@runyard/contract/process-identity';
+import { type Sandbox, SandboxError, type SandboxExit } from '../sandboxes/sandbox.ts';
+import { killProcesses } from '../state/processes.ts';
+import { filesOf } from './files.ts';
+import type { Lines } from './lines.ts';
+import type { Order, Report } from './messages.ts';
+import { readEnd, type Traces } from './records.ts';
+import { removeRemains } from './remains.ts';
+
+export interface SupervisedLog {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+}
+
+/** A supervisor, and the connection to it. */
+export interface Supervisor {
+  readonly folder: string;
+  readonly process: ProcessIdentity;
+  readonly lines: Pick<Lines<Order, Report>, 'send' | 'close' | 'handle'>;
+  readonly traces: Traces;
+  readonly log: SupervisedLog;
+}
+
+export interface SupervisedSandbox extends Sandbox {
+  /** False when its supervisor has gone. */
+  readonly isAlive: () => boolean;
+  /** Resolves with the workspace when it is prepared; rejects with a `SandboxError`. Not for adopted ones. */
+  prepare(preparation: unknown, adoptSeconds: number): Promise<string>;
+  /** Leaves the sandbox to the next worker. `ended` stays pending. */
+  letGo(): void;
+}
+
+/** Takes over the sandbox of a supervisor. `workspace` is empty before `prepare`. */
+export function superviseSandbox(supervisor: Supervisor, workspace = ''): SupervisedSandbox {
+  const { folder, traces, log, lines } = supervisor;
+  const prepared = Promise.withResolvers<string>();
+  const started = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<SandboxExit>();
+  const gone = Promise.withResolvers<void>();
+  for (const { promise } of [prepared, started]) promise.catch(() => {});
+  let isStarted = workspace !== '';
+  /** True when nothing of the sandbox is left to lose, or when the next worker takes it. */
+  let isOver = false;
+  let isOpen = true;
+
+  const receive = (report: Report): void => {
+    switch (report.type) {
+      case 'prepared':
+        workspace = report.workspace;
+        return prepared.resolve(workspace);
+      case 'not_prepared':
+        isOver = true;
+        gone.resolve();
+        return prepared.reject(new SandboxError(report.phase, report.reason, report.message));
+      case 'started':
+        return started.resolve();
+      case 'disposed':
+        isOver = true;
+        return gone.resolve();
+      case 'ended':
+        isOver = true;
+        return ended.resolve(report.exit);
+      case 'warning':
+        log.warn({ sandbox: traces.id, ...report.fields }, report.message);
+    }
+  };
+
+  /** Finds out how the sandbox ended when its supervisor does not answer any more. */
+  const lose = async (): Promise<void> => {
+    // A supervisor leaves by itself when it has reported the end, or when nothing was started.
+    for (let wait = 0; wait < 1000 && stateOf(supervisor.process) === 'alive'; wait += 10) await sleep(10);
+    while (stateOf(supervisor.process) === 'alive') {
+      killProcesses([supervisor.process.pid]);
+      await sleep(10);
+    }
+    const message = 'the supervisor of the sandbox has died';
+    const end = readEnd(folder);
+    if (end === undefined) {
+      const said = lastLines(filesOf(folder).log);
+      log.warn({ sandbox: traces.id, ...(said === '' ? {} : { said }) }, message);
+      await removeRemains(traces, log);
+    }
+    const failure = new SandboxError('prepare', 'supervisor_lost', `${message}; see the worker's log`);
+    prepared.reject(failure);
+    started.reject(failure);
+    ended.resolve(end ?? lostExit);
+    gone.resolve();
+  };
+
+  lines.handle({
+    message: receive,
+    closed: () => {
+      isOpen = false;
+      if (!isOver) void lose();
+    },
+  });
+
+  return {
+    id: traces.id,
+    get workspace() {
+      return workspace;
+    },
+    isAlive: () => isOpen,
+    prepare(preparation, adoptSeconds) {
+      lines.send({ type: 'prepare', preparation, adoptSeconds });
+      return prepared.promise;
+    },
+    async spawn(launch) {
+      isStarted = true;
+      lines.send({ type: 'start', launch });
+      await started.promise;
+    },
+    ended: ended.promise,
+    kill: (how) => lines.send({ type: 'kill', how }),
+    async dispose() {
+      lines.send({ type: 'dispose' });
+      // The supervisor reports the end only when nothing is left.
+      await (isStarted ? ended.promise : gone.promise);
+    },
+    letGo() {
+      isOver = true;
+      lines.close();
+    },
+  };
+}
+
+const lostExit: SandboxExit = {
+  exitCode: 137,
+  outOfMemory: false,
+  outputTail: '',
+  verdict: {
+    reason: 'supervisor_lost',
+    message:
+      'The process that supervised the sandbox was killed, and the sandbox ended with it. Look for the cause in the log of the machine, such as a lack of memory, and run it again.',
+  },
+};
+
+function lastLines(file: string): string {
+  try {
+    return readFileSync(file, 'utf8').trim().slice(-2000);
+  } catch {
+    return '';
+  }
+}

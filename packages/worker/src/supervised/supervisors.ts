@@ -1,0 +1,121 @@
+/** The supervisors of a worker: starts them, keeps their records, adopts those that an earlier worker left. */
+import { rm } from 'node:fs/promises';
+import path from 'node:path';
+import type { SandboxSpecification } from '../sandboxes/sandbox.ts';
+import { adoptSandboxes, type LeftSandbox } from './adopt.ts';
+import { filesOf, supervisorsFolder, writeWhole } from './files.ts';
+import { bootId, type SupervisorRecord, type Traces } from './records.ts';
+import { startSupervisor } from './start.ts';
+import type { SupervisedLog, SupervisedSandbox } from './supervised.ts';
+
+/** How a supervisor is started. */
+export interface SupervisorProgram {
+  /** Bundle of `supervisor/main.ts`. */
+  readonly entry: string;
+  readonly compileCache: string;
+}
+
+export interface SupervisedRequest {
+  readonly program: SupervisorProgram;
+  readonly traces: Traces;
+  readonly runtime: string;
+  /** What the backend's part of the supervisor needs. */
+  readonly preparation: unknown;
+}
+
+export interface Supervisors {
+  /** Seconds that a sandbox goes on without a worker. */
+  readonly adoptSeconds: number;
+  /** Socket for the worker's cache, in a folder that only the worker's user may enter. */
+  readonly cacheSocket: string;
+  /** Sandboxes of earlier workers, as found when this worker started. */
+  readonly left: readonly LeftSandbox[];
+  /** Prepares a sandbox under a supervisor of its own. Rejects with a `SandboxError`. */
+  prepare(
+    request: SupervisedRequest,
+  ): Promise<SupervisedSandbox & { assign(specification: SandboxSpecification): void }>;
+  /** Forgets an execution, whose end the service has confirmed. */
+  forget(executionId: string): void;
+  /** Leaves all sandboxes to the next worker. */
+  letGo(): void;
+}
+
+/** Opens the supervisors of a state folder and adopts what lives. The caller holds the lock of the data folder. */
+export async function openSupervisors(
+  stateRoot: string,
+  label: string,
+  adoptSeconds: number,
+  log: SupervisedLog,
+): Promise<Supervisors> {
+  const left = await adoptSandboxes(stateRoot, adoptSeconds, log);
+  const folders = new Map(left.map(({ record, folder }) => [record.execution.execution_id, folder]));
+  const live = new Set<Pick<SupervisedSandbox, 'letGo'>>(left.map(({ sandbox }) => sandbox));
+  if (left.length > 0)
+    log.info(
+      { live: left.filter(({ lives }) => lives).length, ended: left.filter(({ lives }) => !lives).length },
+      'adopted the sandboxes of an earlier worker',
+    );
+
+  const remove = (folder: string): void => {
+    rm(folder, { recursive: true, force: true }).catch((error: Error) =>
+      log.warn({ error: error.message }, 'the folder of a supervisor could not be removed; the next start tries again'),
+    );
+  };
+
+  return {
+    adoptSeconds,
+    cacheSocket: path.join(supervisorsFolder(stateRoot), 'cache'),
+    left,
+    async prepare({ program, traces, runtime, preparation }) {
+      const start = { program: program.entry, compileCache: program.compileCache, label, traces, log };
+      const { sandbox, process, folder } = await startSupervisor(start);
+      live.add(sandbox);
+      await sandbox.prepare(preparation, adoptSeconds).catch(async (error: Error) => {
+        live.delete(sandbox);
+        await sandbox.dispose();
+        remove(folder);
+        throw error;
+      });
+      let assigned: { readonly specification: SandboxSpecification; readonly at: number } | undefined;
+      const record = ({ specification, at }: NonNullable<typeof assigned>): SupervisorRecord => ({
+        boot_id: bootId(),
+        process,
+        execution: { task_id: specification.taskId, execution_id: specification.executionId },
+        ...(specification.assignmentId === undefined ? {} : { assignment_id: specification.assignmentId }),
+        limits: specification.limits,
+        limited: specification.isLimited,
+        spawn_ms: Math.round((performance.now() - at) * 10) / 10,
+        workspace: sandbox.workspace,
+        runtime,
+        traces,
+      });
+      return {
+        ...sandbox,
+        assign(specification) {
+          assigned = { specification, at: performance.now() };
+        },
+        async spawn(launch) {
+          if (assigned === undefined) throw new Error('a sandbox was started without an execution');
+          // Written before the agent starts, so that no agent runs of which the next worker does not know.
+          writeWhole(filesOf(folder).record, record(assigned), false);
+          folders.set(assigned.specification.executionId, folder);
+          await sandbox.spawn(launch);
+        },
+        async dispose() {
+          await sandbox.dispose();
+          live.delete(sandbox);
+          // That of an execution stays until the service has confirmed the end.
+          if (![...folders.values()].includes(folder)) remove(folder);
+        },
+      };
+    },
+    forget(executionId) {
+      const folder = folders.get(executionId);
+      folders.delete(executionId);
+      if (folder !== undefined) remove(folder);
+    },
+    letGo() {
+      for (const sandbox of live) sandbox.letGo();
+    },
+  };
+}

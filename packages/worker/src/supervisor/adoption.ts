@@ -1,0 +1,39 @@
+import { randomBytes } from 'node:crypto';
+import { createServer, type Socket } from 'node:net';
+import { filesOf } from '../supervised/files.ts';
+import { openLines } from '../supervised/lines.ts';
+import type { Challenge, SupervisorProof, WorkerProof } from '../supervised/messages.ts';
+import { isProof, proofOf } from '../supervised/proof.ts';
+import type { Supervision, WorkerLines } from './supervise.ts';
+
+/** Time for a worker to prove itself. */
+const proofMs = 5000;
+
+/**
+ * Listens for the next worker. Both sides prove that they know the secret of the folder: a stranger neither gets the sandbox nor can
+ * pose as its supervisor. While a worker is connected, no other one is let in.
+ */
+export async function listenForAdoption(folder: string, secret: string, supervision: Supervision): Promise<void> {
+  const server = createServer((socket) => admit(socket, secret, supervision));
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(filesOf(folder).control, resolve);
+  });
+  server.unref();
+}
+
+function admit(socket: Socket, secret: string, supervision: Supervision): void {
+  const nonce = randomBytes(16).toString('hex');
+  const late = setTimeout(() => socket.destroy(), proofMs);
+  const lines = openLines<Challenge | SupervisorProof, WorkerProof>(socket, {
+    message(given) {
+      clearTimeout(late);
+      const isWorker = isProof(given.proof, proofOf(secret, 'worker', nonce));
+      if (!isWorker || supervision.hasWorker()) return lines.destroy();
+      lines.send({ proof: proofOf(secret, 'supervisor', String(given.nonce)) });
+      supervision.serve(lines as unknown as WorkerLines, given.adoptSeconds);
+    },
+    closed: () => clearTimeout(late),
+  });
+  lines.send({ nonce });
+}

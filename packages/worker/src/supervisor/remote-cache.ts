@@ -1,0 +1,39 @@
+import type { IncomingMessage } from 'node:http';
+import { request } from 'node:http';
+import { Readable } from 'node:stream';
+import type { Cache, CachedObject, WriteOutcome } from '../cache/cache.ts';
+
+/** Opens the cache of the worker, which one process alone may keep. Without a worker nothing is found, and nothing can be written. */
+export function remoteCache(socketPath: string): Pick<Cache, 'read' | 'write'> {
+  const send = (method: string, name: string, body?: AsyncIterable<Uint8Array>): Promise<IncomingMessage> =>
+    new Promise((resolve, reject) => {
+      const sent = request({ socketPath, method, path: `/${name}`, agent: false });
+      sent.once('response', resolve).once('error', reject);
+      if (body === undefined) return void sent.end();
+      const source = Readable.from(body);
+      source.once('error', (error) => sent.destroy(error));
+      source.pipe(sent);
+    });
+  return {
+    async read(name): Promise<CachedObject | undefined> {
+      const answer = await send('GET', name).catch(() => undefined);
+      if (answer?.statusCode !== 200) {
+        answer?.resume();
+        return undefined;
+      }
+      return {
+        sha256: String(answer.headers['x-content-sha256']),
+        bytes: Number(answer.headers['content-length']),
+        content: () => answer,
+        close: async () => void answer.destroy(),
+      };
+    },
+    async write(name, source): Promise<WriteOutcome> {
+      const answer = await send('PUT', name, source);
+      answer.resume();
+      if (answer.statusCode === 204) return 'kept';
+      if (answer.statusCode === 413) return 'too_large';
+      throw new Error(`the worker's cache answered ${answer.statusCode}`);
+    },
+  };
+}

@@ -1,0 +1,150 @@
+import { existsSync } from 'node:fs';
+import { openUpstream } from '../relay/relay.ts';
+import { agentContents } from '../sandboxes/bubblewrap/contents.ts';
+import type { BubblewrapPreparation } from '../sandboxes/bubblewrap/preparation.ts';
+import { prepareSandbox } from '../sandboxes/bubblewrap/prepare.ts';
+import { type Sandbox, SandboxError, type SandboxExit } from '../sandboxes/sandbox.ts';
+import { filesOf, writeWhole } from '../supervised/files.ts';
+import type { Lines } from '../supervised/lines.ts';
+import type { Order, Report } from '../supervised/messages.ts';
+import { remoteCache } from './remote-cache.ts';
+
+/** Time between two looks for the own folder: it is removed together with the data folder. */
+const folderCheckMs = 1000;
+
+/** A connection to a worker. */
+export type WorkerLines = Pick<Lines<Report, Order<BubblewrapPreparation>>, 'send' | 'close' | 'handle'>;
+
+/** The supervision of one sandbox. */
+export interface Supervision {
+  /** Takes orders from a worker. `adoptSeconds`: the time that a worker which adopts the sandbox gives it without a worker. */
+  serve(lines: WorkerLines, adoptSeconds?: number): void;
+  readonly hasWorker: () => boolean;
+}
+
+/** Supervises the sandbox of `folder`. Ends this process when the sandbox has ended. */
+export function supervise(folder: string): Supervision {
+  const files = filesOf(folder);
+  let worker: WorkerLines | undefined;
+  let sandbox: Sandbox | undefined;
+  let isPreparing = false;
+  let started = false;
+  let ended: SandboxExit | undefined;
+  let adoptSeconds = 0;
+  /** Why this process ended the sandbox by itself. */
+  let verdict: SandboxExit['verdict'];
+  let waiting: NodeJS.Timeout | undefined;
+
+  const warn = (fields: object, message: string): void => {
+    process.stderr.write(`${JSON.stringify({ ...fields, message })}\n`);
+    worker?.send({ type: 'warning', fields, message });
+  };
+
+  const leave = (): void => {
+    if (worker === undefined) process.exit(0);
+    worker.close(() => process.exit(0));
+    // The worker may hang.
+    setTimeout(() => process.exit(0), 1000);
+  };
+
+  const prepare = async (preparation: BubblewrapPreparation): Promise<void> => {
+    const { ground, runtime, serviceRoot, cacheSocket, id } = preparation;
+    const cache = cacheSocket === undefined ? undefined : remoteCache(cacheSocket);
+    isPreparing = true;
+    try {
+      const contents = agentContents(runtime, openUpstream(serviceRoot), cache);
+      sandbox = await prepareSandbox({ ...ground, log: { warn } }, contents, id);
+      isPreparing = false;
+      worker?.send({ type: 'prepared', workspace: sandbox.workspace });
+      if (worker === undefined) await dispose();
+    } catch (error) {
+      const { message } = error as Error;
+      const known =
+        error instanceof SandboxError ? error : { phase: 'prepare' as const, reason: 'sandbox_not_prepared' };
+      worker?.send({ type: 'not_prepared', phase: known.phase, reason: known.reason, message });
+      leave();
+    }
+  };
+
+  /** Removes a sandbox in which nothing was started. */
+  const dispose = async (): Promise<void> => {
+    await sandbox?.dispose();
+    worker?.send({ type: 'disposed' });
+    leave();
+  };
+
+  /** Waits for the end, proves it, writes it down, reports it. */
+  const watch = async (running: Sandbox): Promise<void> => {
+    const exit = await running.ended;
+    await running.dispose();
+    ended = { ...exit, ...(exit.verdict === undefined && verdict !== undefined ? { verdict } : {}) };
+    try {
+      writeWhole(files.end, ended, true);
+    } catch (error) {
+      warn({ error: (error as Error).message }, 'the end of a sandbox could not be written down');
+    }
+    worker?.send({ type: 'ended', exit: ended });
+    leave();
+  };
+
+  const obey = (order: Order<BubblewrapPreparation>): void => {
+    switch (order.type) {
+      case 'prepare':
+        adoptSeconds = order.adoptSeconds;
+        void prepare(order.preparation);
+        return;
+      case 'start':
+        if (sandbox === undefined || started) return;
+        started = true;
+        void watch(sandbox);
+        void sandbox.spawn(order.launch).then(() => worker?.send({ type: 'started' }));
+        return;
+      case 'kill':
+        sandbox?.kill(order.how);
+        return;
+      case 'dispose':
+        if (started) sandbox?.kill('kill');
+        else void dispose();
+    }
+  };
+
+  const endAlone = (message: string): void => {
+    verdict = { reason: 'worker_lost', message };
+    if (started) sandbox?.kill('kill');
+    else if (!isPreparing) void dispose();
+  };
+
+  const wait = (): void => {
+    if (ended !== undefined) return;
+    // While it is being prepared, the end of that disposes of it.
+    if (!started && isPreparing) return;
+    if (!started) return void dispose();
+    const gaveUp = () =>
+      endAlone(
+        `The worker was away for more than ${adoptSeconds} s, so its sandbox was ended (RUNYARD_ADOPT_SECONDS). Look at the worker's log, and run it again.`,
+      );
+    waiting = setTimeout(gaveUp, adoptSeconds * 1000);
+  };
+
+  setInterval(() => {
+    if (existsSync(folder) || verdict !== undefined) return;
+    endAlone('The data folder of the worker was removed, so its sandbox was ended.');
+  }, folderCheckMs).unref();
+
+  return {
+    hasWorker: () => worker !== undefined,
+    serve(lines, seconds) {
+      clearTimeout(waiting);
+      adoptSeconds = seconds ?? adoptSeconds;
+      worker = lines;
+      if (ended !== undefined) lines.send({ type: 'ended', exit: ended });
+      lines.handle({
+        message: obey,
+        closed() {
+          worker = undefined;
+          wait();
+        },
+      });
+    },
+  };
+}
