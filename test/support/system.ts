@@ -6,7 +6,9 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RunItem } from '@runyard/contract/runs';
+import { pino } from 'pino';
 import { serviceNodeFlags } from '../../packages/cli/src/supervise/node-flags.ts';
+import { endSandboxes } from '../../packages/worker/src/backends/end-sandboxes.ts';
 import { unmountBelow } from '../../packages/worker/src/state/disk-image.ts';
 import { compiledCode } from './compiled-code.ts';
 import { giveDatabase, giveRuntime, keepRuntime } from './head-start.ts';
@@ -182,6 +184,9 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
     logs: () => readFile(path.join(dataDir, 'programs.log'), 'utf8'),
     stop: async () => {
       for (const child of [...workers.values(), service]) if (child) await stopProgram(child);
+      // A worker that was killed leaves its sandboxes to the next one.
+      const dataDirs = [...workers.keys()].map((name) => (name === defaultWorker ? dataDir : path.join(dataDir, name)));
+      for (const folder of dataDirs) await endSandboxes(folder, pino({ level: 'silent' }));
       // As root the worker keeps its sandboxes outside of a closed data folder, and says where.
       const lines = (await system.logs()).split('\n').filter((line) => line.includes('"sandboxes live here"'));
       for (const folder of new Set(lines.map((line) => String(JSON.parse(line).folder)))) {
@@ -213,11 +218,10 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
   return system;
 }
 
-/** SIGTERM twice (drain, then end), SIGKILL where that is not enough. */
+/** Closes the input and sends SIGINT, SIGKILL where that is not enough. A worker ends its sandboxes then. */
 async function stopProgram(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const gone = new Promise<true>((resolve) => child.once('exit', () => resolve(true)));
-  child.kill('SIGTERM');
   child.stdin?.end();
   if (await Promise.race([gone, delay(500)])) return;
   child.kill('SIGINT');

@@ -91,9 +91,8 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
     const adoptSeconds = outlives(settings) ? settings.RUNYARD_ADOPT_SECONDS : 0;
     const opened = await openSupervisors(state.folder, supervisorLabel(state.owner), adoptSeconds, log);
     supervisors = opened;
-    const left = (lives: boolean) =>
-      new Set(opened.left.filter((each) => each.lives === lives).map(({ sandbox }) => sandbox.id));
-    await sweepLeftovers(state, left(true), left(false), log);
+    const live = new Set(opened.left.filter(({ lives }) => lives).map(({ sandbox }) => sandbox.id));
+    await sweepLeftovers(state, live, log);
     const token = openInstanceToken(lock.folder, log);
     const limits = sandboxLimits(settings);
     const cacheBytes = settings.RUNYARD_WORKER_CACHE_MB * 1024 * 1024;
@@ -141,7 +140,6 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
       onIdle: () => endWhenIdle(),
       log,
     });
-    executions.adopt(opened.left);
     const connection = connect({
       serviceRoot,
       workerName,
@@ -166,6 +164,9 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
       onRefused: () => void end(2),
       log,
     });
+
+    // Before the first hello, which lists them.
+    executions.adopt(opened.left);
 
     /** Executions whose end the service has not confirmed: it still counts them as ours. */
     const unconfirmedEnds = (): { task_id: string; execution_id: string }[] =>

@@ -5,6 +5,7 @@ import { removeLeftovers } from '../sandboxes/folders.ts';
 import { endMarked, logSlow, ownerLabel, ownerVariable, supervisorLabel } from '../sandboxes/markers.ts';
 import type { StateRoot } from '../state/state-root.ts';
 import { supervisorsFolder } from '../supervised/files.ts';
+import { readEnd } from '../supervised/records.ts';
 import { backends } from './backends.ts';
 
 /**
@@ -12,12 +13,11 @@ import { backends } from './backends.ts';
  * sweeps, and workspaces; but not the sandboxes with the ids of `kept`, which the caller has adopted. The caller holds the lock of the data
  * folder, so all else is abandoned. Resolves only when every process is
  * proved gone, so that the worker may say so in its hello: no process has a mark of this folder, and the kernel removes a cgroup
- * only when it is empty. `recorded`: the folders of supervisors whose ends are still to be reported.
+ * only when it is empty. Ends that are still to be reported stay.
  */
 export async function sweepLeftovers(
   { folder, owner }: StateRoot,
   kept: ReadonlySet<string>,
-  recorded: ReadonlySet<string>,
   log: Logger,
 ): Promise<void> {
   const onSlow = logSlow(log, { owner });
@@ -31,9 +31,10 @@ export async function sweepLeftovers(
     return [];
   });
   const supervisors = supervisorsFolder(folder);
-  for (const name of await readdir(supervisors).catch(() => []))
-    if (!kept.has(name) && !recorded.has(name))
-      await rm(path.join(supervisors, name), { recursive: true, force: true });
+  for (const name of await readdir(supervisors).catch(() => [])) {
+    const place = path.join(supervisors, name);
+    if (!kept.has(name) && readEnd(place) === undefined) await rm(place, { recursive: true, force: true });
+  }
   if (workspaces.length + sandboxes > 0) {
     log.info({ workspaces: workspaces.length, sandboxes }, 'removed what an earlier worker left behind');
   }

@@ -47,22 +47,25 @@ export function superviseSandbox(supervisor: Supervisor, workspace = ''): Superv
   let isOpen = true;
 
   const receive = (report: Report): void => {
+    if (report.type === 'not_prepared' || report.type === 'disposed' || report.type === 'ended') isOver = true;
     switch (report.type) {
       case 'prepared':
         workspace = report.workspace;
-        return prepared.resolve(workspace);
+        prepared.resolve(workspace);
+        break;
       case 'not_prepared':
-        isOver = true;
+        prepared.reject(new SandboxError(report.phase, report.reason, report.message));
         gone.resolve();
-        return prepared.reject(new SandboxError(report.phase, report.reason, report.message));
+        break;
       case 'started':
-        return started.resolve();
+        started.resolve();
+        break;
       case 'disposed':
-        isOver = true;
-        return gone.resolve();
+        gone.resolve();
+        break;
       case 'ended':
-        isOver = true;
-        return ended.resolve(report.exit);
+        ended.resolve(report.exit);
+        break;
       case 'warning':
         log.warn({ sandbox: traces.id, ...report.fields }, report.message);
     }

@@ -1,0 +1,162 @@
+/** Sandboxes that outlive their worker: the next worker of the data folder adopts them, and reports what happened meanwhile. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { readdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { describeSystem } from './support/describe-system.ts';
+import { eventually, killHard } from './support/system.ts';
+
+const adoptSeconds = 12;
+
+/** A run that says that it has begun, and waits in the middle of its turn until the test lets it go on. */
+const prompt = (name: string): string => `Wait, then make something.
+
+\`\`\`sh
+echo begun ${name}; touch begun-${name}; while ! [ -e go ]; do sleep 0.05; done; echo going on
+\`\`\`
+
+\`\`\`sh
+printf made > made.txt && report-artifact made.txt --title Result; echo finished
+\`\`\`
+`;
+
+/** Processes whose arguments hold the text. */
+const processesWith = (text: string): { pid: number; args: string[] }[] =>
+  readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((name) => {
+      try {
+        const args = readFileSync(`/proc/${name}/cmdline`, 'utf8').split('\0');
+        return args.some((arg) => arg.includes(text)) ? [{ pid: Number(name), args }] : [];
+      } catch {
+        // It ended while we looked.
+        return [];
+      }
+    });
+
+describeSystem('adoption', { env: { RUNYARD_ADOPT_SECONDS: String(adoptSeconds) } }, (system) => {
+  /** Starts a run and returns when its agent is in the middle of its turn, with the sandbox that it has. */
+  const begin = async (name: string): Promise<{ runId: string; sandbox: string; workspace: string }> => {
+    const runId = await system.createRun(prompt(name));
+    const line = (await system.logs()).split('\n').find((text) => text.includes('"sandboxes live here"')) ?? '';
+    const all = path.join(JSON.parse(line).folder, 's');
+    const sandbox = await eventually(`begin of ${name}`, async () => {
+      for (const id of await readdir(all))
+        if ((await readdir(path.join(all, id, 'workspace')).catch(() => [])).some((file) => String(file) === `begun-${name}`)) return id;
+      return null;
+    });
+    return { runId, sandbox, workspace: path.join(all, sandbox, 'workspace') };
+  };
+  const goOn = (workspace: string) => writeFile(path.join(workspace, 'go'), '');
+  const agentOf = (runId: string) => processesWith(runId).find(({ args }) => args.includes('--task-id'));
+  const isGone = (sandbox: string) =>
+    eventually(`end of sandbox ${sandbox}`, async () => processesWith(`:${sandbox}`).length === 0);
+  const endedWell = async (runId: string) => {
+    const run = await system.untilEnded(runId);
+    expect(run, JSON.stringify(run.status_message)).toMatchObject({ state: 'SUCCEEDED' });
+    expect(run.artifacts?.map(({ data }) => data)).toEqual([expect.objectContaining({ filename: 'made.txt' })]);
+    const conversation = JSON.stringify(await system.call('GET', `/agent/runs/${runId}/conversation`));
+    for (const text of ['begun', 'going on', 'finished']) expect(conversation).toContain(text);
+    const { events } = await system.call<{ events: { event_type: string }[] }>('GET', `/agent/runs/${runId}/timeline`);
+    const types = events.map((event) => event.event_type);
+    for (const type of ['oz_run_claimed', 'worker_container_ready', 'agent_started', 'oz_run_done'])
+      expect(
+        types.filter((each) => each === type),
+        type,
+      ).toHaveLength(1);
+  };
+
+  test.each(['SIGKILL', 'SIGTERM'] as const)(
+    'continues a turn when %s ends the worker and it is started again',
+    async (signal) => {
+      const { runId, sandbox, workspace } = await begin(signal);
+      const agent = agentOf(runId);
+      const ended = new Promise((resolve) => system.worker().once('exit', resolve));
+      const asked = performance.now();
+      system.worker().kill(signal);
+      await ended;
+      expect(performance.now() - asked, 'it waits for nothing').toBeLessThan(6000);
+      system.startWorker();
+      await eventually(
+        'adoption',
+        async () => (await system.logs()).split('"adopted the sandboxes').length > (signal === 'SIGKILL' ? 1 : 2),
+      );
+      expect(agentOf(runId), 'the same agent').toEqual(agent);
+      await goOn(workspace);
+      await endedWell(runId);
+      await isGone(sandbox);
+    },
+  );
+
+  test('loses nothing of a run that ends while its worker is away', async () => {
+    const { runId, sandbox, workspace } = await begin('away');
+    await killHard(system.worker());
+    await goOn(workspace);
+    await endedWell(runId);
+    await isGone(sandbox);
+    system.startWorker();
+  });
+
+  test('reports how an agent ended while the worker was away', async () => {
+    const { runId, sandbox } = await begin('crash');
+    await killHard(system.worker());
+    process.kill(agentOf(runId)?.pid ?? expect.fail('no agent'), 'SIGSEGV');
+    await isGone(sandbox);
+    expect((await system.run(runId)).state).toBe('INPROGRESS');
+    system.startWorker();
+    const { state, status_message } = await system.untilEnded(runId);
+    expect({ state, status_message }).toMatchObject({
+      state: 'ERROR',
+      status_message: { error_code: 'agent_process_failed', message: expect.stringContaining('ended by signal 11') },
+    });
+  });
+
+  test('ends a run whose supervisor was killed, and each of its processes', async () => {
+    const { runId, sandbox } = await begin('supervisor');
+    const [supervisor] = processesWith('runyard-supervisor:').filter(({ args }) =>
+      args.some((arg) => arg.endsWith(`:${sandbox}`)),
+    );
+    process.kill(supervisor?.pid ?? expect.fail('no supervisor'), 'SIGKILL');
+    const { state, status_message } = await system.untilEnded(runId);
+    expect({ state, status_message }).toMatchObject({
+      state: 'ERROR',
+      status_message: {
+        error_code: 'agent_process_failed',
+        message: expect.stringContaining('supervised the sandbox'),
+      },
+    });
+    await isGone(sandbox);
+    expect(agentOf(runId)).toBeUndefined();
+  });
+
+  test('ends a sandbox that no worker adopts in time, and says so', async () => {
+    const { runId, sandbox } = await begin('late');
+    await killHard(system.worker());
+    const began = performance.now();
+    await isGone(sandbox);
+    expect(performance.now() - began).toBeGreaterThan((adoptSeconds - 1) * 1000);
+    system.startWorker();
+    const { state, status_message } = await system.untilEnded(runId);
+    expect({ state, status_message }).toMatchObject({
+      state: 'ERROR',
+      status_message: { error_code: 'agent_process_failed', message: expect.stringContaining('RUNYARD_ADOPT_SECONDS') },
+    });
+  });
+
+  test('hides every supervisor from the sandboxes', async () => {
+    const line = (await system.logs()).split('\n').find((text) => text.includes('"sandboxes live here"')) ?? '';
+    const folder: string = JSON.parse(line).folder;
+    const look = [
+      `ls ${folder}/v ${system.dataDir} 2>&1`,
+      `mkdir -p ${folder}/v 2>&1`,
+      `grep -a -l runyard-supervisor /proc/[0-9]*/cmdline 2>/dev/null | grep -v self`,
+      `grep -a 'runyard\\|supervisor' /proc/net/unix`,
+      'ls -la /run/runyard',
+      'true',
+    ].join('; ');
+    const runId = await system.createRun(`\`\`\`sh\n${look}\n\`\`\``);
+    expect((await system.untilEnded(runId)).state).toBe('SUCCEEDED');
+    const conversation = JSON.stringify(await system.call('GET', `/agent/runs/${runId}/conversation`));
+    process.stdout.write(`${conversation.slice(0, 3000)}\n`);
+  });
+});
