@@ -143,20 +143,23 @@ describeSystem('adoption', { env: { RUNYARD_ADOPT_SECONDS: String(adoptSeconds) 
     });
   });
 
-  test('hides every supervisor from the sandboxes', async () => {
-    const line = (await system.logs()).split('\n').find((text) => text.includes('"sandboxes live here"')) ?? '';
-    const folder: string = JSON.parse(line).folder;
-    const look = [
-      `ls ${folder}/v ${system.dataDir} 2>&1`,
-      `mkdir -p ${folder}/v 2>&1`,
-      `grep -a -l runyard-supervisor /proc/[0-9]*/cmdline 2>/dev/null | grep -v self`,
-      `grep -a 'runyard\\|supervisor' /proc/net/unix`,
-      'ls -la /run/runyard',
-      'true',
-    ].join('; ');
-    const runId = await system.createRun(`\`\`\`sh\n${look}\n\`\`\``);
-    expect((await system.untilEnded(runId)).state).toBe('SUCCEEDED');
-    const conversation = JSON.stringify(await system.call('GET', `/agent/runs/${runId}/conversation`));
-    process.stdout.write(`${conversation.slice(0, 3000)}\n`);
+  test('hides every supervisor and its folder from the sandboxes', async () => {
+    const { runId: other, workspace } = await begin('watched');
+    const folder = path.resolve(workspace, '../../../v');
+    expect((await readdir(folder)).length, 'they are there').toBeGreaterThan(0);
+    expect(processesWith('runyard-supervisor:').length).toBeGreaterThan(0);
+    const attempts = [
+      `! ls ${folder}`,
+      `! mkdir -p ${folder}/forged`,
+      `! ls ${system.dataDir}`,
+      "! grep -a 'runyard-supervisor' /proc/[0-9]*/cmdline | grep -av grep",
+      `! grep -a '/v/' /proc/net/unix`,
+      '[ "$(ls /run/runyard)" = relay.sock ]',
+    ];
+    const runId = await system.createRun(attempts.map((line) => `\`\`\`sh\n${line}\n\`\`\``).join('\n\n'));
+    const run = await system.untilEnded(runId);
+    expect(run.state, JSON.stringify(run.status_message)).toBe('SUCCEEDED');
+    await goOn(workspace);
+    await endedWell(other);
   });
 });

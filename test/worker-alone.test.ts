@@ -7,18 +7,23 @@ import { processesOf } from './support/processes-of.ts';
 
 const here = useApart();
 
-test('finishes the current run when the worker gets SIGTERM', { timeout: 60_000 }, async () => {
+test('leaves the current run to the next worker at SIGTERM', { timeout: 90_000 }, async () => {
+  const env = { ...here.client, RUNYARD_DATA_DIR: path.join(here.folder, 'worker') };
   const running = startCommand([runyard, 'run', '-'], {
     cwd: here.folder,
     env: here.client,
-    input: '```sh\necho begun; sleep 2; echo finished\n```',
+    input: '```sh\necho begun; sleep 8; echo finished\n```',
   });
   await running.sees('│ begun');
   here.worker.child.kill('SIGTERM');
-  await here.worker.sees('finishing the runs it has');
+  await here.worker.sees('leaving the runs to the next worker');
+  expect(await here.worker.exited).toBe(0);
+  const next = startCommand([runyard, 'worker'], { cwd: here.folder, env });
+  await next.sees('a worker for');
   expect(await running.exited).toBe(0);
   expect(running.output()).toContain('│ finished');
-  expect(await here.worker.exited).toBe(0);
+  next.child.kill('SIGINT');
+  expect(await next.exited).toBe(0);
   await vi.waitFor(() => expect(processesOf(path.join(here.folder, 'worker'))).toEqual([]), { timeout: 15_000 });
 });
 

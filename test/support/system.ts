@@ -6,7 +6,6 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RunItem } from '@runyard/contract/runs';
-import { pino } from 'pino';
 import { serviceNodeFlags } from '../../packages/cli/src/supervise/node-flags.ts';
 import { endSandboxes } from '../../packages/worker/src/backends/end-sandboxes.ts';
 import { unmountBelow } from '../../packages/worker/src/state/disk-image.ts';
@@ -186,7 +185,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
       for (const child of [...workers.values(), service]) if (child) await stopProgram(child);
       // A worker that was killed leaves its sandboxes to the next one.
       const dataDirs = [...workers.keys()].map((name) => (name === defaultWorker ? dataDir : path.join(dataDir, name)));
-      for (const folder of dataDirs) await endSandboxes(folder, pino({ level: 'silent' }));
+      for (const folder of dataDirs) await endSandboxes(folder);
       // As root the worker keeps its sandboxes outside of a closed data folder, and says where.
       const lines = (await system.logs()).split('\n').filter((line) => line.includes('"sandboxes live here"'));
       for (const folder of new Set(lines.map((line) => String(JSON.parse(line).folder)))) {

@@ -102,7 +102,7 @@ async function choose(context: Context, live: LiveRuns, options: DownOptions): P
 }
 
 async function stopWorker(context: Context, claim: Claim, options: DownOptions): Promise<void> {
-  send(claim.pid, options.force ? 'SIGINT' : 'SIGTERM');
+  send(claim.pid, options.force ? 'SIGINT' : drainSignal);
   if (!options.force) context.report('the worker finishes the runs that it has; bin/runyard down --force ends them');
   await gone(context, claim, options.force ? patienceMs : Number.POSITIVE_INFINITY);
   context.out('stopped\n');

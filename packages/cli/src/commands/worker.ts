@@ -17,7 +17,7 @@ export async function workerOnly(context: Context): Promise<void> {
     report: context.report,
     onReady: () =>
       context.report(
-        `a worker for ${origin} runs; logs in ${context.folder.logs}. Ctrl-C ends it, SIGTERM lets its runs finish first`,
+        `a worker for ${origin} runs; logs in ${context.folder.logs}. Ctrl-C ends it with its runs; SIGTERM ${context.settings.RUNYARD_ADOPT_SECONDS === 0 ? 'lets its runs finish first' : 'leaves its runs to the next worker'}`,
       ),
   });
   context.report('stopped');

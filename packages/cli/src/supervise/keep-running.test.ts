@@ -117,7 +117,7 @@ test('waits longer while a program keeps dying, also when it does not start at a
   expect(waits[3]).toContain('in 0.04 s');
 });
 
-test('drains by SIGTERM and waits for the program to finish', async () => {
+test('sends a signal and waits for the program to finish', async () => {
   const start = program(
     `process.on('SIGTERM', () => { console.log('finishing'); setTimeout(() => process.exit(0), 50); }); ${patient}`,
   );
@@ -125,7 +125,7 @@ test('drains by SIGTERM and waits for the program to finish', async () => {
   const first = await start();
   await logged('up');
   const kept = keepRunning({ name: 'worker', first, restart: start, report: (text) => reports.push(text) });
-  await kept.drain();
+  await kept.endBy('SIGTERM');
   expect(await first.exited).toEqual({ code: 0, signal: null });
   expect(reports).toEqual([]);
 });

@@ -4,8 +4,8 @@ import { describeExit, type Program } from './program.ts';
 export interface Kept {
   /** Returns the running program; `undefined` while its next start is awaited. */
   current(): Program | undefined;
-  /** Stops the restarts, sends SIGTERM so that the program finishes its work, and waits for its end. */
-  drain(): Promise<void>;
+  /** Stops the restarts, sends the signal, which asks the program to end in its own time, and waits for its end. */
+  endBy(signal: NodeJS.Signals): Promise<void>;
   /** Stops the restarts and the program. */
   stop(graceMs: number): Promise<void>;
 }
@@ -59,9 +59,9 @@ export function keepRunning(keep: KeepRunning): Kept {
 
   return {
     current: () => current,
-    async drain() {
+    async endBy(signal) {
       stopping.abort();
-      current?.signal('SIGTERM');
+      current?.signal(signal);
       await watching;
     },
     async stop(graceMs) {

@@ -30,8 +30,10 @@ export interface Stack {
   readonly origin: string;
   /** Lets the worker finish its runs; resolves when it is gone. */
   drain(): Promise<void>;
-  /** Stops worker and service; resolves when both are gone. */
-  stop(): Promise<void>;
+  /** Ends the worker as an upgrade does: it leaves its sandboxes to the next one, where they can go on without it. */
+  leave(): Promise<void>;
+  /** Stops worker and service; resolves when both are gone. Calls `between` when the worker is gone. */
+  stop(between?: () => Promise<void>): Promise<void>;
 }
 
 /** Longest start of a program. The first start creates a database, perhaps on a slow disk. */
@@ -125,10 +127,15 @@ export async function startStack(start: StackStart): Promise<Stack> {
   return {
     origin,
     async drain() {
-      await running.at(-1)?.drain();
+      await running.at(-1)?.endBy('SIGUSR2');
     },
-    async stop() {
+    async leave() {
+      await running.at(-1)?.endBy('SIGTERM');
+    },
+    async stop(between) {
       clearInterval(logs);
+      if (start.worker) await running.at(-1)?.stop(workerGraceMs);
+      await between?.();
       await stop(start.worker ? [workerGraceMs, serviceGraceMs] : [serviceGraceMs]);
     },
   };

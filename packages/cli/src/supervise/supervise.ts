@@ -22,11 +22,17 @@ export class AlreadyRunning extends Failure {
   }
 }
 
+const sentences = {
+  draining: 'finishing the runs it has',
+  leaving: 'leaving the runs to the next worker of this data folder',
+  stopping: 'stopping',
+} as const;
+
 const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP', drainSignal] as const;
 
 /**
  * Starts the programs and keeps them running until a signal arrives; resolves when all of them are gone. SIGUSR2 lets the
- * worker finish its runs first; another signal during that stops without waiting. A further signal ends this process at once; the programs then stop by themselves, because their input closes.
+ * worker finish its runs first. SIGTERM to a worker that runs alone ends only the worker: the next one adopts its sandboxes. Another signal during that stops without waiting. A further signal ends this process at once; the programs then stop by themselves, because their input closes.
  * @throws AlreadyRunning if another process supervises this data folder; Failure if a program does not start
  */
 export async function supervise(supervision: Supervise): Promise<void> {
@@ -37,23 +43,25 @@ export async function supervise(supervision: Supervise): Promise<void> {
   if (!taken.ok) throw new AlreadyRunning(taken.holder);
 
   const stopping = new AbortController();
-  const asked = Promise.withResolvers<'stop' | 'drain'>();
+  const asked = Promise.withResolvers<'stop' | 'drain' | 'leave'>();
   const askedToStop = Promise.withResolvers<void>();
-  let state: 'running' | 'draining' | 'stopping' = 'running';
+  let state: 'running' | 'draining' | 'leaving' | 'stopping' = 'running';
   const onSignal = (signal: NodeJS.Signals) => {
     if (state === 'stopping') {
       if (signal === drainSignal) return;
       taken.claim.release();
       process.exit(130);
     }
-    // A worker that runs alone belongs to a fleet: SIGTERM lets it finish its runs, as a rolling update expects.
-    const drain = signal === drainSignal || (state === 'running' && !supervision.service && signal === 'SIGTERM');
+    // A worker that runs alone belongs to a fleet: SIGTERM is an upgrade or the end of its container.
+    const leave = state === 'running' && !supervision.service && signal === 'SIGTERM';
+    const drain = signal === drainSignal || (leave && supervision.settings.RUNYARD_ADOPT_SECONDS === 0);
     if (drain && state === 'draining') return;
-    report(`${signal === 'SIGINT' ? 'Ctrl-C' : signal}: ${drain ? 'finishing the runs it has' : 'stopping'}`);
-    state = drain ? 'draining' : 'stopping';
+    const how = drain ? 'draining' : leave ? 'leaving' : 'stopping';
+    report(`${signal === 'SIGINT' ? 'Ctrl-C' : signal}: ${sentences[how]}`);
+    state = how;
     stopping.abort();
-    asked.resolve(drain ? 'drain' : 'stop');
-    if (!drain) askedToStop.resolve();
+    asked.resolve(drain ? 'drain' : leave ? 'leave' : 'stop');
+    if (!drain && !leave) askedToStop.resolve();
   };
   for (const signal of stopSignals) process.on(signal, onSignal);
   const unwatch = onceRemoved(folder.path, () => {
@@ -69,13 +77,28 @@ export async function supervise(supervision: Supervise): Promise<void> {
     const programs = [...(supervision.service ? ['service'] : []), ...(supervision.worker ? ['worker'] : [])];
     taken.claim.announce(stack.origin, programs);
     supervision.onReady(stack);
-    if ((await asked.promise) === 'drain') await Promise.race([stack.drain(), askedToStop.promise]);
+    const how = await asked.promise;
+    if (how === 'drain') await Promise.race([stack.drain(), askedToStop.promise]);
+    const stopped = askedToStop.promise.then(() => false);
+    const leaves = how === 'leave' && (await Promise.race([stack.leave().then(() => true), stopped]));
     state = 'stopping';
-    await stack.stop();
+    // The service last: sandboxes report their end to it.
+    await stack.stop(leaves ? undefined : () => endLeftSandboxes(supervision));
   } finally {
     unwatch();
     taken.claim.release();
     for (const signal of stopSignals) process.off(signal, onSignal);
+  }
+}
+
+/** Ends the sandboxes of a worker that was killed and not started again yet. */
+async function endLeftSandboxes({ worker, folder, report }: Supervise): Promise<void> {
+  if (!worker) return;
+  try {
+    const { endSandboxes } = await import('@runyard/worker/end-sandboxes');
+    await endSandboxes(folder.path);
+  } catch (error) {
+    report(`sandboxes of a killed worker may go on for RUNYARD_ADOPT_SECONDS: ${error instanceof Error ? error.message : error}`);
   }
 }
 

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Logger } from 'pino';
+import { pino } from 'pino';
 import { lockDataFolder } from '../state/data-folder-lock.ts';
 import { chooseStateRoot } from '../state/state-root.ts';
 import { sweepLeftovers } from './sweep.ts';
@@ -12,7 +12,7 @@ const patienceMs = 3000;
  * Ends the sandboxes that a worker of this data folder left when it died, so that they do not go on until they give up waiting for the
  * next worker. Returns false if a worker runs: it has them.
  */
-export async function endSandboxes(dataDir: string, log: Logger): Promise<boolean> {
+export async function endSandboxes(dataDir: string): Promise<boolean> {
   const deadline = performance.now() + patienceMs;
   let lock = await lockDataFolder(path.resolve(dataDir));
   while ('heldBy' in lock) {
@@ -21,7 +21,7 @@ export async function endSandboxes(dataDir: string, log: Logger): Promise<boolea
     lock = await lockDataFolder(path.resolve(dataDir));
   }
   try {
-    await sweepLeftovers(await chooseStateRoot(lock.folder), new Set(), log);
+    await sweepLeftovers(await chooseStateRoot(lock.folder), new Set(), pino({ level: 'silent' }));
     return true;
   } finally {
     await lock.release();

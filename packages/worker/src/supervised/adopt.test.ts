@@ -1,0 +1,115 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { startTicks, thisProcess } from '@runyard/contract/process-identity';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { adoptSandboxes } from './adopt.ts';
+import { filesOf, supervisorsFolder, writeWhole } from './files.ts';
+import { proofOf } from './proof.ts';
+import { bootId } from './records.ts';
+
+/** Listens where a supervisor does and answers each challenge with a proof by the secret in its arguments. */
+const impostor = `
+  const { createHmac } = require('node:crypto');
+  const [control, secret] = process.argv.slice(1);
+  require('node:net').createServer((socket) => {
+    socket.write(JSON.stringify({ nonce: 'n' }) + '\\n');
+    socket.on('error', () => {}).on('data', (data) => {
+      const { nonce } = JSON.parse(data);
+      const proof = createHmac('sha256', secret).update('supervisor:' + nonce).digest('hex');
+      socket.write(JSON.stringify({ proof }) + '\\n');
+    });
+  }).listen(control, () => console.log('ready'));`;
+
+const id = '0123456789ab';
+let stateRoot: string;
+let folder: string;
+let child: ChildProcess | undefined;
+const warnings: string[] = [];
+const log = { info: () => {}, warn: (_: object, message: string) => void warnings.push(message) };
+const exit = { exitCode: 3, outOfMemory: false, outputTail: 'last words' };
+
+beforeEach(async () => {
+  stateRoot = await mkdtemp(path.join(os.tmpdir(), 'runyard-adopt-'));
+  folder = path.join(supervisorsFolder(stateRoot), id);
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await chmod(supervisorsFolder(stateRoot), 0o700);
+  await writeFile(filesOf(folder).secret, 'the secret');
+  warnings.length = 0;
+});
+afterEach(async () => {
+  child?.kill('SIGKILL');
+  child = undefined;
+  await rm(stateRoot, { recursive: true });
+});
+
+/** Starts a process that poses as the supervisor. Returns its identity. */
+async function pose(secret: string) {
+  child = spawn(process.execPath, ['-e', impostor, filesOf(folder).control, secret], { stdio: ['ignore', 'pipe', 'inherit'] });
+  if (child.stdout) await once(child.stdout, 'data');
+  const pid = child.pid ?? 0;
+  return { ...thisProcess(), pid, start_ticks: startTicks(pid) ?? 0 };
+}
+
+function record(supervisor: object, boot = bootId()): void {
+  const content = {
+    boot_id: boot,
+    process: supervisor,
+    execution: { task_id: 'run', execution_id: 'execution' },
+    limits: { memoryMb: 1, processes: 1, tmpMb: 1, diskMb: 1 },
+    limited: false,
+    spawn_ms: 1,
+    workspace: '/workspace',
+    runtime: '/runtime',
+    traces: { id, stateRoot, label: 'label', variable: 'NAME=value' },
+  };
+  writeWhole(filesOf(folder).record, content, false);
+}
+
+test('adopts a supervisor that proves itself', async () => {
+  record(await pose('the secret'));
+  const [found] = await adoptSandboxes(stateRoot, 60, log);
+  expect(found).toMatchObject({ lives: true, record: { execution: { execution_id: 'execution' } } });
+  found?.sandbox.letGo();
+});
+
+test('adopts no process that does not know the secret', { timeout: 40_000 }, async () => {
+  record(await pose('another secret'));
+  const adopting = adoptSandboxes(stateRoot, 60, log);
+  // The process is recorded, and lives: it has time to prove itself until it ends.
+  setTimeout(() => child?.kill('SIGKILL'), 300);
+  expect(await adopting).toEqual([]);
+  expect(warnings).toHaveLength(1);
+});
+
+test.each([
+  ['of another start time', (is: Awaited<ReturnType<typeof pose>>) => record({ ...is, start_ticks: is.start_ticks + 1 })],
+  ['of another boot of the machine', (is: Awaited<ReturnType<typeof pose>>) => record(is, 'another boot')],
+])('adopts no process %s, although it knows the secret', async (_, write) => {
+  write(await pose('the secret'));
+  expect(await adoptSandboxes(stateRoot, 60, log)).toEqual([]);
+});
+
+test('returns the end of a sandbox that ended while no worker was there', async () => {
+  record({ ...thisProcess(), start_ticks: 1 });
+  writeWhole(filesOf(folder).end, exit, true);
+  const [found] = await adoptSandboxes(stateRoot, 60, log);
+  expect(found?.lives).toBe(false);
+  expect(await found?.sandbox.ended).toEqual(exit);
+});
+
+test('ignores a damaged record', async () => {
+  await writeFile(filesOf(folder).record, '{"boot_id":');
+  expect(await adoptSandboxes(stateRoot, 60, log)).toEqual([]);
+});
+
+test('uses no folder that other users may enter', async () => {
+  await chmod(supervisorsFolder(stateRoot), 0o755);
+  await expect(adoptSandboxes(stateRoot, 60, log)).rejects.toThrow('mode 0700');
+});
+
+test('makes proofs that are valid for one speaker only', () => {
+  expect(proofOf('s', 'worker', 'n')).not.toBe(proofOf('s', 'supervisor', 'n'));
+});
