@@ -4,6 +4,7 @@ import { readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { describeSystem } from './support/describe-system.ts';
+import { killWorkers } from './support/killed-workers.ts';
 import { eventually, killHard } from './support/system.ts';
 
 const adoptSeconds = 12;
@@ -142,6 +143,12 @@ describeSystem('adoption', { env: { RUNYARD_ADOPT_SECONDS: String(adoptSeconds) 
       status_message: { error_code: 'agent_process_failed', message: expect.stringContaining('RUNYARD_ADOPT_SECONDS') },
     });
   });
+
+  test('starts no run twice and loses none while the worker is killed again and again', async () => {
+    const found = await killWorkers(system, { runs: 8, seconds: 2, everyMs: 2500 });
+    expect(found).toMatchObject({ states: { SUCCEEDED: 8 }, failures: [], twice: [], incomplete: [] });
+    expect(found.hit, 'agents at work when the worker was killed').toBeGreaterThan(0);
+  }, 120_000);
 
   test('hides every supervisor and its folder from the sandboxes', async () => {
     const { runId: other, workspace } = await begin('watched');

@@ -1,0 +1,34 @@
+/** Runs whose worker is killed every few seconds: how they end, whether any starts twice, and what a supervisor needs. */
+import { killWorkers } from '../test/support/killed-workers.ts';
+import { startSystem } from '../test/support/system.ts';
+import { median, report } from './report.ts';
+
+const runs = Number(process.env.BENCH_RUNS ?? 200);
+const seconds = 3;
+const everyMs = 5000;
+
+const system = await startSystem({ env: { RUNYARD_WORKER_SLOTS: '8' } });
+try {
+  const began = performance.now();
+  const found = await killWorkers(system, { runs, seconds, everyMs });
+  const took = Math.round((performance.now() - began) / 1000);
+  process.stdout.write(`${found.failures.join('\n')}\n`);
+  const states = Object.entries(found.states).map(([state, count]) => `${count} ${state}`);
+  report(
+    'Runs whose worker is killed',
+    `${runs} runs of ${seconds} s on 8 slots; kill -9 of the worker every ${everyMs / 1000} s, which is started again at once. Twice: the agent of a run started work more than once, or two sandboxes of it were seen.`,
+    ['measured', 'result'],
+    [
+      ['kills of the worker', found.kills],
+      ['agents at work at the moment of a kill, together', found.hit],
+      ['ends', states.join(', ')],
+      ['runs that started twice', found.twice.length],
+      ['runs with a part of the conversation missing', found.incomplete.length],
+      ['seconds', took],
+      ['private memory of a supervisor, median MB', median(found.supervisorMb).toFixed(1)],
+      ['… largest MB', Math.max(...found.supervisorMb).toFixed(1)],
+    ],
+  );
+} finally {
+  await system.stop();
+}

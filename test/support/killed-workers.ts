@@ -1,0 +1,116 @@
+/** Many runs while their worker is killed again and again: for a short test, and for the long measurement in `bench/worker-kills.ts`. */
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { hasEnded } from './run-kinds.ts';
+import { killHard, type System } from './system.ts';
+
+export interface KilledWorkers {
+  readonly kills: number;
+  /** Runs that were at work at the moment of a kill, counted for each kill. */
+  readonly hit: number;
+  readonly states: Readonly<Record<string, number>>;
+  /** Messages of the runs that did not succeed. */
+  readonly failures: readonly string[];
+  /** Runs whose agent started work more than once, or of which two sandboxes were seen at one time. */
+  readonly twice: readonly string[];
+  /** Runs whose conversation misses a part. */
+  readonly incomplete: readonly string[];
+  /** Private memory of the supervisors of sandboxes with an agent, in MB. */
+  readonly supervisorMb: readonly number[];
+}
+
+/** Creates `runs` runs of about `seconds`, and kills the worker every `everyMs` until all have ended. */
+export async function killWorkers(
+  system: System,
+  { runs, seconds, everyMs }: { runs: number; seconds: number; everyMs: number },
+): Promise<KilledWorkers> {
+  const prompt = `\`\`\`sh\necho one; sleep ${seconds / 2}\n\`\`\`\n\`\`\`sh\necho two; sleep ${seconds / 2}; echo three\n\`\`\``;
+  const ids: string[] = [];
+  for (let n = 0; n < runs; n++) ids.push(await system.createRun(prompt));
+  const open = new Set(ids);
+  const twice = new Set<string>();
+  const supervisorMb: number[] = [];
+  let kills = 0;
+  let hit = 0;
+  const namespaces = new Map<string, string>();
+  const look = (): number => {
+    const agents = agentsOf(open);
+    for (const [runId, namespace] of agents) {
+      const before = namespaces.get(runId);
+      if (before !== undefined && before !== namespace) twice.add(runId);
+      namespaces.set(runId, namespace);
+    }
+    return agents.length;
+  };
+  let nextKill = performance.now() + everyMs;
+  while (open.size > 0) {
+    look();
+    if (performance.now() >= nextKill) {
+      hit += look();
+      supervisorMb.push(...memoryOfSupervisors());
+      await killHard(system.worker());
+      kills += 1;
+      system.startWorker();
+      nextKill = performance.now() + everyMs;
+    }
+    for (const runId of [...open].slice(0, 6)) if (hasEnded(await system.run(runId))) open.delete(runId);
+    await delay(50);
+  }
+  return { kills, hit, supervisorMb, ...(await judge(system, ids, twice)) };
+}
+
+/** The agents of these runs, with the pid namespaces of their sandboxes. */
+function agentsOf(runIds: ReadonlySet<string>): [string, string][] {
+  return argumentsOfProcesses().flatMap(({ pid, args }): [string, string][] => {
+    const runId = args[args.indexOf('--task-id') + 1] ?? '';
+    if (!args.includes('--task-id') || !args[0]?.endsWith('node') || !runIds.has(runId)) return [];
+    try {
+      return [[runId, readlinkSync(`/proc/${pid}/ns/pid`)]];
+    } catch {
+      // It ended while we looked.
+      return [];
+    }
+  });
+}
+
+function memoryOfSupervisors(): number[] {
+  const found = argumentsOfProcesses().filter(({ args }) => args.some((arg) => arg.startsWith('runyard-supervisor:')));
+  return found.flatMap(({ pid }) => {
+    try {
+      const text = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8');
+      const kb = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(text)?.[1] ?? 0);
+      return [(kb('Private_Clean') + kb('Private_Dirty')) / 1024];
+    } catch {
+      return [];
+    }
+  });
+}
+
+function argumentsOfProcesses(): { pid: number; args: string[] }[] {
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  return pids.flatMap((pid) => {
+    try {
+      return [{ pid: Number(pid), args: readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0') }];
+    } catch {
+      return [];
+    }
+  });
+}
+
+async function judge(system: System, ids: readonly string[], seenTwice: ReadonlySet<string>) {
+  const states: Record<string, number> = {};
+  const failures: string[] = [];
+  const twice = new Set(seenTwice);
+  const incomplete: string[] = [];
+  for (const runId of ids) {
+    const { state, status_message: message } = await system.run(runId);
+    states[state] = (states[state] ?? 0) + 1;
+    if (state !== 'SUCCEEDED') failures.push(`${runId} ${state}: ${message?.message ?? ''}`);
+    const { events } = await system.call<{ events: { event_type: string }[] }>('GET', `/agent/runs/${runId}/timeline`);
+    if (events.filter(({ event_type }) => event_type === 'agent_started').length !== 1) twice.add(runId);
+    if (events.filter(({ event_type }) => event_type === 'oz_run_done').length > 1) twice.add(runId);
+    const conversation = JSON.stringify(await system.call('GET', `/agent/runs/${runId}/conversation`));
+    if (!['one', 'two', 'three'].every((word) => conversation.includes(word))) incomplete.push(runId);
+  }
+  return { states, failures, twice: [...twice], incomplete };
+}
