@@ -43,7 +43,12 @@ describeSystem('adoption', { env: { RUNYARD_ADOPT_SECONDS: String(adoptSeconds) 
     const all = path.join(JSON.parse(line).folder, 's');
     const sandbox = await eventually(`begin of ${name}`, async () => {
       for (const id of await readdir(all))
-        if ((await readdir(path.join(all, id, 'workspace')).catch(() => [])).some((file) => String(file) === `begun-${name}`)) return id;
+        if (
+          (await readdir(path.join(all, id, 'workspace')).catch(() => [])).some(
+            (file) => String(file) === `begun-${name}`,
+          )
+        )
+          return id;
       return null;
     });
     return { runId, sandbox, workspace: path.join(all, sandbox, 'workspace') };

@@ -19,7 +19,7 @@ export interface KilledWorkers {
   readonly supervisorMb: readonly number[];
 }
 
-/** Creates `runs` runs of about `seconds`, and kills the worker every `everyMs` until all have ended. */
+/** Creates `runs` runs of about `seconds`, and kills the worker every `everyMs`, as soon as it is connected, until all have ended. */
 export async function killWorkers(
   system: System,
   { runs, seconds, everyMs }: { runs: number; seconds: number; everyMs: number },
@@ -42,10 +42,14 @@ export async function killWorkers(
     }
     return agents.length;
   };
+  // A worker that is killed before it is connected would get no run done on a busy machine.
+  const connections = async () => (await system.logs()).split('"msg":"connected to the service"').length;
+  let connected = 0;
   let nextKill = performance.now() + everyMs;
   while (open.size > 0) {
     look();
-    if (performance.now() >= nextKill) {
+    if (performance.now() >= nextKill && (await connections()) > connected) {
+      connected = await connections();
       hit += look();
       supervisorMb.push(...memoryOfSupervisors());
       await killHard(system.worker());

@@ -98,7 +98,9 @@ async function endLeftSandboxes({ worker, folder, report }: Supervise): Promise<
     const { endSandboxes } = await import('@runyard/worker/end-sandboxes');
     await endSandboxes(folder.path);
   } catch (error) {
-    report(`sandboxes of a killed worker may go on for RUNYARD_ADOPT_SECONDS: ${error instanceof Error ? error.message : error}`);
+    report(
+      `sandboxes of a killed worker may go on for RUNYARD_ADOPT_SECONDS: ${error instanceof Error ? error.message : error}`,
+    );
   }
 }
 

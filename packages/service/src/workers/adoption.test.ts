@@ -50,7 +50,8 @@ async function claimAndLose(adoptSeconds: number | undefined) {
 }
 
 const leaseSeconds = async (): Promise<number> => {
-  const text = 'SELECT extract(epoch FROM lease_until - clock_timestamp())::float8 AS rest FROM executions ORDER BY number';
+  const text =
+    'SELECT extract(epoch FROM lease_until - clock_timestamp())::float8 AS rest FROM executions ORDER BY number';
   const { rows } = await t.deps.db.pool.query<{ rest: number }>(text);
   return rows[0]?.rest ?? Number.NaN;
 };
@@ -60,12 +61,15 @@ test.each([
   [undefined, 0, graceSeconds],
   [0, 0, graceSeconds],
   [120, 120, 140],
-])('leaves an execution of a worker with adopt_seconds %s more than %i and at most %i seconds', async (adopt, least, most) => {
-  await claimAndLose(adopt);
-  const rest = await leaseSeconds();
-  expect(rest).toBeGreaterThan(least);
-  expect(rest).toBeLessThanOrEqual(most);
-});
+])(
+  'leaves an execution of a worker with adopt_seconds %s more than %i and at most %i seconds',
+  async (adopt, least, most) => {
+    await claimAndLose(adopt);
+    const rest = await leaseSeconds();
+    expect(rest).toBeGreaterThan(least);
+    expect(rest).toBeLessThanOrEqual(most);
+  },
+);
 
 test('gives the executions to the next process that shows the token of the worker', async () => {
   const { names, token } = await claimAndLose(120);

@@ -1,7 +1,7 @@
 import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { SupervisorProgram } from '../supervised/supervisors.ts';
+import type { SupervisorProgram } from '../sandboxes/supervisors.ts';
 import { bundleAgent, bundleHash, readStamp, writeBundle, writeStamp } from './bundle.ts';
 
 const entry = fileURLToPath(new URL('../supervisor/main.ts', import.meta.url));

@@ -3,9 +3,9 @@ import type { Logger } from 'pino';
 import type { Cache } from '../cache/cache.ts';
 import type { Upstream } from '../relay/relay.ts';
 import type { StateRoot } from '../state/state-root.ts';
-import type { Supervisors } from '../supervised/supervisors.ts';
 import type { SandboxLimits } from './limits.ts';
 import type { SandboxBackend } from './sandbox.ts';
+import type { SandboxSupervisors } from './supervisors.ts';
 
 /** The result of a probe. `ok` false: no agent may run; `reasons` say why, and how to fix it. */
 export interface ProbeResult {
@@ -28,7 +28,7 @@ export interface OpenRequest {
   /** Service root, without `/api/v1`. */
   readonly serviceRoot: string;
   /** Absent: sandboxes end with this process. */
-  readonly supervisors: Supervisors | undefined;
+  readonly supervisors: SandboxSupervisors | undefined;
   readonly log: Logger;
 }
 

@@ -47,7 +47,9 @@ afterEach(async () => {
 
 /** Starts a process that poses as the supervisor. Returns its identity. */
 async function pose(secret: string) {
-  child = spawn(process.execPath, ['-e', impostor, filesOf(folder).control, secret], { stdio: ['ignore', 'pipe', 'inherit'] });
+  child = spawn(process.execPath, ['-e', impostor, filesOf(folder).control, secret], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   if (child.stdout) await once(child.stdout, 'data');
   const pid = child.pid ?? 0;
   return { ...thisProcess(), pid, start_ticks: startTicks(pid) ?? 0 };
@@ -85,7 +87,10 @@ test('adopts no process that does not know the secret', { timeout: 40_000 }, asy
 });
 
 test.each([
-  ['of another start time', (is: Awaited<ReturnType<typeof pose>>) => record({ ...is, start_ticks: is.start_ticks + 1 })],
+  [
+    'of another start time',
+    (is: Awaited<ReturnType<typeof pose>>) => record({ ...is, start_ticks: is.start_ticks + 1 }),
+  ],
   ['of another boot of the machine', (is: Awaited<ReturnType<typeof pose>>) => record(is, 'another boot')],
 ])('adopts no process %s, although it knows the secret', async (_, write) => {
   write(await pose('the secret'));

@@ -3,19 +3,16 @@ import { z } from 'zod';
 import type { SandboxExit } from '../sandboxes/sandbox.ts';
 import { filesOf } from './files.ts';
 
-/** What finds everything that a sandbox has on the machine, besides its supervisor. */
+/** `SandboxTraces`. */
 const Traces = z.object({
   id: z.string(),
   stateRoot: z.string(),
-  /** Label of its first processes. */
   label: z.string(),
-  /** `NAME=value` in the environment of its processes. */
   variable: z.string(),
   cgroups: z
     .object({ version: z.union([z.literal(1), z.literal(2)]), memory: z.string(), pids: z.string() })
     .optional(),
 });
-export type Traces = z.infer<typeof Traces>;
 
 const Limits = z.object({ memoryMb: z.number(), processes: z.number(), tmpMb: z.number(), diskMb: z.number() });
 

@@ -1,13 +1,16 @@
 import { openCgroup } from '../sandboxes/cgroups/group.ts';
 import { removeFolders } from '../sandboxes/folders.ts';
 import { endMarked, logSlow, type SlowLog } from '../sandboxes/markers.ts';
-import type { Traces } from './records.ts';
+import type { SandboxTraces } from '../sandboxes/supervisors.ts';
 
 /**
  * Ends and removes what is left of a sandbox whose supervisor died. Resolves only when every process is proved gone. Never rejects: what
  * could not be removed is logged, and the next start removes it.
  */
-export async function removeRemains({ id, stateRoot, label, variable, cgroups }: Traces, log: SlowLog): Promise<void> {
+export async function removeRemains(
+  { id, stateRoot, label, variable, cgroups }: SandboxTraces,
+  log: SlowLog,
+): Promise<void> {
   const onSlow = logSlow(log, { sandbox: id });
   await endMarked({ labels: [label], variable }, onSlow);
   const failed = (error: Error) =>

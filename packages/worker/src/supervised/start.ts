@@ -6,10 +6,10 @@ import type { Socket } from 'node:net';
 import path from 'node:path';
 import { type ProcessIdentity, startTicks, thisProcess } from '@runyard/contract/process-identity';
 import { SandboxError } from '../sandboxes/sandbox.ts';
+import type { SandboxTraces } from '../sandboxes/supervisors.ts';
 import { filesOf, supervisorsFolder } from './files.ts';
 import { openLines } from './lines.ts';
 import type { Order, Report } from './messages.ts';
-import type { Traces } from './records.ts';
 import { type SupervisedLog, type SupervisedSandbox, superviseSandbox } from './supervised.ts';
 
 /** Flags of the supervisor's Node: small heaps, few threads, and no inspector on SIGUSR1. */
@@ -25,7 +25,7 @@ export interface SupervisorStart {
   readonly compileCache: string;
   /** From `supervisorLabel`. */
   readonly label: string;
-  readonly traces: Traces;
+  readonly traces: SandboxTraces;
   readonly log: SupervisedLog;
 }
 

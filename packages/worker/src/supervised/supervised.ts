@@ -3,11 +3,12 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ProcessIdentity, stateOf } from '@runyard/contract/process-identity';
 import { type Sandbox, SandboxError, type SandboxExit } from '../sandboxes/sandbox.ts';
+import type { SandboxTraces } from '../sandboxes/supervisors.ts';
 import { killProcesses } from '../state/processes.ts';
 import { filesOf } from './files.ts';
 import type { Lines } from './lines.ts';
 import type { Order, Report } from './messages.ts';
-import { readEnd, type Traces } from './records.ts';
+import { readEnd } from './records.ts';
 import { removeRemains } from './remains.ts';
 
 export interface SupervisedLog {
@@ -20,7 +21,7 @@ export interface Supervisor {
   readonly folder: string;
   readonly process: ProcessIdentity;
   readonly lines: Pick<Lines<Order, Report>, 'send' | 'close' | 'handle'>;
-  readonly traces: Traces;
+  readonly traces: SandboxTraces;
   readonly log: SupervisedLog;
 }
 

@@ -2,38 +2,17 @@
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { SandboxSpecification } from '../sandboxes/sandbox.ts';
+import type { SandboxSupervisors } from '../sandboxes/supervisors.ts';
 import { adoptSandboxes, type LeftSandbox } from './adopt.ts';
 import { filesOf, supervisorsFolder, writeWhole } from './files.ts';
-import { bootId, type SupervisorRecord, type Traces } from './records.ts';
+import { bootId, type SupervisorRecord } from './records.ts';
 import { startSupervisor } from './start.ts';
 import type { SupervisedLog, SupervisedSandbox } from './supervised.ts';
 
-/** How a supervisor is started. */
-export interface SupervisorProgram {
-  /** Bundle of `supervisor/main.ts`. */
-  readonly entry: string;
-  readonly compileCache: string;
-}
-
-export interface SupervisedRequest {
-  readonly program: SupervisorProgram;
-  readonly traces: Traces;
-  readonly runtime: string;
-  /** What the backend's part of the supervisor needs. */
-  readonly preparation: unknown;
-}
-
-export interface Supervisors {
-  /** Seconds that a sandbox goes on without a worker. */
-  readonly adoptSeconds: number;
-  /** Socket for the worker's cache, in a folder that only the worker's user may enter. */
-  readonly cacheSocket: string;
+/** The supervisors of a worker. */
+export interface Supervisors extends SandboxSupervisors {
   /** Sandboxes of earlier workers, as found when this worker started. */
   readonly left: readonly LeftSandbox[];
-  /** Prepares a sandbox under a supervisor of its own. Rejects with a `SandboxError`. */
-  prepare(
-    request: SupervisedRequest,
-  ): Promise<SupervisedSandbox & { assign(specification: SandboxSpecification): void }>;
   /** Forgets an execution, whose end the service has confirmed. */
   forget(executionId: string): void;
   /** Leaves all sandboxes to the next worker. */
@@ -63,8 +42,8 @@ export async function openSupervisors(
   };
 
   return {
-    adoptSeconds,
     cacheSocket: path.join(supervisorsFolder(stateRoot), 'cache'),
+    runtimesInUse: left.filter(({ lives }) => lives).map(({ record }) => record.runtime),
     left,
     async prepare({ program, traces, runtime, preparation }) {
       const start = { program: program.entry, compileCache: program.compileCache, label, traces, log };

@@ -1,18 +1,12 @@
 import type { SandboxLevel } from '@runyard/contract/worker-protocol';
 import { type SandboxLimits, sameLimits } from '../limits.ts';
 import { openPool } from '../pool.ts';
-import type { Sandbox, SandboxBackend, SandboxSpecification } from '../sandbox.ts';
+import type { SandboxBackend } from '../sandbox.ts';
 import { refuseUnsupported } from '../specification.ts';
+import type { PooledSandbox } from '../supervisors.ts';
 
 /** Pause before the next sandbox is made ready. */
 const refillMs = 150;
-
-/** A sandbox that may have waited in the pool before it got its execution. */
-export interface PooledSandbox extends Sandbox {
-  readonly isAlive: () => boolean;
-  /** Notes the execution, before `spawn`. */
-  readonly assign?: (specification: SandboxSpecification) => void;
-}
 
 /** Creates the backend. A pool keeps one sandbox with the worker's own limits ready. `make` makes a sandbox with these limits. */
 export function bubblewrapBackend(

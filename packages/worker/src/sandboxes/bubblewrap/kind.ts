@@ -1,12 +1,12 @@
 import { makeRuntime } from '../../runtime/runtime.ts';
 import { makeSupervisorProgram } from '../../runtime/supervisor-program.ts';
-import type { Supervisors } from '../../supervised/supervisors.ts';
 import { type BackendKind, type OpenRequest, optOut, unavailable } from '../backend-kind.ts';
 import { openCgroup } from '../cgroups/group.ts';
 import { listGroups, removeHierarchy } from '../cgroups/hierarchy.ts';
 import type { SandboxLimits } from '../limits.ts';
 import type { SandboxBackend } from '../sandbox.ts';
-import { bubblewrapBackend, type PooledSandbox } from './backend.ts';
+import type { PooledSandbox, SandboxSupervisors } from '../supervisors.ts';
+import { bubblewrapBackend } from './backend.ts';
 import { agentContents } from './contents.ts';
 import { findBubblewrap } from './find-bubblewrap.ts';
 import { type BubblewrapGround, findWorkerCgroups, makeGround } from './ground.ts';
@@ -78,7 +78,7 @@ async function open(request: OpenRequest): Promise<SandboxBackend> {
     stateRoot: state.folder,
     entry: agentEntry,
     rehearse: (folder) => rehearseAgent(ground, folder),
-    inUse: supervisors?.left.filter(({ lives }) => lives).map(({ record }) => record.runtime) ?? [],
+    inUse: supervisors?.runtimesInUse ?? [],
     log,
   });
   const make =
@@ -108,7 +108,7 @@ async function supervised(
   { log: _, ...ground }: BubblewrapGround,
   runtime: string,
   { state, serviceRoot, cache }: OpenRequest,
-  supervisors: Supervisors,
+  supervisors: SandboxSupervisors,
 ): Promise<MakeSandbox> {
   const program = await makeSupervisorProgram(state.folder);
   return (limits) => {

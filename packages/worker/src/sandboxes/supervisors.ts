@@ -1,0 +1,46 @@
+import type { CgroupHierarchy } from './cgroups/hierarchy.ts';
+import type { Sandbox, SandboxSpecification } from './sandbox.ts';
+
+/** How a supervisor is started. */
+export interface SupervisorProgram {
+  /** Bundle of `supervisor/main.ts`. */
+  readonly entry: string;
+  readonly compileCache: string;
+}
+
+/** Facts by which everything is found that a sandbox has on the machine, besides its supervisor. */
+export interface SandboxTraces {
+  readonly id: string;
+  readonly stateRoot: string;
+  /** Label of its first processes. */
+  readonly label: string;
+  /** `NAME=value` in the environment of its processes. */
+  readonly variable: string;
+  readonly cgroups?: CgroupHierarchy | undefined;
+}
+
+export interface SupervisedRequest {
+  readonly program: SupervisorProgram;
+  readonly traces: SandboxTraces;
+  /** Folder that the sandbox sees as /opt/runyard. */
+  readonly runtime: string;
+  /** What the backend's part of the supervisor needs. */
+  readonly preparation: unknown;
+}
+
+/** A sandbox that may wait for its execution. */
+export interface PooledSandbox extends Sandbox {
+  readonly isAlive: () => boolean;
+  /** Notes the execution, before `spawn`. */
+  readonly assign?: (specification: SandboxSpecification) => void;
+}
+
+/** Makes sandboxes that go on when this process ends. */
+export interface SandboxSupervisors {
+  /** Socket for the worker's cache, in a folder that only the worker's user may enter. */
+  readonly cacheSocket: string;
+  /** Runtimes of the sandboxes of earlier workers, which must stay. */
+  readonly runtimesInUse: readonly string[];
+  /** Prepares a sandbox under a supervisor of its own. Rejects with a `SandboxError`. */
+  prepare(request: SupervisedRequest): Promise<PooledSandbox>;
+}
