@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import {
   createAutomation,
   deleteAutomation,
@@ -10,6 +10,7 @@ import {
   updateAutomation,
 } from './commands/automations.ts';
 import { createContext } from './context.ts';
+import { wholeNumber } from './whole-number.ts';
 
 const uidHelp = 'UID of the automation; bin/runyard automations list shows it';
 const factoryHelp = 'UID of the factory; bin/runyard factory list shows it';

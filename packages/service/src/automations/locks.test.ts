@@ -77,13 +77,13 @@ test.each<[string, (others: Others) => Promise<unknown>]>([
   ['the deletion of the factory', ({ counted, factoryUid }) => deleteFactory(counted, author, factoryUid)],
   [
     'the deletion of an automation',
-    ({ counted, factoryUid, uids }) => counted.transaction((tx) => deleteAutomation(tx, author, factoryUid, uids[1])),
+    ({ counted, factoryUid, uids }) => counted.transaction((tx) => deleteAutomation(tx, author, factoryUid, uids[0])),
   ],
   [
     'a new name of an automation',
     ({ counted, factoryUid, uids }) =>
       counted.transaction((tx) =>
-        updateAutomation(deps, tx, author, factoryUid, uids[1], {
+        updateAutomation(deps, tx, author, factoryUid, uids[0], {
           name: 'new name',
           prompt: 'a',
           enabled: true,

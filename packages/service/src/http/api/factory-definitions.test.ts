@@ -143,16 +143,16 @@ describe('an apply', () => {
     ]);
     await apply(nightly('UTC'));
     expect((await automations())[0]?.schedules).toEqual(made?.schedules);
-    await apply(nightly('Asia/Kolkata'));
+    await apply(nightly('Asia/Tokyo'));
     const [moved] = await automations();
     expect(moved?.schedules).toEqual([
-      expect.objectContaining({ schedule_id: made?.schedules?.[0]?.schedule_id, timezone: 'Asia/Kolkata' }),
+      expect.objectContaining({ schedule_id: made?.schedules?.[0]?.schedule_id, timezone: 'Asia/Tokyo' }),
     ]);
-    expect(moved?.schedules?.[0]?.next_run).toContain('T21:30:00');
+    expect(moved?.schedules?.[0]?.next_run).toContain('T18:00:00');
     // As ten failures in a row do.
     await service.deps.db.query('UPDATE automations SET enabled = false, spawn_failures = 10');
     expect((await stored()).drift).toMatchObject([{ name: 'nightly', members: [{ member: 'enabled' }] }]);
-    await apply(nightly('Asia/Kolkata'));
+    await apply(nightly('Asia/Tokyo'));
     expect((await automations())[0]).toMatchObject({ enabled: true, schedules: moved?.schedules });
     expect(await faultsOf(nightly('Mars/Olympus'))).toEqual([
       expect.stringContaining('automations/nightly/automation.md:8: triggers[0].schedule.timezone is not the name of'),
