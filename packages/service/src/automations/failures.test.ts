@@ -75,6 +75,24 @@ describe('an automation whose runs cannot be created', () => {
     ]);
   });
 
+  test('at which the service itself fails holds up no other one, and its schedule pauses and says so', async () => {
+    const bad = await create([at()]);
+    const good = await create([at()]);
+    // The API never stores such a value: it makes the create throw.
+    await db.query(`UPDATE automations SET config = '{"mcp_servers": {"a": null}}' WHERE uid = $1`, [bad.uid]);
+    await db.query('UPDATE schedules SET spawn_failures = 9 WHERE automation_uid = $1', [bad.uid]);
+    await makeDue(bad.uid, 9);
+    await fireNow(good.uid);
+    expect((await fires(good.uid)).map(({ outcome }) => outcome)).toEqual(['started']);
+    expect(await fires(bad.uid)).toMatchObject([
+      { outcome: 'failed', reason: expect.stringContaining('its log says why') },
+    ]);
+    expect((await read(bad.uid)).problems).toEqual([expect.stringContaining('triggers[0]: Paused after 10 failures')]);
+    const saved = await change(bad.uid, { config: {} });
+    expect(saved).not.toHaveProperty('problems');
+    expect(saved.schedules?.[0]?.next_run).not.toBeNull();
+  });
+
   test('is not disabled by failures that pass by themselves', async () => {
     const { uid } = await create([at()]);
     for (let n = 0; n < 12; n += 1) expect(await noteFailure(db, uid, 'an outage', true)).toBe(true);
