@@ -13,6 +13,7 @@ import { bootstrap } from '../src/access/keys/bootstrap.ts';
 import { openKeyDirectory } from '../src/access/keys/directory.ts';
 import { openKeyWatch } from '../src/access/keys/watch.ts';
 import { newUid } from '../src/access/teams/uid.ts';
+import { fireAutomationsWith } from '../src/automations/fire.ts';
 import { startAutomationsWith } from '../src/automations/start.ts';
 import { type BodyLimits, makeBodyBudget } from '../src/bodies/body-budget.ts';
 import { openCodeHosts } from '../src/code-hosts/code-hosts.ts';
@@ -171,6 +172,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     webhooks: await openWebhookDirectory(db, vault),
     webhookBaseUrl: () => baseUrl,
     startAutomations: options.startAutomations ?? startAutomationsWith({ executionDeps, blobs, models: models.models }),
+    fireAutomations: fireAutomationsWith({ executionDeps, blobs, models: models.models }),
     bodies: makeBodyBudget(options.bodyLimits),
     conversationReads: makeBodyBudget(readLimits),
     serviceInstanceId: randomUUIDv7(),

@@ -1,6 +1,7 @@
 /** Manages automations. */
 import { readFileSync } from 'node:fs';
 import type { Automation, CreateAutomationRequest } from '@runyard/contract/automations';
+import type { ScheduleFire } from '@runyard/contract/schedules';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';
@@ -8,6 +9,7 @@ import type { Column } from '../live/columns.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
 import { printList } from '../live/list.ts';
 import { allFactories } from './factories.ts';
+import { inUtc, printFires } from './fires.ts';
 
 type Json = { readonly json?: true };
 type Client = ReturnType<typeof connect>;
@@ -37,6 +39,18 @@ async function find(client: Client, uid: string): Promise<Automation & { readonl
   return found;
 }
 
+function statusOf({ enabled, problems, last_spawn_error: error }: Automation): string {
+  if (!enabled) return error ? 'paused' : 'disabled';
+  if (error) return 'failing';
+  return problems ? 'has problems' : 'enabled';
+}
+
+/** Returns the next time of an automation; empty: it has none. */
+function nextOf({ schedules = [] }: Automation): string {
+  const times = schedules.flatMap(({ next_run: time }) => time ?? []);
+  return times.toSorted()[0] ?? '';
+}
+
 /** Lists the automations of the team. */
 export async function listAutomations(context: Context, options: Json): Promise<void> {
   const automations = await allAutomations(connect(context));
@@ -45,9 +59,11 @@ export async function listAutomations(context: Context, options: Json): Promise<
     { header: 'FACTORY', text: ({ factoryUid }) => factoryUid },
     {
       header: 'STATUS',
-      text: ({ enabled, problems }) => (enabled ? (problems ? 'has problems' : 'enabled') : 'disabled'),
-      paint: ({ enabled, problems }, colours) => (enabled && !problems ? colours.green : colours.yellow),
+      text: statusOf,
+      paint: (automation, colours) =>
+        automation.last_spawn_error ? colours.red : statusOf(automation) === 'enabled' ? colours.green : colours.yellow,
     },
+    { header: 'NEXT', text: (automation) => inUtc(nextOf(automation)), raw: nextOf },
     { header: 'NAME', flexible: true, text: ({ name }) => name },
   ];
   const none = 'no automations; create one with: bin/runyard automations create FACTORY FILE';
@@ -70,7 +86,7 @@ export async function createAutomation(context: Context, factoryUid: string, fil
 /** Enables or disables an automation. Its runs act as the caller from then on, as after every change. */
 export async function setAutomation(context: Context, action: 'enable' | 'disable', uid: string): Promise<void> {
   const client = connect(context);
-  const { factoryUid, name, prompt, triggers, config, overlap, concurrency_key } = await find(client, uid);
+  const { factoryUid, name, prompt, triggers, agent, config, overlap, concurrency_key } = await find(client, uid);
   await client.updateAutomation({
     params: { factoryUid, automationUid: uid },
     body: {
@@ -79,11 +95,35 @@ export async function setAutomation(context: Context, action: 'enable' | 'disabl
       triggers,
       overlap,
       enabled: action === 'enable',
+      ...(agent === undefined ? {} : { agent }),
       ...(config === undefined ? {} : { config }),
       ...(concurrency_key === undefined ? {} : { concurrency_key }),
     },
   });
   context.out(`${uid} is ${action}d\n`);
+}
+
+/** Replaces an automation by the JSON of a request. Its runs act as the caller from now on. */
+export async function updateAutomation(context: Context, uid: string, file: string): Promise<void> {
+  const body = jsonFrom(file) as CreateAutomationRequest;
+  const client = connect(context);
+  const { factoryUid } = await find(client, uid);
+  const updated = await client.updateAutomation({ params: { factoryUid, automationUid: uid }, body });
+  context.out(`${updated.uid} is changed\n`);
+}
+
+/** Lists the fires of the schedule triggers of an automation, newest first. */
+export async function listAutomationFires(
+  context: Context,
+  uid: string,
+  options: Json & { readonly limit?: number },
+): Promise<void> {
+  const client = connect(context);
+  const { factoryUid } = await find(client, uid);
+  const query = options.limit === undefined ? {} : { limit: options.limit };
+  const found = await client.listAutomationFires({ params: { factoryUid, automationUid: uid }, query });
+  const schedule = { header: 'SCHEDULE', text: (fire: ScheduleFire) => fire.schedule_name ?? '' };
+  printFires(context, found, schedule, options);
 }
 
 /** Deletes an automation. */

@@ -31,7 +31,7 @@ its agent, and those before \`agentDefaults\`; a list or map replaces the inheri
 
 \`bin/runyard factory apply FOLDER\` shows what would change in a factory, asks, and applies the files whole or not at all. Webhooks and
 automations that were made without files stay. A webhook gets the value of the team secret \`secretName\`. What an apply refuses,
-because this service cannot carry it out: runners, skills, \`harness.auth\`, and triggers of the provider \`schedule\`.
+because this service cannot carry it out: runners, skills and \`harness.auth\`.
 \`bin/runyard factory export FOLDER --factory UID\` writes the files that were applied last. \`GET /factory/{uid}/definition\` also
 shows the drift: what was changed without files. The schemas of the files are at \`GET /api/v1/factory-files/schemas/v1alpha1\`.
 
@@ -75,7 +75,8 @@ ${example.map(({ path, content }) => `\`${path}\`:\n\n\`\`\`${path.endsWith('.md
 `;
 }
 
-const scheduleText = 'five fields in UTC, `@daily` and the like, or `@every 90m`. `schedule.name`: its identity';
+const scheduleText =
+  'five fields, `@daily` and the like, or `@every 90m`. `schedule.timezone`: whose clock they mean, default UTC. `schedule.name`: its identity';
 
 function githubRows(): string {
   const byMembers = Map.groupBy(Object.entries(githubEvents), ([, members]) => members.map(code).join(', '));

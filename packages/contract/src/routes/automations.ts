@@ -11,13 +11,14 @@ import {
 import { DeleteResponse } from '../keys.ts';
 import { maxAutomationBytes, maxFactoryAutomations, maxWebhookBytes } from '../limits.ts';
 import type { Route } from '../route.ts';
+import { ListScheduleFiresQuery, ListScheduleFiresResponse } from '../schedules.ts';
 
 const factory = z.object({ factoryUid: z.string().meta({ description: 'UID of the factory' }) });
 const automation = factory.extend({ automationUid: z.string().meta({ description: 'UID of the automation' }) });
 const noFactory = 'No such factory, or it belongs to another team';
 const noAutomation = 'No such automation, or it belongs to another factory or team';
 const badAutomation =
-  'A wrong value, a trigger that is not valid, an unknown webhook, or a run that could not be created: an unknown model, harness or environment';
+  'A wrong value, a trigger that is not valid, an unknown webhook or agent, or a run that could not be created: an unknown model, harness or environment';
 const tooLarge = `The body is larger than ${maxAutomationBytes / 1024} KB`;
 const foreign = 'The environment or a secret belongs to others';
 
@@ -98,6 +99,19 @@ export const automationRoutes = {
     params: automation,
     answer: { status: 200, description: 'Deleted', schema: DeleteResponse },
     errors: { 404: noAutomation },
+  },
+  listAutomationFires: {
+    method: 'GET',
+    path: `${onePath}/history`,
+    tag: 'automations',
+    summary: 'List the fires of the schedule triggers of an automation, newest first',
+    description:
+      'Kept for 30 days, and as long as the automation has the schedule. Deliveries are in the logs of their webhooks.',
+    allow: teamReads,
+    params: automation,
+    query: ListScheduleFiresQuery,
+    answer: { status: 200, description: 'A page of fires', schema: ListScheduleFiresResponse },
+    errors: { 400: 'A wrong value, or a cursor of another list', 404: noAutomation },
   },
   testFilter: {
     method: 'POST',

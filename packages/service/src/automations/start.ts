@@ -1,16 +1,15 @@
 /** Starts the runs of the automations that a delivery matches. */
 import type { AutomationOutcome } from '@runyard/contract/webhooks';
-import { readFactory } from '../factories/factories.ts';
 import type { SubmitDeps } from '../runs/submit/submit.ts';
-import { decide } from '../schedules/decide.ts';
 import type { Queryable } from '../store/database/database.ts';
-import { defineStatement, text, uuid } from '../store/database/statement.ts';
+import { defineStatement, text } from '../store/database/statement.ts';
 import type { AcceptedDelivery, StartAutomations } from '../webhooks/ingest/start-automations.ts';
 import { type AutomationRow, automationColumns, automationRow } from './automation-row.ts';
+import { disabledReason } from './failures.ts';
 import { laneOf } from './lane.ts';
-import { readLoad } from './load.ts';
 import { matcherOf } from './match.ts';
-import { spawner } from './spawn.ts';
+import { type Spawn, spawner } from './spawn.ts';
+import { decideStart, insertStart } from './starts.ts';
 
 /** Reads the automations that a webhook feeds, and keeps them from being deleted. $3: whether GitHub sends to it. */
 const readFed = defineStatement({
@@ -34,21 +33,12 @@ const lockOverlap = defineStatement({
   row: { uid: text() },
 });
 
-const insertStart = defineStatement({
-  name: 'insert_start_of_automation',
-  text: `
-    INSERT INTO automation_starts (automation_uid, webhook_uid, delivery_id, lane, run_id, cancels_previous)
-    VALUES ($1, $2, $3, $4, $5, $6) RETURNING id`,
-  row: { id: uuid },
-});
-
 /** Returns the function that starts the runs of a delivery, all of them in its transaction. */
 export function startAutomationsWith(deps: SubmitDeps): StartAutomations {
   return async (tx, delivery) => {
     const rows = await tx.query(readFed, [delivery.factoryUid, delivery.webhookUid, delivery.scheme === 'github']);
     if (rows.length === 0) return { runs: [], outcomes: [] };
-    const factory = await readFactory(tx, delivery.teamId, delivery.factoryUid);
-    const spawn = await spawner(deps, tx, rows, factory?.agent_defaults ?? {});
+    const spawn = await spawner(deps, tx, rows);
     const match = matcherOf(delivery);
     const outcomes: AutomationOutcome[] = [];
     for (const row of rows) outcomes.push(await outcomeOf(tx, row, delivery, match, spawn));
@@ -61,29 +51,27 @@ async function outcomeOf(
   row: AutomationRow,
   delivery: AcceptedDelivery,
   match: ReturnType<typeof matcherOf>,
-  spawn: Awaited<ReturnType<typeof spawner>>,
+  spawn: Spawn,
 ): Promise<AutomationOutcome> {
   const automation_id = row.uid;
-  if (!row.enabled) return { automation_id, matched: false, reason: 'the automation is disabled' };
+  if (!row.enabled) return { automation_id, matched: false, reason: disabledReason(row) };
   const matching = match(row);
   if (!matching.matched) return { automation_id, ...matching };
   const lane = laneOf(row, delivery.payload);
   if (row.overlap !== 'allow') await tx.query(lockOverlap, [row.uid]);
-  const load = row.overlap === 'allow' ? { live: 0, waiting: 0 } : await readLoad(tx, row.uid, lane);
-  const decision = decide({ overlap: row.overlap, max_live_runs: null }, load);
-  const start = (runId: string | null, cancelsPrevious: boolean) =>
-    tx.query(insertStart, [row.uid, delivery.webhookUid, delivery.deliveryId, lane, runId, cancelsPrevious]);
+  const decision = await decideStart(tx, row, lane);
   switch (decision.kind) {
     case 'skip':
       return { automation_id, matched: true, reason: `skipped: ${decision.reason}` };
     case 'wait':
-      await start(null, false);
+      await insertStart(tx, row.uid, delivery, { lane, runId: null });
       return { automation_id, matched: true, reason: `waits: ${decision.reason}` };
     case 'start': {
-      const spawned = await spawn(row, delivery);
+      const spawned = await spawn(row, { kind: 'delivery', delivery });
       if (spawned.kind === 'failed') return { automation_id, matched: true, reason: spawned.reason };
-      await start(spawned.runId, decision.cancelsPrevious);
-      return { automation_id, matched: true, run_id: spawned.runId };
+      const { runId } = spawned;
+      await insertStart(tx, row.uid, delivery, { lane, runId, cancelsPrevious: decision.cancelsPrevious });
+      return { automation_id, matched: true, run_id: runId };
     }
   }
 }

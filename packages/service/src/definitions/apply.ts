@@ -13,6 +13,7 @@ import { recordChange } from '../access/audit/record.ts';
 import type { Principal } from '../access/keys/principal.ts';
 import { replaceFactoryAgents } from '../factories/agents.ts';
 import { defineFactory, lockFactory, readFactory } from '../factories/factories.ts';
+import { lockPartsOfFactory } from '../factories/lock-parts.ts';
 import type { Database, Queryable } from '../store/database/database.ts';
 import { applyAutomations, checkAutomations } from './apply-automations.ts';
 import { applyWebhooks, checkWebhookIds, checkWebhooks, type WebhooksToApply } from './apply-webhooks.ts';
@@ -110,6 +111,7 @@ async function applyWithin(
   await checkConfigs(deps, tx, principal, definition, faults);
   if (faults.count() > 0) return { kind: 'faulty', faults: faults.list() };
 
+  await lockPartsOfFactory(tx, factoryUid);
   if ((await defineFactory(tx, factory, toFactoryMembers(definition))) === 'taken')
     faults.add('factory.yaml', ['alias'], 'another factory of the team has this alias');
   const agents = definition.agents.map((agent) => toFactoryAgent(agent, definition));

@@ -23,7 +23,8 @@ export interface Execution {
 /** Secrets and MCP servers of every agent of the factory. */
 type OfAll = Pick<Execution, 'secrets' | 'mcpServers'>;
 
-function toConfig(
+/** Returns the configuration that the members of a file set. */
+export function toConfig(
   { model, harness, environmentId, secrets, mcpServers, workerHost }: Execution,
   ofAll: OfAll,
 ): AmbientAgentConfig {

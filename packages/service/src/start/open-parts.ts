@@ -7,6 +7,7 @@ import type { Logger } from 'pino';
 import { bootstrap } from '../access/keys/bootstrap.ts';
 import { openKeyDirectory } from '../access/keys/directory.ts';
 import { openKeyWatch } from '../access/keys/watch.ts';
+import { fireAutomationsWith } from '../automations/fire.ts';
 import { startAutomationsWith } from '../automations/start.ts';
 import { makeBodyBudget } from '../bodies/body-budget.ts';
 import { openCodeHosts } from '../code-hosts/code-hosts.ts';
@@ -101,6 +102,7 @@ export async function openParts(options: PartOptions): Promise<ServiceDeps> {
   undo.add(async () => keyWatch.close());
   const webhooks = await openWebhookDirectory(db, vault);
   undo.add(async () => webhooks.close());
+  const submitDeps = { executionDeps: deps, blobs, models: opened.models };
   took('wiring');
   return {
     db,
@@ -119,7 +121,8 @@ export async function openParts(options: PartOptions): Promise<ServiceDeps> {
     keyWatch,
     webhooks,
     webhookBaseUrl,
-    startAutomations: startAutomationsWith({ executionDeps: deps, blobs, models: opened.models }),
+    startAutomations: startAutomationsWith(submitDeps),
+    fireAutomations: fireAutomationsWith(submitDeps),
     bodies: makeBodyBudget(),
     conversationReads: makeBodyBudget(readLimits),
     serviceInstanceId: randomUUIDv7(),

@@ -49,7 +49,7 @@ describe('an apply', () => {
     expect(made).toMatchObject({
       name: 'look',
       prompt: 'Look at the alert.',
-      config: { model_id: 'runbook', worker_host: 'mac', base_prompt: 'Review.' },
+      agent: 'reviewer',
     });
     // Nothing was made anew.
     expect(await webhookUid()).toBe(uid);
@@ -130,6 +130,35 @@ describe('an apply', () => {
     expect(await apply(files)).toMatchObject({ changes: [], drift });
     expect((await stored()).drift).toEqual([]);
     expect(await automations()).toHaveLength(1);
+  });
+
+  test('gives automations their schedules, keeps them while nothing changes, and enables what was paused again', async () => {
+    const file = (timezone: string) =>
+      `---\ntriggers:\n  - provider: schedule\n    event: cron_fired\n    schedule:\n      name: nightly\n      cron: 0 3 * * *\n      timezone: ${timezone}\n---\n\nTidy up.\n`;
+    const nightly = (timezone: string) => ({ ...baseFiles, 'automations/nightly/automation.md': file(timezone) });
+    await apply(nightly('UTC'));
+    const [made] = await automations();
+    expect(made?.schedules).toEqual([
+      expect.objectContaining({ name: 'nightly', timezone: 'UTC', next_run: expect.stringContaining('T03:00:00') }),
+    ]);
+    await apply(nightly('UTC'));
+    expect((await automations())[0]?.schedules).toEqual(made?.schedules);
+    await apply(nightly('Asia/Tokyo'));
+    const [moved] = await automations();
+    expect(moved?.schedules).toEqual([
+      expect.objectContaining({ schedule_id: made?.schedules?.[0]?.schedule_id, timezone: 'Asia/Tokyo' }),
+    ]);
+    expect(moved?.schedules?.[0]?.next_run).toContain('T18:00:00');
+    // As ten failures in a row do.
+    await service.deps.db.query('UPDATE automations SET enabled = false, spawn_failures = 10');
+    expect((await stored()).drift).toMatchObject([{ name: 'nightly', members: [{ member: 'enabled' }] }]);
+    await apply(nightly('Asia/Tokyo'));
+    expect((await automations())[0]).toMatchObject({ enabled: true, schedules: moved?.schedules });
+    expect(await faultsOf(nightly('Mars/Olympus'))).toEqual([
+      expect.stringContaining('automations/nightly/automation.md:8: triggers[0].schedule.timezone is not the name of'),
+    ]);
+    await apply(baseFiles);
+    expect(await service.deps.db.query('SELECT id FROM schedules')).toEqual([]);
   });
 });
 

@@ -8,6 +8,7 @@ import type { ContentPolicy } from '../../content-policy/content-policy.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
 import type { AdmitModelRequest } from '../../gateway/models/admission.ts';
 import type { Models } from '../../models/models.ts';
+import type { FireAutomations } from '../../schedules/fire-automations.ts';
 import type { Signer } from '../../secrets/signer.ts';
 import type { Vault } from '../../secrets/vault.ts';
 import type { SkillLibrary } from '../../skills/library.ts';
@@ -48,6 +49,8 @@ export interface ServiceDeps {
   webhookBaseUrl(): string;
   /** Starts the runs of an accepted delivery, in its transaction; absent: no delivery starts anything. */
   readonly startAutomations?: StartAutomations;
+  /** Fires the schedule triggers of automations that are due, in the transaction that moves them forward. */
+  readonly fireAutomations: FireAutomations;
   readonly freeSpace: FreeSpace;
   /** Returns why the database of this process does not run; null: it runs, or it is not ours. */
   databaseProblem(): string | null;
