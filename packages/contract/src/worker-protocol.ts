@@ -152,12 +152,15 @@ export const TaskRejected = z.object({
   data: z.object({ task_id: z.string(), reason: z.string(), execution_id: z.string().optional() }),
 });
 
+/** Hosts of a list that a worker reports. Its operator can split the rules of an environment into many. */
+export const maxReportedHosts = 200;
+
 /** Hosts that a sandbox may reach. */
 const SandboxNetwork = z.object({
   /** Rules of the environment, narrowed to those of the worker. */
-  allowed_hosts: z.array(z.string().max(600)).max(1000),
+  allowed_hosts: z.array(z.string().max(600)).max(maxReportedHosts),
   /** Rules of the environment of which the worker allows nothing. */
-  refused_hosts: z.array(z.string().max(600)).max(1000),
+  refused_hosts: z.array(z.string().max(600)).max(maxReportedHosts),
   /** False: the sandbox is not isolated from the network, so nothing is denied. */
   is_enforced: z.boolean(),
 });

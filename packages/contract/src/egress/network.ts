@@ -11,6 +11,11 @@ const AllowedHost = z
   .regex(hostRulePattern, { error: `must be ${form}; write international names as xn--…` })
   .refine((text) => !hostRulePattern.test(text) || readHostRule(text) !== undefined, { error: `must be ${form}` });
 
+/** Package managers whose registries an environment can allow. */
+const NetworkPreset = z
+  .enum(networkPresetNames)
+  .meta({ id: 'NetworkPreset', description: 'Package managers whose public registries can be allowed by name' });
+
 /** Hosts that the sandboxes of an environment may reach. */
 export const EnvironmentNetwork = z
   .object({
@@ -23,7 +28,7 @@ export const EnvironmentNetwork = z
         `Hosts, at most ${maxAllowedHosts}: \`example.com\`, or \`*.example.com\` for all names below it and not itself, or an IP address. Without \`:port\` it is 443 and 80. Private addresses are denied unless the operator of the worker allows them`,
       ),
     presets: z
-      .array(z.enum(networkPresetNames))
+      .array(NetworkPreset)
       .max(networkPresetNames.length)
       .nullable()
       .optional()

@@ -115,6 +115,17 @@ describe('a tunnel to port 80', () => {
   });
 });
 
+test('requests that do not wait for the answer of the one before end the connection', async () => {
+  const arrived = Promise.withResolvers<void>();
+  handle = () => arrived.resolve();
+  const socket = await proxy.open();
+  socket.write('GET http://example.com/ HTTP/1.1\r\nHost: example.com\r\n\r\n');
+  await arrived.promise;
+  socket.write('GET http://example.com/ HTTP/1.1\r\nHost: example.com\r\n\r\n'.repeat(100));
+  await textOf(socket);
+  expect(proxy.dialled).toHaveLength(1);
+});
+
 test.each(['/', 'https://example.com/', 'ftp://example.com/', '*'])('%s is not for a proxy', async (url) => {
   expect(await proxy.say(get(url, 'example.com'))).toMatch(/^HTTP\/1\.1 400 /);
   expect(proxy.dialled).toEqual([]);

@@ -37,18 +37,17 @@ export async function openProxy(socketPath: string, uid: number | undefined, opt
   const { policy, denied, limits } = options;
   const ended = new AbortController();
   const sockets = sandboxSockets(limits, options.budget, () => denied.add('', 0, 'too_many_bytes'));
-  const settings = {
+  const server = http.createServer({
     maxHeaderSize: maxHeaderBytes,
     headersTimeout: limits.headersMs,
     requestTimeout: 0,
     connectionsCheckingInterval: Math.min(limits.headersMs, 5_000),
     keepAliveTimeout: 30_000,
     noDelay: true,
-  };
-  const server = http.createServer(settings);
-  /** Reads the HTTP in tunnels to port 80, which `tunnels` has with their targets. */
-  const inTunnels = http.createServer(settings);
+  });
+  /** Tunnels to port 80, whose HTTP the server reads itself. */
   const tunnels = new WeakMap<Socket, Target>();
+  const busy = new WeakSet<Socket>();
 
   /** Connects to the target if the rules allow it; notes why not. */
   async function reach(target: Target | undefined, written: string, gone: AbortSignal): Promise<DialOutcome> {
@@ -65,7 +64,12 @@ export async function openProxy(socketPath: string, uid: number | undefined, opt
   }
 
   async function onRequest(message: IncomingMessage, response: ServerResponse): Promise<void> {
-    const plain = plainTarget(message.url ?? '', tunnels.get(message.socket));
+    const { socket } = message;
+    // A client that sends requests without waiting for answers would have more connections to servers than to the proxy.
+    if (busy.has(socket)) return void socket.destroy();
+    busy.add(socket);
+    response.once('close', () => busy.delete(socket));
+    const plain = plainTarget(message.url ?? '', tunnels.get(socket));
     if (plain === undefined)
       return refuse(response, 400, 'this is a proxy: ask it for http://host/path, or with CONNECT');
     const { target, written, path } = plain;
@@ -82,6 +86,7 @@ export async function openProxy(socketPath: string, uid: number | undefined, opt
   async function onConnect(message: IncomingMessage, client: Socket, head: Buffer): Promise<void> {
     const written = message.url ?? '';
     const target = readAuthority(written);
+    if (tunnels.has(client)) return void client.destroy();
     client.on('error', () => client.destroy());
     if (target?.port === plainPort) {
       const reason = policy.refusal(target, plainPort);
@@ -89,7 +94,7 @@ export async function openProxy(socketPath: string, uid: number | undefined, opt
       client.write(established);
       if (head.length > 0) client.unshift(head);
       tunnels.set(client, target);
-      inTunnels.emit('connection', client);
+      server.emit('connection', client);
       return;
     }
     const gone = goneWith(client);
@@ -105,14 +110,12 @@ export async function openProxy(socketPath: string, uid: number | undefined, opt
     });
   }
 
-  for (const each of [server, inTunnels]) {
-    each.on('request', (message, response) => void onRequest(message, response).catch(() => response.destroy()));
-    each.on('clientError', (_error, socket) => socket.destroy());
-  }
+  server.on('request', (message, response) => void onRequest(message, response).catch(() => response.destroy()));
+  server.on('clientError', (_error, socket) => socket.destroy());
   server.maxConnections = maxEgressConnections;
   server.on('drop', () => denied.add('', 0, 'too_many_connections'));
   server.on('connection', (socket) => {
-    const reason = sockets.admit(socket);
+    const reason = tunnels.has(socket) ? undefined : sockets.admit(socket);
     if (reason !== undefined) denied.add('', 0, reason);
   });
   server.on('connect', (message, socket, head) => {

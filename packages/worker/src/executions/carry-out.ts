@@ -1,5 +1,10 @@
 import type { EnvironmentLimits } from '@runyard/contract/environments';
-import type { SandboxNetwork, TaskAssignment, WorkerMessage } from '@runyard/contract/worker-protocol';
+import {
+  maxReportedHosts,
+  type SandboxNetwork,
+  type TaskAssignment,
+  type WorkerMessage,
+} from '@runyard/contract/worker-protocol';
 import type { Logger } from 'pino';
 import type { Egress, ExecutionEgress } from '../egress/egress.ts';
 import { checkProgram } from '../harnesses/check-program.ts';
@@ -97,8 +102,8 @@ const limitsToReport = ({ memoryMb, processes, diskMb }: SandboxLimits): Environ
 });
 
 const networkToReport = ({ policy }: ExecutionEgress, backend: SandboxBackend): SandboxNetwork => ({
-  allowed_hosts: [...policy.allowed],
-  refused_hosts: [...policy.refused],
+  allowed_hosts: policy.allowed.slice(0, maxReportedHosts),
+  refused_hosts: policy.refused.slice(0, maxReportedHosts),
   is_enforced: backend.describe().features.includes('no-network'),
 });
 

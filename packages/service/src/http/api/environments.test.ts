@@ -156,10 +156,10 @@ test('an agent cannot start a run in an environment with a docker_image', async 
 test('an environment with hosts that are none or limits that no worker has is refused', async () => {
   const many = Array.from({ length: 101 }, (_, index) => `h${index}.example.com`);
   for (const [member, value, path, says] of [
-    ['network', { allowed_hosts: ['https://example.com/'] }, 'config.network.allowed_hosts[0]', 'must be example.com'],
-    ['network', { allowed_hosts: ['*'] }, 'config.network.allowed_hosts[0]', 'must be example.com'],
+    ['network', { allowed_hosts: ['https://example.com/'] }, 'config.network.allowed_hosts.0', 'must be example.com'],
+    ['network', { allowed_hosts: ['*'] }, 'config.network.allowed_hosts.0', 'must be example.com'],
     ['network', { allowed_hosts: many }, 'config.network.allowed_hosts', '100'],
-    ['network', { presets: ['gem'] }, 'config.network.presets[0]', 'npm'],
+    ['network', { presets: ['gem'] }, 'config.network.presets.0', 'npm'],
     ['limits', { memory_mb: 64 }, 'config.limits.memory_mb', '128'],
   ] as const) {
     const body = { config: { name: 'Limited', [member]: value } };
