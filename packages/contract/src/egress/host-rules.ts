@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { readAuthority, readHost } from './host-name.ts';
 
 /** Hosts and ports that a sandbox may connect to. */
@@ -19,7 +20,7 @@ const hostPattern = [
   `(?:${labelPattern}\\.)*${topPattern}`,
   `\\*\\.(?:${labelPattern}\\.)+${topPattern}`,
   `(?:${bytePattern}\\.){3}${bytePattern}`,
-  '\\[[0-9A-Fa-f:.]{2,45}\\]',
+  `\\[(?:${z.regexes.ipv6.source.slice(1, -1)})\\]`,
 ].join('|');
 const portPattern = '(?:6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5][0-9]{4}|[1-9][0-9]{0,3})';
 /** Written without look-ahead, which generators of requests cannot build. */

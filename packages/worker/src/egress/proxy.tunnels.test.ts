@@ -28,7 +28,7 @@ const hosts = [
   '169.254.169.254',
   '10.0.0.1',
   '[::1]',
-  '[::ffff:127.0.0.1]',
+  '[::ffff:7f00:1]',
 ];
 async function start(options: Partial<TestProxyOptions> = {}): Promise<void> {
   proxy = await startTestProxy(echo.server, { hosts, ...options });
