@@ -24,7 +24,7 @@ export async function openGround(): Promise<TemporaryGround> {
 
 /** A sandbox of the ground as an assignment specifies it. */
 export function specify(ground: BubblewrapGround): SandboxSpecification {
-  return { executionId: 'bench', limits: ground.limits, egress: [], files: [] };
+  return { executionId: 'bench', limits: ground.limits, files: [] };
 }
 
 /** The agent, bundled and rehearsed as the worker does it at its start. Gives its folder. */

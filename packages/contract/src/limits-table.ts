@@ -1,5 +1,6 @@
 /** The table of all limits, from the constants and settings that hold them. `docs/limits.md` is written from it. */
 import {
+  maxAllowedHosts,
   maxArtifactBytes,
   maxArtifactsPerRun,
   maxAttachmentBytes,
@@ -12,7 +13,11 @@ import {
   maxDefinitionFiles,
   maxDefinitionYamlBytes,
   maxDefinitionYamlTotalBytes,
+  maxDeniedShown,
   maxDisabledModels,
+  maxEgressBytes,
+  maxEgressConnections,
+  maxEgressConnectionsOfWorker,
   maxEnvironmentGuests,
   maxEnvironments,
   maxEnvironmentVisitors,
@@ -158,6 +163,26 @@ export const limits: readonly Limit[] = [
     of: 'changes of a team in a day, as the audit log counts them',
     most: `${maxChangesPerDay}`,
     above: '429 until the next day (UTC); cancels, deletes and lower roles still work',
+  },
+  {
+    of: 'hosts that an environment allows',
+    most: `${maxAllowedHosts}`,
+    above: invalid,
+  },
+  {
+    of: 'connections of a sandbox to hosts that its environment allows, at once',
+    most: `${maxEgressConnections}; ${maxEgressConnectionsOfWorker} of all sandboxes of a worker`,
+    above: 'further connections are closed; the run says so',
+  },
+  {
+    of: 'bytes between a sandbox and these hosts',
+    most: size(maxEgressBytes),
+    above: 'its connections are closed; the run says so',
+  },
+  {
+    of: 'denied connections that the timeline shows one by one',
+    most: `${maxDeniedShown} of an execution`,
+    above: 'one event has the number of all',
   },
   { of: 'environments of a team', most: `${maxEnvironments}`, above: '409' },
   { of: 'schedules of a team', most: `${maxSchedules}`, above: '409' },

@@ -10,6 +10,7 @@ import { keySource, readApiKey } from './connection/api-key.ts';
 import { connect } from './connection/connection.ts';
 import { openInstanceTokens } from './connection/instance-token.ts';
 import { createOutbox } from './connection/outbox.ts';
+import { makeEgress } from './egress/egress.ts';
 import { createExecutions } from './executions/executions.ts';
 import { openUpstream } from './relay/relay.ts';
 import { sandboxLimits } from './sandboxes/limits.ts';
@@ -109,6 +110,7 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
       serviceRoot,
       workerName,
       limits,
+      egress: makeEgress(settings),
       harnessDir: settings.RUNYARD_HARNESS_DIR,
       send: (message) => connection.send(message),
       onIdle: () => endWhenIdle(),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { workerName } from '../workers.ts';
-import { type Setting, secret, whole } from './setting.ts';
+import { egress } from './egress.ts';
+import { privateNetworks, type Setting, secret, whole } from './setting.ts';
 
 /** Settings of the worker and its sandboxes. */
 export const workerSettings = {
@@ -56,6 +57,20 @@ export const workerSettings = {
     schema: whole(16, 10485760),
     default: '4096',
     description: 'Largest size of workspace and home of one sandbox. A larger sandbox is ended.',
+    usedBy: ['worker'],
+  },
+  RUNYARD_EGRESS: {
+    schema: egress,
+    default: 'any',
+    description:
+      'Hosts that sandboxes may reach at most. `any`: every public host that the environment of the run allows. `none`: no host. A list, comma-separated (`registry.npmjs.org,*.example.com:8443`): of the hosts of the environment only these. Without a list in the environment a sandbox reaches none.',
+    usedBy: ['worker'],
+  },
+  RUNYARD_EGRESS_PRIVATE_NETWORKS: {
+    schema: privateNetworks,
+    default: '',
+    description:
+      'Private networks, comma-separated (`10.20.0.0/16`), that sandboxes may reach where their environment allows the host. No team can allow them.',
     usedBy: ['worker'],
   },
   RUNYARD_WORKER_CACHE_MB: {

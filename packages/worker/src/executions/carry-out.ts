@@ -1,6 +1,12 @@
 import type { EnvironmentLimits } from '@runyard/contract/environments';
-import type { TaskAssignment, WorkerMessage } from '@runyard/contract/worker-protocol';
+import {
+  maxReportedHosts,
+  type SandboxNetwork,
+  type TaskAssignment,
+  type WorkerMessage,
+} from '@runyard/contract/worker-protocol';
 import type { Logger } from 'pino';
+import type { Egress, ExecutionEgress } from '../egress/egress.ts';
 import { checkProgram } from '../harnesses/check-program.ts';
 import { lowerLimits, type SandboxLimits } from '../sandboxes/limits.ts';
 import type { Sandbox, SandboxBackend } from '../sandboxes/sandbox.ts';
@@ -14,6 +20,7 @@ export interface CarryOutOptions {
   readonly limits: SandboxLimits;
   /** Folder with programs of harnesses that all sandboxes see. */
   readonly harnessDir: string | undefined;
+  readonly egress: Egress;
   readonly serviceRoot: string;
   readonly send: (message: WorkerMessage) => void;
   readonly log: Logger;
@@ -31,6 +38,13 @@ export async function carryOut(
   const { name } = execution;
   const launch = agentLaunch(assignment, options.serviceRoot);
   if (!launch.ok) return failureMessage(name, new Error(launch.problem));
+  const hosts = assignment.allowed_hosts ?? [];
+  const egress =
+    hosts.length === 0
+      ? undefined
+      : options.egress.ofExecution(hosts, (denied) =>
+          options.send({ type: 'connections_denied', data: { ...name, ...denied } }),
+        );
   let sandbox: Sandbox | undefined;
   try {
     const { harness } = assignment.task.agent_config_snapshot;
@@ -39,8 +53,8 @@ export async function carryOut(
       {
         executionId: name.execution_id,
         limits,
-        egress: [],
         files: [],
+        ...(egress === undefined ? {} : { egress }),
         ...(assignment.docker_image === undefined ? {} : { image: assignment.docker_image }),
       },
       execution.creation.signal,
@@ -56,6 +70,7 @@ export async function carryOut(
         backend: backend.describe().backend,
         spawn_ms: spawnMs,
         ...(assignment.limits === undefined ? {} : { limits: limitsToReport(limits) }),
+        ...(egress === undefined ? {} : { network: networkToReport(egress, backend) }),
       },
     });
     log.info({ ...name, sandbox: sandbox.id, spawn_ms: spawnMs }, 'sandbox started');
@@ -75,6 +90,7 @@ export async function carryOut(
     log.error({ ...name, error: (error as Error).message }, 'the sandbox could not be started');
     return execution.ending === 'cancelled' ? cancelledMessage(name) : failureMessage(name, error);
   } finally {
+    egress?.end();
     await sandbox?.dispose();
   }
 }
@@ -83,6 +99,12 @@ const limitsToReport = ({ memoryMb, processes, diskMb }: SandboxLimits): Environ
   memory_mb: memoryMb,
   processes,
   disk_mb: diskMb,
+});
+
+const networkToReport = ({ policy }: ExecutionEgress, backend: SandboxBackend): SandboxNetwork => ({
+  allowed_hosts: policy.allowed.slice(0, maxReportedHosts),
+  refused_hosts: policy.refused.slice(0, maxReportedHosts),
+  is_enforced: backend.describe().features.includes('no-network'),
 });
 
 function endedEarly({ name, ending }: Execution): TerminalMessage {

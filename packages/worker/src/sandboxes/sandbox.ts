@@ -1,4 +1,5 @@
 import type { SandboxLevel } from '@runyard/contract/worker-protocol';
+import type { SandboxEgress } from '../egress/egress.ts';
 import type { SandboxLimits } from './limits.ts';
 
 /** A file that the sandbox holds before its agent starts. */
@@ -17,8 +18,8 @@ export interface SandboxSpecification {
   /** Container image to start from; absent: the programs of this machine. */
   readonly image?: string;
   readonly limits: SandboxLimits;
-  /** Hosts that the sandbox may connect to, besides the service. */
-  readonly egress: readonly string[];
+  /** Opens the proxy to the hosts that the environment allows; absent: the sandbox reaches nothing but the service. */
+  readonly egress?: SandboxEgress;
   readonly files: readonly SandboxFile[];
 }
 

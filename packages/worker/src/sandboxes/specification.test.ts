@@ -5,7 +5,6 @@ import { refuseUnsupported } from './specification.ts';
 const plain: SandboxSpecification = {
   executionId: 'e',
   limits: { memoryMb: 1, processes: 1, tmpMb: 1, diskMb: 1 },
-  egress: [],
   files: [],
 };
 
@@ -15,7 +14,6 @@ test('accepts a sandbox with limits only', () => {
 
 test.each([
   ['an image', { ...plain, image: 'node:24' }, 'node:24'],
-  ['hosts', { ...plain, egress: ['example.com'] }, 'example.com'],
   ['files', { ...plain, files: [{ path: '/etc/a', content: new Uint8Array(), mode: 0o600 }] }, '/etc/a'],
 ])('refuses %s, and names them', (_, specification, named) => {
   expect(() => refuseUnsupported(specification)).toThrow(named);

@@ -1,3 +1,4 @@
+import { systemNames } from '@runyard/contract/names/resolver';
 import type { Settings } from '@runyard/contract/settings';
 import type { BodyBudget } from '../../bodies/body-budget.ts';
 import type { CodeHosts } from '../../code-hosts/code-hosts.ts';
@@ -11,7 +12,6 @@ import { isUnpriced } from '../../models/is-unpriced.ts';
 import type { Models } from '../../models/models.ts';
 import { beginOutage, claimOutageProbes, endOutage } from '../../models/outages.ts';
 import type { ProviderName } from '../../models/providers.ts';
-import { systemNames } from '../../names/resolver.ts';
 import { type RunModels, readRunModels } from '../../runs/model-in-use/read-run-models.ts';
 import { switchModel } from '../../runs/model-in-use/switch-model.ts';
 import type { Vault } from '../../secrets/vault.ts';

@@ -38,9 +38,14 @@ export function bubblewrapBackend(
       const sandbox = await (sameLimits(limits, ground.limits)
         ? pool.take()
         : prepareSandbox({ ...ground, limits }, contents));
-      if (!signal.aborted) return sandbox;
-      await sandbox.dispose();
-      throw signal.reason;
+      try {
+        if (specification.egress !== undefined) await sandbox.openEgress(specification.egress);
+        signal.throwIfAborted();
+        return sandbox;
+      } catch (error) {
+        await sandbox.dispose();
+        throw error;
+      }
     },
     async close() {
       await pool.close();

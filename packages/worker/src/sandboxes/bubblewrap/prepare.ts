@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import path from 'node:path';
+import type { SandboxEgress } from '../../egress/egress.ts';
 import type { SandboxMemory } from '../../relay/memory-answers.ts';
 import type { Relay } from '../../relay/socket-server.ts';
 import { type Cgroup, openCgroup } from '../cgroups/group.ts';
@@ -10,7 +11,14 @@ import { makeFolders, removeFolders, type SandboxFolders } from '../folders.ts';
 import { endMarked, logSlow } from '../markers.ts';
 import { type AgentLaunch, type Sandbox, SandboxError, type SandboxExit, type SandboxVerdict } from '../sandbox.ts';
 import { agentCommand, agentEnvironment } from './agent-command.ts';
-import { bubblewrapOptions, commandSetting, initCommand, leastDataBytes, type SandboxView } from './arguments.ts';
+import {
+  bubblewrapOptions,
+  commandSetting,
+  initCommand,
+  inside,
+  leastDataBytes,
+  type SandboxView,
+} from './arguments.ts';
 import type { BubblewrapGround } from './ground.ts';
 import { type BubblewrapProcess, startBubblewrap } from './process.ts';
 
@@ -37,6 +45,8 @@ export interface SandboxContents {
 /** A sandbox that can run any command: the agent, or the script of the probe. */
 export interface RawSandbox extends Sandbox {
   run(command: readonly string[], env: Readonly<Record<string, string>>, runToken?: string): BubblewrapProcess;
+  /** Gives it the proxy to the hosts of its environment. Before `run`. */
+  openEgress(egress: SandboxEgress): Promise<void>;
   /** False if its process ended, which before `run` only an outsider can cause. */
   readonly isAlive: () => boolean;
 }
@@ -51,6 +61,7 @@ export async function prepareSandbox(ground: BubblewrapGround, contents: Sandbox
   let made = false;
   let folders: SandboxFolders | undefined;
   let relay: Relay | undefined;
+  let egress: Relay | undefined;
   let cgroup: Cgroup | undefined;
   let process: BubblewrapProcess | undefined;
   let verdict: SandboxVerdict | undefined;
@@ -69,6 +80,7 @@ export async function prepareSandbox(ground: BubblewrapGround, contents: Sandbox
     if (cgroup === undefined) await endMarked({ label, variable }, onSlow);
     await attempt('cgroup', cgroup?.remove(onSlow));
     await attempt('relay', relay?.close());
+    await attempt('egress', egress?.close());
     await attempt('folders', made ? removeFolders(ground.stateRoot, id) : undefined);
     // If processes of this user may still live, no other sandbox may get the user.
     if (uid !== undefined && problems.length === 0) ground.identities?.give(uid);
@@ -108,18 +120,12 @@ export async function prepareSandbox(ground: BubblewrapGround, contents: Sandbox
   } catch (error) {
     await dispose();
     if (error instanceof SandboxError) throw error;
-    throw new SandboxError(
-      'prepare',
-      'sandbox_not_prepared',
-      `the sandbox could not be prepared: ${(error as Error).message}`,
-      {
-        cause: error,
-      },
-    );
+    throw notPrepared(error as Error);
   }
   const hostFolders = folders;
   const [variableName = '', variableValue = ''] = variable.split('=');
   const started = process;
+  const egressSocket = path.join(hostFolders.top, 'egress.sock');
 
   const run: RawSandbox['run'] = (command, env, runToken) => {
     tokenOfRun = runToken ?? '';
@@ -128,7 +134,13 @@ export async function prepareSandbox(ground: BubblewrapGround, contents: Sandbox
         shared: ground.shared,
         folders: hostFolders,
         limits,
-        env: { ...env, ...commandSetting(command), [variableName]: variableValue },
+        env: {
+          ...env,
+          ...(egress === undefined ? {} : { RUNYARD_EGRESS_SOCKET: inside.egressSocket }),
+          ...commandSetting(command),
+          [variableName]: variableValue,
+        },
+        ...(egress === undefined ? {} : { egressSocket }),
         ...(relay === undefined ? {} : { relaySocket: path.join(hostFolders.top, 'relay.sock') }),
         ...(contents.runtime === undefined ? {} : { runtime: contents.runtime }),
         ...(contents.writableCache === undefined ? {} : { writableCache: contents.writableCache }),
@@ -166,6 +178,11 @@ export async function prepareSandbox(ground: BubblewrapGround, contents: Sandbox
     id,
     workspace: hostFolders.workspace,
     run,
+    async openEgress(opening) {
+      egress = await opening.open(egressSocket, uid).catch((error: Error) => {
+        throw notPrepared(error);
+      });
+    },
     isAlive: started.isAlive,
     async spawn(launch: AgentLaunch) {
       run(agentCommand(launch.args), agentEnvironment(launch.env), launch.runToken);
@@ -175,3 +192,6 @@ export async function prepareSandbox(ground: BubblewrapGround, contents: Sandbox
     dispose,
   };
 }
+
+const notPrepared = (cause: Error): SandboxError =>
+  new SandboxError('prepare', 'sandbox_not_prepared', `the sandbox could not be prepared: ${cause.message}`, { cause });

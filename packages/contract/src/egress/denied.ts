@@ -1,0 +1,45 @@
+import { z } from 'zod';
+import { maxDeniedShown } from '../limits.ts';
+
+/** Reasons for which the proxy of a sandbox denies a connection, each with the sentence for people. */
+export const deniedReasons = {
+  host_not_allowed: 'the environment does not allow this host and port in config.network',
+  operator: 'the operator of the worker does not allow this host (RUNYARD_EGRESS)',
+  private_address: 'the address is not public, and the operator of the worker does not allow it',
+  invalid_host: 'this is no host name or IP address with a port',
+  host_mismatch: 'the Host header names another host than the request',
+  not_tls: 'the connection does not begin with TLS, which port 443 needs',
+  sni_missing: 'the TLS handshake does not name the host (SNI)',
+  sni_mismatch: 'the TLS handshake names another host (SNI) than the request',
+  ech: 'the TLS handshake hides a host name (Encrypted Client Hello)',
+  bad_handshake: 'the TLS handshake cannot be read, or did not come in time',
+  too_many_connections: 'the run or its worker has as many connections as it may',
+  too_many_bytes: 'the run has sent and received as many bytes as it may',
+} as const;
+export type DeniedReason = keyof typeof deniedReasons;
+
+export const deniedReasonNames = Object.keys(deniedReasons) as [DeniedReason, ...DeniedReason[]];
+
+/** A connection that the proxy of a sandbox denied, with the number of tries. */
+export const DeniedConnection = z.object({
+  /** Host as the program named it, shortened. */
+  host: z.string().max(300),
+  /** 0: the program named none. */
+  port: z.int().min(0).max(65_535),
+  reason: z.enum(deniedReasonNames),
+  count: z.int().positive(),
+});
+export type DeniedConnection = z.infer<typeof DeniedConnection>;
+
+/** Denied connections of an execution: one message for each new host, port and reason up to `maxDeniedShown`, and one with all counts. */
+export const DeniedConnections = z.object({
+  /** 1 to `maxDeniedShown`: the first try to a host. The number after it: the counts at the end of the sandbox. */
+  number: z
+    .int()
+    .min(1)
+    .max(maxDeniedShown + 1),
+  connections: z.array(DeniedConnection).max(maxDeniedShown),
+  /** Tries in total, also those that `connections` leaves out. */
+  total: z.int().positive(),
+});
+export type DeniedConnections = z.infer<typeof DeniedConnections>;
