@@ -1,6 +1,6 @@
 /** Packages of npm that the repository itself does not need, installed from a lockfile of their own. */
 import { execFile } from 'node:child_process';
-import { cp, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -47,7 +47,10 @@ export async function installNpmPackages(folder: string): Promise<NpmPackages> {
   }
   const target = await mkdtemp(path.join(tmpdir(), 'runyard-npm-'));
   await cp(folder, target, { recursive: true });
-  await symlink(path.join(packages.folder, 'node_modules'), path.join(target, 'node_modules'));
+  // A symbolic link would not do: a generator looks for the tsconfig.json above its own real place.
+  const copy = (...flags: string[]) => run('cp', ['-a', ...flags, path.join(packages.folder, 'node_modules'), target]);
+  // Linked where both are on one file system.
+  await copy('-l').catch(() => copy());
   return {
     kind: 'ready',
     folder: target,
