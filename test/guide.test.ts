@@ -1,5 +1,8 @@
-/** Runs the commands of the guide as they are written: with the system's Node, on a service with another port and data folder. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+/**
+ * Runs the commands of the guide as they are written: with the system's Node, on a service with another port and data folder. The folder
+ * has a head start: `newcomer.test.ts` shows the first start on an empty one.
+ */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
@@ -7,6 +10,7 @@ import { startFakeGitHost } from './fakes/git-host.ts';
 import { startFakeModels } from './fakes/models.ts';
 import { endCommands, runCommand, startCommand } from './support/command-line.ts';
 import { freePort } from './support/free-port.ts';
+import { giveDatabase, giveRuntime, keepRuntime } from './support/head-start.ts';
 import { sandboxProblem } from './support/system.ts';
 
 const repository = path.resolve(import.meta.dirname, '..');
@@ -55,8 +59,13 @@ const bash = (script: string) => runCommand(['bash', '-c', `exec 2>&1\n${script}
 
 /** Runs a command that starts Runyard and stays; resolves when Runyard is ready. */
 async function start(command: string, more: Record<string, string> = {}): Promise<void> {
+  const dataDir = path.join(folder, 'data');
+  mkdirSync(dataDir, { mode: 0o700 });
+  await giveDatabase(dataDir);
+  await giveRuntime(dataDir);
   const options = { cwd: repository, env: { ...env, RUNYARD_PORT: String(await freePort()), ...more } };
   await startCommand(['bash', '-c', command], options).sees('Ctrl-C stops everything.', 150_000);
+  await keepRuntime(dataDir);
 }
 
 describe.skipIf(sandboxProblem)(`the guide${sandboxProblem ? ` (skipped: ${sandboxProblem})` : ''}`, () => {
