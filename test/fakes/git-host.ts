@@ -43,11 +43,25 @@ export interface FakeGitHost {
     files: Readonly<Record<string, string>>,
     links?: Readonly<Record<string, string>>,
   ): Promise<string>;
+  /** Makes a branch one commit without parents that has only these files, by a forced push where the branch is there. Returns the commit. */
+  replace(owner: string, repo: string, content: ReplacedContent): Promise<string>;
   /** Content of a file on the branch `main`. */
   read(owner: string, repo: string, path: string): Promise<string>;
   /** From now on requests to `from` (`owner/repo`) are sent on with 301, to `to` on this host or to an absolute URL. */
   redirect(from: string, to: string): void;
   close(): Promise<void>;
+}
+
+/** Content of a branch. */
+export interface ReplacedContent {
+  /** Default: `main`. */
+  readonly branch?: string;
+  /** Path → content. */
+  readonly files: Readonly<Record<string, string>>;
+  /** Path → target. */
+  readonly links?: Readonly<Record<string, string>>;
+  /** Paths of submodules. */
+  readonly submodules?: readonly string[];
 }
 
 export interface FakeGitHostOptions {
@@ -101,35 +115,49 @@ export async function startFakeGitHost(options: FakeGitHostOptions = {}): Promis
   await once(server, 'listening');
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 
+  async function publish(
+    owner: string,
+    repo: string,
+    { branch = 'main', files, links = {}, submodules = [] }: ReplacedContent,
+    isForced: boolean,
+  ): Promise<string> {
+    const bare = join(root, owner, `${repo}.git`);
+    const work = await mkdtemp(join(folder, 'work-'));
+    await mkdir(bare, { recursive: true });
+    await git(bare, 'init', '--quiet', '--bare', '--initial-branch=main');
+    await git(bare, 'config', 'http.receivepack', 'true');
+    await git(bare, 'config', 'uploadpack.allowFilter', String(options.leavesOutFiles !== false));
+    await git(work, 'init', '--quiet', '--initial-branch=main');
+    if (!isForced)
+      await git(work, 'fetch', '--quiet', bare, branch).then(
+        () => git(work, 'reset', '--quiet', '--hard', 'FETCH_HEAD'),
+        () => 'the repository is new',
+      );
+    for (const [path, content] of Object.entries(files)) {
+      await mkdir(dirname(join(work, path)), { recursive: true });
+      await writeFile(join(work, path), content);
+    }
+    for (const [path, target] of Object.entries(links)) {
+      await mkdir(dirname(join(work, path)), { recursive: true });
+      await symlink(target, join(work, path));
+    }
+    await git(work, 'add', '--all');
+    for (const path of submodules)
+      await git(work, 'update-index', '--add', '--cacheinfo', `160000,${'1'.repeat(40)},${path}`);
+    await git(work, 'commit', '--quiet', '--message', 'fake');
+    await git(work, 'push', '--quiet', ...(isForced ? ['--force'] : []), bare, `HEAD:refs/heads/${branch}`);
+    const commit = await git(work, 'rev-parse', 'HEAD');
+    // Git may still collect garbage in the background.
+    await rm(work, { recursive: true, force: true, maxRetries: 20, retryDelay: 200 });
+    return commit;
+  }
+
   return {
     url,
     template: `${url}/{owner}/{repo}.git`,
     requests,
-    commit: async (owner, repo, files, links = {}) => {
-      const bare = join(root, owner, `${repo}.git`);
-      const work = await mkdtemp(join(folder, 'work-'));
-      await mkdir(bare, { recursive: true });
-      await git(bare, 'init', '--quiet', '--bare', '--initial-branch=main');
-      await git(bare, 'config', 'http.receivepack', 'true');
-      await git(bare, 'config', 'uploadpack.allowFilter', String(options.leavesOutFiles !== false));
-      await git(work, 'init', '--quiet', '--initial-branch=main');
-      await git(work, 'fetch', '--quiet', bare, 'main').then(
-        () => git(work, 'reset', '--quiet', '--hard', 'FETCH_HEAD'),
-        () => 'the repository is new',
-      );
-      for (const [path, content] of Object.entries(files)) {
-        await mkdir(dirname(join(work, path)), { recursive: true });
-        await writeFile(join(work, path), content);
-      }
-      for (const [path, target] of Object.entries(links)) await symlink(target, join(work, path));
-      await git(work, 'add', '--all');
-      await git(work, 'commit', '--quiet', '--message', 'fake');
-      await git(work, 'push', '--quiet', bare, 'HEAD:main');
-      const commit = await git(work, 'rev-parse', 'HEAD');
-      // Git may still collect garbage in the background.
-      await rm(work, { recursive: true, force: true, maxRetries: 20, retryDelay: 200 });
-      return commit;
-    },
+    commit: (owner, repo, files, links = {}) => publish(owner, repo, { files, links }, false),
+    replace: (owner, repo, content) => publish(owner, repo, content, true),
     read: (owner, repo, path) => git(join(root, owner, `${repo}.git`), 'show', `main:${path}`),
     redirect: (from, to) => void redirects.set(from, to),
     close: async () => {

@@ -12,6 +12,8 @@ import { makeBodyBudget } from '../bodies/body-budget.ts';
 import { openCodeHosts } from '../code-hosts/code-hosts.ts';
 import { openContentPolicy } from '../content-policy/content-policy.ts';
 import { readLimits } from '../conversations/read-limits.ts';
+import { noticePushes } from '../definitions/source/pushes.ts';
+import { openSourceReader } from '../definitions/source/reader.ts';
 import { defaultTiming, type ExecutionDeps } from '../executions/deps.ts';
 import { openNotices } from '../executions/notices.ts';
 import { limitsOf } from '../harness-support/events/event-budget.ts';
@@ -115,11 +117,12 @@ export async function openParts(options: PartOptions): Promise<ServiceDeps> {
     vault,
     codeHosts,
     skills: openSkillLibrary({ codeHosts, folder: readFolder(dataDir) }),
+    sourceReader: openSourceReader({ codeHosts, folder: readFolder(dataDir) }),
     keys,
     keyWatch,
     webhooks,
     webhookBaseUrl,
-    startAutomations: startAutomationsWith({ executionDeps: deps, blobs, models: opened.models }),
+    startAutomations: noticePushes(startAutomationsWith({ executionDeps: deps, blobs, models: opened.models })),
     bodies: makeBodyBudget(),
     conversationReads: makeBodyBudget(readLimits),
     serviceInstanceId: randomUUIDv7(),
