@@ -4,6 +4,7 @@
  */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -43,7 +44,7 @@ export interface FakeGitHost {
     files: Readonly<Record<string, string>>,
     links?: Readonly<Record<string, string>>,
   ): Promise<string>;
-  /** Makes a branch one commit without parents that has only these files, by a forced push where the branch is there. Returns the commit. */
+  /** Makes a branch one commit without parents that has only these files, as after a forced push. Returns the commit. */
   replace(owner: string, repo: string, content: ReplacedContent): Promise<string>;
   /** Content of a file on the branch `main`. */
   read(owner: string, repo: string, path: string): Promise<string>;
@@ -124,15 +125,12 @@ export async function startFakeGitHost(options: FakeGitHostOptions = {}): Promis
     const bare = join(root, owner, `${repo}.git`);
     const work = await mkdtemp(join(folder, 'work-'));
     await mkdir(bare, { recursive: true });
-    await git(bare, 'init', '--quiet', '--bare', '--initial-branch=main');
-    await git(bare, 'config', 'http.receivepack', 'true');
-    await git(bare, 'config', 'uploadpack.allowFilter', String(options.leavesOutFiles !== false));
-    await git(work, 'init', '--quiet', '--initial-branch=main');
-    if (!isForced)
-      await git(work, 'fetch', '--quiet', bare, branch).then(
-        () => git(work, 'reset', '--quiet', '--hard', 'FETCH_HEAD'),
-        () => 'the repository is new',
-      );
+    const isNew = !existsSync(join(bare, 'HEAD'));
+    if (isNew) await git(bare, 'init', '--quiet', '--bare', '--initial-branch=main');
+    if (isNew) await git(bare, 'config', 'http.receivepack', 'true');
+    if (isNew) await git(bare, 'config', 'uploadpack.allowFilter', String(options.leavesOutFiles !== false));
+    const ref = `refs/heads/${branch}`;
+    const parent = isForced || isNew ? '' : await git(bare, 'rev-parse', '--verify', ref).catch(() => '');
     for (const [path, content] of Object.entries(files)) {
       await mkdir(dirname(join(work, path)), { recursive: true });
       await writeFile(join(work, path), content);
@@ -141,14 +139,23 @@ export async function startFakeGitHost(options: FakeGitHostOptions = {}): Promis
       await mkdir(dirname(join(work, path)), { recursive: true });
       await symlink(target, join(work, path));
     }
-    await git(work, 'add', '--all');
+    // An index of its own, so that the repository needs no working tree.
+    const inWork = async (...args: string[]) =>
+      (
+        await run('git', ['--git-dir', bare, '--work-tree', work, ...args], {
+          cwd: work,
+          env: { ...gitEnv, GIT_INDEX_FILE: `${work}.index` },
+        })
+      ).stdout.trim();
+    if (parent !== '') await inWork('read-tree', parent);
+    await inWork('add', ...(parent === '' ? ['--all'] : ['--ignore-removal']), '.');
     for (const path of submodules)
-      await git(work, 'update-index', '--add', '--cacheinfo', `160000,${'1'.repeat(40)},${path}`);
-    await git(work, 'commit', '--quiet', '--message', 'fake');
-    await git(work, 'push', '--quiet', ...(isForced ? ['--force'] : []), bare, `HEAD:refs/heads/${branch}`);
-    const commit = await git(work, 'rev-parse', 'HEAD');
-    // Git may still collect garbage in the background.
-    await rm(work, { recursive: true, force: true, maxRetries: 20, retryDelay: 200 });
+      await inWork('update-index', '--add', '--cacheinfo', `160000,${'1'.repeat(40)},${path}`);
+    const tree = await inWork('write-tree');
+    const commit = await inWork('commit-tree', tree, ...(parent === '' ? [] : ['-p', parent]), '-m', 'fake');
+    await inWork('update-ref', ref, commit);
+    await rm(work, { recursive: true, force: true });
+    await rm(`${work}.index`, { force: true });
     return commit;
   }
 

@@ -99,6 +99,8 @@ const keysOf: Readonly<Record<string, readonly ExecutionKey[]>> = {
   harness: ['harness', 'model'],
   environment_id: ['environmentId'],
   secrets: ['secrets'],
+  skills: ['skills'],
+  skill_spec: ['skills'],
   mcp_servers: ['mcpServers'],
   worker_host: ['workerHost'],
 };
