@@ -36,6 +36,7 @@ const row = {
   set_at: timestamp,
   due_at: timestamp,
   checked_at: nullable(timestamp),
+  applied_commit: nullable(text()),
   last_outcome: nullable(text<StoredOutcome>()),
   last_at: nullable(timestamp),
   last_commit: nullable(text()),
@@ -55,18 +56,21 @@ const readOne = defineStatement({
   row,
 });
 
-/** A sync of the source before has no claim any more, so it stores nothing. */
+/** Begins a claim. A sync of the source before has none any more, so it stores nothing. */
 const write = defineStatement({
   name: 'write_source_of_factory',
   text: `
-    INSERT INTO factory_sources (factory_uid, team_id, owner, repo, branch, folder, poll_interval_seconds, set_by_uid, due_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp())
+    INSERT INTO factory_sources AS s (claim, team_id, factory_uid, owner, repo, branch, folder, poll_interval_seconds, set_by_uid,
+      claimed_at, claimed_until, due_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, clock_timestamp(), clock_timestamp() + interval '${claimSeconds} seconds',
+      clock_timestamp() + $8::integer * interval '1 second')
     ON CONFLICT (factory_uid) DO UPDATE SET owner = excluded.owner, repo = excluded.repo, branch = excluded.branch,
       folder = excluded.folder, poll_interval_seconds = excluded.poll_interval_seconds, set_by_uid = excluded.set_by_uid,
-      set_at = clock_timestamp(), due_at = excluded.due_at, claim = NULL, claimed_until = NULL, checked_at = NULL,
+      set_at = clock_timestamp(), due_at = excluded.due_at, claim = excluded.claim, claimed_at = excluded.claimed_at,
+      claimed_until = excluded.claimed_until, checked_at = NULL, applied_commit = NULL,
       last_outcome = NULL, last_at = NULL, last_commit = NULL, last_message = NULL, last_faults = NULL
-    RETURNING factory_uid`,
-  row: { factory_uid: text() },
+    RETURNING ${columns}`,
+  row,
 });
 
 const remove = defineStatement({
@@ -112,15 +116,24 @@ const finish = defineStatement({
   name: 'finish_sync_of_source',
   text: `
     UPDATE factory_sources SET claim = NULL, claimed_until = NULL, checked_at = clock_timestamp(), last_at = clock_timestamp(),
-      last_outcome = $3, last_commit = $4, last_message = $5, last_faults = $6
+      last_outcome = $3, last_commit = $4, last_message = $5, last_faults = $6,
+      applied_commit = CASE WHEN $3 = 'applied' THEN $4 ELSE applied_commit END
     WHERE factory_uid = $1 AND claim = $2 RETURNING factory_uid`,
   row: { factory_uid: text() },
 });
 
+/** SQL: the commit $3 is in force, and an obstacle that the last sync met is gone. */
+const isInForceAgain = `(applied_commit = $3 AND last_outcome <> 'applied' AND NOT (last_outcome = 'faulty' AND last_commit = $3))`;
+
 const finishUnchanged = defineStatement({
   name: 'finish_look_at_source',
   text: `
-    UPDATE factory_sources SET claim = NULL, claimed_until = NULL, checked_at = clock_timestamp()
+    UPDATE factory_sources SET claim = NULL, claimed_until = NULL, checked_at = clock_timestamp(),
+      last_at = CASE WHEN ${isInForceAgain} THEN clock_timestamp() ELSE last_at END,
+      last_commit = CASE WHEN ${isInForceAgain} THEN $3 ELSE last_commit END,
+      last_message = CASE WHEN ${isInForceAgain} THEN NULL ELSE last_message END,
+      last_faults = CASE WHEN ${isInForceAgain} THEN NULL ELSE last_faults END,
+      last_outcome = CASE WHEN ${isInForceAgain} THEN 'applied' ELSE last_outcome END
     WHERE factory_uid = $1 AND claim = $2`,
   row: {},
 });
@@ -157,15 +170,19 @@ export async function readSource(db: Queryable, teamId: string, factoryUid: stri
 /** A source as it shall be. */
 export type WantedSource = Pick<SourceRow, 'owner' | 'repo' | 'branch' | 'folder' | 'poll_interval_seconds'>;
 
-/** Stores the source of a factory, which the caller has locked. A sync that is at work stores nothing any more. */
+/** Stores the source of a factory, which the caller has locked, and claims it. A sync that is at work stores nothing any more. */
 export async function writeSource(
   tx: Queryable,
   { teamId, factoryUid }: { readonly teamId: string; readonly factoryUid: string },
   wanted: WantedSource,
   setByUid: string,
-): Promise<void> {
-  const { owner, repo, branch, folder, poll_interval_seconds } = wanted;
-  await tx.query(write, [factoryUid, teamId, owner, repo, branch, folder, poll_interval_seconds, setByUid]);
+): Promise<ClaimedSource> {
+  const claim = randomUUID();
+  const { owner, repo, branch, folder, poll_interval_seconds: interval } = wanted;
+  const values = [claim, teamId, factoryUid, owner, repo, branch, folder, interval, setByUid];
+  const [source] = await tx.query(write, values);
+  if (!source) throw new Error('the source was not stored');
+  return { source, claim };
 }
 
 /** Deletes the source of a factory, which the caller has locked, and returns owner/repo; null: it has none. */
@@ -211,9 +228,9 @@ export async function finishSync(
   return (await tx.query(finish, values)).length > 0;
 }
 
-/** Gives a claim back after a look that found the commit that is known. */
-export async function finishLook(db: Queryable, { source, claim }: ClaimedSource): Promise<void> {
-  await db.query(finishUnchanged, [source.factory_uid, claim]);
+/** Gives a claim back after a look that found a commit that needs no sync. */
+export async function finishLook(db: Queryable, { source, claim }: ClaimedSource, commit: string): Promise<void> {
+  await db.query(finishUnchanged, [source.factory_uid, claim, commit]);
 }
 
 /** Gives a claim back for another process to sync. */

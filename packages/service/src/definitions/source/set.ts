@@ -6,7 +6,7 @@ import type { CodeHosts } from '../../code-hosts/code-hosts.ts';
 import { lockFactory, readFactory } from '../../factories/factories.ts';
 import type { Database } from '../../store/database/database.ts';
 import { readSource, removeSource, type WantedSource, writeSource } from './records.ts';
-import { planSync, type SyncDeps, syncNow } from './sync.ts';
+import { planSync, type SyncDeps, syncClaimed } from './sync.ts';
 
 /** Outcome of a set. `invalid`: 400. `no_factory`: 404. */
 export type SetOutcome =
@@ -23,7 +23,6 @@ export async function setSource(
   signal: AbortSignal,
 ): Promise<SetOutcome> {
   const { teamId } = by;
-  const factory = { teamId, factoryUid };
   const repository = parseRepository(request.repository, deps.codeHosts);
   if (typeof repository === 'string') return { kind: 'invalid', message: repository };
   const known = await readFactory(deps.db, teamId, factoryUid);
@@ -34,29 +33,26 @@ export async function setSource(
     const sync = await planSync(deps, { ...wanted, team_id: teamId, factory_uid: factoryUid }, by, signal);
     return { kind: 'set', sync };
   }
-  const isStored = await deps.db.transaction(async (tx) => {
-    if (!(await lockFactory(tx, teamId, factoryUid))) return false;
+  const claimed = await deps.db.transaction(async (tx) => {
+    if (!(await lockFactory(tx, teamId, factoryUid))) return null;
     const before = await readSource(tx, teamId, factoryUid);
-    await writeSource(tx, factory, wanted, by.creator.uid);
+    const stored = await writeSource(tx, { teamId, factoryUid }, wanted, by.creator.uid);
     const subject = { type: 'factory_source', uid: factoryUid, name: known.name };
-    const stateOf = ({ owner, repo, branch, folder, poll_interval_seconds }: WantedSource) => ({
-      repository: `${owner}/${repo}`,
-      branch,
-      folder,
-      poll_interval_seconds,
-    });
     const states = { ...(before ? { before: stateOf(before) } : {}), after: stateOf(wanted) };
     await recordChange(tx, by, { action: 'factory_source.set', subject, ...states });
-    return true;
+    return stored;
   });
-  if (!isStored) return { kind: 'no_factory' };
-  const sync = await syncNow(deps, factory, signal);
-  if (typeof sync === 'object') return { kind: 'set', sync };
-  // A loop of some process was quicker, or the source is gone already: the source shows the outcome.
-  const message = 'Another sync of the factory is at work. Read the source for its outcome.';
-  const empty = { changes: [], drift: [], notices: [] };
-  return { kind: 'set', sync: { outcome: 'superseded', dry_run: false, message, ...empty } };
+  if (!claimed) return { kind: 'no_factory' };
+  return { kind: 'set', sync: await syncClaimed(deps, claimed, signal, { isForced: true }) };
 }
+
+/** Returns a source as the audit log has it. */
+const stateOf = ({ owner, repo, branch, folder, poll_interval_seconds }: WantedSource) => ({
+  repository: `${owner}/${repo}`,
+  branch,
+  folder,
+  poll_interval_seconds,
+});
 
 /** Detaches a factory from its source; the definition stays. False: it has none. */
 export async function removeFactorySource(db: Database, by: Author, factoryUid: string): Promise<boolean> {

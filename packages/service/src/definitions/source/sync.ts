@@ -96,7 +96,8 @@ export async function planSyncOfStored(
   return await planSync(deps, source, by, signal);
 }
 
-async function syncClaimed(
+/** Does the sync of a claim. `isForced`: also if the commit was applied before. Gives the claim back. */
+export async function syncClaimed(
   deps: SyncDeps,
   claimed: ClaimedSource,
   signal: AbortSignal,
@@ -132,7 +133,7 @@ async function attempt(
     return toSync({ outcome: 'superseded', message: 'The service is stopping. Sync again.' }, false);
   }
   if (read.kind === 'known') {
-    await finishLook(db, claimed);
+    await finishLook(db, claimed, read.commit);
     return toSync({ outcome: 'applied', commit: read.commit }, false);
   }
   if (read.kind !== 'files') return await finish(db, claimed, finishedOfRead(read));
@@ -149,10 +150,10 @@ async function attempt(
   return toAnswer(outcome, commit, false);
 }
 
-/** Decides whether a commit needs no other look: it was applied, or could not be a moment ago. */
-async function isSettled(db: Queryable, { last_commit, last_outcome, last_at }: SourceRow, commit: string) {
-  if (last_commit !== commit || last_at === null) return false;
-  return last_outcome === 'applied' || !(await isOlderThan(db, last_at, retrySeconds));
+/** Decides whether a commit needs no sync: it was applied, or could not be a moment ago. */
+async function isSettled(db: Queryable, { applied_commit, last_commit, last_at }: SourceRow, commit: string) {
+  if (commit === applied_commit) return true;
+  return commit === last_commit && last_at !== null && !(await isOlderThan(db, last_at, retrySeconds));
 }
 
 /** Stores an outcome that changed nothing in the factory. */

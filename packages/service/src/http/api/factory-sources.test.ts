@@ -118,6 +118,22 @@ describe('a source', () => {
     expect((await definitions.stored()).drift).toEqual([]);
   });
 
+  test('takes nothing back after the repository could not be read for a while', async () => {
+    await push(baseFiles);
+    await set();
+    await service.request('POST', `${factory.path}/webhooks/${await definitions.webhookUid()}/disable`);
+    const { db } = service.deps;
+    await db.query(`UPDATE factory_sources SET repo = 'away'`);
+    await makeDue();
+    await round();
+    expect((await source()).last_sync?.outcome).toBe('unreadable');
+    await db.query(`UPDATE factory_sources SET repo = 'factories'`);
+    await makeDue();
+    await round();
+    expect((await source()).last_sync).toMatchObject({ outcome: 'applied' });
+    expect((await definitions.stored()).drift).toHaveLength(1);
+  });
+
   test('tries a commit again that lacked a secret, when it is synced by hand', async () => {
     await push({ ...baseFiles, 'webhooks/alerts.yaml': 'secretName: LATER\n' });
     expect(faultsOf((await set()).sync)).toEqual([

@@ -21,6 +21,8 @@ CREATE TABLE factory_sources (
   claimed_at timestamptz,
   claimed_until timestamptz,
   checked_at timestamptz,
+  -- The last commit of this source that was applied.
+  applied_commit text,
   -- The last sync that applied a commit or could not.
   last_outcome text CHECK (last_outcome IN ('applied', 'faulty', 'unreadable', 'not_allowed', 'failed')),
   last_at timestamptz,
