@@ -183,7 +183,8 @@ export async function makeOwnThings(
   const webhook = await post(`/factory/${factory.uid}/webhooks`, { name: 'W' });
   if (factory.uid)
     await service.request('PUT', `/factory/${factory.uid}/definition`, { body: bodies.applyFactoryDefinition });
-  const sourced = await post('/factory', { name: 'S' });
+  const isSourced = onlyFor === undefined || onlyFor.path.includes('/source');
+  const sourced = isSourced ? await post('/factory', { name: 'S' }) : {};
   if (sourced.uid) await service.request('PUT', `/factory/${sourced.uid}/source`, { body: bodies.setFactorySource });
   const received = webhook.url ? await post(webhook.url, {}, webhook.secret) : {};
   const automation = webhook.uid ? await post(`/factory/${factory.uid}/automations`, automationOf(webhook.uid)) : {};

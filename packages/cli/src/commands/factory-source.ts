@@ -105,7 +105,5 @@ function sourceLines(source: FactorySource): string[] {
       `${fault.path}:${fault.line}:${fault.column}: ${fault.message}`,
     ]),
   ];
-  return rows.flatMap(([name, value]) =>
-    value === undefined ? [] : [harmlessLine(`${name.padEnd(12)}${value}`, 1_000)],
-  );
+  return rows.flatMap(([name, value]) => (value === undefined ? [] : [name.padEnd(12) + harmlessLine(value, 1_000)]));
 }
