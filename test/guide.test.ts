@@ -30,6 +30,14 @@ const [up = '', upWithModel = '', useModel = ''] = [...page.matchAll(/^```bash\n
 /** The skill that the guide shows. */
 const skill = /^```markdown\n(.*?)^```$/ms.exec(page)?.[1] ?? '';
 
+/** The definition that the guide has in a repository. */
+const definition = {
+  'shipping/factory.yaml': /^schemaVersion: .*?(?=^END$)/ms.exec(page)?.[0] ?? '',
+  'shipping/agents/foreman/agent.md': '---\nagentType: FOREMAN\n---\n\nDivide the work.\n',
+  'shipping/agents/reviewer/agent.md': '---\nagentType: REVIEW\n---\n\nReview the change.\n',
+  'shipping/webhooks/alerts.yaml': 'secretName: SHIPPING_ALERTS\n',
+};
+
 const literally = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&');
 /** Returns the pattern of an output in which `…` stands for any text. */
 const printed = (expected: string): RegExp =>
@@ -80,6 +88,7 @@ describe.skipIf(sandboxProblem)(`the guide${sandboxProblem ? ` (skipped: ${sandb
     onTestFinished(codeHost.close);
     await codeHost.commit('octocat', 'Hello-World', { README: 'Hello World!\n' });
     await codeHost.commit('acme', 'handbook', { 'skills/greet/SKILL.md': skill });
+    await codeHost.commit('acme', 'factories', definition);
     await start(up, { RUNYARD_CODE_HOST_URL: codeHost.template });
     // One shell for all commands, as at a person's terminal, with a mark after the output of each step.
     const { output } = await bash(steps.map(({ command }) => `${command}\nprintf '\\036'`).join('\n'));

@@ -1,4 +1,6 @@
 /** The table of all limits, from the constants and settings that hold them. `docs/limits.md` is written from it. */
+
+import { sourcePolling } from './factory-sources.ts';
 import {
   maxAllowedHosts,
   maxArtifactBytes,
@@ -219,9 +221,9 @@ export const limits: readonly Limit[] = [
     above: 'further ones are left out, and the list says so',
   },
   {
-    of: 'what the code host sends when a repository is searched for skills',
+    of: 'what the code host sends when a repository is searched for skills, or a definition is read from it',
     most: size(maxRepositoryPackBytes),
-    above: 'the repository is not searched, and the list says so',
+    above: 'the repository is not read, and the list or the source says so',
   },
   { of: 'disabled models of a team', most: `${maxDisabledModels}`, above: invalid },
   { of: 'fallback models of a run, and of a team', most: `${maxModelFallbacks}`, above: invalid },
@@ -230,6 +232,11 @@ export const limits: readonly Limit[] = [
     of: 'definition files of a factory',
     most: `${maxDefinitionFiles}, ${size(maxDefinitionFileBytes)} each, ${size(maxDefinitionBytes)} together`,
     above: definitionFault,
+  },
+  {
+    of: 'looks at the repository that a factory takes its definition from',
+    most: `one in ${sourcePolling.least} seconds, and in 5 seconds where pushes are reported`,
+    above: `${invalid}; further pushes wait`,
   },
   {
     of: 'YAML in the definition files of a factory',

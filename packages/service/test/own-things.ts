@@ -18,6 +18,8 @@ export interface OwnThings {
   readonly subscriptionId: string;
   readonly deliveryId: string;
   readonly factoryUid: string;
+  /** A factory with a source, which takes no definition by hand. */
+  readonly sourcedFactoryUid: string;
   readonly webhookUid: string;
   readonly webhookDeliveryId: string;
   readonly automationUid: string;
@@ -68,6 +70,7 @@ const bodies: Readonly<Record<string, unknown>> = {
   createFactory: { name: 'F' },
   dispatchFactory: { prompt: 'a' },
   applyFactoryDefinition: { files: minimalDefinition },
+  setFactorySource: { repository: 'acme/factories' },
   createWebhook: { name: 'W' },
   updateWebhook: { name: 'W' },
   createMcpServer: { name: 'M', command: 'm' },
@@ -180,6 +183,9 @@ export async function makeOwnThings(
   const webhook = await post(`/factory/${factory.uid}/webhooks`, { name: 'W' });
   if (factory.uid)
     await service.request('PUT', `/factory/${factory.uid}/definition`, { body: bodies.applyFactoryDefinition });
+  const isSourced = onlyFor === undefined || onlyFor.path.includes('/source');
+  const sourced = isSourced ? await post('/factory', { name: 'S' }) : {};
+  if (sourced.uid) await service.request('PUT', `/factory/${sourced.uid}/source`, { body: bodies.setFactorySource });
   const received = webhook.url ? await post(webhook.url, {}, webhook.secret) : {};
   const automation = webhook.uid ? await post(`/factory/${factory.uid}/automations`, automationOf(webhook.uid)) : {};
   const own: OwnThings = {
@@ -197,6 +203,7 @@ export async function makeOwnThings(
     subscriptionId: subscription.id ?? '',
     deliveryId: (await post(`/event-subscriptions/${subscription.id}/test`)).id ?? '',
     factoryUid: factory.uid ?? '',
+    sourcedFactoryUid: sourced.uid ?? '',
     webhookUid: webhook.uid ?? '',
     webhookDeliveryId: received.delivery_id ?? '',
     automationUid: automation.uid ?? '',
@@ -218,6 +225,7 @@ export async function makeOwnThings(
       ...own,
       uid,
       deliveryId,
+      factoryUid: route.path.includes('/source') ? own.sourcedFactoryUid : own.factoryUid,
       name: 'OWN',
       kind: 'artifact',
       id: own.artifactUid,

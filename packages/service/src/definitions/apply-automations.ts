@@ -2,7 +2,7 @@
 import { CreateAutomationRequest } from '@runyard/contract/automations';
 import type { FactoryDefinition } from '@runyard/contract/factory-files/definition';
 import { pathOf } from '@runyard/contract/factory-files/layout';
-import type { Principal } from '../access/keys/principal.ts';
+import type { Author } from '../access/audit/record.ts';
 import {
   type AutomationFailure,
   createAutomation,
@@ -40,12 +40,12 @@ export function checkAutomations(definition: FactoryDefinition, faults: FaultLis
 export async function applyAutomations(
   deps: CheckDeps,
   tx: Queryable,
-  principal: Principal,
+  by: Author,
   { factoryUid, definition, state, uids }: AutomationsToApply,
   faults: FaultList,
 ): Promise<Record<string, string>> {
   for (const name of namesOfDeleted(uids, definition.automations))
-    await deleteAutomation(tx, principal, factoryUid, uidOf(uids, name));
+    await deleteAutomation(tx, by, factoryUid, uidOf(uids, name));
   const applied: [string, string][] = [];
   for (const automation of definition.automations) {
     const { name } = automation;
@@ -56,8 +56,8 @@ export async function applyAutomations(
       continue;
     }
     const outcome = present
-      ? await updateAutomation(deps, tx, principal, factoryUid, present.uid, wanted)
-      : await createAutomation(deps, tx, principal, factoryUid, wanted);
+      ? await updateAutomation(deps, tx, by, factoryUid, present.uid, wanted)
+      : await createAutomation(deps, tx, by, factoryUid, wanted);
     if (outcome.kind === 'stored') applied.push([name, outcome.automation.uid]);
     else faults.add(pathOf.automation(name), [], messageOf(outcome));
   }

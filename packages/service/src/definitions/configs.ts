@@ -16,6 +16,7 @@ export interface Execution {
     | undefined;
   readonly environmentId?: string | null | undefined;
   readonly secrets?: readonly string[] | undefined;
+  readonly skills?: readonly string[] | undefined;
   readonly mcpServers?: Readonly<Record<string, { readonly warpId: string }>> | undefined;
   readonly workerHost?: string | null | undefined;
 }
@@ -25,7 +26,7 @@ type OfAll = Pick<Execution, 'secrets' | 'mcpServers'>;
 
 /** Returns the configuration that the members of a file set. */
 export function toConfig(
-  { model, harness, environmentId, secrets, mcpServers, workerHost }: Execution,
+  { model, harness, environmentId, secrets, skills, mcpServers, workerHost }: Execution,
   ofAll: OfAll,
 ): AmbientAgentConfig {
   const modelId = model ?? harness?.model;
@@ -37,6 +38,7 @@ export function toConfig(
     ...(harness ? { harness: toHarness(harness) } : {}),
     ...(environmentId ? { environment_id: environmentId } : {}),
     ...(secrets ? { secrets: [...new Set([...(ofAll.secrets ?? []), ...secrets])].map((name) => ({ name })) } : {}),
+    ...(skills ? { skills: [...skills] } : {}),
     ...(servers
       ? { mcp_servers: Object.fromEntries(servers.map(([name, { warpId }]) => [name, { warp_id: warpId }])) }
       : {}),

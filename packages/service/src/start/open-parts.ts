@@ -13,6 +13,8 @@ import { makeBodyBudget } from '../bodies/body-budget.ts';
 import { openCodeHosts } from '../code-hosts/code-hosts.ts';
 import { openContentPolicy } from '../content-policy/content-policy.ts';
 import { readLimits } from '../conversations/read-limits.ts';
+import { noticePushes } from '../definitions/source/pushes.ts';
+import { openSourceReader } from '../definitions/source/reader.ts';
 import { defaultTiming, type ExecutionDeps } from '../executions/deps.ts';
 import { openNotices } from '../executions/notices.ts';
 import { limitsOf } from '../harness-support/events/event-budget.ts';
@@ -117,11 +119,12 @@ export async function openParts(options: PartOptions): Promise<ServiceDeps> {
     vault,
     codeHosts,
     skills: openSkillLibrary({ codeHosts, folder: readFolder(dataDir) }),
+    sourceReader: openSourceReader({ codeHosts, folder: readFolder(dataDir) }),
     keys,
     keyWatch,
     webhooks,
     webhookBaseUrl,
-    startAutomations: startAutomationsWith(submitDeps),
+    startAutomations: noticePushes(startAutomationsWith(submitDeps)),
     fireAutomations: fireAutomationsWith(submitDeps),
     bodies: makeBodyBudget(),
     conversationReads: makeBodyBudget(readLimits),

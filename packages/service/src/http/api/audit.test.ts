@@ -35,6 +35,8 @@ const unrecorded: readonly RouteName[] = [
   // Sends what was enqueued; its log has each attempt.
   'testEventSubscription',
   'redeliverEvent',
+  // What it applies has an entry of the person who set the source.
+  'syncFactorySource',
   // Changes nothing.
   'testFilter',
 ];

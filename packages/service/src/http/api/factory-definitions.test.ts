@@ -80,6 +80,25 @@ describe('an apply', () => {
     expect(await send('another/secret/of/alerts')).toBe(202);
   });
 
+  test('gives agents and automations skills of repositories, the own ones in place of the inherited ones', async () => {
+    const files = {
+      ...baseFiles,
+      'factory.yaml': `${factoryFile}  skills: [acme/handbook:greet]\n`,
+      'agents/reviewer/agent.md': '---\nskills: [acme/handbook:review, acme/handbook:skills/b/SKILL.md]\n---\n',
+    };
+    await apply(files);
+    const own = ['acme/handbook:review', 'acme/handbook:skills/b/SKILL.md'];
+    expect(await factory()).toMatchObject({
+      agent_defaults: { skills: ['acme/handbook:greet'] },
+      agents: [{ name: 'foreman' }, { name: 'reviewer', config: { skills: own } }],
+    });
+    await apply({ ...files, 'automations/look/automation.md': automationFile(await webhookUid()) });
+    expect((await automations())[0]?.config).toMatchObject({ skills: own });
+    const run = await service.request<{ run_id: string }>('POST', `${path}/runs`, { body: { prompt: 'a' } });
+    const { body } = await service.request<{ agent_config: object }>('GET', `/agent/runs/${run.body.run_id}`);
+    expect(body.agent_config).toMatchObject({ skill_spec: 'acme/handbook:greet' });
+  });
+
   test('leaves what was made without files', async () => {
     await service.request<Webhook>('POST', `${path}/webhooks`, { body: { name: 'own' } });
     await apply(baseFiles);
@@ -205,7 +224,21 @@ describe('a definition with faults', () => {
     [
       'with a runner',
       { ...baseFiles, 'runners/big.yaml': 'platform:\n  linux:\n    dockerImage: a\n' },
-      [expect.stringMatching(/^runners\/big\.yaml:1: runners are not available/)],
+      [
+        expect.stringMatching(
+          /^runners\/big\.yaml:3: no worker of this service can run container images, so runners are not available/,
+        ),
+      ],
+    ],
+    [
+      'with a runner that is a Mac',
+      { ...baseFiles, 'runners/mac.yaml': 'platform:\n  os: macos\n' },
+      [expect.stringMatching(/^runners\/mac\.yaml:2: no worker of this service runs macos/)],
+    ],
+    [
+      'with a skill that is no skill of a repository',
+      agentWith('skills: [greet]'),
+      [expect.stringMatching(/^agents\/reviewer\/agent\.md:2: .*must be owner\/repo:skill-name/)],
     ],
     [
       'with a skill',

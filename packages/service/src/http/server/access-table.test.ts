@@ -100,7 +100,8 @@ async function call(row: AccessRow, credential: Credential): Promise<{ status: n
   if (isChanging) await service.request('DELETE', `/event-subscriptions/${own.subscriptionId}`);
   if (isChanging) await service.deps.db.query('DELETE FROM code_host_credentials');
   if (isChanging) await service.request('DELETE', `/agent/mcp-servers/${own.serverId}`);
-  if (isChanging) await service.request('DELETE', `/factory/${own.factoryUid}`);
+  for (const uid of isChanging ? [own.factoryUid, own.sourcedFactoryUid] : [])
+    await service.request('DELETE', `/factory/${uid}`);
   if (isChanging) await service.request('DELETE', `/agent/identities/${own.identityUid}`);
   if (isChanging) await service.request('DELETE', `/agent/schedules/${own.scheduleId}`);
   const isStream = answer.headers.get('content-type')?.startsWith('text/event-stream');

@@ -5,6 +5,7 @@ import type { KeyWatch } from '../../access/keys/watch.ts';
 import type { BodyBudget } from '../../bodies/body-budget.ts';
 import type { CodeHosts } from '../../code-hosts/code-hosts.ts';
 import type { ContentPolicy } from '../../content-policy/content-policy.ts';
+import type { SourceReader } from '../../definitions/source/reader.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
 import type { AdmitModelRequest } from '../../gateway/models/admission.ts';
 import type { Models } from '../../models/models.ts';
@@ -34,6 +35,7 @@ export interface ServiceDeps {
   readonly vault: Vault;
   readonly codeHosts: CodeHosts;
   readonly skills: SkillLibrary;
+  readonly sourceReader: SourceReader;
   readonly keys: KeyDirectory;
   readonly keyWatch: KeyWatch;
   /** Room for the bodies of requests. */
