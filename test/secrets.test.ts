@@ -51,6 +51,14 @@ describeSystemWithModels('secrets', options, (system, models) => {
   const set = (name: string, value: string) =>
     system.call('PUT', `/secrets/${name}`, { value, scope: name === 'CERTIFICATE' ? 'team' : 'personal' });
 
+  /** Stores an MCP server that has the secrets in its environment. */
+  const store = async (name: string, command: string, args: string[]) => {
+    const env = { DEPLOY_TOKEN: token, NAME_TOKEN: nameToken };
+    return {
+      id: (await system.call<{ id: string }>('POST', '/agent/mcp-servers', { name, command, args, env }, 201)).id,
+    };
+  };
+
   beforeAll(async () => {
     await set('DEPLOY_TOKEN', token);
     await set('CERTIFICATE', certificate);
@@ -103,10 +111,7 @@ describeSystemWithModels('secrets', options, (system, models) => {
     );
     await system.until(runId, ({ state }) => state === 'SUCCEEDED' || state === 'FAILED');
     serverRunId = await system.createRun('Use it.', {
-      config: {
-        secrets,
-        mcp_servers: { leaky: { command: 'sh', args: ['-c', leakAndFail] } },
-      },
+      config: { ...oneModel, secrets, mcp_servers: { leaky: await store('Leaky', 'sh', ['-c', leakAndFail]) } },
     });
     await system.untilEnded(serverRunId);
     models.script(({ turn, toolResults }) => {
@@ -120,7 +125,7 @@ describeSystemWithModels('secrets', options, (system, models) => {
         ...oneModel,
         secrets,
         skill_spec: 'acme/tools:leaky',
-        mcp_servers: { near: { command: 'node', args: ['-e', sayingServer] }, far: { url: remote?.url } },
+        mcp_servers: { near: await store('Near', 'node', ['-e', sayingServer]), far: { url: remote?.url } },
       },
     });
     await system.untilEnded(toolRunId);
@@ -194,6 +199,7 @@ describeSystemWithModels('secrets', options, (system, models) => {
       '/agent/schedules',
       '/audit-log',
       '/secrets',
+      '/agent/mcp-servers',
     ];
     for (const list of [...lists, `/agent/runs/${serverRunId}/timeline`])
       expect(found(await text(list)), list).toEqual([]);
@@ -209,7 +215,8 @@ describeSystemWithModels('secrets', options, (system, models) => {
 
   test('keeps no value in the database, its files, blobs and logs', async () => {
     // The search finds what is there, in text and in JSON.
-    expect((await columnsHolding(system.dataDir, ['no licence'])).columns).toContain('public.runs.config');
+    expect((await columnsHolding(system.dataDir, ['no licence'])).columns).not.toEqual([]);
+    expect((await columnsHolding(system.dataDir, ['acme/tools'])).columns).toContain('public.runs.config');
     const { columns, rows } = await columnsHolding(system.dataDir, planted);
     expect(rows).toBeGreaterThan(100);
     expect(columns).toEqual([]);

@@ -55,7 +55,7 @@ require('readline').createInterface({ input: process.stdin }).on('line', (line) 
 `;
 
 /** Fails with the secrets in its last output. */
-export const leakAndFail = `echo "no licence $NAME_TOKEN ${token}" >&2; printf %s "$DEPLOY_TOKEN" | base64 >&2; exit 4`;
+export const leakAndFail = `echo "no licence $NAME_TOKEN $DEPLOY_TOKEN" >&2; printf %s "$DEPLOY_TOKEN" | base64 >&2; exit 4`;
 
 /** A skill in a repository into which somebody copied the secrets. */
 export const leakySkill = `---
