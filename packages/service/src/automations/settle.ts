@@ -107,8 +107,13 @@ async function spawnWaiting(
   const delivery = await readWebhookDelivery(tx, webhookUid, deliveryId);
   if (!delivery?.payload) return failed('the payload was deleted while the delivery waited');
   const factory = await readFactory(tx, teamId, factoryUid);
-  const spawn = await spawner(deps, tx, [automation], factory?.agent_defaults ?? {});
-  return await spawn(automation, { deliveryId, webhookUid, webhookName: webhook.name, body: delivery.payload });
+  const spawn = await spawner(deps, tx, [automation]);
+  return await spawn(automation, factory?.agent_defaults ?? {}, {
+    deliveryId,
+    webhookUid,
+    webhookName: webhook.name,
+    body: delivery.payload,
+  });
 }
 
 const findCancelling = defineStatement({

@@ -2,6 +2,7 @@
 import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { RunAgentRequest } from '@runyard/contract/run-request';
 import { mayStartRuns } from '../access/may-start-runs.ts';
+import type { RunBatch } from '../runs/submit/insert-runs.ts';
 import { type SubmitDeps, submitRun } from '../runs/submit/submit.ts';
 import { reasonOf } from '../schedules/run-of-schedule.ts';
 import type { Queryable } from '../store/database/database.ts';
@@ -42,23 +43,24 @@ function requestFor(automation: AutomationRow, defaults: AmbientAgentConfig, del
 
 /**
  * Returns the function that submits a run of one of the automations, as the one who last edited it, in the transaction. An editor who
- * has left the team or became a viewer starts none.
+ * has left the team or became a viewer starts none. With `batch`, the caller writes the runs.
  */
 export async function spawner(
   deps: SubmitDeps,
   tx: Queryable,
   automations: readonly AutomationRow[],
-  defaults: AmbientAgentConfig,
-): Promise<(automation: AutomationRow, delivery: DeliveryOfRun) => Promise<Spawned>> {
+  batch?: RunBatch,
+): Promise<(automation: AutomationRow, defaults: AmbientAgentConfig, delivery: DeliveryOfRun) => Promise<Spawned>> {
   const actorOf = (row: AutomationRow) => ({ teamId: row.team_id, ...editorOf(row) });
   const mayStart = await mayStartRuns(tx, automations.map(actorOf));
-  return async (automation, delivery) => {
+  return async (automation, defaults, delivery) => {
     if (!mayStart(actorOf(automation))) return { kind: 'failed', reason: editorMayNot };
     const outcome = await submitRun(deps, {
       actor: { teamId: automation.team_id, creator: editorOf(automation) },
       request: requestFor(automation, defaults, delivery),
       source: 'WEBHOOK',
       tx,
+      ...(batch ? { batch } : {}),
     });
     return outcome.kind === 'submitted'
       ? { kind: 'started', runId: outcome.response.run_id }

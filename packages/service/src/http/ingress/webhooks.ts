@@ -5,6 +5,7 @@ import { isUid } from '../../access/teams/uid.ts';
 import { type BodyLimits, makeBodyBudget } from '../../bodies/body-budget.ts';
 import { announcedBytes, type BodyPace } from '../../bodies/read-body.ts';
 import { holdBody } from '../../bodies/request-bodies.ts';
+import { makeDeliveryWriter } from '../../webhooks/ingest/delivery-writer.ts';
 import { makeGate } from '../../webhooks/ingest/gate.ts';
 import { type IngestOutcome, ingest } from '../../webhooks/ingest/ingest.ts';
 import type { RefuseWhileFull } from '../server/add-route.ts';
@@ -38,6 +39,7 @@ export function registerIngress(app: FastifyInstance, deps: ServiceDeps): void {
   const refuseWhileFull = app.getDecorator<RefuseWhileFull>('refuseWhileFull');
   const concurrent = Math.max(1, Math.floor(deps.settings.RUNYARD_DATABASE_CONNECTIONS / 4));
   const gate = makeGate({ concurrent, waiting: 256 });
+  const write = makeDeliveryWriter(deps.db, deps.startAutomations, gate);
   const inFlight = new Map<string, number>();
   let total = 0;
 
@@ -62,7 +64,7 @@ export function registerIngress(app: FastifyInstance, deps: ServiceDeps): void {
     if (!enter(uid, reply)) return { kind: 'busy' };
     await refuseWhileFull();
     return await ingest(
-      { db: deps.db, directory: deps.webhooks, gate, startAutomations: deps.startAutomations },
+      { db: deps.db, directory: deps.webhooks, gate, write },
       {
         uid,
         urlToken: token,

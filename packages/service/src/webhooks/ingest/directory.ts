@@ -23,9 +23,13 @@ export interface KnownWebhook {
   secrets(): readonly string[];
   /** Times in milliseconds until which the database has no room for another delivery or rejection. */
   readonly fullUntil: { deliveries: number; rejections: number };
+  /** `feedsAutomations`: whether the last delivery reached an automation. The database decides each time; this saves a statement. */
+  readonly hints: { feedsAutomations: boolean };
 }
 
 export interface WebhookDirectory {
+  /** Returns an enabled webhook that the process has read lately; undefined: it has not. */
+  known(uid: string): KnownWebhook | undefined;
   /** Returns the enabled webhook; null: unknown, disabled or deleted, which takes the same statement each. */
   find(uid: string): Promise<KnownWebhook | null>;
   /** Removes what is known of a webhook, because the database has another version of it. */
@@ -71,6 +75,7 @@ function toKnown(vault: Vault, row: RowOf<typeof readEnabled>, now: () => number
     version: row.version,
     secrets: () => (now() < previousUntil ? [...current, ...previous] : current),
     fullUntil: { deliveries: 0, rejections: 0 },
+    hints: { feedsAutomations: false },
   };
 }
 
@@ -116,10 +121,16 @@ export async function openWebhookDirectory(
     return webhook;
   };
 
+  const fresh = (uid: string): KnownWebhook | undefined => {
+    const entry = known.get(uid);
+    return entry && now() - entry.readAtMs < knownMs ? entry.webhook : undefined;
+  };
+
   return {
+    known: fresh,
     find: async (uid) => {
-      const entry = known.get(uid);
-      if (entry && now() - entry.readAtMs < knownMs) return entry.webhook;
+      const webhook = fresh(uid);
+      if (webhook) return webhook;
       const running = reads.get(uid);
       if (running) return await running;
       const reading = read(uid, db);
