@@ -4,6 +4,7 @@ import type { AutomationOutcome } from '@runyard/contract/webhooks';
 import type { SubmitDeps } from '../runs/submit/submit.ts';
 import { decide } from '../schedules/decide.ts';
 import type { Queryable } from '../store/database/database.ts';
+import { oneByOne } from '../store/database/one-by-one.ts';
 import { defineStatement, json, text } from '../store/database/statement.ts';
 import { selectsWebhook } from '../webhooks/ingest/insert-deliveries.ts';
 import type { AcceptedDelivery, StartAutomations } from '../webhooks/ingest/start-automations.ts';
@@ -26,6 +27,7 @@ const readFed = defineStatement({
   row: { ...automationRow, agent_defaults: json<AmbientAgentConfig>(), webhook_uid: text() },
 });
 
+type Spawn = Awaited<ReturnType<typeof spawner>>;
 type FedAutomation = Awaited<ReturnType<typeof readFedBy>>[number];
 
 const readFedBy = (tx: Queryable, deliveries: readonly AcceptedDelivery[]) => {
@@ -77,23 +79,37 @@ export function startAutomationsWith(deps: SubmitDeps): StartAutomations {
     if (exclusive.length > 0) await tx.query(lockOverlaps, [[...new Set(exclusive)]]);
     const batch = makeStartBatch(tx);
     const rows = all.map(({ row }) => row);
-    const spawn = rows.length > 0 ? await spawner(deps, tx, rows, batch.runs) : undefined;
-    const started: { runs: string[]; outcomes: AutomationOutcome[] }[] = [];
-    for (const each of matched) {
-      const outcomes: AutomationOutcome[] = [];
-      for (const one of each) outcomes.push(await outcomeOf(tx, one, batch, spawn));
-      started.push({ runs: outcomes.flatMap(({ run_id: runId }) => runId ?? []), outcomes });
-    }
+    const spawn = rows.length > 0 ? await spawner(deps, oneByOne(tx), rows, batch.runs) : undefined;
+    const outcomes = await outcomesOf(tx, matched.flat(), batch, spawn);
     await batch.flush();
-    return started;
+    return matched.map((each) => {
+      const own = each.flatMap((one) => outcomes.get(one) ?? []);
+      return { runs: own.flatMap(({ run_id: runId }) => runId ?? []), outcomes: own };
+    });
   };
+}
+
+/** Returns the outcome of each. Runs that may overlap are prepared at the same time, so that their files are stored together. */
+async function outcomesOf(
+  tx: Queryable,
+  all: readonly Matched[],
+  batch: StartBatch,
+  spawn: Spawn | undefined,
+): Promise<Map<Matched, AutomationOutcome>> {
+  const outcomes = new Map<Matched, AutomationOutcome>();
+  const take = async (one: Matched) => void outcomes.set(one, await outcomeOf(tx, one, batch, spawn));
+  // All are awaited also after a failure: none may use the transaction after its end.
+  const taken = await Promise.allSettled(all.filter(({ row }) => row.overlap === 'allow').map(take));
+  for (const each of taken) if (each.status === 'rejected') throw each.reason;
+  for (const one of all) if (one.row.overlap !== 'allow') await take(one);
+  return outcomes;
 }
 
 async function outcomeOf(
   tx: Queryable,
   { delivery, row, mismatch }: Matched,
   batch: StartBatch,
-  spawn: Awaited<ReturnType<typeof spawner>> | undefined,
+  spawn: Spawn | undefined,
 ): Promise<AutomationOutcome> {
   const automation_id = row.uid;
   if (mismatch !== undefined || !spawn)
